@@ -1,0 +1,225 @@
+// Generated from openapi.yaml by `npm run generate`. Do not edit.
+
+export interface paths {
+    "/categories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List all categories
+         * @description Gives every category, oldest first (by id), in one array. A category
+         *     whose creation was acknowledged before the request was sent is in it.
+         */
+        get: operations["listCategories"];
+        put?: never;
+        /**
+         * Create a category
+         * @description Stores a category and gives it an id. Names are not unique: two
+         *     requests with the same name make two categories. After a 201 the
+         *     category is stored durably and every later list holds it.
+         */
+        post: operations["createCategory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /** @description A category as a client sends it */
+        NewCategory: {
+            /** @description Category name; not unique */
+            name: string;
+            /** @description Short description of the category; may be empty, may be left out, may not be null */
+            description?: string;
+        };
+        /** @description A category as the service stores it */
+        Category: {
+            /**
+             * Format: int64
+             * @description Unique identifier assigned by the service on creation; never sent by the client.
+             *     Up to 2^63-1: parse it as a 64-bit integer where your language has one.
+             */
+            id: number;
+            /** @description Category name */
+            name: string;
+            /** @description Short description of the category; absent when it has none */
+            description?: string;
+        };
+        /** @description The body of every response that is not a success */
+        Error: {
+            /** @description Machine-readable error code; an open set, its present values are listed in the guide above */
+            code: string;
+            /** @description Human-readable description that says what to change */
+            message: string;
+            /** @description The HTTP status code of the response */
+            status: number;
+        };
+    };
+    responses: {
+        /** @description The body is missing, is not valid JSON, or breaks a rule of the schema */
+        BadRequest: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The API key is missing or not valid */
+        Unauthorized: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The body is larger than this deployment reads */
+        PayloadTooLarge: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description Too many requests */
+        TooManyRequests: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description A fault of the service */
+        InternalError: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The service cannot reach its database */
+        Unavailable: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description The service cannot reach its database. With the code `unavailable`, and
+         *     then with Retry-After, nothing was stored. With `outcome_unknown`, and then
+         *     without Retry-After, the category may have been stored.
+         */
+        UnavailableOrOutcomeUnknown: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: {
+        /**
+         * @description Identifies the request in the service's logs
+         * @example 3f0c7a52-6f0e-4a43-9d0f-6f1f2f6f7a10
+         */
+        RequestId: string;
+        /**
+         * @description The challenge of RFC 6750; holds `error="invalid_token"` when a key was sent
+         * @example Bearer realm="pet-categories"
+         */
+        WwwAuthenticate: string;
+        /**
+         * @description Seconds to wait before sending the request again
+         * @example 1
+         */
+        RetryAfter: number;
+    };
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    listCategories: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All categories, oldest first; an empty array when there are none */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Category"][];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createCategory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The category to create */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewCategory"];
+            };
+        };
+        responses: {
+            /** @description The category as it was stored */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Category"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrOutcomeUnknown"];
+        };
+    };
+}

@@ -1,0 +1,19 @@
+// Generated from openapi.yaml by `npm run generate`. Do not edit.
+
+import type { Handler } from '../src/http/handler.ts'
+import { notImplemented } from '../src/http/errors.ts'
+import type { operations } from './service.ts'
+
+/** The handler of each operation, by operationId. */
+export interface Operations {
+  /** GET /categories */
+  listCategories: Handler<operations['listCategories']>
+  /** POST /categories */
+  createCategory: Handler<operations['createCategory']>
+}
+
+/** A handler of each operation that answers 501 until one of ours takes its place. */
+export const stubs: Operations = {
+  listCategories: notImplemented('listCategories'),
+  createCategory: notImplemented('createCategory'),
+}

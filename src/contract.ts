@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs'
+import type { OpenAPIV3 } from 'openapi-types'
+import { parse } from 'yaml'
+
+/** The methods that an OpenAPI 3.0 path item can hold and Fastify can route. */
+const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const
+
+/** One operation of the document. */
+export interface Operation {
+  id: string
+  method: string
+  /** As the document spells it, without the base path: `/categories`. */
+  path: string
+  /** The security requirements in force, its own or else the document's: alternatives, each a set of schemes. */
+  security: OpenAPIV3.SecurityRequirementObject[]
+  requestBodyRequired: boolean
+}
+
+/** openapi.yaml, the one source of routes, types, validation and documentation. */
+export interface Contract {
+  /** The file, byte for byte. */
+  yaml: Buffer
+  /** The same document as JSON. */
+  json: string
+  /** The same document, each operation holding the parameters of its path item. */
+  document: OpenAPIV3.Document
+  /** The path of the first server: the prefix of every route. */
+  basePath: string
+  operations: Operation[]
+}
+
+/**
+ * Reads openapi.yaml and checks what the generator and the service both rely on. That the document is
+ * valid OpenAPI is checked by the lint and, at start, by fastify-openapi-glue.
+ *
+ * @throws Error that names the operation and what it must change
+ */
+export function readContract(file: URL | string = new URL('../openapi.yaml', import.meta.url)): Contract {
+  const yaml = readFileSync(file)
+  const document = parse(yaml.toString('utf8')) as OpenAPIV3.Document
+  const json = JSON.stringify(document)
+  const operations: Operation[] = []
+  for (const [path, item] of Object.entries(document.paths)) {
+    if (item === undefined) continue
+    for (const method of methods) {
+      const operation = item[method]
+      if (operation === undefined) continue
+      operation.parameters = mergeParameters(document, item.parameters, operation.parameters)
+      operations.push(readOperation(document, path, method, operation))
+    }
+    delete item.parameters
+  }
+  const ids = operations.map(({ id }) => id)
+  const twice = ids.find((id, index) => ids.indexOf(id) !== index)
+  if (twice !== undefined) throw new Error(`openapi.yaml: the operationId ${twice} is used twice`)
+  return { yaml, json, document, basePath: basePath(document), operations }
+}
+
+function readOperation(
+  document: OpenAPIV3.Document,
+  path: string,
+  method: string,
+  operation: OpenAPIV3.OperationObject
+): Operation {
+  const name = `${method.toUpperCase()} ${path}`
+  const id = operation.operationId
+  if (id === undefined || !/^[A-Za-z_]\w*$/.test(id)) {
+    throw new Error(`openapi.yaml: ${name} needs an operationId that is an identifier`)
+  }
+  if (/\{(?!\w+\})/.test(path))
+    throw new Error(`openapi.yaml: ${name}: a path parameter is named with A-Z, a-z, 0-9 and _`)
+  for (const { name: parameter, in: place, style, explode, schema } of (operation.parameters ?? []).map((reference) =>
+    resolve<OpenAPIV3.ParameterObject>(document, reference)
+  )) {
+    const isObject = schema !== undefined && resolve<OpenAPIV3.SchemaObject>(document, schema).type === 'object'
+    if (schema === undefined || isObject || style !== undefined || explode === false || place === 'cookie') {
+      throw new Error(
+        `openapi.yaml: ${name}: the ${place} parameter ${parameter} must have a schema of a plain value or an array, in the default style`
+      )
+    }
+  }
+  const body = operation.requestBody && resolve<OpenAPIV3.RequestBodyObject>(document, operation.requestBody)
+  if (body && Object.keys(body.content).join() !== 'application/json') {
+    throw new Error(`openapi.yaml: ${name}: a request body is application/json and nothing else`)
+  }
+  return {
+    id,
+    method: method.toUpperCase(),
+    path,
+    security: operation.security ?? document.security ?? [],
+    requestBodyRequired: body?.required ?? false
+  }
+}
+
+/**
+ * The parameters of a path item and of its operation in one list, the operation's first choice:
+ * fastify-openapi-glue drops the path item's where the operation has some of the same kind.
+ */
+function mergeParameters(
+  document: OpenAPIV3.Document,
+  shared: OpenAPIV3.PathItemObject['parameters'] = [],
+  own: OpenAPIV3.OperationObject['parameters'] = []
+): NonNullable<OpenAPIV3.OperationObject['parameters']> {
+  const key = (parameter: OpenAPIV3.ReferenceObject | OpenAPIV3.ParameterObject) => {
+    const { in: place, name } = resolve<OpenAPIV3.ParameterObject>(document, parameter)
+    return `${place} ${name}`
+  }
+  const ownKeys = new Set(own.map(key))
+  return [...shared.filter((parameter) => !ownKeys.has(key(parameter))), ...own]
+}
+
+/** The object that a local `$ref` (RFC 6901 pointer) names, or the object itself. */
+function resolve<T extends object>(document: OpenAPIV3.Document, object: T | OpenAPIV3.ReferenceObject): T {
+  if (!('$ref' in object)) return object
+  const target = object.$ref
+    .replace(/^#\//, '')
+    .split('/')
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce<unknown>((node, part) => (node as Record<string, unknown> | undefined)?.[part], document)
+  if (target === undefined) throw new Error(`openapi.yaml: ${object.$ref} does not exist`)
+  return resolve(document, target as T)
+}
+
+function basePath({ servers }: OpenAPIV3.Document): string {
+  const url = servers?.[0]?.url
+  if (!url?.startsWith('/')) {
+    throw new Error(
+      'openapi.yaml: the first server must be a path such as /v1: the deployment that serves the document'
+    )
+  }
+  return url.replace(/\/$/, '')
+}
