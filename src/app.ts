@@ -1,0 +1,70 @@
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import { stubs } from '../generated/operations.ts'
+import { categoryHandlers } from './categories/handlers.ts'
+import { categoryStore } from './categories/store.ts'
+import type { Config } from './config.ts'
+import type { Contract } from './contract.ts'
+import type { Database } from './database/database.ts'
+import { pendingMigrations } from './database/migrations.ts'
+import { authentication } from './http/authentication.ts'
+import { docs } from './http/docs.ts'
+import { sendError, toHttpError } from './http/errors.ts'
+import { health } from './http/health.ts'
+import { missing } from './http/missing.ts'
+import { operations } from './http/operations.ts'
+import { refuse, refuseExpectations } from './http/refusals.ts'
+import { requestId, RequestLog, requests } from './http/requests.ts'
+import { keyStore } from './keys/store.ts'
+import { keyVerifier } from './keys/verifier.ts'
+
+export interface AppOptions {
+  config: Pick<Config, 'BODY_LIMIT' | 'ENVIRONMENT' | 'REQUEST_TIMEOUT' | 'KEEP_ALIVE_TIMEOUT'>
+  contract: Contract
+  database: Database
+  logger: FastifyBaseLogger
+}
+
+/** The service, ready to listen: what a request passes, in this order. Production and tests both use it. */
+export async function buildApp({ config, contract, database, logger }: AppOptions): Promise<FastifyInstance> {
+  const toError = (error: unknown) => toHttpError(error, config.BODY_LIMIT)
+  const app = Fastify({
+    loggerInstance: logger,
+    logController: new RequestLog(),
+    genReqId: requestId,
+    bodyLimit: config.BODY_LIMIT,
+    requestTimeout: config.REQUEST_TIMEOUT,
+    keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT,
+    // A path parameter is as long as the document allows; Node bounds the whole header section.
+    routerOptions: { maxParamLength: 65536 },
+    // A request that comes while we close is served, with Connection: close, and not answered past the error handler.
+    return503OnClosing: false,
+    // Node would answer a missing Host in no body of ours: `requests` does.
+    http: { requireHostHeader: false },
+    clientErrorHandler: refuse,
+    frameworkErrors: (error, request, reply) => {
+      sendError(toError(error), request, reply.header('x-request-id', request.id))
+    }
+  })
+  refuseExpectations(app.server)
+  app.setErrorHandler((error, request, reply) => sendError(toError(error), request, reply))
+
+  await app.register(requests)
+  await app.register(missing)
+  await app.register(authentication, { verifyKey: keyVerifier(keyStore(database)) })
+  await app.register(operations, {
+    contract,
+    handlers: { ...stubs, ...categoryHandlers(categoryStore(database)) },
+    schemes: { bearerAuth: app.requireApiKey }
+  })
+  await app.register(docs, { contract, environment: config.ENVIRONMENT })
+  await app.register(health, { checkReady: readiness(database) })
+  return app
+}
+
+function readiness(database: Database): () => Promise<void> {
+  const askPending = pendingMigrations(database)
+  return async () => {
+    const pending = await askPending()
+    if (pending.length > 0) throw new Error(`migrations are pending: ${pending.join(', ')}`)
+  }
+}

@@ -1,0 +1,104 @@
+import { readFileSync } from 'node:fs'
+import envSchema, { type EnvSchemaData } from 'env-schema'
+import { Ajv, type ErrorObject } from 'ajv'
+import type { FromSchema } from 'json-schema-to-ts'
+import { explain } from './http/validation.ts'
+
+/** Every environment variable that the service reads; times are in milliseconds, sizes in bytes. */
+export const configSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: [],
+  properties: {
+    PORT: { type: 'integer', minimum: 0, maximum: 65535, default: 3000, description: 'Port to listen on' },
+    HOST: { type: 'string', default: '127.0.0.1', description: 'Address to listen on; the image sets 0.0.0.0' },
+    DATABASE_URL: {
+      type: 'string',
+      pattern: '^postgres(ql)?://',
+      description: 'PostgreSQL 15 to 18, encoded in UTF-8; without it the embedded Postgres is used'
+    },
+    DATABASE_URL_FILE: { type: 'string', description: 'File that holds DATABASE_URL, in its place' },
+    DATA_DIR: { type: 'string', default: './.data', description: 'Folder of the embedded Postgres' },
+    DATABASE_POOL_SIZE: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1000,
+      default: 10,
+      description: 'Database connections at most'
+    },
+    DATABASE_TIMEOUT: {
+      type: 'integer',
+      minimum: 100,
+      default: 5000,
+      description: 'Time to connect to the database in, and to run a statement in'
+    },
+    MIGRATE_ON_START: {
+      type: 'boolean',
+      default: true,
+      description: 'Whether to run the migrations at start; false leaves them to `npm run migrate`'
+    },
+    LOG_LEVEL: {
+      type: 'string',
+      enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+      default: 'info',
+      description: 'Least severe level that is logged'
+    },
+    BODY_LIMIT: { type: 'integer', minimum: 1, default: 1048576, description: 'Largest request body that is read' },
+    ENVIRONMENT: {
+      type: 'string',
+      enum: ['development', 'staging', 'production'],
+      default: 'development',
+      description: 'Shown on the docs page'
+    },
+    REQUEST_TIMEOUT: { type: 'integer', minimum: 1, default: 30000, description: 'Time for a request to arrive in' },
+    KEEP_ALIVE_TIMEOUT: {
+      type: 'integer',
+      minimum: 1,
+      default: 72000,
+      description: 'Time after which an idle connection is closed'
+    },
+    SHUTDOWN_TIMEOUT: {
+      type: 'integer',
+      minimum: 1,
+      default: 10000,
+      description: 'Time for requests in flight to end in at shutdown'
+    }
+  }
+} as const
+
+export type Config = Omit<FromSchema<typeof configSchema>, 'DATABASE_URL_FILE'>
+
+/**
+ * The configuration: the given environment, and for what it lacks the file `.env` of the working directory and the
+ * defaults. An empty variable counts as absent.
+ *
+ * @throws Error that names each wrong variable and what it must be; a value that may be secret is not in it
+ */
+export function loadConfig(environment: NodeJS.ProcessEnv): Config {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
+  const { DATABASE_URL_FILE: file, ...config } = check({ dotenv: true, data: given })
+  if (file === undefined) return config
+  if (config.DATABASE_URL !== undefined) throw new Error('DATABASE_URL and DATABASE_URL_FILE must not both be set')
+  let url: string
+  try {
+    url = readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new Error(`DATABASE_URL_FILE must name a file that can be read: ${(error as Error).message}`, {
+      cause: error
+    })
+  }
+  return { ...check({ data: { DATABASE_URL: url } }), ...config, DATABASE_URL: url }
+}
+
+// As env-schema makes it, and with the wrong value in each error.
+const ajv = new Ajv({ allErrors: true, removeAdditional: true, useDefaults: true, coerceTypes: true, verbose: true })
+
+function check(source: { dotenv?: boolean; data: EnvSchemaData }): FromSchema<typeof configSchema> {
+  try {
+    return envSchema<FromSchema<typeof configSchema>>({ ...source, env: false, schema: { ...configSchema }, ajv })
+  } catch (error) {
+    const { errors } = error as { errors?: ErrorObject[] }
+    if (errors === undefined) throw error
+    throw new Error(errors.map((one) => explain(one, '')).join('\n'), { cause: error })
+  }
+}

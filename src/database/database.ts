@@ -1,0 +1,78 @@
+import pg, { type PoolClient, type QueryConfig, type QueryResultRow } from 'pg'
+import type { Logger } from 'pino'
+import { readFailure, Unavailable, writeFailure } from './errors.ts'
+
+/** Postgres, through a pool of connections. Ids (int8) are bigint. */
+export interface Database {
+  /**
+   * Runs one statement that changes nothing and gives its rows.
+   *
+   * @throws Unavailable when the database cannot answer now
+   */
+  read<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]>
+  /**
+   * Runs one statement that changes something, commits it, and gives its rows.
+   *
+   * @throws Unavailable when it had no effect, OutcomeUnknown when that cannot be known
+   */
+  write<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]>
+  /** Waits for the statements in flight and closes every connection. */
+  close(): Promise<void>
+}
+
+export interface DatabaseOptions {
+  url: string
+  /** Connections at most. */
+  poolSize: number
+  /** Milliseconds to connect in, and to run a statement in. */
+  timeout: number
+}
+
+// int8 as bigint: a number would round ids beyond 2^53.
+const types = new pg.TypeOverrides()
+types.setTypeParser(pg.types.builtins.INT8, BigInt)
+
+/** Opens a pool; it connects when it is first asked. */
+export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: Logger): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    application_name: 'pet-categories',
+    max: poolSize,
+    keepAlive: true,
+    connectionTimeoutMillis: timeout,
+    statement_timeout: timeout,
+    // Only for a server that has gone without a word: statement_timeout gives the better answer and comes first.
+    query_timeout: timeout + 1000,
+    types
+  })
+  // An idle connection that breaks leaves the pool; without a listener it would end the process.
+  pool.on('error', (error) => log.warn({ err: error }, 'lost an idle database connection'))
+
+  async function run<Row extends QueryResultRow>(
+    query: QueryConfig,
+    failure: (error: unknown) => unknown
+  ): Promise<Row[]> {
+    const client = await pool.connect().catch((error: unknown) => {
+      throw new Unavailable(error)
+    })
+    try {
+      const { rows } = await client.query<Row>(query)
+      client.release()
+      return rows
+    } catch (error) {
+      releaseAfter(error, client)
+      throw failure(error)
+    }
+  }
+
+  return {
+    read: (query) => run(query, readFailure),
+    write: (query) => run(query, writeFailure),
+    close: () => pool.end()
+  }
+}
+
+/** Gives a connection back to the pool, or closes it when the error was not a plain refusal by the server. */
+function releaseAfter(error: unknown, client: PoolClient): void {
+  client.release(!(error instanceof pg.DatabaseError && error.severity === 'ERROR'))
+}

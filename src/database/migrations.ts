@@ -1,0 +1,62 @@
+import { readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { runner } from 'node-pg-migrate'
+import pg from 'pg'
+import type { Logger } from 'pino'
+import { batch } from './batch.ts'
+import type { Database } from './database.ts'
+
+const directory = fileURLToPath(new URL('../../migrations', import.meta.url))
+const migrationsTable = 'pgmigrations'
+
+/**
+ * Brings the database at `url` up to the newest migration, each file once, all in one transaction. Runs of several
+ * processes wait for each other.
+ *
+ * @param timeout milliseconds to connect in
+ * @throws Error when the database cannot be reached, does not keep UTF-8, or a migration fails; nothing is changed then
+ */
+export async function migrate(url: string, timeout: number, log: Logger): Promise<void> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: timeout,
+    application_name: 'pet-categories migrate'
+  })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ server_encoding: string }>('SHOW server_encoding')
+    const encoding = rows[0]?.server_encoding
+    // In another encoding Postgres would refuse, or change, text that the document allows.
+    if (encoding !== 'UTF8') throw new Error(`The database must be encoded in UTF8, not ${encoding}`)
+    const done = await runner({
+      dbClient: client,
+      dir: directory,
+      direction: 'up',
+      migrationsTable,
+      advisoryLockMode: 'wait',
+      logger: { info: (text) => log.debug(text), warn: (text) => log.warn(text), error: (text) => log.error(text) }
+    })
+    for (const { name } of done) log.info({ migration: name }, 'migrated')
+  } finally {
+    await client.end()
+  }
+}
+
+/**
+ * A question to ask the database: which migrations has it not had? Callers who ask at the same time share one query.
+ *
+ * @throws (the question) Unavailable when the database cannot answer now
+ */
+export function pendingMigrations(database: Database): () => Promise<string[]> {
+  const all = readdirSync(directory).map((file) => file.replace(/\.sql$/, ''))
+  const query = {
+    name: 'pending-migrations',
+    text: `SELECT name FROM unnest($1::text[]) AS name EXCEPT SELECT name FROM ${migrationsTable}`,
+    values: [all]
+  }
+  const ask = batch(async (askers: undefined[]) => {
+    const pending = (await database.read<{ name: string }>(query)).map(({ name }) => name)
+    return askers.map(() => pending)
+  })
+  return () => ask(undefined)
+}

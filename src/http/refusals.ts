@@ -1,0 +1,60 @@
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { badRequest, expectationFailed, HttpError } from './errors.ts'
+import { requestId } from './requests.ts'
+
+/** Milliseconds in which a client may read the answer to a request that Node could not parse. */
+const lingerTime = 1000
+
+/** Answers in the Error body what Node refuses before Fastify sees a request: bytes that are not HTTP, 408, 431 and 417. */
+export function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable || socket.writableEnded) {
+    socket.destroy()
+    return
+  }
+  const { status, body } = malformed(error.code)
+  const text = JSON.stringify(body)
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      `Date: ${new Date().toUTCString()}`,
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(text)}`,
+      `X-Request-Id: ${requestId({ headers: {} })}`,
+      'Connection: close',
+      '',
+      text
+    ].join('\r\n')
+  )
+  // Closing with unread bytes resets the connection, and the client may lose the answer: read on for a moment.
+  socket.removeAllListeners('data').resume()
+  setTimeout(() => socket.destroy(), lingerTime).unref()
+}
+
+function malformed(code: string | undefined): HttpError {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new HttpError(408, 'request_timeout', 'The request did not arrive in time')
+    case 'HPE_HEADER_OVERFLOW':
+      return new HttpError(431, 'headers_too_large', 'The header section of the request is too large')
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new HttpError(413, 'payload_too_large', 'The chunk extensions of the body are too large')
+    default:
+      return badRequest('The request is not valid HTTP/1.1')
+  }
+}
+
+/** Answers 417 to an Expect that is not 100-continue. */
+export function refuseExpectations(server: Server): void {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    const { status, body } = expectationFailed()
+    const text = JSON.stringify(body)
+    response.writeHead(status, {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': Buffer.byteLength(text),
+      'x-request-id': requestId(request),
+      connection: 'close'
+    })
+    response.end(text)
+  })
+}

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+import fp from 'fastify-plugin'
+import { badRequest } from './errors.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The operationId of the route, when it is an operation of the document. */
+    operation?: string
+    /** True for routes whose successes would fill the log: health checks, files of the docs. */
+    quiet?: boolean
+  }
+}
+
+/** The caller's X-Request-Id when it is well-formed, else a new one. */
+export function requestId({ headers }: Pick<IncomingMessage, 'headers'>): string {
+  const given = headers['x-request-id']
+  return typeof given === 'string' && /^[\w.~-]{1,128}$/.test(given) ? given : randomUUID()
+}
+
+/** What every request passes: its id on the response, and the check of its Host. */
+export const requests = fp((app, _options: object, done) => {
+  app.addHook('onRequest', (request, reply, next) => {
+    reply.header('x-request-id', request.id)
+    const fault = hostFault(request.raw)
+    next(fault === undefined ? undefined : badRequest(fault))
+  })
+  done()
+})
+
+/** One line in the log for a request, when it has ended. */
+export class RequestLog extends LogController {
+  override incomingRequest(): void {}
+
+  override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
+    const { quiet, operation } = request.routeOptions.config
+    if (quiet && !error && reply.statusCode < 500) return
+    const line = {
+      method: request.method,
+      // Without the query: the service reads none, and people paste secrets there.
+      path: request.url.split('?', 1)[0],
+      operation,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 1000) / 1000,
+      key: request.keyId?.toString(),
+      ip: request.ip,
+      err: error ?? undefined
+    }
+    request.log.info(line, 'request')
+  }
+}
+
+/** What is wrong with a request's Host by RFC 9112, section 3.2, which Node checks only in part. */
+function hostFault({ headers, rawHeaders, httpVersion }: IncomingMessage): string | undefined {
+  if (headers.host === undefined) return httpVersion === '1.1' ? 'The Host header is missing' : undefined
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++
+  }
+  if (hosts > 1) return 'The Host header is given more than once'
+  // RFC 3986, section 3.2.2, in its characters.
+  return /^[\w.~%!$&'()*+,;=:[\]-]*$/.test(headers.host) ? undefined : 'The Host header is not a host'
+}

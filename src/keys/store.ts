@@ -1,0 +1,51 @@
+import type { Database } from '../database/database.ts'
+
+/** An API key as an operator sees it. */
+export interface KeyRecord {
+  id: bigint
+  name: string
+  created_at: Date
+  revoked_at: Date | null
+}
+
+/** The API keys in Postgres, known by their hashes. Each method fails as `Database` does. */
+export interface KeyStore {
+  create(name: string, hash: Buffer): Promise<KeyRecord>
+  /** All keys, oldest first, the revoked ones too. */
+  list(): Promise<KeyRecord[]>
+  /** Ends a key; false when there is none of that id that is still valid. */
+  revoke(id: bigint): Promise<boolean>
+  /** The ids of the valid keys among the hashes: in the place of each its key's id, or undefined. */
+  findValid(hashes: Buffer[]): Promise<(bigint | undefined)[]>
+}
+
+export function keyStore(database: Database): KeyStore {
+  const columns = 'id, name, created_at, revoked_at'
+  return {
+    async create(name, hash) {
+      const [record] = await database.write<KeyRecord>({
+        text: `INSERT INTO api_keys (name, hash) VALUES ($1, $2) RETURNING ${columns}`,
+        values: [name, hash]
+      })
+      if (record === undefined) throw new Error('INSERT returned no row')
+      return record
+    },
+    list: () => database.read<KeyRecord>({ text: `SELECT ${columns} FROM api_keys ORDER BY id` }),
+    async revoke(id) {
+      const revoked = await database.write({
+        text: 'UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING id',
+        values: [id]
+      })
+      return revoked.length > 0
+    },
+    async findValid(hashes) {
+      const rows = await database.read<{ id: bigint; hash: Buffer }>({
+        name: 'find-valid-keys',
+        text: 'SELECT id, hash FROM api_keys WHERE hash = ANY($1) AND revoked_at IS NULL',
+        values: [hashes]
+      })
+      const ids = new Map(rows.map(({ id, hash }) => [hash.toString('hex'), id]))
+      return hashes.map((hash) => ids.get(hash.toString('hex')))
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import { migrate } from '../../src/database/migrations.ts'
+
+/** A logger that says nothing. */
+export const silent = pino({ level: 'silent' })
+
+async function administer(server: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: server })
+  await client.connect()
+  await client.query(sql).finally(() => client.end())
+}
+
+const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
+
+function urlOf(server: string, name: string): string {
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+/** Makes an empty database on the server. */
+async function makeDatabase(server: string, options: string): Promise<{ name: string; url: string }> {
+  const name = uniqueName()
+  await administer(server, `CREATE DATABASE ${name} ${options}`)
+  return { name, url: urlOf(server, name) }
+}
+
+/** Makes the migrated database that every test's database is a copy of, and gives its name. */
+export async function createTemplate(server: string): Promise<string> {
+  const { name, url } = await makeDatabase(server, "TEMPLATE template0 ENCODING 'UTF8'")
+  await migrate(url, 5000, silent)
+  return name
+}
+
+export async function dropDatabase(server: string, name: string): Promise<void> {
+  await administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+}
+
+function environment(name: 'TEST_SERVER' | 'TEST_TEMPLATE'): string {
+  const value = process.env[name]
+  if (value === undefined) throw new Error(`${name} is not set: run the tests by npm test`)
+  return value
+}
+
+/** The URL of a database of the test's own, a copy of the migrated template or as `options` say; dropped when the test ends. */
+export async function createDatabase(
+  t: Test,
+  options = `TEMPLATE ${environment('TEST_TEMPLATE')} STRATEGY wal_log`
+): Promise<string> {
+  const server = environment('TEST_SERVER')
+  const { name, url } = await makeDatabase(server, options)
+  t.teardown(() => dropDatabase(server, name))
+  return url
+}
+
+/** Runs one statement on the database at `url`, past the service. */
+export async function query(url: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(sql, values)).rows
+  } finally {
+    await client.end()
+  }
+}

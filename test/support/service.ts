@@ -1,0 +1,75 @@
+import { connect } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { Test } from 'tap'
+import { buildApp } from '../../src/app.ts'
+import { type Config, loadConfig } from '../../src/config.ts'
+import { readContract } from '../../src/contract.ts'
+import { openDatabase } from '../../src/database/database.ts'
+import { createKey } from '../../src/keys/create.ts'
+import { keyStore } from '../../src/keys/store.ts'
+import { createDatabase, silent } from './database.ts'
+
+export interface Service {
+  app: FastifyInstance
+  /** Where it listens, without a slash at the end. */
+  url: string
+  port: number
+  databaseUrl: string
+  key: string
+  /** The headers of a request that is let in. */
+  auth: { authorization: string }
+}
+
+export interface ServiceOptions {
+  config?: Partial<Config>
+  databaseUrl?: string
+  logger?: FastifyBaseLogger
+}
+
+/** Starts the service on a database of the test's own, listening on a free port, with one API key; stopped when the test ends. */
+export async function startService(t: Test, options: ServiceOptions = {}): Promise<Service> {
+  const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
+  const config = { ...loadConfig({}), ...options.config }
+  const database = openDatabase(
+    { url: databaseUrl, poolSize: config.DATABASE_POOL_SIZE, timeout: config.DATABASE_TIMEOUT },
+    silent
+  )
+  const app = await buildApp({ config, contract: readContract(), database, logger: options.logger ?? silent })
+  // Before the database is dropped: tap runs the newest teardown first.
+  t.teardown(async () => {
+    await app.close()
+    await database.close()
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo
+  const key = await createKey(keyStore(database), 'test')
+  return { app, url: `http://127.0.0.1:${port}`, port, databaseUrl, key, auth: { authorization: `Bearer ${key}` } }
+}
+
+/** Sends bytes as they are and gives all that comes back until the server closes the connection. */
+export function sendRaw(port: number, ...chunks: (string | Buffer)[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = ''
+    const socket = connect(port, '127.0.0.1', () => {
+      for (const chunk of chunks) socket.write(chunk)
+    })
+    socket.setEncoding('utf8')
+    socket.on('data', (text: string) => (answer += text))
+    socket.on('error', reject)
+    socket.on('close', () => resolve(answer))
+  })
+}
+
+/** Splits a raw answer in its status, headers (lower case) and body. */
+export function parseRaw(answer: string): { status: number; headers: Record<string, string>; body: string } {
+  const [head = '', ...rest] = answer.split('\r\n\r\n')
+  const [statusLine = '', ...lines] = head.split('\r\n')
+  const headers = Object.fromEntries(
+    lines.map((line): [string, string] => {
+      const colon = line.indexOf(':')
+      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
+    })
+  )
+  return { status: Number(statusLine.split(' ')[1]), headers, body: rest.join('\r\n\r\n') }
+}
