@@ -7,5 +7,15 @@ export default defineConfig(
   eslint.configs.recommended,
   tseslint.configs.recommendedTypeChecked,
   { languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js'] } } } },
+  {
+    files: ['test/**'],
+    rules: {
+      // tap awaits its subtests itself.
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        { allowForKnownSafePromises: [{ from: 'package', name: 'PromiseWithSubtest', package: '@tapjs/core' }] }
+      ]
+    }
+  },
   { files: ['**/*.js'], extends: [tseslint.configs.disableTypeChecked] }
 )

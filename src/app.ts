@@ -7,12 +7,13 @@ import type { Contract } from './contract.ts'
 import type { Database } from './database/database.ts'
 import { pendingMigrations } from './database/migrations.ts'
 import { authentication } from './http/authentication.ts'
+import { awaitContinue } from './http/body.ts'
 import { docs } from './http/docs.ts'
 import { sendError, toHttpError } from './http/errors.ts'
 import { health } from './http/health.ts'
 import { missing } from './http/missing.ts'
 import { operations } from './http/operations.ts'
-import { refuse, refuseExpectations } from './http/refusals.ts'
+import { refuse, refuseUnrouted } from './http/refusals.ts'
 import { requestId, RequestLog, requests } from './http/requests.ts'
 import { keyStore } from './keys/store.ts'
 import { keyVerifier } from './keys/verifier.ts'
@@ -39,13 +40,22 @@ export async function buildApp({ config, contract, database, logger }: AppOption
     // A request that comes while we close is served, with Connection: close, and not answered past the error handler.
     return503OnClosing: false,
     // Node would answer a missing Host in no body of ours: `requests` does.
-    http: { requireHostHeader: false },
+    // A time-out for headers above the one for requests would be swapped with it; both are looked at once a second.
+    http: {
+      requireHostHeader: false,
+      requestTimeout: config.REQUEST_TIMEOUT,
+      headersTimeout: config.REQUEST_TIMEOUT,
+      connectionsCheckingInterval: 1000
+    },
     clientErrorHandler: refuse,
     frameworkErrors: (error, request, reply) => {
       sendError(toError(error), request, reply.header('x-request-id', request.id))
     }
   })
-  refuseExpectations(app.server)
+  // Node drops headers beyond a count in silence, Authorization too; the size of the section is the limit.
+  app.server.maxHeadersCount = 0
+  awaitContinue(app.server)
+  refuseUnrouted(app.server)
   app.setErrorHandler((error, request, reply) => sendError(toError(error), request, reply))
 
   await app.register(requests)

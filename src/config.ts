@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import envSchema, { type EnvSchemaData } from 'env-schema'
 import { Ajv, type ErrorObject } from 'ajv'
 import type { FromSchema } from 'json-schema-to-ts'
-import { explain } from './http/validation.ts'
+import { explain } from './explain.ts'
 
 /** Every environment variable that the service reads; times are in milliseconds, sizes in bytes. */
 export const configSchema = {
@@ -69,19 +69,19 @@ export const configSchema = {
 export type Config = Omit<FromSchema<typeof configSchema>, 'DATABASE_URL_FILE'>
 
 /**
- * The configuration: the given environment, and for what it lacks the file `.env` of the working directory and the
+ * The configuration: the given environment, and for what it lacks the file of variables, which need not exist, and the
  * defaults. An empty variable counts as absent.
  *
  * @throws Error that names each wrong variable and what it must be; a value that may be secret is not in it
  */
-export function loadConfig(environment: NodeJS.ProcessEnv): Config {
+export function loadConfig(environment: NodeJS.ProcessEnv, file = '.env'): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
-  const { DATABASE_URL_FILE: file, ...config } = check({ dotenv: true, data: given })
-  if (file === undefined) return config
+  const { DATABASE_URL_FILE: urlFile, ...config } = check({ dotenv: { path: file }, data: given })
+  if (urlFile === undefined) return config
   if (config.DATABASE_URL !== undefined) throw new Error('DATABASE_URL and DATABASE_URL_FILE must not both be set')
   let url: string
   try {
-    url = readFileSync(file, 'utf8').trim()
+    url = readFileSync(urlFile, 'utf8').trim()
   } catch (error) {
     throw new Error(`DATABASE_URL_FILE must name a file that can be read: ${(error as Error).message}`, {
       cause: error
@@ -93,7 +93,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
 // As env-schema makes it, and with the wrong value in each error.
 const ajv = new Ajv({ allErrors: true, removeAdditional: true, useDefaults: true, coerceTypes: true, verbose: true })
 
-function check(source: { dotenv?: boolean; data: EnvSchemaData }): FromSchema<typeof configSchema> {
+function check(source: { dotenv?: { path: string }; data: EnvSchemaData }): FromSchema<typeof configSchema> {
   try {
     return envSchema<FromSchema<typeof configSchema>>({ ...source, env: false, schema: { ...configSchema }, ajv })
   } catch (error) {

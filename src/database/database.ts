@@ -45,8 +45,10 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
     query_timeout: timeout + 1000,
     types
   })
-  // An idle connection that breaks leaves the pool; without a listener it would end the process.
+  // A connection that breaks, idle or taken, would end the process if nobody listened. An idle one leaves the pool; one that
+  // is taken fails its statement too, which is where it is dealt with.
   pool.on('error', (error) => log.warn({ err: error }, 'lost an idle database connection'))
+  pool.on('connect', (client) => client.on('error', () => {}))
 
   async function run<Row extends QueryResultRow>(
     query: QueryConfig,

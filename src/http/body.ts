@@ -1,38 +1,62 @@
+import type { IncomingHttpHeaders, Server } from 'node:http'
 import { safeParse } from 'fast-content-type-parse'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { parse } from 'lossless-json'
-import { badRequest } from './errors.ts'
+import { badRequest, payloadTooLarge } from './errors.ts'
 
 /**
  * Reads request bodies: JSON (RFC 8259) in UTF-8 and nothing else. Every Content-Type comes here, so that none slips
  * past, and what is wrong with it is said after the size was checked.
  */
-export const jsonBody = fp((app: FastifyInstance, _options: object, done: () => void) => {
+export const jsonBody = fp((app: FastifyInstance, _options: object, registered: () => void) => {
+  const limit = app.initialConfig.bodyLimit ?? 0
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (Number(request.headers['content-length']) > limit) done(payloadTooLarge(limit))
+    else {
+      // `awaitContinue` left it to us to ask for the body of a client that waits.
+      if (request.headers.expect !== undefined) reply.raw.writeContinue()
+      done(null, payload)
+    }
+  })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
     ['application/json', '*'],
     { parseAs: 'buffer' },
     (request: FastifyRequest, bytes: Buffer, done) => {
-      checkHeaders(request)
+      checkHeaders(request.headers)
       done(null, bytes.length === 0 ? undefined : parseJson(bytes))
     }
   )
-  done()
+  registered()
 })
 
-function checkHeaders({ headers }: FastifyRequest): void {
-  if (headers['content-encoding'] !== undefined)
+/**
+ * Lets a request that expects 100-continue (RFC 9110, section 10.1.1) come to its route before it is told to go on, so that
+ * one which is refused never sends its body.
+ */
+export function awaitContinue(server: Server): void {
+  server.on('checkContinue', (request, response) => server.emit('request', request, response))
+}
+
+function checkHeaders(headers: IncomingHttpHeaders): void {
+  if (headers['content-encoding'] !== undefined) {
     throw badRequest('Content-Encoding must be left out: bodies are read as they are')
+  }
+  const transferEncoding = headers['transfer-encoding']
+  if (transferEncoding !== undefined && transferEncoding.toLowerCase() !== 'chunked') {
+    throw badRequest('Transfer-Encoding must be chunked or be left out')
+  }
   const contentType = headers['content-type']
   if (contentType === 'application/json') return
   const { type, parameters } = safeParse(contentType ?? '')
   if (type !== 'application/json') {
-    throw badRequest(`Content-Type must be application/json, not ${type || contentType || 'left out'}`)
+    throw badRequest(`Content-Type must be application/json, not ${type || 'left out'}`)
   }
   const charset = parameters['charset']
-  if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
+  if (charset !== undefined && charset.toLowerCase() !== 'utf-8') {
     throw badRequest(`The charset must be utf-8, not ${charset}`)
+  }
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

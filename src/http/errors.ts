@@ -41,6 +41,10 @@ export const methodNotAllowed = (method: string, allowed: string[]) =>
     allow: allowed.join(', ')
   })
 
+/** 413: the body is larger than the limit, in bytes. */
+export const payloadTooLarge = (limit: number) =>
+  new HttpError(413, 'payload_too_large', `The body must not be larger than ${limit} bytes`, { connection: 'close' })
+
 /** 417 (RFC 9110, 10.1.1). */
 export const expectationFailed = () =>
   new HttpError(417, 'expectation_failed', 'Expect must be 100-continue or be left out')
@@ -81,7 +85,7 @@ export function toHttpError(error: unknown, bodyLimit: number): HttpError {
     case 'FST_ERR_BAD_URL':
       return badRequest('The path is not valid: percent signs must be followed by two hexadecimal digits of UTF-8')
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new HttpError(413, 'payload_too_large', `The body must not be larger than ${bodyLimit} bytes`)
+      return payloadTooLarge(bodyLimit)
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return badRequest('Content-Type must be application/json')
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':

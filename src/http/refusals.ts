@@ -1,5 +1,6 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { badRequest, expectationFailed, HttpError } from './errors.ts'
 import { requestId } from './requests.ts'
 
@@ -7,12 +8,16 @@ import { requestId } from './requests.ts'
 const lingerTime = 1000
 
 /** Answers in the Error body what Node refuses before Fastify sees a request: bytes that are not HTTP, 408, 431 and 417. */
-export function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || socket.writableEnded) {
+export function refuse(error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: ServerResponse }): void {
+  // An answer that is already on its way must not have another one written into it.
+  if (error.code === 'ECONNRESET' || !socket.writable || socket.writableEnded || socket._httpMessage?.headersSent) {
     socket.destroy()
     return
   }
-  const { status, body } = malformed(error.code)
+  answerAndClose(socket, malformed(error.code))
+}
+
+function answerAndClose(socket: Duplex, { status, body }: HttpError): void {
   const text = JSON.stringify(body)
   socket.end(
     [
@@ -44,8 +49,9 @@ function malformed(code: string | undefined): HttpError {
   }
 }
 
-/** Answers 417 to an Expect that is not 100-continue. */
-export function refuseExpectations(server: Server): void {
+/** Answers what Node does not hand to Fastify: an Expect that is not 100-continue, and CONNECT, which is for proxies. */
+export function refuseUnrouted(server: Server): void {
+  server.on('connect', (_request, socket) => answerAndClose(socket, badRequest('CONNECT is for proxies')))
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const { status, body } = expectationFailed()
     const text = JSON.stringify(body)

@@ -19,12 +19,24 @@ export function requestId({ headers }: Pick<IncomingMessage, 'headers'>): string
   return typeof given === 'string' && /^[\w.~-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
-/** What every request passes: its id on the response, and the check of its Host. */
+/**
+ * What every request passes: its id on the response, the checks of HTTP that Node leaves out, and at shutdown the end of its
+ * connection, which would else stay open until the client or a time-out ends it.
+ */
 export const requests = fp((app, _options: object, done) => {
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id)
-    const fault = hostFault(request.raw)
+    const fault = protocolFault(request.raw)
     next(fault === undefined ? undefined : badRequest(fault))
+  })
+  let closing = false
+  app.addHook('preClose', (next) => {
+    closing = true
+    next()
+  })
+  app.addHook('onSend', (_request, reply, payload, next) => {
+    if (closing) reply.header('connection', 'close')
+    next(null, payload)
   })
   done()
 })
@@ -51,8 +63,9 @@ export class RequestLog extends LogController {
   }
 }
 
-/** What is wrong with a request's Host by RFC 9112, section 3.2, which Node checks only in part. */
-function hostFault({ headers, rawHeaders, httpVersion }: IncomingMessage): string | undefined {
+/** What is wrong with a request by RFC 9112: its version, or its Host (section 3.2). */
+function protocolFault({ headers, rawHeaders, httpVersion }: IncomingMessage): string | undefined {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return `The request must be HTTP/1.1, not HTTP/${httpVersion}`
   if (headers.host === undefined) return httpVersion === '1.1' ? 'The Host header is missing' : undefined
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -34,8 +34,7 @@ t.test('a category keeps the difference between an empty description and none', 
 
 t.test('two categories may have the same name', async (t) => {
   const { app, auth } = await startService(t)
-  const create = () =>
-    app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name: 'Dog' } })
+  const create = () => app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name: 'Dog' } })
   t.equal((await create()).statusCode, 201)
   t.equal((await create()).statusCode, 201)
 })
@@ -78,7 +77,19 @@ t.test('creates that come at the same time are each stored once', async (t) => {
 
 t.test('text comes back to the code point', async (t) => {
   const { app, auth } = await startService(t)
-  const texts = [' a ', 'é', 'é', '🐇', '👩‍👩‍👧', '\u0001\u007f\t\n', '\ufeffx', '﷽', "'; DROP TABLE categories; --", '\\', '𐀀'.repeat(255)]
+  const texts = [
+    ' a ',
+    'é',
+    'é',
+    '🐇',
+    '👩‍👩‍👧',
+    '\u0001\u007f\t\n',
+    '\ufeffx',
+    '﷽',
+    "'; DROP TABLE categories; --",
+    '\\',
+    '𐀀'.repeat(255)
+  ]
   for (const name of texts) {
     const { statusCode, body } = await app.inject({
       method: 'POST',

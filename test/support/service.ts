@@ -10,6 +10,9 @@ import { createKey } from '../../src/keys/create.ts'
 import { keyStore } from '../../src/keys/store.ts'
 import { createDatabase, silent } from './database.ts'
 
+/** Keeps the developer's own `.env` out of the tests. */
+export const noFile = '/dev/null'
+
 export interface Service {
   app: FastifyInstance
   /** Where it listens, without a slash at the end. */
@@ -30,7 +33,7 @@ export interface ServiceOptions {
 /** Starts the service on a database of the test's own, listening on a free port, with one API key; stopped when the test ends. */
 export async function startService(t: Test, options: ServiceOptions = {}): Promise<Service> {
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
-  const config = { ...loadConfig({}), ...options.config }
+  const config = { ...loadConfig({}, noFile), ...options.config }
   const database = openDatabase(
     { url: databaseUrl, poolSize: config.DATABASE_POOL_SIZE, timeout: config.DATABASE_TIMEOUT },
     silent

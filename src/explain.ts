@@ -1,0 +1,49 @@
+import type { DefinedError, ErrorObject } from 'ajv'
+
+/** Says which value breaks which rule: `body.name must have at least 1 character`. */
+export function explain(error: ErrorObject | undefined, root: string): string {
+  if (error === undefined) return `${root} is not valid`
+  const path = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`))
+    .join('')
+  const place = `${root}${path}`.replace(/^\./, '')
+  return `${place} ${rule(error as DefinedError)}`.trimStart()
+}
+
+function rule(error: DefinedError): string {
+  switch (error.keyword) {
+    case 'required':
+      return `must have the property "${error.params.missingProperty}"`
+    case 'additionalProperties': {
+      const known = Object.keys((error.parentSchema?.['properties'] ?? {}) as object)
+      return `must not have the property "${error.params.additionalProperty}"; it may have: ${known.join(', ')}`
+    }
+    case 'type':
+      if (typeof error.data === 'bigint' && error.params.type === 'integer')
+        return `must be within ±${Number.MAX_SAFE_INTEGER}: beyond, it could not be kept exactly`
+      return `must be ${article(String(error.params.type))}, not ${kind(error.data)}`
+    case 'minLength':
+      return `must have at least ${count(error.params.limit, 'character')}`
+    case 'maxLength':
+      return `must have at most ${count(error.params.limit, 'character')}`
+    case 'enum':
+      return `must be one of: ${error.params.allowedValues.join(', ')}`
+    case 'pattern':
+      return `must match the pattern ${error.params.pattern}`
+    default:
+      return (error as ErrorObject).message ?? 'is not valid'
+  }
+}
+
+const count = (limit: number, noun: string) => `${limit} ${noun}${limit === 1 ? '' : 's'}`
+const article = (type: string) => (/^[aeio]/.test(type) ? `an ${type}` : `a ${type}`)
+
+function kind(data: unknown): string {
+  if (data === null) return 'null'
+  if (typeof data === 'bigint') return 'a number'
+  if (typeof data === 'string') return JSON.stringify(data.length > 40 ? `${data.slice(0, 40)}…` : data)
+  return article(Array.isArray(data) ? 'array' : typeof data)
+}

@@ -1,0 +1,138 @@
+import SchemaValidator from 'openapi-response-validator'
+import type { OpenAPIV3 } from 'openapi-types'
+import t, { type Test } from 'tap'
+import { readContract } from '../src/contract.ts'
+import { type Service, startService } from './support/service.ts'
+
+const { document, basePath, json } = readContract()
+
+// A checker that shares nothing with the validators and serializers of Fastify.
+const { default: OpenAPIResponseValidator } = SchemaValidator
+
+const isReference = (value: object): value is OpenAPIV3.ReferenceObject => '$ref' in value
+
+/** The object that a reference to a component names, or the object itself. */
+function resolve<T extends object>(value: T | OpenAPIV3.ReferenceObject): T {
+  if (!isReference(value)) return value
+  const [, , section = '', name = ''] = value.$ref.split('/')
+  return (document.components as Record<string, Record<string, T>>)[section]?.[name] as T
+}
+
+interface Example {
+  title: string
+  path: string
+  method: string
+  operation: OpenAPIV3.OperationObject
+  value: unknown
+  /** The status that it is an example of; undefined for a request. */
+  status: string | undefined
+}
+
+function* examples(): Generator<Example> {
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const [method, operation] of Object.entries(item ?? {}) as [string, OpenAPIV3.OperationObject][]) {
+      const bodies: [string | undefined, OpenAPIV3.RequestBodyObject | OpenAPIV3.ResponseObject][] = []
+      if (operation.requestBody) bodies.push([undefined, resolve(operation.requestBody)])
+      for (const [status, response] of Object.entries(operation.responses)) bodies.push([status, resolve(response)])
+      for (const [status, { content }] of bodies) {
+        for (const [name, example] of Object.entries(content?.['application/json']?.examples ?? {})) {
+          const title = `${operation.operationId} ${status ?? 'request'} ${name}`
+          yield { title, path, method, operation, value: resolve(example).value, status }
+        }
+      }
+    }
+  }
+}
+
+/** Checks an answer against what the document says of its status. */
+function conforms(t: Test, operation: OpenAPIV3.OperationObject, status: number, body: unknown, title: string): void {
+  const responses = Object.fromEntries(Object.entries(operation.responses).map(([key, value]) => [key, resolve(value)]))
+  const validator = new OpenAPIResponseValidator({ responses, components: document.components } as never)
+  t.equal(validator.validateResponse(status, body), undefined, title)
+}
+
+t.test('every body of the document has named examples', (t) => {
+  const contents = (node: unknown): OpenAPIV3.MediaTypeObject[] => {
+    if (typeof node !== 'object' || node === null) return []
+    const here = 'content' in node ? Object.values(node.content as Record<string, OpenAPIV3.MediaTypeObject>) : []
+    return [...here, ...Object.values(node).flatMap(contents)]
+  }
+  const all = contents(JSON.parse(json))
+  t.ok(all.length > 5)
+  for (const { examples: named } of all) t.ok(Object.keys(named ?? {}).length > 0)
+  t.end()
+})
+
+t.test('every example of a response is what the document allows', (t) => {
+  for (const { title, operation, value, status } of examples()) {
+    if (status !== undefined) conforms(t, operation, Number(status), value, title)
+  }
+  t.end()
+})
+
+async function send({ app, auth }: Service, { path, method, value }: Example) {
+  return app.inject({
+    method: method.toUpperCase() as 'POST',
+    url: basePath + path,
+    headers: auth,
+    payload: value as object
+  })
+}
+
+t.test('every example of a request is accepted, and its answer is what the document allows', async (t) => {
+  const service = await startService(t)
+  for (const example of examples()) {
+    if (example.status !== undefined) continue
+    const response = await send(service, example)
+    t.match(String(response.statusCode), /^2/, example.title)
+    conforms(t, example.operation, response.statusCode, response.json(), example.title)
+  }
+})
+
+t.test(
+  'the answers of the service to a right, a wrong and a keyless request are what the document allows',
+  async (t) => {
+    const { app, auth } = await startService(t)
+    for (const [path, item] of Object.entries(document.paths)) {
+      for (const [method, operation] of Object.entries(item ?? {}) as [string, OpenAPIV3.OperationObject][]) {
+        const url = basePath + path
+        const verb = method.toUpperCase() as 'POST'
+        const wrong = operation.requestBody ? { payload: { wrong: true } } : {}
+        for (const request of [{ headers: auth, ...wrong }, wrong]) {
+          const response = await app.inject({ method: verb, url, ...request })
+          conforms(
+            t,
+            operation,
+            response.statusCode,
+            response.json(),
+            `${operation.operationId} ${response.statusCode}`
+          )
+        }
+      }
+    }
+  }
+)
+
+t.test('a message of an example is one that the service gives', async (t) => {
+  const { app, auth } = await startService(t)
+  const messages = new Set<string>()
+  const post = async (payload: unknown, headers = {}) => {
+    const response = await app.inject({
+      method: 'POST',
+      url: `${basePath}/categories`,
+      headers: { ...auth, ...headers },
+      payload: payload as string
+    })
+    messages.add(response.json<{ message: string }>().message)
+  }
+  await post({})
+  await post({ name: 'x', descripton: 'y' })
+  await post('x', { 'content-type': 'text/plain' })
+  await post({}, { authorization: 'Bearer x' })
+  await post({}, { authorization: '' })
+  await post({ name: 'x'.repeat(1048576) })
+  for (const { title, value, status } of examples()) {
+    if (status === undefined || !['400', '401', '413'].includes(status)) continue
+    t.ok(messages.has((value as { message: string }).message), title)
+  }
+})

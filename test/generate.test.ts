@@ -1,0 +1,121 @@
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { createDatabase } from './support/database.ts'
+import { run } from './support/process.ts'
+
+/** A copy of the working tree, to be changed. */
+function copyTree(t: Test): string {
+  const copy = t.testdir()
+  for (const name of ['openapi.yaml', 'package.json', 'tsconfig.json', 'src', 'generated', 'scripts', 'migrations']) {
+    cpSync(name, path.join(copy, name), { recursive: true })
+  }
+  symlinkSync(path.resolve('node_modules'), path.join(copy, 'node_modules'))
+  return copy
+}
+
+const operation = `  /categories/{categoryId}:
+    get:
+      operationId: getCategory
+      summary: Get a category
+      parameters:
+        - name: categoryId
+          in: path
+          required: true
+          schema:
+            type: integer
+            format: int64
+      responses:
+        '200':
+          description: The category
+          content:
+            application/json:
+              schema:
+                $ref: '#/components/schemas/Category'
+components:
+`
+
+function change(copy: string, file: string, from: string | RegExp, to: string): void {
+  const name = path.join(copy, file)
+  writeFileSync(
+    name,
+    readFileSync(name, 'utf8').replace(from, () => to)
+  )
+}
+
+t.test('the generated files are those of the document', async (t) => {
+  const { exited, output } = run(t, ['npm', 'run', 'generate', '--', '--check'])
+  t.equal(await exited, 0, output())
+})
+
+t.test('an operation that is added to the document gets its handler type and a working stub', async (t) => {
+  const copy = copyTree(t)
+  change(copy, 'openapi.yaml', /^components:\n/m, operation)
+
+  const stale = run(t, ['npm', 'run', 'generate', '--', '--check'], { cwd: copy })
+  t.equal(await stale.exited, 1)
+  t.match(stale.output(), 'generated/operations.ts is stale')
+  const env = { DATABASE_URL: await createDatabase(t), PORT: '0' }
+  const unknown = run(t, ['npm', 'start'], { cwd: copy, env })
+  t.equal(await unknown.exited, 1)
+  t.match(unknown.output(), 'The operation getCategory has no handler: run npm run generate')
+
+  t.equal(await run(t, ['npm', 'run', 'generate'], { cwd: copy }).exited, 0)
+  const service = run(t, ['npm', 'start'], { cwd: copy, env })
+  const [, url = ''] = await service.sees(/Server listening at (\S+)"/)
+  const made = run(t, ['npm', 'run', '--silent', 'keys', '--', 'create', '--name', 'x'], { cwd: copy, env })
+  await made.exited
+  const headers = { authorization: `Bearer ${made.output().trim()}` }
+  t.equal((await fetch(`${url}/v1/categories/1`)).status, 401)
+  t.equal((await fetch(`${url}/v1/categories/1e3`, { headers })).status, 400)
+  const stub = await fetch(`${url}/v1/categories/1`, { headers })
+  t.equal(stub.status, 501)
+  t.same(await stub.json(), {
+    code: 'not_implemented',
+    message: 'The operation getCategory is not implemented yet',
+    status: 501
+  })
+})
+
+t.test('the compiler takes a handler of the right shape and no other', async (t) => {
+  const copy = copyTree(t)
+  change(copy, 'openapi.yaml', /^components:\n/m, operation)
+  t.equal(await run(t, ['npm', 'run', 'generate'], { cwd: copy }).exited, 0)
+  const compile = async (handler: string) => {
+    const file = path.join(copy, 'src', 'handler.ts')
+    writeFileSync(
+      file,
+      `import type { Operations } from '../generated/operations.ts'\nexport const handlers: Partial<Operations> = {\n${handler}\n}\n`
+    )
+    const tsc = run(
+      t,
+      [path.resolve('node_modules/.bin/tsc'), '--incremental', '--tsBuildInfoFile', path.join(copy, 'tsbuildinfo')],
+      { cwd: copy }
+    )
+    return (await tsc.exited) === 0 ? 'compiles' : tsc.output()
+  }
+  const right =
+    'getCategory: async ({ params: { categoryId } }, reply) => reply.code(200).send({ id: categoryId + 1n, name: "x" })'
+  t.equal(await compile(right), 'compiles')
+  const wrong = [
+    ['another status', 'getCategory: async (_request, reply) => reply.code(201).send({ id: 1n, name: "x" })'],
+    ['an id that is no int64', 'getCategory: async (_request, reply) => reply.code(200).send({ id: 1, name: "x" })'],
+    ['a property too few', 'getCategory: async (_request, reply) => reply.code(200).send({ id: 1n })'],
+    [
+      'a property too many',
+      'getCategory: async (_request, reply) => reply.code(200).send({ id: 1n, name: "x", colour: "red" })'
+    ],
+    ['no body', 'getCategory: async (_request, reply) => reply.code(200).send()'],
+    [
+      'a parameter that is not there',
+      'getCategory: async (request, reply) => reply.code(200).send({ id: request.params.id, name: "x" })'
+    ],
+    ['an answer without a status', 'getCategory: async () => ({ id: 1n, name: "x" })'],
+    ['no answer', 'getCategory: async () => {}'],
+    [
+      'an operation that the document does not have',
+      'deleteCategory: async (_request, reply) => reply.code(204).send()'
+    ]
+  ]
+  for (const [title = '', handler = ''] of wrong) t.match(await compile(handler), /src\/handler\.ts.*error TS/, title)
+})

@@ -1,0 +1,253 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import Fastify, { type FastifyInstance, type onRequestAsyncHookHandler } from 'fastify'
+import t, { type Test } from 'tap'
+import { stringify } from 'yaml'
+import type { Operations } from '../../generated/operations.ts'
+import { type Contract, readContract } from '../../src/contract.ts'
+import { HttpError, sendError, toHttpError } from '../../src/http/errors.ts'
+import { operations } from '../../src/http/operations.ts'
+
+const success = {
+  '200': {
+    description: 'Success',
+    content: { 'application/json': { schema: { type: 'object', additionalProperties: true } } }
+  }
+}
+
+/** The contract of a document with the given paths, and whatever else of the top level is given. */
+function contractOf(t: Test, paths: object, rest: object = {}): Contract {
+  const file = path.join(t.testdir(), 'openapi.yaml')
+  const info = { title: 'Test', version: '1.0.0' }
+  writeFileSync(file, stringify({ openapi: '3.0.3', info, servers: [{ url: '/v1' }], security: [], paths, ...rest }))
+  return readContract(file)
+}
+
+type AnyHandler = (request: { params: unknown; query: unknown; headers: unknown; body: unknown }) => unknown
+
+/** The routes of a document; each operation answers with what `echo` gives of the request, bigints as text with an n. */
+async function routes(
+  t: Test,
+  contract: Contract,
+  echo: AnyHandler,
+  schemes: Record<string, onRequestAsyncHookHandler> = {}
+): Promise<FastifyInstance> {
+  const app = Fastify({ routerOptions: { maxParamLength: 1000 } })
+  t.teardown(() => app.close())
+  app.setErrorHandler((error, request, reply) => sendError(toHttpError(error, 100), request, reply))
+  const show = (_key: string, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value)
+  const handler: AnyHandler = (request) => ({ seen: JSON.stringify(echo(request), show) })
+  const handlers = Object.fromEntries(contract.operations.map(({ id }) => [id, handler]))
+  await app.register(operations, { contract, handlers: handlers as unknown as Operations, schemes })
+  return app
+}
+
+const parameter = (place: string, name: string, schema: object, required = place === 'path') => ({
+  in: place,
+  name,
+  schema,
+  required
+})
+
+t.test('path, query and header parameters take the type of their schema, and an int64 is never rounded', async (t) => {
+  const contract = contractOf(t, {
+    '/things/{id}': {
+      parameters: [
+        parameter('path', 'id', { type: 'integer', format: 'int64' }),
+        parameter('header', 'X-Shared', { type: 'integer' })
+      ],
+      get: {
+        operationId: 'getThing',
+        parameters: [
+          parameter('query', 'limit', { type: 'integer', minimum: 1, default: 10 }),
+          parameter('query', 'ratio', { type: 'number' }),
+          parameter('query', 'deep', { type: 'boolean' }),
+          parameter('query', 'tags', { type: 'array', items: { type: 'integer' } }),
+          parameter('query', 'after', { type: 'integer', format: 'int64', default: 0 }),
+          parameter('query', 'text', { type: 'string' }),
+          parameter('header', 'X-Ids', { type: 'array', items: { type: 'integer', format: 'int64' } })
+        ],
+        responses: success
+      }
+    }
+  })
+  const app = await routes(t, contract, ({ params, query, headers }) => {
+    const { 'x-ids': ids, 'x-shared': shared } = headers as Record<string, unknown>
+    return { params, query, ids, shared }
+  })
+  const get = async (url: string, headers: Record<string, string> = {}) => {
+    const { statusCode, body } = await app.inject({ url: `/v1/things/${url}`, headers })
+    const { seen, message } = JSON.parse(body) as { seen?: string; message?: string }
+    return statusCode === 200 ? (JSON.parse(seen ?? '') as unknown) : message
+  }
+
+  t.same(await get('9223372036854775807?limit=5&ratio=1.5e3&deep=true&tags=1&tags=2&after=9007199254740993&text=7'), {
+    params: { id: '9223372036854775807n' },
+    query: { limit: 5, ratio: 1500, deep: true, tags: [1, 2], after: '9007199254740993n', text: '7' }
+  })
+  t.same(await get('-1?tags=3&deep=false', { 'x-ids': '9007199254740993, 2', 'x-shared': '5' }), {
+    params: { id: '-1n' },
+    query: { limit: 10, deep: false, tags: [3], after: '0n' },
+    ids: ['9007199254740993n', '2n'],
+    shared: 5
+  })
+  for (const id of ['1e3', '0x10', '%207', '1.0', 'abc', '9223372036854775808', '1'.repeat(300)]) {
+    t.equal(await get(id), 'path.id must be a whole number of 64 bits', id)
+  }
+  t.equal(await get('1?limit=1e1'), 'query.limit must be an integer, not "1e1"')
+  t.equal(await get('1?limit=0'), 'query.limit must be >= 1')
+  t.equal(
+    await get('1?limit=9007199254740993'),
+    'query.limit must be within ±9007199254740991: beyond, it could not be kept exactly'
+  )
+  t.equal(await get('1?limit=1&limit=2'), 'query.limit must be an integer, not an array')
+  t.equal(await get('1?ratio=0x1'), 'query.ratio must be a number, not "0x1"')
+  t.equal(await get('1?deep=1'), 'query.deep must be a boolean, not "1"')
+  t.equal(await get('1?tags=1&tags=b'), 'query.tags[1] must be an integer, not "b"')
+  t.equal(
+    await get('1', { 'x-shared': 'x'.repeat(50) }),
+    `header.x-shared must be an integer, not "${'x'.repeat(40)}…"`
+  )
+})
+
+t.test('a required header is found whatever the case of its name in the document', async (t) => {
+  const contract = contractOf(t, {
+    '/things': {
+      get: {
+        operationId: 'listThings',
+        parameters: [parameter('header', 'X-Tenant', { type: 'string' }, true)],
+        responses: success
+      }
+    }
+  })
+  const app = await routes(t, contract, () => true)
+  t.equal((await app.inject({ url: '/v1/things', headers: { 'X-TENANT': 'a' } })).statusCode, 200)
+  const { message } = (await app.inject('/v1/things')).json<{ message: string }>()
+  t.equal(message, 'header must have the property "x-tenant"')
+})
+
+t.test('an int64 in a body is exact, and its rules hold', async (t) => {
+  const int64 = { type: 'integer', format: 'int64' }
+  const schema = {
+    type: 'object',
+    properties: {
+      id: { ...int64, nullable: true },
+      small: { ...int64, minimum: 1, maximum: 9, multipleOf: 2 },
+      between: { ...int64, minimum: 0, exclusiveMinimum: true, maximum: 5, exclusiveMaximum: true },
+      closed: { ...int64, minimum: 0, exclusiveMinimum: false },
+      one: { ...int64, enum: [1, 2] },
+      list: { type: 'array', items: { allOf: [int64] } },
+      map: { type: 'object', additionalProperties: int64 },
+      colour: { type: 'string', enum: ['red', 'blue'], default: 'red', example: 'red' },
+      plain: { type: 'integer' }
+    }
+  }
+  const contract = contractOf(t, {
+    '/things': {
+      post: {
+        operationId: 'createThing',
+        requestBody: { required: true, content: { 'application/json': { schema } } },
+        responses: success
+      }
+    }
+  })
+  const app = await routes(t, contract, ({ body }) => body)
+  const post = async (payload: string) => {
+    const { statusCode, body } = await app.inject({
+      method: 'POST',
+      url: '/v1/things',
+      headers: { 'content-type': 'application/json' },
+      payload
+    })
+    const { seen, message } = JSON.parse(body) as { seen?: string; message?: string }
+    return statusCode === 200 ? seen : message
+  }
+  const colour = '"colour":"red"'
+  t.equal(await post('{"id":9007199254740993}'), `{"id":"9007199254740993n",${colour}}`)
+  t.equal(await post('{"id":null}'), `{"id":null,${colour}}`)
+  t.equal(
+    await post('{"list":[1,9223372036854775807],"map":{"a":2}}'),
+    `{"list":["1n","9223372036854775807n"],"map":{"a":"2n"},${colour}}`
+  )
+  t.equal(
+    await post('{"small":4,"between":1,"closed":0,"one":2}'),
+    `{"small":"4n","between":"1n","closed":"0n","one":"2n",${colour}}`
+  )
+  t.equal(await post('{"id":"1"}'), 'body.id must be a whole number of 64 bits')
+  t.equal(await post('{"id":9223372036854775808}'), 'body.id must be a whole number of 64 bits')
+  t.equal(await post('{"id":1.5}'), 'body.id must be a whole number of 64 bits')
+  t.equal(await post('{"small":0}'), 'body.small must be >= 1')
+  t.equal(await post('{"small":10}'), 'body.small must be <= 9')
+  t.equal(await post('{"small":3}'), 'body.small must be multiple of 2')
+  t.equal(await post('{"between":0}'), 'body.between must be > 0')
+  t.equal(await post('{"between":5}'), 'body.between must be < 5')
+  t.equal(await post('{"one":3}'), 'body.one must be one of: 1, 2')
+  t.equal(await post('{"colour":"green"}'), 'body.colour must be one of: red, blue')
+  t.equal(
+    await post('{"plain":12345678901234567890}'),
+    'body.plain must be within ±9007199254740991: beyond, it could not be kept exactly'
+  )
+})
+
+t.test('a body that is not required may be left out', async (t) => {
+  const contract = contractOf(t, {
+    '/things': {
+      post: {
+        operationId: 'createThing',
+        requestBody: { content: { 'application/json': { schema: { type: 'object', required: ['a'] } } } },
+        responses: success
+      }
+    }
+  })
+  const app = await routes(t, contract, ({ body }) => body ?? 'none')
+  const post = async (payload?: object) =>
+    (await app.inject({ method: 'POST', url: '/v1/things', ...(payload && { payload }) })).statusCode
+  t.equal(await post(), 200)
+  t.equal(await post({ a: 1 }), 200)
+  t.equal(await post({ b: 1 }), 400)
+})
+
+const get = (operationId: string, rest: object = {}) => ({ get: { operationId, responses: success, ...rest } })
+const schemes = {
+  components: {
+    securitySchemes: { bearerAuth: { type: 'http', scheme: 'bearer' }, other: { type: 'http', scheme: 'basic' } }
+  }
+}
+
+t.test('the security of the document decides which operations need a key', async (t) => {
+  const contract = contractOf(
+    t,
+    {
+      '/closed': get('closed'),
+      '/open': get('open', { security: [] }),
+      '/optional': get('optional', { security: [{ bearerAuth: [] }, {}] }),
+      '/both': get('both', { security: [{ bearerAuth: [], other: [] }] })
+    },
+    { ...schemes, security: [{ bearerAuth: [] }] }
+  )
+  const refuse = (scheme: string) => () => Promise.reject(new HttpError(401, 'unauthorized', scheme))
+  const app = await routes(t, contract, () => true, { bearerAuth: refuse('bearerAuth'), other: refuse('other') })
+  const status = async (url: string) => (await app.inject(`/v1${url}`)).statusCode
+  t.equal(await status('/closed'), 401)
+  t.equal(await status('/open'), 200)
+  t.equal(await status('/optional'), 200)
+  const both = await routes(t, contract, () => true, { bearerAuth: () => Promise.resolve(), other: refuse('other') })
+  t.equal((await both.inject('/v1/both')).json<{ message: string }>().message, 'other')
+})
+
+t.test('a document that cannot be served stops the start', async (t) => {
+  const starts = (paths: object, rest: object = { ...schemes, security: [{ bearerAuth: [] }] }) =>
+    routes(t, contractOf(t, paths, rest), () => true, { bearerAuth: () => Promise.resolve() })
+  await t.rejects(starts({ '/a': get('a', { security: [{ other: [] }] }) }), {
+    message: 'The operation a has the security scheme other, which has no handler'
+  })
+  await t.rejects(starts({ '/a': get('a', { security: [{ bearerAuth: [] }, { other: [] }] }) }), {
+    message: 'The operation a has alternative security requirements, which are not supported'
+  })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const contract = contractOf(t, { '/a': get('a') })
+  await t.rejects(async () => app.register(operations, { contract, handlers: {} as Operations, schemes: {} }), {
+    message: 'The operation a has no handler: run npm run generate'
+  })
+})

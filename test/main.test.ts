@@ -1,0 +1,250 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { createDatabase, query } from './support/database.ts'
+import { run, type Running, script } from './support/process.ts'
+
+const listening = /Server listening at (http:\/\/127\.0\.0\.1:\d+)/
+const keyPattern = /petcat_[0-9a-f]{48}/
+
+/** Starts the service as a process of its own, in an empty folder, on a free port. */
+function serve(t: Test, env: Record<string, string>, directory = t.testdir()): Running {
+  return run(t, script('src/main.ts'), { cwd: directory, env: { PORT: '0', ...env } })
+}
+
+async function started(service: Running): Promise<string> {
+  const [, url = ''] = await service.sees(listening)
+  return url
+}
+
+const post = (url: string, key: string, name: string) =>
+  fetch(`${url}/v1/categories`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name })
+  })
+
+const list = async (url: string, key: string) =>
+  (await (await fetch(`${url}/v1/categories`, { headers: { authorization: `Bearer ${key}` } })).json()) as {
+    name: string
+  }[]
+
+t.test('the first start prints the docs and a curl with a key; what was acknowledged survives a kill -9', async (t) => {
+  const directory = t.testdir()
+  const first = serve(t, {}, directory)
+  const url = await started(first)
+  const [curl, key = ''] = await first.sees(/curl \S+ -H 'Authorization: Bearer (petcat_\w+)'/)
+  t.match(curl, `curl ${url}/v1/categories -H`)
+  t.match(first.output(), `Docs    ${url}/docs`)
+
+  const acknowledged: string[] = []
+  const creating = (async () => {
+    for (let n = 0; ; n++) {
+      const response = await post(url, key, `category ${n}`)
+      if (response.status === 201) acknowledged.push(`category ${n}`)
+      if (n === 20) first.child.kill('SIGKILL')
+    }
+  })()
+  await t.rejects(creating)
+  t.equal(await first.exited, 'SIGKILL')
+
+  const second = serve(t, {}, directory)
+  const secondUrl = await started(second)
+  await second.sees(/npm run keys/)
+  t.notMatch(second.output(), keyPattern, 'the key is not shown again, and no other is made')
+  const names = (await list(secondUrl, key)).map(({ name }) => name)
+  t.same(
+    acknowledged.filter((name) => !names.includes(name)),
+    []
+  )
+  second.child.kill('SIGTERM')
+  t.equal(await second.exited, 0)
+})
+
+t.test('a second service on the same folder stops with a clear message', async (t) => {
+  const directory = t.testdir()
+  const first = serve(t, {}, directory)
+  await started(first)
+  const second = serve(t, {}, directory)
+  t.equal(await second.exited, 1)
+  t.match(second.output(), /pet-categories: Postgres did not start on .*lock file "postmaster\.pid" already exists/s)
+})
+
+t.test('keys are made, listed and revoked while the service runs and when it does not', async (t) => {
+  const directory = t.testdir()
+  const keys = (...args: string[]) => run(t, [...script('src/keys/cli.ts'), ...args], { cwd: directory })
+  const made = keys('create', '--name', 'before')
+  t.equal(await made.exited, 0)
+  const before = made.output().trimEnd().split('\n').at(-1) ?? ''
+  t.match(before, new RegExp(`^${keyPattern.source}$`))
+
+  const service = serve(t, {}, directory)
+  const url = await started(service)
+  t.equal((await post(url, before, 'x')).status, 201)
+  const during = keys('create', '--name', 'during')
+  t.equal(await during.exited, 0)
+  t.equal((await post(url, during.output().trim(), 'x')).status, 201)
+
+  t.equal(await keys('revoke', '1').exited, 0)
+  const revokedAt = performance.now()
+  while ((await post(url, before, 'x')).status !== 401) {
+    if (performance.now() - revokedAt > 10_000) throw new Error('a revoked key still works')
+  }
+  const listed = keys('list')
+  t.equal(await listed.exited, 0)
+  t.match(listed.output(), /^ID +NAME +CREATED +STATE\n1 +before .* revoked .*\n2 +during .* valid\n$/)
+})
+
+t.test('on a given DATABASE_URL no key is made, the log is JSON, and no key is ever in it', async (t) => {
+  const databaseUrl = await createDatabase(t, "TEMPLATE template0 ENCODING 'UTF8'")
+  const service = serve(t, { DATABASE_URL: databaseUrl, ENVIRONMENT: 'staging' })
+  const url = await started(service)
+  t.same(await query(databaseUrl, 'SELECT * FROM api_keys'), [])
+  const made = run(t, [...script('src/keys/cli.ts'), 'create', '--name', 'x'], { env: { DATABASE_URL: databaseUrl } })
+  t.equal(await made.exited, 0)
+  const key = made.output().trim()
+  const response = await post(url, key, 'x')
+  t.equal(response.status, 201)
+  t.equal((await post(url, 'petcat_wrong', 'x')).status, 401)
+  service.child.kill('SIGINT')
+  t.equal(await service.exited, 0)
+
+  const lines = service
+    .output()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  const requests = lines.filter(({ msg }) => msg === 'request')
+  t.match(requests, [
+    {
+      reqId: response.headers.get('x-request-id'),
+      method: 'POST',
+      path: '/v1/categories',
+      operation: 'createCategory',
+      status: 201,
+      key: '1'
+    },
+    { status: 401, key: undefined }
+  ])
+  t.notMatch(service.output(), /petcat_\w/)
+})
+
+t.test('a signal lets a request in flight end, and a second one long after ends the service at once', async (t) => {
+  const databaseUrl = await createDatabase(t)
+  const env = { DATABASE_URL: databaseUrl }
+  const made = run(t, [...script('src/keys/cli.ts'), 'create', '--name', 'x'], { env })
+  await made.exited
+  const key = made.output().trim()
+  /** Makes the database answer a create only when `release` is called. */
+  const hold = async () => {
+    const { default: pg } = await import('pg')
+    const client = new pg.Client({ connectionString: databaseUrl })
+    await client.connect()
+    await client.query('BEGIN; LOCK TABLE categories')
+    return { release: () => client.end() }
+  }
+  const waitsForLock = async () => {
+    while ((await query(databaseUrl, "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length === 0);
+  }
+
+  const service = serve(t, env)
+  const url = await started(service)
+  const lock = await hold()
+  const created = post(url, key, 'in flight')
+  await waitsForLock()
+  service.child.kill('SIGTERM')
+  service.child.kill('SIGINT')
+  await service.sees(/stopping/)
+  await lock.release()
+  t.equal((await created).status, 201)
+  t.equal(await service.exited, 0)
+
+  const stuck = serve(t, { ...env, DATABASE_TIMEOUT: '60000', SHUTDOWN_TIMEOUT: '60000' })
+  const stuckUrl = await started(stuck)
+  const second = await hold()
+  const lost = post(stuckUrl, key, 'never')
+  lost.catch(() => {})
+  await waitsForLock()
+  stuck.child.kill('SIGTERM')
+  await stuck.sees(/stopping/)
+  const signals = setInterval(() => stuck.child.kill('SIGTERM'), 1100)
+  t.equal(await stuck.exited, 1)
+  clearInterval(signals)
+  t.match(stuck.output(), 'stopped at once by a second signal')
+  await second.release()
+
+  const slow = serve(t, { ...env, DATABASE_TIMEOUT: '60000', SHUTDOWN_TIMEOUT: '100' })
+  const slowUrl = await started(slow)
+  const third = await hold()
+  const alsoLost = post(slowUrl, key, 'never')
+  alsoLost.catch(() => {})
+  await waitsForLock()
+  slow.child.kill('SIGTERM')
+  t.equal(await slow.exited, 1)
+  t.match(slow.output(), 'shutdown took longer than SHUTDOWN_TIMEOUT')
+  await third.release()
+})
+
+t.test('a signal to npm, or to its whole group, stops the service in order', async (t) => {
+  for (const target of ['npm', 'group']) {
+    const service = run(t, ['npm', 'start'], {
+      env: { PORT: '0', DATA_DIR: path.join(t.testdir(), target) }
+    })
+    await started(service)
+    const pid = service.child.pid ?? 0
+    process.kill(target === 'group' ? -pid : pid, target === 'group' ? 'SIGINT' : 'SIGTERM')
+    await service.exited
+    t.match(service.output(), '"stopped"', target)
+  }
+})
+
+t.test('what stops the start is said in one line, and nothing is left behind', async (t) => {
+  const databaseUrl = await createDatabase(t)
+  const taken = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => taken.close())
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  const fails = async (env: Record<string, string>, message: RegExp) => {
+    const service = serve(t, env)
+    t.equal(await service.exited, 1)
+    t.match(service.output(), message)
+    t.notMatch(service.output(), /^ +at /m)
+  }
+  await fails({ PORT: 'x' }, /^pet-categories: PORT must be an integer, not "x"\n$/)
+  await fails({ DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' }, /^pet-categories: .*ECONNREFUSED/)
+  await fails(
+    { DATABASE_URL: 'postgres://postgres@localhost:1/x', LOG_LEVEL: 'debug' },
+    /^pet-categories: .*ECONNREFUSED/
+  )
+  await fails({ DATABASE_URL: databaseUrl, PORT: String(port) }, /pet-categories: .*EADDRINUSE/)
+  await fails({ PORT: String(port) }, /pet-categories: .*EADDRINUSE/)
+  await fails({ DATABASE_URL_FILE: 'none' }, /DATABASE_URL_FILE must name a file that can be read/)
+})
+
+t.test('npm run migrate brings a database up to date, and a start with MIGRATE_ON_START=false does not', async (t) => {
+  const databaseUrl = await createDatabase(t, "TEMPLATE template0 ENCODING 'UTF8'")
+  const service = serve(t, { DATABASE_URL: databaseUrl, MIGRATE_ON_START: 'false' })
+  const url = await started(service)
+  const ready = async () => (await fetch(`${url}/readyz`)).status
+  t.equal(await ready(), 503)
+  t.equal((await fetch(`${url}/livez`)).status, 200)
+  const migrated = run(t, script('src/migrate.ts'), { env: { DATABASE_URL: databaseUrl } })
+  t.equal(await migrated.exited, 0)
+  t.match(migrated.output(), 'The database is up to date.')
+  t.equal(await ready(), 200)
+  const failed = run(t, script('src/migrate.ts'), { env: { DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' } })
+  t.equal(await failed.exited, 1)
+})
+
+t.test('the scripts of package.json are the commands that these tests run', (t) => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
+  t.match(scripts, {
+    start: 'exec node --import tsx src/main.ts',
+    keys: 'exec node --import tsx src/keys/cli.ts',
+    migrate: 'exec node --import tsx src/migrate.ts'
+  })
+  t.end()
+})
