@@ -57,9 +57,10 @@ t.test('.env.example and the table of the README have every variable with its de
     parseEnv(example),
     Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, String(property.default ?? '')]))
   )
-  const row = ([name, { default: value, description }]: [string, (typeof properties)[string]]) =>
-    `| \`${name}\` | ${value === undefined ? '' : `\`${String(value)}\``} | ${description} |`
-  const table = Object.entries(properties).map(row).join('\n')
-  t.ok(readFileSync('README.md', 'utf8').includes(table), `README.md must hold:\n${table}`)
+  const readme = readFileSync('README.md', 'utf8').replace(/ +/g, ' ')
+  for (const [name, { default: value, description }] of Object.entries(properties)) {
+    const shown = value === undefined ? ' ' : ` \`${value}\` `
+    t.ok(readme.includes(`| \`${name}\` |${shown}| ${description} |`), name)
+  }
   t.end()
 })
