@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
+import { unescapePointer } from './explain.ts'
 
 /** The methods that an OpenAPI 3.0 path item can hold and Fastify can route. */
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const
@@ -40,13 +41,13 @@ export function readContract(file: URL | string = new URL('../openapi.yaml', imp
   const document = parse(yaml.toString('utf8')) as OpenAPIV3.Document
   const json = JSON.stringify(document)
   const operations: Operation[] = []
-  for (const [path, item] of Object.entries(document.paths)) {
-    if (item === undefined) continue
+  for (const [path, item] of Object.entries(document.paths) as [string, OpenAPIV3.PathItemObject][]) {
     for (const method of methods) {
       const operation = item[method]
       if (operation === undefined) continue
-      operation.parameters = mergeParameters(document, item.parameters, operation.parameters)
-      operations.push(readOperation(document, path, method, operation))
+      const parameters = mergeParameters(document, item.parameters, operation.parameters)
+      operation.parameters = parameters
+      operations.push(readOperation(document, path, method, operation, parameters))
     }
     delete item.parameters
   }
@@ -56,22 +57,25 @@ export function readContract(file: URL | string = new URL('../openapi.yaml', imp
   return { yaml, json, document, basePath: basePath(document), operations }
 }
 
+type Parameters = (OpenAPIV3.ReferenceObject | OpenAPIV3.ParameterObject)[]
+
 function readOperation(
   document: OpenAPIV3.Document,
   path: string,
   method: string,
-  operation: OpenAPIV3.OperationObject
+  operation: OpenAPIV3.OperationObject,
+  parameters: Parameters
 ): Operation {
   const name = `${method.toUpperCase()} ${path}`
   const id = operation.operationId
   if (id === undefined || !/^[A-Za-z_]\w*$/.test(id)) {
     throw new Error(`openapi.yaml: ${name} needs an operationId that is an identifier`)
   }
-  if (/\{(?!\w+\})/.test(path))
+  if (/\{(?!\w+\})/.test(path)) {
     throw new Error(`openapi.yaml: ${name}: a path parameter is named with A-Z, a-z, 0-9 and _`)
-  for (const { name: parameter, in: place, style, explode, schema } of (operation.parameters ?? []).map((reference) =>
-    resolve<OpenAPIV3.ParameterObject>(document, reference)
-  )) {
+  }
+  for (const reference of parameters) {
+    const { name: parameter, in: place, style, explode, schema } = resolve(document, reference)
     const isObject = schema !== undefined && resolve<OpenAPIV3.SchemaObject>(document, schema).type === 'object'
     if (schema === undefined || isObject || style !== undefined || explode === false || place === 'cookie') {
       throw new Error(
@@ -96,13 +100,9 @@ function readOperation(
  * The parameters of a path item and of its operation in one list, the operation's first choice:
  * fastify-openapi-glue drops the path item's where the operation has some of the same kind.
  */
-function mergeParameters(
-  document: OpenAPIV3.Document,
-  shared: OpenAPIV3.PathItemObject['parameters'] = [],
-  own: OpenAPIV3.OperationObject['parameters'] = []
-): NonNullable<OpenAPIV3.OperationObject['parameters']> {
-  const key = (parameter: OpenAPIV3.ReferenceObject | OpenAPIV3.ParameterObject) => {
-    const { in: place, name } = resolve<OpenAPIV3.ParameterObject>(document, parameter)
+function mergeParameters(document: OpenAPIV3.Document, shared: Parameters = [], own: Parameters = []): Parameters {
+  const key = (parameter: Parameters[number]) => {
+    const { in: place, name } = resolve(document, parameter)
     return `${place} ${name}`
   }
   const ownKeys = new Set(own.map(key))
@@ -115,8 +115,8 @@ function resolve<T extends object>(document: OpenAPIV3.Document, object: T | Ope
   const target = object.$ref
     .replace(/^#\//, '')
     .split('/')
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce<unknown>((node, part) => (node as Record<string, unknown> | undefined)?.[part], document)
+    .map(unescapePointer)
+    .reduce<unknown>((node, part) => (Object(node) as Record<string, unknown>)[part], document)
   if (target === undefined) throw new Error(`openapi.yaml: ${object.$ref} does not exist`)
   return resolve(document, target as T)
 }

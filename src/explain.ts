@@ -1,12 +1,14 @@
 import type { DefinedError, ErrorObject } from 'ajv'
 
+/** A part of a JSON pointer as it is written, without its escapes (RFC 6901, section 4). */
+export const unescapePointer = (part: string) => part.replaceAll('~1', '/').replaceAll('~0', '~')
+
 /** Says which value breaks which rule: `body.name must have at least 1 character`. */
-export function explain(error: ErrorObject | undefined, root: string): string {
-  if (error === undefined) return `${root} is not valid`
+export function explain(error: ErrorObject, root: string): string {
   const path = error.instancePath
     .split('/')
     .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map(unescapePointer)
     .map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`))
     .join('')
   const place = `${root}${path}`.replace(/^\./, '')
@@ -18,7 +20,7 @@ function rule(error: DefinedError): string {
     case 'required':
       return `must have the property "${error.params.missingProperty}"`
     case 'additionalProperties': {
-      const known = Object.keys((error.parentSchema?.['properties'] ?? {}) as object)
+      const known = Object.keys(Object(error.parentSchema?.['properties']) as object)
       return `must not have the property "${error.params.additionalProperty}"; it may have: ${known.join(', ')}`
     }
     case 'type':
@@ -34,7 +36,7 @@ function rule(error: DefinedError): string {
     case 'pattern':
       return `must match the pattern ${error.params.pattern}`
     default:
-      return (error as ErrorObject).message ?? 'is not valid'
+      return String((error as ErrorObject).message)
   }
 }
 

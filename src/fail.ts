@@ -1,8 +1,11 @@
+/** An error in one line. A refused connection to a name with several addresses has no message, only a code. */
+export function oneLine(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException
+  return message || String(code)
+}
+
 /** Ends the process with exit code 1 and the error's message on stderr. */
 export function fail(error: unknown): never {
-  const { message, code, cause } = error as NodeJS.ErrnoException
-  // A refused connection to a name with several addresses has no message, only a code.
-  console.error(`pet-categories: ${message || code || String(error)}`)
-  if (cause !== undefined && process.env['LOG_LEVEL'] === 'debug') console.error(cause)
+  console.error(`pet-categories: ${oneLine(error)}`)
   process.exit(1)
 }

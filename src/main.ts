@@ -1,13 +1,13 @@
 import type { AddressInfo } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import { buildApp } from './app.ts'
 import { loadConfig } from './config.ts'
-import { type Contract, readContract } from './contract.ts'
+import { readContract } from './contract.ts'
 import { openConfigured } from './database/open.ts'
 import { fail } from './fail.ts'
 import { createFirstKey } from './keys/create.ts'
 import { keyStore } from './keys/store.ts'
 import { createLogger } from './log.ts'
+import { welcome } from './welcome.ts'
 
 /** A second signal within this time is taken for the first one: npm and a terminal both pass it on. */
 const secondSignalAfter = 1000
@@ -27,7 +27,10 @@ async function start(): Promise<Service> {
   try {
     const app = await buildApp({ config, contract, database, logger })
     await app.listen({ port: config.PORT, host: config.HOST })
-    if (database.isEmbedded) console.log(welcome(app, contract, await createFirstKey(keyStore(database))))
+    if (database.isEmbedded) {
+      const key = await createFirstKey(keyStore(database))
+      console.log(welcome(app.server.address() as AddressInfo, contract, key))
+    }
     return {
       stopTimeout: config.SHUTDOWN_TIMEOUT,
       async stop() {
@@ -41,22 +44,6 @@ async function start(): Promise<Service> {
     await database.close()
     throw error
   }
-}
-
-function welcome(app: FastifyInstance, { basePath, operations }: Contract, key: string | undefined): string {
-  const { address, family, port } = app.server.address() as AddressInfo
-  const host = address === '0.0.0.0' || address === '::' ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
-  const list = operations.find(({ id }) => id === 'listCategories')?.path
-  const note =
-    key === undefined
-      ? 'Make a key: npm run keys -- create --name NAME'
-      : 'This key is shown once. Make another: npm run keys -- create --name NAME'
-  return `
-  Docs    http://${host}:${port}/docs
-  Try it  curl http://${host}:${port}${basePath}${list} -H 'Authorization: Bearer ${key ?? '<API_KEY>'}'
-
-  ${note}
-`
 }
 
 const service = start().catch(fail)

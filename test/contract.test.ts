@@ -60,6 +60,7 @@ t.test('a document that we could not serve is refused, with what to change', (t)
     { '/a': { post: { ...operation, requestBody: { content: { 'text/plain': {} } } } } },
     'openapi.yaml: POST /a: a request body is application/json and nothing else'
   )
+  refused(one({ $ref: '#/components/none/at/all' }), 'openapi.yaml: #/components/none/at/all does not exist')
   const first = 'openapi.yaml: the first server must be a path such as /v1: the deployment that serves the document'
   t.throws(
     changed(t, (document) => Object.assign(document, { servers: [{ url: 'https://host/v1' }] })),
@@ -83,9 +84,26 @@ t.test('an operation has the parameters of its path item, unless it has its own 
   ]
   const read = changed(t, (document) =>
     Object.assign(document, {
+      security: undefined,
       paths: { '/a': { parameters: shared, get: { operationId: 'a', parameters: own, responses: {} } } }
     })
   )
   t.same(read().document.paths['/a'], { get: { operationId: 'a', parameters: [shared[0], ...own], responses: {} } })
+  t.end()
+})
+
+t.test('a parameter and its schema may be references', (t) => {
+  const read = changed(t, (document) => {
+    const components: Record<string, object> = document['components'] ?? {}
+    components['parameters'] = {
+      'a/b': { in: 'query', name: 'q', schema: { $ref: '#/components/schemas/NewCategory' } }
+    }
+    const parameters = [{ $ref: '#/components/parameters/a~1b' }]
+    Object.assign(document, {
+      paths: { '/a': { get: { operationId: 'a', parameters, responses: {} } } },
+      security: undefined
+    })
+  })
+  t.throws(read, { message: /the query parameter q must have a schema of a plain value/ })
   t.end()
 })

@@ -64,6 +64,14 @@ t.test('the first start prints the docs and a curl with a key; what was acknowle
   t.equal(await second.exited, 0)
 })
 
+t.test('a service on any address shows one that can be opened', async (t) => {
+  const service = serve(t, { HOST: '0.0.0.0' })
+  await service.sees(/Docs {4}http:\/\/localhost:\d+\/docs/)
+  await service.sees(keyPattern)
+  service.child.kill('SIGTERM')
+  t.equal(await service.exited, 0)
+})
+
 t.test('a second service on the same folder stops with a clear message', async (t) => {
   const directory = t.testdir()
   const first = serve(t, {}, directory)

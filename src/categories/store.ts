@@ -28,12 +28,11 @@ export function categoryStore(database: Database): CategoryStore {
       return rows.map(toCategory)
     },
     async create({ name, description }) {
-      const [row] = await database.write<Row>({
+      const [row] = (await database.write<Row>({
         name: 'create-category',
         text: 'INSERT INTO categories (name, description) VALUES ($1, $2) RETURNING id, name, description',
         values: [name, description ?? null]
-      })
-      if (row === undefined) throw new Error('INSERT returned no row')
+      })) as [Row]
       return toCategory(row)
     }
   }

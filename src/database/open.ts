@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { type Database, openDatabase } from './database.ts'
-import { findRunning, startEmbeddedPostgres } from './embedded.ts'
+import { type EmbeddedPostgres, findRunning, startEmbeddedPostgres } from './embedded.ts'
 import { migrate } from './migrations.ts'
 
 export interface OpenOptions {
@@ -22,22 +22,31 @@ export async function openConfigured(
   options: OpenOptions,
   log: Logger
 ): Promise<OpenedDatabase> {
-  const given = config.DATABASE_URL ?? (options.share ? await findRunning(config.DATA_DIR) : undefined)
-  const embedded = given === undefined ? await startEmbeddedPostgres(config.DATA_DIR, log) : undefined
-  const url = given ?? embedded?.url ?? ''
+  const server = await findServer(config, options.share, log)
   try {
-    if (options.migrate) await migrate(url, config.DATABASE_TIMEOUT, log)
-    const database = openDatabase({ url, poolSize: config.DATABASE_POOL_SIZE, timeout: config.DATABASE_TIMEOUT }, log)
+    if (options.migrate) await migrate(server.url, config.DATABASE_TIMEOUT, log)
+    const { DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
+    const database = openDatabase({ url: server.url, poolSize, timeout }, log)
     return {
       ...database,
       isEmbedded: config.DATABASE_URL === undefined,
       async close() {
         await database.close()
-        await embedded?.stop()
+        await server.stop()
       }
     }
   } catch (error) {
-    await embedded?.stop()
+    await server.stop()
     throw error
   }
+}
+
+/** The server to use; `stop` ends it when it is ours. */
+async function findServer(
+  { DATABASE_URL, DATA_DIR }: Pick<Config, 'DATABASE_URL' | 'DATA_DIR'>,
+  share: boolean,
+  log: Logger
+): Promise<EmbeddedPostgres> {
+  const url = DATABASE_URL ?? (share ? await findRunning(DATA_DIR) : undefined)
+  return url === undefined ? startEmbeddedPostgres(DATA_DIR, log) : { url, stop: () => Promise.resolve() }
 }

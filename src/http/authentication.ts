@@ -1,4 +1,4 @@
-import bearerAuth from '@fastify/bearer-auth'
+import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
 import type { FastifyError, onRequestHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { KeyVerifier } from '../keys/verifier.ts'
@@ -26,8 +26,7 @@ export const authentication = fp<{ verifyKey: KeyVerifier }>(async (app, { verif
       return request.keyId !== undefined
     }
   })
-  const { verifyBearerAuth } = app
-  if (verifyBearerAuth === undefined) throw new Error('@fastify/bearer-auth gave no verifyBearerAuth')
+  const verifyBearerAuth = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
 
   app.decorateRequest('keyId', undefined)
   app.decorate('requireApiKey', function (request, reply, done) {

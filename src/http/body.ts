@@ -10,7 +10,7 @@ import { badRequest, payloadTooLarge } from './errors.ts'
  * past, and what is wrong with it is said after the size was checked.
  */
 export const jsonBody = fp((app: FastifyInstance, _options: object, registered: () => void) => {
-  const limit = app.initialConfig.bodyLimit ?? 0
+  const limit = Number(app.initialConfig.bodyLimit)
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (Number(request.headers['content-length']) > limit) done(payloadTooLarge(limit))
     else {

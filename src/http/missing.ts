@@ -19,7 +19,7 @@ export const missing = fp((app, _options: object, done) => {
   })
 
   function answer(request: FastifyRequest): HttpError {
-    const methods = paths.find('GET', request.raw.url ?? '/')?.store as Set<string> | undefined
+    const methods = paths.find('GET', request.url)?.store as Set<string> | undefined
     // The method's own route can lead here too: a file of the docs that does not exist.
     return methods === undefined || methods.has(request.method)
       ? notFound()

@@ -28,8 +28,7 @@ export const operations = fp<OperationsOptions>(async (app, { contract, handlers
     await scope.register(jsonBody)
     scope.setValidatorCompiler(validatorCompiler())
     scope.addHook('onRoute', (route) => {
-      const operation = byId.get((route.schema as { operationId: string }).operationId)
-      if (operation === undefined) throw new Error(`No operation for ${route.url}`)
+      const operation = byId.get((route.schema as { operationId: string }).operationId) as Operation
       route.onRequest = authentication(operation, schemes)
       route.config = { ...route.config, operation: operation.id }
       requireBody(route, operation)
@@ -52,7 +51,7 @@ function authentication(
   const [requirement, ...alternatives] = security
   if (alternatives.length > 0)
     throw new Error(`The operation ${id} has alternative security requirements, which are not supported`)
-  return Object.keys(requirement ?? {}).map((scheme) => {
+  return Object.keys(requirement as object).map((scheme) => {
     const hook = schemes[scheme]
     if (hook === undefined)
       throw new Error(`The operation ${id} has the security scheme ${scheme}, which has no handler`)

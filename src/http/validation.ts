@@ -1,4 +1,4 @@
-import { Ajv } from 'ajv'
+import { Ajv, type ErrorObject } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import { explain } from '../explain.ts'
@@ -6,7 +6,7 @@ import { badRequest } from './errors.ts'
 import { fromText, int64 } from './keywords.ts'
 
 /** The parts of a request that the document has schemas for, and how a message names them. */
-const parts: Record<string, string> = { body: 'body', params: 'path', querystring: 'query', headers: 'header' }
+const names = { body: 'body', params: 'path', querystring: 'query', headers: 'header' }
 
 /**
  * Compiles the document's schemas to validators that change nothing a client sent. Path, query and header parameters
@@ -18,25 +18,28 @@ export function validatorCompiler(): FastifySchemaCompiler<Schema> {
   addFormats.default(ajv)
   ajv.addKeyword(fromText)
   ajv.addKeyword(int64)
-  return ({ schema, httpPart = 'body' }) => {
-    const validate = ajv.compile(prepare(httpPart === 'headers' ? lowerCaseNames(schema) : schema, httpPart))
-    const name = parts[httpPart] ?? httpPart
+  return ({ schema, httpPart }) => {
+    const part = httpPart as keyof typeof names
+    const validate = ajv.compile(prepare(part === 'headers' ? lowerCaseNames(schema) : schema, part))
     return (data: unknown) => {
       if (validate(data)) return true
       // Fastify gives null for a body that is not there.
-      const isNoBody = data === null && httpPart === 'body'
-      return { error: badRequest(explain(validate.errors?.[0], name) + (isNoBody ? ' or left out' : '')) }
+      const isNoBody = data === null && part === 'body'
+      const [error] = validate.errors as [ErrorObject]
+      return { error: badRequest(explain(error, names[part]) + (isNoBody ? ' or left out' : '')) }
     }
   }
 }
 
 /** HTTP field names are case-insensitive and Node gives them in lower case. */
 function lowerCaseNames(schema: Schema): Schema {
-  const properties = Object.entries(schema['properties'] as Record<string, unknown>)
+  const { properties, required = [] } = schema as { properties: Schema; required?: string[] }
   return {
     ...schema,
-    properties: Object.fromEntries(properties.map(([name, property]) => [name.toLowerCase(), property])),
-    required: ((schema['required'] ?? []) as string[]).map((name) => name.toLowerCase())
+    properties: Object.fromEntries(
+      Object.entries(properties).map(([name, property]) => [name.toLowerCase(), property])
+    ),
+    required: required.map((name) => name.toLowerCase())
   }
 }
 

@@ -56,15 +56,25 @@ function parse(args: string[]) {
 }
 
 async function list(store: KeyStore): Promise<string> {
-  const rows = (await store.list()).map(({ id, name, created_at, revoked_at }) => [
-    id.toString(),
-    name,
-    created_at.toISOString(),
-    revoked_at === null ? 'valid' : `revoked ${revoked_at.toISOString()}`
-  ])
-  const table = [['ID', 'NAME', 'CREATED', 'STATE'], ...rows]
-  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)))
-  return table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')).join('\n')
+  const rows = (await store.list()).map(({ id, name, created_at, revoked_at }) => ({
+    ID: id.toString(),
+    NAME: name,
+    CREATED: created_at.toISOString(),
+    STATE: revoked_at === null ? 'valid' : `revoked ${revoked_at.toISOString()}`
+  }))
+  const columns = ['ID', 'NAME', 'CREATED', 'STATE'] as const
+  const header = { ID: 'ID', NAME: 'NAME', CREATED: 'CREATED', STATE: 'STATE' }
+  const table = [header, ...rows]
+  const width = (column: keyof typeof header) => Math.max(...table.map((row) => row[column].length))
+  const widths = columns.map(width)
+  return table
+    .map((row) =>
+      columns
+        .map((column, index) => row[column].padEnd(Number(widths[index])))
+        .join('  ')
+        .trimEnd()
+    )
+    .join('\n')
 }
 
 async function revoke(store: KeyStore, id: bigint): Promise<string> {

@@ -10,7 +10,7 @@ export interface KeyRecord {
 
 /** The API keys in Postgres, known by their hashes. Each method fails as `Database` does. */
 export interface KeyStore {
-  create(name: string, hash: Buffer): Promise<KeyRecord>
+  create(name: string, hash: Buffer): Promise<void>
   /** All keys, oldest first, the revoked ones too. */
   list(): Promise<KeyRecord[]>
   /** Ends a key; false when there is none of that id that is still valid. */
@@ -20,17 +20,11 @@ export interface KeyStore {
 }
 
 export function keyStore(database: Database): KeyStore {
-  const columns = 'id, name, created_at, revoked_at'
   return {
     async create(name, hash) {
-      const [record] = await database.write<KeyRecord>({
-        text: `INSERT INTO api_keys (name, hash) VALUES ($1, $2) RETURNING ${columns}`,
-        values: [name, hash]
-      })
-      if (record === undefined) throw new Error('INSERT returned no row')
-      return record
+      await database.write({ text: 'INSERT INTO api_keys (name, hash) VALUES ($1, $2)', values: [name, hash] })
     },
-    list: () => database.read<KeyRecord>({ text: `SELECT ${columns} FROM api_keys ORDER BY id` }),
+    list: () => database.read<KeyRecord>({ text: 'SELECT id, name, created_at, revoked_at FROM api_keys ORDER BY id' }),
     async revoke(id) {
       const revoked = await database.write({
         text: 'UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING id',

@@ -3,7 +3,7 @@ import path from 'node:path'
 import Fastify, { type FastifyInstance, type onRequestAsyncHookHandler } from 'fastify'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
-import type { Operations } from '../../generated/operations.ts'
+import { type Operations, stubs } from '../../generated/operations.ts'
 import { type Contract, readContract } from '../../src/contract.ts'
 import { HttpError, sendError, toHttpError } from '../../src/http/errors.ts'
 import { operations } from '../../src/http/operations.ts'
@@ -65,6 +65,8 @@ t.test('path, query and header parameters take the type of their schema, and an 
           parameter('query', 'tags', { type: 'array', items: { type: 'integer' } }),
           parameter('query', 'after', { type: 'integer', format: 'int64', default: 0 }),
           parameter('query', 'text', { type: 'string' }),
+          parameter('query', 'any', {}),
+          parameter('query', 'day', { type: 'string', format: 'date' }),
           parameter('header', 'X-Ids', { type: 'array', items: { type: 'integer', format: 'int64' } })
         ],
         responses: success
@@ -81,10 +83,13 @@ t.test('path, query and header parameters take the type of their schema, and an 
     return statusCode === 200 ? (JSON.parse(seen ?? '') as unknown) : message
   }
 
-  t.same(await get('9223372036854775807?limit=5&ratio=1.5e3&deep=true&tags=1&tags=2&after=9007199254740993&text=7'), {
-    params: { id: '9223372036854775807n' },
-    query: { limit: 5, ratio: 1500, deep: true, tags: [1, 2], after: '9007199254740993n', text: '7' }
-  })
+  t.same(
+    await get('9223372036854775807?limit=5&ratio=1.5e3&deep=true&tags=1&tags=2&after=9007199254740993&text=7&any=8'),
+    {
+      params: { id: '9223372036854775807n' },
+      query: { limit: 5, ratio: 1500, deep: true, tags: [1, 2], after: '9007199254740993n', text: '7', any: '8' }
+    }
+  )
   t.same(await get('-1?tags=3&deep=false', { 'x-ids': '9007199254740993, 2', 'x-shared': '5' }), {
     params: { id: '-1n' },
     query: { limit: 10, deep: false, tags: [3], after: '0n' },
@@ -94,6 +99,7 @@ t.test('path, query and header parameters take the type of their schema, and an 
   for (const id of ['1e3', '0x10', '%207', '1.0', 'abc', '9223372036854775808', '1'.repeat(300)]) {
     t.equal(await get(id), 'path.id must be a whole number of 64 bits', id)
   }
+  t.equal(await get('1?day=today'), 'query.day must match format "date"')
   t.equal(await get('1?limit=1e1'), 'query.limit must be an integer, not "1e1"')
   t.equal(await get('1?limit=0'), 'query.limit must be >= 1')
   t.equal(
@@ -250,4 +256,18 @@ t.test('a document that cannot be served stops the start', async (t) => {
   await t.rejects(async () => app.register(operations, { contract, handlers: {} as Operations, schemes: {} }), {
     message: 'The operation a has no handler: run npm run generate'
   })
+})
+
+t.test('the stub of an operation answers 501', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.setErrorHandler((error, request, reply) => sendError(toHttpError(error, 100), request, reply))
+  await app.register(operations, {
+    contract: readContract(),
+    handlers: stubs,
+    schemes: { bearerAuth: () => Promise.resolve() }
+  })
+  const response = await app.inject('/v1/categories')
+  t.equal(response.statusCode, 501)
+  t.match(response.json(), { code: 'not_implemented', message: 'The operation listCategories is not implemented yet' })
 })

@@ -116,6 +116,15 @@ const refused: [title: string, request: Request, status: number, message: string
     invalidHttp
   ],
   [
+    'a chunk extension without end',
+    {
+      headers: ['Host: test', 'Content-Type: application/json', 'Transfer-Encoding: chunked'],
+      body: `2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`
+    },
+    413,
+    'The chunk extensions of the body are too large'
+  ],
+  [
     'another transfer coding',
     {
       headers: ['Host: test', 'Content-Type: application/json', 'Transfer-Encoding: gzip, chunked'],
@@ -282,7 +291,7 @@ const refused: [title: string, request: Request, status: number, message: string
     400,
     `a property's name in body ${surrogate}`
   ],
-  ['half a surrogate pair within a list', { body: '{"a":["x",{"b":"\\ud83d"}]}' }, 400, `body.a[1].b ${surrogate}`],
+  ['half a surrogate pair within a list', { body: '{"a":[1,{"b":"\\ud83d"}]}' }, 400, `body.a[1].b ${surrogate}`],
   [
     'a description that is null',
     { body: '{"name":"x","description":null}' },

@@ -16,21 +16,26 @@ export interface Running {
   exited: Promise<number | string>
 }
 
-/** The environment of a child: ours, without what would configure the service, and with `variables`. */
-function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
-  const { PATH, HOME, NODE_OPTIONS, NODE_V8_COVERAGE } = process.env
-  return { PATH, HOME, NODE_OPTIONS, NODE_V8_COVERAGE, ...variables }
+/**
+ * The environment of a child: ours, without what would configure the service, and with `variables`. Coverage is taken only of
+ * a process that runs as the tests do: another loader makes another text of a file, and its counts would be put to wrong lines.
+ */
+function environment(command: string[], variables: Record<string, string>): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => /^(PATH|HOME|NODE_EXTRA_CA_CERTS)$/.test(name))
+  const tap = Object.entries(process.env).filter(([name]) => /^(_TAPJS|TAP_|TS_NODE|NODE_OPTIONS$)/.test(name))
+  const isScript = command[0] === process.execPath
+  const loader = isScript
+    ? { ...Object.fromEntries(tap), TS_NODE_PROJECT: path.join(root, 'tsconfig.json') }
+    : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
+  return { ...Object.fromEntries(kept), ...loader, ...variables }
 }
 
 /** Runs a command in a process group of its own, which is killed when the test ends. */
-export function run(
-  t: Test,
-  [command = '', ...args]: string[],
-  options: { cwd?: string; env?: Record<string, string> } = {}
-): Running {
-  const child = spawn(command, args, {
+export function run(t: Test, command: string[], options: { cwd?: string; env?: Record<string, string> } = {}): Running {
+  const [program = '', ...args] = command
+  const child = spawn(program, args, {
     cwd: options.cwd ?? root,
-    env: environment(options.env ?? {}),
+    env: environment(command, options.env ?? {}),
     detached: true
   })
   let output = ''
@@ -62,10 +67,5 @@ export function run(
   return { child, output: () => output, sees, exited }
 }
 
-/** The command line of a TypeScript file of ours, as the scripts of package.json have it. */
-export const script = (file: string): string[] => [
-  process.execPath,
-  '--import',
-  import.meta.resolve('tsx'),
-  path.join(root, file)
-]
+/** The command line of a TypeScript file of ours, run as the tests are: coverage counts it. */
+export const script = (file: string): string[] => [process.execPath, ...process.execArgv, path.join(root, file)]
