@@ -15,7 +15,7 @@ export const jsonBody = fp((app: FastifyInstance, _options: object, registered: 
     if (Number(request.headers['content-length']) > limit) done(payloadTooLarge(limit))
     else {
       // `awaitContinue` left it to us to ask for the body of a client that waits.
-      if (request.headers.expect !== undefined) reply.raw.writeContinue()
+      if (request.headers.expect !== undefined && request.raw.httpVersion === '1.1') reply.raw.writeContinue()
       done(null, payload)
     }
   })

@@ -424,6 +424,8 @@ t.test('a client that waits for 100 Continue is asked for its body only when it 
   t.equal(head, 'HTTP/1.1 100 Continue')
   t.equal(parseRaw(rest.join('\r\n\r\n')).status, 201)
   t.equal(parseRaw(await sendRaw(port, bytesOf(key, { headers, anonymous: true }))).status, 401)
+  const old = await sendRaw(port, bytesOf(key, { headers, version: '1.0', body: '{"name":"x"}' }))
+  t.equal(parseRaw(old).status, 201, 'HTTP/1.0 has no 100')
 })
 
 t.test('a well-formed X-Request-Id is taken over, another is replaced', async (t) => {
