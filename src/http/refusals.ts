@@ -9,8 +9,10 @@ const lingerTime = 1000
 
 /** Answers in the Error body what Node refuses before Fastify sees a request: bytes that are not HTTP, 408, 431 and 417. */
 export function refuse(error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: ServerResponse }): void {
+  // Answered already: what still comes is of the same request.
+  if (socket.writableEnded) return
   // An answer that is already on its way must not have another one written into it.
-  if (error.code === 'ECONNRESET' || !socket.writable || socket.writableEnded || socket._httpMessage?.headersSent) {
+  if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent) {
     socket.destroy()
     return
   }

@@ -441,8 +441,10 @@ t.test('a well-formed X-Request-Id is taken over, another is replaced', async (t
 
 t.test('an answer reaches a client that is still sending a header section without end', async (t) => {
   const { port } = await startService(t)
-  const answer = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: test\r\nX: ', Buffer.alloc(2_000_000, 'a'))
-  t.equal(parseRaw(answer).status, 431)
+  for (let time = 0; time < 20; time++) {
+    const answer = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: test\r\nX: ', Buffer.alloc(2_000_000, 'a'))
+    t.equal(parseRaw(answer).status, 431)
+  }
 })
 
 t.test('a request that does not arrive in time is answered 408', async (t) => {
