@@ -29,6 +29,7 @@ export const configSchema = {
     DATABASE_TIMEOUT: {
       type: 'integer',
       minimum: 100,
+      maximum: 86400000,
       default: 5000,
       description: 'Time to connect to the database in, and to run a statement in'
     },
@@ -50,16 +51,24 @@ export const configSchema = {
       default: 'development',
       description: 'Shown on the docs page'
     },
-    REQUEST_TIMEOUT: { type: 'integer', minimum: 1, default: 30000, description: 'Time for a request to arrive in' },
+    REQUEST_TIMEOUT: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 86400000,
+      default: 30000,
+      description: 'Time for a request to arrive in'
+    },
     KEEP_ALIVE_TIMEOUT: {
       type: 'integer',
       minimum: 1,
+      maximum: 86400000,
       default: 72000,
       description: 'Time after which an idle connection is closed'
     },
     SHUTDOWN_TIMEOUT: {
       type: 'integer',
       minimum: 1,
+      maximum: 86400000,
       default: 10000,
       description: 'Time for requests in flight to end in at shutdown'
     }

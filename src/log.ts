@@ -7,6 +7,12 @@ export function createLogger(level: string, output: Writable & { isTTY?: boolean
   if (!output.isTTY) return pino({ level }, output)
   return pino(
     { level },
-    pretty({ destination: output, sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' })
+    pretty({
+      destination: output,
+      sync: true,
+      singleLine: true,
+      ignore: 'pid,hostname',
+      translateTime: 'SYS:HH:MM:ss.l'
+    })
   )
 }

@@ -2,9 +2,8 @@ import type { Operations } from '../../generated/operations.ts'
 import type { CategoryStore } from './store.ts'
 
 /** The operations on categories. */
-export function categoryHandlers(store: CategoryStore): Pick<Operations, 'listCategories' | 'createCategory'> {
-  return {
+export const categoryHandlers = (store: CategoryStore) =>
+  ({
     listCategories: async (_request, reply) => reply.code(200).send(await store.list()),
     createCategory: async (request, reply) => reply.code(201).send(await store.create(request.body))
-  }
-}
+  }) satisfies Partial<Operations>

@@ -121,20 +121,8 @@ function initialise(command: string[], initdb: string, data: string, log: Logger
   }
   log.info({ directory: parent }, 'making a new database')
   const fresh = path.join(parent, `initdb-${process.pid}`)
-  const [program = initdb, ...args] = [
-    ...command,
-    initdb,
-    '-D',
-    fresh,
-    '-U',
-    'postgres',
-    '-A',
-    'trust',
-    '-E',
-    'UTF8',
-    '--locale=C',
-    '--no-instructions'
-  ]
+  const settings = '-U postgres -A trust -E UTF8 --locale=C --no-instructions'.split(' ')
+  const [program = initdb, ...args] = [...command, initdb, '-D', fresh, ...settings]
   const { status, stderr } = spawnSync(program, args, { env: { PATH: process.env['PATH'], TZ: 'UTC' } })
   if (status !== 0) throw new Error(`initdb failed: ${String(stderr).trim()}`)
   renameSync(fresh, data)
@@ -142,18 +130,8 @@ function initialise(command: string[], initdb: string, data: string, log: Logger
 
 async function start(command: string[], postgres: string, data: string): Promise<EmbeddedPostgres> {
   const socket = mkdtempSync(path.join(tmpdir(), 'petcat-'))
-  const server = [
-    ...command,
-    postgres,
-    '-D',
-    data,
-    '-k',
-    socket,
-    '-c',
-    'listen_addresses=',
-    '-c',
-    'log_min_messages=fatal'
-  ]
+  const settings = '-c listen_addresses= -c log_min_messages=fatal'.split(' ')
+  const server = [...command, postgres, '-D', data, '-k', socket, ...settings]
   // The shell outlives us by a moment: when our end of its stdin closes, by SIGKILL too, it stops the server.
   // In a group of its own, so that Ctrl-C reaches us and not Postgres.
   const watchdog = 'exec 3<&0; "$@" & server=$!; (read -r _ <&3; kill -INT $server 2>/dev/null) & wait $server'

@@ -17,12 +17,15 @@ export interface OperationsOptions {
  * Makes a route of each operation of the document: fastify-openapi-glue maps it onto its handler, and what the glue
  * leaves out is added here: authentication before the body is read, and a body that is validated whatever its headers.
  *
- * @throws (at start) when an operation has no handler or a security scheme none of ours
+ * @throws (at start) when an operation has no handler, a handler no operation, or a security scheme none of ours
  */
 export const operations = fp<OperationsOptions>(async (app, { contract, handlers, schemes }) => {
   const byId = new Map(contract.operations.map((operation) => [operation.id, operation]))
   for (const { id } of contract.operations) {
     if (!Object.hasOwn(handlers, id)) throw new Error(`The operation ${id} has no handler: run npm run generate`)
+  }
+  for (const id of Object.keys(handlers)) {
+    if (!byId.has(id)) throw new Error(`The handler ${id} has no operation: run npm run generate`)
   }
   await app.register(async (scope) => {
     await scope.register(jsonBody)

@@ -10,7 +10,7 @@ import { type KeyStore, keyStore } from './store.ts'
 const usage = `Makes, lists and revokes the API keys of the configured database.
 
   npm run keys -- create --name NAME   make a key and print it, once, on the last line
-  npm run keys -- list                 list all keys: id, name, when made, state
+  npm run keys -- list                 list all keys: id, when made, state, name
   npm run keys -- revoke ID            end a key; it stops working within a second
   npm run keys -- --help               show this`
 
@@ -28,7 +28,9 @@ function readCommand(args: string[]): Command | undefined {
   switch (command) {
     case 'create': {
       const { name } = values
-      if (!name || id !== undefined) throw new UsageError('A key needs a name: create --name NAME')
+      if (!name || /\p{Cc}/u.test(name) || id !== undefined) {
+        throw new UsageError('A key needs a name, of one line: create --name NAME')
+      }
       return (store) => createKey(store, name)
     }
     case 'list':
@@ -56,25 +58,13 @@ function parse(args: string[]) {
 }
 
 async function list(store: KeyStore): Promise<string> {
-  const rows = (await store.list()).map(({ id, name, created_at, revoked_at }) => ({
-    ID: id.toString(),
-    NAME: name,
-    CREATED: created_at.toISOString(),
-    STATE: revoked_at === null ? 'valid' : `revoked ${revoked_at.toISOString()}`
-  }))
-  const columns = ['ID', 'NAME', 'CREATED', 'STATE'] as const
-  const header = { ID: 'ID', NAME: 'NAME', CREATED: 'CREATED', STATE: 'STATE' }
-  const table = [header, ...rows]
-  const width = (column: keyof typeof header) => Math.max(...table.map((row) => row[column].length))
-  const widths = columns.map(width)
-  return table
-    .map((row) =>
-      columns
-        .map((column, index) => row[column].padEnd(Number(widths[index])))
-        .join('  ')
-        .trimEnd()
-    )
-    .join('\n')
+  const line = (id: string, created: string, state: string, name: string) =>
+    `${id.padEnd(8)}${created.padEnd(26)}${state.padEnd(34)}${name}`
+  const lines = (await store.list()).map(({ id, name, created_at, revoked_at }) => {
+    const state = revoked_at === null ? 'valid' : `revoked ${revoked_at.toISOString()}`
+    return line(id.toString(), created_at.toISOString(), state, name)
+  })
+  return [line('ID', 'CREATED', 'STATE', 'NAME'), ...lines].join('\n')
 }
 
 async function revoke(store: KeyStore, id: bigint): Promise<string> {

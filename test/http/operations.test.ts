@@ -256,6 +256,19 @@ t.test('a document that cannot be served stops the start', async (t) => {
   await t.rejects(async () => app.register(operations, { contract, handlers: {} as Operations, schemes: {} }), {
     message: 'The operation a has no handler: run npm run generate'
   })
+  const other = Fastify()
+  t.teardown(() => other.close())
+  await t.rejects(
+    async () =>
+      other.register(operations, {
+        contract,
+        handlers: { ...stubs, a: stubs.listCategories } as Operations,
+        schemes: {}
+      }),
+    {
+      message: 'The handler listCategories has no operation: run npm run generate'
+    }
+  )
 })
 
 t.test('the stub of an operation answers 501', async (t) => {

@@ -103,6 +103,7 @@ t.test('the key command says how it is called, and exits with 2 when it was not'
     [['make'], 'There is no command make'],
     [['create'], 'A key needs a name'],
     [['create', '--name', ''], 'A key needs a name'],
+    [['create', '--name', 'a\nb'], 'A key needs a name'],
     [['create', 'x', '--name', 'y'], 'A key needs a name'],
     [['list', 'x'], 'Too many words: x'],
     [['list', '--name', 'x'], '--name goes with create'],
