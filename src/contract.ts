@@ -38,8 +38,9 @@ export interface Contract {
  */
 export function readContract(file: URL | string = new URL('../openapi.yaml', import.meta.url)): Contract {
   const yaml = readFileSync(file)
-  const document = parse(yaml.toString('utf8')) as OpenAPIV3.Document
-  const json = JSON.stringify(document)
+  const json = JSON.stringify(parse(yaml.toString('utf8')))
+  // Through JSON: an object that YAML's aliases put in two places is resolved by fastify-openapi-glue in one of them.
+  const document = JSON.parse(json) as OpenAPIV3.Document
   const operations: Operation[] = []
   for (const [path, item] of Object.entries(document.paths) as [string, OpenAPIV3.PathItemObject][]) {
     for (const method of methods) {
@@ -106,7 +107,8 @@ function mergeParameters(document: OpenAPIV3.Document, shared: Parameters = [], 
     return `${place} ${name}`
   }
   const ownKeys = new Set(own.map(key))
-  return [...shared.filter((parameter) => !ownKeys.has(key(parameter))), ...own]
+  const inherited = shared.filter((parameter) => !ownKeys.has(key(parameter)))
+  return [...inherited.map((parameter) => structuredClone(parameter)), ...own]
 }
 
 /** The object that a local `$ref` (RFC 6901 pointer) names, or the object itself. */

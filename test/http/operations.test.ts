@@ -116,6 +116,27 @@ t.test('path, query and header parameters take the type of their schema, and an 
   )
 })
 
+t.test('each operation of a path has its shared parameters, also by reference', async (t) => {
+  const contract = contractOf(
+    t,
+    {
+      '/things/{id}': {
+        parameters: [{ $ref: '#/components/parameters/Id' }],
+        get: { operationId: 'getThing', responses: success },
+        put: { operationId: 'putThing', responses: success },
+        delete: { operationId: 'deleteThing', responses: success }
+      }
+    },
+    { components: { parameters: { Id: parameter('path', 'id', { type: 'integer', format: 'int64' }) } } }
+  )
+  const app = await routes(t, contract, ({ params }) => params)
+  for (const method of ['GET', 'PUT', 'DELETE'] as const) {
+    const { body } = await app.inject({ method, url: '/v1/things/9007199254740993' })
+    t.equal(body, JSON.stringify({ seen: '{"id":"9007199254740993n"}' }), method)
+    t.equal((await app.inject({ method, url: '/v1/things/x' })).statusCode, 400, method)
+  }
+})
+
 t.test('a required header is found whatever the case of its name in the document', async (t) => {
   const contract = contractOf(t, {
     '/things': {
