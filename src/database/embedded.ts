@@ -27,7 +27,7 @@ export async function startEmbeddedPostgres(directory: string, log: Logger): Pro
   const data = path.resolve(directory, 'postgres')
   if (!existsSync(data)) initialise(command, path.join(binaries, 'initdb'), data, log)
 
-  const deadline = Date.now() + 5000
+  const deadline = Date.now() + 10_000
   for (;;) {
     try {
       return await start(command, path.join(binaries, 'postgres'), data)

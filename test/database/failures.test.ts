@@ -147,7 +147,7 @@ t.test('a create that Postgres ended before its commit is a 503 unavailable: it 
 
 t.test('a statement that takes too long is ended by the server: a 503 unavailable', async (t) => {
   const databaseUrl = await createDatabase(t)
-  const service = await startService(t, { databaseUrl, config: { DATABASE_TIMEOUT: 200 } })
+  const service = await startService(t, { databaseUrl, config: { DATABASE_TIMEOUT: 1000 } })
   const lock = await lockCategories(t, databaseUrl)
   for (const request of [create, list]) {
     const response = await request(service)
