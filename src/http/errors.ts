@@ -109,5 +109,7 @@ export function sendError(error: HttpError, request: FastifyRequest, reply: Fast
   if (error.status >= 500 && error.cause !== undefined) {
     request.log[error.status === 500 ? 'error' : 'warn']({ err: error.cause }, error.code)
   }
+  // Fastify closes the connection after any error of a body; one that was read to its end leaves nothing behind.
+  if (request.raw.complete) reply.removeHeader('connection')
   void reply.code(error.status).headers(error.headers).send(error.body)
 }

@@ -381,6 +381,13 @@ t.test('what HTTP and the document allow is accepted', async (t) => {
   }
 })
 
+t.test('a connection goes on after a body that was refused', async (t) => {
+  const { port, key } = await startService(t)
+  const headers = ['Host: test', 'Content-Type: application/json', 'Connection: keep-alive']
+  const answer = await sendRaw(port, bytesOf(key, { headers, body: '{' }), bytesOf(key, read()))
+  t.same(answer.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 400', 'HTTP/1.1 200'])
+})
+
 t.test('the scheme of the key may be in any case', async (t) => {
   const { app, key } = await startService(t)
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
