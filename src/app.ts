@@ -5,15 +5,15 @@ import { categoryStore } from './categories/store.ts'
 import type { Config } from './config.ts'
 import type { Contract } from './contract.ts'
 import type { Database } from './database/database.ts'
-import { pendingMigrations } from './database/migrations.ts'
+import { migrationCheck } from './database/migrations.ts'
 import { authentication } from './http/authentication.ts'
-import { awaitContinue } from './http/body.ts'
+import { routeExpectations } from './http/body.ts'
 import { docs } from './http/docs.ts'
-import { sendError, toHttpError } from './http/errors.ts'
+import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
 import { missing } from './http/missing.ts'
 import { operations } from './http/operations.ts'
-import { refuse, refuseUnrouted } from './http/refusals.ts'
+import { refuse, refuseConnect } from './http/refusals.ts'
 import { requestId, RequestLog, requests } from './http/requests.ts'
 import { keyStore } from './keys/store.ts'
 import { keyVerifier } from './keys/verifier.ts'
@@ -27,7 +27,6 @@ export interface AppOptions {
 
 /** The service, ready to listen: what a request passes, in this order. Production and tests both use it. */
 export async function buildApp({ config, contract, database, logger }: AppOptions): Promise<FastifyInstance> {
-  const toError = (error: unknown) => toHttpError(error, config.BODY_LIMIT)
   const app = Fastify({
     loggerInstance: logger,
     logController: new RequestLog(),
@@ -49,14 +48,14 @@ export async function buildApp({ config, contract, database, logger }: AppOption
     },
     clientErrorHandler: refuse,
     frameworkErrors: (error, request, reply) => {
-      sendError(toError(error), request, reply.header('x-request-id', request.id))
+      sendError(error, request, reply.header('x-request-id', request.id))
     }
   })
   // Node drops headers beyond a count in silence, Authorization too; the size of the section is the limit.
   app.server.maxHeadersCount = 0
-  awaitContinue(app.server)
-  refuseUnrouted(app.server)
-  app.setErrorHandler((error, request, reply) => sendError(toError(error), request, reply))
+  routeExpectations(app.server)
+  refuseConnect(app.server)
+  app.setErrorHandler(sendError)
 
   await app.register(requests)
   await app.register(missing)
@@ -67,14 +66,6 @@ export async function buildApp({ config, contract, database, logger }: AppOption
     schemes: { bearerAuth: app.requireApiKey }
   })
   await app.register(docs, { contract, environment: config.ENVIRONMENT })
-  await app.register(health, { checkReady: readiness(database) })
+  await app.register(health, { checkReady: migrationCheck(database) })
   return app
-}
-
-function readiness(database: Database): () => Promise<void> {
-  const askPending = pendingMigrations(database)
-  return async () => {
-    const pending = await askPending()
-    if (pending.length > 0) throw new Error(`migrations are pending: ${pending.join(', ')}`)
-  }
 }

@@ -112,7 +112,7 @@ function mergeParameters(document: OpenAPIV3.Document, shared: Parameters = [], 
 }
 
 /** The object that a local `$ref` (RFC 6901 pointer) names, or the object itself. */
-function resolve<T extends object>(document: OpenAPIV3.Document, object: T | OpenAPIV3.ReferenceObject): T {
+export function resolve<T extends object>(document: OpenAPIV3.Document, object: T | OpenAPIV3.ReferenceObject): T {
   if (!('$ref' in object)) return object
   const target = object.$ref
     .replace(/^#\//, '')

@@ -1,22 +1,13 @@
 import SchemaValidator from 'openapi-response-validator'
 import type { OpenAPIV3 } from 'openapi-types'
 import t, { type Test } from 'tap'
-import { readContract } from '../src/contract.ts'
+import { readContract, resolve } from '../src/contract.ts'
 import { type Service, startService } from './support/service.ts'
 
 const { document, basePath, json } = readContract()
 
 // A checker that shares nothing with the validators and serializers of Fastify.
 const { default: OpenAPIResponseValidator } = SchemaValidator
-
-const isReference = (value: object): value is OpenAPIV3.ReferenceObject => '$ref' in value
-
-/** The object that a reference to a component names, or the object itself. */
-function resolve<T extends object>(value: T | OpenAPIV3.ReferenceObject): T {
-  if (!isReference(value)) return value
-  const [, , section = '', name = ''] = value.$ref.split('/')
-  return (document.components as Record<string, Record<string, T>>)[section]?.[name] as T
-}
 
 interface Example {
   title: string
@@ -32,12 +23,13 @@ function* examples(): Generator<Example> {
   for (const [path, item] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(item ?? {}) as [string, OpenAPIV3.OperationObject][]) {
       const bodies: [string | undefined, OpenAPIV3.RequestBodyObject | OpenAPIV3.ResponseObject][] = []
-      if (operation.requestBody) bodies.push([undefined, resolve(operation.requestBody)])
-      for (const [status, response] of Object.entries(operation.responses)) bodies.push([status, resolve(response)])
+      if (operation.requestBody) bodies.push([undefined, resolve(document, operation.requestBody)])
+      for (const [status, response] of Object.entries(operation.responses))
+        bodies.push([status, resolve(document, response)])
       for (const [status, { content }] of bodies) {
         for (const [name, example] of Object.entries(content?.['application/json']?.examples ?? {})) {
           const title = `${operation.operationId} ${status ?? 'request'} ${name}`
-          yield { title, path, method, operation, value: resolve(example).value, status }
+          yield { title, path, method, operation, value: resolve(document, example).value, status }
         }
       }
     }
@@ -46,7 +38,9 @@ function* examples(): Generator<Example> {
 
 /** Checks an answer against what the document says of its status. */
 function conforms(t: Test, operation: OpenAPIV3.OperationObject, status: number, body: unknown, title: string): void {
-  const responses = Object.fromEntries(Object.entries(operation.responses).map(([key, value]) => [key, resolve(value)]))
+  const responses = Object.fromEntries(
+    Object.entries(operation.responses).map(([key, value]) => [key, resolve(document, value)])
+  )
   const validator = new OpenAPIResponseValidator({ responses, components: document.components } as never)
   t.equal(validator.validateResponse(status, body), undefined, title)
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { createDatabase, query } from './support/database.ts'
+import { createDatabase, lockAwaited, lockCategories, query } from './support/database.ts'
 import { run, type Running, script } from './support/process.ts'
 
 const listening = /Server listening at (http:\/\/127\.0\.0\.1:\d+)/
@@ -146,23 +146,11 @@ t.test('a signal lets a request in flight end, and a second one long after ends 
   const made = run(t, [...script('src/keys/cli.ts'), 'create', '--name', 'x'], { env })
   await made.exited
   const key = made.output().trim()
-  /** Makes the database answer a create only when `release` is called. */
-  const hold = async () => {
-    const { default: pg } = await import('pg')
-    const client = new pg.Client({ connectionString: databaseUrl })
-    await client.connect()
-    await client.query('BEGIN; LOCK TABLE categories')
-    return { release: () => client.end() }
-  }
-  const waitsForLock = async () => {
-    while ((await query(databaseUrl, "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).length === 0);
-  }
-
   const service = serve(t, env)
   const url = await started(service)
-  const lock = await hold()
+  const lock = await lockCategories(t, databaseUrl)
   const created = post(url, key, 'in flight')
-  await waitsForLock()
+  await lockAwaited(databaseUrl)
   service.child.kill('SIGTERM')
   service.child.kill('SIGINT')
   await service.sees(/stopping/)
@@ -170,30 +158,27 @@ t.test('a signal lets a request in flight end, and a second one long after ends 
   t.equal((await created).status, 201)
   t.equal(await service.exited, 0)
 
-  const stuck = serve(t, { ...env, DATABASE_TIMEOUT: '60000', SHUTDOWN_TIMEOUT: '60000' })
-  const stuckUrl = await started(stuck)
-  const second = await hold()
-  const lost = post(stuckUrl, key, 'never')
-  lost.catch(() => {})
-  await waitsForLock()
-  stuck.child.kill('SIGTERM')
-  await stuck.sees(/stopping/)
-  const signals = setInterval(() => stuck.child.kill('SIGTERM'), 1100)
-  t.equal(await stuck.exited, 1)
+  /** A service that was told to stop while a request waits for a lock that is not released; and that lock. */
+  const stuck = async (shutdownTimeout: string) => {
+    const service = serve(t, { ...env, DATABASE_TIMEOUT: '60000', SHUTDOWN_TIMEOUT: shutdownTimeout })
+    const url = await started(service)
+    const lock = await lockCategories(t, databaseUrl)
+    post(url, key, 'never').catch(() => {})
+    await lockAwaited(databaseUrl)
+    service.child.kill('SIGTERM')
+    await service.sees(/stopping/)
+    return { service, lock }
+  }
+  const patient = await stuck('60000')
+  const signals = setInterval(() => patient.service.child.kill('SIGTERM'), 1100)
+  t.equal(await patient.service.exited, 1)
   clearInterval(signals)
-  t.match(stuck.output(), 'stopped at once by a second signal')
-  await second.release()
+  t.match(patient.service.output(), 'stopped at once by a second signal')
+  await patient.lock.release()
 
-  const slow = serve(t, { ...env, DATABASE_TIMEOUT: '60000', SHUTDOWN_TIMEOUT: '100' })
-  const slowUrl = await started(slow)
-  const third = await hold()
-  const alsoLost = post(slowUrl, key, 'never')
-  alsoLost.catch(() => {})
-  await waitsForLock()
-  slow.child.kill('SIGTERM')
-  t.equal(await slow.exited, 1)
-  t.match(slow.output(), 'shutdown took longer than SHUTDOWN_TIMEOUT')
-  await third.release()
+  const hasty = await stuck('100')
+  t.equal(await hasty.service.exited, 1)
+  t.match(hasty.service.output(), 'shutdown took longer than SHUTDOWN_TIMEOUT')
 })
 
 t.test('a signal to npm, or to its whole group, stops the service in order', async (t) => {

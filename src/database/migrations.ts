@@ -43,20 +43,20 @@ export async function migrate(url: string, timeout: number, log: Logger): Promis
 }
 
 /**
- * A question to ask the database: which migrations has it not had? Callers who ask at the same time share one query.
- *
- * @throws (the question) Unavailable when the database cannot answer now
+ * A check that the database answers and has had every migration; it throws otherwise. Callers who check at the same time
+ * share one query.
  */
-export function pendingMigrations(database: Database): () => Promise<string[]> {
+export function migrationCheck(database: Database): () => Promise<void> {
   const all = readdirSync(directory).map((file) => file.replace(/\.sql$/, ''))
   const query = {
     name: 'pending-migrations',
     text: `SELECT name FROM unnest($1::text[]) AS name EXCEPT SELECT name FROM ${migrationsTable}`,
     values: [all]
   }
-  const ask = batch(async (askers: undefined[]) => {
-    const pending = (await database.read<{ name: string }>(query)).map(({ name }) => name)
-    return askers.map(() => pending)
+  const check = batch(async (callers: undefined[]) => {
+    const pending = await database.read<{ name: string }>(query)
+    if (pending.length > 0) throw new Error(`migrations are pending: ${pending.map(({ name }) => name).join(', ')}`)
+    return callers
   })
-  return () => ask(undefined)
+  return () => check(undefined)
 }

@@ -14,7 +14,7 @@ export const jsonBody = fp((app: FastifyInstance, _options: object, registered: 
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (Number(request.headers['content-length']) > limit) done(payloadTooLarge(limit))
     else {
-      // `awaitContinue` left it to us to ask for the body of a client that waits.
+      // `routeExpectations` left it to us to ask for the body of a client that waits.
       if (request.headers.expect !== undefined && request.raw.httpVersion === '1.1') reply.raw.writeContinue()
       done(null, payload)
     }
@@ -32,11 +32,13 @@ export const jsonBody = fp((app: FastifyInstance, _options: object, registered: 
 })
 
 /**
- * Lets a request that expects 100-continue (RFC 9110, section 10.1.1) come to its route before it is told to go on, so that
- * one which is refused never sends its body.
+ * Lets a request with an expectation (RFC 9110, section 10.1.1) come to its route before it is told to go on, so that one
+ * which is refused never sends its body.
  */
-export function awaitContinue(server: Server): void {
-  server.on('checkContinue', (request, response) => server.emit('request', request, response))
+export function routeExpectations(server: Server): void {
+  for (const event of ['checkContinue', 'checkExpectation']) {
+    server.on(event, (request, response) => server.emit('request', request, response))
+  }
 }
 
 function checkHeaders(headers: IncomingHttpHeaders): void {
@@ -67,7 +69,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * @throws HttpError 400 for bytes that are not UTF-8, text that is not JSON, a property given twice with different
  *   values, and a string that is not well-formed Unicode
  */
-export function parseJson(bytes: Uint8Array): unknown {
+function parseJson(bytes: Uint8Array): unknown {
   let text: string
   try {
     text = utf8.decode(bytes)

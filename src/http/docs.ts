@@ -1,7 +1,6 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import fp from 'fastify-plugin'
-import type { OpenAPIV3 } from 'openapi-types'
 import type { Contract } from '../contract.ts'
 
 export interface DocsOptions {
@@ -33,7 +32,7 @@ export const docs = fp<DocsOptions>(async (app, { contract, environment }) => {
 
   await app.register(swagger, {
     mode: 'static',
-    specification: { document: JSON.parse(contract.json) as OpenAPIV3.Document }
+    specification: { document: contract.document }
   })
   await app.register(async (scope) => {
     scope.addHook('onRoute', (route) => {
@@ -44,9 +43,7 @@ export const docs = fp<DocsOptions>(async (app, { contract, environment }) => {
       staticCSP: policy,
       uiConfig: {
         persistAuthorization: true,
-        tryItOutEnabled: false,
-        displayRequestDuration: true,
-        docExpansion: 'list'
+        displayRequestDuration: true
       },
       uiHooks: {
         onRequest(request, reply, next) {

@@ -3,7 +3,7 @@ import type { components } from '../../generated/service.ts'
 import { OutcomeUnknown, Unavailable } from '../database/errors.ts'
 
 /** The body of every response that is not a success. */
-export type ErrorBody = components['schemas']['Error']
+type ErrorBody = components['schemas']['Error']
 
 /** An error with the answer that its client gets. The message is the client's to read: it says what to change. */
 export class HttpError extends Error {
@@ -47,10 +47,10 @@ export const payloadTooLarge = (limit: number) =>
 
 /** 417 (RFC 9110, 10.1.1). */
 export const expectationFailed = () =>
-  new HttpError(417, 'expectation_failed', 'Expect must be 100-continue or be left out')
+  new HttpError(417, 'expectation_failed', 'Expect must be 100-continue or be left out', { connection: 'close' })
 
 /** 503 for a request that had no effect; Retry-After in seconds. */
-export const unavailable = (cause?: unknown) =>
+export const unavailable = (cause: unknown) =>
   new HttpError(
     503,
     'unavailable',
@@ -104,8 +104,9 @@ export function toHttpError(error: unknown, bodyLimit: number): HttpError {
   )
 }
 
-/** Sends the Error body, and logs the cause when the fault is on our side. */
-export function sendError(error: HttpError, request: FastifyRequest, reply: FastifyReply): void {
+/** Answers any error in the Error body, and logs the cause when the fault is on our side. */
+export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const error = toHttpError(thrown, Number(request.server.initialConfig.bodyLimit))
   if (error.status >= 500 && error.cause !== undefined) {
     request.log[error.status === 500 ? 'error' : 'warn']({ err: error.cause }, error.code)
   }

@@ -1,13 +1,13 @@
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { badRequest, expectationFailed, HttpError } from './errors.ts'
+import { badRequest, HttpError } from './errors.ts'
 import { requestId } from './requests.ts'
 
 /** Milliseconds in which a client may read the answer to a request that Node could not parse. */
 const lingerTime = 1000
 
-/** Answers in the Error body what Node refuses before Fastify sees a request: bytes that are not HTTP, 408, 431 and 417. */
+/** Answers in the Error body what Node refuses before Fastify sees a request: bytes that are not HTTP, 408 and 431. */
 export function refuse(error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: ServerResponse }): void {
   // Answered already: what still comes is of the same request.
   if (socket.writableEnded) return
@@ -51,18 +51,7 @@ function malformed(code: string | undefined): HttpError {
   }
 }
 
-/** Answers what Node does not hand to Fastify: an Expect that is not 100-continue, and CONNECT, which is for proxies. */
-export function refuseUnrouted(server: Server): void {
+/** Answers CONNECT, which is for proxies and which Node does not hand to Fastify. */
+export function refuseConnect(server: Server): void {
   server.on('connect', (_request, socket) => answerAndClose(socket, badRequest('CONNECT is for proxies')))
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    const { status, body } = expectationFailed()
-    const text = JSON.stringify(body)
-    response.writeHead(status, {
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': Buffer.byteLength(text),
-      'x-request-id': requestId(request),
-      connection: 'close'
-    })
-    response.end(text)
-  })
 }

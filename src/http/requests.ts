@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import fp from 'fastify-plugin'
-import { badRequest } from './errors.ts'
+import { badRequest, expectationFailed, type HttpError } from './errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -26,8 +26,7 @@ export function requestId({ headers }: Pick<IncomingMessage, 'headers'>): string
 export const requests = fp((app, _options: object, done) => {
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id)
-    const fault = protocolFault(request.raw)
-    next(fault === undefined ? undefined : badRequest(fault))
+    next(protocolFault(request.raw))
   })
   let closing = false
   app.addHook('preClose', (next) => {
@@ -63,16 +62,26 @@ export class RequestLog extends LogController {
   }
 }
 
-/** What is wrong with a request by RFC 9112: its version, or its Host (section 3.2). */
-function protocolFault({ headers, rawHeaders, httpVersion }: IncomingMessage): string | undefined {
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return `The request must be HTTP/1.1, not HTTP/${httpVersion}`
-  if (headers.host === undefined) return httpVersion === '1.1' ? 'The Host header is missing' : undefined
+/**
+ * The refusal of a request that breaks a rule of HTTP: its version, its Host (RFC 9112, section 3.2), or an expectation that
+ * is not 100-continue (RFC 9110, section 10.1.1; a rule of HTTP/1.1 alone).
+ */
+function protocolFault({ headers, rawHeaders, httpVersion }: IncomingMessage): HttpError | undefined {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') {
+    return badRequest(`The request must be HTTP/1.1, not HTTP/${httpVersion}`)
+  }
+  const isOld = httpVersion === '1.0'
+  if (!isOld && headers.expect !== undefined && !/(^|\W)100-continue($|\W)/i.test(headers.expect)) {
+    return expectationFailed()
+  }
+  if (headers.host === undefined) return isOld ? undefined : badRequest('The Host header is missing')
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts++
   }
-  if (hosts > 1) return 'The Host header is given more than once'
+  if (hosts > 1) return badRequest('The Host header is given more than once')
   // RFC 3986, section 3.2.2, in its characters.
-  return /^[\w.~%!$&'()*+,;=:[\]-]*$/.test(headers.host) ? undefined : 'The Host header is not a host'
+  const isHost = /^[\w.~%!$&'()*+,;=:[\]-]*$/.test(headers.host)
+  return isHost ? undefined : badRequest('The Host header is not a host')
 }

@@ -1,10 +1,9 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import pg from 'pg'
 import t, { type Test } from 'tap'
 import { makeKey } from '../../src/keys/key.ts'
-import { createDatabase, query } from '../support/database.ts'
+import { createDatabase, lockAwaited, lockCategories, query } from '../support/database.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** A way to Postgres that a test can cut, at once or when bytes pass that it waits for. */
@@ -124,23 +123,13 @@ t.test('a key that cannot be looked up is a 503 and not a 401', async (t) => {
   t.same(response.json(), unavailable)
 })
 
-/** Holds a lock on the categories, so that creates wait. */
-async function lockCategories(t: Test, databaseUrl: string) {
-  const client = new pg.Client({ connectionString: databaseUrl })
-  await client.connect()
-  await client.query('BEGIN; LOCK TABLE categories')
-  t.teardown(() => client.end())
-  return client
-}
-
 t.test('a create that Postgres ended before its commit is a 503 unavailable: it can be sent again', async (t) => {
   const databaseUrl = await createDatabase(t)
   const service = await startService(t, { databaseUrl })
   await create(service, 'first')
   await lockCategories(t, databaseUrl)
   const response = create(service, 'second')
-  const waiting = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-  while ((await query(databaseUrl, `SELECT pg_terminate_backend(pid) ${waiting}`)).length === 0);
+  await lockAwaited(databaseUrl, { terminate: true })
   t.equal((await response).statusCode, 503)
   t.same((await response).json(), unavailable)
 })
@@ -154,6 +143,6 @@ t.test('a statement that takes too long is ended by the server: a 503 unavailabl
     t.equal(response.statusCode, 503)
     t.same(response.json(), unavailable)
   }
-  await lock.query('ROLLBACK')
+  await lock.release()
   t.equal((await list(service)).body, '[]')
 })

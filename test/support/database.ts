@@ -66,3 +66,22 @@ export async function query(url: string, sql: string, values: unknown[] = []): P
     await client.end()
   }
 }
+
+/** Makes creates and lists wait until the answer's `release` is called, or the test ends. */
+export async function lockCategories(t: Test, url: string): Promise<{ release: () => Promise<void> }> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('BEGIN; LOCK TABLE categories')
+  let ended: Promise<void> | undefined
+  const release = () => (ended ??= client.end())
+  t.teardown(release)
+  return { release }
+}
+
+const waitingForLock = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+
+/** Resolves when a statement waits for a lock; with `terminate`, its connection is ended by the server. */
+export async function lockAwaited(url: string, { terminate = false } = {}): Promise<void> {
+  const what = terminate ? 'pg_terminate_backend(pid)' : 'pid'
+  while ((await query(url, `SELECT ${what} ${waitingForLock}`)).length === 0);
+}
