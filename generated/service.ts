@@ -12,6 +12,16 @@ export interface paths {
          * List all categories
          * @description Gives every category, oldest first (by id), in one array. A category
          *     whose creation was acknowledged before the request was sent is in it.
+         *
+         *     Ask again without loading an unchanged list again: keep the body with
+         *     its `ETag`, send that tag as `If-None-Match`, and a `304` without a body
+         *     means that what you keep is still the list. A list that is too long for
+         *     the service to hold as a whole (some megabytes) is streamed: it has no
+         *     `ETag`, and when something fails on the way its connection ends
+         *     before the body does.
+         *
+         *     With `Accept-Encoding: br` or `gzip`, a list above 1 KiB comes
+         *     compressed, unless it is streamed. Most HTTP clients do that for you.
          */
         get: operations["listCategories"];
         put?: never;
@@ -160,6 +170,22 @@ export interface components {
          * @example 1
          */
         RetryAfter: number;
+        /**
+         * @description Strong validator of the list in its content coding; absent when the
+         *     list is streamed
+         * @example "k7kVvJ8Uq0m2cD1wq5r8n3oYtB4xSgZlE6hPfAaTjLw"
+         */
+        ListETag: string;
+        /**
+         * @description The client may keep the list for itself, and asks with If-None-Match before each use
+         * @example private, no-cache
+         */
+        ListCacheControl: string;
+        /**
+         * @description The request headers that the response depends on
+         * @example Authorization, Accept-Encoding
+         */
+        ListVary: string;
     };
     pathItems: never;
 }
@@ -168,7 +194,13 @@ export interface operations {
     listCategories: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description `ETag` values of lists that you keep, separated by commas, or `*`
+                 *     (RFC 9110, section 13.1.2). Compared without regard to `W/`.
+                 */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -178,11 +210,25 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["ListETag"];
+                    "Cache-Control": components["headers"]["ListCacheControl"];
+                    Vary: components["headers"]["ListVary"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Category"][];
                 };
+            };
+            /** @description The list is still one of those that If-None-Match names */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    ETag: components["headers"]["ListETag"];
+                    "Cache-Control": components["headers"]["ListCacheControl"];
+                    Vary: components["headers"]["ListVary"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             401: components["responses"]["Unauthorized"];
             429: components["responses"]["TooManyRequests"];

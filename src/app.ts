@@ -1,7 +1,5 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
-import { stubs } from '../generated/operations.ts'
-import { categoryHandlers } from './categories/handlers.ts'
-import { categoryStore } from './categories/store.ts'
+import type { Operations } from '../generated/operations.ts'
 import type { Config } from './config.ts'
 import type { Contract } from './contract.ts'
 import type { Database } from './database/database.ts'
@@ -14,19 +12,20 @@ import { health } from './http/health.ts'
 import { missing } from './http/missing.ts'
 import { operations } from './http/operations.ts'
 import { refuse, refuseConnect } from './http/refusals.ts'
-import { requestId, RequestLog, requests } from './http/requests.ts'
+import { requestId, RequestLog, requests, setDefaultHeaders } from './http/requests.ts'
 import { keyStore } from './keys/store.ts'
 import { keyVerifier } from './keys/verifier.ts'
 
 export interface AppOptions {
-  config: Pick<Config, 'BODY_LIMIT' | 'ENVIRONMENT' | 'REQUEST_TIMEOUT' | 'KEEP_ALIVE_TIMEOUT'>
+  config: Pick<Config, 'BODY_LIMIT' | 'ENVIRONMENT' | 'REQUEST_TIMEOUT' | 'KEEP_ALIVE_TIMEOUT' | 'RESPONSE_MEMORY'>
   contract: Contract
   database: Database
+  handlers: Operations
   logger: FastifyBaseLogger
 }
 
 /** The service, ready to listen: what a request passes, in this order. Production and tests both use it. */
-export async function buildApp({ config, contract, database, logger }: AppOptions): Promise<FastifyInstance> {
+export async function buildApp({ config, contract, database, handlers, logger }: AppOptions): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: logger,
     logController: new RequestLog(),
@@ -48,7 +47,8 @@ export async function buildApp({ config, contract, database, logger }: AppOption
     },
     clientErrorHandler: refuse,
     frameworkErrors: (error, request, reply) => {
-      sendError(error, request, reply.header('x-request-id', request.id))
+      setDefaultHeaders(request, reply)
+      sendError(error, request, reply)
     }
   })
   // Node drops headers beyond a count in silence, Authorization too; the size of the section is the limit.
@@ -60,11 +60,7 @@ export async function buildApp({ config, contract, database, logger }: AppOption
   await app.register(requests)
   await app.register(missing)
   await app.register(authentication, { verifyKey: keyVerifier(keyStore(database)) })
-  await app.register(operations, {
-    contract,
-    handlers: { ...stubs, ...categoryHandlers(categoryStore(database)) },
-    schemes: { bearerAuth: app.requireApiKey }
-  })
+  await app.register(operations, { contract, handlers, schemes: { bearerAuth: app.requireApiKey } })
   await app.register(docs, { contract, environment: config.ENVIRONMENT })
   await app.register(health, { checkReady: migrationCheck(database) })
   return app

@@ -45,6 +45,12 @@ export const configSchema = {
       description: 'Least severe level that is logged'
     },
     BODY_LIMIT: { type: 'integer', minimum: 1, default: 1048576, description: 'Largest request body that is read' },
+    RESPONSE_MEMORY: {
+      type: 'integer',
+      minimum: 0,
+      default: 134217728,
+      description: 'Largest size of lists that clients have yet to read; beyond it the answer is a 503'
+    },
     ENVIRONMENT: {
       type: 'string',
       enum: ['development', 'staging', 'production'],

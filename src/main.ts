@@ -4,6 +4,7 @@ import { loadConfig } from './config.ts'
 import { readContract } from './contract.ts'
 import { openConfigured } from './database/open.ts'
 import { fail } from './fail.ts'
+import { operationHandlers } from './handlers.ts'
 import { createFirstKey } from './keys/create.ts'
 import { keyStore } from './keys/store.ts'
 import { createLogger } from './log.ts'
@@ -25,7 +26,8 @@ async function start(): Promise<Service> {
   const contract = readContract()
   const database = await openConfigured(config, { share: false, migrate: config.MIGRATE_ON_START }, logger)
   try {
-    const app = await buildApp({ config, contract, database, logger })
+    const handlers = operationHandlers(database, config)
+    const app = await buildApp({ config, contract, database, handlers, logger })
     await app.listen({ port: config.PORT, host: config.HOST })
     if (database.isEmbedded) {
       const key = await createFirstKey(keyStore(database))

@@ -1,18 +1,21 @@
-import { PassThrough } from 'node:stream'
-import t from 'tap'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
 import { oneLine } from '../src/fail.ts'
 import { createLogger } from '../src/log.ts'
 
-function logTo(isTTY: boolean): string {
-  const output = Object.assign(new PassThrough(), { isTTY })
-  createLogger('info', output).info({ status: 201 }, 'request')
-  return String(output.read())
+async function logTo(t: Test, isTTY: boolean): Promise<string> {
+  const file = `${t.testdir()}/log`
+  const fd = openSync(file, 'w')
+  const logger = createLogger('info', { fd, isTTY })
+  logger.info({ status: 201 }, 'request')
+  await new Promise((flushed) => logger.flush(flushed))
+  closeSync(fd)
+  return readFileSync(file, 'utf8')
 }
 
-t.test('the log is JSON, and readable on a terminal', (t) => {
-  t.match(JSON.parse(logTo(false)), { level: 30, status: 201, msg: 'request' })
-  t.match(logTo(true), /INFO.*request/)
-  t.end()
+t.test('the log is JSON, and readable on a terminal', async (t) => {
+  t.match(JSON.parse(await logTo(t, false)), { level: 30, status: 201, msg: 'request' })
+  t.match(await logTo(t, true), /INFO.*request/)
 })
 
 t.test('an error is said by its message, or by its code when it has none', (t) => {

@@ -1,14 +1,23 @@
 import type { components } from '../../generated/service.ts'
+import { batch } from '../database/batch.ts'
 import type { Database } from '../database/database.ts'
+import { isFaultOfValue, OutcomeUnknown } from '../database/errors.ts'
 
 type Category = components['schemas']['Category']
 type NewCategory = components['schemas']['NewCategory']
 
 /** The categories in Postgres. Each method fails as `Database` does. */
 export interface CategoryStore {
-  /** All categories, oldest first. */
-  list(): Promise<Category[]>
-  /** Stores a category durably and gives it with its id. */
+  /**
+   * The categories with an id above `after`, or the first ones, by id: at most `rows`, and none that would begin beyond
+   * `bytes` of text, when given. There is one at least, unless there are no more.
+   */
+  page(this: void, after: bigint | undefined, limit: { rows: number; bytes?: number }): Promise<Category[]>
+  /**
+   * Stores a category durably and gives it with its id. What comes while a statement runs is written by the next, in one.
+   *
+   * @throws Overloaded when too many categories wait to be written
+   */
   create(category: NewCategory): Promise<Category>
 }
 
@@ -18,23 +27,55 @@ interface Row {
   description: string | null
 }
 
+/** Below every id. */
+const beginning = -(2n ** 63n)
+
 export function categoryStore(database: Database): CategoryStore {
-  return {
-    async list() {
-      const rows = await database.read<Row>({
-        name: 'list-categories',
-        text: 'SELECT id, name, description FROM categories ORDER BY id'
+  const create = batch(
+    async (categories: NewCategory[]) => {
+      // RETURNING promises no order, and names repeat: the ids are taken first, and lead each row back to its place.
+      const rows = await database.write<Row>({
+        name: 'create-categories',
+        text: `WITH new AS (
+            SELECT nextval('categories_id_seq') AS id, name, description, place
+            FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (name, description, place) ORDER BY place
+          ), stored AS (
+            INSERT INTO categories (id, name, description) SELECT id, name, description FROM new ORDER BY place
+            RETURNING id, name, description
+          )
+          SELECT stored.id, stored.name, stored.description FROM new JOIN stored USING (id) ORDER BY place`,
+        values: [categories.map(({ name }) => name), categories.map(({ description }) => description ?? null)]
       })
+      if (rows.length < categories.length)
+        throw new OutcomeUnknown(new Error('Postgres stored fewer rows than it was given'))
       return rows.map(toCategory)
     },
-    async create({ name, description }) {
-      const [row] = (await database.write<Row>({
-        name: 'create-category',
-        text: 'INSERT INTO categories (name, description) VALUES ($1, $2) RETURNING id, name, description',
-        values: [name, description ?? null]
-      })) as [Row]
-      return toCategory(row)
-    }
+    { maxWaiting: 1000, maxSize: 250, isFaultOfItem: isFaultOfValue }
+  )
+
+  return {
+    async page(after = beginning, { rows, bytes }) {
+      const page = await database.read<Row>(
+        bytes === undefined
+          ? {
+              name: 'page-of-categories',
+              text: 'SELECT id, name, description FROM categories WHERE id > $1 ORDER BY id LIMIT $2',
+              values: [after, rows]
+            }
+          : {
+              name: 'measured-page-of-categories',
+              text: `SELECT id, name, description FROM (
+                SELECT *, sum(octet_length(name) + coalesce(octet_length(description), 0))
+                  OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+                FROM (SELECT id, name, description FROM categories WHERE id > $1 ORDER BY id LIMIT $2) AS page
+              ) AS measured
+              WHERE coalesce(before, 0) < $3 ORDER BY id`,
+              values: [after, rows, bytes]
+            }
+      )
+      return page.map(toCategory)
+    },
+    create
   }
 }
 

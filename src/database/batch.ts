@@ -1,11 +1,27 @@
+import { setImmediate } from 'node:timers/promises'
+import { Overloaded } from './errors.ts'
+
+export interface BatchOptions {
+  /** Calls that may wait; one more fails at once with Overloaded. */
+  maxWaiting: number
+  /** Items of one run at most. */
+  maxSize?: number
+  /** Whether an error may be the fault of a single item: the two halves of the run's items are then run in its place. */
+  isFaultOfItem?: (error: unknown) => boolean
+}
+
 /**
  * Turns work on many items into work on one: calls that come while a run is under way wait, and go together in the
- * next. When nothing is under way a call goes at once, so it never waits for company. A call only ever joins
- * a run that has not started: what the run reads is never older than the call.
+ * next, in the order in which they came. When nothing is under way a call goes in this turn of the event loop, so it never
+ * waits for company, and never more than one run is under way. A call only ever joins a run that has not started: what
+ * the run reads is never older than the call.
  *
  * @param run works on all items and gives their results in the same order; when it fails, its items' calls fail
  */
-export function batch<Item, Result>(run: (items: Item[]) => Promise<Result[]>): (item: Item) => Promise<Result> {
+export function batch<Item, Result>(
+  run: (items: Item[]) => Promise<Result[]>,
+  { maxWaiting, maxSize = maxWaiting, isFaultOfItem = () => false }: BatchOptions
+): (item: Item) => Promise<Result> {
   interface Call {
     item: Item
     resolve: (result: Result) => void
@@ -17,20 +33,36 @@ export function batch<Item, Result>(run: (items: Item[]) => Promise<Result[]>): 
   async function runWaiting(): Promise<void> {
     running = true
     while (waiting.length > 0) {
-      const calls = waiting
-      waiting = []
-      try {
-        const results = await run(calls.map(({ item }) => item))
-        calls.forEach(({ resolve }, index) => resolve(results[index] as Result))
-      } catch (error) {
-        for (const { reject } of calls) reject(error)
-      }
+      // What has arrived with the first call goes with it.
+      await setImmediate()
+      const calls = waiting.slice(0, maxSize)
+      waiting = waiting.slice(maxSize)
+      await settle(calls)
     }
     running = false
   }
 
+  async function settle(calls: Call[]): Promise<void> {
+    try {
+      const results = await run(calls.map(({ item }) => item))
+      calls.forEach(({ resolve }, index) => resolve(results[index] as Result))
+    } catch (error) {
+      if (calls.length > 1 && isFaultOfItem(error)) {
+        const half = calls.length >> 1
+        await settle(calls.slice(0, half))
+        await settle(calls.slice(half))
+      } else {
+        for (const { reject } of calls) reject(error)
+      }
+    }
+  }
+
   return (item) =>
     new Promise((resolve, reject) => {
+      if (waiting.length >= maxWaiting) {
+        reject(new Overloaded())
+        return
+      }
       waiting.push({ item, resolve, reject })
       if (!running) void runWaiting()
     })

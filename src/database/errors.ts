@@ -14,6 +14,13 @@ export class OutcomeUnknown extends Error {
   }
 }
 
+/** More is waiting for the database than we queue: it was not asked, and it can be a moment later. */
+export class Overloaded extends Error {
+  constructor() {
+    super('too much is waiting')
+  }
+}
+
 /**
  * SQLSTATE classes and codes that a later attempt may not meet: connection (08), rollback by conflict (40),
  * resources (53), operator intervention, statement_timeout among it (57), system error (58), lock_not_available,
@@ -37,4 +44,12 @@ export function readFailure(error: unknown): unknown {
 export function writeFailure(error: unknown): unknown {
   const refused = error instanceof pg.DatabaseError && /^(ERROR|FATAL)$/.test(String(error.severity))
   return refused ? readFailure(error) : new OutcomeUnknown(error)
+}
+
+/**
+ * Whether Postgres refused a statement for one of the values in it: data exceptions (22), integrity constraints (23), views
+ * with a check option (44) and exceptions of triggers (P0). Without that value the statement may pass.
+ */
+export function isFaultOfValue(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(22|23|44|P0)/.test(String(error.code))
 }

@@ -53,10 +53,13 @@ export function migrationCheck(database: Database): () => Promise<void> {
     text: `SELECT name FROM unnest($1::text[]) AS name EXCEPT SELECT name FROM ${migrationsTable}`,
     values: [all]
   }
-  const check = batch(async (callers: undefined[]) => {
-    const pending = await database.read<{ name: string }>(query)
-    if (pending.length > 0) throw new Error(`migrations are pending: ${pending.map(({ name }) => name).join(', ')}`)
-    return callers
-  })
+  const check = batch(
+    async (callers: undefined[]) => {
+      const pending = await database.read<{ name: string }>(query)
+      if (pending.length > 0) throw new Error(`migrations are pending: ${pending.map(({ name }) => name).join(', ')}`)
+      return callers
+    },
+    { maxWaiting: 1000 }
+  )
   return () => check(undefined)
 }

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { components } from '../../generated/service.ts'
-import { OutcomeUnknown, Unavailable } from '../database/errors.ts'
+import { OutcomeUnknown, Overloaded, Unavailable } from '../database/errors.ts'
 
 /** The body of every response that is not a success. */
 type ErrorBody = components['schemas']['Error']
@@ -59,6 +59,15 @@ export const unavailable = (cause: unknown) =>
     { cause }
   )
 
+/** 503 for a request that had no effect because too many others are waiting; Retry-After in seconds. */
+const overloaded = () =>
+  new HttpError(
+    503,
+    'unavailable',
+    'The service has more requests than it can queue and this one had no effect; send it again after Retry-After',
+    { 'retry-after': '1' }
+  )
+
 /** The handler of an operation that the document has and the service has not built. */
 export const notImplemented = (operationId: string) => () => {
   throw new HttpError(501, 'not_implemented', `The operation ${operationId} is not implemented yet`)
@@ -71,6 +80,7 @@ export const notImplemented = (operationId: string) => () => {
 export function toHttpError(error: unknown, bodyLimit: number): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof Unavailable) return unavailable(error.cause)
+  if (error instanceof Overloaded) return overloaded()
   if (error instanceof OutcomeUnknown) {
     return new HttpError(
       503,

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** The shape that openapi-typescript gives an operation. */
@@ -25,13 +26,18 @@ export interface Answered {
   readonly [answered]: true
 }
 
+declare const serialized: unique symbol
+
+/** A body that the serializer of its operation and status has made bytes of, encoded or in pieces as may be. */
+export type Serialized<Body> = (Buffer | Readable) & { readonly [serialized]: Body }
+
 interface StatusReply<Body> {
   header(name: string, value: string | number): StatusReply<Body>
-  send(...body: Body extends undefined ? [] : [body: Body]): Answered
+  send(...body: Body extends undefined ? [] : [body: Body | Serialized<Body>]): Answered
 }
 
 /** Fastify's reply, narrowed to the statuses and bodies that the document has for the operation. */
-export interface Reply<Bodies> extends Pick<FastifyReply, 'log' | 'raw' | 'request'> {
+export interface Reply<Bodies> extends Pick<FastifyReply, 'getSerializationFunction' | 'log' | 'raw' | 'request'> {
   header(name: string, value: string | number): Reply<Bodies>
   code<Status extends keyof Bodies>(status: Status): StatusReply<Bodies[Status]>
 }

@@ -28,6 +28,7 @@ function answerAndClose(socket: Duplex, { status, body }: HttpError): void {
       'Content-Type: application/json; charset=utf-8',
       `Content-Length: ${Buffer.byteLength(text)}`,
       `X-Request-Id: ${requestId({ headers: {} })}`,
+      'Cache-Control: no-store',
       'Connection: close',
       '',
       text

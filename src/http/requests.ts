@@ -19,13 +19,19 @@ export function requestId({ headers }: Pick<IncomingMessage, 'headers'>): string
   return typeof given === 'string' && /^[\w.~-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
+/** The headers of every response: the id of its request, and that nobody keeps it, unless its route says otherwise. */
+export function setDefaultHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id)
+  reply.header('cache-control', 'no-store')
+}
+
 /**
- * What every request passes: its id on the response, the checks of HTTP that Node leaves out, and at shutdown the end of its
+ * What every request passes: its headers on the response, the checks of HTTP that Node leaves out, and at shutdown the end of its
  * connection, which would else stay open until the client or a time-out ends it.
  */
 export const requests = fp((app, _options: object, done) => {
   app.addHook('onRequest', (request, reply, next) => {
-    reply.header('x-request-id', request.id)
+    setDefaultHeaders(request, reply)
     next(protocolFault(request.raw))
   })
   let closing = false

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 /**
  * An API key is `petcat_`, 40 hexadecimal digits of randomness (160 bits) and 8 of a checksum over them, so that a
@@ -6,9 +6,7 @@ import { createHash, randomBytes } from 'node:crypto'
  */
 const pattern = /^petcat_([0-9a-f]{40})([0-9a-f]{8})$/
 
-const sha256 = (text: string) => createHash('sha256').update(text).digest()
-
-const checksum = (random: string) => sha256(random).toString('hex', 0, 4)
+const checksum = (random: string) => hashKey(random).slice(0, 8)
 
 /** A new key, to be shown once and kept nowhere. */
 export function makeKey(): string {
@@ -22,7 +20,7 @@ export function isWellFormedKey(text: string): boolean {
   return random !== undefined && checksum(random) === sum
 }
 
-/** SHA-256 of the key: all that is stored. A key's 160 random bits make salting and stretching needless. */
-export function hashKey(key: string): Buffer {
-  return sha256(key)
+/** SHA-256 of the key, in hexadecimal: all that is stored. A key's 160 random bits make salting and stretching needless. */
+export function hashKey(key: string): string {
+  return hash('sha256', key, 'hex')
 }

@@ -27,20 +27,23 @@ export function keyVerifier(
 ): KeyVerifier {
   const remembered = new Map<string, { id: bigint; askedAt: number; refreshing: boolean }>()
 
-  const lookUp = batch(async (hashes: Buffer[]) => {
-    const askedAt = now()
-    const ids = await store.findValid(hashes)
-    hashes.forEach((hash, index) => {
-      const id = ids[index]
-      if (id === undefined) remembered.delete(hash.toString('latin1'))
-      else remembered.set(hash.toString('latin1'), { id, askedAt, refreshing: false })
-    })
-    return ids
-  })
+  const lookUp = batch(
+    async (hashes: string[]) => {
+      const askedAt = now()
+      const ids = await store.findValid(hashes)
+      hashes.forEach((hash, index) => {
+        const id = ids[index]
+        if (id === undefined) remembered.delete(hash)
+        else remembered.set(hash, { id, askedAt, refreshing: false })
+      })
+      return ids
+    },
+    { maxWaiting: 10_000, maxSize: 1_000 }
+  )
 
   return (key) => {
     const hash = hashKey(key)
-    const known = remembered.get(hash.toString('latin1'))
+    const known = remembered.get(hash)
     if (known === undefined) return isWellFormedKey(key) ? lookUp(hash) : undefined
     const age = now() - known.askedAt
     if (age >= maxAge) return lookUp(hash)

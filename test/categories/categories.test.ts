@@ -1,6 +1,6 @@
-import t from 'tap'
-import { query } from '../support/database.ts'
-import { startService } from '../support/service.ts'
+import t, { type Test } from 'tap'
+import { lockAwaited, lockCategories, query } from '../support/database.ts'
+import { handled, type Service, startService } from '../support/service.ts'
 
 t.test('a created category is in the list, with the id that the service gave it', async (t) => {
   const { url, auth } = await startService(t)
@@ -100,4 +100,73 @@ t.test('text comes back to the code point', async (t) => {
     t.equal(statusCode, 201, JSON.stringify(name))
     t.match(JSON.parse(body), { name, description: name })
   }
+})
+
+/** Sends creates in this order, while the table is locked and one is being written, and gives their answers once it is free. */
+async function createTogether(t: Test, service: Service, names: string[]) {
+  const { app, auth, databaseUrl } = service
+  const create = (name: string) =>
+    app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name } })
+  const lock = await lockCategories(t, databaseUrl)
+  const first = create('first')
+  await lockAwaited(databaseUrl)
+  const allCame = handled(t, names.length)
+  const others = names.map(create)
+  await allCame
+  await lock.release()
+  t.equal((await first).statusCode, 201)
+  return Promise.all(others)
+}
+
+t.test('creates that come together are written by one statement, in the order in which they came', async (t) => {
+  let writes = 0
+  const service = await startService(t, {
+    onStatement: (name) => {
+      if (name === 'create-categories') writes++
+    }
+  })
+  const names = Array.from({ length: 100 }, (_, index) => `name ${index % 10}`)
+  const answers = await createTogether(t, service, names)
+  t.equal(writes, 2)
+  t.same(
+    answers.map((answer) => answer.json<object>()),
+    names.map((name, index) => ({ id: index + 2, name }))
+  )
+})
+
+t.test('a category that Postgres refuses fails alone', async (t) => {
+  const service = await startService(t)
+  await query(service.databaseUrl, "ALTER TABLE categories ADD CHECK (name <> 'refused')")
+  const names = Array.from({ length: 20 }, (_, index) => (index % 7 === 3 ? 'refused' : `name ${index}`))
+  const answers = await createTogether(t, service, names)
+  t.same(
+    answers.map(({ statusCode }) => statusCode),
+    names.map((name) => (name === 'refused' ? 500 : 201))
+  )
+  t.same(
+    await query(service.databaseUrl, 'SELECT name FROM categories ORDER BY id'),
+    ['first', ...names.filter((name) => name !== 'refused')].map((name) => ({ name }))
+  )
+})
+
+t.test('creates beyond what can wait are a 503 with Retry-After at once, and those that wait are stored', async (t) => {
+  const service = await startService(t)
+  const names = Array.from({ length: 1100 }, (_, index) => `name ${index}`)
+  const answers = await createTogether(t, service, names)
+  const stored = answers.filter(({ statusCode }) => statusCode === 201)
+  const refused = answers.filter(({ statusCode }) => statusCode === 503)
+  t.equal(stored.length, 1000)
+  t.equal(refused.length, 100)
+  t.match(refused[0]?.headers, { 'retry-after': '1', 'cache-control': 'no-store' })
+  t.match(refused[0]?.json(), { code: 'unavailable', message: /more requests than it can queue/ })
+  t.match(await query(service.databaseUrl, 'SELECT count(*) FROM categories'), [{ count: '1001' }])
+})
+
+t.test('a category that a trigger of the database keeps out may or may not exist', async (t) => {
+  const { app, auth, databaseUrl } = await startService(t)
+  await query(databaseUrl, "CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
+  await query(databaseUrl, 'CREATE TRIGGER skip BEFORE INSERT ON categories FOR EACH ROW EXECUTE FUNCTION skip()')
+  const answer = await app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name: 'x' } })
+  t.equal(answer.statusCode, 503)
+  t.equal(answer.json<{ code: string }>().code, 'outcome_unknown')
 })

@@ -93,7 +93,7 @@ t.test(
     const way = await cuttable(t, databaseUrl)
     const service = await startService(t, { databaseUrl: way.url })
     await create(service, 'first')
-    way.state.cutOnAnswer = 'INSERT 0 1'
+    way.state.cutOnAnswer = 'second'
     const response = await create(service, 'second')
     t.equal(response.statusCode, 503)
     t.same(response.json(), unknown)
@@ -101,6 +101,24 @@ t.test(
     t.same(await query(databaseUrl, 'SELECT name FROM categories ORDER BY id'), [{ name: 'first' }, { name: 'second' }])
   }
 )
+
+t.test('a connection that is lost at the commit of several creates leaves the outcome of each unknown', async (t) => {
+  const databaseUrl = await createDatabase(t)
+  const way = await cuttable(t, databaseUrl)
+  const service = await startService(t, { databaseUrl: way.url })
+  await create(service, 'first')
+  way.state.cutOnAnswer = 'name 2'
+  const names = Array.from({ length: 5 }, (_, index) => `name ${index}`)
+  for (const response of await Promise.all(names.map((name) => create(service, name)))) {
+    t.equal(response.statusCode, 503)
+    t.same(response.json(), unknown)
+    t.equal(response.headers['retry-after'], undefined)
+  }
+  t.same(
+    await query(databaseUrl, 'SELECT name FROM categories ORDER BY id'),
+    ['first', ...names].map((name) => ({ name }))
+  )
+})
 
 t.test('a connection that is lost in a read is a 503 unavailable', async (t) => {
   const way = await cuttable(t, await createDatabase(t))

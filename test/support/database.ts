@@ -15,7 +15,8 @@ async function administer(server: string, sql: string): Promise<void> {
 
 const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
 
-function urlOf(server: string, name: string): string {
+/** The URL of another database on the server. */
+export function urlOf(server: string, name: string): string {
   const url = new URL(server)
   url.pathname = `/${name}`
   return url.href

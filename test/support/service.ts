@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
@@ -5,7 +6,8 @@ import type { Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { readContract } from '../../src/contract.ts'
-import { openDatabase } from '../../src/database/database.ts'
+import { type Database, openDatabase } from '../../src/database/database.ts'
+import { operationHandlers } from '../../src/handlers.ts'
 import { createKey } from '../../src/keys/create.ts'
 import { keyStore } from '../../src/keys/store.ts'
 import { createDatabase, silent } from './database.ts'
@@ -28,6 +30,8 @@ export interface ServiceOptions {
   config?: Partial<Config>
   databaseUrl?: string
   logger?: FastifyBaseLogger
+  /** Is told the name of every statement that is sent. */
+  onStatement?: (name: string) => void
 }
 
 /** Starts the service on a database of the test's own, listening on a free port, with one API key; stopped when the test ends. */
@@ -38,7 +42,19 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
     { url: databaseUrl, poolSize: config.DATABASE_POOL_SIZE, timeout: config.DATABASE_TIMEOUT },
     silent
   )
-  const app = await buildApp({ config, contract: readContract(), database, logger: options.logger ?? silent })
+  const { onStatement = () => {} } = options
+  const watched: Database = {
+    ...database,
+    read: (statement) => (onStatement(String(statement.name)), database.read(statement)),
+    write: (statement) => (onStatement(String(statement.name)), database.write(statement))
+  }
+  const app = await buildApp({
+    config,
+    contract: readContract(),
+    database: watched,
+    handlers: operationHandlers(watched, config),
+    logger: options.logger ?? silent
+  })
   // Before the database is dropped: tap runs the newest teardown first.
   t.teardown(async () => {
     await app.close()
@@ -48,6 +64,19 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
   const { port } = app.server.address() as AddressInfo
   const key = await createKey(keyStore(database), 'test')
   return { app, url: `http://127.0.0.1:${port}`, port, databaseUrl, key, auth: { authorization: `Bearer ${key}` } }
+}
+
+/** Resolves when so many more requests of this process have come to their handlers than at the call. */
+export async function handled(t: Test, count: number): Promise<void> {
+  const channel = 'tracing:fastify.request.handler:start'
+  let handled = 0
+  await new Promise<void>((resolve) => {
+    const look = () => {
+      if (++handled === count) resolve()
+    }
+    subscribe(channel, look)
+    t.teardown(() => unsubscribe(channel, look))
+  })
 }
 
 /** Sends bytes as they are and gives all that comes back until the server closes the connection. */

@@ -1,0 +1,12 @@
+import { type Operations, stubs } from '../generated/operations.ts'
+import { categoryHandlers } from './categories/handlers.ts'
+import { categoryStore } from './categories/store.ts'
+import type { Config } from './config.ts'
+import type { Database } from './database/database.ts'
+import { responseMemory } from './http/memory.ts'
+
+/** The handler of every operation of the document: ours, and the generated stub of each that we have none for. */
+export function operationHandlers(database: Database, config: Pick<Config, 'RESPONSE_MEMORY'>): Operations {
+  const memory = responseMemory(config.RESPONSE_MEMORY)
+  return { ...stubs, ...categoryHandlers(categoryStore(database), memory) }
+}

@@ -1,0 +1,30 @@
+/** Pieces of a list that is too long to be held as a whole, shared by the streams that read it. */
+export interface Pieces<Cursor, Piece> {
+  /** The present, on a clock that counts the pieces which were asked for. */
+  now(): number
+  /** The piece after the cursor, not read before `since`: one that another stream had read will do. */
+  read(after: Cursor, since: number): Promise<Piece>
+}
+
+/** Pieces that are kept for streams that follow closely; one that has fallen further behind reads its own. */
+const kept = 32
+
+export function sharePieces<Cursor, Piece>(read: (after: Cursor) => Promise<Piece>): Pieces<Cursor, Piece> {
+  let clock = 0
+  const recent = new Map<Cursor, { askedAt: number; piece: Promise<Piece> }>()
+  return {
+    now: () => clock,
+    read(after, since) {
+      const known = recent.get(after)
+      if (known !== undefined && known.askedAt > since) return known.piece
+      const piece = read(after)
+      recent.delete(after)
+      recent.set(after, { askedAt: ++clock, piece })
+      const [oldest] = recent.keys()
+      if (recent.size > kept) recent.delete(oldest as Cursor)
+      // Who waits for it fails with it; who comes later asks again.
+      piece.catch(() => recent.delete(after))
+      return piece
+    }
+  }
+}
