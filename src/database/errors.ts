@@ -31,7 +31,7 @@ export class Overloaded extends Error {
 const transient = /^(08|40|53|57|58|55P03|25006)/
 
 /** What a failed read is to its caller: Unavailable, or the error itself when it would fail again. */
-export function readFailure(error: unknown): unknown {
+export function readFailure(error: unknown): Error {
   if (!(error instanceof pg.DatabaseError)) return new Unavailable(error)
   return transient.test(String(error.code)) ? new Unavailable(error) : error
 }
@@ -41,7 +41,7 @@ export function readFailure(error: unknown): unknown {
  * statement was not committed: Postgres sends it before the commit or in its place, never after it. A PANIC
  * may follow a commit record that recovery will find, and a connection that ends without a word says nothing.
  */
-export function writeFailure(error: unknown): unknown {
+export function writeFailure(error: unknown): Error {
   const refused = error instanceof pg.DatabaseError && /^(ERROR|FATAL)$/.test(String(error.severity))
   return refused ? readFailure(error) : new OutcomeUnknown(error)
 }

@@ -6,13 +6,13 @@ import { makeKey } from '../../src/keys/key.ts'
 import { createDatabase, lockAwaited, lockCategories, query } from '../support/database.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** A way to Postgres that a test can cut, at once or when bytes pass that it waits for. */
+/** A way to Postgres that a test can cut, at once or when bytes pass that it waits for, or on which answers get lost. */
 async function cuttable(t: Test, databaseUrl: string) {
   const target = new URL(databaseUrl)
   const socketFolder = target.searchParams.get('host')
   const port = Number(target.port || 5432)
   const pairs = new Set<[Socket, Socket]>()
-  const state = { isClosed: false, cutOnAnswer: '' }
+  const state = { isClosed: false, isSilent: false, cutOnAnswer: '' }
   const cut = () => {
     for (const pair of pairs) for (const socket of pair) socket.destroy()
   }
@@ -28,7 +28,7 @@ async function cuttable(t: Test, databaseUrl: string) {
     client.pipe(upstream)
     upstream.on('data', (chunk: Buffer) => {
       if (state.cutOnAnswer !== '' && chunk.includes(state.cutOnAnswer)) cut()
-      else client.write(chunk)
+      else if (!state.isSilent) client.write(chunk)
     })
     for (const socket of pair) {
       socket.on('error', () => {})
@@ -164,3 +164,21 @@ t.test('a statement that takes too long is ended by the server: a 503 unavailabl
   await lock.release()
   t.equal((await list(service)).body, '[]')
 })
+
+t.test(
+  'a server that has gone without a word: a read can be sent again, the outcome of a create is unknown',
+  async (t) => {
+    const way = await cuttable(t, await createDatabase(t))
+    const service = await startService(t, { databaseUrl: way.url, config: { DATABASE_TIMEOUT: 1000 } })
+    // Each has a connection of its own to lose.
+    await Promise.all([list(service), create(service)])
+    way.state.isSilent = true
+    const answers = await Promise.all([list(service), create(service)])
+    t.same(
+      answers.map((answer) => answer.json<unknown>()),
+      [unavailable, unknown]
+    )
+    way.state.isSilent = false
+    t.equal((await list(service)).statusCode, 200)
+  }
+)
