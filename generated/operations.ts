@@ -10,10 +10,13 @@ export interface Operations {
   listCategories: Handler<operations['listCategories']>
   /** POST /categories */
   createCategory: Handler<operations['createCategory']>
+  /** POST /messages */
+  createMessage: Handler<operations['createMessage']>
 }
 
 /** A handler of each operation that answers 501 until one of ours takes its place. */
 export const stubs: Operations = {
   listCategories: notImplemented('listCategories'),
   createCategory: notImplemented('createCategory'),
+  createMessage: notImplemented('createMessage'),
 }

@@ -38,6 +38,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a message
+         * @description Queues a message. A 202 means that it is stored durably and waits for
+         *     its consumer; it does not tell what becomes of it.
+         */
+        post: operations["createMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -61,6 +82,28 @@ export interface components {
             name: string;
             /** @description Short description of the category; absent when it has none */
             description?: string;
+        };
+        /** @description A message as a client sends it */
+        NewMessage: {
+            /** @description The text of the message */
+            message: string;
+        };
+        /** @description A message as the service queued it */
+        Message: {
+            /**
+             * Format: uuid
+             * @description Unique identifier assigned by the service; a UUID of version 7, so ids sort by time
+             */
+            id: string;
+            /** @description The text of the message, as it was sent */
+            message: string;
+            /** @description Where the message is; an open set, at present always `queued` */
+            status: string;
+            /**
+             * Format: date-time
+             * @description When the message was queued, in UTC, to the millisecond
+             */
+            createdAt: string;
         };
         /** @description The body of every response that is not a success */
         Error: {
@@ -139,7 +182,7 @@ export interface components {
         /**
          * @description The service cannot reach its database. With the code `unavailable`, and
          *     then with Retry-After, nothing was stored. With `outcome_unknown`, and then
-         *     without Retry-After, the category may have been stored.
+         *     without Retry-After, what was sent may have been stored.
          */
         UnavailableOrOutcomeUnknown: {
             headers: {
@@ -258,6 +301,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Category"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrOutcomeUnknown"];
+        };
+    };
+    createMessage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The message to send */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMessage"];
+            };
+        };
+        responses: {
+            /** @description The message as it was queued */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Message"];
                 };
             };
             400: components["responses"]["BadRequest"];

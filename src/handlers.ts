@@ -4,9 +4,15 @@ import { categoryStore } from './categories/store.ts'
 import type { Config } from './config.ts'
 import type { Database } from './database/database.ts'
 import { responseMemory } from './http/memory.ts'
+import { messageHandlers } from './messages/handlers.ts'
+import { messageStore } from './messages/store.ts'
 
 /** The handler of every operation of the document: ours, and the generated stub of each that we have none for. */
 export function operationHandlers(database: Database, config: Pick<Config, 'RESPONSE_MEMORY'>): Operations {
   const memory = responseMemory(config.RESPONSE_MEMORY)
-  return { ...stubs, ...categoryHandlers(categoryStore(database), memory) }
+  return {
+    ...stubs,
+    ...categoryHandlers(categoryStore(database), memory),
+    ...messageHandlers(messageStore(database))
+  }
 }

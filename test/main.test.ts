@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { createDatabase, lockAwaited, lockCategories, query } from './support/database.ts'
+import { createDatabase, lockAwaited, lockTable, query } from './support/database.ts'
 import { run, type Running, script } from './support/process.ts'
 
 const listening = /Server listening at (http:\/\/127\.0\.0\.1:\d+)/
@@ -148,7 +148,7 @@ t.test('a signal lets a request in flight end, and a second one long after ends 
   const key = made.output().trim()
   const service = serve(t, env)
   const url = await started(service)
-  const lock = await lockCategories(t, databaseUrl)
+  const lock = await lockTable(t, databaseUrl, 'categories')
   const created = post(url, key, 'in flight')
   await lockAwaited(databaseUrl)
   service.child.kill('SIGTERM')
@@ -162,7 +162,7 @@ t.test('a signal lets a request in flight end, and a second one long after ends 
   const stuck = async (shutdownTimeout: string) => {
     const service = serve(t, { ...env, DATABASE_TIMEOUT: '60000', SHUTDOWN_TIMEOUT: shutdownTimeout })
     const url = await started(service)
-    const lock = await lockCategories(t, databaseUrl)
+    const lock = await lockTable(t, databaseUrl, 'categories')
     post(url, key, 'never').catch(() => {})
     await lockAwaited(databaseUrl)
     service.child.kill('SIGTERM')

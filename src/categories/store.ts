@@ -1,7 +1,6 @@
 import type { components } from '../../generated/service.ts'
-import { batch } from '../database/batch.ts'
 import type { Database } from '../database/database.ts'
-import { isFaultOfValue, OutcomeUnknown } from '../database/errors.ts'
+import { groupedWrite } from '../database/group.ts'
 
 type Category = components['schemas']['Category']
 type NewCategory = components['schemas']['NewCategory']
@@ -14,7 +13,7 @@ export interface CategoryStore {
    */
   page(this: void, after: bigint | undefined, limit: { rows: number; bytes?: number }): Promise<Category[]>
   /**
-   * Stores a category durably and gives it with its id. What comes while a statement runs is written by the next, in one.
+   * Stores a category durably and gives it with its id.
    *
    * @throws Overloaded when too many categories wait to be written
    */
@@ -31,27 +30,22 @@ interface Row {
 const beginning = -(2n ** 63n)
 
 export function categoryStore(database: Database): CategoryStore {
-  const create = batch(
-    async (categories: NewCategory[]) => {
-      // RETURNING promises no order, and names repeat: the ids are taken first, and lead each row back to its place.
-      const rows = await database.write<Row>({
-        name: 'create-categories',
-        text: `WITH new AS (
-            SELECT nextval('categories_id_seq') AS id, name, description, place
-            FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (name, description, place) ORDER BY place
-          ), stored AS (
-            INSERT INTO categories (id, name, description) SELECT id, name, description FROM new ORDER BY place
-            RETURNING id, name, description
-          )
-          SELECT stored.id, stored.name, stored.description FROM new JOIN stored USING (id) ORDER BY place`,
-        values: [categories.map(({ name }) => name), categories.map(({ description }) => description ?? null)]
-      })
-      if (rows.length < categories.length)
-        throw new OutcomeUnknown(new Error('Postgres stored fewer rows than it was given'))
-      return rows.map(toCategory)
-    },
-    { maxWaiting: 1000, maxSize: 250, isFaultOfItem: isFaultOfValue }
-  )
+  const write = groupedWrite<NewCategory, Row>(database, {
+    name: 'create-categories',
+    // Names repeat: the ids are taken first, and lead each row back to its place.
+    text: `WITH new AS (
+        SELECT nextval('categories_id_seq') AS id, name, description, place
+        FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (name, description, place) ORDER BY place
+      ), stored AS (
+        INSERT INTO categories (id, name, description) SELECT id, name, description FROM new ORDER BY place
+        RETURNING id, name, description
+      )
+      SELECT stored.id, stored.name, stored.description FROM new JOIN stored USING (id) ORDER BY place`,
+    columns: (categories) => [
+      categories.map(({ name }) => name),
+      categories.map(({ description }) => description ?? null)
+    ]
+  })
 
   return {
     async page(after = beginning, { rows, bytes }) {
@@ -75,7 +69,7 @@ export function categoryStore(database: Database): CategoryStore {
       )
       return page.map(toCategory)
     },
-    create
+    create: async (category) => toCategory(await write(category))
   }
 }
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { lockAwaited, lockCategories, query } from '../support/database.ts'
+import { lockAwaited, lockTable, query } from '../support/database.ts'
 import { handled, type Service, startService } from '../support/service.ts'
 
 t.test('a created category is in the list, with the id that the service gave it', async (t) => {
@@ -107,7 +107,7 @@ async function createTogether(t: Test, service: Service, names: string[]) {
   const { app, auth, databaseUrl } = service
   const create = (name: string) =>
     app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name } })
-  const lock = await lockCategories(t, databaseUrl)
+  const lock = await lockTable(t, databaseUrl, 'categories')
   const first = create('first')
   await lockAwaited(databaseUrl)
   const allCame = handled(t, names.length)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { makeKey } from '../../src/keys/key.ts'
-import { createDatabase, lockAwaited, lockCategories, query } from '../support/database.ts'
+import { createDatabase, lockAwaited, lockTable, query } from '../support/database.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** A way to Postgres that a test can cut, at once or when bytes pass that it waits for, or on which answers get lost. */
@@ -145,7 +145,7 @@ t.test('a create that Postgres ended before its commit is a 503 unavailable: it 
   const databaseUrl = await createDatabase(t)
   const service = await startService(t, { databaseUrl })
   await create(service, 'first')
-  await lockCategories(t, databaseUrl)
+  await lockTable(t, databaseUrl, 'categories')
   const response = create(service, 'second')
   await lockAwaited(databaseUrl, { terminate: true })
   t.equal((await response).statusCode, 503)
@@ -155,7 +155,7 @@ t.test('a create that Postgres ended before its commit is a 503 unavailable: it 
 t.test('a statement that takes too long is ended by the server: a 503 unavailable', async (t) => {
   const databaseUrl = await createDatabase(t)
   const service = await startService(t, { databaseUrl, config: { DATABASE_TIMEOUT: 1000 } })
-  const lock = await lockCategories(t, databaseUrl)
+  const lock = await lockTable(t, databaseUrl, 'categories')
   for (const request of [create, list]) {
     const response = await request(service)
     t.equal(response.statusCode, 503)

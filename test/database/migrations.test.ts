@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { migrate } from '../../src/database/migrations.ts'
 import { createDatabase, query, silent } from '../support/database.ts'
@@ -5,10 +6,10 @@ import { createDatabase, query, silent } from '../support/database.ts'
 t.test('migrations that start at the same time run once', async (t) => {
   const url = await createDatabase(t, "TEMPLATE template0 ENCODING 'UTF8'")
   await Promise.all([1, 2, 3].map(() => migrate(url, 5000, silent)))
-  t.same(await query(url, 'SELECT name FROM pgmigrations ORDER BY id'), [
-    { name: '0001_categories' },
-    { name: '0002_api_keys' }
-  ])
+  const all = readdirSync('migrations')
+    .sort()
+    .map((file) => ({ name: file.replace('.sql', '') }))
+  t.same(await query(url, 'SELECT name FROM pgmigrations ORDER BY id'), all)
 })
 
 t.test('a database in another encoding is refused: it could not keep all text', async (t) => {

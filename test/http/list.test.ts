@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { createDatabase, lockAwaited, lockCategories, query } from '../support/database.ts'
+import { createDatabase, lockAwaited, lockTable, query } from '../support/database.ts'
 import { handled, type Service, startService } from '../support/service.ts'
 
 const list = ({ app, auth }: Service, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') =>
@@ -34,7 +34,7 @@ async function counting(t: Test, options: { databaseUrl?: string } = {}) {
 t.test('lists that wait at the same time are answered from one query', async (t) => {
   const { service, counts } = await counting(t)
   await create(service, 'x')
-  const lock = await lockCategories(t, service.databaseUrl)
+  const lock = await lockTable(t, service.databaseUrl, 'categories')
   const first = list(service)
   await lockAwaited(service.databaseUrl)
   const allCame = handled(t, 50)
@@ -52,7 +52,7 @@ t.test('lists that wait at the same time are answered from one query', async (t)
 t.test('a query that fails fails only those who waited for it', async (t) => {
   const { service } = await counting(t)
   await create(service, 'x')
-  const lock = await lockCategories(t, service.databaseUrl)
+  const lock = await lockTable(t, service.databaseUrl, 'categories')
   const first = list(service)
   await lockAwaited(service.databaseUrl)
   const secondCame = handled(t, 1)

@@ -68,11 +68,11 @@ export async function query(url: string, sql: string, values: unknown[] = []): P
   }
 }
 
-/** Makes creates and lists wait until the answer's `release` is called, or the test ends. */
-export async function lockCategories(t: Test, url: string): Promise<{ release: () => Promise<void> }> {
+/** Makes everything that uses the table wait until the answer's `release` is called, or the test ends. */
+export async function lockTable(t: Test, url: string, table: string): Promise<{ release: () => Promise<void> }> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
-  await client.query('BEGIN; LOCK TABLE categories')
+  await client.query(`BEGIN; LOCK TABLE ${table}`)
   let ended: Promise<void> | undefined
   const release = () => (ended ??= client.end())
   t.teardown(release)
