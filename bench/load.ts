@@ -1,4 +1,5 @@
-import { Agent, request } from 'node:http'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import autocannon from 'autocannon'
 
@@ -59,6 +60,30 @@ export interface Latency {
   p99: number
 }
 
+/** A connection that sends one request after the other, with as little work of its own as may be. */
+async function openConnection(url: URL): Promise<(request: Buffer) => Promise<void>> {
+  const socket = connect(Number(url.port), url.hostname).setNoDelay()
+  await once(socket, 'connect')
+  let answered: (() => void) | undefined
+  /** Bytes of the answer that are still to come; undefined until its headers have told. */
+  let missing: number | undefined
+  socket.on('data', (chunk: Buffer) => {
+    if (missing === undefined) {
+      const end = chunk.indexOf('\r\n\r\n')
+      missing = end + 4 + Number(/content-length: (\d+)/i.exec(chunk.toString('latin1', 0, end))?.[1])
+    }
+    missing -= chunk.length
+    if (missing > 0) return
+    missing = undefined
+    answered?.()
+  })
+  return (request) =>
+    new Promise((resolve) => {
+      answered = resolve
+      socket.write(request)
+    })
+}
+
 /**
  * Sends requests at a steady rate, whether or not answers come, and gives the time from when each was due until its
  * answer was read. (autocannon sends the requests of a second all at its beginning.)
@@ -70,34 +95,28 @@ export async function latency(
   rate: number,
   seconds: number
 ): Promise<Latency> {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections })
-  const times: number[] = []
-  const send = ({ method, headers, body }: LoadRequest, due: number) =>
-    new Promise<void>((resolve, reject) => {
-      const outgoing = request(url, {
-        agent,
-        method,
-        headers: { ...(headers as object), authorization: `Bearer ${key}` }
-      })
-      outgoing.on('error', reject)
-      outgoing.on('response', (response) => {
-        response.resume().on('end', () => {
-          times.push(performance.now() - due)
-          resolve()
-        })
-      })
-      outgoing.end(body)
-    })
-  const startedAt = performance.now()
+  const target = new URL(url)
+  const bytes = requests[kind].map(({ method, headers, body = '' }) => {
+    const all = { host: target.host, authorization: `Bearer ${key}`, 'content-length': String(body.length), ...headers }
+    const lines = Object.entries(all).map(([name, value]) => `${name}: ${String(value)}`)
+    return Buffer.from(`${method} ${target.pathname} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${String(body)}`)
+  })
   const total = Math.ceil(rate * seconds)
-  const sent: Promise<void>[] = []
-  while (sent.length < total) {
-    const due = startedAt + (sent.length * 1000) / rate
-    if (due > performance.now()) await setTimeout(1)
-    else sent.push(send(requests[kind][sent.length % requests[kind].length] as LoadRequest, due))
-  }
-  await Promise.all(sent)
-  agent.destroy()
+  const times: number[] = []
+  const startedAt = performance.now()
+  let next = 0
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const send = await openConnection(target)
+      while (next < total) {
+        const number = next++
+        const due = startedAt + (number * 1000) / rate
+        while (due > performance.now()) await setTimeout(due - performance.now())
+        await send(bytes[number % bytes.length] as Buffer)
+        times.push(performance.now() - due)
+      }
+    })
+  )
   times.sort((a, b) => a - b)
   const at = (share: number) => times[Math.floor(times.length * share)] as number
   return { p50: at(0.5), p99: at(0.99) }

@@ -208,5 +208,7 @@ const median = (samples: Result['samples'], name: ServerName, what: keyof Sample
 const ratio = (samples: Result['samples'], name: ServerName) =>
   middle((samples.get(name) ?? []).map(({ rate }, round) => (samples.get('service')?.[round]?.rate ?? NaN) / rate))
 
-const times = (value: number) => (value < 10 ? value.toFixed(2) : value.toFixed(0))
-const whole = (value: number) => Math.round(value).toLocaleString('en')
+/** A server may not have answered once in the time. */
+const unlessNone = (value: number, text: string) => (Number.isFinite(value) ? text : '–')
+const times = (value: number) => unlessNone(value, value < 10 ? value.toFixed(2) : value.toFixed(0))
+const whole = (value: number) => unlessNone(value, Math.round(value).toLocaleString('en'))
