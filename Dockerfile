@@ -11,6 +11,7 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+RUN chmod +x dist/src/keys/cli.js && ln -s /app/dist/src/keys/cli.js /usr/local/bin/pet-categories-keys
 USER node
 EXPOSE 3000
 CMD ["node", "dist/src/main.js"]

@@ -29,7 +29,7 @@ const databaseName = await createTemplate(postgres)
 const databaseUrl = urlOf(postgres, databaseName)
 
 const database = openDatabase({ url: databaseUrl, poolSize: 1, timeout: 60_000 }, logger)
-const key = await createKey(keyStore(database), 'benchmark')
+const key = await createKey(keyStore(database), { name: 'benchmark', command: 'bench' })
 const client = new pg.Client({ connectionString: databaseUrl })
 await client.connect()
 

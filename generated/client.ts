@@ -120,6 +120,8 @@ export interface components {
         BadRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 [name: string]: unknown;
             };
             content: {
@@ -130,6 +132,8 @@ export interface components {
         Unauthorized: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
                 [name: string]: unknown;
             };
@@ -141,16 +145,23 @@ export interface components {
         PayloadTooLarge: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Too many requests */
+        /**
+         * @description Too many requests: with one key, or without a valid key from one
+         *     address. Headers tell the limit and when it ends.
+         */
         TooManyRequests: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 "Retry-After": components["headers"]["RetryAfter"];
                 [name: string]: unknown;
             };
@@ -162,16 +173,20 @@ export interface components {
         InternalError: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The service cannot reach its database */
+        /** @description The service cannot reach its database, or has too much to do */
         Unavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 "Retry-After": components["headers"]["RetryAfter"];
                 [name: string]: unknown;
             };
@@ -180,13 +195,16 @@ export interface components {
             };
         };
         /**
-         * @description The service cannot reach its database. With the code `unavailable`, and
+         * @description The service cannot reach its database, or has too much to do. With the
+         *     code `unavailable`, and
          *     then with Retry-After, nothing was stored. With `outcome_unknown`, and then
          *     without Retry-After, what was sent may have been stored.
          */
         UnavailableOrOutcomeUnknown: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 "Retry-After": components["headers"]["RetryAfter"];
                 [name: string]: unknown;
             };
@@ -213,6 +231,20 @@ export interface components {
          * @example 1
          */
         RetryAfter: number;
+        /**
+         * @description What is left of the limit named in RateLimit-Policy: `r` requests, for
+         *     the next `t` seconds (draft-ietf-httpapi-ratelimit-headers). Absent when
+         *     the deployment has no such limit.
+         * @example "key";r=59999;t=60
+         */
+        RateLimit: string;
+        /**
+         * @description The limit that the request counts against: `q` requests in `w` seconds,
+         *     for one `key`, or for one address whose requests were `refused`.
+         *     Absent when the deployment has no such limit.
+         * @example "key";q=60000;w=60
+         */
+        RateLimitPolicy: string;
         /**
          * @description Strong validator of the list in its content coding; absent when the
          *     list is streamed
@@ -253,6 +285,8 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     ETag: components["headers"]["ListETag"];
                     "Cache-Control": components["headers"]["ListCacheControl"];
                     Vary: components["headers"]["ListVary"];
@@ -266,6 +300,8 @@ export interface operations {
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     ETag: components["headers"]["ListETag"];
                     "Cache-Control": components["headers"]["ListCacheControl"];
                     Vary: components["headers"]["ListVary"];
@@ -297,6 +333,8 @@ export interface operations {
             201: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -329,6 +367,8 @@ export interface operations {
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     [name: string]: unknown;
                 };
                 content: {

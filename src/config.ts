@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import envSchema, { type EnvSchemaData } from 'env-schema'
 import { Ajv, type ErrorObject } from 'ajv'
 import type { FromSchema } from 'json-schema-to-ts'
@@ -31,7 +32,7 @@ export const configSchema = {
       minimum: 100,
       maximum: 86400000,
       default: 5000,
-      description: 'Time to connect to the database in, and to run a statement in'
+      description: 'Time to connect to the database in, and to run a statement in; 503 beyond it'
     },
     MIGRATE_ON_START: {
       type: 'boolean',
@@ -44,12 +45,45 @@ export const configSchema = {
       default: 'info',
       description: 'Least severe level that is logged'
     },
-    BODY_LIMIT: { type: 'integer', minimum: 1, default: 1048576, description: 'Largest request body that is read' },
+    TRUST_PROXY: {
+      type: 'string',
+      description: 'Whose X-Forwarded-For is believed: a number of proxies, or their addresses and networks, by commas'
+    },
+    CORS_ORIGINS: {
+      type: 'string',
+      pattern: '^https?://[^\\s/,]+(,https?://[^\\s/,]+)*$',
+      description: 'Origins whose pages may call the API, by commas: https://example.com; without it, none'
+    },
+    RATE_LIMIT_MAX: {
+      type: 'integer',
+      minimum: 0,
+      default: 60000,
+      description: 'Requests a minute with one key, for each replica; 429 beyond it; 0 for any number'
+    },
+    AUTH_FAILURES_MAX: {
+      type: 'integer',
+      minimum: 0,
+      default: 60,
+      description:
+        'Refused keys a minute from one address, for each replica; 429 beyond it, but for keys that were valid; 0 for any number'
+    },
+    BODY_LIMIT: {
+      type: 'integer',
+      minimum: 1,
+      default: 1048576,
+      description: 'Largest request body that is read; 413 beyond it'
+    },
+    HEADER_LIMIT: {
+      type: 'integer',
+      minimum: 1024,
+      default: 16384,
+      description: 'Largest header section that is read; 431 beyond it'
+    },
     RESPONSE_MEMORY: {
       type: 'integer',
       minimum: 0,
       default: 134217728,
-      description: 'Largest size of lists that clients have yet to read; beyond it the answer is a 503'
+      description: 'Largest size of lists that clients have yet to read; 503 beyond it'
     },
     ENVIRONMENT: {
       type: 'string',
@@ -57,19 +91,46 @@ export const configSchema = {
       default: 'development',
       description: 'Shown on the docs page'
     },
+    HEADERS_TIMEOUT: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 86400000,
+      default: 10000,
+      description: 'Time for the headers of a request to arrive in; 408 beyond it'
+    },
     REQUEST_TIMEOUT: {
       type: 'integer',
       minimum: 1,
       maximum: 86400000,
       default: 30000,
-      description: 'Time for a request to arrive in'
+      description: 'Time for the whole of a request to arrive in; 408 beyond it'
+    },
+    ANSWER_TIMEOUT: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 86400000,
+      default: 60000,
+      description: 'Time for a client to read a list in, after which its connection is closed'
     },
     KEEP_ALIVE_TIMEOUT: {
       type: 'integer',
       minimum: 1,
       maximum: 86400000,
       default: 72000,
-      description: 'Time after which an idle connection is closed'
+      description: 'Time without a request after which a connection is closed'
+    },
+    IDLE_TIMEOUT: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 86400000,
+      default: 120000,
+      description: 'Time in which nobody sends or reads a byte, after which a connection is closed'
+    },
+    MAX_CONNECTIONS: {
+      type: 'integer',
+      minimum: 1,
+      default: 4096,
+      description: 'Connections at most; one more is closed'
     },
     SHUTDOWN_TIMEOUT: {
       type: 'integer',
@@ -82,6 +143,34 @@ export const configSchema = {
 } as const
 
 export type Config = Omit<FromSchema<typeof configSchema>, 'DATABASE_URL_FILE'>
+
+/** Whether the proxy at the address is believed; `hop` counts from 0, the one that is nearest to us. */
+type TrustFunction = (address: string, hop: number) => boolean
+
+/**
+ * The proxies of TRUST_PROXY as Fastify takes them: a rule for so many of them, or their addresses and networks; false for none.
+ *
+ * @throws Error that names the variable
+ */
+export function trustedProxies(text: string | undefined): TrustFunction | string[] | false {
+  if (text === undefined) return false
+  if (/^\d{1,3}$/.test(text)) return (_address, hop) => hop < Number(text)
+  const networks = text.split(',').map((one) => one.trim())
+  const isNetwork = (network: string) => {
+    const [address = '', prefix, ...rest] = network.split('/')
+    const bits = { 4: 32, 6: 128 }[isIP(address)]
+    return (
+      bits !== undefined &&
+      rest.length === 0 &&
+      (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits))
+    )
+  }
+  const wrong = networks.find((network) => !isNetwork(network))
+  if (wrong !== undefined) {
+    throw new Error(`TRUST_PROXY must be a number or addresses such as 10.0.0.0/8, not ${JSON.stringify(wrong)}`)
+  }
+  return networks
+}
 
 /**
  * The configuration: the given environment, and for what it lacks the file of variables, which need not exist, and the

@@ -28,6 +28,8 @@ export interface Contract {
   /** The path of the first server: the prefix of every route. */
   basePath: string
   operations: Operation[]
+  /** The names of all headers that its responses have. */
+  responseHeaders: string[]
 }
 
 /**
@@ -42,6 +44,7 @@ export function readContract(file: URL | string = new URL('../openapi.yaml', imp
   // Through JSON: an object that YAML's aliases put in two places is resolved by fastify-openapi-glue in one of them.
   const document = JSON.parse(json) as OpenAPIV3.Document
   const operations: Operation[] = []
+  const responseHeaders = new Set<string>()
   for (const [path, item] of Object.entries(document.paths) as [string, OpenAPIV3.PathItemObject][]) {
     for (const method of methods) {
       const operation = item[method]
@@ -49,13 +52,16 @@ export function readContract(file: URL | string = new URL('../openapi.yaml', imp
       const parameters = mergeParameters(document, item.parameters, operation.parameters)
       operation.parameters = parameters
       operations.push(readOperation(document, path, method, operation, parameters))
+      for (const response of Object.values(operation.responses)) {
+        for (const name of Object.keys(resolve(document, response).headers ?? {})) responseHeaders.add(name)
+      }
     }
     delete item.parameters
   }
   const ids = operations.map(({ id }) => id)
   const twice = ids.find((id, index) => ids.indexOf(id) !== index)
   if (twice !== undefined) throw new Error(`openapi.yaml: the operationId ${twice} is used twice`)
-  return { yaml, json, document, basePath: basePath(document), operations }
+  return { yaml, json, document, basePath: basePath(document), operations, responseHeaders: [...responseHeaders] }
 }
 
 type Parameters = (OpenAPIV3.ReferenceObject | OpenAPIV3.ParameterObject)[]

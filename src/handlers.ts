@@ -8,8 +8,11 @@ import { messageHandlers } from './messages/handlers.ts'
 import { messageStore } from './messages/store.ts'
 
 /** The handler of every operation of the document: ours, and the generated stub of each that we have none for. */
-export function operationHandlers(database: Database, config: Pick<Config, 'RESPONSE_MEMORY'>): Operations {
-  const memory = responseMemory(config.RESPONSE_MEMORY)
+export function operationHandlers(
+  database: Database,
+  config: Pick<Config, 'RESPONSE_MEMORY' | 'ANSWER_TIMEOUT'>
+): Operations {
+  const memory = responseMemory({ limit: config.RESPONSE_MEMORY, timeout: config.ANSWER_TIMEOUT })
   return {
     ...stubs,
     ...categoryHandlers(categoryStore(database), memory),

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
 import t from 'tap'
-import { configSchema, loadConfig } from '../src/config.ts'
+import { configSchema, loadConfig, trustedProxies } from '../src/config.ts'
 import { noFile } from './support/service.ts'
 
 t.test('without variables the defaults hold, and an empty variable counts as absent', (t) => {
@@ -61,6 +61,20 @@ t.test('.env.example and the table of the README have every variable with its de
   for (const [name, { default: value, description }] of Object.entries(properties)) {
     const shown = value === undefined ? ' ' : ` \`${value}\` `
     t.ok(readme.includes(`| \`${name}\` |${shown}| ${description} |`), name)
+  }
+  t.end()
+})
+
+t.test('TRUST_PROXY is a number of proxies, or their addresses and networks', (t) => {
+  t.equal(trustedProxies(undefined), false)
+  t.same(trustedProxies('10.0.0.0/8, ::1,fd00::/8,192.0.2.1'), ['10.0.0.0/8', '::1', 'fd00::/8', '192.0.2.1'])
+  const two = trustedProxies('2') as (address: string, hop: number) => boolean
+  t.same(
+    [0, 1, 2].map((hop) => two('192.0.2.1', hop)),
+    [true, true, false]
+  )
+  for (const wrong of ['true', '10.0.0.0/33', '10.0.0.0/8/8', '::1/x', '10.0.0.256', '1.2.3.4,', '-1']) {
+    t.throws(() => trustedProxies(wrong), { message: /^TRUST_PROXY must be a number or addresses such as/ }, wrong)
   }
   t.end()
 })

@@ -3,20 +3,21 @@ import pg from 'pg'
 import { loadConfig } from '../../src/config.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { keyStore } from '../../src/keys/store.ts'
-import { keyVerifier } from '../../src/keys/verifier.ts'
+import { keyVerifier, refreshInterval } from '../../src/keys/verifier.ts'
 import { createLogger } from '../../src/log.ts'
 
 const config = loadConfig(process.env)
 const { DATABASE_URL: url = '', DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
 
-const verifyKey = keyVerifier(keyStore(openDatabase({ url, poolSize: 1, timeout }, createLogger('warn'))))
+const keys = keyVerifier(keyStore(openDatabase({ url, poolSize: 1, timeout }, createLogger('warn'))))
+setInterval(() => void keys.refresh(), refreshInterval)
 
 /** What the peers share with this service, so that only the way of answering differs: settings, log, key check, pool. */
 export const peer = {
   config,
   logger: createLogger(config.LOG_LEVEL),
   pool: new pg.Pool({ connectionString: url, max: poolSize }),
-  isValidKey: async (key: string) => (await verifyKey(key)) !== undefined,
+  isValidKey: async (key: string) => keys.recall(key).valid !== undefined || (await keys.check(key)).state === 'valid',
   /** One line a request. */
   log(method: string | undefined, path: string | undefined, { statusCode: status }: ServerResponse, startedAt: number) {
     peer.logger.info({ method, path, status, ms: performance.now() - startedAt }, 'request')

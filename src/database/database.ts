@@ -1,5 +1,6 @@
 import pg, { type PoolClient, type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
+import { listen } from './listen.ts'
 import { readFailure, Unavailable, writeFailure } from './errors.ts'
 
 /** Postgres, through a pool of connections. Ids (int8) are bigint. */
@@ -16,6 +17,8 @@ export interface Database {
    * @throws Unavailable when it had no effect, OutcomeUnknown when that cannot be known
    */
   write<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]>
+  /** Calls `notify` for every notification on the channel, and when some may have been missed. */
+  listen(channel: string, notify: () => void): void
   /** Waits for the statements in flight and closes every connection. */
   close(): Promise<void>
 }
@@ -34,19 +37,21 @@ types.setTypeParser(pg.types.builtins.INT8, BigInt)
 
 /** Opens a pool; it connects when it is first asked. */
 export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: Logger): Database {
-  const pool = new pg.Pool({
+  const config = {
     connectionString: url,
     application_name: 'pet-categories',
-    max: poolSize,
     keepAlive: true,
     connectionTimeoutMillis: timeout,
     statement_timeout: timeout,
     types
-  })
+  }
+  const pool = new pg.Pool({ ...config, max: poolSize })
   // A connection that breaks, idle or taken, would end the process if nobody listened. An idle one leaves the pool; one that
   // is taken fails its statement too, which is where it is dealt with.
   pool.on('error', (error) => log.warn({ err: error }, 'lost an idle database connection'))
   pool.on('connect', (client) => client.on('error', () => {}))
+
+  const listeners: (() => Promise<void>)[] = []
 
   async function run<Row extends QueryResultRow>(query: QueryConfig, failure: (error: Error) => Error): Promise<Row[]> {
     const client = await pool.connect().catch((error: unknown) => {
@@ -73,7 +78,12 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
   return {
     read: (query) => run(query, readFailure),
     write: (query) => run(query, writeFailure),
-    close: () => pool.end()
+    listen(channel, notify) {
+      listeners.push(listen(config, channel, notify))
+    },
+    async close() {
+      await Promise.all([...listeners.map((stop) => stop()), pool.end()])
+    }
   }
 }
 

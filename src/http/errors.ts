@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { components } from '../../generated/service.ts'
 import { OutcomeUnknown, Overloaded, Unavailable } from '../database/errors.ts'
@@ -114,6 +115,15 @@ export function toHttpError(error: unknown, bodyLimit: number): HttpError {
   )
 }
 
+/** Milliseconds. */
+const restTimeout = 5000
+
+/** Lets a client that was answered before its body came send the rest, so that it reads the answer, but not for ever. */
+function endUnlessRead(request: IncomingMessage): void {
+  const timer = setTimeout(() => request.destroy(), restTimeout).unref()
+  request.once('close', () => clearTimeout(timer))
+}
+
 /** Answers any error in the Error body, and logs the cause when the fault is on our side. */
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toHttpError(thrown, Number(request.server.initialConfig.bodyLimit))
@@ -122,5 +132,6 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   }
   // Fastify closes the connection after any error of a body; one that was read to its end leaves nothing behind.
   if (request.raw.complete) reply.removeHeader('connection')
+  else endUnlessRead(request.raw)
   void reply.code(error.status).headers(error.headers).send(error.body)
 }

@@ -37,7 +37,10 @@ interface StatusReply<Body> {
 }
 
 /** Fastify's reply, narrowed to the statuses and bodies that the document has for the operation. */
-export interface Reply<Bodies> extends Pick<FastifyReply, 'getSerializationFunction' | 'log' | 'raw' | 'request'> {
+export interface Reply<Bodies> extends Pick<
+  FastifyReply,
+  'getHeader' | 'getSerializationFunction' | 'log' | 'raw' | 'request'
+> {
   header(name: string, value: string | number): Reply<Bodies>
   code<Status extends keyof Bodies>(status: Status): StatusReply<Bodies[Status]>
 }

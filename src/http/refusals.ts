@@ -2,7 +2,7 @@ import { type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { badRequest, HttpError } from './errors.ts'
-import { requestId } from './requests.ts'
+import { defaultHeaders, requestId } from './requests.ts'
 
 /** Milliseconds in which a client may read the answer to a request that Node could not parse. */
 const lingerTime = 1000
@@ -28,7 +28,7 @@ function answerAndClose(socket: Duplex, { status, body }: HttpError): void {
       'Content-Type: application/json; charset=utf-8',
       `Content-Length: ${Buffer.byteLength(text)}`,
       `X-Request-Id: ${requestId({ headers: {} })}`,
-      'Cache-Control: no-store',
+      ...defaultHeaders.map(([name, value]) => `${name}: ${value}`),
       'Connection: close',
       '',
       text

@@ -19,10 +19,20 @@ export function requestId({ headers }: Pick<IncomingMessage, 'headers'>): string
   return typeof given === 'string' && /^[\w.~-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
-/** The headers of every response: the id of its request, and that nobody keeps it, unless its route says otherwise. */
+/**
+ * The headers of every response, unless its route says otherwise: nobody keeps it, takes it for another type or frames it.
+ * Whether a site is HTTPS alone (HSTS) is for the proxy that ends TLS to say.
+ */
+export const defaultHeaders = [
+  ['cache-control', 'no-store'],
+  ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
+  ['x-content-type-options', 'nosniff']
+] as const
+
+/** Sets the headers of every response, the id of its request among them. */
 export function setDefaultHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-request-id', request.id)
-  reply.header('cache-control', 'no-store')
+  for (const [name, value] of defaultHeaders) reply.header(name, value)
 }
 
 /**
@@ -52,7 +62,8 @@ export class RequestLog extends LogController {
 
   override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
     const { quiet, operation } = request.routeOptions.config
-    if (quiet && !error && reply.statusCode < 500) return
+    if (request.isFlood || (quiet && !error && reply.statusCode < 500)) return
+    const { apiKey } = request
     const line = {
       method: request.method,
       // Without the query: the service reads none, and people paste secrets there.
@@ -60,7 +71,8 @@ export class RequestLog extends LogController {
       operation,
       status: reply.statusCode,
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
-      key: request.keyId?.toString(),
+      key: apiKey?.id?.toString(),
+      refused: apiKey?.state === 'valid' ? undefined : apiKey?.state,
       ip: request.ip,
       err: error ?? undefined
     }

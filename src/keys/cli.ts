@@ -1,81 +1,17 @@
-// The command `npm run keys`: makes, lists and revokes API keys.
-import { parseArgs } from 'node:util'
+#!/usr/bin/env node
+// The command `npm run keys`, `pet-categories-keys` where the package is built: makes, lists, rotates and revokes API keys.
+import { CommanderError } from 'commander'
 import { loadConfig } from '../config.ts'
 import { openConfigured } from '../database/open.ts'
 import { fail } from '../fail.ts'
 import { createLogger } from '../log.ts'
-import { createKey } from './create.ts'
-import { type KeyStore, keyStore } from './store.ts'
+import { keyCommands } from './commands.ts'
+import { keyStore } from './store.ts'
 
-const usage = `Makes, lists and revokes the API keys of the configured database.
-
-  npm run keys -- create --name NAME   make a key and print it, once, on the last line
-  npm run keys -- list                 list all keys: id, when made, state, name
-  npm run keys -- revoke ID            end a key; it stops working within a second
-  npm run keys -- --help               show this`
-
-/** A command that was called wrongly. */
-class UsageError extends Error {}
-
-type Command = (store: KeyStore) => Promise<string>
-
-function readCommand(args: string[]): Command | undefined {
-  const { values, positionals } = parse(args)
-  if (values.help) return undefined
-  const [command, id, ...rest] = positionals
-  if (rest.length > 0) throw new UsageError(`Too many words: ${rest.join(' ')}`)
-  if (command !== 'create' && values.name !== undefined) throw new UsageError('--name goes with create')
-  switch (command) {
-    case 'create': {
-      const { name } = values
-      if (!name || /\p{Cc}/u.test(name) || id !== undefined) {
-        throw new UsageError('A key needs a name, of one line: create --name NAME')
-      }
-      return (store) => createKey(store, name)
-    }
-    case 'list':
-      if (id !== undefined) throw new UsageError(`Too many words: ${id}`)
-      return list
-    case 'revoke':
-      if (id === undefined || !/^\d{1,18}$/.test(id))
-        throw new UsageError('A key to revoke is named by its id: revoke ID, where list shows the ids')
-      return (store) => revoke(store, BigInt(id))
-    default:
-      throw new UsageError(command === undefined ? 'A command is missing' : `There is no command ${command}`)
-  }
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: { name: { type: 'string' }, help: { type: 'boolean', short: 'h' } }
-    })
-  } catch (error) {
-    throw new UsageError((error as Error).message, { cause: error })
-  }
-}
-
-async function list(store: KeyStore): Promise<string> {
-  const line = (id: string, created: string, state: string, name: string) =>
-    `${id.padEnd(8)}${created.padEnd(26)}${state.padEnd(34)}${name}`
-  const lines = (await store.list()).map(({ id, name, created_at, revoked_at }) => {
-    const state = revoked_at === null ? 'valid' : `revoked ${revoked_at.toISOString()}`
-    return line(id.toString(), created_at.toISOString(), state, name)
-  })
-  return [line('ID', 'CREATED', 'STATE', 'NAME'), ...lines].join('\n')
-}
-
-async function revoke(store: KeyStore, id: bigint): Promise<string> {
-  if (!(await store.revoke(id))) throw new Error(`There is no valid key with the id ${id}`)
-  return `Revoked key ${id}: it stops working within a second.`
-}
-
-try {
-  const command = readCommand(process.argv.slice(2))
-  if (command === undefined) console.log(usage)
-  else {
+const commands = keyCommands({
+  name: process.env['npm_lifecycle_event'] === 'keys' ? 'npm run keys --' : 'pet-categories-keys',
+  command: ['keys', ...process.argv.slice(2)].join(' '),
+  async withKeys(work) {
     const config = loadConfig(process.env)
     const database = await openConfigured(
       config,
@@ -83,13 +19,17 @@ try {
       createLogger('silent')
     )
     try {
-      console.log(await command(keyStore(database)))
+      console.log(await work(keyStore(database)))
     } finally {
       await database.close()
     }
   }
+})
+
+try {
+  await commands.parseAsync()
 } catch (error) {
-  if (!(error instanceof UsageError)) fail(error)
-  console.error(`pet-categories: ${error.message}\n\n${usage}`)
-  process.exitCode = 2
+  if (!(error instanceof CommanderError)) fail(error)
+  // Help that was asked for is a success; in place of a command it is not.
+  process.exitCode = error.exitCode === 0 ? 0 : 2
 }

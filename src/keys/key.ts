@@ -14,6 +14,9 @@ export function makeKey(): string {
   return `petcat_${random}${checksum(random)}`
 }
 
+/** The part of a key that is kept and shown, by which its owner knows it: `petcat_` and 8 of its 40 random digits. */
+export const prefixOf = (key: string): string => key.slice(0, 15)
+
 /** Whether the text has the form of a key, its checksum included. */
 export function isWellFormedKey(text: string): boolean {
   const [, random, sum] = pattern.exec(text) ?? []

@@ -1,48 +1,140 @@
 import type { Database } from '../database/database.ts'
 
-/** An API key as an operator sees it. */
+/** An API key as an operator sees it. Times are to the millisecond, `last_used_at` to the minute. */
 export interface KeyRecord {
   id: bigint
   name: string
+  /** The first characters of the key; empty for keys made before they were kept. */
+  prefix: string
   created_at: Date
+  last_used_at: Date | null
+  expires_at: Date | null
   revoked_at: Date | null
+  state: KeyState
 }
 
-/** The API keys in Postgres, known by their hashes (hexadecimal). Each method fails as `Database` does. */
-export interface KeyStore {
-  create(name: string, hash: string): Promise<void>
-  /** All keys, oldest first, the revoked ones too. */
-  list(): Promise<KeyRecord[]>
-  /** Ends a key; false when there is none of that id that is still valid. */
-  revoke(id: bigint): Promise<boolean>
-  /** The ids of the valid keys among the hashes: in the place of each its key's id, or undefined. */
-  findValid(hashes: string[]): Promise<(bigint | undefined)[]>
+export type KeyState = 'valid' | 'revoked' | 'expired'
+
+/** Something that was done to a key. */
+export interface KeyEvent {
+  at: Date
+  key_id: bigint
+  name: string
+  event: 'created' | 'rotated' | 'revoked'
+  command: string
 }
+
+export interface NewKey {
+  name: string
+  prefix: string
+  hash: string
+  /** Seconds until it expires; never, when undefined. */
+  lifetime?: number | undefined
+}
+
+/**
+ * The API keys in Postgres, known by their hashes (hexadecimal). What changes a key leaves a trace of the command that did
+ * it, and tells every replica, in the same commit. Each method fails as `Database` does.
+ */
+export interface KeyStore {
+  create(key: NewKey, command: string): Promise<void>
+  /** All keys, oldest first, those that have ended too. */
+  list(): Promise<KeyRecord[]>
+  /** All that was done to keys, oldest first. */
+  events(): Promise<KeyEvent[]>
+  /**
+   * Makes the key the successor of the valid key `id`: it has its name, and lives as long as that one was made to, unless it
+   * has a lifetime of its own. The old key ends after `overlap` seconds.
+   *
+   * @returns false when there is no valid key of that id
+   */
+  rotate(id: bigint, key: Omit<NewKey, 'name'>, overlap: number, command: string): Promise<boolean>
+  /** Ends a key; false when there is no valid key of that id. */
+  revoke(id: bigint, command: string): Promise<boolean>
+  /** The keys with the hashes: in the place of each its key, or undefined. */
+  find(hashes: string[]): Promise<(FoundKey | undefined)[]>
+  /** Writes down that the keys were used in this minute. */
+  noteUse(ids: bigint[]): Promise<void>
+}
+
+export interface FoundKey {
+  id: bigint
+  state: KeyState
+}
+
+/** The channel on which Postgres tells that a key has changed. */
+export const keyChannel = 'api_keys'
+
+const stateOf = `CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN expires_at <= now() THEN 'expired' ELSE 'valid' END`
+const isValid = `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`
+
+/** Ends a statement that changes keys: `changed` has their ids. */
+const trace = (event: KeyEvent['event'], command: string) =>
+  `INSERT INTO key_events (key_id, event, command) SELECT id, '${event}', ${command} FROM changed
+   RETURNING pg_notify('${keyChannel}', '')`
 
 export function keyStore(database: Database): KeyStore {
   return {
-    async create(name, hash) {
+    async create({ name, prefix, hash, lifetime }, command) {
       await database.write({
-        text: 'INSERT INTO api_keys (name, hash) VALUES ($1, $2)',
-        values: [name, Buffer.from(hash, 'hex')]
+        text: `WITH changed AS (
+            INSERT INTO api_keys (name, prefix, hash, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))
+            RETURNING id
+          ) ${trace('created', '$5')}`,
+        values: [name, prefix, Buffer.from(hash, 'hex'), lifetime ?? null, command]
       })
     },
-    list: () => database.read<KeyRecord>({ text: 'SELECT id, name, created_at, revoked_at FROM api_keys ORDER BY id' }),
-    async revoke(id) {
-      const revoked = await database.write({
-        text: 'UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING id',
-        values: [id]
+    list: () =>
+      database.read<KeyRecord>({
+        text: `SELECT id, name, prefix, created_at, last_used_at, expires_at, revoked_at, ${stateOf} AS state
+          FROM api_keys ORDER BY id`
+      }),
+    events: () =>
+      database.read<KeyEvent>({
+        text: `SELECT at, key_id, name, event, command FROM key_events JOIN api_keys ON api_keys.id = key_id
+          ORDER BY key_events.id`
+      }),
+    async rotate(id, { prefix, hash, lifetime }, overlap, command) {
+      const traces = await database.write({
+        text: `WITH changed AS (
+            UPDATE api_keys SET expires_at = least(expires_at, now() + make_interval(secs => $5))
+            WHERE id = $1 AND ${isValid} RETURNING id, name, created_at,
+              (SELECT expires_at FROM api_keys AS old WHERE old.id = $1) - created_at AS lifetime
+          ), successor AS (
+            INSERT INTO api_keys (name, prefix, hash, expires_at)
+            SELECT name, $2, $3, now() + coalesce(make_interval(secs => $4), lifetime) FROM changed RETURNING id
+          ), made AS (
+            INSERT INTO key_events (key_id, event, command) SELECT id, 'created', $6 FROM successor
+          ) ${trace('rotated', '$6')}`,
+        values: [id, prefix, Buffer.from(hash, 'hex'), lifetime ?? null, overlap, command]
       })
-      return revoked.length > 0
+      return traces.length > 0
     },
-    async findValid(hashes) {
-      const rows = await database.read<{ id: bigint; hash: Buffer }>({
-        name: 'find-valid-keys',
-        text: 'SELECT id, hash FROM api_keys WHERE hash = ANY($1) AND revoked_at IS NULL',
+    async revoke(id, command) {
+      const traces = await database.write({
+        text: `WITH changed AS (
+            UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND ${isValid} RETURNING id
+          ) ${trace('revoked', '$2')}`,
+        values: [id, command]
+      })
+      return traces.length > 0
+    },
+    async find(hashes) {
+      const rows = await database.read<FoundKey & { hash: Buffer }>({
+        name: 'find-keys',
+        text: `SELECT id, hash, ${stateOf} AS state FROM api_keys WHERE hash = ANY($1)`,
         values: [hashes.map((hash) => Buffer.from(hash, 'hex'))]
       })
-      const ids = new Map(rows.map(({ id, hash }) => [hash.toString('hex'), id]))
-      return hashes.map((hash) => ids.get(hash))
+      const found = new Map(rows.map(({ id, state, hash }) => [hash.toString('hex'), { id, state }]))
+      return hashes.map((hash) => found.get(hash))
+    },
+    async noteUse(ids) {
+      await database.write({
+        name: 'note-use-of-keys',
+        text: `UPDATE api_keys SET last_used_at = date_trunc('minute', now())
+          WHERE id = ANY($1) AND last_used_at IS DISTINCT FROM date_trunc('minute', now())`,
+        values: [ids]
+      })
     }
   }
 }

@@ -1,18 +1,46 @@
 import { batch } from '../database/batch.ts'
 import { hashKey, isWellFormedKey } from './key.ts'
-import type { KeyStore } from './store.ts'
+import type { FoundKey, KeyStore } from './store.ts'
 
-/**
- * Gives the id of a valid API key, or undefined for any other text.
- *
- * @throws Unavailable when the key is not remembered and the database cannot be asked: access is not given on a guess
- */
-export type KeyVerifier = (key: string) => Promise<bigint | undefined> | bigint | undefined
+/** What is known of a text that was sent as an API key; `id` when there is or was such a key. */
+export type KeyCheck = FoundKey | { id?: undefined; state: 'malformed' | 'unknown' }
+
+export interface KeyVerifier {
+  /**
+   * The key when it is remembered as valid, at once and without a query. `isFamiliar` when it was valid the last time that
+   * anyone looked, however long ago.
+   */
+  recall(key: string): { valid: FoundKey | undefined; isFamiliar: boolean }
+  /**
+   * What is known of a key, by a query.
+   *
+   * @throws Unavailable when the database cannot be asked: access is not given on a guess. Overloaded when too many wait
+   */
+  check(key: string): Promise<KeyCheck>
+  /**
+   * Looks up again the keys that were used since the last time, and writes down that they were: in one query each, off the
+   * way of any request. To be called every `refreshInterval`.
+   */
+  refresh(): Promise<void>
+  /** Has every key looked up again before it is trusted: one of them has changed. */
+  distrust(): void
+}
 
 /** Milliseconds for which a key is trusted after a query that found it valid was sent: the bound on a revoked key's life. */
 const maxAge = 900
-/** Milliseconds after which the next use of a key has it looked up again, without waiting for the answer. */
-const refreshAge = 400
+/** Milliseconds. */
+export const refreshInterval = 400
+/** Milliseconds. */
+const minute = 60_000
+
+interface Remembered {
+  key: FoundKey
+  /** When the query was sent that found it valid. */
+  askedAt: number
+  isUsed: boolean
+  /** When its use was written down. */
+  notedAt: number
+}
 
 /**
  * Remembers the keys that Postgres found valid, so that a key in steady use costs its requests no query. A key is looked
@@ -22,36 +50,52 @@ const refreshAge = 400
  * @param now a clock in milliseconds that only goes forward
  */
 export function keyVerifier(
-  store: Pick<KeyStore, 'findValid'>,
+  store: Pick<KeyStore, 'find' | 'noteUse'>,
   now: () => number = () => performance.now()
 ): KeyVerifier {
-  const remembered = new Map<string, { id: bigint; askedAt: number; refreshing: boolean }>()
+  const remembered = new Map<string, Remembered>()
+  let distrustedAt = -Infinity
 
   const lookUp = batch(
     async (hashes: string[]) => {
       const askedAt = now()
-      const ids = await store.findValid(hashes)
+      const found = await store.find(hashes)
       hashes.forEach((hash, index) => {
-        const id = ids[index]
-        if (id === undefined) remembered.delete(hash)
-        else remembered.set(hash, { id, askedAt, refreshing: false })
+        const key = found[index]
+        const known = remembered.get(hash)
+        if (key?.state !== 'valid') remembered.delete(hash)
+        else if (known === undefined) remembered.set(hash, { key, askedAt, isUsed: true, notedAt: -Infinity })
+        else known.askedAt = askedAt
       })
-      return ids
+      return found
     },
     { maxWaiting: 10_000, maxSize: 1_000 }
   )
 
-  return (key) => {
-    const hash = hashKey(key)
-    const known = remembered.get(hash)
-    if (known === undefined) return isWellFormedKey(key) ? lookUp(hash) : undefined
-    const age = now() - known.askedAt
-    if (age >= maxAge) return lookUp(hash)
-    if (age >= refreshAge && !known.refreshing) {
-      known.refreshing = true
-      // When the database cannot be asked, the key ages until a request has to ask and fails closed.
-      lookUp(hash).catch(() => (known.refreshing = false))
+  const recall: KeyVerifier['recall'] = (key) => {
+    const known = remembered.get(hashKey(key))
+    if (known === undefined) return { valid: undefined, isFamiliar: false }
+    known.isUsed = true
+    const isTrusted = known.askedAt > distrustedAt && now() - known.askedAt < maxAge
+    return { valid: isTrusted ? known.key : undefined, isFamiliar: true }
+  }
+
+  return {
+    recall,
+    check(key) {
+      if (!isWellFormedKey(key)) return Promise.resolve({ state: 'malformed' })
+      return lookUp(hashKey(key)).then((found) => found ?? { state: 'unknown' })
+    },
+    async refresh() {
+      const used = [...remembered].filter(([, { isUsed }]) => isUsed)
+      for (const [, entry] of used) entry.isUsed = false
+      await Promise.all(used.map(([hash]) => lookUp(hash)))
+      const due = used.map(([, entry]) => entry).filter(({ notedAt }) => now() - notedAt >= minute)
+      if (due.length > 0) await store.noteUse(due.map(({ key }) => key.id))
+      for (const entry of due) entry.notedAt = now()
+    },
+    distrust() {
+      distrustedAt = now()
     }
-    return known.id
   }
 }

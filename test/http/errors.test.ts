@@ -1,21 +1,8 @@
-import { Writable } from 'node:stream'
-import { pino } from 'pino'
 import t from 'tap'
 import { HttpError, toHttpError } from '../../src/http/errors.ts'
 import { query } from '../support/database.ts'
+import { recorder } from '../support/log.ts'
 import { startService } from '../support/service.ts'
-
-/** A logger whose lines can be read. */
-function recorder() {
-  const lines: Record<string, unknown>[] = []
-  const stream = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      lines.push(JSON.parse(chunk.toString()) as Record<string, unknown>)
-      done()
-    }
-  })
-  return { lines, logger: pino({ level: 'info' }, stream) }
-}
 
 t.test('a fault of ours is a 500 that tells nothing of the inside, and the log has the cause', async (t) => {
   const { lines, logger } = recorder()

@@ -6,8 +6,8 @@ import { responseMemory } from '../../src/http/memory.ts'
 const response = () => new ServerResponse(new IncomingMessage(new Socket()))
 
 t.test('what several responses hold is counted once, until the last of them has ended', (t) => {
-  const memory = responseMemory(100)
-  const [shared, other] = [Buffer.alloc(60), Buffer.alloc(60)]
+  const memory = responseMemory({ limit: 1_000_000, timeout: 60_000 })
+  const [shared, other] = [Buffer.alloc(600_000), Buffer.alloc(600_000)]
   const [first, second] = [response(), response()]
   memory.hold(shared, first)
   memory.hold(shared, second)
@@ -21,10 +21,10 @@ t.test('what several responses hold is counted once, until the last of them has 
 })
 
 t.test('a response whose client has gone holds nothing', (t) => {
-  const memory = responseMemory(100)
+  const memory = responseMemory({ limit: 1_000_000, timeout: 60_000 })
   const gone = response()
   gone.destroy()
-  memory.hold(Buffer.alloc(60), gone)
-  t.doesNotThrow(() => memory.hold(Buffer.alloc(60), response()))
+  memory.hold(Buffer.alloc(600_000), gone)
+  t.doesNotThrow(() => memory.hold(Buffer.alloc(600_000), response()))
   t.end()
 })

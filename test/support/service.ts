@@ -62,7 +62,7 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
-  const key = await createKey(keyStore(database), 'test')
+  const key = await createKey(keyStore(database), { name: 'test', command: 'test' })
   return { app, url: `http://127.0.0.1:${port}`, port, databaseUrl, key, auth: { authorization: `Bearer ${key}` } }
 }
 

@@ -1,0 +1,32 @@
+import cors, { type FastifyCorsOptions } from '@fastify/cors'
+import type { FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import type { Contract } from '../contract.ts'
+
+export interface CrossOriginOptions {
+  /** Such as https://example.com. */
+  origins: string[]
+  contract: Contract
+}
+
+/**
+ * Lets pages of other origins call the service, by @fastify/cors. An OPTIONS request that is no preflight
+ * (https://fetch.spec.whatwg.org/#cors-preflight-request) is refused as elsewhere. Register it before what refuses requests,
+ * so that a page can read the refusal too.
+ */
+export const crossOrigin = fp<CrossOriginOptions>(async (app, { origins, contract }) => {
+  const options: FastifyCorsOptions = {
+    origin: origins,
+    methods: [...new Set(contract.operations.map(({ method }) => method))],
+    exposedHeaders: contract.responseHeaders,
+    // Seconds: the longest that browsers take.
+    maxAge: 7200
+  }
+  const isPreflight = ({ headers }: FastifyRequest) =>
+    headers.origin !== undefined && headers['access-control-request-method'] !== undefined
+  await app.register(cors, {
+    delegator: (request: FastifyRequest, done: (error: Error | null, options: FastifyCorsOptions) => void) => {
+      done(null, request.method === 'OPTIONS' && !isPreflight(request) ? { ...options, origin: false } : options)
+    }
+  })
+})

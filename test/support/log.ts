@@ -1,0 +1,14 @@
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+
+/** A logger whose lines can be read. */
+export function recorder() {
+  const lines: Record<string, unknown>[] = []
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push(JSON.parse(chunk.toString()) as Record<string, unknown>)
+      done()
+    }
+  })
+  return { lines, logger: pino({ level: 'info' }, stream) }
+}
