@@ -10,7 +10,7 @@ export interface FloodOptions {
   maxAddresses: number
 }
 
-const defaults: FloodOptions = { pace: 1000, maxWaiting: 10_000, maxAddresses: 1000 }
+const defaults: FloodOptions = { pace: 500, maxWaiting: 10_000, maxAddresses: 1000 }
 
 /** What is done with requests that are refused past the limit of their address. */
 export interface Flood {
