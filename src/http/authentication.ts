@@ -44,8 +44,9 @@ export const authentication = fp<AuthenticationOptions>(async (app, { keys, rate
   /** Counts or checks a request without a valid key. Who floods waits for a turn, and is out of the log. */
   async function limitRefusals(action: 'count' | 'check', request: FastifyRequest) {
     if (failuresLimit === 0) return undefined
+    const network = networkOf(request.ip)
     try {
-      return ofAddress[action](networkOf(request.ip))
+      return ofAddress[action](network)
     } catch (error) {
       request.isFlood = true
       note(request.ip)

@@ -72,8 +72,12 @@ export function rateLimiter<Of>(options: RateLimiterOptions): RateLimiter<Of> {
   }
 }
 
-/** What is counted as one address: an IPv4 address, or the /64 of an IPv6 one, which is what a single customer has. */
+/**
+ * What is counted as one address: an IPv4 address, or the /64 of an IPv6 one, which is what a single customer has. What a
+ * trusted proxy says may be no address at all, and counts as it is.
+ */
 export function networkOf(address: string): string {
+  if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
   return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString()
 }

@@ -128,6 +128,7 @@ t.test('X-Forwarded-For is believed as far as TRUST_PROXY allows', async (t) => 
   t.same(await statuses({ TRUST_PROXY: '1' }, '198.51.100.1', '198.51.100.2'), [401, 401])
   t.same(await statuses({ TRUST_PROXY: '1' }, '203.0.113.1, 198.51.100.1', '203.0.113.2, 198.51.100.1'), [401, 429])
   t.same(await statuses({ TRUST_PROXY: '192.0.2.0/24' }, '198.51.100.1', '198.51.100.2'), [401, 401])
+  t.same(await statuses({ TRUST_PROXY: '1' }, 'unknown', '198.51.100.2:80'), [401, 401])
   t.same(await statuses({ TRUST_PROXY: '10.0.0.0/8' }, '198.51.100.1', '198.51.100.2'), [401, 429])
 })
 
@@ -186,5 +187,6 @@ t.test('an IPv4 address counts for itself, however it is written, and an IPv6 on
   t.equal(networkOf('::ffff:192.0.2.1'), networkOf('192.0.2.1'))
   t.equal(networkOf('2001:db8::1'), networkOf('2001:0DB8:0:0:ffff::2'))
   t.not(networkOf('2001:db8::1'), networkOf('2001:db8:0:1::1'))
+  t.equal(networkOf('unknown'), 'unknown')
   t.end()
 })
