@@ -70,7 +70,7 @@ export const configSchema = {
     BODY_LIMIT: {
       type: 'integer',
       minimum: 1,
-      default: 1048576,
+      default: 65536,
       description: 'Largest request body that is read; 413 beyond it'
     },
     HEADER_LIMIT: {

@@ -11,7 +11,7 @@ t.test('without variables the defaults hold, and an empty variable counts as abs
     PORT: 3000,
     HOST: '127.0.0.1',
     DATA_DIR: './.data',
-    BODY_LIMIT: 1048576,
+    BODY_LIMIT: 65536,
     ENVIRONMENT: 'development'
   })
   t.equal(defaults.DATABASE_URL, undefined)

@@ -41,7 +41,7 @@ const invalidHttp = 'The request is not valid HTTP/1.1'
 const nothing = 'There is nothing at this path'
 const noKey = 'An API key is required: send the header "Authorization: Bearer <API_KEY>"'
 const badKey = 'The API key is not valid'
-const tooLarge = 'The body must not be larger than 1048576 bytes'
+const tooLarge = 'The body must not be larger than 65536 bytes'
 const missingName = 'body must have the property "name"'
 const surrogate = 'must be Unicode text: it holds an unpaired surrogate'
 const badPath = 'The path is not valid: percent signs must be followed by two hexadecimal digits of UTF-8'
@@ -248,7 +248,7 @@ const refused: [title: string, request: Request, status: number, message: string
     400,
     "The body must be JSON: Invalid character '\u0001' at position 9"
   ],
-  ['deep nesting', { body: '['.repeat(500_000) }, 400, 'The body must be JSON: it is nested too deeply'],
+  ['deep nesting', { body: '['.repeat(60_000) }, 400, 'The body must be JSON: it is nested too deeply'],
   [
     'a property given twice',
     { body: '{"name":"a","n\\u0061me":"b"}' },
@@ -279,7 +279,7 @@ const refused: [title: string, request: Request, status: number, message: string
   ],
   [
     'a name as large as a body may be',
-    { body: json({ name: 'x'.repeat(1_048_565) }) },
+    { body: json({ name: 'x'.repeat(65_525) }) },
     400,
     'body.name must have at most 255 characters'
   ],
