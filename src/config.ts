@@ -25,7 +25,7 @@ export const configSchema = {
       minimum: 1,
       maximum: 1000,
       default: 10,
-      description: 'Database connections at most'
+      description: 'Database connections at most, beside one that listens for changes of keys'
     },
     DATABASE_TIMEOUT: {
       type: 'integer',
@@ -132,12 +132,19 @@ export const configSchema = {
       default: 4096,
       description: 'Connections at most; one more is closed'
     },
+    SHUTDOWN_DELAY: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 86400000,
+      default: 0,
+      description: 'Time at shutdown in which requests are still taken, while /readyz is a 503 already'
+    },
     SHUTDOWN_TIMEOUT: {
       type: 'integer',
       minimum: 1,
       maximum: 86400000,
       default: 10000,
-      description: 'Time for requests in flight to end in at shutdown'
+      description: 'Time for requests in flight to end in at shutdown, after SHUTDOWN_DELAY'
     }
   }
 } as const

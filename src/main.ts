@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { buildApp } from './app.ts'
 import { loadConfig } from './config.ts'
 import { readContract } from './contract.ts'
@@ -24,7 +25,13 @@ async function start(): Promise<Service> {
   const config = loadConfig(process.env)
   const logger = createLogger(config.LOG_LEVEL)
   const contract = readContract()
-  const database = await openConfigured(config, { share: false, migrate: config.MIGRATE_ON_START }, logger)
+  // Our own Postgres is there or will never be; one that is given may come later.
+  const migrate = config.DATABASE_URL === undefined ? 'first' : 'when possible'
+  const database = await openConfigured(
+    config,
+    { share: false, migrate: config.MIGRATE_ON_START ? migrate : 'never' },
+    logger
+  )
   try {
     const handlers = operationHandlers(database, config)
     const app = await buildApp({ config, contract, database, handlers, logger })
@@ -34,9 +41,11 @@ async function start(): Promise<Service> {
       console.log(welcome(app.server.address() as AddressInfo, contract, key))
     }
     return {
-      stopTimeout: config.SHUTDOWN_TIMEOUT,
+      stopTimeout: config.SHUTDOWN_DELAY + config.SHUTDOWN_TIMEOUT,
       async stop() {
         logger.info('stopping')
+        app.endReadiness()
+        await sleep(config.SHUTDOWN_DELAY)
         await app.close()
         await database.close()
         logger.info('stopped')

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { makeKey } from '../src/keys/key.ts'
 import { createDatabase, lockAwaited, lockTable, query } from './support/database.ts'
 import { run, type Running, script } from './support/process.ts'
 
@@ -207,14 +208,48 @@ t.test('what stops the start is said in one line, and nothing is left behind', a
     t.notMatch(service.output(), /^ +at /m)
   }
   await fails({ PORT: 'x' }, /^pet-categories: PORT must be an integer, not "x"\n$/)
-  await fails({ DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' }, /^pet-categories: .*ECONNREFUSED/)
-  await fails(
-    { DATABASE_URL: 'postgres://postgres@localhost:1/x', LOG_LEVEL: 'debug' },
-    /^pet-categories: .*ECONNREFUSED/
-  )
   await fails({ DATABASE_URL: databaseUrl, PORT: String(port) }, /pet-categories: .*EADDRINUSE/)
   await fails({ PORT: String(port) }, /pet-categories: .*EADDRINUSE/)
   await fails({ DATABASE_URL_FILE: 'none' }, /DATABASE_URL_FILE must name a file that can be read/)
+})
+
+t.test('a database that is not there at the start is waited for', async (t) => {
+  const databaseUrl = new URL(await createDatabase(t))
+  const name = databaseUrl.pathname.slice(1)
+  databaseUrl.pathname = `/${name}_later`
+  const service = serve(t, { DATABASE_URL: databaseUrl.href })
+  const url = await started(service)
+  const status = async (path: string) => (await fetch(url + path)).status
+  await service.sees(/the database is not ready; trying again/)
+  t.equal(await status('/readyz'), 503)
+  t.equal(await status('/livez'), 200)
+  t.equal((await post(url, makeKey(), 'x')).status, 503)
+
+  const server = new URL(databaseUrl)
+  server.pathname = '/postgres'
+  await query(server.href, `CREATE DATABASE ${name}_later TEMPLATE template0 ENCODING 'UTF8'`)
+  t.teardown(() => query(server.href, `DROP DATABASE ${name}_later WITH (FORCE)`))
+  await service.sees(/the database is ready/)
+  t.equal(await status('/readyz'), 200)
+  t.equal(service.output().split('trying again').length, 2, 'said once')
+
+  const waiting = serve(t, { DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' })
+  await waiting.sees(/ECONNREFUSED.*trying again/)
+  await started(waiting)
+  waiting.child.kill('SIGTERM')
+  t.equal(await waiting.exited, 0)
+})
+
+t.test('at shutdown readiness ends first, and requests are served until SHUTDOWN_DELAY is over', async (t) => {
+  const service = serve(t, { DATABASE_URL: await createDatabase(t), SHUTDOWN_DELAY: '3000' })
+  const url = await started(service)
+  const status = async (path: string) => (await fetch(url + path)).status
+  t.equal(await status('/readyz'), 200)
+  service.child.kill('SIGTERM')
+  await service.sees(/stopping/)
+  t.equal(await status('/readyz'), 503)
+  t.equal(await status('/v1/categories'), 401)
+  t.equal(await service.exited, 0)
 })
 
 t.test('npm run migrate brings a database up to date, and a start with MIGRATE_ON_START=false does not', async (t) => {

@@ -1,8 +1,10 @@
 import { readdirSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { oneLine } from '../fail.ts'
 import { batch } from './batch.ts'
 import type { Database } from './database.ts'
 
@@ -39,6 +41,36 @@ export async function migrate(url: string, timeout: number, log: Logger): Promis
     for (const { name } of done) log.info({ migration: name }, 'migrated')
   } finally {
     await client.end()
+  }
+}
+
+/** Milliseconds between two attempts: the first, which each further one doubles, and the most. */
+const backOff = { first: 250, most: 5000 }
+
+/**
+ * Migrates as soon as the database can be, and tries again until then. It is logged when that fails, once for each reason, and
+ * when it was done after all.
+ *
+ * @param timeout milliseconds to connect in
+ */
+export async function migrateWhenPossible(
+  url: string,
+  timeout: number,
+  log: Logger,
+  signal: AbortSignal
+): Promise<void> {
+  let reason: string | undefined
+  for (let delay = backOff.first; !signal.aborted; delay = Math.min(delay * 2, backOff.most)) {
+    try {
+      await migrate(url, timeout, log)
+      if (reason !== undefined) log.info('the database is ready')
+      return
+    } catch (error) {
+      const message = oneLine(error)
+      if (message !== reason) log.error({ err: error }, 'the database is not ready; trying again')
+      reason = message
+      await setTimeout(delay, undefined, { signal }).catch(() => {})
+    }
   }
 }
 

@@ -2,13 +2,13 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { type Database, openDatabase } from './database.ts'
 import { type EmbeddedPostgres, findRunning, startEmbeddedPostgres } from './embedded.ts'
-import { migrate } from './migrations.ts'
+import { migrate, migrateWhenPossible } from './migrations.ts'
 
 export interface OpenOptions {
   /** Whether a server that another process runs on DATA_DIR will do. */
   share: boolean
-  /** Whether to run the migrations first. */
-  migrate: boolean
+  /** Whether to run the migrations: first, or as soon as the database can be reached. */
+  migrate: 'first' | 'when possible' | 'never'
 }
 
 /** The database of the configuration; `isEmbedded` when it is not a given DATABASE_URL. */
@@ -24,13 +24,18 @@ export async function openConfigured(
 ): Promise<OpenedDatabase> {
   const server = await findServer(config, options.share, log)
   try {
-    if (options.migrate) await migrate(server.url, config.DATABASE_TIMEOUT, log)
     const { DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
+    if (options.migrate === 'first') await migrate(server.url, timeout, log)
+    const closing = new AbortController()
+    const migrated =
+      options.migrate === 'when possible' ? migrateWhenPossible(server.url, timeout, log, closing.signal) : undefined
     const database = openDatabase({ url: server.url, poolSize, timeout }, log)
     return {
       ...database,
       isEmbedded: config.DATABASE_URL === undefined,
       async close() {
+        closing.abort()
+        await migrated
         await database.close()
         await server.stop()
       }

@@ -15,7 +15,7 @@ const commands = keyCommands({
     const config = loadConfig(process.env)
     const database = await openConfigured(
       config,
-      { share: true, migrate: config.MIGRATE_ON_START },
+      { share: true, migrate: config.MIGRATE_ON_START ? 'first' : 'never' },
       createLogger('silent')
     )
     try {
