@@ -25,11 +25,10 @@ async function start(): Promise<Service> {
   const config = loadConfig(process.env)
   const logger = createLogger(config.LOG_LEVEL)
   const contract = readContract()
-  // Our own Postgres is there or will never be; one that is given may come later.
-  const migrate = config.DATABASE_URL === undefined ? 'first' : 'when possible'
   const database = await openConfigured(
     config,
-    { share: false, migrate: config.MIGRATE_ON_START ? migrate : 'never' },
+    // Our own Postgres is there or will never be; one that is given may come later.
+    { share: false, migrate: config.MIGRATE_ON_START, wait: config.DATABASE_URL !== undefined },
     logger
   )
   try {

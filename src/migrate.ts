@@ -6,7 +6,11 @@ import { createLogger } from './log.ts'
 
 try {
   const config = loadConfig(process.env)
-  const database = await openConfigured(config, { share: true, migrate: 'first' }, createLogger(config.LOG_LEVEL))
+  const database = await openConfigured(
+    config,
+    { share: true, migrate: true, wait: false },
+    createLogger(config.LOG_LEVEL)
+  )
   await database.close()
   console.log('The database is up to date.')
 } catch (error) {

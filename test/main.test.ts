@@ -232,6 +232,8 @@ t.test('a database that is not there at the start is waited for', async (t) => {
   await service.sees(/the database is ready/)
   t.equal(await status('/readyz'), 200)
   t.equal(service.output().split('trying again').length, 2, 'said once')
+  service.child.kill('SIGTERM')
+  t.equal(await service.exited, 0)
 
   const waiting = serve(t, { DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' })
   await waiting.sees(/ECONNREFUSED.*trying again/)
@@ -263,6 +265,8 @@ t.test('npm run migrate brings a database up to date, and a start with MIGRATE_O
   t.equal(await migrated.exited, 0)
   t.match(migrated.output(), 'The database is up to date.')
   t.equal(await ready(), 200)
+  service.child.kill('SIGTERM')
+  t.equal(await service.exited, 0)
   const failed = run(t, script('src/migrate.ts'), { env: { DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' } })
   t.equal(await failed.exited, 1)
 })

@@ -7,8 +7,10 @@ import { migrate, migrateWhenPossible } from './migrations.ts'
 export interface OpenOptions {
   /** Whether a server that another process runs on DATA_DIR will do. */
   share: boolean
-  /** Whether to run the migrations: first, or as soon as the database can be reached. */
-  migrate: 'first' | 'when possible' | 'never'
+  /** Whether to run the migrations. */
+  migrate: boolean
+  /** Whether that may be as soon as the database can be reached; else it is done first, or fails. */
+  wait: boolean
 }
 
 /** The database of the configuration; `isEmbedded` when it is not a given DATABASE_URL. */
@@ -25,10 +27,10 @@ export async function openConfigured(
   const server = await findServer(config, options.share, log)
   try {
     const { DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
-    if (options.migrate === 'first') await migrate(server.url, timeout, log)
+    if (options.migrate && !options.wait) await migrate(server.url, timeout, log)
     const closing = new AbortController()
     const migrated =
-      options.migrate === 'when possible' ? migrateWhenPossible(server.url, timeout, log, closing.signal) : undefined
+      options.migrate && options.wait ? migrateWhenPossible(server.url, timeout, log, closing.signal) : undefined
     const database = openDatabase({ url: server.url, poolSize, timeout }, log)
     return {
       ...database,

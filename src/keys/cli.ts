@@ -15,7 +15,7 @@ const commands = keyCommands({
     const config = loadConfig(process.env)
     const database = await openConfigured(
       config,
-      { share: true, migrate: config.MIGRATE_ON_START ? 'first' : 'never' },
+      { share: true, migrate: config.MIGRATE_ON_START, wait: false },
       createLogger('silent')
     )
     try {
