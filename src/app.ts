@@ -10,6 +10,7 @@ import { crossOrigin } from './http/cors.ts'
 import { docs } from './http/docs.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
+import { requestMetrics } from './http/metrics.ts'
 import { missing } from './http/missing.ts'
 import { operations } from './http/operations.ts'
 import { refuse, refuseConnect } from './http/refusals.ts'
@@ -66,6 +67,7 @@ export async function buildApp({ config, contract, database, handlers, logger }:
   database.listen(keyChannel, () => keys.distrust())
 
   await app.register(requests)
+  if (config.METRICS_PORT !== undefined) await app.register(requestMetrics)
   if (config.CORS_ORIGINS !== undefined) {
     await app.register(crossOrigin, { origins: config.CORS_ORIGINS.split(','), contract })
   }

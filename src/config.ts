@@ -132,6 +132,12 @@ export const configSchema = {
       default: 4096,
       description: 'Connections at most; one more is closed'
     },
+    METRICS_PORT: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 65535,
+      description: 'Port of /metrics for Prometheus, which needs no key; without it, none'
+    },
     SHUTDOWN_DELAY: {
       type: 'integer',
       minimum: 0,

@@ -1,14 +1,17 @@
 import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { buildApp } from './app.ts'
-import { loadConfig } from './config.ts'
+import { type Config, loadConfig } from './config.ts'
 import { readContract } from './contract.ts'
 import { openConfigured } from './database/open.ts'
 import { fail } from './fail.ts'
 import { operationHandlers } from './handlers.ts'
+import { metricsServer } from './http/metrics.ts'
 import { createFirstKey } from './keys/create.ts'
 import { keyStore } from './keys/store.ts'
 import { createLogger } from './log.ts'
+import { watchProcess } from './metrics.ts'
 import { welcome } from './welcome.ts'
 
 /** A second signal within this time is taken for the first one: npm and a terminal both pass it on. */
@@ -35,6 +38,7 @@ async function start(): Promise<Service> {
     const handlers = operationHandlers(database, config)
     const app = await buildApp({ config, contract, database, handlers, logger })
     await app.listen({ port: config.PORT, host: config.HOST })
+    const metrics = await startMetrics(config, logger)
     if (database.isEmbedded) {
       const key = await createFirstKey(keyStore(database))
       console.log(welcome(app.server.address() as AddressInfo, contract, key))
@@ -47,6 +51,7 @@ async function start(): Promise<Service> {
         await sleep(config.SHUTDOWN_DELAY)
         await app.close()
         await database.close()
+        await metrics?.close()
         logger.info('stopped')
       }
     }
@@ -54,6 +59,15 @@ async function start(): Promise<Service> {
     await database.close()
     throw error
   }
+}
+
+/** Gives Prometheus its own way in, when it has a port. */
+async function startMetrics({ METRICS_PORT: port, HOST: host }: Config, logger: Logger) {
+  if (port === undefined) return undefined
+  watchProcess()
+  const app = metricsServer()
+  logger.info(`metrics at ${await app.listen({ port, host })}/metrics`)
+  return app
 }
 
 const service = start().catch(fail)

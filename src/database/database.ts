@@ -1,7 +1,8 @@
 import pg, { type PoolClient, type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
+import { countConnections, databaseErrors } from '../metrics.ts'
 import { listen } from './listen.ts'
-import { readFailure, Unavailable, writeFailure } from './errors.ts'
+import { OutcomeUnknown, readFailure, Unavailable, writeFailure } from './errors.ts'
 
 /** Postgres, through a pool of connections. Ids (int8) are bigint. */
 export interface Database {
@@ -46,6 +47,7 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
     types
   }
   const pool = new pg.Pool({ ...config, max: poolSize })
+  const endCounting = countConnections(pool)
   // A connection that breaks, idle or taken, would end the process if nobody listened. An idle one leaves the pool; one that
   // is taken fails its statement too, which is where it is dealt with.
   pool.on('error', (error) => log.warn({ err: error }, 'lost an idle database connection'))
@@ -55,6 +57,7 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
 
   async function run<Row extends QueryResultRow>(query: QueryConfig, failure: (error: Error) => Error): Promise<Row[]> {
     const client = await pool.connect().catch((error: unknown) => {
+      databaseErrors.inc({ code: 'unavailable' })
       throw new Unavailable(error)
     })
     // A callback and a timer of ours: after pg's promise and its query_timeout the rows outlive two garbage collections,
@@ -69,7 +72,9 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
           resolve(result.rows)
         } else {
           releaseAfter(error, client)
-          reject(failure(error))
+          const failed = failure(error)
+          databaseErrors.inc({ code: codeOf(failed) })
+          reject(failed)
         }
       })
     })
@@ -82,10 +87,14 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
       listeners.push(listen(config, channel, notify))
     },
     async close() {
+      endCounting()
       await Promise.all([...listeners.map((stop) => stop()), pool.end()])
     }
   }
 }
+
+const codeOf = (error: Error) =>
+  error instanceof Unavailable ? 'unavailable' : error instanceof OutcomeUnknown ? 'outcome_unknown' : 'internal_error'
 
 /** Gives a connection back to the pool, or closes it when the error was not a plain refusal by the server. */
 function releaseAfter(error: unknown, client: PoolClient): void {

@@ -1,4 +1,5 @@
 import type { QueryResultRow } from 'pg'
+import { groupedWrites } from '../metrics.ts'
 import { batch } from './batch.ts'
 import type { Database } from './database.ts'
 import { isFaultOfValue, OutcomeUnknown } from './errors.ts'
@@ -24,6 +25,7 @@ export function groupedWrite<Item, Row extends QueryResultRow>(
 ): (item: Item) => Promise<Row> {
   return batch(
     async (items: Item[]) => {
+      groupedWrites.observe({ statement: name }, items.length)
       const rows = await database.write<Row>({ name, text, values: columns(items) })
       if (rows.length < items.length)
         throw new OutcomeUnknown(new Error('Postgres stored fewer rows than it was given'))

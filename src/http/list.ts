@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { batch } from '../database/batch.ts'
+import { sharedReads } from '../metrics.ts'
 import type { Answered, Reply, Serialized } from './handler.ts'
 import type { ResponseMemory } from './memory.ts'
 import { sharePieces } from './pieces.ts'
@@ -92,6 +93,7 @@ export function listHandler<Item, Cursor>({ page, cursor }: ListSource<Item, Cur
 
   const readList = batch(
     async (requests: undefined[]) => {
+      sharedReads.observe(requests.length)
       const askedAt = pieces.now()
       const { text, next } = await readBeginning()
       if (latest === undefined || latest.text !== text || latest.next !== next) {

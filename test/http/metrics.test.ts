@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import t from 'tap'
+import { makeKey } from '../../src/keys/key.ts'
+import { registry } from '../../src/metrics.ts'
+import { lockAwaited, lockTable, query } from '../support/database.ts'
+import { run, script } from '../support/process.ts'
+import { startService } from '../support/service.ts'
+
+/** The value of a sample, such as `name{label="value"}`; 0 when there is none. */
+async function sample(name: string): Promise<number> {
+  const line = (await registry.metrics()).split('\n').find((one) => one.startsWith(`${name} `))
+  return Number(line?.slice(name.length) ?? 0)
+}
+
+t.test('requests, refusals and what they took of the database are counted', async (t) => {
+  registry.resetMetrics()
+  const service = await startService(t, {
+    config: { METRICS_PORT: 0, RATE_LIMIT_MAX: 3, AUTH_FAILURES_MAX: 1 }
+  })
+  const { url, auth, databaseUrl } = service
+  const list = async (headers: Record<string, string> = auth) => {
+    const response = await fetch(`${url}/v1/categories`, { headers })
+    await response.arrayBuffer()
+    return response.status
+  }
+  const headers = { ...auth, 'content-type': 'application/json' }
+  t.equal((await fetch(`${url}/v1/categories`, { method: 'POST', headers, body: '{"name":"x"}' })).status, 201)
+  t.equal(await list(), 200)
+  await query(databaseUrl, 'ALTER TABLE categories RENAME TO lost')
+  t.equal(await list(), 500)
+  t.equal(await list(), 429)
+  const wrong = { authorization: `Bearer ${makeKey()}` }
+  t.equal(await list(wrong), 401)
+  t.equal(await list(wrong), 429)
+
+  const expected: [name: string, value: number][] = [
+    ['http_request_duration_seconds_count{operation="createCategory",status="201"}', 1],
+    ['http_request_duration_seconds_count{operation="listCategories",status="200"}', 1],
+    ['http_request_duration_seconds_count{operation="listCategories",status="500"}', 1],
+    ['http_request_duration_seconds_count{operation="listCategories",status="429"}', 2],
+    ['api_key_refusals_total{reason="unknown"}', 1],
+    ['rate_limited_requests_total{limit="key"}', 1],
+    ['rate_limited_requests_total{limit="address"}', 1],
+    ['shared_read_requests_sum', 2],
+    ['grouped_write_rows_sum{statement="create-categories"}', 1],
+    ['database_errors_total{code="internal_error"}', 1],
+    ['database_statements_waiting', 0]
+  ]
+  for (const [name, value] of expected) t.equal(await sample(name), value, name)
+  t.ok((await sample('database_connections{state="idle"}')) > 0)
+})
+
+t.test('a request is in flight until it is answered, or its client has gone', async (t) => {
+  registry.resetMetrics()
+  const { port, key, databaseUrl } = await startService(t, { config: { METRICS_PORT: 0 } })
+  await lockTable(t, databaseUrl, 'categories')
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`GET /v1/categories HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`)
+  await lockAwaited(databaseUrl)
+  t.equal(await sample('http_requests_in_flight'), 1)
+  t.equal(await sample('database_connections{state="active"}'), 1)
+  socket.destroy()
+  while ((await sample('http_requests_in_flight')) > 0) await new Promise(setImmediate)
+})
+
+t.test('METRICS_PORT has the metrics, Node.js among them, and the README says what each tells', async (t) => {
+  const service = run(t, script('src/main.ts'), { cwd: t.testdir(), env: { PORT: '0', METRICS_PORT: '0' } })
+  const [, url = ''] = await service.sees(/metrics at (http:\S+\/metrics)/)
+  const [, api = ''] = await service.sees(/Server listening at (http:\/\/127[^"\s]+)/)
+  const response = await fetch(url)
+  t.equal(response.status, 200)
+  t.match(response.headers.get('content-type'), 'text/plain; version=0.0.4')
+  const text = await response.text()
+  t.match(text, /^nodejs_eventloop_lag_p99_seconds \d/m)
+  t.equal((await fetch(`${api}/metrics`)).status, 404)
+
+  const readme = readFileSync('README.md', 'utf8')
+  for (const { name } of await registry.getMetricsAsJSON()) t.match(readme, `\`${name}\``)
+  service.child.kill('SIGTERM')
+  t.equal(await service.exited, 0)
+})
