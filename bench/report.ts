@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { arch, cpus, platform, release, totalmem } from 'node:os'
 import { format, resolveConfig } from 'prettier'
 import type { BigList } from './big.ts'
-import { barChart, type Group } from './chart.ts'
+import { barChart } from './chart.ts'
 import type { Latency } from './load.ts'
 import { type Plan, titleOf, type Work } from './plan.ts'
 import { type ServerName, servers } from './servers.ts'
@@ -147,51 +147,27 @@ function throughputChart({ works }: Results): string {
   const wanted = works.filter(
     ({ work: { connections, rows } }) => connections === 64 && (rows === 100 || rows === 10_000)
   )
-  return barChart(
-    'Requests a second, 64 connections',
-    wanted.map(({ work, samples }) =>
-      group(
-        titleOf(work),
-        samples,
-        (name) => median(samples, name, 'rate'),
-        (rate) => `${whole(rate)}/s`
-      )
-    )
-  )
+  return chart('Requests a second, 64 connections', wanted, 'rate', '/s')
 }
 
 function costChart({ works }: Results): string {
   const wanted = works.filter(({ work: { kind, rows } }) => kind === 'list' && rows === 100)
-  return barChart(
-    'Microseconds of CPU for a list of 100 categories',
-    wanted.map(({ work, samples }) =>
-      group(
-        titleOf(work),
-        samples,
-        (name) => median(samples, name, 'cpuPerRequest'),
-        (cost) => `${whole(cost)} µs`
-      )
-    )
-  )
+  return chart('Microseconds of CPU for a list of 100 categories', wanted, 'cpuPerRequest', ' µs')
 }
 
-function group(
-  title: string,
-  samples: Result['samples'],
-  value: (name: ServerName) => number,
-  text: (value: number) => string
-): Group {
-  return {
-    title,
-    bars: shown
+/** The medians of one thing that was measured, in a group of bars for each work. */
+function chart(title: string, results: Result[], what: keyof Sample, unit: string): string {
+  const barsOf = ({ samples }: Result) =>
+    shown
       .filter((name) => samples.has(name))
-      .map((name) => ({
-        label: servers[name].title,
-        value: value(name),
-        text: text(value(name)),
-        colour: shown.indexOf(name)
-      }))
-  }
+      .map((name) => {
+        const value = median(samples, name, what)
+        return { label: servers[name].title, value, text: whole(value) + unit, colour: shown.indexOf(name) }
+      })
+  return barChart(
+    title,
+    results.map((result) => ({ title: titleOf(result.work), bars: barsOf(result) }))
+  )
 }
 
 function table(head: string[], rows: string[][]): string {
