@@ -1,4 +1,4 @@
-export interface Bar {
+interface Bar {
   label: string
   value: number
   /** Written beside the bar. */
@@ -7,7 +7,7 @@ export interface Bar {
   colour: number
 }
 
-export interface Group {
+interface Group {
   title: string
   bars: Bar[]
 }

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { createKey, rotateKey } from './create.ts'
+import { createKey, rotateKey } from './issue.ts'
 import type { KeyStore } from './store.ts'
 
 const secondsOf = { s: 1, m: 60, h: 3600, d: 86400 }

@@ -8,7 +8,7 @@ import { type Config, loadConfig } from '../../src/config.ts'
 import { readContract } from '../../src/contract.ts'
 import { type Database, openDatabase } from '../../src/database/database.ts'
 import { operationHandlers } from '../../src/handlers.ts'
-import { createKey } from '../../src/keys/create.ts'
+import { createKey } from '../../src/keys/issue.ts'
 import { keyStore } from '../../src/keys/store.ts'
 import { createDatabase, silent } from './database.ts'
 
