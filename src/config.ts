@@ -39,6 +39,11 @@ export const configSchema = {
       default: true,
       description: 'Whether to run the migrations at start; false leaves them to `npm run migrate`'
     },
+    DATABASE_SERVICE_ROLE: {
+      type: 'string',
+      description:
+        'Database role that the migrations allow what the service needs, when it is not the one of DATABASE_URL'
+    },
     LOG_LEVEL: {
       type: 'string',
       enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],

@@ -7,18 +7,26 @@ import type { Logger } from 'pino'
 import { oneLine } from '../fail.ts'
 import { batch } from './batch.ts'
 import type { Database } from './database.ts'
+import { grantService } from './grants.ts'
 
 const directory = fileURLToPath(new URL('../../migrations', import.meta.url))
 const migrationsTable = 'pgmigrations'
 
+export interface MigrationOptions {
+  url: string
+  /** Milliseconds to connect in. */
+  timeout: number
+  /** The role that is allowed what the service needs, when that is not the one of the url. */
+  serviceRole?: string | undefined
+}
+
 /**
- * Brings the database at `url` up to the newest migration, each file once, all in one transaction. Runs of several
- * processes wait for each other.
+ * Brings the database up to the newest migration, each file once, all in one transaction. Runs of several processes wait for
+ * each other.
  *
- * @param timeout milliseconds to connect in
  * @throws Error when the database cannot be reached, does not keep UTF-8, or a migration fails; nothing is changed then
  */
-export async function migrate(url: string, timeout: number, log: Logger): Promise<void> {
+export async function migrate({ url, timeout, serviceRole }: MigrationOptions, log: Logger): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: timeout,
@@ -39,6 +47,7 @@ export async function migrate(url: string, timeout: number, log: Logger): Promis
       logger: { info: log.debug.bind(log), warn: log.warn.bind(log), error: log.error.bind(log) }
     })
     for (const { name } of done) log.info({ migration: name }, 'migrated')
+    if (serviceRole !== undefined) await grantService(client, serviceRole)
   } finally {
     await client.end()
   }
@@ -50,19 +59,12 @@ const backOff = { first: 250, most: 5000 }
 /**
  * Migrates as soon as the database can be, and tries again until then. It is logged when that fails, once for each reason, and
  * when it was done after all.
- *
- * @param timeout milliseconds to connect in
  */
-export async function migrateWhenPossible(
-  url: string,
-  timeout: number,
-  log: Logger,
-  signal: AbortSignal
-): Promise<void> {
+export async function migrateWhenPossible(options: MigrationOptions, log: Logger, signal: AbortSignal): Promise<void> {
   let reason: string | undefined
   for (let delay = backOff.first; !signal.aborted; delay = Math.min(delay * 2, backOff.most)) {
     try {
-      await migrate(url, timeout, log)
+      await migrate(options, log)
       if (reason !== undefined) log.info('the database is ready')
       return
     } catch (error) {

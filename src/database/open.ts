@@ -1,3 +1,4 @@
+import pg from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { type Database, openDatabase } from './database.ts'
@@ -20,18 +21,24 @@ export interface OpenedDatabase extends Database {
 
 /** Opens the database that the configuration names: DATABASE_URL, or else the embedded Postgres in DATA_DIR, which it starts. */
 export async function openConfigured(
-  config: Pick<Config, 'DATABASE_URL' | 'DATA_DIR' | 'DATABASE_POOL_SIZE' | 'DATABASE_TIMEOUT'>,
+  config: Pick<
+    Config,
+    'DATABASE_URL' | 'DATA_DIR' | 'DATABASE_POOL_SIZE' | 'DATABASE_TIMEOUT' | 'DATABASE_SERVICE_ROLE'
+  >,
   options: OpenOptions,
   log: Logger
 ): Promise<OpenedDatabase> {
   const server = await findServer(config, options.share, log)
   try {
-    const { DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
-    if (options.migrate && !options.wait) await migrate(server.url, timeout, log)
+    const { DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout, DATABASE_SERVICE_ROLE: serviceRole } = config
+    const { url } = server
+    if (options.migrate && !options.wait) await migrate({ url, timeout, serviceRole }, log)
     const closing = new AbortController()
     const migrated =
-      options.migrate && options.wait ? migrateWhenPossible(server.url, timeout, log, closing.signal) : undefined
-    const database = openDatabase({ url: server.url, poolSize, timeout }, log)
+      options.migrate && options.wait
+        ? migrateWhenPossible({ url, timeout, serviceRole }, log, closing.signal)
+        : undefined
+    const database = openDatabase({ url, poolSize, timeout }, log)
     return {
       ...database,
       isEmbedded: config.DATABASE_URL === undefined,
@@ -54,6 +61,16 @@ async function findServer(
   share: boolean,
   log: Logger
 ): Promise<EmbeddedPostgres> {
+  if (DATABASE_URL !== undefined) checkUrl(DATABASE_URL)
   const url = DATABASE_URL ?? (share ? await findRunning(DATA_DIR) : undefined)
   return url === undefined ? startEmbeddedPostgres(DATA_DIR, log) : { url, stop: () => Promise.resolve() }
+}
+
+/** Throws when pg cannot use the URL, or a file of certificates in it: no waiting would mend that. */
+function checkUrl(url: string): void {
+  try {
+    new pg.Client({ connectionString: url })
+  } catch (error) {
+    throw new Error(`DATABASE_URL cannot be used: ${(error as Error).message}`, { cause: error })
+  }
 }

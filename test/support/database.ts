@@ -32,7 +32,7 @@ async function makeDatabase(server: string, options: string): Promise<{ name: st
 /** Makes the migrated database that every test's database is a copy of, and gives its name. */
 export async function createTemplate(server: string): Promise<string> {
   const { name, url } = await makeDatabase(server, "TEMPLATE template0 ENCODING 'UTF8'")
-  await migrate(url, 5000, silent)
+  await migrate({ url, timeout: 5000 }, silent)
   return name
 }
 
@@ -85,4 +85,20 @@ const waitingForLock = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND
 export async function lockAwaited(url: string, { terminate = false } = {}): Promise<void> {
   const what = terminate ? 'pg_terminate_backend(pid)' : 'pid'
   while ((await query(url, `SELECT ${what} ${waitingForLock}`)).length === 0);
+}
+
+/**
+ * A database whose tables belong to another role than the one of the service, which has what the migrations allow it.
+ *
+ * @returns the URL of each
+ */
+export async function createRoles(t: Test): Promise<{ owner: string; service: string }> {
+  const roles = { owner: uniqueName(), service: uniqueName() }
+  const server = environment('TEST_SERVER')
+  t.teardown(() => administer(server, `DROP ROLE ${roles.owner}; DROP ROLE ${roles.service}`))
+  for (const role of Object.values(roles)) await administer(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)
+  const database = new URL(await createDatabase(t, `TEMPLATE template0 ENCODING 'UTF8' OWNER ${roles.owner}`))
+  const as = (role: string) => Object.assign(new URL(database), { username: role, password: 'secret' }).href
+  await migrate({ url: as(roles.owner), timeout: 5000, serviceRole: roles.service }, silent)
+  return { owner: as(roles.owner), service: as(roles.service) }
 }
