@@ -47,7 +47,7 @@ async function start(): Promise<Service> {
       stopTimeout: config.SHUTDOWN_DELAY + config.SHUTDOWN_TIMEOUT,
       async stop() {
         logger.info('stopping')
-        app.endReadiness()
+        app.drain()
         await sleep(config.SHUTDOWN_DELAY)
         await app.close()
         await database.close()

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { makeKey } from '../src/keys/key.ts'
 import { createDatabase, lockAwaited, lockTable, query } from './support/database.ts'
+import { startLoad } from './support/load.ts'
 import { run, type Running, script } from './support/process.ts'
 
 const listening = /Server listening at (http:\/\/127\.0\.0\.1:\d+)/
@@ -19,6 +20,11 @@ function serve(t: Test, env: Record<string, string>, directory = t.testdir()): R
 async function started(service: Running): Promise<string> {
   const [, url = ''] = await service.sees(listening)
   return url
+}
+
+/** Resolves when the service has migrated a given database, which it does after it listens. */
+async function ready(url: string): Promise<void> {
+  while ((await fetch(`${url}/readyz`)).status !== 200);
 }
 
 const post = (url: string, key: string, name: string) =>
@@ -111,6 +117,7 @@ t.test('on a given DATABASE_URL no key is made, the log is JSON, and no key is e
   const databaseUrl = await createDatabase(t, "TEMPLATE template0 ENCODING 'UTF8'")
   const service = serve(t, { DATABASE_URL: databaseUrl, ENVIRONMENT: 'staging' })
   const url = await started(service)
+  await ready(url)
   t.same(await query(databaseUrl, 'SELECT * FROM api_keys'), [])
   const made = run(t, [...script('src/keys/cli.ts'), 'create', '--name', 'x'], { env: { DATABASE_URL: databaseUrl } })
   t.equal(await made.exited, 0)
@@ -211,6 +218,8 @@ t.test('what stops the start is said in one line, and nothing is left behind', a
   await fails({ DATABASE_URL: databaseUrl, PORT: String(port) }, /pet-categories: .*EADDRINUSE/)
   await fails({ PORT: String(port) }, /pet-categories: .*EADDRINUSE/)
   await fails({ DATABASE_URL_FILE: 'none' }, /DATABASE_URL_FILE must name a file that can be read/)
+  const withoutCa = 'postgres://u:secret@db/x?sslmode=verify-full&sslrootcert=/none.pem'
+  await fails({ DATABASE_URL: withoutCa }, /^pet-categories: DATABASE_URL cannot be used: ENOENT.*none\.pem'\n$/)
 })
 
 t.test('a database that is not there at the start is waited for', async (t) => {
@@ -242,17 +251,59 @@ t.test('a database that is not there at the start is waited for', async (t) => {
   t.equal(await waiting.exited, 0)
 })
 
-t.test('at shutdown readiness ends first, and requests are served until SHUTDOWN_DELAY is over', async (t) => {
-  const service = serve(t, { DATABASE_URL: await createDatabase(t), SHUTDOWN_DELAY: '3000' })
-  const url = await started(service)
-  const status = async (path: string) => (await fetch(url + path)).status
-  t.equal(await status('/readyz'), 200)
+/** A service on a database of its own, with a key. */
+async function serveGiven(t: Test, env: Record<string, string>) {
+  const given = { DATABASE_URL: await createDatabase(t), ...env }
+  const made = run(t, [...script('src/keys/cli.ts'), 'create', '--name', 'x'], { env: given })
+  await made.exited
+  const service = serve(t, given)
+  return { service, key: made.output().trim(), url: await started(service) }
+}
+
+t.test('at shutdown under load readiness ends first, each answer ends its connection, and none is lost', async (t) => {
+  const { service, key, url } = await serveGiven(t, { SHUTDOWN_DELAY: '5000', RATE_LIMIT_MAX: '0' })
+  const load = startLoad(url, key)
+  await load.acknowledges(100)
   service.child.kill('SIGTERM')
-  await service.sees(/stopping/)
-  t.equal(await status('/readyz'), 503)
-  t.equal(await status('/v1/categories'), 401)
+  // As a proxy does, which looks at /readyz and lets go.
+  while ((await fetch(`${url}/readyz`)).status === 200);
+  await load.acknowledges(100)
+  const answer = await post(url, key, 'x')
+  t.equal(answer.status, 201)
+  t.equal(answer.headers.get('connection'), 'close')
+  await load.stop()
+  t.same(load.lost, [])
+  t.same(Object.keys(load.answers), ['201'])
   t.equal(await service.exited, 0)
+  t.notMatch(service.output(), /took longer/)
 })
+
+t.test(
+  'clients that keep their connections, send halves or do not read cannot keep the service from ending',
+  async (t) => {
+    const { service, key, url } = await serveGiven(t, { SHUTDOWN_TIMEOUT: '2000' })
+    const { port } = new URL(url)
+    const head = (method: string) => `${method} /v1/categories HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
+    const sent = [
+      '',
+      'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n',
+      'GET /livez HTTP/1.1\r\nHost',
+      `${head('POST')}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
+      `${head('GET')}\r\n`.repeat(1000)
+    ]
+    for (const text of sent) {
+      const socket = connect(Number(port), '127.0.0.1')
+      t.teardown(() => socket.destroy())
+      socket.on('error', () => {})
+      socket.pause()
+      await once(socket, 'connect')
+      socket.write(text)
+    }
+    t.equal((await post(url, key, 'x')).status, 201)
+    service.child.kill('SIGTERM')
+    t.type(await service.exited, 'number', 'it ended by itself')
+  }
+)
 
 t.test('npm run migrate brings a database up to date, and a start with MIGRATE_ON_START=false does not', async (t) => {
   const databaseUrl = await createDatabase(t, "TEMPLATE template0 ENCODING 'UTF8'")

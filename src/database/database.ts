@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { countConnections, databaseErrors } from '../metrics.ts'
 import { listen } from './listen.ts'
 import { OutcomeUnknown, readFailure, Unavailable, writeFailure } from './errors.ts'
+import { outageLog } from './outage.ts'
 
 /** Postgres, through a pool of connections. Ids (int8) are bigint. */
 export interface Database {
@@ -53,11 +54,13 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
   pool.on('error', (error) => log.warn({ err: error }, 'lost an idle database connection'))
   pool.on('connect', (client) => client.on('error', () => {}))
 
+  const outage = outageLog(log)
   const listeners: (() => Promise<void>)[] = []
 
   async function run<Row extends QueryResultRow>(query: QueryConfig, failure: (error: Error) => Error): Promise<Row[]> {
     const client = await pool.connect().catch((error: unknown) => {
       databaseErrors.inc({ code: 'unavailable' })
+      outage.lost(error)
       throw new Unavailable(error)
     })
     // A callback and a timer of ours: after pg's promise and its query_timeout the rows outlive two garbage collections,
@@ -69,11 +72,13 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
         clearTimeout(silence)
         if (error === null) {
           client.release()
+          outage.answered()
           resolve(result.rows)
         } else {
           releaseAfter(error, client)
           const failed = failure(error)
           databaseErrors.inc({ code: codeOf(failed) })
+          if (failed instanceof Unavailable) outage.lost(error)
           reject(failed)
         }
       })

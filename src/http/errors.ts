@@ -51,13 +51,12 @@ export const expectationFailed = () =>
   new HttpError(417, 'expectation_failed', 'Expect must be 100-continue or be left out', { connection: 'close' })
 
 /** 503 for a request that had no effect; Retry-After in seconds. */
-export const unavailable = (cause: unknown) =>
+export const unavailable = () =>
   new HttpError(
     503,
     'unavailable',
     'The service is unavailable for the moment and the request had no effect; send it again after Retry-After',
-    { 'retry-after': '1' },
-    { cause }
+    { 'retry-after': '1' }
   )
 
 /** 503 for a request that had no effect because too many others are waiting; Retry-After in seconds. */
@@ -80,7 +79,7 @@ export const notImplemented = (operationId: string) => () => {
  */
 export function toHttpError(error: unknown, bodyLimit: number): HttpError {
   if (error instanceof HttpError) return error
-  if (error instanceof Unavailable) return unavailable(error.cause)
+  if (error instanceof Unavailable) return unavailable()
   if (error instanceof Overloaded) return overloaded()
   if (error instanceof OutcomeUnknown) {
     return new HttpError(

@@ -6,28 +6,25 @@ export interface HealthOptions {
   checkReady: () => Promise<void>
 }
 
-declare module 'fastify' {
-  interface FastifyInstance {
-    /** Has /readyz fail from now on, so that nobody sends new work here. */
-    endReadiness: () => void
-  }
-}
-
-/** /livez: the process answers. /readyz: it can do its work too. Neither needs a key. */
+/** /livez: the process answers. /readyz: it can do its work too. Neither needs a key; the log has changes alone. */
 export const health = fp<HealthOptions>((app, { checkReady }, done) => {
   const config = { quiet: true }
-  let hasEnded = false
-  app.decorate('endReadiness', () => {
-    hasEnded = true
-  })
+  let wasReady = true
+  const log = (isReady: boolean, err?: unknown) => {
+    if (isReady && !wasReady) app.log.info('ready')
+    if (!isReady && wasReady) app.log.warn({ err }, 'not ready')
+    wasReady = isReady
+  }
   app.get('/livez', { config }, () => ({ status: 'ok' }))
   app.get('/readyz', { config }, async () => {
     try {
-      if (hasEnded) throw new Error('the service is stopping')
+      if (app.isDraining) throw new Error('the service is stopping')
       await checkReady()
     } catch (error) {
-      throw unavailable(error)
+      log(false, error)
+      throw unavailable()
     }
+    log(true)
     return { status: 'ok' }
   })
   done()

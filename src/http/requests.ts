@@ -5,10 +5,15 @@ import fp from 'fastify-plugin'
 import { badRequest, expectationFailed, type HttpError } from './errors.ts'
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Prepares for the end: from now on /readyz fails and each answer ends its connection, so that clients go elsewhere. */
+    drain: () => void
+    isDraining: boolean
+  }
   interface FastifyContextConfig {
     /** The operationId of the route, when it is an operation of the document. */
     operation?: string
-    /** True for routes whose successes would fill the log: health checks, files of the docs. */
+    /** True for routes whose answers would fill the log: health checks, files of the docs. */
     quiet?: boolean
   }
 }
@@ -36,21 +41,25 @@ export function setDefaultHeaders(request: FastifyRequest, reply: FastifyReply):
 }
 
 /**
- * What every request passes: its headers on the response, the checks of HTTP that Node leaves out, and at shutdown the end of its
- * connection, which would else stay open until the client or a time-out ends it.
+ * What every request passes: its headers on the response, the checks of HTTP that Node leaves out, and before the end of the
+ * service that of its connection, which would else stay open until the client or a time-out ends it.
  */
 export const requests = fp((app, _options: object, done) => {
   app.addHook('onRequest', (request, reply, next) => {
     setDefaultHeaders(request, reply)
     next(protocolFault(request.raw))
   })
-  let closing = false
+  let isDraining = false
+  app.decorate('drain', () => {
+    isDraining = true
+  })
+  app.decorate('isDraining', { getter: () => isDraining })
   app.addHook('preClose', (next) => {
-    closing = true
+    app.drain()
     next()
   })
   app.addHook('onSend', (_request, reply, payload, next) => {
-    if (closing) reply.header('connection', 'close')
+    if (isDraining) reply.header('connection', 'close')
     next(null, payload)
   })
   done()
@@ -62,7 +71,7 @@ export class RequestLog extends LogController {
 
   override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
     const { quiet, operation } = request.routeOptions.config
-    if (request.isFlood || (quiet && !error && reply.statusCode < 500)) return
+    if (request.isFlood || (quiet && !error && reply.statusCode !== 500)) return
     const { apiKey } = request
     const line = {
       method: request.method,

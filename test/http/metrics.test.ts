@@ -64,7 +64,7 @@ t.test('a request is in flight until it is answered, or its client has gone', as
   while ((await sample('http_requests_in_flight')) > 0) await new Promise(setImmediate)
 })
 
-t.test('METRICS_PORT has the metrics, Node.js among them, and the README says what each tells', async (t) => {
+t.test('METRICS_PORT has the metrics, Node.js among them, and docs/operations.md says what each tells', async (t) => {
   const service = run(t, script('src/main.ts'), { cwd: t.testdir(), env: { PORT: '0', METRICS_PORT: '0' } })
   const [, url = ''] = await service.sees(/metrics at (http:\S+\/metrics)/)
   const [, api = ''] = await service.sees(/Server listening at (http:\/\/127[^"\s]+)/)
@@ -75,8 +75,8 @@ t.test('METRICS_PORT has the metrics, Node.js among them, and the README says wh
   t.match(text, /^nodejs_eventloop_lag_p99_seconds \d/m)
   t.equal((await fetch(`${api}/metrics`)).status, 404)
 
-  const readme = readFileSync('README.md', 'utf8')
-  for (const { name } of await registry.getMetricsAsJSON()) t.match(readme, `\`${name}\``)
+  const operations = readFileSync('docs/operations.md', 'utf8')
+  for (const { name } of await registry.getMetricsAsJSON()) t.match(operations, `\`${name}\``)
   service.child.kill('SIGTERM')
   t.equal(await service.exited, 0)
 })

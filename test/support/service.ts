@@ -1,7 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
@@ -29,7 +30,7 @@ export interface Service {
 export interface ServiceOptions {
   config?: Partial<Config>
   databaseUrl?: string
-  logger?: FastifyBaseLogger
+  logger?: Logger
   /** Is told the name of every statement that is sent. */
   onStatement?: (name: string) => void
 }
@@ -40,7 +41,7 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
   const config = { ...loadConfig({}, noFile), ...options.config }
   const database = openDatabase(
     { url: databaseUrl, poolSize: config.DATABASE_POOL_SIZE, timeout: config.DATABASE_TIMEOUT },
-    silent
+    options.logger ?? silent
   )
   const { onStatement = () => {} } = options
   const watched: Database = {

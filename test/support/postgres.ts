@@ -1,0 +1,100 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { Test } from 'tap'
+import { findBinaries, startEmbeddedPostgres, unprivileged } from '../../src/database/embedded.ts'
+import { migrate } from '../../src/database/migrations.ts'
+import { query, silent } from './database.ts'
+
+/** A Postgres server of a test's own, on TCP, that can be killed and come back. */
+export interface OwnPostgres {
+  /** Its database, migrated. */
+  url: string
+  port: number
+  /** Ends all its processes without a word, as a machine that fails does. */
+  kill: () => Promise<void>
+  /** Stops all its processes where they are, until `resume`. */
+  pause: () => Promise<void>
+  resume: () => void
+  /** Starts it again, and resolves when it answers. */
+  start: () => Promise<void>
+}
+
+/** Starts a Postgres server with such settings, on files of the test's own, and stops it when the test ends. */
+export async function startPostgres(
+  t: Test,
+  settings: Record<string, string> = {},
+  files: Record<string, string> = {}
+): Promise<OwnPostgres> {
+  // Not tap's own, which a test that makes one of its own would lose.
+  const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
+  const initialised = await startEmbeddedPostgres(directory, silent)
+  await initialised.stop()
+  const data = path.join(directory, 'postgres')
+  for (const [name, text] of Object.entries(files)) writeFileSync(path.join(data, name), text, { mode: 0o600 })
+  const port = await freePort()
+  const all = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '', ...settings }
+  const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const [program = '', ...args] = [...unprivileged(), path.join(findBinaries(), 'postgres'), '-D', data, ...options]
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  const run = () => spawn(program, args, { stdio: 'ignore', env: { PATH: process.env['PATH'], TZ: 'UTC' } })
+  let server: ChildProcess
+  let processes: number[] = []
+
+  const signal = (name: NodeJS.Signals) => {
+    for (const pid of [server.pid ?? 0, ...processes]) {
+      try {
+        process.kill(pid, name)
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
+  }
+  const seeProcesses = async () => {
+    processes = (await query(url, 'SELECT pid FROM pg_stat_activity')).map(({ pid }) => Number(pid))
+  }
+  const start = async () => {
+    server = run()
+    while (!(await query(url, 'SELECT 1').then(Boolean, () => false))) {
+      // What a killed one leaves goes in a moment; until then it is refused.
+      if (server.exitCode !== null) server = run()
+    }
+  }
+  const end = async () => {
+    const exited = once(server, 'exit')
+    signal('SIGKILL')
+    await exited
+  }
+  await start()
+  t.teardown(async () => {
+    if (server.signalCode === null) await end()
+    rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
+  })
+  await migrate({ url, timeout: 5000 }, silent)
+  return {
+    url,
+    port,
+    async kill() {
+      await seeProcesses()
+      await end()
+    },
+    start,
+    async pause() {
+      await seeProcesses()
+      signal('SIGSTOP')
+    },
+    resume: () => signal('SIGCONT')
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
