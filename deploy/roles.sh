@@ -1,0 +1,20 @@
+#!/bin/sh
+# Makes the roles of the database, with the passwords of their secrets: one that owns what the migrations make, and one for the
+# service, which owns nothing. Runs when the volume is new, and by hand after a password has changed.
+set -eu
+
+password() { sed -E 's|^[^:]+://[^:]+:([^@]+)@.*|\1|' "/run/secrets/$1"; }
+
+psql -v ON_ERROR_STOP=1 -q -U postgres -d pet_categories \
+  -v superuser="$(cat /run/secrets/postgres_password)" \
+  -v owner="$(password owner_database_url)" -v service="$(password database_url)" <<'SQL'
+SELECT format('CREATE ROLE %I LOGIN', role)
+  FROM unnest(ARRAY['pet_categories_owner', 'pet_categories']) AS role
+  WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role) \gexec
+ALTER ROLE postgres PASSWORD :'superuser';
+ALTER ROLE pet_categories_owner PASSWORD :'owner';
+ALTER ROLE pet_categories PASSWORD :'service';
+ALTER DATABASE pet_categories OWNER TO pet_categories_owner;
+REVOKE ALL ON DATABASE pet_categories FROM PUBLIC;
+GRANT CONNECT ON DATABASE pet_categories TO pet_categories;
+SQL
