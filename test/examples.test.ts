@@ -5,7 +5,7 @@ import { readContract, resolve } from '../src/contract.ts'
 import { createRoles } from './support/database.ts'
 import { type Service, startService } from './support/service.ts'
 
-const { document, basePath, json } = readContract()
+const { document, basePath } = readContract()
 
 // A checker that shares nothing with the validators and serializers of Fastify.
 const { default: OpenAPIResponseValidator } = SchemaValidator
@@ -45,25 +45,6 @@ function conforms(t: Test, operation: OpenAPIV3.OperationObject, status: number,
   const validator = new OpenAPIResponseValidator({ responses, components: document.components } as never)
   t.equal(validator.validateResponse(status, body), undefined, title)
 }
-
-t.test('every body of the document has named examples', (t) => {
-  const contents = (node: unknown): OpenAPIV3.MediaTypeObject[] => {
-    if (typeof node !== 'object' || node === null) return []
-    const here = 'content' in node ? Object.values(node.content as Record<string, OpenAPIV3.MediaTypeObject>) : []
-    return [...here, ...Object.values(node).flatMap(contents)]
-  }
-  const all = contents(JSON.parse(json))
-  t.ok(all.length > 5)
-  for (const { examples: named } of all) t.ok(Object.keys(named ?? {}).length > 0)
-  t.end()
-})
-
-t.test('every example of a response is what the document allows', (t) => {
-  for (const { title, operation, value, status } of examples()) {
-    if (status !== undefined) conforms(t, operation, Number(status), value, title)
-  }
-  t.end()
-})
 
 async function send({ app, auth }: Service, { path, method, value }: Example) {
   return app.inject({

@@ -1,0 +1,56 @@
+import { readFile } from 'node:fs/promises'
+import { getLineColLocation, lint, loadConfig } from '@redocly/openapi-core'
+import spectralCore, { type RulesetFunction } from '@stoplight/spectral-core'
+import spectralFunctions from '@stoplight/spectral-functions'
+import spectralParsers from '@stoplight/spectral-parsers'
+import spectralRulesets from '@stoplight/spectral-rulesets'
+
+/** What a linter found in a document. */
+export interface Finding {
+  /** File, line and column. */
+  place: string
+  rule: string
+  message: string
+}
+
+/** What Redocly, by redocly.yaml, and Spectral's spectral:oas find in a document, at any severity. */
+export async function lintDocument(file: string): Promise<Finding[]> {
+  return [...(await redocly(file)), ...(await spectral(file))]
+}
+
+async function redocly(file: string): Promise<Finding[]> {
+  const problems = await lint({ ref: file, config: await loadConfig({ configPath: 'redocly.yaml' }) })
+  return problems.map(({ location: [location], ruleId, message }) => {
+    const { line, col } = location === undefined ? { line: 1, col: 1 } : getLineColLocation(location).start
+    return { place: `${file}:${line}:${col}`, rule: ruleId, message }
+  })
+}
+
+/** What a client sends has an end: Redocly cannot tell a schema of a request from one of a response. */
+const bounds = {
+  'request-strings-bounded': requestRule(`@.type === 'string' && !@.enum && !@.format`, 'maxLength'),
+  'request-arrays-bounded': requestRule(`@.type === 'array'`, 'maxItems'),
+  'request-objects-closed': requestRule(`@.type === 'object' && @.properties`, 'additionalProperties')
+}
+
+/** A rule that the schemas of a request body, those of the JSONPath condition, have the field. */
+function requestRule(schemas: string, field: string) {
+  return {
+    message: `{{path}} must have ${field}`,
+    severity: 'error' as const,
+    given: `$.paths[*][*].requestBody.content..[?(@ && ${schemas})]`,
+    then: { field, function: spectralFunctions.defined as RulesetFunction }
+  }
+}
+
+async function spectral(file: string): Promise<Finding[]> {
+  const linter = new spectralCore.Spectral()
+  linter.setRuleset(new spectralCore.Ruleset({ extends: [[spectralRulesets.oas, 'all']], rules: bounds }))
+  const document = new spectralCore.Document(await readFile(file, 'utf8'), spectralParsers.Yaml, file)
+  const results = await linter.run(document)
+  return results.map(({ range: { start }, code, message }) => ({
+    place: `${file}:${start.line + 1}:${start.character + 1}`,
+    rule: String(code),
+    message
+  }))
+}
