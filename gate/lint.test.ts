@@ -198,6 +198,20 @@ const faults: [string, string, Edit][] = [
     'deprecated without a sunset',
     'rule/deprecated-has-dates',
     all(set([...list, 'deprecated'], true), set([...list, 'x-deprecated-at'], '2026-01-01'))
+  ],
+  [
+    'deprecated with less than six months to live',
+    'deprecation-notice',
+    all(
+      set([...list, 'deprecated'], true),
+      set([...list, 'x-deprecated-at'], '2026-01-01'),
+      set([...list, 'x-sunset'], '2026-06-30')
+    )
+  ],
+  [
+    'a document that the service does not start with',
+    'start',
+    set(['servers', 0, 'url'], 'https://api.petstore.example/v1')
   ]
 ]
 
@@ -222,6 +236,16 @@ function pathsOf(...paths: string[]): Edit {
 
 t.test('the linters have nothing to say of openapi.yaml', async (t) => {
   t.same(await lintDocument('openapi.yaml'), [])
+})
+
+t.test('an operation that was deprecated in time is in order', async (t) => {
+  const document = parseDocument(readFileSync('openapi.yaml', 'utf8'))
+  set([...list, 'deprecated'], true)(document)
+  set([...list, 'x-deprecated-at'], '2026-01-01')(document)
+  set([...list, 'x-sunset'], '2026-07-01')(document)
+  const file = path.join(t.testdir(), 'openapi.yaml')
+  writeFileSync(file, document.toString())
+  t.same(await lintDocument(file), [])
 })
 
 for (const [title, rule, edit] of faults) {

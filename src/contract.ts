@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
+import { type Deprecation, readDeprecation } from './deprecation.ts'
 import { unescapePointer } from './explain.ts'
 
 /** The methods that an OpenAPI 3.0 path item can hold and Fastify can route. */
@@ -15,6 +16,8 @@ export interface Operation {
   /** The security requirements in force, its own or else the document's: alternatives, each a set of schemes. */
   security: OpenAPIV3.SecurityRequirementObject[]
   requestBodyRequired: boolean
+  /** Absent when it is not deprecated. */
+  deprecation?: Deprecation
 }
 
 /** openapi.yaml, the one source of routes, types, validation and documentation. */
@@ -28,7 +31,7 @@ export interface Contract {
   /** The path of the first server: the prefix of every route. */
   basePath: string
   operations: Operation[]
-  /** The names of all headers that its responses have. */
+  /** The names of all headers that its responses have, those of a deprecation included. */
   responseHeaders: string[]
 }
 
@@ -57,6 +60,9 @@ export function readContract(file: URL | string = new URL('../openapi.yaml', imp
       }
     }
     delete item.parameters
+  }
+  if (operations.some(({ deprecation }) => deprecation)) {
+    for (const name of ['Deprecation', 'Sunset', 'Link']) responseHeaders.add(name)
   }
   const ids = operations.map(({ id }) => id)
   const twice = ids.find((id, index) => ids.indexOf(id) !== index)
@@ -94,12 +100,14 @@ function readOperation(
   if (body && Object.keys(body.content).join() !== 'application/json') {
     throw new Error(`openapi.yaml: ${name}: a request body is application/json and nothing else`)
   }
+  const deprecation = readDeprecation(name, operation)
   return {
     id,
     method: method.toUpperCase(),
     path,
     security: operation.security ?? document.security ?? [],
-    requestBodyRequired: body?.required ?? false
+    requestBodyRequired: body?.required ?? false,
+    ...(deprecation && { deprecation })
   }
 }
 

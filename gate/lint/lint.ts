@@ -4,6 +4,7 @@ import spectralCore, { type RulesetFunction } from '@stoplight/spectral-core'
 import spectralFunctions from '@stoplight/spectral-functions'
 import spectralParsers from '@stoplight/spectral-parsers'
 import spectralRulesets from '@stoplight/spectral-rulesets'
+import { readAsService } from './service.ts'
 
 /** What a linter found in a document. */
 export interface Finding {
@@ -13,9 +14,9 @@ export interface Finding {
   message: string
 }
 
-/** What Redocly, by redocly.yaml, and Spectral's spectral:oas find in a document, at any severity. */
+/** What Redocly, by redocly.yaml, Spectral's spectral:oas and the service itself find in a document, at any severity. */
 export async function lintDocument(file: string): Promise<Finding[]> {
-  return [...(await redocly(file)), ...(await spectral(file))]
+  return [...(await redocly(file)), ...(await spectral(file)), ...readAsService(file)]
 }
 
 async function redocly(file: string): Promise<Finding[]> {

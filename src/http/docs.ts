@@ -43,7 +43,9 @@ export const docs = fp<DocsOptions>(async (app, { contract, environment }) => {
       staticCSP: policy,
       uiConfig: {
         persistAuthorization: true,
-        displayRequestDuration: true
+        displayRequestDuration: true,
+        // The dates of a deprecation are extensions.
+        showExtensions: true
       },
       uiHooks: {
         onRequest(request, reply, next) {

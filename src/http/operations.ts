@@ -4,6 +4,7 @@ import glue from 'fastify-openapi-glue'
 import type { Operations } from '../../generated/operations.ts'
 import type { Contract, Operation } from '../contract.ts'
 import { jsonBody } from './body.ts'
+import { announce } from './deprecation.ts'
 import { validatorCompiler } from './validation.ts'
 
 export interface OperationsOptions {
@@ -15,7 +16,8 @@ export interface OperationsOptions {
 
 /**
  * Makes a route of each operation of the document: fastify-openapi-glue maps it onto its handler, and what the glue
- * leaves out is added here: authentication before the body is read, and a body that is validated whatever its headers.
+ * leaves out is added here: authentication before the body is read, a body that is validated whatever its headers, and the
+ * headers of a deprecation.
  *
  * @throws (at start) when an operation has no handler, a handler no operation, or a security scheme none of ours
  */
@@ -33,6 +35,8 @@ export const operations = fp<OperationsOptions>(async (app, { contract, handlers
     scope.addHook('onRoute', (route) => {
       const operation = byId.get((route.schema as { operationId: string }).operationId) as Operation
       route.onRequest = authentication(operation, schemes)
+      // Beside what Fastify has there on a HEAD route, which drops the body.
+      if (operation.deprecation) route.onSend = [announce(operation.deprecation), route.onSend ?? []].flat()
       route.config = { ...route.config, operation: operation.id }
       requireBody(route, operation)
     })

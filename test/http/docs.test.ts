@@ -13,14 +13,18 @@ t.test('/openapi.yaml is the file byte for byte, and /openapi.json the same docu
   t.same(json.json(), parse(readFileSync('openapi.yaml', 'utf8')))
 })
 
-t.test('Swagger UI reads the document that is served, and keeps the key over a reload', async (t) => {
-  const { url } = await startService(t)
-  const copy = await fetch(`${url}/docs/json`)
-  t.equal(copy.url, `${url}/openapi.json`)
-  t.equal((await fetch(`${url}/docs/yaml`)).url, `${url}/openapi.yaml`)
-  const settings = await (await fetch(`${url}/docs/static/swagger-initializer.js`)).text()
-  t.match(settings, '"persistAuthorization":true')
-})
+t.test(
+  'Swagger UI reads the document that is served, shows its extensions, and keeps the key over a reload',
+  async (t) => {
+    const { url } = await startService(t)
+    const copy = await fetch(`${url}/docs/json`)
+    t.equal(copy.url, `${url}/openapi.json`)
+    t.equal((await fetch(`${url}/docs/yaml`)).url, `${url}/openapi.yaml`)
+    const settings = await (await fetch(`${url}/docs/static/swagger-initializer.js`)).text()
+    t.match(settings, '"persistAuthorization":true')
+    t.match(settings, '"showExtensions":true')
+  }
+)
 
 t.test('/ leads to the docs, which name their environment', async (t) => {
   for (const environment of ['development', 'staging', 'production'] as const) {

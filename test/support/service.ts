@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
-import { readContract } from '../../src/contract.ts'
+import { type Contract, readContract } from '../../src/contract.ts'
 import { type Database, openDatabase } from '../../src/database/database.ts'
 import { operationHandlers } from '../../src/handlers.ts'
 import { createKey } from '../../src/keys/issue.ts'
@@ -29,6 +29,8 @@ export interface Service {
 
 export interface ServiceOptions {
   config?: Partial<Config>
+  /** Of another document, with the same operations. */
+  contract?: Contract
   databaseUrl?: string
   logger?: Logger
   /** Is told the name of every statement that is sent. */
@@ -51,7 +53,7 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
   }
   const app = await buildApp({
     config,
-    contract: readContract(),
+    contract: options.contract ?? readContract(),
     database: watched,
     handlers: operationHandlers(watched, config),
     logger: options.logger ?? silent

@@ -1,0 +1,49 @@
+import type { OpenAPIV3 } from 'openapi-types'
+
+/** When an operation was deprecated and from when on it may be gone, as docs/versioning.md has it. */
+export interface Deprecation {
+  at: Date
+  sunset: Date
+  /** The URL of what a client should do, the operation's externalDocs. */
+  link?: string
+}
+
+/** The extensions of an operation of the document that say when; both are dates such as 2026-11-21, midnight UTC. */
+interface Extensions {
+  'x-deprecated-at'?: unknown
+  'x-sunset'?: unknown
+}
+
+/**
+ * The deprecation of an operation; undefined when it is not deprecated.
+ *
+ * @throws Error that names the operation and what it must change
+ */
+export function readDeprecation(
+  name: string,
+  { deprecated = false, externalDocs, ...operation }: OpenAPIV3.OperationObject & Extensions
+): Deprecation | undefined {
+  const fault = (text: string) => new Error(`openapi.yaml: ${name} ${text}`)
+  if (!deprecated) {
+    const stray = (['x-deprecated-at', 'x-sunset'] as const).find((extension) => extension in operation)
+    if (stray !== undefined) throw fault(`has ${stray} and is not deprecated`)
+    return undefined
+  }
+  const date = (extension: keyof Extensions) => {
+    const text = operation[extension]
+    if (typeof text === 'string' && isDate(text)) return new Date(text)
+    const given = text === undefined ? 'nothing' : JSON.stringify(text)
+    throw fault(`is deprecated: its ${extension} must be a date such as 2026-11-21, not ${given}`)
+  }
+  const [at, sunset] = [date('x-deprecated-at'), date('x-sunset')]
+  if (sunset <= at) throw fault('is deprecated: its x-sunset must be later than its x-deprecated-at')
+  if (externalDocs === undefined) return { at, sunset }
+  if (!URL.canParse(externalDocs.url)) throw fault('is deprecated: the url of its externalDocs must be absolute')
+  return { at, sunset, link: new URL(externalDocs.url).href }
+}
+
+/** Whether the text is a full-date of RFC 3339, of a day that there is. */
+function isDate(text: string): boolean {
+  const time = Date.parse(text)
+  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(time) && new Date(time).toISOString().startsWith(text)
+}
