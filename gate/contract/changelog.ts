@@ -14,7 +14,7 @@ function line({ operation, isBreaking, text }: Change): string {
 }
 
 /**
- * The changelog with the entry under its own title in the section of the version, which is made when it is not there. What
+ * The changelog with the entry under its own title at the end of the section of the version, which is made when it is not there. What
  * was under that title is replaced, so that doing it again changes nothing.
  *
  * @throws Error when there is something to write and the version is released already
@@ -31,9 +31,10 @@ export function writeEntry(changelog: string, version: string, text: string): st
     if (text === '') return changelog
     throw new Error(`${version} is released, as CHANGELOG.md says: raise info.version`)
   }
-  const rest = section.body.replace(new RegExp(`^${title}\n\n(- .*\n)*\n?`, 'm'), '')
-  const block = text === '' ? '' : `${title}\n\n${text}\n`
-  return `${section.before}${section.heading}\n\n${block}${rest.trimStart()}${section.after}`
+  const byHand = section.body.replace(new RegExp(`\n${title}\n\n(- .*\n)*`), '').trimEnd()
+  const block = text === '' ? '' : `\n${title}\n\n${text}`
+  const after = section.after === '' ? '' : `\n${section.after}`
+  return `${section.before}${section.heading}${byHand}\n${block}${after}`
 }
 
 /**

@@ -13,14 +13,15 @@ export interface OasdiffChange {
 }
 
 /** oasdiff's program: built by Go of the version in gate/oasdiff/go.mod, and kept in Go's cache. */
-const program = buildOasdiff()
+let program: string | undefined
 
 /**
  * What oasdiff finds between two documents.
  *
- * @throws Error with what oasdiff says of a file that is not OpenAPI
+ * @throws Error when there is no Go to build it with, or with what oasdiff says of a file that is not OpenAPI
  */
 export function oasdiff(before: string, after: string): OasdiffChange[] {
+  program ??= buildOasdiff()
   const json = execFileSync(program, ['changelog', '--format', 'json', before, after], {
     encoding: 'utf8',
     maxBuffer: 2 ** 28

@@ -10,11 +10,8 @@ export function versionProblems(before: OpenAPIV3.Document, after: OpenAPIV3.Doc
   if (nowMajor < major || (nowMajor === major && isLess(nowMinors, minors))) {
     problems.push(`info.version went back from ${from} to ${to}`)
   }
-  const breaking = changes.filter(({ isBreaking }) => isBreaking).length
-  if (breaking > 0 && nowMajor <= major) {
-    problems.push(
-      `${breaking} breaking changes since ${from} need info.version ${major + 1}.0.0, and a base path of its own`
-    )
+  if (changes.some(({ isBreaking }) => isBreaking) && nowMajor <= major) {
+    problems.push(`breaking changes since ${from} need info.version ${major + 1}.0.0, and a base path of its own`)
   }
   const url = after.servers?.[0]?.url ?? ''
   if (!url.endsWith(`/v${nowMajor}`)) {
