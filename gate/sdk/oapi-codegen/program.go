@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+
+	"categories/client"
+)
+
+func withKey(_ context.Context, request *http.Request) error {
+	request.Header.Set("Authorization", "Bearer "+os.Getenv("API_KEY"))
+	return nil
+}
+
+func main() {
+	ctx := context.Background()
+	api, err := client.NewClientWithResponses(os.Getenv("BASE_URL"), client.WithRequestEditorFn(withKey))
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	description := "Long ears"
+	created, err := api.CreateCategoryWithResponse(ctx, client.NewCategory{Name: "Rabbit", Description: &description})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if created.JSON201 == nil {
+		log.Fatal(created.Status())
+	}
+	fmt.Println("created", created.JSON201.Id, created.JSON201.Name)
+
+	list, err := api.ListCategoriesWithResponse(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if list.JSON200 != nil {
+		for _, category := range *list.JSON200 {
+			fmt.Println("listed", category.Id, category.Name)
+		}
+	}
+
+	refused, err := api.CreateCategoryWithResponse(ctx, client.NewCategory{Name: ""})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if refused.JSON400 != nil {
+		fmt.Println("refused", refused.JSON400.Status, refused.JSON400.Code)
+	}
+
+	stranger, err := client.NewClientWithResponses(os.Getenv("BASE_URL"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	unknown, err := stranger.ListCategoriesWithResponse(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if unknown.JSON401 != nil {
+		fmt.Println("refused", unknown.JSON401.Status, unknown.JSON401.Code)
+	}
+}

@@ -1,0 +1,25 @@
+import os
+
+from client import AuthenticatedClient, Client
+from client.api.categories import create_category, list_categories
+from client.models import Category, Error, NewCategory
+
+base_url = os.environ["BASE_URL"]
+client = AuthenticatedClient(base_url=base_url, token=os.environ["API_KEY"])
+
+created = create_category.sync(client=client, body=NewCategory(name="Rabbit", description="Long ears"))
+if not isinstance(created, Category):
+    raise RuntimeError(created)
+print("created", created.id, created.name)
+
+listed = list_categories.sync(client=client)
+for category in listed if isinstance(listed, list) else []:
+    print("listed", category.id, category.name)
+
+refused = create_category.sync(client=client, body=NewCategory(name=""))
+if isinstance(refused, Error):
+    print("refused", refused.status, refused.code)
+
+unknown = list_categories.sync(client=Client(base_url=base_url))
+if isinstance(unknown, Error):
+    print("refused", unknown.status, unknown.code)

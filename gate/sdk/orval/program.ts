@@ -1,0 +1,14 @@
+import { createCategory, listCategories } from './client/client.ts'
+
+const created = await createCategory({ name: 'Rabbit', description: 'Long ears' })
+if (created.status !== 201) throw new Error(created.data.message)
+console.log('created', String(created.data.id), created.data.name)
+
+const list = await listCategories()
+if (list.status === 200) for (const { id, name } of list.data) console.log('listed', String(id), name)
+
+const refused = await createCategory({ name: '' })
+if (refused.status === 400) console.log('refused', refused.data.status, refused.data.code)
+
+const unknown = await listCategories({ headers: { Authorization: 'Bearer petcat_unknown' } })
+if (unknown.status === 401) console.log('refused', unknown.data.status, unknown.data.code)
