@@ -13,9 +13,10 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const page = path.join(root, 'docs/clients.md')
 const largestId = '9223372036854775807'
 
-/** What a program prints that lists, creates, and is refused twice, when the category gets this id. */
+/** What a program prints that calls each operation and is refused twice, when its category gets this id. */
 const transcript = (id: string) => `created ${id} Rabbit
 listed ${id} Rabbit
+queued Hello
 refused 400 invalid_request
 refused 401 unauthorized
 `

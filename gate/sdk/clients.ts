@@ -59,6 +59,17 @@ export const clients: Client[] = [
     errors: 'an `Error` in place of the result'
   },
   {
+    name: 'openapi-generator',
+    language: 'Python',
+    pin: ['gate/requirements.in', /^openapi-generator-cli==(.+)$/m],
+    generate:
+      'openapi-generator-cli generate --generator-name python --input-spec openapi.yaml --package-name pet_categories --output client',
+    compile: 'MYPYPATH=client mypy --strict --follow-imports silent program.py',
+    run: 'PYTHONPATH=client python program.py',
+    files: ['program.py'],
+    errors: '`data` of the `ApiException`'
+  },
+  {
     name: 'oapi-codegen',
     language: 'Go',
     pin: ['gate/sdk/oapi-codegen/go.mod', /github\.com\/oapi-codegen\/oapi-codegen\/v2 v(\S+)/],

@@ -1,5 +1,5 @@
 import { createClient } from './client/client/index.js'
-import { createCategory, listCategories } from './client/index.js'
+import { createCategory, createMessage, listCategories } from './client/index.js'
 
 const { BASE_URL: baseUrl = '', API_KEY: key = '' } = process.env
 const client = createClient({ baseUrl, auth: key })
@@ -10,6 +10,9 @@ console.log('created', created.data.id, created.data.name)
 
 const list = await listCategories({ client })
 for (const { id, name } of list.data ?? []) console.log('listed', id, name)
+
+const message = await createMessage({ client, body: { message: 'Hello' } })
+if (message.data) console.log(message.data.status, message.data.message)
 
 const refused = await createCategory({ client, body: { name: '' } })
 if (refused.error) console.log('refused', refused.error.status, refused.error.code)

@@ -42,6 +42,14 @@ func main() {
 		}
 	}
 
+	message, err := api.CreateMessageWithResponse(ctx, client.NewMessage{Message: "Hello"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if message.JSON202 != nil {
+		fmt.Println(message.JSON202.Status, message.JSON202.Message)
+	}
+
 	refused, err := api.CreateCategoryWithResponse(ctx, client.NewCategory{Name: ""})
 	if err != nil {
 		log.Fatal(err)

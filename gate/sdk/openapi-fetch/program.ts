@@ -11,6 +11,9 @@ console.log('created', created.data.id, created.data.name)
 const list = await client.GET('/categories')
 for (const { id, name } of list.data ?? []) console.log('listed', id, name)
 
+const message = await client.POST('/messages', { body: { message: 'Hello' } })
+if (message.data) console.log(message.data.status, message.data.message)
+
 const refused = await client.POST('/categories', { body: { name: '' } })
 if (refused.error) console.log('refused', refused.error.status, refused.error.code)
 

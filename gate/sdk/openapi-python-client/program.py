@@ -2,7 +2,8 @@ import os
 
 from client import AuthenticatedClient, Client
 from client.api.categories import create_category, list_categories
-from client.models import Category, Error, NewCategory
+from client.api.quickstart import create_message
+from client.models import Category, Error, Message, NewCategory, NewMessage
 
 base_url = os.environ["BASE_URL"]
 client = AuthenticatedClient(base_url=base_url, token=os.environ["API_KEY"])
@@ -15,6 +16,10 @@ print("created", created.id, created.name)
 listed = list_categories.sync(client=client)
 for category in listed if isinstance(listed, list) else []:
     print("listed", category.id, category.name)
+
+message = create_message.sync(client=client, body=NewMessage(message="Hello"))
+if isinstance(message, Message):
+    print(message.status, message.message)
 
 refused = create_category.sync(client=client, body=NewCategory(name=""))
 if isinstance(refused, Error):
