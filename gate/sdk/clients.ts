@@ -74,7 +74,7 @@ export const clients: Client[] = [
     language: 'Go',
     pin: ['gate/sdk/oapi-codegen/go.mod', /github\.com\/oapi-codegen\/oapi-codegen\/v2 v(\S+)/],
     generate: 'mkdir client && go tool oapi-codegen -config config.yaml openapi.yaml',
-    compile: 'go vet ./... && go build -o program .',
+    compile: 'go vet ./... && go build -buildvcs=false -o program .',
     run: './program',
     files: ['config.yaml', 'program.go'],
     errors: '`JSON400`, `JSON401` … of the response'
