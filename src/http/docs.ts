@@ -2,21 +2,21 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import fp from 'fastify-plugin'
 import type { Contract } from '../contract.ts'
+import { type Environment, files, html, icon } from './page/html.ts'
+import { script } from './page/script.ts'
+import { style } from './page/style.ts'
 
 export interface DocsOptions {
   contract: Contract
   /** Shown on the page, so that staging and production cannot be confused. */
-  environment: 'development' | 'staging' | 'production'
+  environment: Environment
 }
-
-const colours = { development: '#2b5c8a', staging: '#8a5a00', production: '#9b1c1c' }
 
 /** Own scripts, styles and images, connections to this origin, and nothing else; no upgrade to HTTPS, which a proxy may do. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
-  // The hash is of the one style element that Swagger UI writes, in its logo.
-  "style-src 'self' 'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='",
+  "style-src 'self'",
   "img-src 'self' data:",
   "connect-src 'self'",
   "base-uri 'none'",
@@ -26,6 +26,7 @@ const policy = [
 
 /** Swagger UI at /docs, the document at /openapi.yaml (byte for byte) and /openapi.json; / leads to /docs. */
 export const docs = fp<DocsOptions>(async (app, { contract, environment }) => {
+  const page = html(environment, '/docs/static')
   app.get('/', (_request, reply) => reply.redirect('docs'))
   app.get('/openapi.yaml', (_request, reply) => reply.type('application/yaml; charset=utf-8').send(contract.yaml))
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(contract.json))
@@ -42,6 +43,8 @@ export const docs = fp<DocsOptions>(async (app, { contract, environment }) => {
       routePrefix: '/docs',
       staticCSP: policy,
       uiConfig: {
+        // Without Swagger UI's own top bar.
+        layout: 'BaseLayout',
         persistAuthorization: true,
         displayRequestDuration: true,
         // The dates of a deprecation are extensions.
@@ -49,23 +52,21 @@ export const docs = fp<DocsOptions>(async (app, { contract, environment }) => {
       },
       uiHooks: {
         onRequest(request, reply, next) {
+          const { url } = request.routeOptions
           // The page asks for docs/json, a copy: it is led to the document itself.
-          const copy = /\/docs\/(json|yaml)$/.exec(String(request.routeOptions.url))
-          if (copy === null) next()
-          else void reply.redirect(`../openapi.${copy[1]}`)
+          const copy = /\/docs\/(json|yaml)$/.exec(String(url))
+          if (copy !== null) void reply.redirect(`../openapi.${copy[1]}`)
+          else if (url === '/docs' || url === '/docs/') void reply.type('text/html; charset=utf-8').send(page)
+          else next()
         }
       },
       theme: {
-        title: `Pet Categories (${environment})`,
-        css: [{ filename: 'environment.css', content: stylesheet(environment) }]
+        css: [{ filename: files.style, content: style(environment) }],
+        js: [{ filename: files.script, content: script }],
+        favicon: [
+          { filename: files.icon, rel: 'icon', sizes: 'any', type: 'image/svg+xml', content: icon(environment) }
+        ]
       }
     })
   })
 })
-
-function stylesheet(environment: DocsOptions['environment']): string {
-  return `.swagger-ui .topbar { background: ${colours[environment]}; }
-.swagger-ui .topbar .download-url-wrapper { display: none; }
-.swagger-ui .topbar-wrapper::after { content: '${environment}'; color: #fff; font: bold 1.5rem sans-serif; }
-`
-}

@@ -13,28 +13,41 @@ t.test('/openapi.yaml is the file byte for byte, and /openapi.json the same docu
   t.same(json.json(), parse(readFileSync('openapi.yaml', 'utf8')))
 })
 
-t.test(
-  'Swagger UI reads the document that is served, shows its extensions, and keeps the key over a reload',
-  async (t) => {
-    const { url } = await startService(t)
-    const copy = await fetch(`${url}/docs/json`)
-    t.equal(copy.url, `${url}/openapi.json`)
-    t.equal((await fetch(`${url}/docs/yaml`)).url, `${url}/openapi.yaml`)
-    const settings = await (await fetch(`${url}/docs/static/swagger-initializer.js`)).text()
-    t.match(settings, '"persistAuthorization":true')
-    t.match(settings, '"showExtensions":true')
-  }
-)
+t.test('Swagger UI reads the document that is served, and keeps the key over a reload', async (t) => {
+  const { url } = await startService(t)
+  const copy = await fetch(`${url}/docs/json`)
+  t.equal(copy.url, `${url}/openapi.json`)
+  t.equal((await fetch(`${url}/docs/yaml`)).url, `${url}/openapi.yaml`)
+  const settings = await (await fetch(`${url}/docs/static/swagger-initializer.js`)).text()
+  t.match(settings, '"persistAuthorization":true')
+  t.match(settings, '"showExtensions":true')
+})
 
-t.test('/ leads to the docs, which name their environment', async (t) => {
-  for (const environment of ['development', 'staging', 'production'] as const) {
-    const { url } = await startService(t, { config: { ENVIRONMENT: environment } })
+t.test('/ leads to the docs, which name their environment and have its colour', async (t) => {
+  const colours = { development: '#2b5c8a', staging: '#8a5a00', production: '#9b1c1c' }
+  for (const [environment, colour] of Object.entries(colours)) {
+    const { url } = await startService(t, { config: { ENVIRONMENT: environment as keyof typeof colours } })
     const page = await fetch(url)
     t.equal(page.url, `${url}/docs`)
-    t.match(await page.text(), `<title>Pet Categories (${environment})</title>`)
-    const css = await fetch(`${url}/docs/static/theme/environment.css`)
-    t.match(await css.text(), `content: '${environment}'`)
+    const html = await page.text()
+    t.match(html, `<title>Pet Categories · ${environment}</title>`)
+    t.match(html, `<strong>${environment}</strong>`)
+    for (const file of ['page.css', 'icon.svg']) {
+      t.match(await (await fetch(`${url}/docs/static/theme/${file}`)).text(), colour)
+    }
   }
+})
+
+t.test('every file that the page names is there, with a slash at its end or without', async (t) => {
+  const { app } = await startService(t)
+  const page = await app.inject('/docs')
+  t.equal(page.headers['content-type'], 'text/html; charset=utf-8')
+  t.equal((await app.inject('/docs/')).body, page.body)
+  const files = [...page.body.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, file]) => String(file))
+  t.equal(files.length, 9)
+  for (const file of files) t.equal((await app.inject(file)).statusCode, 200, file)
+  const icon = await app.inject('/docs/static/theme/icon.svg')
+  t.equal(icon.headers['content-type'], 'image/svg+xml')
 })
 
 t.test('the docs load nothing from elsewhere and ask for no HTTPS', async (t) => {
@@ -44,6 +57,6 @@ t.test('the docs load nothing from elsewhere and ask for no HTTPS', async (t) =>
     t.equal(statusCode, 200)
     const policy = String(headers['content-security-policy'])
     t.match(policy, "default-src 'none'; script-src 'self'")
-    t.notMatch(policy, /upgrade-insecure-requests|https?:|unsafe/)
+    t.notMatch(policy, /upgrade-insecure-requests|https?:|unsafe|sha256/)
   }
 })
