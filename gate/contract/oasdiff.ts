@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 /** A change as `oasdiff changelog --format json` tells it. */
 export interface OasdiffChange {
@@ -12,13 +14,13 @@ export interface OasdiffChange {
   path?: string
 }
 
-/** oasdiff's program: built by Go of the version in gate/oasdiff/go.mod, and kept in Go's cache. */
+/** oasdiff's program: built by the Go of gate/requirements.txt, and kept in Go's cache. */
 let program: string | undefined
 
 /**
  * What oasdiff finds between two documents.
  *
- * @throws Error when there is no Go to build it with, or with what oasdiff says of a file that is not OpenAPI
+ * @throws Error with what oasdiff says of a file that is not OpenAPI
  */
 export function oasdiff(before: string, after: string): OasdiffChange[] {
   program ??= buildOasdiff()
@@ -30,14 +32,11 @@ export function oasdiff(before: string, after: string): OasdiffChange[] {
 }
 
 function buildOasdiff(): string {
-  try {
-    const file = execFileSync('go', ['tool', '-n', 'oasdiff'], {
-      cwd: new URL('../oasdiff/', import.meta.url),
-      encoding: 'utf8'
-    })
-    return file.trim()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    throw new Error('oasdiff is built by Go 1.26 or later: put `go` on the PATH', { cause: error })
-  }
+  const tools = fileURLToPath(new URL('../.venv/bin', import.meta.url))
+  const file = execFileSync('go', ['tool', '-n', 'oasdiff'], {
+    cwd: new URL('../oasdiff/', import.meta.url),
+    encoding: 'utf8',
+    env: { ...process.env, PATH: [tools, process.env['PATH']].join(path.delimiter) }
+  })
+  return file.trim()
 }
