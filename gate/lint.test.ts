@@ -193,10 +193,9 @@ const faults: [string, string, Edit][] = [
   ['a tag without a description', 'tag-description', del(['tags', 0, 'description'])],
   ['no licence', 'info-license', del(['info', 'license'])],
   ['script in a description', 'no-script-tags-in-markdown', set(['info', 'description'], 'A <script>b()</script>')],
-  ['deprecated without dates', 'rule/deprecated-has-dates', set([...list, 'deprecated'], true)],
   [
     'deprecated without a sunset',
-    'rule/deprecated-has-dates',
+    'rule/deprecated-has-sunset',
     all(set([...list, 'deprecated'], true), set([...list, 'x-deprecated-at'], '2026-01-01'))
   ],
   [

@@ -8,14 +8,17 @@ export interface Deprecation {
   link?: string
 }
 
-/** The extensions of an operation of the document that say when; both are dates such as 2026-11-21, midnight UTC. */
+/** Months that a deprecated operation lives at least, as docs/versioning.md promises. */
+export const notice = 6
+
+/** The extensions of an operation of the document that say when; a date such as 2026-11-21 is midnight UTC. */
 interface Extensions {
   'x-deprecated-at'?: unknown
   'x-sunset'?: unknown
 }
 
 /**
- * The deprecation of an operation; undefined when it is not deprecated.
+ * The deprecation of an operation; undefined when it is not deprecated. Without x-deprecated-at it is as old as its sunset asks.
  *
  * @throws Error that names the operation and what it must change
  */
@@ -35,15 +38,23 @@ export function readDeprecation(
     const given = text === undefined ? 'nothing' : JSON.stringify(text)
     throw fault(`is deprecated: its ${extension} must be a date such as 2026-11-21, not ${given}`)
   }
-  const [at, sunset] = [date('x-deprecated-at'), date('x-sunset')]
+  const sunset = date('x-sunset')
+  const at = operation['x-deprecated-at'] === undefined ? monthsBefore(sunset, notice) : date('x-deprecated-at')
   if (sunset <= at) throw fault('is deprecated: its x-sunset must be later than its x-deprecated-at')
   if (externalDocs === undefined) return { at, sunset }
   if (!URL.canParse(externalDocs.url)) throw fault('is deprecated: the url of its externalDocs must be absolute')
   return { at, sunset, link: new URL(externalDocs.url).href }
 }
 
-/** Whether the text is a full-date of RFC 3339, of a day that there is. */
+/** Whether the text is a full-date or a date-time of RFC 3339, of a day that there is. */
 function isDate(text: string): boolean {
-  const time = Date.parse(text)
-  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(time) && new Date(time).toISOString().startsWith(text)
+  const [, day = ''] = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?$/.exec(text) ?? []
+  const isDay = !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day)
+  return isDay && !Number.isNaN(Date.parse(text))
+}
+
+function monthsBefore(date: Date, months: number): Date {
+  const earlier = new Date(date)
+  earlier.setUTCMonth(earlier.getUTCMonth() - months)
+  return earlier
 }

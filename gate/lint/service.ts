@@ -1,8 +1,6 @@
 import { readContract } from '../../src/contract.ts'
+import { notice } from '../../src/deprecation.ts'
 import type { Finding } from './lint.ts'
-
-/** Months that a deprecated operation lives at least, as docs/versioning.md promises. */
-const notice = 6
 
 /** What the start would refuse of a document, and operations whose sunset comes too soon after their deprecation. */
 export function readAsService(file: string): Finding[] {

@@ -38,6 +38,13 @@ t.test('every answer of a deprecated operation has Deprecation and Sunset', asyn
   }
 })
 
+t.test('a sunset alone will do: the operation counts as deprecated for the six months before it', async (t) => {
+  const contract = contractWith(t, { deprecated: true, 'x-sunset': '2024-01-31T12:00:00+01:00' })
+  const { app } = await startService(t, { contract })
+  const { headers } = await app.inject('/v1/categories')
+  t.match(headers, { deprecation: '@1690801200', sunset: 'Wed, 31 Jan 2024 11:00:00 GMT' })
+})
+
 t.test('no other answer has them', async (t) => {
   const { app, auth } = await startService(t, { contract: contractWith(t, dates) })
   for (const [method, url] of [
@@ -71,11 +78,18 @@ t.test('a deprecation without right dates stops the start, and names the operati
     t.throws(() => contractWith(t, more), { message: `openapi.yaml: GET /categories ${message}` })
   const { deprecated, 'x-deprecated-at': at, 'x-sunset': sunset } = dates
   const mustBe = 'must be a date such as 2026-11-21, not'
-  refused({ deprecated, 'x-sunset': sunset }, `is deprecated: its x-deprecated-at ${mustBe} nothing`)
   refused({ deprecated, 'x-deprecated-at': at }, `is deprecated: its x-sunset ${mustBe} nothing`)
-  for (const wrong of ['2024-02-30', '2024-13-01', '31 Jan 2024', '2024-01-31T00:00:00Z', 20240131]) {
+  for (const wrong of [
+    '2024-02-30',
+    '2024-13-01',
+    '31 Jan 2024',
+    '2024-01-31T25:00:00Z',
+    '2024-02-30T00:00:00Z',
+    20240131
+  ]) {
     refused({ ...dates, 'x-sunset': wrong }, `is deprecated: its x-sunset ${mustBe} ${JSON.stringify(wrong)}`)
   }
+  refused({ ...dates, 'x-deprecated-at': 'soon' }, `is deprecated: its x-deprecated-at ${mustBe} "soon"`)
   refused({ ...dates, 'x-sunset': at }, 'is deprecated: its x-sunset must be later than its x-deprecated-at')
   refused({ ...dates, externalDocs: { url: '/docs' } }, 'is deprecated: the url of its externalDocs must be absolute')
   refused({ 'x-sunset': sunset }, 'has x-sunset and is not deprecated')
