@@ -51,9 +51,6 @@ export interface paths {
          * Send a message
          * @description Queues a message. A 202 means that it is stored durably and waits for
          *     its consumer; it does not tell what becomes of it.
-         *
-         *     A deployment may give the quickstart a base URL of its own; the path,
-         *     the bodies and the errors are these.
          */
         post: operations["createMessage"];
         delete?: never;
