@@ -2,7 +2,7 @@
 // compose, and a few minutes.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -297,8 +297,8 @@ t.test('a dump is restored into a new installation, keys and all', async (t) => 
 })
 
 t.test('with TLS=on and a certificate the proxy speaks HTTPS', async (t) => {
-  const certificate = await generate([{ name: 'commonName', value: 'localhost' }])
-  appendFileSync(path.join(folder, 'secrets/tls/localhost.pem'), certificate.cert + certificate.private)
+  const certificate = await generate([{ name: 'commonName', value: 'localhost' }], { algorithm: 'sha256' })
+  writeFileSync(path.join(folder, 'secrets/tls/localhost.pem'), `${certificate.cert}\n${certificate.private}`)
   const port = '3908'
   await sh('docker compose up -d --wait --no-deps proxy', { TLS: 'on', PUBLISH: `127.0.0.1:${port}:8443` })
   const answer = await sh(`docker compose exec -T api node -e "

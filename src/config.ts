@@ -94,7 +94,7 @@ export const configSchema = {
       type: 'string',
       enum: ['development', 'staging', 'production'],
       default: 'development',
-      description: 'Shown on the docs page'
+      description: 'Named on the docs page, and its colour'
     },
     HEADERS_TIMEOUT: {
       type: 'integer',
