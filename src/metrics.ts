@@ -16,10 +16,16 @@ export const requestDuration = new Histogram({
   registers
 })
 
-export const requestsInFlight = new Gauge({
+/** Kept as a number and read when Prometheus asks: a Gauge would look for its value twice in each request. */
+export const requestsInFlight = { count: 0 }
+
+new Gauge({
   name: 'http_requests_in_flight',
   help: 'Requests that are not answered to the end',
-  registers
+  registers,
+  collect() {
+    this.set(requestsInFlight.count)
+  }
 })
 
 export const refusedKeys = new Counter({

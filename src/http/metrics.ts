@@ -2,11 +2,15 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { rateLimited, refusedKeys, registry, requestDuration, requestsInFlight } from '../metrics.ts'
 
+const ended = () => {
+  requestsInFlight.count--
+}
+
 /** Counts every request. An answer that its client did not wait for has no duration. */
 export const requestMetrics = fp((app, _options: object, done) => {
   app.addHook('onRequest', (_request, reply, next) => {
-    requestsInFlight.inc()
-    reply.raw.once('close', () => requestsInFlight.dec())
+    requestsInFlight.count++
+    reply.raw.once('close', ended)
     next()
   })
   app.addHook('onResponse', ({ routeOptions, apiKey }, { statusCode: status, elapsedTime }, next) => {
