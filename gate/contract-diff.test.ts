@@ -1,15 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { type Document, parseDocument } from 'yaml'
+import { parseDocument } from 'yaml'
 import { entry, release, writeEntry } from './contract/changelog.ts'
 import { type Change, compare } from './contract/compare.ts'
 import { versionProblems } from './contract/version.ts'
+import { all, del, type Edit, type Path, set } from './edits.ts'
 
 const base = 'gate/contract/pets.yaml'
-
-/** A change of the document pets.yaml. */
-type Edit = (document: Document) => void
 
 const list = ['paths', '/pets', 'get']
 const create = ['paths', '/pets', 'post']
@@ -19,28 +17,15 @@ const N = [...S, 'NewPet']
 const P = [...S, 'Pet']
 const json = 'application/json'
 
-type Path = (string | number)[]
 /** Of a property that a request has, and of one that a response has. */
 const np = (name: string, ...rest: Path): Path => [...N, 'properties', name, ...rest]
 const pp = (name: string, ...rest: Path): Path => [...P, 'properties', name, ...rest]
 const rs = (operation: Path, status: string, ...rest: Path): Path => [...operation, 'responses', status, ...rest]
 
-const set =
-  (at: Path, value: unknown): Edit =>
-  (d) =>
-    d.setIn(at, d.createNode(value))
-const del =
-  (at: Path): Edit =>
-  (d) =>
-    void d.deleteIn(at)
 const add =
   (at: Path, value: unknown): Edit =>
   (d) =>
     d.addIn(at, d.createNode(value))
-const all =
-  (...edits: Edit[]): Edit =>
-  (d) =>
-    edits.forEach((edit) => edit(d))
 const ren =
   (from: Path, to: Path): Edit =>
   (d) => {

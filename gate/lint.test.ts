@@ -1,11 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { type Document, parseDocument } from 'yaml'
+import { parseDocument } from 'yaml'
+import { all, del, type Edit, set } from './edits.ts'
 import { lintDocument } from './lint/lint.ts'
-
-type Path = (string | number)[]
-type Edit = (document: Document) => void
 
 const list = ['paths', '/categories', 'get']
 const create = ['paths', '/categories', 'post']
@@ -13,19 +11,6 @@ const schemas = ['components', 'schemas']
 const json = 'application/json'
 const created = [...create, 'responses', '201', 'content', json]
 const header = ['components', 'headers', 'RetryAfter']
-
-const set =
-  (at: Path, value: unknown): Edit =>
-  (d) =>
-    d.setIn(at, d.createNode(value))
-const del =
-  (at: Path): Edit =>
-  (d) =>
-    void d.deleteIn(at)
-const all =
-  (...edits: Edit[]): Edit =>
-  (d) =>
-    edits.forEach((edit) => edit(d))
 
 /** Faults in openapi.yaml, and the rule that finds each. */
 const faults: [string, string, Edit][] = [
