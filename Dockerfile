@@ -7,7 +7,8 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=optional
 COPY . .
-RUN npm run build && npm prune --omit=dev --omit=optional && chmod +x dist/src/keys/cli.js
+RUN npm run build && npm prune --omit=dev --omit=optional \
+ && chmod +x dist/src/keys/cli.js && chmod -R a+rX package.json dist
 
 FROM ${NODE_IMAGE}
 ARG VERSION=unknown
