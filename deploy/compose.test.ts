@@ -250,7 +250,7 @@ t.test('a Postgres whose process dies comes back by itself, and the service with
   t.equal(await sql('SELECT pg_postmaster_start_time()'), startedAt, 'within its container')
 })
 
-t.test('a disk that is full fails creates alone, none is lost, and they work again when there is room', async (t) => {
+t.test('a disk that is full fails creates, none is lost or doubled, and they work again when there is room', async (t) => {
   const full = {
     COMPOSE_PROJECT_NAME: `${project}-full`,
     PUBLISH: '127.0.0.1:3908:8080',
