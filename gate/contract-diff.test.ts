@@ -41,6 +41,24 @@ const text =
   }
 
 const breaking: [string, Edit][] = [
+  [
+    'response media type renamed',
+    ren(rs(create, '201', 'content', json), rs(create, '201', 'content', 'application/vnd.pet+json'))
+  ],
+  [
+    'request media type renamed',
+    ren([...create, 'requestBody', 'content', json], [...create, 'requestBody', 'content', 'application/pet+json'])
+  ],
+  ['response header of another type', set(rs(list, '200', 'headers', 'ETag', 'schema', 'type'), 'integer')],
+  ['request anyOf introduced that requires more', set([...N, 'anyOf'], [{ required: ['kind'] }])],
+  ['request oneOf introduced that admits less', set(np('notes', 'oneOf'), [{ maxLength: 3 }])],
+  ['parameter allOf introduced', set([...list, 'parameters', 1, 'schema', 'allOf'], [{ maxLength: 3 }])],
+  ['request format date to date-time', set(np('born', 'format'), 'date-time')],
+  ['security scheme renamed', text('bearerAuth', 'apiKey')],
+  [
+    'operation deprecated without notice',
+    all(set([...list, 'deprecated'], true), set([...list, 'x-sunset'], '2000-01-01'))
+  ],
   ['path removed', del(['paths', '/pets'])],
   ['deprecated operation removed, sunset passed', del(['paths', '/pets/{petId}'])],
   ['operation removed', del(create)],
@@ -257,8 +275,21 @@ const compatible: [string, Edit][] = [
     'new open error code',
     set([...S, 'Error', 'properties', 'code', 'description'], 'An open set; at present: bad, worse, worst')
   ],
-  ['operation deprecated', all(set([...list, 'deprecated'], true), set([...list, 'x-sunset'], '2030-01-01'))],
+  ['operation deprecated', all(set([...list, 'deprecated'], true), set([...list, 'x-sunset'], '2999-01-01'))],
   ['no change', () => {}],
+  [
+    'response $ref in an allOf',
+    set(rs(create, '201', 'content', json, 'schema'), {
+      description: 'words',
+      allOf: [{ $ref: '#/components/schemas/Pet' }]
+    })
+  ],
+  [
+    'request $ref in an allOf',
+    set([...create, 'requestBody', 'content', json, 'schema'], { allOf: [{ $ref: '#/components/schemas/NewPet' }] })
+  ],
+  ['parameter moved to its path', ren([...one, 'parameters'], ['paths', '/pets/{petId}', 'parameters'])],
+  ['additionalProperties written as {}', set(np('free', 'additionalProperties'), {})],
   ['response closed', set([...S, 'Error', 'additionalProperties'], false)],
   ['default response added', set(rs(create, 'default'), { description: 'x' })],
   ['response exclusiveMinimum introduced', set(pp('age', 'exclusiveMinimum'), true)],

@@ -39,22 +39,24 @@ export function readDeprecation(
     throw fault(`is deprecated: its ${extension} must be a date such as 2026-11-21, not ${given}`)
   }
   const sunset = date('x-sunset')
-  const at = operation['x-deprecated-at'] === undefined ? monthsBefore(sunset, notice) : date('x-deprecated-at')
+  const at = operation['x-deprecated-at'] === undefined ? addMonths(sunset, -notice) : date('x-deprecated-at')
   if (sunset <= at) throw fault('is deprecated: its x-sunset must be later than its x-deprecated-at')
   if (externalDocs === undefined) return { at, sunset }
   if (!URL.canParse(externalDocs.url)) throw fault('is deprecated: the url of its externalDocs must be absolute')
   return { at, sunset, link: new URL(externalDocs.url).href }
 }
 
-/** Whether the text is a full-date or a date-time of RFC 3339, of a day that there is. */
+/** Whether the text is a full-date or a date-time of RFC 3339 in whole seconds, of a day that there is. */
 function isDate(text: string): boolean {
-  const [, day = ''] = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?$/.exec(text) ?? []
+  const [, day = ''] = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d))?$/.exec(text) ?? []
   const isDay = !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day)
   return isDay && !Number.isNaN(Date.parse(text))
 }
 
-function monthsBefore(date: Date, months: number): Date {
-  const earlier = new Date(date)
-  earlier.setUTCMonth(earlier.getUTCMonth() - months)
-  return earlier
+/** The same day so many months later, or earlier when they are negative; where a month has no such day, its last. */
+export function addMonths(date: Date, months: number): Date {
+  const other = new Date(date)
+  other.setUTCMonth(other.getUTCMonth() + months)
+  if (other.getUTCDate() !== date.getUTCDate()) other.setUTCDate(0)
+  return other
 }

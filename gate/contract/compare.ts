@@ -24,7 +24,9 @@ const alsoBreaking: RegExp[] = [
   /api-operation-id-removed|api-tag-removed|api-schema-removed|request-parameter-removed-with-deprecation/,
   // Types in generated clients: fewer values, as of int32 in the place of int64, are another type.
   /response-.*-type-specialized/,
-  /.*-discriminator-.*/
+  /.*-discriminator-.*/,
+  // What a client parses: the same bytes under another name, or a header of another type.
+  /response-header-type-compatible|response-media-type-name-.*/
 ]
 
 /** Told by our own rules, by the version check, or of no use to a client. */
@@ -47,7 +49,11 @@ export function compare(beforeFile: string, afterFile: string): Change[] {
       isBreaking: level > 1 || alsoBreaking.some((ids) => ids.exec(id)?.[0] === id),
       text
     })),
-    ...own.map(({ operation, isBreaking, text }) => ({ operation: name(operation), isBreaking, text }))
+    ...own.map(({ operation, isBreaking, text }) => ({
+      operation: operation === undefined ? undefined : name(operation),
+      isBreaking,
+      text
+    }))
   ]
   const unique = new Map(changes.map((change) => [`${change.operation} ${change.text}`, change]))
   return [...unique.values()].sort((a, b) => Number(b.isBreaking) - Number(a.isBreaking))

@@ -13,6 +13,8 @@ export interface DescribedOperation {
   responses: Map<string, OpenAPIV3.ResponseObject>
   security: OpenAPIV3.SecurityRequirementObject[]
   servers: OpenAPIV3.ServerObject[]
+  /** The extension x-sunset. */
+  sunset: unknown
 }
 
 /** Reads any OpenAPI 3.0 document: unlike readContract, also one that the service could not serve. */
@@ -39,7 +41,8 @@ export function operationsOf(document: OpenAPIV3.Document): Map<string, Describe
         requestBody: operation.requestBody && resolve(document, operation.requestBody),
         responses: new Map(responses.map(([status, response]) => [status, resolve(document, response)])),
         security: operation.security ?? document.security ?? [],
-        servers: operation.servers ?? item.servers ?? document.servers ?? []
+        servers: operation.servers ?? item.servers ?? document.servers ?? [],
+        sunset: (operation as { 'x-sunset'?: unknown })['x-sunset']
       })
     }
   }

@@ -17,6 +17,9 @@ export interface OasdiffChange {
 /** oasdiff's program: built by the Go of gate/requirements.txt, and kept in Go's cache. */
 let program: string | undefined
 
+/** What is written in another way and means the same is no change. */
+const flags = ['--format', 'json', '--flatten-allof', '--flatten-params']
+
 /**
  * What oasdiff finds between two documents.
  *
@@ -24,7 +27,7 @@ let program: string | undefined
  */
 export function oasdiff(before: string, after: string): OasdiffChange[] {
   program ??= buildOasdiff()
-  const json = execFileSync(program, ['changelog', '--format', 'json', before, after], {
+  const json = execFileSync(program, ['changelog', ...flags, before, after], {
     encoding: 'utf8',
     maxBuffer: 2 ** 28
   })

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { OpenAPIV3 } from 'openapi-types'
 import { resolve } from '../../src/contract.ts'
+import { addMonths, notice } from '../../src/deprecation.ts'
 import { type DescribedOperation, operationsOf } from './document.ts'
 import { type Documents, type SchemaChange, schemaChanges } from './schemas.ts'
 
 /** A change that oasdiff does not tell, or does not tell as our policy (docs/versioning.md) has it. */
 export interface OwnChange {
-  /** Method and path. */
-  operation: string
+  /** Method and path; undefined for a change of all. */
+  operation: string | undefined
   isBreaking: boolean
   text: string
   /** What the change is of, when it is of a schema. */
@@ -17,7 +18,7 @@ export interface OwnChange {
 /** What the operations of a document have lost or had changed, beyond what oasdiff tells. */
 export function ownChanges(documents: Documents): OwnChange[] {
   const after = operationsOf(documents.after)
-  return [...operationsOf(documents.before)].flatMap(([operation, before]) => {
+  const changes = [...operationsOf(documents.before)].flatMap(([operation, before]) => {
     const now = after.get(operation)
     // Also after its sunset: within a major version nothing is removed.
     if (now === undefined) return { operation, isBreaking: true, text: 'the operation was removed' }
@@ -25,12 +26,34 @@ export function ownChanges(documents: Documents): OwnChange[] {
       ...securityChanges(documents, before, now),
       ...serverChanges(before, now),
       ...parameterChanges(documents, before, now),
-      ...bodyChanges(documents, before, now)
+      ...bodyChanges(documents, before, now),
+      ...noticeChanges(before, now)
     ].map((change) => ({ operation, ...change }))
   })
+  return [...changes, ...schemeNames(documents)]
+}
+
+/** Generated clients have the names of the security schemes. */
+function schemeNames({ before, after }: Documents): OwnChange[] {
+  const now = after.components?.securitySchemes ?? {}
+  const gone = Object.keys(before.components?.securitySchemes ?? {}).filter((name) => !(name in now))
+  return gone.map((name) => ({
+    operation: undefined,
+    isBreaking: true,
+    text: `the security scheme \`${name}\` was removed`
+  }))
 }
 
 type Found = Omit<OwnChange, 'operation'>
+
+/** A deprecation is announced in time: the released document did not have it, so its notice begins today. */
+function noticeChanges(before: DescribedOperation, after: DescribedOperation): Found[] {
+  const isAnnounced = after.sunset !== undefined && before.sunset === undefined
+  if (!isAnnounced || new Date(String(after.sunset)) >= addMonths(new Date(), notice)) return []
+  return [
+    { isBreaking: true, text: `the operation is deprecated, and its x-sunset is less than ${notice} months from now` }
+  ]
+}
 
 function securityChanges(documents: Documents, before: DescribedOperation, after: DescribedOperation): Found[] {
   const ways = waysIn(documents.before, before)
@@ -113,7 +136,10 @@ function bodyChanges(documents: Documents, before: DescribedOperation, after: De
     Object.entries(content).flatMap(([type, { schema }]) =>
       ofSchemas(schemaChanges(documents, { before: schema, after: now[type]?.schema }, part), title)
     )
+  const types = (operation: DescribedOperation) => Object.keys(operation.requestBody?.content ?? {})
+  const gone = after.requestBody && types(before).filter((type) => !types(after).includes(type))
   return [
+    ...(gone ?? []).map((type) => ({ isBreaking: true, text: `the request media type \`${type}\` was removed` })),
     ...ofContent('request', 'the request body', before.requestBody?.content, after.requestBody?.content),
     ...[...before.responses].flatMap(([status, { content }]) =>
       ofContent('response', `the body of the response ${status}`, content, after.responses.get(status)?.content)

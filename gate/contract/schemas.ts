@@ -13,7 +13,7 @@ export interface Pair {
 export interface SchemaChange {
   /** Property names and `items`, as oasdiff joins them: `items/kind`; empty for the schema itself. */
   place: string
-  rule: 'enum' | 'additionalProperties' | 'not'
+  rule: 'enum' | 'additionalProperties' | 'not' | 'anyOf' | 'oneOf' | 'format'
   isBreaking: boolean
   text: string
 }
@@ -25,7 +25,8 @@ export interface Documents {
 }
 
 /**
- * What oasdiff leaves out of a schema's changes: an enum that is gone as a whole, additionalProperties, not. A request may
+ * What oasdiff leaves out of a schema's changes: an enum that is gone as a whole, additionalProperties, not, a first anyOf or
+ * oneOf, another format of text. A request may
  * not be held to more than before, a response may not be less bound; additional properties of a response are no promise.
  */
 export function schemaChanges(documents: Documents, pair: Pair, part: 'request' | 'response'): SchemaChange[] {
@@ -49,7 +50,7 @@ export function schemaChanges(documents: Documents, pair: Pair, part: 'request' 
     if (!isDeepStrictEqual(before.not, after.not)) {
       add('not', (part === 'request' ? after.not : before.not) !== undefined, 'has another `not`')
     }
-    const [open, nowOpen] = [before.additionalProperties ?? true, after.additionalProperties ?? true]
+    const [open, nowOpen] = [additional(before), additional(after)]
     if (typeof open === 'object' && typeof nowOpen === 'object') {
       compare({ before: open, after: nowOpen }, join(place, '*'))
     } else if (!isDeepStrictEqual(open, nowOpen)) {
@@ -62,6 +63,13 @@ export function schemaChanges(documents: Documents, pair: Pair, part: 'request' 
     }
     if ('items' in before && 'items' in after)
       compare({ before: before.items, after: after.items }, join(place, 'items'))
+    // One more condition on the same type; of an alternative more or less oasdiff tells.
+    for (const keyword of ['anyOf', 'oneOf'] as const) {
+      const isNew = before[keyword] === undefined && after[keyword] !== undefined && before.type === after.type
+      if (isNew && part === 'request') add(keyword, true, `has to match ${keyword} too`)
+    }
+    const isOtherText = before.type === 'string' && before.format && after.format && before.format !== after.format
+    if (isOtherText && part === 'request') add('format', true, `has the format ${after.format}, not ${before.format}`)
     for (const keyword of ['allOf', 'anyOf', 'oneOf'] as const) {
       const [some, others] = [before[keyword] ?? [], after[keyword] ?? []]
       // Of another number, oasdiff says which was added or removed.
@@ -71,6 +79,11 @@ export function schemaChanges(documents: Documents, pair: Pair, part: 'request' 
 
   compare(pair, '')
   return changes
+}
+
+/** What additional properties must be; an empty schema is what leaving it out means. */
+function additional({ additionalProperties: given = true }: OpenAPIV3.SchemaObject): boolean | Schema {
+  return typeof given === 'object' && Object.keys(given).length === 0 ? true : given
 }
 
 const join = (place: string, part: string) => (place === '' ? part : `${place}/${part}`)

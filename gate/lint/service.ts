@@ -1,5 +1,5 @@
 import { readContract } from '../../src/contract.ts'
-import { notice } from '../../src/deprecation.ts'
+import { addMonths, notice } from '../../src/deprecation.ts'
 import type { Finding } from './lint.ts'
 
 /** What the start would refuse of a document, and operations whose sunset comes too soon after their deprecation. */
@@ -8,10 +8,15 @@ export function readAsService(file: string): Finding[] {
   try {
     return readContract(file).operations.flatMap(({ id, deprecation }) => {
       if (deprecation === undefined) return []
-      const earliest = new Date(deprecation.at)
-      earliest.setUTCMonth(earliest.getUTCMonth() + notice)
-      const isSoon = deprecation.sunset < earliest
-      return isSoon ? [finding('deprecation-notice', `${id} must live for ${notice} months after x-deprecated-at`)] : []
+      const isSoon = deprecation.at > addMonths(deprecation.sunset, -notice)
+      return isSoon
+        ? [
+            finding(
+              'deprecation-notice',
+              `${id} must have an x-sunset ${notice} months after its x-deprecated-at, or later`
+            )
+          ]
+        : []
     })
   } catch (error) {
     return [finding('start', (error as Error).message)]
