@@ -178,6 +178,26 @@ const faults: [string, string, Edit][] = [
   ['a tag without a description', 'tag-description', del(['tags', 0, 'description'])],
   ['no licence', 'info-license', del(['info', 'license'])],
   ['script in a description', 'no-script-tags-in-markdown', set(['info', 'description'], 'A <script>b()</script>')],
+  ['an operation without its 429', 'rule/operation-has-errors', del([...create, 'responses', '429'])],
+  [
+    'a 429 without Retry-After',
+    'response-contains-header',
+    del(['components', 'responses', 'TooManyRequests', 'headers', 'Retry-After'])
+  ],
+  ['an error without a body', 'error-has-body', del(['components', 'responses', 'TooManyRequests', 'content'])],
+  ['a GET with a body', 'get-has-no-body', set([...list, 'requestBody'], { content: {} })],
+  ['an operation without a key', 'operation-needs-key', set([...list, 'security'], [])],
+  ['an operation whose key is optional', 'operation-needs-key', set([...list, 'security'], [{}, { bearerAuth: [] }])],
+  [
+    'a property without a description',
+    'property-described',
+    del([...schemas, 'Category', 'properties', 'name', 'description'])
+  ],
+  [
+    'a query without an end',
+    'parameters-bounded',
+    set([...list, 'parameters', 1], { name: 'q', in: 'query', description: 'x', schema: { type: 'string' } })
+  ],
   [
     'deprecated without a sunset',
     'rule/deprecated-has-sunset',

@@ -1,7 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import SchemaValidator from 'openapi-response-validator'
 import type { OpenAPIV3 } from 'openapi-types'
 import t, { type Test } from 'tap'
 import { readContract, resolve } from '../src/contract.ts'
+import { OutcomeUnknown, Unavailable } from '../src/database/errors.ts'
+import { toHttpError } from '../src/http/errors.ts'
 import { createRoles } from './support/database.ts'
 import { type Service, startService } from './support/service.ts'
 
@@ -90,26 +93,40 @@ t.test(
   }
 )
 
-t.test('a message of an example is one that the service gives', async (t) => {
-  const { app, auth } = await startService(t)
-  const messages = new Set<string>()
-  const post = async (payload: unknown, headers = {}) => {
+t.test('every example of an error is a body that the service sends, with its status', async (t) => {
+  const sent: { status: number; body: unknown }[] = []
+  const post = async ({ app, auth }: Service, payload: unknown, headers = {}) => {
+    const url = `${basePath}/categories`
     const response = await app.inject({
       method: 'POST',
-      url: `${basePath}/categories`,
+      url,
       headers: { ...auth, ...headers },
       payload: payload as string
     })
-    messages.add(response.json<{ message: string }>().message)
+    sent.push({ status: response.statusCode, body: response.json() })
   }
-  await post({})
-  await post({ name: 'x', descripton: 'y' })
-  await post('x', { 'content-type': 'text/plain' })
-  await post({}, { authorization: 'Bearer x' })
-  await post({}, { authorization: '' })
-  await post({ name: 'x'.repeat(65536) })
+  const service = await startService(t)
+  await post(service, {})
+  await post(service, { name: 'x', descripton: 'y' })
+  await post(service, 'x', { 'content-type': 'text/plain' })
+  await post(service, {}, { authorization: 'Bearer x' })
+  await post(service, {}, { authorization: '' })
+  await post(service, { name: 'x'.repeat(65536) })
+  const limited = await startService(t, { config: { RATE_LIMIT_MAX: 1, AUTH_FAILURES_MAX: 1 } })
+  for (let request = 0; request < 2; request++) {
+    await post(limited, { name: 'x' })
+    await post(limited, {}, { authorization: '' })
+  }
+  // What becomes of them on the wire is tested in errors.test.ts, failures.test.ts and outages.test.ts.
+  for (const error of [new Error(), new Unavailable(undefined), new OutcomeUnknown(undefined)]) {
+    const { status, body } = toHttpError(error, 0)
+    sent.push({ status, body })
+  }
   for (const { title, value, status } of examples()) {
-    if (status === undefined || !['400', '401', '413'].includes(status)) continue
-    t.ok(messages.has((value as { message: string }).message), title)
+    if (status === undefined || status < '400') continue
+    t.ok(
+      sent.some((answer) => answer.status === Number(status) && isDeepStrictEqual(answer.body, value)),
+      title
+    )
   }
 })

@@ -27,26 +27,58 @@ async function redocly(file: string): Promise<Finding[]> {
   })
 }
 
-/** What a client sends has an end: Redocly cannot tell a schema of a request from one of a response. */
-const bounds = {
+/** What Redocly's assertions cannot say: it does not tell a schema of a request from one of a response. */
+const ownRules = {
+  // What a client sends has an end.
   'request-strings-bounded': requestRule(`@.type === 'string' && !@.enum && !@.format`, 'maxLength'),
   'request-arrays-bounded': requestRule(`@.type === 'array'`, 'maxItems'),
-  'request-objects-closed': requestRule(`@.type === 'object' && @.properties`, 'additionalProperties')
+  'request-objects-closed': requestRule(`@.type === 'object' && @.properties`, 'additionalProperties'),
+  'parameters-bounded': {
+    ...rule(
+      `$.paths..parameters[?(@ && @.in !== 'header' && @.schema && @.schema.type === 'string')].schema`,
+      'maxLength'
+    ),
+    message: 'A string in a path or query must have maxLength'
+  },
+  'error-has-body': {
+    ...rule(`$.paths[*][*].responses[?(@property >= '400')]`, 'content'),
+    message: 'An error must have the Error body'
+  },
+  'get-has-no-body': {
+    ...rule('$.paths[*][get,head]', 'requestBody', spectralFunctions.undefined),
+    message: 'The body of a GET has no meaning (RFC 9110, 9.3.1)'
+  },
+  'operation-needs-key': {
+    message: 'An operation must not be open',
+    severity: 'error' as const,
+    given: '$.paths[*][*].security',
+    then: {
+      function: spectralFunctions.schema as RulesetFunction,
+      functionOptions: { schema: { minItems: 1, items: { minProperties: 1 } } }
+    }
+  },
+  'property-described': {
+    ...rule('$.components.schemas[*].properties[?(@ && !@.$ref)]', 'description'),
+    message: '{{path}} must have a description'
+  }
+}
+
+/** A rule that what the JSONPath finds has the field, or as another function of Spectral's asks. */
+function rule(given: string, field: string, check: unknown = spectralFunctions.defined) {
+  return { severity: 'error' as const, given, then: { field, function: check as RulesetFunction } }
 }
 
 /** A rule that the schemas of a request body, those of the JSONPath condition, have the field. */
 function requestRule(schemas: string, field: string) {
   return {
-    message: `{{path}} must have ${field}`,
-    severity: 'error' as const,
-    given: `$.paths[*][*].requestBody.content..[?(@ && ${schemas})]`,
-    then: { field, function: spectralFunctions.defined as RulesetFunction }
+    ...rule(`$.paths[*][*].requestBody.content..[?(@ && ${schemas})]`, field),
+    message: `{{path}} must have ${field}`
   }
 }
 
 async function spectral(file: string): Promise<Finding[]> {
   const linter = new spectralCore.Spectral()
-  linter.setRuleset(new spectralCore.Ruleset({ extends: [[spectralRulesets.oas, 'all']], rules: bounds }))
+  linter.setRuleset(new spectralCore.Ruleset({ extends: [[spectralRulesets.oas, 'all']], rules: ownRules }))
   const document = new spectralCore.Document(await readFile(file, 'utf8'), spectralParsers.Yaml, file)
   const results = await linter.run(document)
   return results.map(({ range: { start }, code, message }) => ({

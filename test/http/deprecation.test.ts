@@ -43,6 +43,8 @@ t.test('a sunset alone will do: the operation counts as deprecated for the six m
   const { app } = await startService(t, { contract })
   const { headers } = await app.inject('/v1/categories')
   t.match(headers, { deprecation: '@1690801200', sunset: 'Wed, 31 Jan 2024 11:00:00 GMT' })
+  const [operation] = contractWith(t, { deprecated: true, 'x-sunset': '2027-08-31' }).operations
+  t.equal(operation?.deprecation?.at.toISOString(), '2027-02-28T00:00:00.000Z', 'the last day of a shorter month')
 })
 
 t.test('no other answer has them', async (t) => {
