@@ -208,6 +208,32 @@ t.test('a version that does not become ready does not replace the one that runs'
   t.same(await containers(), before)
 })
 
+t.test('a roll that is interrupted leaves the version that runs', async (t) => {
+  const before = await containers()
+  const roll = spawn('deploy/roll', { cwd: folder, env: environment, stdio: 'ignore', detached: true })
+  const exited = once(roll, 'exit')
+  await eventually(async () => (await containers()).length > before.length, 'new containers run')
+  process.kill(-(roll.pid ?? 0), 'SIGINT')
+  t.same(await exited, [1, null])
+  t.same(await containers(), before)
+})
+
+t.test('a container that was stopped is not taken for a new one', async (t) => {
+  const [stopped = '', ...running] = await containers()
+  await sh(`docker stop ${stopped}`)
+  await sh('deploy/roll')
+  const after = await containers()
+  t.equal(after.length, running.length)
+  t.notOk(after.some((id) => id === stopped || running.includes(id)))
+  await documented('More than one')
+})
+
+t.test('a version without an image is refused, and not built from the clone', async (t) => {
+  const before = await containers()
+  await t.rejects(sh('deploy/roll', { VERSION: 'none' }), /No such image/)
+  t.same(await containers(), before)
+})
+
 t.test('secrets are rotated while the service runs', async (t) => {
   const old = readFileSync(path.join(folder, 'secrets/database_url'), 'utf8').trim()
   await documented('Rotate secrets')
@@ -216,6 +242,13 @@ t.test('secrets are rotated while the service runs', async (t) => {
   await t.rejects(sh(`docker compose exec -T db psql "${old}" -c 'SELECT 1'`), /password authentication failed/)
   await documented('Rotate secrets', 1)
   await sh('docker compose run --rm migrate')
+  await t.rejects(sh('deploy/secrets database_ulr'), /There is no secret database_ulr/)
+})
+
+t.test('secrets that were lost are made anew', async (t) => {
+  rmSync(path.join(folder, 'secrets'), { recursive: true })
+  await documented('Rotate secrets', 2)
+  t.ok(await serves(key))
 })
 
 t.test('keys are rotated and revoked by the documented commands', async (t) => {
@@ -250,36 +283,39 @@ t.test('a Postgres whose process dies comes back by itself, and the service with
   t.equal(await sql('SELECT pg_postmaster_start_time()'), startedAt, 'within its container')
 })
 
-t.test('a disk that is full fails creates, none is lost or doubled, and they work again when there is room', async (t) => {
-  const full = {
-    COMPOSE_PROJECT_NAME: `${project}-full`,
-    PUBLISH: '127.0.0.1:3908:8080',
-    COMPOSE_FILE: 'docker-compose.yml:full.yml'
+t.test(
+  'a disk that is full fails creates, none is lost or doubled, and they work again when there is room',
+  async (t) => {
+    const full = {
+      COMPOSE_PROJECT_NAME: `${project}-full`,
+      PUBLISH: '127.0.0.1:3908:8080',
+      COMPOSE_FILE: 'docker-compose.yml:full.yml'
+    }
+    writeFileSync(
+      path.join(folder, 'full.yml'),
+      'volumes: { data: { driver_opts: { type: tmpfs, device: tmpfs, o: size=120m } } }\n'
+    )
+    t.teardown(() => sh('docker rm -f $COMPOSE_PROJECT_NAME-holder; docker compose down --volumes --timeout 1', full))
+    await sh('docker compose up -d --wait', full)
+    // Keeps what is in memory when Postgres ends, and reaches it then.
+    const holder = `docker run -d --name $COMPOSE_PROJECT_NAME-holder -v $COMPOSE_PROJECT_NAME'_data':/data --entrypoint sleep`
+    await sh(`${holder} $(docker compose images -q db) infinity`, full)
+    const fullUrl = 'http://127.0.0.1:3908'
+    const fullKey = lastLine(await sh('docker compose exec -T api pet-categories-keys create --name full', full))
+    const load = startLoad(fullUrl, fullKey)
+    await load.acknowledges(100)
+    await sh('docker exec $COMPOSE_PROJECT_NAME-holder sh -c "cat /dev/zero > /data/filler" || true', full)
+    await eventually(
+      () => Promise.resolve(Object.keys(load.answers).some((kind) => kind.startsWith('503'))),
+      'the disk is full'
+    )
+    await sh('docker exec $COMPOSE_PROJECT_NAME-holder rm /data/filler', full)
+    await load.acknowledges(100)
+    await load.stop()
+    t.same(load.lost, [])
+    t.same(notOnce(load.acknowledged, await listed(fullKey, fullUrl)), [])
   }
-  writeFileSync(
-    path.join(folder, 'full.yml'),
-    'volumes: { data: { driver_opts: { type: tmpfs, device: tmpfs, o: size=120m } } }\n'
-  )
-  t.teardown(() => sh('docker rm -f $COMPOSE_PROJECT_NAME-holder; docker compose down --volumes --timeout 1', full))
-  await sh('docker compose up -d --wait', full)
-  // Keeps what is in memory when Postgres ends, and reaches it then.
-  const holder = `docker run -d --name $COMPOSE_PROJECT_NAME-holder -v $COMPOSE_PROJECT_NAME'_data':/data --entrypoint sleep`
-  await sh(`${holder} $(docker compose images -q db) infinity`, full)
-  const fullUrl = 'http://127.0.0.1:3908'
-  const fullKey = lastLine(await sh('docker compose exec -T api pet-categories-keys create --name full', full))
-  const load = startLoad(fullUrl, fullKey)
-  await load.acknowledges(100)
-  await sh('docker exec $COMPOSE_PROJECT_NAME-holder sh -c "cat /dev/zero > /data/filler" || true', full)
-  await eventually(
-    () => Promise.resolve(Object.keys(load.answers).some((kind) => kind.startsWith('503'))),
-    'the disk is full'
-  )
-  await sh('docker exec $COMPOSE_PROJECT_NAME-holder rm /data/filler', full)
-  await load.acknowledges(100)
-  await load.stop()
-  t.same(load.lost, [])
-  t.same(notOnce(load.acknowledged, await listed(fullKey, fullUrl)), [])
-})
+)
 
 t.test('a dump is restored into a new installation, keys and all', async (t) => {
   const names = await listed(key)
@@ -289,6 +325,11 @@ t.test('a dump is restored into a new installation, keys and all', async (t) => 
   t.equal(await status(`${url}/v1/categories`, { authorization: `Bearer ${key}` }), 401)
   await documented('Restore')
   t.same(await listed(key), names)
+  // As of a version that came after the dump.
+  await sql('SET ROLE pet_categories_owner; CREATE TABLE later (category bigint REFERENCES categories)')
+  await documented('Restore')
+  t.same(await listed(key), names)
+  t.equal(await sql("SELECT to_regclass('later')"), '')
   const created = startLoad(url, key, 1)
   await created.acknowledges(1)
   await created.stop()

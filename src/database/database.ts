@@ -51,7 +51,7 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
   const endCounting = countConnections(pool)
   // A connection that breaks, idle or taken, would end the process if nobody listened. An idle one leaves the pool; one that
   // is taken fails its statement too, which is where it is dealt with.
-  pool.on('error', (error) => log.warn({ err: error }, 'lost an idle database connection'))
+  pool.on('error', (error) => log.debug({ err: error }, 'lost an idle database connection'))
   pool.on('connect', (client) => client.on('error', () => {}))
 
   const outage = outageLog(log)
