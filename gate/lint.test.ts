@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { parseDocument } from 'yaml'
 import { all, del, type Edit, set } from './edits.ts'
 import { lintDocument } from './lint/lint.ts'
@@ -238,27 +238,31 @@ function pathsOf(...paths: string[]): Edit {
   }
 }
 
+/** What is found in openapi.yaml after the edit. */
+function lintWith(t: Test, edit: Edit) {
+  const document = parseDocument(readFileSync('openapi.yaml', 'utf8'))
+  edit(document)
+  const file = path.join(t.testdir(), 'openapi.yaml')
+  writeFileSync(file, document.toString())
+  return lintDocument(file)
+}
+
 t.test('the linters have nothing to say of openapi.yaml', async (t) => {
   t.same(await lintDocument('openapi.yaml'), [])
 })
 
 t.test('an operation that was deprecated in time is in order', async (t) => {
-  const document = parseDocument(readFileSync('openapi.yaml', 'utf8'))
-  set([...list, 'deprecated'], true)(document)
-  set([...list, 'x-deprecated-at'], '2026-01-01')(document)
-  set([...list, 'x-sunset'], '2026-07-01')(document)
-  const file = path.join(t.testdir(), 'openapi.yaml')
-  writeFileSync(file, document.toString())
-  t.same(await lintDocument(file), [])
+  const deprecated = all(
+    set([...list, 'deprecated'], true),
+    set([...list, 'x-deprecated-at'], '2026-01-01'),
+    set([...list, 'x-sunset'], '2026-07-01')
+  )
+  t.same(await lintWith(t, deprecated), [])
 })
 
 for (const [title, rule, edit] of faults) {
   t.test(`${title} is found`, async (t) => {
-    const document = parseDocument(readFileSync('openapi.yaml', 'utf8'))
-    edit(document)
-    const file = path.join(t.testdir(), 'openapi.yaml')
-    writeFileSync(file, document.toString())
-    const found = (await lintDocument(file)).map((finding) => finding.rule)
+    const found = (await lintWith(t, edit)).map((finding) => finding.rule)
     t.ok(found.includes(rule), `${rule} is among: ${found.join(', ')}`)
   })
 }

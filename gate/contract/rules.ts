@@ -137,9 +137,10 @@ function bodyChanges(documents: Documents, before: DescribedOperation, after: De
       ofSchemas(schemaChanges(documents, { before: schema, after: now[type]?.schema }, part), title)
     )
   const types = (operation: DescribedOperation) => Object.keys(operation.requestBody?.content ?? {})
-  const gone = after.requestBody && types(before).filter((type) => !types(after).includes(type))
+  // Of a body that is gone as a whole oasdiff tells.
+  const gone = after.requestBody ? types(before).filter((type) => !types(after).includes(type)) : []
   return [
-    ...(gone ?? []).map((type) => ({ isBreaking: true, text: `the request media type \`${type}\` was removed` })),
+    ...gone.map((type) => ({ isBreaking: true, text: `the request media type \`${type}\` was removed` })),
     ...ofContent('request', 'the request body', before.requestBody?.content, after.requestBody?.content),
     ...[...before.responses].flatMap(([status, { content }]) =>
       ofContent('response', `the body of the response ${status}`, content, after.responses.get(status)?.content)

@@ -26,8 +26,8 @@ export interface Documents {
 
 /**
  * What oasdiff leaves out of a schema's changes: an enum that is gone as a whole, additionalProperties, not, a first anyOf or
- * oneOf, another format of text. A request may
- * not be held to more than before, a response may not be less bound; additional properties of a response are no promise.
+ * oneOf, another format of text. A request may not be held to more than before, a response may not be less bound; additional
+ * properties of a response are no promise.
  */
 export function schemaChanges(documents: Documents, pair: Pair, part: 'request' | 'response'): SchemaChange[] {
   const changes: SchemaChange[] = []

@@ -8,15 +8,9 @@ export function readAsService(file: string): Finding[] {
   try {
     return readContract(file).operations.flatMap(({ id, deprecation }) => {
       if (deprecation === undefined) return []
-      const isSoon = deprecation.at > addMonths(deprecation.sunset, -notice)
-      return isSoon
-        ? [
-            finding(
-              'deprecation-notice',
-              `${id} must have an x-sunset ${notice} months after its x-deprecated-at, or later`
-            )
-          ]
-        : []
+      if (deprecation.at <= addMonths(deprecation.sunset, -notice)) return []
+      const message = `${id} must have an x-sunset ${notice} months after its x-deprecated-at, or later`
+      return [finding('deprecation-notice', message)]
     })
   } catch (error) {
     return [finding('start', (error as Error).message)]

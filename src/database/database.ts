@@ -1,9 +1,9 @@
 import pg, { type PoolClient, type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { countConnections, databaseErrors } from '../metrics.ts'
+import { outage } from '../outage.ts'
 import { listen } from './listen.ts'
 import { OutcomeUnknown, readFailure, Unavailable, writeFailure } from './errors.ts'
-import { outageLog } from './outage.ts'
 
 /** Postgres, through a pool of connections. Ids (int8) are bigint. */
 export interface Database {
@@ -54,14 +54,20 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
   pool.on('error', (error) => log.debug({ err: error }, 'lost an idle database connection'))
   pool.on('connect', (client) => client.on('error', () => {}))
 
-  const outage = outageLog(log)
+  const unavailability = outage({
+    begun: (err) => log.error({ err }, 'the database is unavailable'),
+    ended: () => log.info('the database answers again')
+  })
+  const counted = (error: Error) => {
+    databaseErrors.inc({ code: codeOf(error) })
+    if (error instanceof Unavailable) unavailability.begun(error.cause)
+    return error
+  }
   const listeners: (() => Promise<void>)[] = []
 
   async function run<Row extends QueryResultRow>(query: QueryConfig, failure: (error: Error) => Error): Promise<Row[]> {
     const client = await pool.connect().catch((error: unknown) => {
-      databaseErrors.inc({ code: 'unavailable' })
-      outage.lost(error)
-      throw new Unavailable(error)
+      throw counted(new Unavailable(error))
     })
     // A callback and a timer of ours: after pg's promise and its query_timeout the rows outlive two garbage collections,
     // which cost a tenth of a small read.
@@ -72,14 +78,11 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
         clearTimeout(silence)
         if (error === null) {
           client.release()
-          outage.answered()
+          unavailability.ended()
           resolve(result.rows)
         } else {
           releaseAfter(error, client)
-          const failed = failure(error)
-          databaseErrors.inc({ code: codeOf(failed) })
-          if (failed instanceof Unavailable) outage.lost(error)
-          reject(failed)
+          reject(counted(failure(error)))
         }
       })
     })

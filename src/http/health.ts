@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import { outage } from '../outage.ts'
 import { unavailable } from './errors.ts'
 
 export interface HealthOptions {
@@ -9,22 +10,20 @@ export interface HealthOptions {
 /** /livez: the process answers. /readyz: it can do its work too. Neither needs a key; the log has changes alone. */
 export const health = fp<HealthOptions>((app, { checkReady }, done) => {
   const config = { quiet: true }
-  let wasReady = true
-  const log = (isReady: boolean, err?: unknown) => {
-    if (isReady && !wasReady) app.log.info('ready')
-    if (!isReady && wasReady) app.log.warn({ err }, 'not ready')
-    wasReady = isReady
-  }
+  const unreadiness = outage({
+    begun: (err) => app.log.warn({ err }, 'not ready'),
+    ended: () => app.log.info('ready')
+  })
   app.get('/livez', { config }, () => ({ status: 'ok' }))
   app.get('/readyz', { config }, async () => {
     try {
       if (app.isDraining) throw new Error('the service is stopping')
       await checkReady()
     } catch (error) {
-      log(false, error)
+      unreadiness.begun(error)
       throw unavailable()
     }
-    log(true)
+    unreadiness.ended()
     return { status: 'ok' }
   })
   done()
