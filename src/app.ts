@@ -5,7 +5,6 @@ import type { Contract } from './contract.ts'
 import type { Database } from './database/database.ts'
 import { migrationCheck } from './database/migrations.ts'
 import { authentication } from './http/authentication.ts'
-import { routeExpectations } from './http/body.ts'
 import { crossOrigin } from './http/cors.ts'
 import { docs } from './http/docs.ts'
 import { sendError } from './http/errors.ts'
@@ -13,8 +12,8 @@ import { health } from './http/health.ts'
 import { requestMetrics } from './http/metrics.ts'
 import { missing } from './http/missing.ts'
 import { operations } from './http/operations.ts'
-import { refuse, refuseConnect } from './http/refusals.ts'
 import { requestId, RequestLog, requests, setDefaultHeaders } from './http/requests.ts'
+import { httpServer } from './http/server.ts'
 import { keyChannel, keyStore } from './keys/store.ts'
 import { keyVerifier } from './keys/verifier.ts'
 
@@ -28,39 +27,24 @@ export interface AppOptions {
 
 /** The service, ready to listen: what a request passes, in this order. Production and tests both use it. */
 export async function buildApp({ config, contract, database, handlers, logger }: AppOptions): Promise<FastifyInstance> {
+  const server = httpServer(config, logger)
   const app = Fastify({
+    ...server.options,
     loggerInstance: logger,
     logController: new RequestLog(),
     genReqId: requestId,
     trustProxy: trustedProxies(config.TRUST_PROXY),
     bodyLimit: config.BODY_LIMIT,
-    requestTimeout: config.REQUEST_TIMEOUT,
-    keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT,
-    connectionTimeout: config.IDLE_TIMEOUT,
-    // A path parameter is as long as the document allows; Node bounds the whole header section.
+    // The OpenAPI document limits the length of a path parameter, HEADER_LIMIT that of the URL.
     routerOptions: { maxParamLength: 65536 },
-    // A request that comes while we close is served, with Connection: close, and not answered past the error handler.
+    // While closing, requests on open connections are served, with Connection: close.
     return503OnClosing: false,
-    // Node would answer a missing Host in no body of ours: `requests` does.
-    // A time-out for headers above the one for requests would be swapped with it; both are looked at once a second.
-    http: {
-      requireHostHeader: false,
-      maxHeaderSize: config.HEADER_LIMIT,
-      requestTimeout: config.REQUEST_TIMEOUT,
-      headersTimeout: Math.min(config.HEADERS_TIMEOUT, config.REQUEST_TIMEOUT),
-      connectionsCheckingInterval: 1000
-    },
-    clientErrorHandler: refuse,
     frameworkErrors: (error, request, reply) => {
       setDefaultHeaders(request, reply)
       sendError(error, request, reply)
     }
   })
-  // Node drops headers beyond a count in silence, Authorization too; the size of the section is the limit.
-  app.server.maxHeadersCount = 0
-  app.server.maxConnections = config.MAX_CONNECTIONS
-  routeExpectations(app.server)
-  refuseConnect(app.server)
+  app.addHook('preClose', server.closeConnections)
   app.setErrorHandler(sendError)
 
   const keys = keyVerifier(keyStore(database))

@@ -115,7 +115,7 @@ export const configSchema = {
       minimum: 1,
       maximum: 86400000,
       default: 60000,
-      description: 'Time for a client to read a list in, after which its connection is closed'
+      description: 'Time for a client to read the next 256 KiB of a list, after which its connection is closed'
     },
     KEEP_ALIVE_TIMEOUT: {
       type: 'integer',
@@ -155,7 +155,7 @@ export const configSchema = {
       minimum: 1,
       maximum: 86400000,
       default: 10000,
-      description: 'Time for requests in flight to end in at shutdown, after SHUTDOWN_DELAY'
+      description: 'Time for requests in flight to end at shutdown, after SHUTDOWN_DELAY; then connections are closed'
     }
   }
 } as const

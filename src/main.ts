@@ -17,6 +17,9 @@ import { welcome } from './welcome.ts'
 /** A second signal within this time is taken for the first one: npm and a terminal both pass it on. */
 const secondSignalAfter = 1000
 
+/** Milliseconds that the database has after SHUTDOWN_TIMEOUT, when the last connection of a client has been closed. */
+const databaseGrace = 1000
+
 interface Service {
   /** Milliseconds that `stop` may take. */
   stopTimeout: number
@@ -44,7 +47,7 @@ async function start(): Promise<Service> {
       console.log(welcome(app.server.address() as AddressInfo, contract, key))
     }
     return {
-      stopTimeout: config.SHUTDOWN_DELAY + config.SHUTDOWN_TIMEOUT,
+      stopTimeout: config.SHUTDOWN_DELAY + config.SHUTDOWN_TIMEOUT + databaseGrace,
       async stop() {
         logger.info('stopping')
         app.drain()
@@ -62,10 +65,11 @@ async function start(): Promise<Service> {
 }
 
 /** Gives Prometheus its own way in, when it has a port. */
-async function startMetrics({ METRICS_PORT: port, HOST: host }: Config, logger: Logger) {
+async function startMetrics(config: Config, logger: Logger) {
+  const { METRICS_PORT: port, HOST: host } = config
   if (port === undefined) return undefined
   watchProcess()
-  const app = metricsServer()
+  const app = metricsServer(config, logger)
   logger.info(`metrics at ${await app.listen({ port, host })}/metrics`)
   return app
 }

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, Server } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { safeParse } from 'fast-content-type-parse'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -14,7 +14,7 @@ export const jsonBody = fp((app: FastifyInstance, _options: object, registered: 
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (Number(request.headers['content-length']) > limit) done(payloadTooLarge(limit))
     else {
-      // `routeExpectations` left it to us to ask for the body of a client that waits.
+      // The server leaves it to us to ask for the body of a client that waits.
       if (request.headers.expect !== undefined && request.raw.httpVersion === '1.1') reply.raw.writeContinue()
       done(null, payload)
     }
@@ -30,16 +30,6 @@ export const jsonBody = fp((app: FastifyInstance, _options: object, registered: 
   )
   registered()
 })
-
-/**
- * Lets a request with an expectation (RFC 9110, section 10.1.1) come to its route before it is told to go on, so that one
- * which is refused never sends its body.
- */
-export function routeExpectations(server: Server): void {
-  for (const event of ['checkContinue', 'checkExpectation']) {
-    server.on(event, (request, response) => server.emit('request', request, response))
-  }
-}
 
 function checkHeaders(headers: IncomingHttpHeaders): void {
   if (headers['content-encoding'] !== undefined) {

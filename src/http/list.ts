@@ -28,6 +28,8 @@ const wholeLimit = { rows: 20_000, bytes: 2 ** 21 }
 const growth = 200
 /** What is read, and sent, at once of a list that is streamed. */
 const pieceLimit = { rows: 1_000, bytes: 2 ** 16 }
+/** Bytes of a whole list that are sent at once: a client must read so many within ANSWER_TIMEOUT. */
+const chunkSize = 2 ** 18
 /** What a stream is taken to hold beside its beginning: the piece that is being sent, and the one after it. */
 const streamSize = 2 ** 18
 /** Items that are serialised before other work has its turn. */
@@ -109,10 +111,10 @@ export function listHandler<Item, Cursor>({ page, cursor }: ListSource<Item, Cur
     { maxWaiting: 10_000 }
   )
 
-  /** Gives other work its turn after each piece: many streams that begin at once would else hold it up. */
+  /** Lets other work have its turn after each chunk: many streams that begin at once would hold it up. */
   async function* stream({ bytes, next }: Beginning<Cursor>, askedAt: number): AsyncGenerator<Buffer> {
-    for (let start = 0; start < bytes.length; start += pieceLimit.bytes) {
-      yield bytes.subarray(start, start + pieceLimit.bytes)
+    for (const chunk of chunks(bytes, pieceLimit.bytes)) {
+      yield chunk
       await setImmediate()
     }
     for (let after: Cursor | undefined = next; after !== undefined;) {
@@ -133,18 +135,33 @@ export function listHandler<Item, Cursor>({ page, cursor }: ListSource<Item, Cur
     const ifNoneMatch = headers['if-none-match']
     if ('next' in list) {
       if (ifNoneMatch?.trim() === '*') return notModified(reply).send()
-      memory.hold(list.bytes, reply.raw)
-      memory.hold({ length: streamSize }, reply.raw)
-      const body = method === 'HEAD' ? [] : stream(list, askedAt)
-      return ok(reply, Readable.from(body, { objectMode: false, highWaterMark: 1 }))
+      const taken = memory.hold(reply.raw, list.bytes, { length: streamSize })
+      return ok(reply, readable(method === 'HEAD' ? [] : stream(list, askedAt), taken))
     }
     const matched = ifNoneMatch === undefined ? undefined : list.match(ifNoneMatch)
     if (matched !== undefined) return notModified(reply).header('etag', matched).send()
     const { coding, bytes, etag } = await list.encoded(headers['accept-encoding'])
-    memory.hold(bytes, reply.raw)
+    const taken = memory.hold(reply.raw, bytes)
     if (coding !== 'identity') reply.header('content-encoding', coding)
-    return ok(reply.header('etag', etag), bytes)
+    reply.header('etag', etag)
+    if (bytes.length <= chunkSize) return ok(reply, bytes)
+    return ok(reply.header('content-length', bytes.length), readable(chunks(bytes, chunkSize), taken))
   }
+}
+
+function* chunks(bytes: Buffer, size: number): Generator<Buffer> {
+  for (let start = 0; start < bytes.length; start += size) yield bytes.subarray(start, start + size)
+}
+
+/** A stream of the chunks that calls `taken` when its reader asks for the next one. */
+function readable(source: Iterable<Buffer> | AsyncIterable<Buffer>, taken: () => void): Readable {
+  const counted = async function* () {
+    for await (const chunk of source) {
+      yield chunk
+      taken()
+    }
+  }
+  return Readable.from(counted(), { objectMode: false, highWaterMark: 1 })
 }
 
 const ok = <Item>(reply: ListReply<Item>, body: Buffer | Readable) =>

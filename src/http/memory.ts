@@ -1,49 +1,56 @@
 import type { ServerResponse } from 'node:http'
 import { Overloaded } from '../database/errors.ts'
 
-/** Bounds the memory that responses take until their clients have read them. */
+/** Anything that takes memory until clients have read it. */
+interface Held {
+  /** Bytes. */
+  readonly length: number
+}
+
+/** Limits the memory that responses hold until their clients have read them, and the time that clients take. */
 export interface ResponseMemory {
   /**
-   * Counts `held` until the response has ended, well or not; once, however many responses hold it.
+   * Counts what the response holds until it has closed; what several responses hold is counted once. The response is
+   * destroyed when its client takes longer than the time-out for a chunk of it.
    *
-   * @throws Overloaded when it would be more than the limit
+   * @returns what to call for every chunk that the client has taken
+   * @throws Overloaded when the limit would be exceeded
    */
-  hold(held: { readonly length: number }, response: ServerResponse): void
+  hold(response: ServerResponse, ...held: Held[]): () => void
 }
 
 export interface ResponseMemoryOptions {
   /** Bytes. */
   limit: number
-  /** Milliseconds for a client to read a response in; it is destroyed then. */
+  /** Milliseconds for a client to read a chunk. */
   timeout: number
 }
 
-/** Bytes up to which a body goes to the system's own buffers at once, whoever reads it. */
-const notHeld = 2 ** 16
+/** Bytes up to which a body fits the buffers of the operating system and is not counted. */
+const notCounted = 2 ** 16
 
 export function responseMemory({ limit, timeout }: ResponseMemoryOptions): ResponseMemory {
-  const holders = new Map<{ readonly length: number }, number>()
+  const holders = new Map<Held, number>()
   let total = 0
   return {
-    hold(held, response) {
-      // Nor is it held when its client has gone, and so will never end it.
-      if (held.length <= notHeld || response.destroyed) return
-      const count = holders.get(held) ?? 0
-      if (count === 0) {
-        if (total + held.length > limit) throw new Overloaded()
-        total += held.length
-      }
-      holders.set(held, count + 1)
+    hold(response, ...held) {
+      const counted = held.filter(({ length }) => length > notCounted)
+      // A response that has closed will not close again to release anything.
+      if (counted.length === 0 || response.destroyed) return () => {}
+      const added = counted.filter((one) => !holders.has(one)).reduce((sum, { length }) => sum + length, 0)
+      if (total + added > limit) throw new Overloaded()
+      total += added
+      for (const one of counted) holders.set(one, (holders.get(one) ?? 0) + 1)
       const timer = setTimeout(() => response.destroy(), timeout)
       response.once('close', () => {
         clearTimeout(timer)
-        const left = (holders.get(held) as number) - 1
-        if (left > 0) holders.set(held, left)
-        else {
-          holders.delete(held)
-          total -= held.length
+        for (const one of counted) {
+          const left = (holders.get(one) as number) - 1
+          if (left > 0) holders.set(one, left)
+          else if (holders.delete(one)) total -= one.length
         }
       })
+      return () => timer.refresh()
     }
   }
 }

@@ -1,6 +1,7 @@
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { rateLimited, refusedKeys, registry, requestDuration, requestsInFlight } from '../metrics.ts'
+import { httpServer, type HttpServerConfig } from './server.ts'
 
 const ended = () => {
   requestsInFlight.count--
@@ -23,9 +24,11 @@ export const requestMetrics = fp((app, _options: object, done) => {
   done()
 })
 
-/** A server of its own for /metrics, so that what is published does not have it. */
-export function metricsServer(): FastifyInstance {
-  const app = Fastify()
+/** The server of /metrics, on a port that is not published. It needs no key. */
+export function metricsServer(config: HttpServerConfig, log: FastifyBaseLogger): FastifyInstance {
+  const server = httpServer(config, log)
+  const app = Fastify(server.options)
+  app.addHook('preClose', server.closeConnections)
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()))
   return app
 }

@@ -22,8 +22,10 @@ export function sharePieces<Cursor, Piece>(read: (after: Cursor) => Promise<Piec
       recent.set(after, { askedAt: ++clock, piece })
       const [oldest] = recent.keys()
       if (recent.size > kept) recent.delete(oldest as Cursor)
-      // Who waits for it fails with it; who comes later asks again.
-      piece.catch(() => recent.delete(after))
+      // Streams that wait for it fail with it; later ones read again.
+      piece.catch(() => {
+        if (recent.get(after)?.piece === piece) recent.delete(after)
+      })
       return piece
     }
   }

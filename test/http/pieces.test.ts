@@ -42,3 +42,21 @@ t.test('a piece that could not be read is read again for who comes later', async
   await t.rejects(pieces.read(-1, since), { message: 'broken' })
   t.same(reads, [-1, -1])
 })
+
+t.test('a piece that fails late does not take the place of a newer one', async (t) => {
+  const failures: (() => void)[] = []
+  let reads = 0
+  const pieces = sharePieces((after: number) => {
+    reads++
+    return reads > 1
+      ? Promise.resolve(after)
+      : new Promise<number>((_resolve, reject) => failures.push(() => reject(new Error('late'))))
+  })
+  const old = pieces.read(1, pieces.now())
+  const since = pieces.now()
+  await pieces.read(1, since)
+  for (const fail of failures) fail()
+  await t.rejects(old, { message: 'late' })
+  await pieces.read(1, since)
+  t.equal(reads, 2, 'the newer one is shared')
+})

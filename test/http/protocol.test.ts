@@ -1,6 +1,4 @@
-import { PassThrough } from 'node:stream'
 import t from 'tap'
-import { refuse } from '../../src/http/refusals.ts'
 import { parseRaw, sendRaw, startService } from '../support/service.ts'
 
 interface Request {
@@ -464,12 +462,4 @@ t.test('a request that does not arrive in time is answered 408', async (t) => {
     t.equal(status, 408)
     t.same(JSON.parse(body), { code: 'request_timeout', message: 'The request did not arrive in time', status: 408 })
   }
-})
-
-t.test('an answer that is on its way is not disturbed by a refusal', (t) => {
-  const socket = Object.assign(new PassThrough(), { _httpMessage: { headersSent: true } })
-  refuse(new Error('broken'), socket as never)
-  t.equal(socket.destroyed, true)
-  t.equal(socket.read(), null)
-  t.end()
 })
