@@ -72,7 +72,7 @@ export function httpServer(config: HttpServerConfig, log: FastifyBaseLogger): Ht
 
   /** Responds to what is not a request, unless the client would take the error for the response to an earlier request. */
   function reject(socket: Duplex, error: HttpError): void {
-    const { latest } = connections.get(socket) as Connection
+    const latest = connections.get(socket)?.latest
     const isExpected = latest?.request.complete ? latest.response.closed : !latest?.response.headersSent
     if (isExpected && socket.writable) respondAndClose(socket, error)
     else socket.destroy()
