@@ -14,9 +14,9 @@ export interface DescribedOperation {
   security: OpenAPIV3.SecurityRequirementObject[]
   servers: OpenAPIV3.ServerObject[]
   /** The extension x-deprecated-at. */
-  deprecatedAt: unknown
+  deprecatedAt: string | undefined
   /** The extension x-sunset. */
-  sunset: unknown
+  sunset: string | undefined
 }
 
 /** Reads any OpenAPI 3.0 document: unlike readContract, also one that the service could not serve. */
@@ -44,8 +44,8 @@ export function operationsOf(document: OpenAPIV3.Document): Map<string, Describe
         responses: new Map(responses.map(([status, response]) => [status, resolve(document, response)])),
         security: operation.security ?? document.security ?? [],
         servers: operation.servers ?? item.servers ?? document.servers ?? [],
-        deprecatedAt: (operation as { 'x-deprecated-at'?: unknown })['x-deprecated-at'],
-        sunset: (operation as { 'x-sunset'?: unknown })['x-sunset']
+        deprecatedAt: (operation as { 'x-deprecated-at'?: string })['x-deprecated-at'],
+        sunset: (operation as { 'x-sunset'?: string })['x-sunset']
       })
     }
   }

@@ -9,7 +9,7 @@ export function readAsService(file: string): Finding[] {
     const { document } = readContract(file)
     return [...operationsOf(document)].flatMap(([operation, { deprecatedAt, sunset }]) => {
       if (deprecatedAt === undefined || sunset === undefined) return []
-      if (addMonths(new Date(String(deprecatedAt)), notice) <= new Date(String(sunset))) return []
+      if (addMonths(new Date(deprecatedAt), notice) <= new Date(sunset)) return []
       const message = `${operation}: x-sunset must be ${notice} months after x-deprecated-at, or later`
       return [{ place: file, rule: 'deprecation-notice', message }]
     })

@@ -107,9 +107,9 @@ function findFault(value: unknown, depth = 0): string | undefined {
     return value.isWellFormed() ? undefined : ' must be Unicode text: it holds an unpaired surrogate'
   if (typeof value !== 'object' || value === null) return undefined
   if (depth === maxDepth) throw tooDeep()
-  for (const [key, member] of Object.entries(value)) {
+  for (const key in value) {
     if (!key.isWellFormed()) return ' must be Unicode text: the name of a property holds an unpaired surrogate'
-    const fault = findFault(member, depth + 1)
+    const fault = findFault((value as Record<string, unknown>)[key], depth + 1)
     if (fault !== undefined) return (Array.isArray(value) ? `[${key}]` : `.${key}`) + fault
   }
   return undefined
