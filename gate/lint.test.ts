@@ -200,8 +200,19 @@ const faults: [string, string, Edit][] = [
   ],
   [
     'deprecated without a sunset',
-    'rule/deprecated-has-sunset',
+    'rule/deprecated-has-dates',
     all(set([...list, 'deprecated'], true), set([...list, 'x-deprecated-at'], '2026-01-01'))
+  ],
+  [
+    'deprecated without the date of it',
+    'rule/deprecated-has-dates',
+    all(set([...list, 'deprecated'], true), set([...list, 'x-sunset'], '2027-01-01'))
+  ],
+  ['a sunset of what is not deprecated', 'rule/dates-are-of-deprecated', set([...list, 'x-sunset'], '2027-01-01')],
+  [
+    'a response that the serializer could not write',
+    'start',
+    set([...created, 'schema'], { oneOf: [{ $ref: '#/components/schemas/Category' }] })
   ],
   [
     'deprecated with less than six months to live',
@@ -249,6 +260,13 @@ function lintWith(t: Test, edit: Edit) {
 
 t.test('the linters have nothing to say of openapi.yaml', async (t) => {
   t.same(await lintDocument('openapi.yaml'), [])
+})
+
+t.test('text that is not YAML is one finding, with its line', async (t) => {
+  const file = path.join(t.testdir(), 'openapi.yaml')
+  writeFileSync(file, 'openapi: 3.0.3\ninfo:\n\ttitle: x')
+  const message = 'Tabs are not allowed as indentation at line 3, column 1'
+  t.same(await lintDocument(file), [{ place: file, rule: 'start', message }])
 })
 
 t.test('an operation that was deprecated in time is in order', async (t) => {

@@ -2,5 +2,5 @@
 import { lintDocument } from './lint/lint.ts'
 
 const findings = await lintDocument('openapi.yaml')
-for (const { place, rule, message } of findings) console.error(`${place} ${rule}: ${message}`)
+for (const { place, rule, message } of findings) console.error(`${place} ${rule}: ${message.replace(/\s+/g, ' ')}`)
 if (findings.length > 0) process.exitCode = 1

@@ -50,7 +50,9 @@ export interface paths {
         /**
          * Send a message
          * @description Queues a message. A 202 means that it is stored durably and waits for
-         *     its consumer; it does not tell what becomes of it.
+         *     its consumer; it does not show what becomes of it. A deployment may
+         *     also serve the quickstart at its own address, see the list of
+         *     servers.
          */
         post: operations["createMessage"];
         delete?: never;
@@ -195,10 +197,10 @@ export interface components {
             };
         };
         /**
-         * @description The service cannot reach its database, or has too much to do. With the
-         *     code `unavailable`, and
-         *     then with Retry-After, nothing was stored. With `outcome_unknown`, and then
-         *     without Retry-After, what was sent may have been stored.
+         * @description The service cannot reach its database, or has too much to do. The code
+         *     `unavailable` comes with Retry-After: nothing was stored. The code
+         *     `outcome_unknown` comes with X-Should-Retry and without Retry-After:
+         *     what was sent may have been stored.
          */
         UnavailableOrOutcomeUnknown: {
             headers: {
@@ -206,6 +208,7 @@ export interface components {
                 RateLimit: components["headers"]["RateLimit"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 "Retry-After": components["headers"]["RetryAfter"];
+                "X-Should-Retry": components["headers"]["ShouldRetry"];
                 [name: string]: unknown;
             };
             content: {
@@ -231,6 +234,13 @@ export interface components {
          * @example 1
          */
         RetryAfter: number;
+        /**
+         * @description `false` with the code `outcome_unknown`: a client must not send the
+         *     request again by itself. Some generated SDKs read this header. Absent
+         *     otherwise.
+         * @example false
+         */
+        ShouldRetry: string;
         /**
          * @description What is left of the limit named in RateLimit-Policy: `r` requests, for
          *     the next `t` seconds (draft-ietf-httpapi-ratelimit-headers). Absent when

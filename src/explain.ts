@@ -3,7 +3,7 @@ import type { DefinedError, ErrorObject } from 'ajv'
 /** A part of a JSON pointer as it is written, without its escapes (RFC 6901, section 4). */
 export const unescapePointer = (part: string) => part.replaceAll('~1', '/').replaceAll('~0', '~')
 
-/** Says which value breaks which rule: `body.name must have at least 1 character`. */
+/** A message that names a value and the rule that it breaks: `body.name must have at least 1 character`. */
 export function explain(error: ErrorObject, root: string): string {
   const path = error.instancePath
     .split('/')
@@ -21,7 +21,8 @@ function rule(error: DefinedError): string {
       return `must have the property "${error.params.missingProperty}"`
     case 'additionalProperties': {
       const known = Object.keys(Object(error.parentSchema?.['properties']) as object)
-      return `must not have the property "${error.params.additionalProperty}"; it may have: ${known.join(', ')}`
+      const allowed = known.length > 0 ? `; it may have: ${known.join(', ')}` : ''
+      return `must not have the property "${error.params.additionalProperty}"${allowed}`
     }
     case 'type':
       if (typeof error.data === 'bigint' && error.params.type === 'integer')

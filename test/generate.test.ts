@@ -77,6 +77,36 @@ t.test('an operation that is added to the document gets its handler type and a w
   })
 })
 
+t.test('a fault in the document is one line, for the generator as for the start', async (t) => {
+  const copy = copyTree(t)
+  const text = readFileSync('openapi.yaml', 'utf8')
+  for (const [from, to, line] of [
+    [
+      /^ {6}operationId: listCategories/m,
+      '  operationId: listCategories',
+      /^openapi\.yaml: .* at line \d+, column \d+$/
+    ],
+    [
+      'categoryId\n          in',
+      'categoryID\n          in',
+      /^openapi\.yaml: GET \/categories\/\{categoryId\}: the path has .*$/
+    ],
+    [
+      "#/components/schemas/Category'",
+      "#/components/schemas/Cat'",
+      /^openapi\.yaml: GET .* has a \$ref without a target: .*$/
+    ]
+  ] as const) {
+    writeFileSync(path.join(copy, 'openapi.yaml'), text.replace(/^components:\n/m, operation).replace(from, to))
+    const env = { DATABASE_URL: 'postgres://localhost/none', PORT: '0' }
+    for (const command of ['generate', 'start']) {
+      const { exited, output } = run(t, ['npm', 'run', '--silent', command], { cwd: copy, env })
+      t.equal(await exited, 1)
+      t.match(output().trim().replace('pet-categories: ', ''), line, command)
+    }
+  }
+})
+
 t.test('the compiler takes a handler of the right shape and no other', async (t) => {
   const copy = copyTree(t)
   change(copy, 'openapi.yaml', /^components:\n/m, operation)

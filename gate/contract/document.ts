@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
-import { resolve } from '../../src/contract.ts'
+import { resolve } from '../../src/document.ts'
 
 /** One operation of a document, with what it has from its path item and from the document. */
 export interface DescribedOperation {
@@ -13,8 +13,10 @@ export interface DescribedOperation {
   responses: Map<string, OpenAPIV3.ResponseObject>
   security: OpenAPIV3.SecurityRequirementObject[]
   servers: OpenAPIV3.ServerObject[]
+  /** The extension x-deprecated-at. */
+  deprecatedAt: string | undefined
   /** The extension x-sunset. */
-  sunset: unknown
+  sunset: string | undefined
 }
 
 /** Reads any OpenAPI 3.0 document: unlike readContract, also one that the service could not serve. */
@@ -42,7 +44,8 @@ export function operationsOf(document: OpenAPIV3.Document): Map<string, Describe
         responses: new Map(responses.map(([status, response]) => [status, resolve(document, response)])),
         security: operation.security ?? document.security ?? [],
         servers: operation.servers ?? item.servers ?? document.servers ?? [],
-        sunset: (operation as { 'x-sunset'?: unknown })['x-sunset']
+        deprecatedAt: (operation as { 'x-deprecated-at'?: string })['x-deprecated-at'],
+        sunset: (operation as { 'x-sunset'?: string })['x-sunset']
       })
     }
   }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { OpenAPIV3 } from 'openapi-types'
-import { resolve } from '../../src/contract.ts'
-import { addMonths, notice } from '../../src/deprecation.ts'
+import { resolve } from '../../src/document.ts'
+import { addMonths, notice } from '../notice.ts'
 import { type DescribedOperation, operationsOf } from './document.ts'
 import { type Documents, type SchemaChange, schemaChanges } from './schemas.ts'
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { OpenAPIV3 } from 'openapi-types'
-import { resolve } from '../../src/contract.ts'
+import { resolve } from '../../src/document.ts'
 
 type Schema = OpenAPIV3.SchemaObject | OpenAPIV3.ReferenceObject
 

@@ -16,7 +16,14 @@ export interface Finding {
 
 /** What Redocly, by redocly.yaml, Spectral's spectral:oas and the service itself find in a document, at any severity. */
 export async function lintDocument(file: string): Promise<Finding[]> {
-  return [...(await redocly(file)), ...(await spectral(file)), ...readAsService(file)]
+  const findings = readAsService(file)
+  try {
+    return [...(await redocly(file)), ...(await spectral(file)), ...findings]
+  } catch (error) {
+    // The linters throw for text that is not YAML, which the service reports in one line.
+    if (findings.length === 0) throw error
+    return findings
+  }
 }
 
 async function redocly(file: string): Promise<Finding[]> {

@@ -6,15 +6,15 @@ import { parse } from 'lossless-json'
 import { badRequest, payloadTooLarge } from './errors.ts'
 
 /**
- * Reads request bodies: JSON (RFC 8259) in UTF-8 and nothing else. Every Content-Type comes here, so that none slips
- * past, and what is wrong with it is said after the size was checked.
+ * Reads request bodies: JSON (RFC 8259) in UTF-8 and nothing else. It parses every Content-Type, so that none slips past,
+ * and rejects a wrong one after it checked the size.
  */
 export const jsonBody = fp((app: FastifyInstance, _options: object, registered: () => void) => {
   const limit = Number(app.initialConfig.bodyLimit)
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (Number(request.headers['content-length']) > limit) done(payloadTooLarge(limit))
     else {
-      // The server leaves it to us to ask for the body of a client that waits.
+      // The server leaves it to this plugin to send 100 Continue, once the request has reached its route.
       if (request.headers.expect !== undefined && request.raw.httpVersion === '1.1') reply.raw.writeContinue()
       done(null, payload)
     }
@@ -53,11 +53,15 @@ function checkHeaders(headers: IncomingHttpHeaders): void {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
+/** Levels of arrays and objects in a body. Whatever handles a body may call itself for each level. */
+const maxDepth = 64
+const tooDeep = () => badRequest(`The body must not be nested deeper than ${maxDepth} levels`)
+
 /**
- * The value of a JSON text, complete or not at all. An integer beyond 2^53 is a bigint.
+ * The value of a JSON text. An integer beyond 2^53 is a bigint.
  *
  * @throws HttpError 400 for bytes that are not UTF-8, text that is not JSON, a property given twice with different
- *   values, and a string that is not well-formed Unicode
+ *   values, nesting beyond `maxDepth`, and a string that is not well-formed Unicode
  */
 function parseJson(bytes: Uint8Array): unknown {
   let text: string
@@ -70,12 +74,11 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     value = parse(text, null, { parseNumber })
   } catch (error) {
-    const reason = error instanceof SyntaxError ? error.message : 'it is nested too deeply'
-    throw badRequest(`The body must be JSON: ${reason}`)
+    // The parser calls itself for each level: thousands of them end its stack.
+    throw error instanceof SyntaxError ? badRequest(`The body must be JSON: ${error.message}`) : tooDeep()
   }
-  // Only an escape can make a surrogate: most bodies have none and are not searched.
-  const place = /\\u[dD]/.test(text) ? findIllFormed(value, 'body') : undefined
-  if (place !== undefined) throw badRequest(`${place} must be Unicode text: it holds an unpaired surrogate`)
+  const fault = findFault(value)
+  if (fault !== undefined) throw badRequest(`body${fault}`)
   return value
 }
 
@@ -84,14 +87,20 @@ function parseNumber(text: string): number | bigint {
   return /^-?\d+$/.test(text) && !Number.isSafeInteger(number) ? BigInt(text) : number
 }
 
-/** Where in the value a string, or a property's name, is not well-formed Unicode. */
-function findIllFormed(value: unknown, place: string): string | undefined {
-  if (typeof value === 'string') return value.isWellFormed() ? undefined : place
+/**
+ * Where a string or the name of a property is not well-formed Unicode, as the rest of a message that begins with `body`.
+ *
+ * @throws HttpError 400 for a value nested deeper than `maxDepth`
+ */
+function findFault(value: unknown, depth = 0): string | undefined {
+  if (typeof value === 'string')
+    return value.isWellFormed() ? undefined : ' must be Unicode text: it holds an unpaired surrogate'
   if (typeof value !== 'object' || value === null) return undefined
-  for (const [key, member] of Object.entries(value)) {
-    if (!key.isWellFormed()) return `a property's name in ${place}`
-    const found = findIllFormed(member, Array.isArray(value) ? `${place}[${key}]` : `${place}.${key}`)
-    if (found !== undefined) return found
+  if (depth === maxDepth) throw tooDeep()
+  for (const key in value) {
+    if (!key.isWellFormed()) return ' must be Unicode text: the name of a property holds an unpaired surrogate'
+    const fault = findFault((value as Record<string, unknown>)[key], depth + 1)
+    if (fault !== undefined) return (Array.isArray(value) ? `[${key}]` : `.${key}`) + fault
   }
   return undefined
 }

@@ -6,7 +6,7 @@ import { OutcomeUnknown, Overloaded, Unavailable } from '../database/errors.ts'
 /** The body of every response that is not a success. */
 type ErrorBody = components['schemas']['Error']
 
-/** An error with the answer that its client gets. The message is the client's to read: it says what to change. */
+/** An error with its response. The message is for the client: it says what to change. */
 export class HttpError extends Error {
   readonly status: number
   readonly code: string
@@ -68,15 +68,12 @@ const overloaded = () =>
     { 'retry-after': '1' }
   )
 
-/** The handler of an operation that the document has and the service has not built. */
+/** The handler of an operation that is documented and not implemented. */
 export const notImplemented = (operationId: string) => () => {
   throw new HttpError(501, 'not_implemented', `The operation ${operationId} is not implemented yet`)
 }
 
-/**
- * The answer to any error that a request can meet; its cause is the error itself. What is not foreseen here is a 500 that
- * tells nothing of the inside.
- */
+/** The response to any error of a request. An error that is not listed here becomes a 500 that reveals nothing internal. */
 export function toHttpError(error: unknown, bodyLimit: number): HttpError {
   if (error instanceof HttpError) return error
   if (error instanceof Unavailable) return unavailable()
@@ -86,11 +83,12 @@ export function toHttpError(error: unknown, bodyLimit: number): HttpError {
       503,
       'outcome_unknown',
       'The connection to the database was lost and the request may have taken effect; look before you send it again',
-      {},
+      // Some generated SDKs retry each 5xx unless this header forbids it.
+      { 'x-should-retry': 'false' },
       { cause: error.cause }
     )
   }
-  const { code, statusCode = 500 } = error as Partial<FastifyError>
+  const { code, statusCode = 500, headers } = error as Partial<FastifyError> & { headers?: Record<string, string> }
   switch (code) {
     case 'FST_ERR_BAD_URL':
       return badRequest('The path is not valid: percent signs must be followed by two hexadecimal digits of UTF-8')
@@ -102,8 +100,13 @@ export function toHttpError(error: unknown, bodyLimit: number): HttpError {
     case 'ECONNRESET':
       return badRequest('The body must be as long as Content-Length says')
   }
-  // @fastify/static refuses a path outside its folder with a 403: for a client there is nothing there.
+  // @fastify/static rejects a path outside its folder with 403.
   if (statusCode === 403 || statusCode === 404) return notFound()
+  if (statusCode === 412)
+    return new HttpError(412, 'precondition_failed', 'The file does not meet the condition of the request')
+  if (statusCode === 416) {
+    return new HttpError(416, 'range_not_satisfiable', 'The range begins after the end of the file', headers)
+  }
   if (statusCode >= 400 && statusCode < 500) return badRequest('The request is not valid')
   return new HttpError(
     500,
@@ -117,13 +120,13 @@ export function toHttpError(error: unknown, bodyLimit: number): HttpError {
 /** Milliseconds. */
 const restTimeout = 5000
 
-/** Lets a client that was answered before its body came send the rest, so that it reads the answer, but not for ever. */
+/** Reads the rest of a body whose response was sent early, so that the client gets to the response, but not for ever. */
 function endUnlessRead(request: IncomingMessage): void {
   const timer = setTimeout(() => request.destroy(), restTimeout).unref()
   request.once('close', () => clearTimeout(timer))
 }
 
-/** Answers any error in the Error body, and logs the cause when the fault is on our side. */
+/** Responds to any error with the Error body, and logs the cause of a 5xx. */
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toHttpError(thrown, Number(request.server.initialConfig.bodyLimit))
   if (error.status >= 500 && error.cause !== undefined) {

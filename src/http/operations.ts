@@ -1,25 +1,25 @@
-import type { onRequestAsyncHookHandler, onRequestHookHandler, RouteOptions } from 'fastify'
+import type { onRequestAsyncHookHandler, onRequestHookHandler, onSendHookHandler, RouteOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import glue from 'fastify-openapi-glue'
 import type { Operations } from '../../generated/operations.ts'
 import type { Contract, Operation } from '../contract.ts'
+import { documentError, operationName } from '../document.ts'
 import { jsonBody } from './body.ts'
-import { announce } from './deprecation.ts'
 import { validatorCompiler } from './validation.ts'
 
 export interface OperationsOptions {
   contract: Contract
   handlers: Operations
-  /** For each security scheme of the document, the hook that lets a request pass or fails it. */
+  /** For each security scheme of the document, the hook that accepts or rejects a request. */
   schemes: Record<string, onRequestHookHandler | onRequestAsyncHookHandler>
 }
 
 /**
- * Makes a route of each operation of the document: fastify-openapi-glue maps it onto its handler, and what the glue
- * leaves out is added here: authentication before the body is read, a body that is validated whatever its headers, and the
- * headers of a deprecation.
+ * Registers a route for each operation of the document. fastify-openapi-glue connects it to its handler; this plugin adds
+ * what the glue lacks: authentication before the body is read, validation of the body whatever its headers, and the headers
+ * of a deprecation.
  *
- * @throws (at start) when an operation has no handler, a handler no operation, or a security scheme none of ours
+ * @throws (at start) when an operation has no handler, a handler has no operation, or a security scheme has no hook
  */
 export const operations = fp<OperationsOptions>(async (app, { contract, handlers, schemes }) => {
   const byId = new Map(contract.operations.map((operation) => [operation.id, operation]))
@@ -35,8 +35,8 @@ export const operations = fp<OperationsOptions>(async (app, { contract, handlers
     scope.addHook('onRoute', (route) => {
       const operation = byId.get((route.schema as { operationId: string }).operationId) as Operation
       route.onRequest = authentication(operation, schemes)
-      // Beside what Fastify has there on a HEAD route, which drops the body.
-      if (operation.deprecation) route.onSend = [announce(operation.deprecation), route.onSend ?? []].flat()
+      // On a HEAD route Fastify has an onSend hook already, which drops the body.
+      if (Object.keys(operation.deprecation).length > 0) route.onSend = [announce(operation), route.onSend ?? []].flat()
       route.config = { ...route.config, operation: operation.id }
       requireBody(route, operation)
     })
@@ -48,27 +48,29 @@ export const operations = fp<OperationsOptions>(async (app, { contract, handlers
   })
 })
 
-/** The hooks that let a request to the operation pass: those of its one security requirement, or none when it has none. */
+/** The hook that sets the headers of a deprecation on every response of a route, also of a request that another hook rejects. */
+function announce({ deprecation }: Operation): onSendHookHandler {
+  return (_request, reply, payload, done) => {
+    reply.headers(deprecation)
+    done(null, payload)
+  }
+}
+
+/** The hooks that authenticate a request to the operation. */
 function authentication(
-  { id, security }: Operation,
+  { method, path, security }: Operation,
   schemes: OperationsOptions['schemes']
 ): (onRequestHookHandler | onRequestAsyncHookHandler)[] {
-  const isOpen = security.length === 0 || security.some((requirement) => Object.keys(requirement).length === 0)
-  if (isOpen) return []
-  const [requirement, ...alternatives] = security
-  if (alternatives.length > 0)
-    throw new Error(`The operation ${id} has alternative security requirements, which are not supported`)
-  return Object.keys(requirement as object).map((scheme) => {
+  return security.map((scheme) => {
     const hook = schemes[scheme]
-    if (hook === undefined)
-      throw new Error(`The operation ${id} has the security scheme ${scheme}, which has no handler`)
-    return hook
+    if (hook !== undefined) return hook
+    throw documentError(`${operationName(method, path)}: the security scheme ${scheme} has no handler`)
   })
 }
 
 /**
- * Validates the body by its one schema, not by its Content-Type, which jsonBody checks. Fastify gives a validator null for
- * a body that is not there: a required one fails its schema by that, an optional one passes.
+ * Validates the body by its one schema, not by its Content-Type, which jsonBody checks. Fastify passes null to the validator
+ * when there is no body: the schema of a required body rejects null, that of an optional one accepts it.
  */
 function requireBody(route: RouteOptions, { requestBodyRequired }: Operation): void {
   const body = route.schema?.body as { content: Record<string, { schema: object }> } | undefined

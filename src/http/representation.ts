@@ -12,7 +12,7 @@ export interface Encoded {
   etag: string
 }
 
-/** The bytes of a body, and what is made of them once for all requests that they answer. */
+/** The bytes of a body, with its content codings and entity tags, each made once for all responses that carry it. */
 export interface Representation {
   bytes: Buffer
   /** The body in the coding that an Accept-Encoding asks for (RFC 9110, section 12.5.3); unencoded where that does not pay. */
@@ -46,7 +46,11 @@ export function represent(bytes: Buffer): Representation {
     encoded(acceptEncoding) {
       const coding = bytes.length < worthCompressing ? 'identity' : negotiate(acceptEncoding)
       let encoded = encodings.get(coding)
-      if (encoded === undefined) encodings.set(coding, (encoded = compress(coding as keyof typeof compressors)))
+      if (encoded === undefined) {
+        encodings.set(coding, (encoded = compress(coding as keyof typeof compressors)))
+        // A failure, such as too little memory, must not last as long as the body.
+        encoded.catch(() => encodings.delete(coding))
+      }
       return encoded
     },
     match(ifNoneMatch) {

@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import { explain } from '../explain.ts'
 import { badRequest } from './errors.ts'
-import { fromText, int64 } from './keywords.ts'
+import { fromText, int64, uniqueItems } from './keywords.ts'
 
 /** The parts of a request that the document has schemas for, and how a message names them. */
 const names = { body: 'body', params: 'path', querystring: 'query', headers: 'header' }
@@ -18,6 +18,8 @@ export function validatorCompiler(): FastifySchemaCompiler<Schema> {
   addFormats.default(ajv)
   ajv.addKeyword(fromText)
   ajv.addKeyword(int64)
+  ajv.removeKeyword('uniqueItems')
+  ajv.addKeyword(uniqueItems)
   return ({ schema, httpPart }) => {
     const part = httpPart as keyof typeof names
     const validate = ajv.compile(prepare(part === 'headers' ? lowerCaseNames(schema) : schema, part))

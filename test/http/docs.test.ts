@@ -60,3 +60,31 @@ t.test('the docs load nothing from elsewhere and ask for no HTTPS', async (t) =>
     t.notMatch(policy, /upgrade-insecure-requests|https?:|unsafe|sha256/)
   }
 })
+
+t.test('a condition or a range that a file of the docs does not meet is a 412 or 416 in the Error body', async (t) => {
+  const { app } = await startService(t)
+  const get = (headers: Record<string, string>) => app.inject({ url: '/docs/static/swagger-ui.css', headers })
+  const file = await get({})
+  const etag = String(file.headers.etag)
+  const precondition = {
+    code: 'precondition_failed',
+    message: 'The file does not meet the condition of the request',
+    status: 412
+  }
+  for (const headers of [{ 'if-match': '"other"' }, { 'if-unmodified-since': 'Sat, 01 Jan 2000 00:00:00 GMT' }]) {
+    const response = await get(headers)
+    t.equal(response.statusCode, 412)
+    t.same(response.json(), precondition)
+  }
+  t.equal((await get({ 'if-match': etag })).statusCode, 200)
+
+  const { statusCode, headers, ...response } = await get({ range: 'bytes=99999999-' })
+  t.equal(statusCode, 416)
+  t.equal(headers['content-range'], `bytes */${file.rawPayload.length}`)
+  t.same(response.json(), {
+    code: 'range_not_satisfiable',
+    message: 'The range begins after the end of the file',
+    status: 416
+  })
+  t.equal((await get({ range: 'bytes=0-9' })).statusCode, 206)
+})

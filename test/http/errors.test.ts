@@ -1,4 +1,5 @@
 import t from 'tap'
+import { OutcomeUnknown, Unavailable } from '../../src/database/errors.ts'
 import { HttpError, toHttpError } from '../../src/http/errors.ts'
 import { query } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
@@ -41,11 +42,19 @@ t.test('errors of Fastify and its plugins become the Error body of their status'
   }
   t.equal(answer({ code: 'FST_ERR_CTP_INVALID_CONTENT_LENGTH', statusCode: 400 }), '400 invalid_request')
   t.equal(answer({ code: 'ECONNRESET', statusCode: 400 }), '400 invalid_request')
-  t.equal(answer({ statusCode: 416 }), '400 invalid_request')
+  t.equal(answer({ statusCode: 418 }), '400 invalid_request')
+  t.equal(answer({ statusCode: 412 }), '412 precondition_failed')
+  t.equal(answer({ statusCode: 416 }), '416 range_not_satisfiable')
   t.equal(answer({ statusCode: 403 }), '404 not_found')
   t.equal(answer({ statusCode: 599 }), '500 internal_error')
   t.equal(answer({}), '500 internal_error')
   const own = new HttpError(429, 'rate_limited', 'Wait')
   t.equal(toHttpError(own, 10), own)
+  t.end()
+})
+
+t.test('an unknown outcome forbids SDKs to send the request again, and an outage lets them', (t) => {
+  t.same(toHttpError(new OutcomeUnknown(undefined), 10).headers, { 'x-should-retry': 'false' })
+  t.same(toHttpError(new Unavailable(undefined), 10).headers, { 'retry-after': '1' })
   t.end()
 })

@@ -1,17 +1,18 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import Fastify, { type FastifyInstance, type onRequestAsyncHookHandler } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type onRequestAsyncHookHandler } from 'fastify'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { type Operations, stubs } from '../../generated/operations.ts'
 import { type Contract, readContract } from '../../src/contract.ts'
 import { HttpError, sendError } from '../../src/http/errors.ts'
 import { operations } from '../../src/http/operations.ts'
+import { validatorCompiler } from '../../src/http/validation.ts'
 
 const success = {
   '200': {
     description: 'Success',
-    content: { 'application/json': { schema: { type: 'object', additionalProperties: true } } }
+    content: { 'application/json': { schema: { type: 'object', additionalProperties: { type: 'string' } } } }
   }
 }
 
@@ -41,6 +42,8 @@ async function routes(
   await app.register(operations, { contract, handlers: handlers as unknown as Operations, schemes })
   return app
 }
+
+const int64 = { type: 'integer', format: 'int64' }
 
 /** What the handler saw, or else the message of the refusal. */
 function outcome(body: string): string {
@@ -159,7 +162,6 @@ t.test('a required header is found whatever the case of its name in the document
 })
 
 t.test('an int64 in a body is exact, and its rules hold', async (t) => {
-  const int64 = { type: 'integer', format: 'int64' }
   const schema = {
     type: 'object',
     properties: {
@@ -266,34 +268,160 @@ t.test('the security of the document decides which operations need a key', async
   t.equal((await both.inject('/v1/both')).json<{ message: string }>().message, 'other')
 })
 
-t.test('a document that cannot be served stops the start', async (t) => {
-  const starts = (paths: object, rest: object = { ...schemes, security: [{ bearerAuth: [] }] }) =>
-    routes(t, contractOf(t, paths, rest), () => true, { bearerAuth: () => Promise.resolve() })
-  await t.rejects(starts({ '/a': get('a', { security: [{ other: [] }] }) }), {
-    message: 'The operation a has the security scheme other, which has no handler'
-  })
-  await t.rejects(starts({ '/a': get('a', { security: [{ bearerAuth: [] }, { other: [] }] }) }), {
-    message: 'The operation a has alternative security requirements, which are not supported'
-  })
-  const app = Fastify()
-  t.teardown(() => app.close())
-  const contract = contractOf(t, { '/a': get('a') })
-  await t.rejects(async () => app.register(operations, { contract, handlers: {} as Operations, schemes: {} }), {
-    message: 'The operation a has no handler: run npm run generate'
-  })
-  const other = Fastify()
-  t.teardown(() => other.close())
+t.test('a document without a handler for all that it needs stops the start', async (t) => {
+  const closed = contractOf(t, { '/a': get('a', { security: [{ other: [] }] }) }, schemes)
   await t.rejects(
-    async () =>
-      other.register(operations, {
-        contract,
-        handlers: { ...stubs, a: stubs.listCategories } as Operations,
-        schemes: {}
-      }),
-    {
-      message: 'The handler listCategories has no operation: run npm run generate'
-    }
+    routes(t, closed, () => true, { bearerAuth: () => Promise.resolve() }),
+    { message: 'openapi.yaml: GET /a: the security scheme other has no handler' }
   )
+  const starts = async (handlers: object) => {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    const contract = contractOf(t, { '/a': get('a') })
+    await app.register(operations, { contract, handlers: handlers as Operations, schemes: {} })
+  }
+  await t.rejects(starts({}), { message: 'The operation a has no handler: run npm run generate' })
+  await t.rejects(starts({ ...stubs, a: stubs.listCategories }), {
+    message: 'The handler listCategories has no operation: run npm run generate'
+  })
+})
+
+const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })
+const name = object({ name: { type: 'string' } })
+const largest = 2n ** 63n - 1n
+
+/** The contract of an operation POST /things whose response 201 has the schema. */
+function creating(t: Test, schema: object, schemas: object = {}, operation: object = {}): Contract {
+  const response = { description: 'Created', content: { 'application/json': { schema } } }
+  const responses = { '200': response, '201': response }
+  return contractOf(
+    t,
+    { '/things': { post: { operationId: 'create', responses, ...operation } } },
+    { components: { schemas } }
+  )
+}
+
+const responses: [title: string, schema: object, body: unknown, json: string][] = [
+  ['an int64', object({ id: int64 }), { id: largest }, `{"id":${largest}}`],
+  ['a nullable int64', object({ id: { ...int64, nullable: true } }), { id: largest }, `{"id":${largest}}`],
+  ['null', object({ id: { ...int64, nullable: true } }), { id: null }, '{"id":null}'],
+  ['items', { type: 'array', items: { ...int64, nullable: true } }, [largest, null], `[${largest},null]`],
+  ['additional properties', object({}, { additionalProperties: int64 }), { a: largest }, `{"a":${largest}}`],
+  [
+    'additional properties, null',
+    object({}, { additionalProperties: { ...int64, nullable: true } }),
+    { a: null },
+    '{"a":null}'
+  ],
+  ['enum', object({ id: { ...int64, enum: [1, 2] } }), { id: 2n }, '{"id":2}'],
+  [
+    'not',
+    object({ id: { ...int64, not: { enum: [0] } } }, { not: { required: ['x'] } }),
+    { id: largest },
+    `{"id":${largest}}`
+  ],
+  [
+    'allOf',
+    { allOf: [object({ id: int64 }), name, { required: ['id', 'name'] }] },
+    { id: largest, name: 'x' },
+    `{"id":${largest},"name":"x"}`
+  ],
+  ['allOf of a property', object({ id: { allOf: [int64], nullable: true } }), { id: largest }, `{"id":${largest}}`],
+  ['allOf of null', object({ thing: { allOf: [name], nullable: true } }), { thing: null }, '{"thing":null}'],
+  [
+    'a schema that holds itself',
+    { $ref: '#/components/schemas/Tree' },
+    { id: 1n, children: [{ id: largest, children: [] }] },
+    `{"id":1,"children":[{"id":${largest},"children":[]}]}`
+  ]
+]
+
+const tree = {
+  Tree: object(
+    { id: int64, children: { type: 'array', items: { $ref: '#/components/schemas/Tree' } } },
+    { required: ['id', 'children'] }
+  )
+}
+
+t.test('a response keeps each int64 and each property, whatever its schema', async (t) => {
+  for (const [title, schema, body, json] of responses) {
+    const contract = creating(t, schema, tree)
+    const app = Fastify()
+    t.teardown(() => app.close())
+    const create = (_request: unknown, reply: FastifyReply) => reply.code(201).send(body)
+    await app.register(operations, { contract, handlers: { create } as object as Operations, schemes: {} })
+    const response = await app.inject({ method: 'POST', url: '/v1/things' })
+    t.same([response.statusCode, response.body], [201, json], title)
+  }
+})
+
+t.test('a response that the serializer could not write is rejected before the start', (t) => {
+  const rejected = (schema: object, fault: string) =>
+    t.throws(() => creating(t, schema, { Any: { description: 'Anything' } }), {
+      message: `openapi.yaml: POST /things: the response 200 has ${fault}`
+    })
+  for (const keyword of ['oneOf', 'anyOf']) {
+    const alternatives = { [keyword]: [object({ id: int64 }, { required: ['id'] }), name] }
+    const fault = `${keyword}, with which the serializer loses properties and rejects int64`
+    rejected(alternatives, fault)
+    rejected(object({ thing: alternatives }), fault)
+    rejected({ type: 'array', items: alternatives }, fault)
+    rejected({ allOf: [alternatives] }, fault)
+  }
+  const discriminator = { propertyName: 'kind' }
+  rejected(
+    object({ kind: { type: 'string' } }, { required: ['kind'], discriminator }),
+    'discriminator, with which the serializer loses properties and rejects int64'
+  )
+  const untyped = 'a value without a type, in which an int64 cannot be serialized'
+  for (const schema of [{}, { $ref: '#/components/schemas/Any' }, object({ any: {} }), { type: 'array' }]) {
+    rejected(schema, untyped)
+  }
+  rejected(object({}, { additionalProperties: true }), untyped)
+  t.end()
+})
+
+t.test('a discriminator in a request is rejected before the start: the validator ignores it', (t) => {
+  const pet = object({ kind: { type: 'string' } }, { required: ['kind'], discriminator: { propertyName: 'kind' } })
+  const schema = object({ pets: { type: 'array', items: { oneOf: [pet] } } })
+  const requestBody = { content: { 'application/json': { schema } } }
+  t.throws(() => creating(t, name, {}, { requestBody }), {
+    message: 'openapi.yaml: POST /things: the request body has a discriminator, which the validator ignores'
+  })
+  t.end()
+})
+
+t.test('items that must be unique are compared by value, each looked at once', (t) => {
+  const validator = (schema: object) =>
+    validatorCompiler()({ schema: schema as Record<string, unknown>, method: 'POST', url: '/', httpPart: 'body' })
+  const validate = validator({ type: 'object', properties: { list: { uniqueItems: true } } })
+  const outcomeOf = (list: unknown) => {
+    const { error } = validate({ list }) as { error?: Error }
+    return error?.message ?? 'valid'
+  }
+  const same = (one: number, other: number) => `body.list must not have the same item twice: [${one}] and [${other}]`
+  t.equal(outcomeOf([1, '1', null, 'null', [], {}, [1], ['1'], { a: 1 }, { a: '1' }, 2n ** 60n, true]), 'valid')
+  t.equal(outcomeOf('no list'), 'valid', 'a value of another type')
+  t.equal(outcomeOf([0, 1, 1]), same(1, 2))
+  t.equal(
+    outcomeOf([
+      { a: 1, b: [{ c: 2, d: 3 }] },
+      { b: [{ d: 3, c: 2 }], a: 1 }
+    ]),
+    same(0, 1)
+  )
+  t.equal(outcomeOf([2n ** 60n, 2n ** 60n]), same(0, 1))
+  const int64s = validator({ type: 'array', items: int64, uniqueItems: true })
+  t.match(int64s([1, 1n]), { error: { message: 'body must not have the same item twice: [0] and [1]' } })
+  const any = validator({ type: 'array', items: {}, uniqueItems: false })
+  t.equal(any([1, 1]), true)
+
+  let reads = 0
+  const counted = (id: number) =>
+    new Proxy({ id }, { get: (target, key) => (reads++, Reflect.get(target, key) as unknown) })
+  t.equal(outcomeOf(Array.from({ length: 1000 }, (_, id) => counted(id))), 'valid')
+  t.ok(reads < 10_000, `${reads} reads of 1,000 items`)
+  t.end()
 })
 
 t.test('the stub of an operation answers 501', async (t) => {

@@ -41,6 +41,7 @@ const noKey = 'An API key is required: send the header "Authorization: Bearer <A
 const badKey = 'The API key is not valid'
 const tooLarge = 'The body must not be larger than 65536 bytes'
 const missingName = 'body must have the property "name"'
+const tooDeep = 'The body must not be nested deeper than 64 levels'
 const surrogate = 'must be Unicode text: it holds an unpaired surrogate'
 const badPath = 'The path is not valid: percent signs must be followed by two hexadecimal digits of UTF-8'
 const codes: Record<number, string> = {
@@ -246,7 +247,17 @@ const refused: [title: string, request: Request, status: number, message: string
     400,
     "The body must be JSON: Invalid character '\u0001' at position 9"
   ],
-  ['deep nesting', { body: '['.repeat(60_000) }, 400, 'The body must be JSON: it is nested too deeply'],
+  ['nesting that ends the stack of the parser', { body: '['.repeat(60_000) }, 400, tooDeep],
+  // As deep as the parser goes, with an escape that could be half of a surrogate pair.
+  ['nesting of 4,200 levels', { body: `${'['.repeat(4200)}"\\ud83d"${']'.repeat(4200)}` }, 400, tooDeep],
+  ['nesting of 65 arrays', { body: `${'['.repeat(65)}${']'.repeat(65)}` }, 400, tooDeep],
+  ['nesting of 65 objects', { body: `${'{"a":'.repeat(64)}{}${'}'.repeat(64)}` }, 400, tooDeep],
+  [
+    'nesting of 64 arrays, which is allowed',
+    { body: `${'['.repeat(64)}${']'.repeat(64)}` },
+    400,
+    'body must be an object, not an array'
+  ],
   [
     'a property given twice',
     { body: '{"name":"a","n\\u0061me":"b"}' },
@@ -287,7 +298,7 @@ const refused: [title: string, request: Request, status: number, message: string
     'half a surrogate pair in a property',
     { body: '{"name":"x","\\udc00":1}' },
     400,
-    `a property's name in body ${surrogate}`
+    'body must be Unicode text: the name of a property holds an unpaired surrogate'
   ],
   ['half a surrogate pair within a list', { body: '{"a":[1,{"b":"\\ud83d"}]}' }, 400, `body.a[1].b ${surrogate}`],
   [

@@ -1,4 +1,5 @@
-import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { syncBuiltinESMExports } from 'node:module'
+import zlib, { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { represent } from '../../src/http/representation.ts'
 
@@ -45,6 +46,19 @@ t.test('a body that is small, or that does not become smaller, is not compressed
   const { coding, etag } = await represent(random).encoded('gzip')
   t.equal(coding, 'identity')
   t.equal(represent(random).match(etag), etag)
+})
+
+t.test('a compression that failed is tried again', async (t) => {
+  const list = represent(text)
+  // A failure for want of memory cannot be had: this one stands in for it.
+  const failing = t.intercept(zlib, 'brotliCompress', {
+    value: (_bytes: Buffer, _options: object, done: (error: Error) => void) => done(new Error('no memory'))
+  })
+  syncBuiltinESMExports()
+  await t.rejects(list.encoded('br'), { message: 'no memory' })
+  failing.restore()
+  syncBuiltinESMExports()
+  t.equal((await list.encoded('br')).coding, 'br')
 })
 
 t.test('If-None-Match is compared weakly with the tags of every coding', async (t) => {

@@ -4,8 +4,7 @@ from pet_categories import ApiClient, ApiException, CategoriesApi, Configuration
 from pet_categories import NewCategory, NewMessage, QuickstartApi
 
 base_url = os.environ["BASE_URL"]
-# Messages go to this host too, and not to the servers that the document names for them.
-client = ApiClient(Configuration(host=base_url, access_token=os.environ["API_KEY"], ignore_operation_servers=True))
+client = ApiClient(Configuration(host=base_url, access_token=os.environ["API_KEY"]))
 categories = CategoriesApi(client)
 
 created = categories.create_category(NewCategory(name="Rabbit", description="Long ears"))
