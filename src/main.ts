@@ -70,6 +70,9 @@ async function startMetrics({ METRICS_PORT: port, HOST: host }: Config, logger: 
   return app
 }
 
+// A full disk behind stdout or stderr must not end the service: the welcome text is lost, and the log tries again.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
+
 const service = start().catch(fail)
 let stoppingSince: number | undefined
 
