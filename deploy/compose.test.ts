@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { generate } from 'selfsigned'
 import t from 'tap'
 import { type Load, startLoad } from '../test/support/load.ts'
+import { parseRaw, sendRaw } from '../test/support/service.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-compose-'))
@@ -160,6 +161,53 @@ t.test('the service sees the address of the client, whatever the client says of 
   t.notMatch(line, '203.0.113.9')
   const gateway = await sh(`docker network inspect ${project}_front -f '{{(index .IPAM.Config 0).Gateway}}'`)
   t.match(line, `"ip":"${gateway}"`)
+})
+
+t.test('the proxy rejects unknown methods, replaces malformed request ids and logs no key', async (t) => {
+  const send = async (target: string, ...headers: string[]) => {
+    const lines = [`${target} HTTP/1.1`, 'Host: a:1', 'Connection: close', ...headers, '', '']
+    return parseRaw(await sendRaw(3907, lines.join('\r\n')))
+  }
+  const digits = key.slice('petcat_'.length)
+  t.equal((await send('GET /livez', 'X-Request-Id: good')).headers['x-request-id'], 'good')
+  for (const target of ['GET /livez', 'CONNECT a:1', `TRACE /${key}`, `${key} /`, `BREW http://${key}@a:1/`]) {
+    for (const ids of [['good', 'evil'], ['good, evil thing'], ['evil thing', 'good'], [key], [`a.${key}`]]) {
+      const { status, headers, body } = await send(target, ...ids.map((id) => `X-Request-Id: ${id}`))
+      t.match(
+        headers['x-request-id'],
+        /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+        `${target} with ${ids.length} ids`
+      )
+      if (target.startsWith('GET')) continue
+      t.equal(status, 501)
+      t.match(JSON.parse(body), { code: 'not_implemented', status: 501 })
+    }
+  }
+  for (const method of ['PUT', 'PATCH', 'DELETE']) t.equal((await send(`${method} /v1/categories`)).status, 405, method)
+  await send('BREW /the-end')
+  const log = await sh(
+    'for i in 1 2 3 4 5; do docker compose logs --no-log-prefix proxy api | grep /the-end >/dev/null && break; sleep 1; done; ' +
+      'docker compose logs --no-log-prefix proxy api'
+  )
+  t.match(log, / \/the-end 501 id=/)
+  t.ok(log.includes(` /${key.slice(0, 15)}*** 501 id=`), 'an operator sees which key it was')
+  t.notOk(log.includes(digits))
+  t.notOk(log.includes('evil'))
+})
+
+t.test('a source has MAX_CONNECTIONS_PER_SOURCE connections, when they are limited', async (t) => {
+  const open = `docker compose exec -T api node -e "
+    let closed = 0
+    const end = () => { console.log(closed + ' of 10 closed'); process.exit() }
+    for (let count = 0; count < 10; count++) {
+      require('net').connect(8080, 'proxy').on('error', () => {}).on('close', () => { if (++closed === 6) setTimeout(end, 500) })
+    }
+    setTimeout(end, 5000)"`
+  t.equal(await sh(open), '0 of 10 closed')
+  await sh('docker compose up -d --wait --no-deps proxy', { MAX_CONNECTIONS_PER_SOURCE: '4' })
+  t.equal(await sh(open), '6 of 10 closed')
+  await eventually(() => serves(key), 'another source is served')
+  await sh('docker compose up -d --wait --no-deps proxy')
 })
 
 t.test('three replicas share the work', async (t) => {

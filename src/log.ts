@@ -1,20 +1,65 @@
+import { write, writeSync } from 'node:fs'
 import { pino, type Logger } from 'pino'
-import pretty from 'pino-pretty'
+import { prettyFactory } from 'pino-pretty'
+
+/** Characters that may wait to be written. */
+const maxWaiting = 2 ** 24
+
+/** Replaces all but the first 8 digits, which `keys list` shows too, of anything in the form of an API key. */
+export function redactKeys(text: string): string {
+  return text.replace(/(petcat(?:_|%5f)[0-9a-f]{8})[0-9a-f]+/gi, '$1***')
+}
 
 /**
- * The log, on stdout: JSON lines, or readable ones on a terminal. Headers, and so keys, are never logged.
+ * The log: JSON lines, or readable ones on a terminal. No line holds an API key, wherever a client sent it.
  *
- * JSON lines are written in groups, at the latest after 0.2 s and at the end of the process; a SIGKILL can lose so much. A reader
- * that does not read holds no request up: beyond 16 MiB, lines are dropped.
+ * JSON lines are written in groups, after 0.2 s at the latest and when the process exits; a SIGKILL loses that much. While the output
+ * cannot be written to, for example on a full disk, or nobody reads it, lines wait; beyond 16 MiB they are dropped.
  */
 export function createLogger(level: string, output: { fd: number; isTTY?: boolean } = process.stdout): Logger {
-  const { fd: destination, isTTY } = output
-  if (!isTTY) {
-    const lines = { dest: destination, sync: false, minLength: 4096, maxLength: 2 ** 24, periodicFlush: 200 }
-    return pino({ level }, pino.destination(lines))
+  const format = output.isTTY
+    ? prettyFactory({ singleLine: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' })
+    : (line: string) => line
+  const append = appender(output.fd, output.isTTY ? 1 : 4096)
+  return pino({ level }, { write: (line) => append(redactKeys(format(line))) })
+}
+
+/** Returns a function that appends text to a file, without blocking and without errors, in groups of `minLength` characters or more. */
+function appender(fd: number, minLength: number): (text: string) => void {
+  let waiting = ''
+  let chunk = Buffer.alloc(0)
+  let isWriting = false
+
+  function flush() {
+    if (isWriting) return
+    if (chunk.length === 0) {
+      chunk = Buffer.from(waiting)
+      waiting = ''
+    }
+    if (chunk.length === 0) return
+    isWriting = true
+    write(fd, chunk, (error, written) => {
+      isWriting = false
+      // The chunk stays, and the next flush tries it again.
+      if (error) return
+      chunk = chunk.subarray(written)
+      if (chunk.length > 0 || waiting.length >= minLength) flush()
+    })
   }
-  return pino(
-    { level },
-    pretty({ destination, sync: true, singleLine: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' })
-  )
+
+  setInterval(flush, 200).unref()
+  process.on('exit', () => {
+    try {
+      let rest = Buffer.from(waiting)
+      while (rest.length > 0) rest = rest.subarray(writeSync(fd, rest))
+    } catch {
+      // Nothing is left to report it to.
+    }
+  })
+
+  return (text) => {
+    if (chunk.length + waiting.length + text.length > maxWaiting) return
+    waiting += text
+    if (waiting.length >= minLength) flush()
+  }
 }

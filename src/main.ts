@@ -74,6 +74,9 @@ async function startMetrics(config: Config, logger: Logger) {
   return app
 }
 
+// A full disk behind stdout or stderr must not end the service: the welcome text is lost, and the log tries again.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
+
 const service = start().catch(fail)
 let stoppingSince: number | undefined
 

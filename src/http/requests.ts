@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import fp from 'fastify-plugin'
+import { redactKeys } from '../log.ts'
 import { badRequest, expectationFailed, type HttpError } from './errors.ts'
 
 declare module 'fastify' {
@@ -18,10 +19,11 @@ declare module 'fastify' {
   }
 }
 
-/** The caller's X-Request-Id when it is well-formed, else a new one. */
+/** The client's X-Request-Id when it is well-formed and holds no API key, else a new one. Log lines and responses carry it. */
 export function requestId({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers['x-request-id']
-  return typeof given === 'string' && /^[\w.~-]{1,128}$/.test(given) ? given : randomUUID()
+  const isUsable = typeof given === 'string' && /^[\w.~-]{1,128}$/.test(given) && redactKeys(given) === given
+  return isUsable ? given : randomUUID()
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { createKey, rotateKey } from './issue.ts'
+import { createKey, noSuchKey, rotateKey } from './issue.ts'
 import type { KeyStore } from './store.ts'
 
 const secondsOf = { s: 1, m: 60, h: 3600, d: 86400 }
@@ -53,8 +53,6 @@ const json = (rows: object[]) =>
 const show = (rows: object[], columns: string[], { json: asJson }: { json?: boolean }) =>
   asJson ? json(rows) : table(rows, columns)
 
-const noSuchKey = (id: bigint) => new Error(`There is no valid key with the id ${id}`)
-
 export interface KeyCommandsOptions {
   /** The name by which the command is called. */
   name: string
@@ -71,7 +69,7 @@ export function keyCommands({ name, command, withKeys }: KeyCommandsOptions): Co
     .description('Makes, lists, rotates and revokes the API keys of the configured database.')
     .helpCommand(false)
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'pet-categories: ')) })
-    .showHelpAfterError()
+    .showHelpAfterError(`See: ${name} --help`)
     .exitOverride()
 
   program
@@ -89,30 +87,30 @@ export function keyCommands({ name, command, withKeys }: KeyCommandsOptions): Co
     .option('--json', 'as JSON, for scripts')
     .action((options: { json?: boolean }) =>
       withKeys(async (store) =>
-        show(await store.list(), ['id', 'name', 'prefix', 'created_at', 'last_used_at', 'expires_at', 'state'], options)
+        show(
+          await store.list(),
+          ['id', 'name', 'prefix', 'created_at', 'last_used_at', 'expires_at', 'replaced_by', 'state'],
+          options
+        )
       )
     )
 
   program
     .command('rotate')
-    .description('make a new key under the name of an old one, print it, and let the old one end')
+    .description('replace a key: create a new one under its name, print it, and let the old one expire')
     .argument('<id>', 'the old key', keyId)
     .addOption(
-      new Option('--overlap <duration>', 'how long the old key lives on; 0s ends it within a second')
+      new Option('--overlap <duration>', 'how long the old key still works; 0s ends it within a second')
         .argParser(duration)
         .default(86400, '24h')
     )
     .option(
       '--expires <duration>',
-      'how long the new key lives; without it, as long as the old one was made to',
+      'lifetime of the new key; without it, the one that the old key was created with',
       lifetime
     )
     .action((id: bigint, { overlap, expires }: { overlap: number; expires?: number }) =>
-      withKeys(async (store) => {
-        const key = await rotateKey(store, { id, overlap, lifetime: expires, command })
-        if (key === undefined) throw noSuchKey(id)
-        return key
-      })
+      withKeys((store) => rotateKey(store, { id, overlap, lifetime: expires, command }))
     )
 
   program

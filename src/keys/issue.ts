@@ -30,18 +30,28 @@ export async function createFirstKey(store: KeyStore): Promise<string | undefine
 
 export interface RotateKeyOptions {
   id: bigint
-  /** Seconds that the new key lives; as long as the old one was made to, when undefined. */
+  /** Seconds that the new key lives; the lifetime that the old one was created with, when undefined. */
   lifetime?: number | undefined
   /** Seconds that the old key lives on. */
   overlap: number
   command: string
 }
 
-/** Makes a successor of a valid key; undefined when there is no such key. */
+/**
+ * Replaces a valid key by a new one.
+ *
+ * @returns the new key
+ * @throws Error when there is no such key, or it is replaced already
+ */
 export async function rotateKey(
   store: KeyStore,
   { id, lifetime, overlap, command }: RotateKeyOptions
-): Promise<string | undefined> {
+): Promise<string> {
   const { key, stored } = newKey()
-  return (await store.rotate(id, { ...stored, lifetime }, overlap, command)) ? key : undefined
+  if (await store.rotate(id, { ...stored, lifetime }, overlap, command)) return key
+  const successor = (await store.list()).find((old) => old.id === id)?.replaced_by
+  if (typeof successor !== 'bigint') throw noSuchKey(id)
+  throw new Error(`Key ${id} is already replaced by key ${successor}: rotate that one; see: keys list`)
 }
+
+export const noSuchKey = (id: bigint) => new Error(`There is no valid key with the id ${id}; see: keys list`)

@@ -10,6 +10,8 @@ export interface KeyRecord {
   last_used_at: Date | null
   expires_at: Date | null
   revoked_at: Date | null
+  /** The key that a rotation made in place of this one. */
+  replaced_by: bigint | null
   state: KeyState
 }
 
@@ -43,10 +45,10 @@ export interface KeyStore {
   /** All that was done to keys, oldest first. */
   events(): Promise<KeyEvent[]>
   /**
-   * Makes the key the successor of the valid key `id`: it has its name, and lives as long as that one was made to, unless it
-   * has a lifetime of its own. The old key ends after `overlap` seconds.
+   * Replaces the valid key `id`: stores its successor, which has its name, and its lifetime unless the successor has one of its own.
+   * The old key expires after `overlap` seconds at the latest.
    *
-   * @returns false when there is no valid key of that id
+   * @returns false when there is no valid key of that id, or a successor has replaced it already
    */
   rotate(id: bigint, key: Omit<NewKey, 'name'>, overlap: number, command: string): Promise<boolean>
   /** Ends a key; false when there is no valid key of that id. */
@@ -86,7 +88,10 @@ export function keyStore(database: Database): KeyStore {
     },
     list: () =>
       database.read<KeyRecord>({
-        text: `SELECT id, name, prefix, created_at, last_used_at, expires_at, revoked_at, ${stateOf} AS state
+        // Uses are recorded to the minute: without greatest(), the first one could lie before the creation.
+        text: `SELECT id, name, prefix, created_at,
+            CASE WHEN last_used_at IS NOT NULL THEN greatest(last_used_at, created_at) END AS last_used_at,
+            expires_at, revoked_at, replaced_by, ${stateOf} AS state
           FROM api_keys ORDER BY id`
       }),
     events: () =>
@@ -96,15 +101,19 @@ export function keyStore(database: Database): KeyStore {
       }),
     async rotate(id, { prefix, hash, lifetime }, overlap, command) {
       const traces = await database.write({
-        text: `WITH changed AS (
-            UPDATE api_keys SET expires_at = least(expires_at, now() + make_interval(secs => $5))
-            WHERE id = $1 AND ${isValid} RETURNING id, name, created_at,
-              (SELECT expires_at FROM api_keys AS old WHERE old.id = $1) - created_at AS lifetime
+        // The lock decides between concurrent rotations: the second one waits, and then sees replaced_by. Until it is replaced, a key
+        // has the expiry that it was created with.
+        text: `WITH old AS (
+            SELECT id, name, expires_at - created_at AS lifetime FROM api_keys
+            WHERE id = $1 AND ${isValid} AND replaced_by IS NULL FOR UPDATE
           ), successor AS (
             INSERT INTO api_keys (name, prefix, hash, expires_at)
-            SELECT name, $2, $3, now() + coalesce(make_interval(secs => $4), lifetime) FROM changed RETURNING id
+            SELECT name, $2, $3, now() + coalesce(make_interval(secs => $4), lifetime) FROM old RETURNING id
           ), made AS (
             INSERT INTO key_events (key_id, event, command) SELECT id, 'created', $6 FROM successor
+          ), changed AS (
+            UPDATE api_keys SET expires_at = least(expires_at, now() + make_interval(secs => $5)), replaced_by = successor.id
+            FROM successor WHERE api_keys.id = $1 RETURNING api_keys.id
           ) ${trace('rotated', '$6')}`,
         values: [id, prefix, Buffer.from(hash, 'hex'), lifetime ?? null, overlap, command]
       })

@@ -155,7 +155,7 @@ function keyCommand(t: Test, databaseUrl: string) {
   }
 }
 
-t.test('every key command says how it is called, and what was wrong when it was called otherwise', async (t) => {
+t.test('every key command shows its usage, and only the error when it is called wrongly', async (t) => {
   /** Calls it in this process, without a database. */
   const call = async (args: string[]) => {
     let output = ''
@@ -203,7 +203,10 @@ t.test('every key command says how it is called, and what was wrong when it was 
   const { exited, output } = run(t, [...script('src/keys/cli.ts'), '--help'], { env: { npm_lifecycle_event: 'keys' } })
   t.equal(await exited, 0)
   t.match(output(), 'Usage: npm run keys -- [options] [command]')
-  t.match(await keys('make'), { code: 2, output: "pet-categories: unknown command 'make'" })
+  t.same(await keys('make'), {
+    code: 2,
+    output: "pet-categories: unknown command 'make'\nSee: pet-categories-keys --help"
+  })
 })
 
 t.test('a key is made, listed, rotated and revoked, and each leaves its trace', async (t) => {
@@ -239,10 +242,17 @@ t.test('a key is made, listed, rotated and revoked, and each leaves its trace', 
   t.match(successor, { id: '3', name: 'a team', prefix: rotated.output.slice(0, 15), state: 'valid' })
   const life = ({ created_at, expires_at }: Listed) => Date.parse(String(expires_at)) - Date.parse(created_at)
   t.equal(Math.round(life(old as Listed) / 60_000), 60, 'ends with the overlap')
-  t.equal(Math.round(life(successor as Listed) / 60_000), 90 * 24 * 60, 'lives as long as the old one was made to')
+  t.equal(
+    Math.round(life(successor as Listed) / 60_000),
+    90 * 24 * 60,
+    'has the lifetime that the old one was created with'
+  )
 
   const table = await keys('list')
-  t.match(table.output, /^ID +NAME +PREFIX +CREATED +LAST USED +EXPIRES +STATE\n1 +test +petcat_[0-9a-f]{8} /)
+  t.match(
+    table.output,
+    /^ID +NAME +PREFIX +CREATED +LAST USED +EXPIRES +REPLACED BY +STATE\n1 +test +petcat_[0-9a-f]{8} /
+  )
   t.notMatch(table.output, made.output.slice(0, 17))
   t.equal((await keys('audit')).output.split('\n').length, 6)
   t.match(JSON.parse((await keys('audit', '--json')).output), [
@@ -253,11 +263,11 @@ t.test('a key is made, listed, rotated and revoked, and each leaves its trace', 
     { key_id: '2', event: 'revoked', command: 'keys revoke 2' }
   ])
 
-  for (const command of ['revoke', 'rotate']) {
-    const { code, output } = await keys(command, '2')
-    t.equal(code, 1)
-    t.match(output, 'There is no valid key with the id 2')
-  }
+  const wrong: [string[], string][] = [
+    [['revoke', '2'], 'pet-categories: There is no valid key with the id 2; see: keys list'],
+    [['rotate', '2'], 'pet-categories: Key 2 is already replaced by key 3: rotate that one; see: keys list']
+  ]
+  for (const [args, output] of wrong) t.same(await keys(...args), { code: 1, output })
 })
 
 t.test('a key that was rotated out or has expired is refused, and listed as what it is', async (t) => {

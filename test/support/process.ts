@@ -30,13 +30,19 @@ function environment(command: string[], variables: Record<string, string>): Node
   return { ...Object.fromEntries(kept), ...loader, ...variables }
 }
 
-/** Runs a command in a process group of its own, which is killed when the test ends. */
-export function run(t: Test, command: string[], options: { cwd?: string; env?: Record<string, string> } = {}): Running {
+/** Runs a command in a process group of its own, which is killed when the test ends. Its stdout and stderr may be a file instead. */
+export function run(
+  t: Test,
+  command: string[],
+  options: { cwd?: string; env?: Record<string, string>; file?: number } = {}
+): Running {
+  const { file = 'pipe' } = options
   const [program = '', ...args] = command
   const child = spawn(program, args, {
     cwd: options.cwd ?? root,
     env: environment(command, options.env ?? {}),
-    detached: true
+    detached: true,
+    stdio: ['pipe', file, file]
   })
   let output = ''
   const waiting = new Set<() => void>()
@@ -44,8 +50,8 @@ export function run(t: Test, command: string[], options: { cwd?: string; env?: R
     output += chunk.toString()
     for (const look of waiting) look()
   }
-  child.stdout.on('data', grow)
-  child.stderr.on('data', grow)
+  child.stdout?.on('data', grow)
+  child.stderr?.on('data', grow)
   const exited = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
   t.teardown(async () => {
     if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
