@@ -1,15 +1,16 @@
 import type { Database } from '../database/database.ts'
+import { isoTime } from '../database/time.ts'
 
-/** An API key as an operator sees it. Times are to the millisecond, `last_used_at` to the minute. */
+/** An API key as an operator sees it. Times are RFC 3339 text to the millisecond, `last_used_at` to the minute. */
 export interface KeyRecord {
   id: bigint
   name: string
   /** The first characters of the key; empty for keys made before they were kept. */
   prefix: string
-  created_at: Date
-  last_used_at: Date | null
-  expires_at: Date | null
-  revoked_at: Date | null
+  created_at: string
+  last_used_at: string | null
+  expires_at: string | null
+  revoked_at: string | null
   state: KeyState
 }
 
@@ -17,7 +18,7 @@ export type KeyState = 'valid' | 'revoked' | 'expired'
 
 /** Something that was done to a key. */
 export interface KeyEvent {
-  at: Date
+  at: string
   key_id: bigint
   name: string
   event: 'created' | 'rotated' | 'revoked'
@@ -53,7 +54,7 @@ export interface KeyStore {
   revoke(id: bigint, command: string): Promise<boolean>
   /** The keys with the hashes: in the place of each its key, or undefined. */
   find(hashes: string[]): Promise<(FoundKey | undefined)[]>
-  /** Writes down that the keys were used in this minute. */
+  /** Records that the keys were used in this minute, in the background. Skips a key that is locked by another session. */
   noteUse(ids: bigint[]): Promise<void>
 }
 
@@ -65,6 +66,7 @@ export interface FoundKey {
 /** The channel on which Postgres tells that a key has changed. */
 export const keyChannel = 'api_keys'
 
+const times = ['created_at', 'last_used_at', 'expires_at', 'revoked_at'].map((name) => `${isoTime(name)} AS ${name}`)
 const stateOf = `CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN expires_at <= now() THEN 'expired' ELSE 'valid' END`
 const isValid = `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`
 
@@ -86,12 +88,11 @@ export function keyStore(database: Database): KeyStore {
     },
     list: () =>
       database.read<KeyRecord>({
-        text: `SELECT id, name, prefix, created_at, last_used_at, expires_at, revoked_at, ${stateOf} AS state
-          FROM api_keys ORDER BY id`
+        text: `SELECT id, name, prefix, ${times.join(', ')}, ${stateOf} AS state FROM api_keys ORDER BY id`
       }),
     events: () =>
       database.read<KeyEvent>({
-        text: `SELECT at, key_id, name, event, command FROM key_events JOIN api_keys ON api_keys.id = key_id
+        text: `SELECT ${isoTime('at')} AS at, key_id, name, event, command FROM key_events JOIN api_keys ON api_keys.id = key_id
           ORDER BY key_events.id`
       }),
     async rotate(id, { prefix, hash, lifetime }, overlap, command) {
@@ -120,21 +121,22 @@ export function keyStore(database: Database): KeyStore {
       return traces.length > 0
     },
     async find(hashes) {
-      const rows = await database.read<FoundKey & { hash: Buffer }>({
+      const rows = await database.read<FoundKey & { hash: string }>({
         name: 'find-keys',
-        text: `SELECT id, hash, ${stateOf} AS state FROM api_keys WHERE hash = ANY($1)`,
+        text: `SELECT id, encode(hash, 'hex') AS hash, ${stateOf} AS state FROM api_keys WHERE hash = ANY($1)`,
         values: [hashes.map((hash) => Buffer.from(hash, 'hex'))]
       })
-      const found = new Map(rows.map(({ id, state, hash }) => [hash.toString('hex'), { id, state }]))
+      const found = new Map(rows.map(({ id, state, hash }) => [hash, { id, state }]))
       return hashes.map((hash) => found.get(hash))
     },
-    async noteUse(ids) {
-      await database.write({
+    noteUse: (ids) =>
+      database.writeInBackground({
         name: 'note-use-of-keys',
-        text: `UPDATE api_keys SET last_used_at = date_trunc('minute', now())
-          WHERE id = ANY($1) AND last_used_at IS DISTINCT FROM date_trunc('minute', now())`,
+        text: `UPDATE api_keys SET last_used_at = date_trunc('minute', now()) WHERE id IN (
+            SELECT id FROM api_keys WHERE id = ANY($1) AND last_used_at IS DISTINCT FROM date_trunc('minute', now())
+            FOR NO KEY UPDATE SKIP LOCKED
+          )`,
         values: [ids]
       })
-    }
   }
 }
