@@ -25,7 +25,7 @@ export const configSchema = {
       minimum: 1,
       maximum: 1000,
       default: 10,
-      description: 'Database connections at most, beside one that listens for changes of keys'
+      description: 'Maximum database connections for requests; notifications and background writes have one more each'
     },
     DATABASE_TIMEOUT: {
       type: 'integer',

@@ -1,21 +1,20 @@
-export interface Outage {
-  /** Tells that something failed; the first time after it worked is what the outage begins with. */
-  begun: (cause: unknown) => void
-  /** Tells that it worked: called for every answer, so it costs nothing when there is no outage. */
-  ended: () => void
+export interface Outages {
+  /** Records that `what` failed. Only the first failure after a success is reported. */
+  begun: (what: string, cause: unknown) => void
+  /** Records that `what` works. Called for each success, so it costs next to nothing while there is no outage. */
+  ended: (what: string) => void
 }
 
-/** Passes on the begin and the end of an outage, however often either is told, so that the log has a line for each. */
-export function outage({ begun, ended }: Outage): Outage {
-  let isOn = false
+/** Reports when an outage of something begins and when it ends, once each, so that the log has a line for each. */
+export function outages({ begun, ended }: Outages): Outages {
+  const current = new Set<string>()
   return {
-    begun(cause) {
-      if (!isOn) begun(cause)
-      isOn = true
+    begun(what, cause) {
+      if (!current.has(what)) begun(what, cause)
+      current.add(what)
     },
-    ended() {
-      if (isOn) ended()
-      isOn = false
+    ended(what) {
+      if (current.delete(what)) ended(what)
     }
   }
 }

@@ -1,55 +1,76 @@
 import pg from 'pg'
 
-/** The database could not do the work for now, and it had no effect: it can be asked again. */
+/** The database cannot do the work now, and the work had no effect: it can be sent again. */
 export class Unavailable extends Error {
   constructor(cause: unknown) {
     super('the database is unavailable', { cause })
   }
 }
 
-/** The connection was lost while a write was under way: it may or may not have taken effect. Never retried by us. */
+/** Whether a write took effect, or whether it will survive a failover, is not known. We never send it again. */
 export class OutcomeUnknown extends Error {
   constructor(cause: unknown) {
     super('the outcome of a write is unknown', { cause })
   }
 }
 
-/** More is waiting for the database than we queue: it was not asked, and it can be a moment later. */
+/** Too much is waiting for the database. Nothing was sent; a moment later it can be. */
 export class Overloaded extends Error {
   constructor() {
     super('too much is waiting')
   }
 }
 
+const hasCode = (error: unknown, codes: RegExp) => error instanceof pg.DatabaseError && codes.test(String(error.code))
+
 /**
- * SQLSTATE classes and codes that a later attempt may not meet: connection (08), rollback by conflict (40),
- * resources (53), operator intervention, statement_timeout among it (57), system error (58), lock_not_available,
- * and read_only_sql_transaction, which a failover gives.
+ * SQLSTATE classes and codes that a later attempt may not meet: connection (08), transaction rollback (40), resources
+ * (53), operator intervention and cancellation (57), system error (58), lock_not_available, and
+ * read_only_sql_transaction, which a failover gives.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const transient = /^(08|40|53|57|58|55P03|25006)/
 
+/** undefined_table, undefined_column, insufficient_privilege: what a pending migration or a missing grant gives. */
+const schemaCodes = /^(42P01|42703|42501)/
+
+/**
+ * The errors after which a statement had no effect, because only the statement itself can give them: exceptions of values
+ * (22), constraints (23), access (42), check options (44) and triggers (P0), query_canceled, serialization_failure,
+ * deadlock_detected, lock_not_available, read_only_sql_transaction, disk_full and out_of_memory.
+ *
+ * Other codes prove nothing. PgBouncer sends an ErrorResponse of its own when the server of a running statement closes the
+ * connection, always with 08P01 (`disconnect_client` in its objects.c, 1.18 to 1.25). It passes on other codes only from
+ * a failed login, to clients whose statement no server has seen. The severity is no criterion: lc_messages translates it.
+ */
+const withoutEffect = /^(22|23|42|44|P0|57014|40001|40P01|55P03|25006|53100|53200)/
+
+/** Whether the statement failed by itself: it had no effect, and its connection can be used again. */
+export const isOfStatement = (error: unknown): boolean => hasCode(error, withoutEffect)
+
+/** Whether tables or privileges are not what this version needs. */
+export const isOfSchema = (error: unknown): boolean => hasCode(error, schemaCodes)
+
+/** Whether statements got in each other's way: the database itself works. */
+export const isConflict = (error: unknown): boolean => hasCode(error, /^40/)
+
 /** What a failed read is to its caller: Unavailable, or the error itself when it would fail again. */
 export function readFailure(error: unknown): Error {
-  if (!(error instanceof pg.DatabaseError)) return new Unavailable(error)
-  return transient.test(String(error.code)) ? new Unavailable(error) : error
+  const isLasting = error instanceof pg.DatabaseError && !hasCode(error, transient) && !isOfSchema(error)
+  return isLasting ? error : new Unavailable(error)
 }
 
-/**
- * What a failed write of one statement is to its caller. An ErrorResponse of severity ERROR or FATAL says that the
- * statement was not committed: Postgres sends it before the commit or in its place, never after it. A PANIC
- * may follow a commit record that recovery will find, and a connection that ends without a word says nothing.
- */
+/** What a failed write of one statement is to its caller: as a read, or OutcomeUnknown. */
 export function writeFailure(error: unknown): Error {
-  const refused = error instanceof pg.DatabaseError && /^(ERROR|FATAL)$/.test(String(error.severity))
-  return refused ? readFailure(error) : new OutcomeUnknown(error)
+  return isOfStatement(error) ? readFailure(error) : new OutcomeUnknown(error)
 }
 
 /**
- * Whether Postgres refused a statement for one of the values in it: data exceptions (22), integrity constraints (23), views
- * with a check option (44) and exceptions of triggers (P0). Without that value the statement may pass.
+ * Whether Postgres rejected a statement for one of the values in it, so that it may pass without that value: exceptions
+ * of values (22), constraints (23), check options (44) and triggers (P0), and conflicts, which a trigger can raise too.
  */
 export function isFaultOfValue(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && /^(22|23|44|P0)/.test(String(error.code))
+  const cause = error instanceof Unavailable ? error.cause : error
+  return hasCode(cause, /^(22|23|44|P0|40001|40P01)/)
 }

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { outage } from '../outage.ts'
+import { outages } from '../outage.ts'
 import { unavailable } from './errors.ts'
 
 export interface HealthOptions {
@@ -7,12 +7,12 @@ export interface HealthOptions {
   checkReady: () => Promise<void>
 }
 
-/** /livez: the process answers. /readyz: it can do its work too. Neither needs a key; the log has changes alone. */
+/** /livez: the process responds. /readyz: it can do its work too. Neither needs a key; only changes are logged. */
 export const health = fp<HealthOptions>((app, { checkReady }, done) => {
   const config = { quiet: true }
-  const unreadiness = outage({
-    begun: (err) => app.log.warn({ err }, 'not ready'),
-    ended: () => app.log.info('ready')
+  const unreadiness = outages({
+    begun: (what, err) => app.log.warn({ err }, `not ${what}`),
+    ended: (what) => app.log.info(what)
   })
   app.get('/livez', { config }, () => ({ status: 'ok' }))
   app.get('/readyz', { config }, async () => {
@@ -20,10 +20,10 @@ export const health = fp<HealthOptions>((app, { checkReady }, done) => {
       if (app.isDraining) throw new Error('the service is stopping')
       await checkReady()
     } catch (error) {
-      unreadiness.begun(error)
+      unreadiness.begun('ready', error)
       throw unavailable()
     }
-    unreadiness.ended()
+    unreadiness.ended('ready')
     return { status: 'ok' }
   })
   done()

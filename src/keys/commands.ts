@@ -29,7 +29,7 @@ function keyId(text: string): bigint {
 
 /** Rows under the names of their columns, each column as wide as it needs; `-` where there is no value. */
 function table(rows: object[], columns: string[]): string {
-  const cell = (value: unknown) => (value instanceof Date ? value.toISOString() : String((value as string) ?? '-'))
+  const cell = (value: unknown) => String((value as string | bigint | null) ?? '-')
   const texts = columns.map((name) => [
     name.toUpperCase().replace(/_AT$/, '').replaceAll('_', ' '),
     ...rows.map((row) => cell((row as Record<string, unknown>)[name]))

@@ -1,15 +1,16 @@
 import type { Database } from '../database/database.ts'
+import { isoTime } from '../database/time.ts'
 
-/** An API key as an operator sees it. Times are to the millisecond, `last_used_at` to the minute. */
+/** An API key as an operator sees it. Times are RFC 3339 text to the millisecond, `last_used_at` to the minute. */
 export interface KeyRecord {
   id: bigint
   name: string
   /** The first characters of the key; empty for keys made before they were kept. */
   prefix: string
-  created_at: Date
-  last_used_at: Date | null
-  expires_at: Date | null
-  revoked_at: Date | null
+  created_at: string
+  last_used_at: string | null
+  expires_at: string | null
+  revoked_at: string | null
   /** The key that a rotation made in place of this one. */
   replaced_by: bigint | null
   state: KeyState
@@ -19,7 +20,7 @@ export type KeyState = 'valid' | 'revoked' | 'expired'
 
 /** Something that was done to a key. */
 export interface KeyEvent {
-  at: Date
+  at: string
   key_id: bigint
   name: string
   event: 'created' | 'rotated' | 'revoked'
@@ -55,7 +56,7 @@ export interface KeyStore {
   revoke(id: bigint, command: string): Promise<boolean>
   /** The keys with the hashes: in the place of each its key, or undefined. */
   find(hashes: string[]): Promise<(FoundKey | undefined)[]>
-  /** Writes down that the keys were used in this minute. */
+  /** Records that the keys were used in this minute, in the background. Skips a key that is locked by another session. */
   noteUse(ids: bigint[]): Promise<void>
 }
 
@@ -89,14 +90,14 @@ export function keyStore(database: Database): KeyStore {
     list: () =>
       database.read<KeyRecord>({
         // Uses are recorded to the minute: without greatest(), the first one could lie before the creation.
-        text: `SELECT id, name, prefix, created_at,
-            CASE WHEN last_used_at IS NOT NULL THEN greatest(last_used_at, created_at) END AS last_used_at,
-            expires_at, revoked_at, replaced_by, ${stateOf} AS state
+        text: `SELECT id, name, prefix, ${isoTime('created_at')} AS created_at,
+            CASE WHEN last_used_at IS NOT NULL THEN ${isoTime('greatest(last_used_at, created_at)')} END AS last_used_at,
+            ${isoTime('expires_at')} AS expires_at, ${isoTime('revoked_at')} AS revoked_at, replaced_by, ${stateOf} AS state
           FROM api_keys ORDER BY id`
       }),
     events: () =>
       database.read<KeyEvent>({
-        text: `SELECT at, key_id, name, event, command FROM key_events JOIN api_keys ON api_keys.id = key_id
+        text: `SELECT ${isoTime('at')} AS at, key_id, name, event, command FROM key_events JOIN api_keys ON api_keys.id = key_id
           ORDER BY key_events.id`
       }),
     async rotate(id, { prefix, hash, lifetime }, overlap, command) {
@@ -129,21 +130,22 @@ export function keyStore(database: Database): KeyStore {
       return traces.length > 0
     },
     async find(hashes) {
-      const rows = await database.read<FoundKey & { hash: Buffer }>({
+      const rows = await database.read<FoundKey & { hash: string }>({
         name: 'find-keys',
-        text: `SELECT id, hash, ${stateOf} AS state FROM api_keys WHERE hash = ANY($1)`,
+        text: `SELECT id, encode(hash, 'hex') AS hash, ${stateOf} AS state FROM api_keys WHERE hash = ANY($1)`,
         values: [hashes.map((hash) => Buffer.from(hash, 'hex'))]
       })
-      const found = new Map(rows.map(({ id, state, hash }) => [hash.toString('hex'), { id, state }]))
+      const found = new Map(rows.map(({ id, state, hash }) => [hash, { id, state }]))
       return hashes.map((hash) => found.get(hash))
     },
-    async noteUse(ids) {
-      await database.write({
+    noteUse: (ids) =>
+      database.writeInBackground({
         name: 'note-use-of-keys',
-        text: `UPDATE api_keys SET last_used_at = date_trunc('minute', now())
-          WHERE id = ANY($1) AND last_used_at IS DISTINCT FROM date_trunc('minute', now())`,
+        text: `UPDATE api_keys SET last_used_at = date_trunc('minute', now()) WHERE id IN (
+            SELECT id FROM api_keys WHERE id = ANY($1) AND last_used_at IS DISTINCT FROM date_trunc('minute', now())
+            FOR NO KEY UPDATE SKIP LOCKED
+          )`,
         values: [ids]
       })
-    }
   }
 }

@@ -18,8 +18,8 @@ export interface KeyVerifier {
    */
   check(key: string): Promise<KeyCheck>
   /**
-   * Looks up again the keys that were used since the last time, and writes down that they were: in one query each, off the
-   * way of any request. To be called every `refreshInterval`.
+   * Looks up again the keys that were used since the last time, and records that they were: in one query each, which no
+   * request waits for. To be called every `refreshInterval`, also while an earlier call is pending.
    */
   refresh(): Promise<void>
   /** Has every key looked up again before it is trusted: one of them has changed. */
@@ -55,6 +55,7 @@ export function keyVerifier(
 ): KeyVerifier {
   const remembered = new Map<string, Remembered>()
   let distrustedAt = -Infinity
+  let isNoting = false
 
   const lookUp = batch(
     async (hashes: string[]) => {
@@ -91,7 +92,13 @@ export function keyVerifier(
       for (const [, entry] of used) entry.isUsed = false
       await Promise.all(used.map(([hash]) => lookUp(hash)))
       const due = used.map(([, entry]) => entry).filter(({ notedAt }) => now() - notedAt >= minute)
-      if (due.length > 0) await store.noteUse(due.map(({ key }) => key.id))
+      if (isNoting || due.length === 0) return
+      isNoting = true
+      try {
+        await store.noteUse(due.map(({ key }) => key.id))
+      } finally {
+        isNoting = false
+      }
       for (const entry of due) entry.notedAt = now()
     },
     distrust() {

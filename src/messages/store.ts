@@ -2,6 +2,7 @@ import { v7 as timeOrderedUuid } from 'uuid'
 import type { components } from '../../generated/service.ts'
 import type { Database } from '../database/database.ts'
 import { groupedWrite } from '../database/group.ts'
+import { isoTime } from '../database/time.ts'
 
 type Message = components['schemas']['Message']
 type NewMessage = components['schemas']['NewMessage']
@@ -16,15 +17,8 @@ export interface MessageStore {
   create(message: NewMessage): Promise<Message>
 }
 
-interface Row {
-  id: string
-  message: string
-  status: string
-  created_at: Date
-}
-
 export function messageStore(database: Database): MessageStore {
-  const write = groupedWrite<{ id: string; message: string }, Row>(database, {
+  const write = groupedWrite<{ id: string; message: string }, Message>(database, {
     name: 'create-messages',
     text: `WITH given AS (
         SELECT id, message, place FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS given (id, message, place)
@@ -32,15 +26,12 @@ export function messageStore(database: Database): MessageStore {
         INSERT INTO messages (id, message) SELECT id, message FROM given ORDER BY place
         RETURNING id, message, status, created_at
       )
-      SELECT stored.id, stored.message, stored.status, stored.created_at
+      SELECT stored.id, stored.message, stored.status, ${isoTime('stored.created_at')} AS "createdAt"
       FROM given JOIN stored USING (id) ORDER BY place`,
     columns: (messages) => [messages.map(({ id }) => id), messages.map(({ message }) => message)]
   })
 
   return {
-    async create({ message }) {
-      const { created_at, ...queued } = await write({ id: timeOrderedUuid(), message })
-      return { ...queued, createdAt: created_at.toISOString() }
-    }
+    create: ({ message }) => write({ id: timeOrderedUuid(), message })
   }
 }

@@ -1,55 +1,10 @@
-import { connect, createServer, type Socket } from 'node:net'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
-import t, { type Test } from 'tap'
+import t from 'tap'
+import { openDatabase } from '../../src/database/database.ts'
 import { makeKey } from '../../src/keys/key.ts'
-import { createDatabase, lockAwaited, lockTable, query } from '../support/database.ts'
+import { createDatabase, lockAwaited, lockTable, query, silent } from '../support/database.ts'
+import { recorder } from '../support/log.ts'
+import { errorResponse, mapErrors, startProxy } from '../support/proxy.ts'
 import { type Service, startService } from '../support/service.ts'
-
-/** A way to Postgres that a test can cut, at once or when bytes pass that it waits for, or on which answers get lost. */
-async function cuttable(t: Test, databaseUrl: string) {
-  const target = new URL(databaseUrl)
-  const socketFolder = target.searchParams.get('host')
-  const port = Number(target.port || 5432)
-  const pairs = new Set<[Socket, Socket]>()
-  const state = { isClosed: false, isSilent: false, cutOnAnswer: '' }
-  const cut = () => {
-    for (const pair of pairs) for (const socket of pair) socket.destroy()
-  }
-  const server = createServer((client) => {
-    if (state.isClosed) {
-      client.destroy()
-      return
-    }
-    const upstream =
-      socketFolder === null ? connect(port, target.hostname) : connect(`${socketFolder}/.s.PGSQL.${port}`)
-    const pair: [Socket, Socket] = [client, upstream]
-    pairs.add(pair)
-    client.pipe(upstream)
-    upstream.on('data', (chunk: Buffer) => {
-      if (state.cutOnAnswer !== '' && chunk.includes(state.cutOnAnswer)) cut()
-      else if (!state.isSilent) client.write(chunk)
-    })
-    for (const socket of pair) {
-      socket.on('error', () => {})
-      socket.on('close', () => {
-        for (const one of pair) one.destroy()
-        pairs.delete(pair)
-      })
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    cut()
-    server.close()
-  })
-  const url = new URL(databaseUrl)
-  url.searchParams.delete('host')
-  url.hostname = '127.0.0.1'
-  url.port = String((server.address() as AddressInfo).port)
-  return { url: url.href, state, cut }
-}
 
 const create = ({ app, auth }: Service, name = 'x') =>
   app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name } })
@@ -68,11 +23,11 @@ const unknown = {
 }
 
 t.test('a database that cannot be reached is a 503 with Retry-After, and the service recovers by itself', async (t) => {
-  const way = await cuttable(t, await createDatabase(t))
-  const service = await startService(t, { databaseUrl: way.url })
+  const proxy = await startProxy(t, await createDatabase(t))
+  const service = await startService(t, { databaseUrl: proxy.url })
   t.equal((await create(service)).statusCode, 201)
-  way.state.isClosed = true
-  way.cut()
+  proxy.state.isClosed = true
+  proxy.cut()
   await new Promise(setImmediate)
   for (const request of [list, create]) {
     const response = await request(service)
@@ -80,7 +35,7 @@ t.test('a database that cannot be reached is a 503 with Retry-After, and the ser
     t.same(response.json(), unavailable)
     t.equal(response.headers['retry-after'], '1')
   }
-  way.state.isClosed = false
+  proxy.state.isClosed = false
   const response = await list(service)
   t.equal(response.statusCode, 200)
   t.equal(response.json<unknown[]>().length, 1)
@@ -90,10 +45,10 @@ t.test(
   'a connection that is lost at the commit is a 503 outcome_unknown without Retry-After, and nothing is sent twice',
   async (t) => {
     const databaseUrl = await createDatabase(t)
-    const way = await cuttable(t, databaseUrl)
-    const service = await startService(t, { databaseUrl: way.url })
+    const proxy = await startProxy(t, databaseUrl)
+    const service = await startService(t, { databaseUrl: proxy.url })
     await create(service, 'first')
-    way.state.cutOnAnswer = 'second'
+    proxy.state.cutOnAnswer = 'second'
     const response = await create(service, 'second')
     t.equal(response.statusCode, 503)
     t.same(response.json(), unknown)
@@ -104,10 +59,10 @@ t.test(
 
 t.test('a connection that is lost at the commit of several creates leaves the outcome of each unknown', async (t) => {
   const databaseUrl = await createDatabase(t)
-  const way = await cuttable(t, databaseUrl)
-  const service = await startService(t, { databaseUrl: way.url })
+  const proxy = await startProxy(t, databaseUrl)
+  const service = await startService(t, { databaseUrl: proxy.url })
   await create(service, 'first')
-  way.state.cutOnAnswer = 'name 2'
+  proxy.state.cutOnAnswer = 'name 2'
   const names = Array.from({ length: 5 }, (_, index) => `name ${index}`)
   for (const response of await Promise.all(names.map((name) => create(service, name)))) {
     t.equal(response.statusCode, 503)
@@ -121,27 +76,27 @@ t.test('a connection that is lost at the commit of several creates leaves the ou
 })
 
 t.test('a connection that is lost in a read is a 503 unavailable', async (t) => {
-  const way = await cuttable(t, await createDatabase(t))
-  const service = await startService(t, { databaseUrl: way.url })
+  const proxy = await startProxy(t, await createDatabase(t))
+  const service = await startService(t, { databaseUrl: proxy.url })
   await create(service)
-  way.state.cutOnAnswer = 'SELECT 1'
+  proxy.state.cutOnAnswer = 'SELECT 1'
   const response = await list(service)
   t.equal(response.statusCode, 503)
   t.same(response.json(), unavailable)
 })
 
 t.test('a key that cannot be looked up is a 503 and not a 401', async (t) => {
-  const way = await cuttable(t, await createDatabase(t))
-  const { app } = await startService(t, { databaseUrl: way.url })
-  way.state.isClosed = true
-  way.cut()
+  const proxy = await startProxy(t, await createDatabase(t))
+  const { app } = await startService(t, { databaseUrl: proxy.url })
+  proxy.state.isClosed = true
+  proxy.cut()
   const headers = { authorization: `Bearer ${makeKey()}` }
   const response = await app.inject({ url: '/v1/categories', headers })
   t.equal(response.statusCode, 503)
   t.same(response.json(), unavailable)
 })
 
-t.test('a create that Postgres ended before its commit is a 503 unavailable: it can be sent again', async (t) => {
+t.test('the outcome of a create whose connection Postgres ends is unknown: a pooler could say the same', async (t) => {
   const databaseUrl = await createDatabase(t)
   const service = await startService(t, { databaseUrl })
   await create(service, 'first')
@@ -149,36 +104,105 @@ t.test('a create that Postgres ended before its commit is a 503 unavailable: it 
   const response = create(service, 'second')
   await lockAwaited(databaseUrl, { terminate: true })
   t.equal((await response).statusCode, 503)
-  t.same((await response).json(), unavailable)
+  t.same((await response).json(), unknown)
 })
 
-t.test('a statement that takes too long is ended by the server: a 503 unavailable', async (t) => {
+t.test('the outcome of a create is unknown when a pooler reports that it lost the server', async (t) => {
   const databaseUrl = await createDatabase(t)
-  const service = await startService(t, { databaseUrl, config: { DATABASE_TIMEOUT: 1000 } })
-  const lock = await lockTable(t, databaseUrl, 'categories')
-  for (const request of [create, list]) {
-    const response = await request(service)
-    t.equal(response.statusCode, 503)
-    t.same(response.json(), unavailable)
+  for (const severity of ['ERROR', 'FATAL']) {
+    const proxy = await startProxy(t, databaseUrl)
+    const service = await startService(t, { databaseUrl: proxy.url })
+    await create(service, 'first')
+    // What PgBouncer sends instead of the response that it did not get.
+    const lost = errorResponse([`S${severity}`, 'C08P01', 'Mserver conn crashed?'])
+    proxy.state.change = (chunk) => (chunk.includes(severity) ? lost : chunk)
+    t.same((await create(service, severity)).json(), unknown)
+    proxy.state.change = (chunk) => chunk
+    t.equal((await create(service)).statusCode, 201)
+    t.equal((await query(databaseUrl, 'SELECT FROM categories WHERE name = $1', [severity])).length, 1)
   }
-  await lock.release()
-  t.equal((await list(service)).body, '[]')
+})
+
+t.test('a create that a server in another language rejects fails alone, and keeps its connection', async (t) => {
+  const databaseUrl = await createDatabase(t)
+  const proxy = await startProxy(t, databaseUrl)
+  const service = await startService(t, { databaseUrl: proxy.url })
+  await query(databaseUrl, `ALTER TABLE categories ADD CHECK (name <> 'bad')`)
+  proxy.state.change = (chunk) =>
+    mapErrors(chunk, (fields) => fields.map((field) => (field.startsWith('S') ? 'SFEHLER' : field)))
+  const pids = async () => {
+    const connections =
+      "FROM pg_stat_activity WHERE application_name = 'pet-categories' AND datname = current_database()"
+    return (await query(databaseUrl, `SELECT pid ${connections}`)).map(({ pid }) => pid)
+  }
+  t.equal((await create(service, 'first')).statusCode, 201)
+  const before = await pids()
+  const responses = await Promise.all(['good', 'bad', 'better'].map((name) => create(service, name)))
+  t.same(
+    responses.map(({ statusCode }) => statusCode),
+    [201, 500, 201]
+  )
+  const after = new Set(await pids())
+  t.same(
+    before.filter((pid) => !after.has(pid)),
+    []
+  )
+})
+
+t.test('a row that a trigger rejects as a conflict fails alone, and is no outage', async (t) => {
+  const { lines, logger } = recorder()
+  const service = await startService(t, { logger })
+  await query(
+    service.databaseUrl,
+    `CREATE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS
+       $$BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = 'serialization_failure'; END$$;
+     CREATE TRIGGER conflict BEFORE INSERT ON categories FOR EACH ROW WHEN (NEW.name = 'bad') EXECUTE FUNCTION conflict()`
+  )
+  const responses = await Promise.all(['first', 'good', 'bad', 'better'].map((name) => create(service, name)))
+  t.same(
+    responses.map(({ statusCode }) => statusCode),
+    [201, 201, 503, 201]
+  )
+  t.same(responses[2]?.json(), unavailable)
+  t.notOk(lines.some(({ msg }) => String(msg).includes('database')))
 })
 
 t.test(
-  'a server that has gone without a word: a read can be sent again, the outcome of a create is unknown',
+  'a statement that takes too long is cancelled: a 503 unavailable, and the server works no longer on it',
   async (t) => {
-    const way = await cuttable(t, await createDatabase(t))
-    const service = await startService(t, { databaseUrl: way.url, config: { DATABASE_TIMEOUT: 1000 } })
-    // Each has a connection of its own to lose.
-    await Promise.all([list(service), create(service)])
-    way.state.isSilent = true
-    const answers = await Promise.all([list(service), create(service)])
-    t.same(
-      answers.map((answer) => answer.json<unknown>()),
-      [unavailable, unknown]
-    )
-    way.state.isSilent = false
-    t.equal((await list(service)).statusCode, 200)
+    const databaseUrl = await createDatabase(t)
+    const proxy = await startProxy(t, databaseUrl)
+    const service = await startService(t, { databaseUrl: proxy.url, config: { DATABASE_TIMEOUT: 1000 } })
+    const lock = await lockTable(t, databaseUrl, 'categories')
+    for (const request of [create, list]) {
+      const response = await request(service)
+      t.equal(response.statusCode, 503)
+      t.same(response.json(), unavailable)
+    }
+    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    t.same(await query(databaseUrl, waiting), [])
+    await lock.release()
+    t.equal((await list(service)).body, '[]')
+    t.notOk(Buffer.concat(proxy.sent).includes('timeout'), 'without a startup parameter that poolers reject')
   }
 )
+
+for (const refuses of [false, true]) {
+  const title = `a server that goes silent${refuses ? ' and refuses the request to cancel' : ''}`
+  t.test(`${title}: a read can be sent again, the outcome of a write is unknown`, async (t) => {
+    const proxy = await startProxy(t, await createDatabase(t))
+    const database = openDatabase({ url: proxy.url, poolSize: 2, timeout: 500 }, silent)
+    t.teardown(() => database.close())
+    const statement = { text: 'SELECT pg_sleep(0.1)' }
+    await Promise.all([database.read(statement), database.write(statement)])
+    if (refuses) proxy.refuse()
+    proxy.state.isSilent = true
+    await Promise.all([
+      t.rejects(database.read(statement), { message: 'the database is unavailable' }),
+      t.rejects(database.write(statement), { message: 'the outcome of a write is unknown' })
+    ])
+    proxy.state.isSilent = false
+    if (refuses) await t.rejects(database.read(statement), { message: 'the database is unavailable' })
+    else t.equal((await database.read(statement)).length, 1)
+  })
+}

@@ -1,6 +1,10 @@
 import pg from 'pg'
 import t from 'tap'
-import { query } from '../support/database.ts'
+import { openDatabase } from '../../src/database/database.ts'
+import { createKey } from '../../src/keys/issue.ts'
+import { keyStore } from '../../src/keys/store.ts'
+import { keyVerifier } from '../../src/keys/verifier.ts'
+import { createDatabase, createRoles, lockAwaited, lockTable, query } from '../support/database.ts'
 import { startLoad } from '../support/load.ts'
 import { recorder } from '../support/log.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -44,21 +48,112 @@ t.test('Postgres is killed again and again under creates: none is lost, none dou
   )
 })
 
-t.test('the log tells the begin and the end of an outage, however many requests and probes met it', async (t) => {
+const list = async ({ app, auth }: Service) => (await app.inject({ url: '/v1/categories', headers: auth })).statusCode
+
+/** What the log says of outages, without background work, whose attempts no request waits for. */
+const outagesIn = (lines: Record<string, unknown>[]) =>
+  lines
+    .map(({ msg }) => String(msg))
+    .filter((msg) => /unavailable|again|ready/.test(msg) && !msg.includes('background'))
+
+t.test('the log has the begin and the end of an outage once, however many requests and probes meet it', async (t) => {
   const { lines, logger } = recorder()
   const postgres = await startPostgres(t)
   const service = await startService(t, { databaseUrl: postgres.url, logger })
-  await postgres.kill()
+  await create(service)
   lines.length = 0
+  await postgres.kill()
   const probe = async () => (await service.app.inject('/readyz')).statusCode
   t.same(
-    [await create(service), await create(service), await probe(), await probe()],
-    ['unavailable', 'unavailable', 503, 503]
+    [await create(service), await create(service), await probe(), await probe(), await list(service)],
+    ['unavailable', 'unavailable', 503, 503, 503]
   )
   await postgres.start()
-  t.same([await create(service), await probe(), await probe()], [201, 200, 200])
-  const told = lines.map(({ msg }) => msg).filter((msg) => msg !== 'request')
-  t.same(told, ['the database is unavailable', 'not ready', 'the database answers again', 'ready'])
+  t.same([await create(service), await probe(), await probe(), await list(service)], [201, 200, 200, 200])
+  const reported = outagesIn(lines)
+  t.equal(new Set(reported).size, reported.length)
+  // Whether a create gets as far as its write depends on how long ago its key was looked up.
+  t.same(reported.filter((msg) => !msg.includes('writes')).sort(), [
+    'not ready',
+    'ready',
+    'the database is available again for reads',
+    'the database is unavailable for reads'
+  ])
+})
+
+t.test('while writes fail and reads succeed, the log has one line for it', async (t) => {
+  const { lines, logger } = recorder()
+  const service = await startService(t, { logger })
+  // What a failover to a server that is still a standby gives.
+  const readOnly = async (value: boolean) => {
+    const { pathname } = new URL(service.databaseUrl)
+    await query(
+      service.databaseUrl,
+      `ALTER DATABASE ${pathname.slice(1)} SET default_transaction_read_only = ${value};
+       SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE application_name = 'pet-categories' AND datname = current_database()`
+    )
+  }
+  await readOnly(true)
+  for (let round = 0; round < 3; round++) {
+    t.equal(await list(service), 200)
+    t.equal(await create(service), 'unavailable')
+  }
+  t.same(outagesIn(lines), ['the database is unavailable for writes'])
+})
+
+t.test('a pending migration or grant is a 503 unavailable, which the log has once and explains', async (t) => {
+  const { lines, logger } = recorder()
+  const service = await startService(t, { logger })
+  const hint = ': migrations or grants may be missing'
+  for (const [before, after] of [
+    ['ALTER TABLE categories RENAME TO later', 'ALTER TABLE later RENAME TO categories'],
+    ['ALTER TABLE categories RENAME description TO later', 'ALTER TABLE categories RENAME later TO description']
+  ] as const) {
+    lines.length = 0
+    await query(service.databaseUrl, before)
+    for (let round = 0; round < 3; round++) {
+      t.equal(await list(service), 503)
+      t.equal(await create(service), 'unavailable')
+    }
+    t.same(outagesIn(lines), [
+      `the database is unavailable for page-of-categories${hint}`,
+      `the database is unavailable for create-categories${hint}`
+    ])
+    t.notOk(lines.some(({ msg }) => msg === 'internal_error'))
+    await query(service.databaseUrl, after)
+    t.same([await list(service), await create(service)], [200, 201])
+    t.same(outagesIn(lines).slice(2), [
+      'the database is available again for page-of-categories',
+      'the database is available again for create-categories'
+    ])
+  }
+})
+
+t.test('a missing grant is a 503 unavailable', async (t) => {
+  const { owner, service: databaseUrl } = await createRoles(t)
+  const service = await startService(t, { databaseUrl: owner })
+  const restricted = await startService(t, { databaseUrl })
+  await query(owner, `REVOKE ALL ON categories FROM ${new URL(databaseUrl).username}`)
+  t.same([await list({ ...restricted, auth: service.auth })], [503])
+  t.equal(await create({ ...restricted, auth: service.auth }), 'unavailable')
+})
+
+t.test('a service that stops while it looks up keys logs no outage', async (t) => {
+  const { lines, logger } = recorder()
+  const databaseUrl = await createDatabase(t)
+  const database = openDatabase({ url: databaseUrl, poolSize: 2, timeout: 60_000 }, logger)
+  const keys = keyVerifier(keyStore(database))
+  const key = await createKey(keyStore(database), { name: 'test', command: 'test' })
+  t.equal((await keys.check(key)).state, 'valid')
+  const lock = await lockTable(t, databaseUrl, 'api_keys')
+  const refreshed = t.rejects(keys.refresh(), { message: 'the database is unavailable' })
+  await lockAwaited(databaseUrl)
+  const closing = database.close()
+  await lock.release()
+  await refreshed
+  await closing
+  t.same(outagesIn(lines), [])
 })
 
 t.test('a disk that is full is a 503 unavailable, and creates work again when there is room', async (t) => {

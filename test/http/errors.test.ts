@@ -1,14 +1,14 @@
 import t from 'tap'
 import { OutcomeUnknown, Unavailable } from '../../src/database/errors.ts'
 import { HttpError, toHttpError } from '../../src/http/errors.ts'
-import { query } from '../support/database.ts'
+import { breakCategories } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
 import { startService } from '../support/service.ts'
 
 t.test('a fault of ours is a 500 that tells nothing of the inside, and the log has the cause', async (t) => {
   const { lines, logger } = recorder()
   const { app, auth, databaseUrl } = await startService(t, { logger })
-  await query(databaseUrl, 'ALTER TABLE categories RENAME TO lost')
+  await breakCategories(databaseUrl)
   lines.length = 0
   const response = await app.inject({ url: '/v1/categories', headers: auth })
   t.equal(response.statusCode, 500)
@@ -19,7 +19,7 @@ t.test('a fault of ours is a 500 that tells nothing of the inside, and the log h
   })
   const reqId = response.headers['x-request-id']
   t.match(lines, [
-    { level: 50, reqId, msg: 'internal_error', err: { message: 'relation "categories" does not exist' } },
+    { level: 50, reqId, msg: 'internal_error', err: { message: 'division by zero' } },
     { level: 30, reqId, msg: 'request', status: 500, operation: 'listCategories', key: '1' }
   ])
 })

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { makeKey } from '../../src/keys/key.ts'
 import { registry } from '../../src/metrics.ts'
-import { lockAwaited, lockTable, query } from '../support/database.ts'
+import { breakCategories, lockAwaited, lockTable } from '../support/database.ts'
 import { run, script } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
@@ -27,7 +27,7 @@ t.test('requests, refusals and what they took of the database are counted', asyn
   const headers = { ...auth, 'content-type': 'application/json' }
   t.equal((await fetch(`${url}/v1/categories`, { method: 'POST', headers, body: '{"name":"x"}' })).status, 201)
   t.equal(await list(), 200)
-  await query(databaseUrl, 'ALTER TABLE categories RENAME TO lost')
+  await breakCategories(databaseUrl)
   t.equal(await list(), 500)
   t.equal(await list(), 429)
   const wrong = { authorization: `Bearer ${makeKey()}` }

@@ -68,6 +68,14 @@ export async function query(url: string, sql: string, values: unknown[] = []): P
   }
 }
 
+/** Makes each read of the categories fail for a fault of ours: division by zero. */
+export const breakCategories = (url: string) =>
+  query(
+    url,
+    `ALTER TABLE categories RENAME TO lost;
+     CREATE VIEW categories AS SELECT (1 / 0)::bigint AS id, name, description FROM lost`
+  )
+
 /** Makes everything that uses the table wait until the answer's `release` is called, or the test ends. */
 export async function lockTable(t: Test, url: string, table: string): Promise<{ release: () => Promise<void> }> {
   const client = new pg.Client({ connectionString: url })

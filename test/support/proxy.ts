@@ -1,0 +1,121 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import type { Test } from 'tap'
+
+/** A TCP proxy in front of Postgres, in which a test decides what becomes of connections and of bytes. */
+export interface Proxy {
+  /** The URL of the database through the proxy. */
+  url: string
+  port: number
+  state: {
+    /** New connections are closed at once. */
+    isClosed: boolean
+    /** Requests to cancel are lost, as between poolers that do not know each other. */
+    dropsCancel: boolean
+    /** What the server sends is lost. */
+    isSilent: boolean
+    /** All connections are closed when the server sends this text, which is lost. */
+    cutOnAnswer: string
+    /** Makes what the client gets of what the server sends. */
+    change: (chunk: Buffer) => Buffer
+  }
+  /** All that clients have sent. */
+  sent: Buffer[]
+  /** How many connections clients have made. */
+  connections: () => number
+  /** Closes all connections. */
+  cut: () => void
+  /** Has new connections refused from now on. */
+  refuse: () => void
+}
+
+/** The code in a CancelRequest. */
+export const cancelRequest = Buffer.from([0x04, 0xd2, 0x16, 0x2e])
+
+/** Starts a proxy in front of the server of the URL; stopped when the test ends. */
+export async function startProxy(t: Test, databaseUrl: string): Promise<Proxy> {
+  const target = new URL(databaseUrl)
+  const socketFolder = target.searchParams.get('host')
+  const port = Number(target.port || 5432)
+  const pairs = new Set<[Socket, Socket]>()
+  const state: Proxy['state'] = {
+    isClosed: false,
+    dropsCancel: false,
+    isSilent: false,
+    cutOnAnswer: '',
+    change: (chunk) => chunk
+  }
+  const sent: Buffer[] = []
+  let connections = 0
+  const cut = () => {
+    for (const pair of pairs) for (const socket of pair) socket.destroy()
+  }
+  const server = createServer((client) => {
+    connections++
+    if (state.isClosed) {
+      client.destroy()
+      return
+    }
+    const upstream =
+      socketFolder === null ? connect(port, target.hostname) : connect(`${socketFolder}/.s.PGSQL.${port}`)
+    const pair: [Socket, Socket] = [client, upstream]
+    pairs.add(pair)
+    client.on('data', (chunk: Buffer) => {
+      sent.push(chunk)
+      if (state.dropsCancel && chunk.includes(cancelRequest)) client.destroy()
+      else upstream.write(chunk)
+    })
+    upstream.on('data', (chunk: Buffer) => {
+      if (state.cutOnAnswer !== '' && chunk.includes(state.cutOnAnswer)) cut()
+      else if (!state.isSilent) client.write(state.change(chunk))
+    })
+    for (const socket of pair) {
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        for (const one of pair) one.destroy()
+        pairs.delete(pair)
+      })
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    cut()
+    server.close()
+  })
+  const url = new URL(databaseUrl)
+  url.searchParams.delete('host')
+  url.hostname = '127.0.0.1'
+  url.port = String((server.address() as AddressInfo).port)
+  return {
+    url: url.href,
+    port: Number(url.port),
+    state,
+    sent,
+    connections: () => connections,
+    cut,
+    refuse: () => server.close()
+  }
+}
+
+/** Changes the fields of each ErrorResponse in a chunk of whole messages of the protocol. */
+export function mapErrors(chunk: Buffer, change: (fields: string[]) => string[]): Buffer {
+  const messages: Buffer[] = []
+  for (let start = 0; start < chunk.length;) {
+    const end = start + 1 + chunk.readInt32BE(start + 1)
+    const message = chunk.subarray(start, end)
+    messages.push(message[0] === 'E'.charCodeAt(0) ? errorResponse(change(fieldsOf(message))) : message)
+    start = end
+  }
+  return Buffer.concat(messages)
+}
+
+const fieldsOf = (message: Buffer) => message.toString('utf8', 5).split('\0').filter(Boolean)
+
+/** An ErrorResponse of fields such as `C08P01`. */
+export function errorResponse(fields: string[]): Buffer {
+  const body = Buffer.from(fields.map((field) => `${field}\0`).join('') + '\0')
+  const head = Buffer.from('E\0\0\0\0')
+  head.writeInt32BE(body.length + 4, 1)
+  return Buffer.concat([head, body])
+}
