@@ -7,7 +7,8 @@ import { run } from './support/process.ts'
 /** A copy of the working tree, to be changed. */
 function copyTree(t: Test): string {
   const copy = t.testdir()
-  for (const name of ['openapi.yaml', 'package.json', 'tsconfig.json', 'src', 'generated', 'scripts', 'migrations']) {
+  const files = ['openapi.yaml', 'package.json', 'tsconfig.json', '.env.example', 'README.md']
+  for (const name of [...files, 'src', 'generated', 'scripts', 'migrations']) {
     cpSync(name, path.join(copy, name), { recursive: true })
   }
   symlinkSync(path.resolve('node_modules'), path.join(copy, 'node_modules'))
@@ -43,7 +44,7 @@ function change(copy: string, file: string, from: string | RegExp, to: string): 
   )
 }
 
-t.test('the generated files are those of the document', async (t) => {
+t.test('the generated files match their sources', async (t) => {
   const { exited, output } = run(t, ['npm', 'run', 'generate', '--', '--check'])
   t.equal(await exited, 0, output())
 })
@@ -75,6 +76,35 @@ t.test('an operation that is added to the document gets its handler type and a w
     message: 'The operation getCategory is not implemented yet',
     status: 501
   })
+})
+
+t.test('a variable is described once: .env.example and the README follow the schema', async (t) => {
+  const copy = copyTree(t)
+  change(
+    copy,
+    'src/config-schema.ts',
+    "default: 3000, description: 'Port to",
+    "default: 4000, description: 'TCP port to"
+  )
+  const stale = run(t, ['npm', 'run', '--silent', 'generate', '--', '--check'], { cwd: copy })
+  t.equal(await stale.exited, 1)
+  t.equal(
+    stale.output(),
+    '.env.example is stale: run npm run generate and commit it\nREADME.md is stale: run npm run generate and commit it\n'
+  )
+
+  t.equal(await run(t, ['npm', 'run', 'generate'], { cwd: copy }).exited, 0)
+  t.match(readFileSync(path.join(copy, '.env.example'), 'utf8'), '\n# TCP port to listen on\n# PORT=4000\n')
+  const lines = (folder: string) => readFileSync(path.join(folder, 'README.md'), 'utf8').split('\n')
+  const before = lines('.')
+  const changed = lines(copy).filter((line, at) => line !== before[at])
+  t.equal(changed.length, 1, 'the rest of the README is as before')
+  t.match(changed[0], /^\| `PORT` +\| `4000` +\| TCP port to listen on +\|$/)
+
+  change(copy, 'README.md', '<!-- end: configuration -->', '')
+  const unmarked = run(t, ['npm', 'run', '--silent', 'generate', '--', '--check'], { cwd: copy })
+  t.equal(await unmarked.exited, 1)
+  t.equal(unmarked.output(), 'README.md: the comments around the table of the configuration are missing\n')
 })
 
 t.test('a fault in the document is one line, for the generator as for the start', async (t) => {
