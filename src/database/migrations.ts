@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
+import { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
@@ -18,6 +18,8 @@ export interface MigrationOptions {
   timeout: number
   /** The role that is allowed what the service needs, when that is not the one of the url. */
   serviceRole?: string | undefined
+  /** Ends the work at once, whatever it waits for. */
+  signal?: AbortSignal
 }
 
 /**
@@ -26,74 +28,107 @@ export interface MigrationOptions {
  *
  * @throws Error when the database cannot be reached, does not keep UTF-8, or a migration fails; nothing is changed then
  */
-export async function migrate({ url, timeout, serviceRole }: MigrationOptions, log: Logger): Promise<void> {
+export function migrate(options: MigrationOptions, log: Logger): Promise<void> {
+  return connected(options, async (client) => {
+    const { rows } = await client.query<{ server_encoding: string }>('SHOW server_encoding')
+    const encoding = rows[0]?.server_encoding
+    // In another encoding Postgres would reject, or change, text that the OpenAPI document allows.
+    if (encoding !== 'UTF8') {
+      throw new Error(`the database must be encoded in UTF8, not ${encoding}: create one with ENCODING 'UTF8'`)
+    }
+    let current = 'the migrations'
+    const debug = (line: string) => {
+      const [, name] = /MIGRATION (\S+)/.exec(line) ?? []
+      if (name !== undefined) current = `migration ${name}`
+      log.debug(line)
+    }
+    try {
+      const done = await runner({
+        dbClient: client,
+        dir: directory,
+        direction: 'up',
+        migrationsTable,
+        advisoryLockMode: 'wait',
+        singleTransaction: true,
+        // An error is thrown too.
+        logger: { info: debug, warn: debug, error: debug }
+      })
+      for (const { name } of done) log.info({ migration: name }, 'migrated')
+    } catch (error) {
+      throw new Error(`${current} failed: ${oneLine(error)}`, { cause: error })
+    }
+    if (options.serviceRole !== undefined) await grantService(client, options.serviceRole)
+  })
+}
+
+/**
+ * Changes nothing.
+ *
+ * @throws Error when the database cannot be reached, or has not had every migration
+ */
+export function checkMigrated(options: MigrationOptions): Promise<void> {
+  return connected(options, async (client) => {
+    rejectPending(await pendingMigrations(async (query) => (await client.query<{ name: string }>(query)).rows))
+  })
+}
+
+/** Does something on a connection of its own. */
+async function connected(
+  { url, timeout, signal }: MigrationOptions,
+  work: (client: pg.Client) => Promise<void>
+): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: timeout,
-    application_name: 'pet-categories migrate'
+    application_name: 'pet-categories migrate',
+    stream: () => new Socket({ signal })
   })
-  await client.connect()
+  // A lost connection fails what is under way.
+  client.on('error', () => {})
   try {
-    const { rows } = await client.query<{ server_encoding: string }>('SHOW server_encoding')
-    const encoding = rows[0]?.server_encoding
-    // In another encoding Postgres would refuse, or change, text that the document allows.
-    if (encoding !== 'UTF8') throw new Error(`The database must be encoded in UTF8, not ${encoding}`)
-    const done = await runner({
-      dbClient: client,
-      dir: directory,
-      direction: 'up',
-      migrationsTable,
-      advisoryLockMode: 'wait',
-      logger: { info: log.debug.bind(log), warn: log.warn.bind(log), error: log.error.bind(log) }
-    })
-    for (const { name } of done) log.info({ migration: name }, 'migrated')
-    if (serviceRole !== undefined) await grantService(client, serviceRole)
+    await client.connect()
+  } catch (error) {
+    throw new Error(`cannot connect with DATABASE_URL: ${oneLine(error)}`, { cause: error })
+  }
+  try {
+    await work(client)
   } finally {
     await client.end()
   }
 }
 
-/** Milliseconds between two attempts: the first, which each further one doubles, and the most. */
-const backOff = { first: 250, most: 5000 }
-
 /**
- * Migrates as soon as the database can be, and tries again until then. It is logged when that fails, once for each reason, and
- * when it was done after all.
- */
-export async function migrateWhenPossible(options: MigrationOptions, log: Logger, signal: AbortSignal): Promise<void> {
-  let reason: string | undefined
-  for (let delay = backOff.first; !signal.aborted; delay = Math.min(delay * 2, backOff.most)) {
-    try {
-      await migrate(options, log)
-      if (reason !== undefined) log.info('the database is ready')
-      return
-    } catch (error) {
-      const message = oneLine(error)
-      if (message !== reason) log.error({ err: error }, 'the database is not ready; trying again')
-      reason = message
-      await setTimeout(delay, undefined, { signal }).catch(() => {})
-    }
-  }
-}
-
-/**
- * A check that the database answers and has had every migration; it throws otherwise. Callers who check at the same time
+ * A check that the database responds and has had every migration; it throws otherwise. Callers who check at the same time
  * share one query.
  */
 export function migrationCheck(database: Database): () => Promise<void> {
-  const all = readdirSync(directory).map((file) => file.replace(/\.sql$/, ''))
-  const query = {
-    name: 'pending-migrations',
-    text: `SELECT name FROM unnest($1::text[]) AS name EXCEPT SELECT name FROM ${migrationsTable}`,
-    values: [all]
-  }
   const check = batch(
     async (callers: undefined[]) => {
-      const pending = await database.read<{ name: string }>(query)
-      if (pending.length > 0) throw new Error(`migrations are pending: ${pending.map(({ name }) => name).join(', ')}`)
+      rejectPending(await pendingMigrations((query) => database.read<{ name: string }>(query)))
       return callers
     },
     { maxWaiting: 1000 }
   )
   return () => check(undefined)
+}
+
+const all = readdirSync(directory).map((file) => file.replace(/\.sql$/, ''))
+const pendingQuery = {
+  name: 'pending-migrations',
+  text: `SELECT name FROM unnest($1::text[]) AS name EXCEPT SELECT name FROM ${migrationsTable} ORDER BY name`,
+  values: [all]
+}
+
+async function pendingMigrations(read: (query: typeof pendingQuery) => Promise<{ name: string }[]>): Promise<string[]> {
+  try {
+    return (await read(pendingQuery)).map(({ name }) => name)
+  } catch (error) {
+    // Without the table there was no migration.
+    if ((error as pg.DatabaseError).code === '42P01') return all
+    throw error
+  }
+}
+
+function rejectPending(names: string[]): void {
+  if (names.length > 0) throw new Error(`migrations are pending (${names.join(', ')}): run \`npm run migrate\``)
 }

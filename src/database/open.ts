@@ -2,49 +2,51 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { type Database, openDatabase } from './database.ts'
-import { type EmbeddedPostgres, findRunning, startEmbeddedPostgres } from './embedded.ts'
-import { migrate, migrateWhenPossible } from './migrations.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded.ts'
+import { checkMigrated, migrate } from './migrations.ts'
+import { whenPossible } from './retry.ts'
 
-export interface OpenOptions {
-  /** Whether a server that another process runs on DATA_DIR will do. */
-  share: boolean
-  /** Whether to run the migrations. */
-  migrate: boolean
-  /** Whether that may be as soon as the database can be reached; else it is done first, or fails. */
-  wait: boolean
-}
+/** Who opens the database: the service, or one of the commands. */
+export type Opener = 'service' | 'keys' | 'migrate'
 
 /** The database of the configuration; `isEmbedded` when it is not a given DATABASE_URL. */
 export interface OpenedDatabase extends Database {
   isEmbedded: boolean
 }
 
-/** Opens the database that the configuration names: DATABASE_URL, or else the embedded Postgres in DATA_DIR, which it starts. */
+/**
+ * Opens the database that the configuration names: DATABASE_URL, or else the embedded Postgres in DATA_DIR, which it starts.
+ * It is migrated then, but for a given one by the keys command; the service does not wait for a given one.
+ *
+ * @param signal ends the start at once
+ * @throws Error when the database cannot be opened or migrated, or `signal` is aborted
+ */
 export async function openConfigured(
-  config: Pick<
-    Config,
-    'DATABASE_URL' | 'DATA_DIR' | 'DATABASE_POOL_SIZE' | 'DATABASE_TIMEOUT' | 'DATABASE_SERVICE_ROLE'
-  >,
-  options: OpenOptions,
-  log: Logger
+  config: OpenConfig,
+  opener: Opener,
+  log: Logger,
+  signal = new AbortController().signal
 ): Promise<OpenedDatabase> {
-  const server = await findServer(config, options.share, log)
+  const isEmbedded = config.DATABASE_URL === undefined
+  const server = await findServer(config, opener === 'service' ? 'service' : 'command', log, signal)
+  const closing = new AbortController()
   try {
     const { DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout, DATABASE_SERVICE_ROLE: serviceRole } = config
     const { url } = server
-    if (options.migrate && !options.wait) await migrate({ url, timeout, serviceRole }, log)
-    const closing = new AbortController()
-    const migrated =
-      options.migrate && options.wait
-        ? migrateWhenPossible({ url, timeout, serviceRole }, log, closing.signal)
-        : undefined
+    const mayMigrate = opener === 'migrate' || (config.MIGRATE_ON_START && (isEmbedded || opener === 'service'))
+    const migration = { url, timeout, serviceRole, signal: AbortSignal.any([signal, closing.signal]) }
+    const prepare = () => (mayMigrate ? migrate(migration, log) : checkMigrated(migration))
+    // Our own Postgres is there or will never be; a given one may come later.
+    const isPatient = opener === 'service' && !isEmbedded
+    if (!isPatient) await prepare()
+    const prepared = isPatient ? whenPossible(prepare, log, migration.signal) : undefined
     const database = openDatabase({ url, poolSize, timeout }, log)
     return {
       ...database,
-      isEmbedded: config.DATABASE_URL === undefined,
+      isEmbedded,
       async close() {
         closing.abort()
-        await migrated
+        await prepared
         await database.close()
         await server.stop()
       }
@@ -55,18 +57,24 @@ export async function openConfigured(
   }
 }
 
+type OpenConfig = Pick<
+  Config,
+  'DATABASE_URL' | 'DATA_DIR' | 'DATABASE_POOL_SIZE' | 'DATABASE_TIMEOUT' | 'DATABASE_SERVICE_ROLE' | 'MIGRATE_ON_START'
+>
+
 /** The server to use; `stop` ends it when it is ours. */
 async function findServer(
-  { DATABASE_URL, DATA_DIR }: Pick<Config, 'DATABASE_URL' | 'DATA_DIR'>,
-  share: boolean,
-  log: Logger
+  { DATABASE_URL: url, DATA_DIR }: OpenConfig,
+  startedBy: 'service' | 'command',
+  log: Logger,
+  signal: AbortSignal
 ): Promise<EmbeddedPostgres> {
-  if (DATABASE_URL !== undefined) checkUrl(DATABASE_URL)
-  const url = DATABASE_URL ?? (share ? await findRunning(DATA_DIR) : undefined)
-  return url === undefined ? startEmbeddedPostgres(DATA_DIR, log) : { url, stop: () => Promise.resolve() }
+  if (url === undefined) return startEmbeddedPostgres(DATA_DIR, log, { startedBy, signal })
+  checkUrl(url)
+  return { url, stop: () => Promise.resolve() }
 }
 
-/** Throws when pg cannot use the URL, or a file of certificates in it: no waiting would mend that. */
+/** Throws when pg cannot use the URL, or a file of certificates in it: no retry would fix that. */
 function checkUrl(url: string): void {
   try {
     new pg.Client({ connectionString: url })

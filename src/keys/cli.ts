@@ -13,11 +13,7 @@ const commands = keyCommands({
   command: ['keys', ...process.argv.slice(2)].join(' '),
   async withKeys(work) {
     const config = loadConfig(process.env)
-    const database = await openConfigured(
-      config,
-      { share: true, migrate: config.MIGRATE_ON_START, wait: false },
-      createLogger('silent')
-    )
+    const database = await openConfigured(config, 'keys', createLogger('silent'))
     try {
       console.log(await work(keyStore(database)))
     } finally {

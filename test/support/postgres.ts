@@ -5,7 +5,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { findBinaries, startEmbeddedPostgres, unprivileged } from '../../src/database/embedded.ts'
+import { findBinaries, unprivileged } from '../../src/database/binaries.ts'
+import { startEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrations.ts'
 import { query, silent } from './database.ts'
 
@@ -38,7 +39,9 @@ export async function startPostgres(
   const port = await freePort()
   const all = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '', ...settings }
   const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const [program = '', ...args] = [...unprivileged(), path.join(findBinaries(), 'postgres'), '-D', data, ...options]
+  const binaries = findBinaries()
+  const way = unprivileged(binaries, directory)
+  const [program = '', ...args] = [...way, path.join(binaries, 'postgres'), '-D', data, ...options]
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
   const run = () => spawn(program, args, { stdio: 'ignore', env: { PATH: process.env['PATH'], TZ: 'UTC' } })
   let server: ChildProcess

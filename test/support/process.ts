@@ -75,3 +75,24 @@ export function run(
 
 /** The command line of a TypeScript file of ours, run as the tests are: coverage counts it. */
 export const script = (file: string): string[] => [process.execPath, ...process.execArgv, path.join(root, file)]
+
+/** Starts the service as a process of its own, in an empty folder, on a free port. */
+export function serve(t: Test, env: Record<string, string>, directory = t.testdir()): Running {
+  return run(t, script('src/main.ts'), { cwd: directory, env: { PORT: '0', ...env } })
+}
+
+/** Resolves with the URL of a service when it listens. */
+export async function started(service: Running): Promise<string> {
+  const [, url = ''] = await service.sees(/Server listening at (http:\/\/127\.0\.0\.1:\d+)/)
+  return url
+}
+
+export const keyPattern = /petcat_[0-9a-f]{48}/
+
+/** Creates a category. */
+export const post = (url: string, key: string, name: string) =>
+  fetch(`${url}/v1/categories`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name })
+  })
