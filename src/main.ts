@@ -53,9 +53,8 @@ async function start(): Promise<Service> {
         logger.info('stopping')
         app.drain()
         await sleep(config.SHUTDOWN_DELAY)
-        await app.close()
+        await Promise.all([app.close(), metrics?.close()])
         await database.close()
-        await metrics?.close()
         logger.info('stopped')
       }
     }
