@@ -12,9 +12,9 @@ export function icon(title: string, environment: Environment): string {
 }
 
 /**
- * The JavaScript that runs before Swagger UI renders. It adds a viewport to the page, without which a phone shows a small
- * desktop, and a plugin to Swagger UI's standalone preset, which is an array of plugins. `uiConfig.plugins` would replace the
- * plugins of @fastify/swagger-ui.
+ * The JavaScript that runs before Swagger UI renders. It adds a viewport to the page, without which a phone shows a
+ * small desktop, and a plugin to Swagger UI's standalone preset, which is an array of plugins. `uiConfig.plugins`
+ * would replace the plugins of @fastify/swagger-ui.
  */
 export function script(title: string, environment: Environment): string {
   return `'use strict'

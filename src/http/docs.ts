@@ -11,19 +11,19 @@ export interface DocsOptions {
   environment: Environment
 }
 
-/** Only this origin's scripts, styles, images and connections. The page also works over plain HTTP, so nothing is upgraded. */
+/** Only this origin's scripts, styles, images and connections. Nothing is upgraded to HTTPS, for local deployments. */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Swagger UI at /docs, the OpenAPI document at /openapi.yaml (byte for byte) and /openapi.json; / redirects to /docs. */
+/** Swagger UI at /docs, openapi.yaml byte for byte at /openapi.yaml, and as JSON at /openapi.json. */
 export const docs = fp<DocsOptions>(async (app, { contract, environment }) => {
   const { title } = contract.document.info
   app.get('/', (_request, reply) => reply.redirect('docs'))
   app.get('/openapi.yaml', (_request, reply) => reply.type('application/yaml; charset=utf-8').send(contract.yaml))
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(contract.json))
 
-  // Swagger UI reads this document at /docs/json. It is parsed again because contract.document has its parameters elsewhere.
+  // Swagger UI reads this at /docs/json. contract.document differs from it: parameters of path items are moved.
   await app.register(swagger, {
     mode: 'static',
     specification: { document: JSON.parse(contract.json) as OpenAPIV3.Document }
