@@ -1,10 +1,9 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import fp from 'fastify-plugin'
+import type { OpenAPIV3 } from 'openapi-types'
 import type { Contract } from '../contract.ts'
-import { type Environment, files, html, icon } from './page/html.ts'
-import { script } from './page/script.ts'
-import { style } from './page/style.ts'
+import { type Environment, icon, script, style } from './docs-page.ts'
 
 export interface DocsOptions {
   contract: Contract
@@ -12,28 +11,22 @@ export interface DocsOptions {
   environment: Environment
 }
 
-/** Own scripts, styles and images, connections to this origin, and nothing else; no upgrade to HTTPS, which a proxy may do. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'"
-].join('; ')
+/** Only this origin's scripts, styles, images and connections. Nothing is upgraded to HTTPS, for local deployments. */
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Swagger UI at /docs, the document at /openapi.yaml (byte for byte) and /openapi.json; / leads to /docs. */
+/** Swagger UI at /docs, openapi.yaml byte for byte at /openapi.yaml, and as JSON at /openapi.json. */
 export const docs = fp<DocsOptions>(async (app, { contract, environment }) => {
-  const page = html(environment, '/docs/static')
+  const { title } = contract.document.info
   app.get('/', (_request, reply) => reply.redirect('docs'))
   app.get('/openapi.yaml', (_request, reply) => reply.type('application/yaml; charset=utf-8').send(contract.yaml))
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(contract.json))
 
+  // Swagger UI reads this at /docs/json. contract.document differs from it: parameters of path items are moved.
   await app.register(swagger, {
     mode: 'static',
-    specification: { document: contract.document }
+    specification: { document: JSON.parse(contract.json) as OpenAPIV3.Document }
   })
   await app.register(async (scope) => {
     scope.addHook('onRoute', (route) => {
@@ -43,28 +36,17 @@ export const docs = fp<DocsOptions>(async (app, { contract, environment }) => {
       routePrefix: '/docs',
       staticCSP: policy,
       uiConfig: {
-        // Without Swagger UI's own top bar.
-        layout: 'BaseLayout',
         persistAuthorization: true,
         displayRequestDuration: true,
         // The dates of a deprecation are extensions.
         showExtensions: true
       },
-      uiHooks: {
-        onRequest(request, reply, next) {
-          const { url } = request.routeOptions
-          // The page asks for docs/json, a copy: it is led to the document itself.
-          const copy = /\/docs\/(json|yaml)$/.exec(String(url))
-          if (copy !== null) void reply.redirect(`../openapi.${copy[1]}`)
-          else if (url === '/docs' || url === '/docs/') void reply.type('text/html; charset=utf-8').send(page)
-          else next()
-        }
-      },
       theme: {
-        css: [{ filename: files.style, content: style(environment) }],
-        js: [{ filename: files.script, content: script }],
+        title: `${title} · ${environment}`,
+        css: [{ filename: 'docs.css', content: style(environment) }],
+        js: [{ filename: 'docs.js', content: script(title, environment) }],
         favicon: [
-          { filename: files.icon, rel: 'icon', sizes: 'any', type: 'image/svg+xml', content: icon(environment) }
+          { filename: 'icon.svg', rel: 'icon', sizes: 'any', type: 'image/svg+xml', content: icon(title, environment) }
         ]
       }
     })
