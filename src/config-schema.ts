@@ -73,10 +73,7 @@ export const configSchema = {
     },
     HEADERS_TIMEOUT: time(10_000, 'Time to receive the headers of a request, then 408'),
     REQUEST_TIMEOUT: time(30_000, 'Time to receive a complete request, then 408'),
-    ANSWER_TIMEOUT: time(
-      60_000,
-      'Time for a client to read the next 256 KiB of a list before its connection is closed'
-    ),
+    ANSWER_TIMEOUT: time(60_000, 'Time for a client to read the next 2 MiB of a list before its connection is closed'),
     KEEP_ALIVE_TIMEOUT: time(72_000, 'Time between two requests before a connection is closed'),
     IDLE_TIMEOUT: time(120_000, 'Idle connection timeout: time without a byte in either direction'),
     MAX_CONNECTIONS: number(4096, 'Maximum open connections. Further ones are closed.'),

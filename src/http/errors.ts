@@ -133,7 +133,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
     request.log[error.status === 500 ? 'error' : 'warn']({ err: error.cause }, error.code)
   }
   // Fastify closes the connection after any error of a body; one that was read to its end leaves nothing behind.
-  if (request.raw.complete) reply.removeHeader('connection')
+  if (request.raw.complete) reply.header('connection', reply.raw.shouldKeepAlive ? 'keep-alive' : 'close')
   else endUnlessRead(request.raw)
   void reply.code(error.status).headers(error.headers).send(error.body)
 }

@@ -11,6 +11,7 @@ export interface HealthOptions {
 export const health = fp<HealthOptions>((app, { checkReady }, done) => {
   const config = { quiet: true }
   const unreadiness = outages({
+    quiet: 0,
     begun: (what, err) => app.log.warn({ err }, `not ${what}`),
     ended: (what) => app.log.info(what)
   })

@@ -78,7 +78,7 @@ export class RequestLog extends LogController {
     const line = {
       method: request.method,
       // Without the query: the service reads none, and people paste secrets there.
-      path: request.url.split('?', 1)[0],
+      path: redactKeys(request.url.replace(/\?.*/, '')),
       operation,
       status: reply.statusCode,
       ms: Math.round(reply.elapsedTime * 1000) / 1000,

@@ -14,6 +14,16 @@ const asset = '/docs/static/swagger-ui-bundle.js'
 const crlf = (...lines: string[]) => `${lines.join('\r\n')}\r\n\r\n`
 const get = (path: string, ...headers: string[]) => crlf(`GET ${path} HTTP/1.1`, 'Host: x', ...headers)
 
+const create = (key: string, body: string) =>
+  `${crlf(
+    'POST /v1/categories HTTP/1.1',
+    'Host: x',
+    `Authorization: Bearer ${key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`
+  )}${body}`
+const trace = crlf('TRACE / HTTP/1.1', 'Host: x')
+
 /** Requests of every kind that a client can leave. `$KEY` stands for a valid key. */
 const requests: Record<string, string | Buffer> = {
   CONNECT: crlf('CONNECT a:1 HTTP/1.1', 'Host: a'),
@@ -41,7 +51,7 @@ const requests: Record<string, string | Buffer> = {
     'Content-Length: 12'
   ),
   'another expectation': get('/livez', 'Expect: 200-ok'),
-  'a create': `${crlf('POST /v1/categories HTTP/1.1', 'Host: x', 'Authorization: Bearer $KEY', 'Content-Type: application/json', 'Content-Length: 12')}{"name":"x"}`,
+  'a create': create('$KEY', '{"name":"x"}'),
   'pipelined lists': get('/v1/categories', 'Authorization: Bearer $KEY').repeat(20),
   'pipelined assets': get(asset).repeat(100),
   'pipelined garbage': `${get('/livez')}\0\0\0\0`,
@@ -55,7 +65,7 @@ const requests: Record<string, string | Buffer> = {
   '/readyz': get('/readyz'),
   HEAD: crlf('HEAD /v1/categories HTTP/1.1', 'Host: x', 'Authorization: Bearer $KEY'),
   OPTIONS: crlf('OPTIONS * HTTP/1.1', 'Host: x'),
-  TRACE: crlf('TRACE / HTTP/1.1', 'Host: x'),
+  TRACE: trace,
   'an unknown path': get('/none'),
   'an invalid path': get('/%zz'),
   'HTTP/1.0': crlf('GET /livez HTTP/1.0')
@@ -149,29 +159,63 @@ t.test('pipelined requests of clients that reset release their files and their m
   t.equal(list.json<unknown[]>().length, 5000)
 })
 
-t.test('pipelined requests have their responses in order; those beyond 33 are not handled', async (t) => {
-  const { port } = await startService(t)
-  const paths = Array.from({ length: 1000 }, (_, index) => (index % 2 === 0 ? '/livez' : `/none-${index}`))
-  const text = await sendRaw(port, paths.map((path) => get(path)).join(''))
+t.test('pipelined requests have their responses in order, whatever their size and number', async (t) => {
+  const { port, key } = await startService(t, { config: { RATE_LIMIT_MAX: 0 } })
+  const body = `{"name":"x"${' '.repeat(2000)}}`
+  const kinds = [get('/livez'), get('/none'), create(key, body), get(asset, 'Range: bytes=0-99999'), trace]
+  const expected = Array.from({ length: 100 }, () => ['200', '404', '201', '206', '405']).flat()
+  const end = get('/livez', 'Connection: close')
+  const text = await sendRaw(port, kinds.join('').repeat(100), end, 'what follows the end is discarded')
   t.same(
     [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
-    paths.slice(0, 33).map((path) => (path === '/livez' ? '200' : '404'))
+    [...expected, '200']
   )
-  t.equal(text.match(/connection: close/gi)?.length, 1, 'the last response ends the connection')
+})
+
+t.test('thousands of requests in one packet are not parsed before their turn', async (t) => {
+  const { app, port, databaseUrl, key } = await startService(t)
+  const lock = await lockTable(t, databaseUrl, 'categories')
+  let parsed = 0
+  app.server.on('request', () => parsed++)
+  const socket = connect(port, '127.0.0.1').resume()
+  t.teardown(() => socket.destroy())
+  socket.write(get('/v1/categories', `Authorization: Bearer ${key}`) + 'GET / HTTP/1.1\r\n\r\n'.repeat(3000))
+  await lockAwaited(databaseUrl)
+  t.ok(parsed < 100, `${parsed} are parsed while the first one waits`)
+  await lock.release()
+  await until(() => parsed === 3001, 'all are parsed')
+})
+
+t.test('a request to upgrade is the last one of its connection', async (t) => {
+  const { port, key, databaseUrl } = await startService(t)
+  const hidden = create(key, '{"name":"x"}')
+  const socket = connect(port, '127.0.0.1')
+  let received = ''
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.toString()
+    socket.write(hidden)
+  })
+  socket.on('error', () => {})
+  const upgrade = get('/livez', 'Connection: Upgrade', 'Upgrade: h2c')
+  socket.write(upgrade + crlf('POST /none HTTP/1.1', 'Host: x', `Content-Length: ${hidden.length}`))
+  await once(socket, 'close')
+  t.same(received.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200'])
+  t.match(received, /connection: close/i)
+  t.same(await query(databaseUrl, 'SELECT FROM categories'), [], 'the body of a request is not taken for a request')
 })
 
 t.test(
   'garbage, or a CONNECT, behind a pending create does not get a response that could be the create’s',
   async (t) => {
     const { port, key, databaseUrl } = await startService(t)
-    const create = `${crlf('POST /v1/categories HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`, 'Content-Type: application/json', 'Content-Length: 12')}{"name":"x"}`
+    const request = create(key, '{"name":"x"}')
     for (const garbage of ['\0\0\0\0', crlf('CONNECT a:1 HTTP/1.1', 'Host: a')]) {
       const lock = await lockTable(t, databaseUrl, 'categories')
       const socket = connect(port, '127.0.0.1')
       let received = ''
       socket.on('data', (chunk: Buffer) => (received += chunk.toString()))
       socket.on('error', () => {})
-      socket.write(create)
+      socket.write(request)
       await lockAwaited(databaseUrl)
       socket.write(garbage)
       await once(socket, 'close')
