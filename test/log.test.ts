@@ -108,6 +108,7 @@ t.test('no line holds a key, wherever a client sends it', async (t) => {
   const { logger, has } = logFile(t, false)
   const { port, key } = await startService(t, { logger, config: { TRUST_PROXY: '1' } })
   const digits = key.slice('petcat_'.length)
+  const encoded = `${digits.slice(0, 20)}%${Buffer.from(digits.slice(20, 21)).toString('hex')}${digits.slice(21)}`
   const request = (target: string, ...headers: string[]) =>
     [`GET ${target} HTTP/1.1`, 'Host: test', ...headers, 'Connection: close', '', ''].join('\r\n')
   const create = (body: string) =>
@@ -120,6 +121,9 @@ t.test('no line holds a key, wherever a client sends it', async (t) => {
     'the path': [request(`/${key}`), 404],
     'the path, twice': [request(`/v1/categories/${key}/${key.toUpperCase()}`), 404],
     'the path, encoded': [request(`/petcat%5F${digits}`), 404],
+    'the path, a digit encoded': [request(`/petcat_${encoded}`), 404],
+    'the path, encoded twice': [request(`/%2570etcat%255F${encoded.replace('%', '%25')}`), 404],
+    'the digits alone': [request(`/${digits}`, `X-Request-Id: ${digits}`), 404],
     'a malformed path': [request(`/${key}/%zz`), 400],
     'the query': [request(`/v1/categories?key=${key}`), 401],
     'the user of an absolute URI': [request(`http://${key}@test/v1/categories`), 401],
@@ -145,6 +149,7 @@ t.test('no line holds a key, wherever a client sends it', async (t) => {
   logger.info('the end')
   const log = await has(/the end/)
   t.notOk(log.toLowerCase().includes(digits))
+  t.notOk(log.includes(digits.slice(-20)))
   // An operator sees which key it was.
   for (const target of ['/', '/v1/categories/', 'http://', 'http://user:']) {
     t.ok(log.includes(`"path":"${target}${prefixOf(key)}***`), target)
