@@ -61,17 +61,38 @@ export function checkResponse(document: OpenAPIV3.Document, name: string, { cont
     }
     const { properties = {}, additionalProperties = false } = schema
     const items = 'items' in schema ? schema.items : (schema.type as string | undefined) === 'array'
-    // The serializer writes a value of any type by JSON.stringify, which throws for a bigint.
-    if ([root, ...Object.values(properties), additionalProperties, items].some((value) => isOpen(document, value))) {
-      throw documentError(`${name} has a value without a type, in which an int64 cannot be serialized`)
+    for (const value of [root, ...Object.values(properties), additionalProperties, items]) {
+      // The serializer writes a value of any type by JSON.stringify, which throws for a bigint.
+      if (isOpen(document, value)) {
+        throw documentError(`${name} has a value without a type, in which an int64 cannot be serialized`)
+      }
+      const missing = typeof value === 'object' ? undeclared(document, value) : undefined
+      if (missing !== undefined) {
+        throw documentError(`${name} requires "${missing}", which the serializer drops: it is not among the properties`)
+      }
     }
   }
 }
 
 function isOpen(document: OpenAPIV3.Document, schema: Schema | boolean): boolean {
   if (typeof schema === 'boolean') return schema
+  return partsOf(document, schema).every(
+    (part) => !['type', 'properties', 'anyOf', 'oneOf'].some((keyword) => keyword in part)
+  )
+}
+
+/** A required property that is not among those of the schema. */
+function undeclared(document: OpenAPIV3.Document, schema: Schema): string | undefined {
+  const parts = partsOf(document, schema)
+  if (parts.some(({ additionalProperties }) => additionalProperties)) return undefined
+  const declared = new Set(parts.flatMap(({ properties = {} }) => Object.keys(properties)))
+  return parts.flatMap(({ required = [] }) => required).find((one) => !declared.has(one))
+}
+
+/** The schema and those that allOf adds to it. */
+function partsOf(document: OpenAPIV3.Document, schema: Schema): OpenAPIV3.SchemaObject[] {
   const resolved = resolve<OpenAPIV3.SchemaObject>(document, schema)
-  return !['type', 'enum', 'properties', 'allOf', 'anyOf', 'oneOf'].some((keyword) => keyword in resolved)
+  return [resolved, ...(resolved.allOf ?? []).flatMap((part) => partsOf(document, part))]
 }
 
 /** The schema of a body, which is JSON and nothing else. */

@@ -358,7 +358,7 @@ t.test('a response keeps each int64 and each property, whatever its schema', asy
 t.test('a response that the serializer could not write is rejected before the start', (t) => {
   const rejected = (schema: object, fault: string) =>
     t.throws(() => creating(t, schema, { Any: { description: 'Anything' } }), {
-      message: `openapi.yaml: POST /things: the response 200 has ${fault}`
+      message: `openapi.yaml: POST /things: the response 200 ${fault.startsWith('requires') ? fault : `has ${fault}`}`
     })
   for (const keyword of ['oneOf', 'anyOf']) {
     const alternatives = { [keyword]: [object({ id: int64 }, { required: ['id'] }), name] }
@@ -376,6 +376,18 @@ t.test('a response that the serializer could not write is rejected before the st
   const untyped = 'a value without a type, in which an int64 cannot be serialized'
   for (const schema of [{}, { $ref: '#/components/schemas/Any' }, object({ any: {} }), { type: 'array' }]) {
     rejected(schema, untyped)
+  }
+  for (const schema of [{ allOf: [{}] }, object({ any: { allOf: [{ description: 'x' }] } }), { enum: [1, 2] }]) {
+    rejected(schema, untyped)
+  }
+  const undeclared = 'requires "extra", which the serializer drops: it is not among the properties'
+  for (const schema of [
+    object({ id: int64 }, { required: ['id', 'extra'] }),
+    { type: 'object', required: ['extra'] },
+    { allOf: [object({ id: int64 }), { type: 'object', required: ['extra'] }] },
+    { type: 'array', items: object({}, { required: ['extra'] }) }
+  ]) {
+    rejected(schema, undeclared)
   }
   rejected(object({}, { additionalProperties: true }), untyped)
   t.end()
