@@ -8,6 +8,8 @@ export interface BatchOptions {
   maxSize?: number
   /** Whether an error may be the fault of a single item: the two halves of the run's items are then run in its place. */
   isFaultOfItem?: (error: unknown) => boolean
+  /** Milliseconds for that; calls whose item has not been run alone by then fail with Overloaded. */
+  splitTimeout?: number
 }
 
 /**
@@ -20,7 +22,7 @@ export interface BatchOptions {
  */
 export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
-  { maxWaiting, maxSize = maxWaiting, isFaultOfItem = () => false }: BatchOptions
+  { maxWaiting, maxSize = maxWaiting, isFaultOfItem = () => false, splitTimeout = 5000 }: BatchOptions
 ): (item: Item) => Promise<Result> {
   interface Call {
     item: Item
@@ -37,22 +39,23 @@ export function batch<Item, Result>(
       await setImmediate()
       const calls = waiting.slice(0, maxSize)
       waiting = waiting.slice(maxSize)
-      await settle(calls)
+      await settle(calls, performance.now() + splitTimeout)
     }
     running = false
   }
 
-  async function settle(calls: Call[]): Promise<void> {
+  async function settle(calls: Call[], deadline: number): Promise<void> {
     try {
       const results = await run(calls.map(({ item }) => item))
       calls.forEach(({ resolve }, index) => resolve(results[index] as Result))
     } catch (error) {
-      if (calls.length > 1 && isFaultOfItem(error)) {
+      const isShared = calls.length > 1 && isFaultOfItem(error)
+      if (isShared && performance.now() < deadline) {
         const half = calls.length >> 1
-        await settle(calls.slice(0, half))
-        await settle(calls.slice(half))
+        await settle(calls.slice(0, half), deadline)
+        await settle(calls.slice(half), deadline)
       } else {
-        for (const { reject } of calls) reject(error)
+        for (const { reject } of calls) reject(isShared ? new Overloaded() : error)
       }
     }
   }

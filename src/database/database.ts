@@ -65,7 +65,7 @@ interface Lane {
   pool: pg.Pool
   /** Milliseconds for a statement. */
   timeout: number
-  failureOf: (error: Error) => Error
+  isWrite: boolean
 }
 
 /** Opens the pools; they connect on first use. */
@@ -79,16 +79,17 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
   }
   const pool = openPool({ ...config, max: poolSize }, log)
   const endCounting = countConnections(pool)
-  const reads: Lane = { what: 'reads', pool, timeout, failureOf: readFailure }
-  const writes: Lane = { what: 'writes', pool, timeout, failureOf: writeFailure }
+  const reads: Lane = { what: 'reads', pool, timeout, isWrite: false }
+  const writes: Lane = { what: 'writes', pool, timeout, isWrite: true }
   const background: Lane = {
     what: 'background writes',
     pool: openPool({ ...config, max: 1 }, log),
     timeout: Math.min(timeout, backgroundTimeout),
-    failureOf: writeFailure
+    isWrite: true
   }
 
   const { begun, ended } = outages({
+    quiet: 5000,
     begun: (what, err) =>
       log.error(
         { err },
@@ -98,7 +99,8 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
   })
   const counted = (error: Error, { what }: Lane, { name = what }: QueryConfig) => {
     databaseErrors.inc({ code: codeOf(error) })
-    if (error instanceof Unavailable && !isConflict(error.cause) && !pool.ending) {
+    const isOutage = error instanceof Unavailable || error instanceof OutcomeUnknown
+    if (isOutage && !isConflict(error.cause) && !pool.ending) {
       // A table can be missing for one statement while the others of its kind work.
       begun(isOfSchema(error.cause) ? name : what, error.cause)
     }
@@ -126,9 +128,9 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
       }, lane.timeout)
       client.query<Row>(query, (error: Error | null, result) => {
         clearTimeout(timer)
-        const doubt = replicationDoubt(client)
-        const failure =
-          error !== null ? lane.failureOf(error) : doubt !== undefined ? new OutcomeUnknown(doubt) : undefined
+        // A server whose client_min_messages hides warnings reports a cancelled wait for its standby as a success alone.
+        const doubt = replicationDoubt(client) ?? (isCancelled ? new Error('cancelled at its commit') : undefined)
+        const failure = failureOf(error, lane, doubt)
         // A cancellation can come late and must not hit the next statement.
         client.release(isCancelled || (failure !== undefined && !isOfStatement(error)))
         if (failure === undefined) {
@@ -148,7 +150,8 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
    */
   async function runWrite<Row extends QueryResultRow>(query: QueryConfig, lane: Lane): Promise<Row[]> {
     if (mayHang) {
-      const hanging = await run({ name: 'hanging-statements', text: hangingStatements, values: [timeout] }, reads)
+      const check = { name: 'hanging-statements', text: hangingStatements, values: [timeout] }
+      const hanging = await run(check, { ...reads, pool: lane.pool })
       mayHang = hanging.length > 0
       if (hanging.length >= Math.max(1, poolSize >> 2)) {
         throw counted(new Unavailable(new Error(`${hanging.length} cancelled statements still run`)), lane, query)
@@ -171,6 +174,12 @@ export function openDatabase({ url, poolSize, timeout }: DatabaseOptions, log: L
       await Promise.all([...listeners.map((stop) => stop()), pool.end(), background.pool.end()])
     }
   }
+}
+
+/** The failure that the caller sees; a write that reports a success fails too if its commit is in doubt. */
+function failureOf(error: Error | null, { isWrite }: Lane, doubt: Error | undefined): Error | undefined {
+  if (error !== null) return isWrite ? writeFailure(error) : readFailure(error)
+  return isWrite && doubt !== undefined ? new OutcomeUnknown(doubt) : undefined
 }
 
 const codeOf = (error: Error) =>

@@ -14,7 +14,7 @@ export class OutcomeUnknown extends Error {
   }
 }
 
-/** Too much is waiting for the database. Nothing was sent; a moment later it can be. */
+/** Too much is waiting for the database. The work had no effect; a moment later it can be sent again. */
 export class Overloaded extends Error {
   constructor() {
     super('too much is waiting')
@@ -24,13 +24,18 @@ export class Overloaded extends Error {
 const hasCode = (error: unknown, codes: RegExp) => error instanceof pg.DatabaseError && codes.test(String(error.code))
 
 /**
- * SQLSTATE classes and codes that a later attempt may not meet: connection (08), transaction rollback (40), resources
- * (53), operator intervention and cancellation (57), system error (58), lock_not_available, and
- * read_only_sql_transaction, which a failover gives.
+ * The errors that another connection may not have: read_only_sql_transaction on a server that a failover demoted, and prepared
+ * statements whose result type a migration changed (0A000), or which a pooler has lost (26000) or given twice (42P05).
+ */
+const ofConnection = /^(25006|0A000|26000|42P05)/
+
+/**
+ * SQLSTATE classes and codes that a later attempt may not meet: those of the connection above and its loss (08), transaction
+ * rollback (40), resources (53), operator intervention and cancellation (57), system error (58), and lock_not_available.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
-const transient = /^(08|40|53|57|58|55P03|25006)/
+const transient = /^(08|40|53|57|58|55P03|25006|0A000|26000|42P05)/
 
 /** undefined_table, undefined_column, insufficient_privilege: what a pending migration or a missing grant gives. */
 const schemaCodes = /^(42P01|42703|42501)/
@@ -38,16 +43,16 @@ const schemaCodes = /^(42P01|42703|42501)/
 /**
  * The errors after which a statement had no effect, because only the statement itself can give them: exceptions of values
  * (22), constraints (23), access (42), check options (44) and triggers (P0), query_canceled, serialization_failure,
- * deadlock_detected, lock_not_available, read_only_sql_transaction, disk_full and out_of_memory.
+ * deadlock_detected, lock_not_available, disk_full, out_of_memory, and the errors of the connection above.
  *
  * Other codes prove nothing. PgBouncer sends an ErrorResponse of its own when the server of a running statement closes the
  * connection, always with 08P01 (`disconnect_client` in its objects.c, 1.18 to 1.25). It passes on other codes only from
  * a failed login, to clients whose statement no server has seen. The severity is no criterion: lc_messages translates it.
  */
-const withoutEffect = /^(22|23|42|44|P0|57014|40001|40P01|55P03|25006|53100|53200)/
+const withoutEffect = /^(22|23|42|44|P0|57014|40001|40P01|55P03|53100|53200|25006|0A000|26000)/
 
-/** Whether the statement failed by itself: it had no effect, and its connection can be used again. */
-export const isOfStatement = (error: unknown): boolean => hasCode(error, withoutEffect)
+/** Whether the statement failed by itself, so that its connection can be used again. */
+export const isOfStatement = (error: unknown): boolean => hasCode(error, withoutEffect) && !hasCode(error, ofConnection)
 
 /** Whether tables or privileges are not what this version needs. */
 export const isOfSchema = (error: unknown): boolean => hasCode(error, schemaCodes)
@@ -63,7 +68,7 @@ export function readFailure(error: unknown): Error {
 
 /** What a failed write of one statement is to its caller: as a read, or OutcomeUnknown. */
 export function writeFailure(error: unknown): Error {
-  return isOfStatement(error) ? readFailure(error) : new OutcomeUnknown(error)
+  return hasCode(error, withoutEffect) ? readFailure(error) : new OutcomeUnknown(error)
 }
 
 /**

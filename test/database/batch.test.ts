@@ -98,3 +98,22 @@ t.test('an item that fails its run fails alone, in order, and an error that is n
   for (const { status } of await Promise.allSettled([8, 9].map(call))) t.equal(status, 'rejected')
   t.equal(ran.length, 6, 'not tried again')
 })
+
+t.test(
+  'the search for the item at fault has a time limit, after which the other calls can be sent again',
+  async (t) => {
+    let runs = 0
+    const call = batch<number, number>(
+      () => {
+        runs++
+        return Promise.reject(new Error('at fault'))
+      },
+      { maxWaiting: 10, isFaultOfItem: () => true, splitTimeout: 0 }
+    )
+    for (const settled of await Promise.allSettled([1, 2, 3].map(call))) {
+      t.match(settled, { status: 'rejected', reason: { message: 'too much is waiting' } })
+    }
+    t.equal(runs, 1)
+    await t.rejects(call(4), { message: 'at fault' })
+  }
+)

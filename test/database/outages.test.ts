@@ -9,6 +9,7 @@ import { startLoad } from '../support/load.ts'
 import { recorder } from '../support/log.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const create = async ({ app, auth }: Service, name = 'x') => {
   const response = await app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name } })
@@ -48,6 +49,8 @@ t.test('Postgres is killed again and again under creates: none is lost, none dou
   )
 })
 
+const send = async ({ app, auth }: Service) =>
+  (await app.inject({ method: 'POST', url: '/v1/messages', headers: auth, payload: { message: 'x' } })).statusCode
 const list = async ({ app, auth }: Service) => (await app.inject({ url: '/v1/categories', headers: auth })).statusCode
 
 /** What the log says of outages, without background work, whose attempts no request waits for. */
@@ -70,6 +73,10 @@ t.test('the log has the begin and the end of an outage once, however many reques
   )
   await postgres.start()
   t.same([await create(service), await probe(), await probe(), await list(service)], [201, 200, 200, 200])
+  await until(
+    async () => (await list(service), outagesIn(lines).join().includes('again for reads')),
+    'the end is logged'
+  )
   const reported = outagesIn(lines)
   t.equal(new Set(reported).size, reported.length)
   // Whether a create gets as far as its write depends on how long ago its key was looked up.
@@ -81,25 +88,58 @@ t.test('the log has the begin and the end of an outage once, however many reques
   ])
 })
 
+/** What a failover to a server that is still a standby gives to new connections. */
+const readOnly = ({ databaseUrl }: Service, value: boolean) =>
+  query(
+    databaseUrl,
+    `SET TRANSACTION READ WRITE;
+     ALTER DATABASE ${new URL(databaseUrl).pathname.slice(1)} SET default_transaction_read_only = ${value}`
+  )
+
+const disconnect = ({ databaseUrl }: Service) =>
+  query(
+    databaseUrl,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE application_name = 'pet-categories' AND datname = current_database()`
+  )
+
 t.test('while writes fail and reads succeed, the log has one line for it', async (t) => {
   const { lines, logger } = recorder()
   const service = await startService(t, { logger })
-  // What a failover to a server that is still a standby gives.
-  const readOnly = async (value: boolean) => {
-    const { pathname } = new URL(service.databaseUrl)
-    await query(
-      service.databaseUrl,
-      `ALTER DATABASE ${pathname.slice(1)} SET default_transaction_read_only = ${value};
-       SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE application_name = 'pet-categories' AND datname = current_database()`
-    )
-  }
-  await readOnly(true)
+  await readOnly(service, true)
+  await disconnect(service)
   for (let round = 0; round < 3; round++) {
     t.equal(await list(service), 200)
     t.equal(await create(service), 'unavailable')
   }
   t.same(outagesIn(lines), ['the database is unavailable for writes'])
+})
+
+t.test('while one table is locked and others are not, the log has the begin and the end of one outage', async (t) => {
+  const { lines, logger } = recorder()
+  const service = await startService(t, { logger, config: { DATABASE_TIMEOUT: 300 } })
+  const lock = await lockTable(t, service.databaseUrl, 'categories')
+  for (let round = 0; round < 3; round++) {
+    t.equal(await create(service), 'unavailable')
+    t.equal(await send(service), 202)
+  }
+  t.same(outagesIn(lines), ['the database is unavailable for writes'])
+  await lock.release()
+  await until(async () => (await create(service)) === 201 && outagesIn(lines).length > 1, 'the end is logged')
+  t.same(outagesIn(lines).slice(1), ['the database is available again for writes'])
+})
+
+t.test('a server that was read-only, and a prepared statement that is outdated, cost one request', async (t) => {
+  const service = await startService(t, { config: { DATABASE_POOL_SIZE: 1 } })
+  await readOnly(service, true)
+  await disconnect(service)
+  // On a new connection, which is not used again.
+  t.equal(await list(service), 200)
+  t.equal(await create(service), 'unavailable')
+  await readOnly(service, false)
+  t.same([await list(service), await create(service)], [200, 201])
+  await query(service.databaseUrl, 'ALTER TABLE categories ALTER name TYPE varchar(500)')
+  t.same([await list(service), await list(service), await create(service)], [503, 200, 201])
 })
 
 t.test('a pending migration or grant is a 503 unavailable, which the log has once and explains', async (t) => {
@@ -122,10 +162,13 @@ t.test('a pending migration or grant is a 503 unavailable, which the log has onc
     ])
     t.notOk(lines.some(({ msg }) => msg === 'internal_error'))
     await query(service.databaseUrl, after)
-    t.same([await list(service), await create(service)], [200, 201])
-    t.same(outagesIn(lines).slice(2), [
-      'the database is available again for page-of-categories',
-      'the database is available again for create-categories'
+    await until(async () => {
+      t.same([await list(service), await create(service)], [200, 201])
+      return outagesIn(lines).length === 4
+    }, 'the end of both is logged')
+    t.same(outagesIn(lines).slice(2).sort(), [
+      'the database is available again for create-categories',
+      'the database is available again for page-of-categories'
     ])
   }
 })

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { query } from '../support/database.ts'
+import { recorder } from '../support/log.ts'
 import { type OwnPostgres, startPostgres } from '../support/postgres.ts'
 import { startProxy } from '../support/proxy.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -25,10 +26,15 @@ async function createWaits({ url }: OwnPostgres, what = 'pid') {
 }
 
 /** A service whose commits begin to wait for a standby that does not exist. */
-async function startWithoutStandby(t: Test, config: { DATABASE_TIMEOUT: number; DATABASE_POOL_SIZE?: number }) {
-  const postgres = await startPostgres(t)
+async function startWithoutStandby(
+  t: Test,
+  config: { DATABASE_TIMEOUT: number; DATABASE_POOL_SIZE?: number },
+  settings: Record<string, string> = {}
+) {
+  const postgres = await startPostgres(t, settings)
+  const { lines, logger } = recorder()
   const proxy = await startProxy(t, postgres.url)
-  const service = await startService(t, { databaseUrl: proxy.url, config })
+  const service = await startService(t, { databaseUrl: proxy.url, config, logger })
   t.equal(await create(service, 'before'), 201)
   await requireStandby(postgres, 'missing')
   // The server reads the setting in its own time: from the first commit that waits, all do.
@@ -36,20 +42,23 @@ async function startWithoutStandby(t: Test, config: { DATABASE_TIMEOUT: number; 
     const response = create(service, 'unknown')
     const isWaiting = createWaits(postgres).then(() => 'waiting')
     if ((await Promise.race([response, isWaiting])) !== 'waiting') continue
-    return { postgres, proxy, service, response }
+    return { postgres, proxy, service, response, lines }
   }
 }
 
-for (const [title, end] of [
+for (const [title, end, settings] of [
   ['the service gives up', undefined],
+  ['the service gives up, and the server hides warnings', undefined, { client_min_messages: 'error' }],
   ['an operator cancels it', 'pg_cancel_backend(pid)'],
   ['an operator ends it', 'pg_terminate_backend(pid)']
 ] as const) {
   t.test(`a create that waits for a missing standby until ${title} is an outcome_unknown`, async (t) => {
     const timeout = end === undefined ? 1000 : 60_000
-    const { postgres, service, response } = await startWithoutStandby(t, { DATABASE_TIMEOUT: timeout })
+    const config = { DATABASE_TIMEOUT: timeout }
+    const { postgres, service, response, lines } = await startWithoutStandby(t, config, settings)
     if (end !== undefined) await query(postgres.url, `SELECT ${end} ${creating}`)
     t.equal(await response, 'outcome_unknown')
+    t.equal(lines.filter(({ msg }) => msg === 'the database is unavailable for writes').length, 1)
     t.not((await query(postgres.url, "SELECT FROM categories WHERE name = 'unknown'")).length, 0, 'it is stored here')
     t.same(await query(postgres.url, `SELECT pid ${creating}`), [])
     await requireStandby(postgres, '')
