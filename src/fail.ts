@@ -1,4 +1,4 @@
-/** An error in one line. A refused connection to a name with several addresses has no message, only a code. */
+/** An error in one line. A failed connection to a name with several addresses has no message, only a code. */
 export function oneLine(error: unknown): string {
   const { message, code } = error as NodeJS.ErrnoException
   return message || String(code)

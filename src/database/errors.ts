@@ -45,7 +45,7 @@ const schemaCodes = /^(42P01|42703|42501)/
  * (22), constraints (23), access (42), check options (44) and triggers (P0), query_canceled, serialization_failure,
  * deadlock_detected, lock_not_available, disk_full, out_of_memory, and the errors of the connection above.
  *
- * Other codes prove nothing. PgBouncer sends an ErrorResponse of its own when the server of a running statement closes the
+ * Other codes prove nothing. PgBouncer itself sends an ErrorResponse when the server of a running statement closes the
  * connection, always with 08P01 (`disconnect_client` in its objects.c, 1.18 to 1.25). It passes on other codes only from
  * a failed login, to clients whose statement no server has seen. The severity is no criterion: lc_messages translates it.
  */

@@ -15,7 +15,7 @@ export interface GroupedWrite<Item> {
 
 /**
  * Makes one statement and one commit of writes that come together, in the order in which they came. While one statement
- * runs the next group gathers, so an idle service adds no delay. An item that Postgres refuses fails alone.
+ * runs the next group gathers, so an idle service adds no delay. An item that Postgres rejects fails alone.
  *
  * @returns what writes an item and gives its row; it fails as `Database.write` does, and with Overloaded when too many wait
  */

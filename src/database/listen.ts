@@ -5,7 +5,7 @@ import pg from 'pg'
 const retryAfter = 1000
 
 /**
- * Calls `notify` for every notification on the channel, on a connection of its own that is made again when it is lost; and
+ * Calls `notify` for every notification on the channel, on a separate connection that is reopened when it is lost; and
  * after each connecting, as something may have been missed. A network that swallows it all is not noticed here: what
  * depends on notifications must not depend on them alone.
  *

@@ -72,7 +72,7 @@ export function checkMigrated(options: MigrationOptions): Promise<void> {
   })
 }
 
-/** Does something on a connection of its own. */
+/** Runs the work on a separate connection. */
 async function connected(
   { url, timeout, signal }: MigrationOptions,
   work: (client: pg.Client) => Promise<void>

@@ -23,7 +23,7 @@ const watchdog = `
   exit $status`
 
 /**
- * Runs a program in a process group of its own, so that Ctrl-C reaches us and not the program.
+ * Runs a program in a separate process group, so that Ctrl-C reaches us and not the program.
  *
  * @param remove folder to remove when the program has ended
  */

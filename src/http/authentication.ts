@@ -10,7 +10,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What is known of the API key that was sent, once it was looked at. */
     apiKey: KeyCheck | { id?: undefined; state: 'absent' } | undefined
-    /** Whether it was refused past the limit of its address. */
+    /** Whether it was rejected past the limit of its address. */
     isFlood: boolean
   }
   interface FastifyInstance {
@@ -21,9 +21,9 @@ declare module 'fastify' {
 
 export interface AuthenticationOptions {
   keys: KeyVerifier
-  /** Requests a minute with one key; 0 for any number. */
+  /** Requests per minute with one key. 0 disables the limit. */
   rateLimit: number
-  /** Refusals a minute for one address, beyond which a key that was not valid before is not even looked up; 0 for any number. */
+  /** Rejected requests per minute for one address, beyond which a key that was not valid before is not looked up. 0 disables the limit. */
   failuresLimit: number
 }
 

@@ -11,8 +11,8 @@ export interface CrossOriginOptions {
 
 /**
  * Lets pages of other origins call the service, by @fastify/cors. An OPTIONS request that is no preflight
- * (https://fetch.spec.whatwg.org/#cors-preflight-request) is refused as elsewhere. Register it before what refuses requests,
- * so that a page can read the refusal too.
+ * (https://fetch.spec.whatwg.org/#cors-preflight-request) is rejected as elsewhere. Register it before what rejects requests,
+ * so that a page can read the error too.
  */
 export const crossOrigin = fp<CrossOriginOptions>(async (app, { origins, contract }) => {
   const options: FastifyCorsOptions = {

@@ -12,7 +12,7 @@ export interface FloodOptions {
 
 const defaults: FloodOptions = { pace: 500, maxWaiting: 10_000, maxAddresses: 1000 }
 
-/** What is done with requests that are refused past the limit of their address. */
+/** Delays and counts the requests that are rejected past the limit of their address. */
 export interface Flood {
   /** Resolves when one more may be answered: who floods waits, so that others do not. */
   turn(this: void): Promise<void>

@@ -92,7 +92,7 @@ export class RequestLog extends LogController {
 }
 
 /**
- * The refusal of a request that breaks a rule of HTTP: its version, its Host (RFC 9112, section 3.2), or an expectation that
+ * The error for a request that breaks a rule of HTTP: its version, its Host (RFC 9112, section 3.2), or an expectation that
  * is not 100-continue (RFC 9110, section 10.1.1; a rule of HTTP/1.1 alone).
  */
 function protocolFault({ headers, rawHeaders, httpVersion }: IncomingMessage): HttpError | undefined {

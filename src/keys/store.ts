@@ -46,7 +46,7 @@ export interface KeyStore {
   /** All that was done to keys, oldest first. */
   events(): Promise<KeyEvent[]>
   /**
-   * Replaces the valid key `id`: stores its successor, which has its name, and its lifetime unless the successor has one of its own.
+   * Replaces the valid key `id`: stores its successor, which has its name, and its lifetime unless the successor is given another.
    * The old key expires after `overlap` seconds at the latest.
    *
    * @returns false when there is no valid key of that id, or a successor has replaced it already
