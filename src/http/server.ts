@@ -74,10 +74,8 @@ export function httpServer(config: HttpServerConfig, log: FastifyBaseLogger): Ht
 
   /** Has the bytes that the socket reads parsed in slices, and no further while a request waits. */
   function parseInSlices(socket: Socket, { waiting }: Connection): void {
-    // With a listener for its data, a socket gives its bytes to the listener of Node.js, and no longer to the parser directly.
-    const ignore = () => {}
-    socket.on('data', ignore).off('data', ignore)
     const parse = socket.listeners('data')[0] as (bytes: Buffer) => void
+    // With a listener from outside, the socket gives its bytes to listeners, and no longer to the parser directly.
     socket.off('data', parse).on('data', (bytes: Buffer) => {
       let start = 0
       // Node.js pauses the socket itself while the client does not read.

@@ -67,10 +67,12 @@ t.test('the log has the begin and the end of an outage once, however many reques
   lines.length = 0
   await postgres.kill()
   const probe = async () => (await service.app.inject('/readyz')).statusCode
-  t.same(
-    [await create(service), await create(service), await probe(), await probe(), await list(service)],
-    ['unavailable', 'unavailable', 503, 503, 503]
+  t.match(
+    await create(service),
+    /^(unavailable|outcome_unknown)$/,
+    'it may have been sent on a connection that seemed to be open'
   )
+  t.same([await create(service), await probe(), await probe(), await list(service)], ['unavailable', 503, 503, 503])
   await postgres.start()
   t.same([await create(service), await probe(), await probe(), await list(service)], [201, 200, 200, 200])
   await until(
