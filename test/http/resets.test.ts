@@ -187,7 +187,7 @@ t.test('thousands of requests in one packet are not parsed before their turn', a
 })
 
 t.test('a request to upgrade is the last one of its connection', async (t) => {
-  const { port, key, databaseUrl } = await startService(t)
+  const { app, port, key, databaseUrl } = await startService(t)
   const hidden = create(key, '{"name":"x"}')
   const socket = connect(port, '127.0.0.1')
   let received = ''
@@ -201,6 +201,17 @@ t.test('a request to upgrade is the last one of its connection', async (t) => {
   await once(socket, 'close')
   t.same(received.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200'])
   t.match(received, /connection: close/i)
+
+  const lock = await lockTable(t, databaseUrl, 'categories')
+  const list = get('/v1/categories', `Authorization: Bearer ${key}`, 'Connection: Upgrade', 'Upgrade: h2c')
+  const slow = connect(port, '127.0.0.1').resume()
+  slow.write(list)
+  await lockAwaited(databaseUrl)
+  const parsed = once(app.server, 'request')
+  slow.write(hidden)
+  await parsed
+  await lock.release()
+  await once(slow, 'close')
   t.same(await query(databaseUrl, 'SELECT FROM categories'), [], 'the body of a request is not taken for a request')
 })
 
