@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findRunning } from '../src/database/running.ts'
+import { findRunning } from '../test/support/running.ts'
 
 /** The service of the working tree as a process of its own, on a database of its own. */
 export interface LiveService {

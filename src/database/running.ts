@@ -59,13 +59,6 @@ export async function lookUp(directory: string): Promise<Running | undefined> {
   return undefined
 }
 
-/** The address of the server that runs on the data in `directory`, of this process or another, if one responds. */
-export async function findRunning(directory: string): Promise<string | undefined> {
-  const running = await lookUp(directory)
-  await running?.client.end()
-  return running?.url
-}
-
 /** Rejects when a service runs on the data in `directory`. */
 export async function rejectSecondService(directory: string): Promise<void> {
   const running = await lookUp(directory)
