@@ -205,13 +205,14 @@ t.test('a request to upgrade is the last one of its connection', async (t) => {
   const lock = await lockTable(t, databaseUrl, 'categories')
   const list = get('/v1/categories', `Authorization: Bearer ${key}`, 'Connection: Upgrade', 'Upgrade: h2c')
   const slow = connect(port, '127.0.0.1').resume()
+  const closed = once(slow, 'close')
   slow.write(list)
   await lockAwaited(databaseUrl)
   const parsed = once(app.server, 'request')
   slow.write(hidden)
   await parsed
   await lock.release()
-  await once(slow, 'close')
+  await closed
   t.same(await query(databaseUrl, 'SELECT FROM categories'), [], 'the body of a request is not taken for a request')
 })
 
