@@ -3,12 +3,12 @@ import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
 export default defineConfig(
-  globalIgnores(['dist/', 'generated/', '.tap/', 'gate/.venv/', 'gate/.sdk/', 'gate/sdk/*/']),
+  globalIgnores(['dist/', 'generated/', '.tap/', 'tools/gate/.venv/', 'tools/gate/.sdk/', 'tools/gate/sdk/*/']),
   eslint.configs.recommended,
   tseslint.configs.recommendedTypeChecked,
   { languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js'] } } } },
   {
-    files: ['test/**', 'deploy/**', 'gate/**'],
+    files: ['test/**', 'deploy/**', 'tools/gate/**'],
     rules: {
       // tap awaits its subtests itself.
       '@typescript-eslint/no-floating-promises': [

@@ -1,7 +1,7 @@
 // Generated from openapi.yaml by `npm run generate`. Do not edit.
 
-import type { Handler } from '../src/http/handler.ts'
-import { notImplemented } from '../src/http/errors.ts'
+import type { Handler } from '../src/openapi/handler.ts'
+import { notImplemented } from '../src/openapi/handler.ts'
 import type { operations } from './service.ts'
 
 /** The handler of each operation, by operationId. */

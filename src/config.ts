@@ -5,7 +5,7 @@ import { Ajv, type ErrorObject } from 'ajv'
 import ipaddr from 'ipaddr.js'
 import type { FromSchema } from 'json-schema-to-ts'
 import { configSchema } from './config-schema.ts'
-import { explain } from './explain.ts'
+import { explain } from './schema-errors.ts'
 
 /** Times are in milliseconds, sizes in bytes. */
 export type Config = FromSchema<typeof configSchema>

@@ -11,7 +11,7 @@ async function ready(url: string): Promise<void> {
 
 t.test('keys are made, listed and revoked while the service runs and when it does not', async (t) => {
   const directory = t.testdir()
-  const keys = (...args: string[]) => run(t, [...script('src/keys/cli.ts'), ...args], { cwd: directory })
+  const keys = (...args: string[]) => run(t, [...script('src/api-keys/cli.ts'), ...args], { cwd: directory })
   const made = keys('create', '--name', 'before')
   t.equal(await made.exited, 0)
   const before = made.output().trimEnd().split('\n').at(-1) ?? ''
@@ -40,7 +40,9 @@ t.test('on a given DATABASE_URL no key is made, the log is JSON, and no key is e
   const url = await started(service)
   await ready(url)
   t.same(await query(databaseUrl, 'SELECT * FROM api_keys'), [])
-  const made = run(t, [...script('src/keys/cli.ts'), 'create', '--name', 'x'], { env: { DATABASE_URL: databaseUrl } })
+  const made = run(t, [...script('src/api-keys/cli.ts'), 'create', '--name', 'x'], {
+    env: { DATABASE_URL: databaseUrl }
+  })
   t.equal(await made.exited, 0)
   const key = made.output().trim()
   const response = await post(url, key, 'x')
@@ -77,13 +79,15 @@ t.test('npm run migrate brings a database up to date, and a start with MIGRATE_O
   t.equal(await ready(), 503)
   await service.sees(/migrations are pending \(0001_categories, [^)]*\): run `npm run migrate`; retrying/)
   t.equal((await fetch(`${url}/livez`)).status, 200)
-  const migrated = run(t, script('src/migrate.ts'), { env: { DATABASE_URL: databaseUrl } })
+  const migrated = run(t, script('src/postgres/migrate.ts'), { env: { DATABASE_URL: databaseUrl } })
   t.equal(await migrated.exited, 0)
   t.match(migrated.output(), 'The database is up to date.')
   t.equal(await ready(), 200)
   service.child.kill('SIGTERM')
   t.equal(await service.exited, 0)
-  const failed = run(t, script('src/migrate.ts'), { env: { DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' } })
+  const failed = run(t, script('src/postgres/migrate.ts'), {
+    env: { DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' }
+  })
   t.equal(await failed.exited, 1)
 })
 
@@ -91,8 +95,8 @@ t.test('the scripts of package.json are the commands that these tests run', (t) 
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
   t.match(scripts, {
     start: 'exec node --import tsx src/main.ts',
-    keys: 'exec node --import tsx src/keys/cli.ts',
-    migrate: 'exec node --import tsx src/migrate.ts'
+    keys: 'exec node --import tsx src/api-keys/cli.ts',
+    migrate: 'exec node --import tsx src/postgres/migrate.ts'
   })
   t.end()
 })
@@ -100,20 +104,22 @@ t.test('the scripts of package.json are the commands that these tests run', (t) 
 t.test('four commands at once without a service, on a folder without a database, all succeed', async (t) => {
   const directory = t.testdir()
   const names = ['a', 'b', 'c', 'd']
-  const made = names.map((name) => run(t, [...script('src/keys/cli.ts'), 'create', '--name', name], { cwd: directory }))
+  const made = names.map((name) =>
+    run(t, [...script('src/api-keys/cli.ts'), 'create', '--name', name], { cwd: directory })
+  )
   for (const { exited, output } of made) {
     t.equal(await exited, 0, output())
     t.match(output(), new RegExp(`^${keyPattern.source}\n$`))
   }
   t.same(readdirSync(path.join(directory, '.data')), ['postgres'])
-  const listed = run(t, [...script('src/keys/cli.ts'), 'list', '--json'], { cwd: directory })
+  const listed = run(t, [...script('src/api-keys/cli.ts'), 'list', '--json'], { cwd: directory })
   t.equal(await listed.exited, 0)
   t.same((JSON.parse(listed.output()) as { name: string }[]).map(({ name }) => name).sort(), names)
 })
 
 t.test('the key command does not migrate a given database: it says in one line what to do', async (t) => {
   const databaseUrl = await createDatabase(t, "TEMPLATE template0 ENCODING 'UTF8'")
-  const list = (env: Record<string, string>) => run(t, [...script('src/keys/cli.ts'), 'list'], { env })
+  const list = (env: Record<string, string>) => run(t, [...script('src/api-keys/cli.ts'), 'list'], { env })
   const pending = list({ DATABASE_URL: databaseUrl })
   t.equal(await pending.exited, 1)
   t.match(pending.output(), /^pet-categories: migrations are pending \(0001_categories, .*\): run `npm run migrate`\n$/)

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
-import { startEmbeddedPostgres } from '../src/database/embedded.ts'
+import { startEmbeddedPostgres } from '../src/postgres/embedded/embedded.ts'
 import { createTemplate, dropDatabase } from './support/database.ts'
 
 const given = process.env['TEST_DATABASE_URL']

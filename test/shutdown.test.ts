@@ -5,7 +5,7 @@ import path from 'node:path'
 import { PG_MIGRATE_LOCK_ID } from 'node-pg-migrate'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { startEmbeddedPostgres } from '../src/database/embedded.ts'
+import { startEmbeddedPostgres } from '../src/postgres/embedded/embedded.ts'
 import { findRunning } from './support/running.ts'
 import { createDatabase, lockAwaited, lockTable, silent } from './support/database.ts'
 import { startLoad } from './support/load.ts'
@@ -14,7 +14,7 @@ import { keyPattern, post, run, type Running, script, serve, started } from './s
 t.test('a signal lets a request in flight end, and a second one long after ends the service at once', async (t) => {
   const databaseUrl = await createDatabase(t)
   const env = { DATABASE_URL: databaseUrl }
-  const made = run(t, [...script('src/keys/cli.ts'), 'create', '--name', 'x'], { env })
+  const made = run(t, [...script('src/api-keys/cli.ts'), 'create', '--name', 'x'], { env })
   await made.exited
   const key = made.output().trim()
   const service = serve(t, env)
@@ -84,7 +84,7 @@ t.test('a signal to npm, or to its whole group, stops the service in order', asy
 /** A service on a database of its own, with a key. */
 async function serveGiven(t: Test, env: Record<string, string>) {
   const given = { DATABASE_URL: await createDatabase(t), ...env }
-  const made = run(t, [...script('src/keys/cli.ts'), 'create', '--name', 'x'], { env: given })
+  const made = run(t, [...script('src/api-keys/cli.ts'), 'create', '--name', 'x'], { env: given })
   await made.exited
   const service = serve(t, given)
   return { service, key: made.output().trim(), url: await started(service) }

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { findRunning } from './support/running.ts'
-import { makeKey } from '../src/keys/key.ts'
+import { makeKey } from '../src/api-keys/key.ts'
 import { createDatabase, query } from './support/database.ts'
 import { keyPattern, post, run, script, serve, started } from './support/process.ts'
 
@@ -142,7 +142,7 @@ t.test('what an operator must fix is logged in one line, without a stack or a se
 
 t.test('a start beside a command, both the first on a folder, succeeds, and so does the command', async (t) => {
   const directory = t.testdir()
-  const command = run(t, [...script('src/keys/cli.ts'), 'create', '--name', 'x'], { cwd: directory })
+  const command = run(t, [...script('src/api-keys/cli.ts'), 'create', '--name', 'x'], { cwd: directory })
   const service = serve(t, {}, directory)
   const url = await started(service)
   t.equal(await command.exited, 0)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readContract } from '../src/contract.ts'
+import { readContract } from '../src/openapi/contract.ts'
 import { welcome } from '../src/welcome.ts'
 
 const show = (address: string, key?: string) =>

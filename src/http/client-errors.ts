@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { badRequest, HttpError } from './errors.ts'
-import { defaultHeaders, requestId } from './requests.ts'
+import { defaultHeaders, requestId } from './request-context.ts'
 
 /** Milliseconds for which a rejected connection stays open, so that its client can read the response. */
 const lingerTime = 1000

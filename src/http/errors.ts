@@ -1,10 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import type { components } from '../../generated/service.ts'
-import { OutcomeUnknown, Overloaded, Unavailable } from '../database/errors.ts'
+import { Overloaded } from '../batch.ts'
+import { OutcomeUnknown, Unavailable } from '../postgres/errors.ts'
 
 /** The body of every response that is not a success. */
-type ErrorBody = components['schemas']['Error']
+interface ErrorBody {
+  code: string
+  message: string
+  status: number
+}
 
 /** An error with its response. The message is for the client: it says what to change. */
 export class HttpError extends Error {
@@ -67,11 +71,6 @@ const overloaded = () =>
     'The service has more requests than it can queue and this one had no effect; send it again after Retry-After',
     { 'retry-after': '1' }
   )
-
-/** The handler of an operation that is documented and not implemented. */
-export const notImplemented = (operationId: string) => () => {
-  throw new HttpError(501, 'not_implemented', `The operation ${operationId} is not implemented yet`)
-}
 
 /** The response to any error of a request. An error that is not listed here becomes a 500 that reveals nothing internal. */
 export function toHttpError(error: unknown, bodyLimit: number): HttpError {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { OutcomeUnknown, Unavailable } from '../../src/database/errors.ts'
+import { OutcomeUnknown, Unavailable } from '../../src/postgres/errors.ts'
 import { HttpError, toHttpError } from '../../src/http/errors.ts'
 import { breakCategories } from '../support/database.ts'
 import { recorder } from '../support/log.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import t from 'tap'
-import { makeKey } from '../../src/keys/key.ts'
+import { makeKey } from '../../src/api-keys/key.ts'
 import { registry } from '../../src/metrics.ts'
 import { breakCategories, lockAwaited, lockTable } from '../support/database.ts'
 import { run, script } from '../support/process.ts'

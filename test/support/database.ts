@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { migrate } from '../../src/database/migrations.ts'
+import { migrate } from '../../src/postgres/migrations.ts'
 
 /** A logger that says nothing. */
 export const silent = pino({ level: 'silent' })

@@ -5,9 +5,9 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { findBinaries, unprivileged } from '../../src/database/binaries.ts'
-import { startEmbeddedPostgres } from '../../src/database/embedded.ts'
-import { migrate } from '../../src/database/migrations.ts'
+import { findBinaries, unprivileged } from '../../src/postgres/embedded/binaries.ts'
+import { startEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts'
+import { migrate } from '../../src/postgres/migrations.ts'
 import { query, silent } from './database.ts'
 
 /** A Postgres server of a test's own, on TCP, that can be killed and come back. */

@@ -1,4 +1,4 @@
-import { lookUp } from '../../src/database/running.ts'
+import { lookUp } from '../../src/postgres/embedded/running.ts'
 
 /** The URL of the server that runs on the data in `directory`, if one responds. */
 export async function findRunning(directory: string): Promise<string | undefined> {

@@ -1,0 +1,119 @@
+import t from 'tap'
+import { batch, type BatchOptions } from '../src/batch.ts'
+
+/** A run that ends when it is told to. */
+function controlled(options: BatchOptions = { maxWaiting: 10 }) {
+  const runs: { items: number[]; end: () => void; fail: (error: Error) => void }[] = []
+  const call = batch(
+    (items: number[]) =>
+      new Promise<number[]>((resolve, reject) =>
+        runs.push({ items, end: () => resolve(items.map((item) => item * 10)), fail: reject })
+      ),
+    options
+  )
+  /** Resolves when so many runs have started. */
+  const started = async (count: number) => {
+    while (runs.length < count) await new Promise(setImmediate)
+  }
+  return { runs, call, started, items: () => runs.map(({ items }) => items) }
+}
+
+const turns = async (count: number) => {
+  for (let turn = 0; turn < count; turn++) await new Promise(setImmediate)
+}
+
+t.test('a call goes at once when nothing runs, and calls that come during a run go together after it', async (t) => {
+  const { runs, call, items } = controlled()
+  const first = call(1)
+  await turns(1)
+  t.same(items(), [[1]], 'in the same turn of the event loop')
+  const others = [call(2), call(3)]
+  await turns(3)
+  t.equal(runs.length, 1, 'none joins a run that has started')
+  runs[0]?.end()
+  t.equal(await first, 10)
+  await turns(2)
+  t.same(items(), [[1], [2, 3]])
+  runs[1]?.end()
+  t.same(await Promise.all(others), [20, 30])
+})
+
+t.test('a run that fails fails its own calls and no others', async (t) => {
+  const { runs, call, started } = controlled()
+  const first = call(1)
+  await started(1)
+  const others = [call(2), call(3)]
+  runs[0]?.fail(new Error('broken'))
+  await t.rejects(first, { message: 'broken' })
+  await started(2)
+  const last = call(4)
+  runs[1]?.fail(new Error('broken again'))
+  for (const other of others) await t.rejects(other, { message: 'broken again' })
+  await started(3)
+  runs[2]?.end()
+  t.equal(await last, 40)
+})
+
+t.test('a run takes no more items than its size, the oldest first', async (t) => {
+  const { runs, call, started, items } = controlled({ maxWaiting: 10, maxSize: 2 })
+  const calls = [1, 2, 3].map(call)
+  await started(1)
+  runs[0]?.end()
+  await started(2)
+  runs[1]?.end()
+  t.same(await Promise.all(calls), [10, 20, 30])
+  t.same(items(), [[1, 2], [3]])
+})
+
+t.test('a call beyond those that may wait is refused at once, and the others are not harmed', async (t) => {
+  const { runs, call, started } = controlled({ maxWaiting: 2 })
+  const first = call(1)
+  await started(1)
+  const waiting = [call(2), call(3)]
+  await t.rejects(call(4), { message: 'too much is waiting' })
+  runs[0]?.end()
+  t.equal(await first, 10)
+  await started(2)
+  runs[1]?.end()
+  t.same(await Promise.all(waiting), [20, 30])
+})
+
+t.test('an item that fails its run fails alone, in order, and an error that is nobody’s fails all', async (t) => {
+  const ran: number[][] = []
+  const call = batch(
+    (items: number[]) => {
+      ran.push(items)
+      if (items.includes(3)) return Promise.reject(new Error('three'))
+      if (items.includes(9)) return Promise.reject(new Error('down'))
+      return Promise.resolve(items)
+    },
+    { maxWaiting: 10, isFaultOfItem: (error) => (error as Error).message === 'three' }
+  )
+  const settled = await Promise.allSettled([1, 2, 3, 4].map(call))
+  t.same(
+    settled.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as Error).message)),
+    [1, 2, 'three', 4]
+  )
+  t.same(ran, [[1, 2, 3, 4], [1, 2], [3, 4], [3], [4]])
+  for (const { status } of await Promise.allSettled([8, 9].map(call))) t.equal(status, 'rejected')
+  t.equal(ran.length, 6, 'not tried again')
+})
+
+t.test(
+  'the search for the item at fault has a time limit, after which the other calls can be sent again',
+  async (t) => {
+    let runs = 0
+    const call = batch<number, number>(
+      () => {
+        runs++
+        return Promise.reject(new Error('at fault'))
+      },
+      { maxWaiting: 10, isFaultOfItem: () => true, splitTimeout: 0 }
+    )
+    for (const settled of await Promise.allSettled([1, 2, 3].map(call))) {
+      t.match(settled, { status: 'rejected', reason: { message: 'too much is waiting' } })
+    }
+    t.equal(runs, 1)
+    await t.rejects(call(4), { message: 'at fault' })
+  }
+)

@@ -1,0 +1,22 @@
+import { createClient } from '../../../../gate/sdk/hey-api/client/client/index.js'
+import { createCategory, createMessage, listCategories } from '../../../../gate/sdk/hey-api/client/index.js'
+
+const { BASE_URL: baseUrl = '', API_KEY: key = '' } = process.env
+const client = createClient({ baseUrl, auth: key })
+
+const created = await createCategory({ client, body: { name: 'Rabbit', description: 'Long ears' } })
+if (created.error) throw new Error(created.error.message)
+console.log('created', created.data.id, created.data.name)
+
+const list = await listCategories({ client })
+for (const { id, name } of list.data ?? []) console.log('listed', id, name)
+
+const message = await createMessage({ client, body: { message: 'Hello' } })
+if (message.data) console.log(message.data.status, message.data.message)
+
+const refused = await createCategory({ client, body: { name: '' } })
+if (refused.error) console.log('refused', refused.error.status, refused.error.code)
+
+const stranger = createClient({ baseUrl })
+const unknown = await listCategories({ client: stranger })
+if (unknown.error) console.log('refused', unknown.error.status, unknown.error.code)

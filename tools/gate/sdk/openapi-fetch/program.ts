@@ -1,0 +1,22 @@
+import createClient from 'openapi-fetch'
+import type { paths } from '../../../../gate/sdk/openapi-fetch/client/schema.ts'
+
+const { BASE_URL: baseUrl = '', API_KEY: key = '' } = process.env
+const client = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${key}` } })
+
+const created = await client.POST('/categories', { body: { name: 'Rabbit', description: 'Long ears' } })
+if (created.error) throw new Error(created.error.message)
+console.log('created', created.data.id, created.data.name)
+
+const list = await client.GET('/categories')
+for (const { id, name } of list.data ?? []) console.log('listed', id, name)
+
+const message = await client.POST('/messages', { body: { message: 'Hello' } })
+if (message.data) console.log(message.data.status, message.data.message)
+
+const refused = await client.POST('/categories', { body: { name: '' } })
+if (refused.error) console.log('refused', refused.error.status, refused.error.code)
+
+const stranger = createClient<paths>({ baseUrl })
+const unknown = await stranger.GET('/categories')
+if (unknown.error) console.log('refused', unknown.error.status, unknown.error.code)

@@ -1,0 +1,107 @@
+// Writes generated/ from openapi.yaml, and .env.example and the table in README.md from the schema of the configuration.
+// With --check it writes nothing and exits 1 when a file is stale.
+import { readFileSync, writeFileSync } from 'node:fs'
+import type { OpenAPIV3 } from 'openapi-types'
+import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
+import { format } from 'prettier'
+import ts from 'typescript'
+import { configSchema } from '../src/config-schema.ts'
+import { readContract, type Operation } from '../src/openapi/contract.ts'
+
+const header = '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
+
+/** The types of the document; int64 as `number`, as a JSON client has it, or as `bigint`, as the service keeps it. */
+async function types(document: OpenAPIV3.Document, int64: 'number' | 'bigint'): Promise<string> {
+  const bigint = ts.factory.createKeywordTypeNode(ts.SyntaxKind.BigIntKeyword)
+  const nullable = ts.factory.createUnionTypeNode([bigint, ts.factory.createLiteralTypeNode(ts.factory.createNull())])
+  const ast = await openapiTS(document as OpenAPI3, {
+    transform: (schema) => {
+      if (int64 === 'number' || schema.type !== 'integer' || schema.format !== 'int64') return undefined
+      return schema.nullable ? nullable : bigint
+    }
+  })
+  return header + astToString(ast)
+}
+
+function handlers(operations: Operation[]): string {
+  const member = ({ id, method, path }: Operation) =>
+    `  /** ${method} ${path} */\n  ${id}: Handler<operations['${id}']>\n`
+  const stub = ({ id }: Operation) => `  ${id}: notImplemented('${id}'),\n`
+  return `${header}import type { Handler } from '../src/openapi/handler.ts'
+import { notImplemented } from '../src/openapi/handler.ts'
+import type { operations } from './service.ts'
+
+/** The handler of each operation, by operationId. */
+export interface Operations {
+${operations.map(member).join('')}}
+
+/** A handler of each operation that answers 501 until one of ours takes its place. */
+export const stubs: Operations = {
+${operations.map(stub).join('')}}
+`
+}
+
+/** Name, default and meaning of each variable. */
+const variables = Object.entries<{
+  default?: string | number | boolean
+  description: string
+  enum?: readonly string[]
+}>(configSchema.properties).map(([name, { default: value = '', description, enum: values }]) => ({
+  name,
+  value: String(value),
+  meaning: values === undefined ? description : `${description}: ${values.join(', ')}`
+}))
+
+function envExample(): string {
+  const head =
+    '# Copy to .env and uncomment what you change. Times are in milliseconds, sizes in bytes.\n' +
+    '# Generated from src/config-schema.ts by `npm run generate`. Do not edit.\n'
+  return head + variables.map(({ name, value, meaning }) => `\n# ${meaning}\n# ${name}=${value}\n`).join('')
+}
+
+/** README.md with the table of the configuration between its two comments. */
+async function readme(): Promise<string> {
+  const text = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+  const between = /(?<=<!-- begin: configuration.*\n\n)[^]*(?=<!-- end: configuration -->)/
+  if (!between.test(text)) throw new Error('README.md: the comments around the table of the configuration are missing')
+  const rows = variables.map(
+    ({ name, value, meaning }) => `| \`${name}\` | ${value && `\`${value}\``} | ${meaning} |\n`
+  )
+  const table = await format(`| Variable | Default | Meaning |\n| - | - | - |\n${rows.join('')}`, {
+    parser: 'markdown'
+  })
+  return text.replace(between, () => `${table}\n`)
+}
+
+async function generate(): Promise<Record<string, string>> {
+  const { document, operations } = readContract()
+  return {
+    'generated/client.ts': await types(document, 'number'),
+    'generated/service.ts': await types(document, 'bigint'),
+    'generated/operations.ts': handlers(operations),
+    '.env.example': envExample(),
+    'README.md': await readme()
+  }
+}
+
+const check = process.argv.includes('--check')
+const files = await generate().catch((error: Error) => {
+  console.error(error.message)
+  process.exit(1)
+})
+for (const [name, text] of Object.entries(files)) {
+  const file = new URL(`../${name}`, import.meta.url)
+  if (!check) writeFileSync(file, text)
+  else if (readIfAny(file) !== text) {
+    console.error(`${name} is stale: run npm run generate and commit it`)
+    process.exitCode = 1
+  }
+}
+
+function readIfAny(file: URL): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
