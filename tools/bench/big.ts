@@ -3,26 +3,14 @@ import { get, type IncomingMessage } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import type { Server } from './servers.ts'
 
-/** What the service took to send a very long list to many clients at once, some of them slow. */
-export interface BigList {
-  rows: number
-  clients: number
-  slowClients: number
-  /** Bytes of one list. */
-  size: number
-  /** Seconds until all but the slow clients had it. */
-  seconds: number
-  /** Bytes: resident before, at most during, and after all clients had left. */
-  rss: { before: number; peak: number; after: number }
-  /** Milliseconds. */
-  longestStall: number
-}
+/** How the service sent a very long list to many clients at once. */
+export type BigList = Awaited<ReturnType<typeof measureBigList>>
 
 const clients = 100
 const slowClients = 30
 
-/** Lists `rows` categories, which the table holds, for 100 clients at once; 30 of them take 3 MB/s at most. */
-export async function measureBigList(server: Server, key: string, rows: number): Promise<BigList> {
+/** Lists the `rows` categories of the table for 100 clients at once, 30 of which read at most 3 MB/s. */
+export async function measureBigList(server: Server, key: string, rows: number) {
   server.watch()
   const { rss: before } = await server.usage()
   const startedAt = performance.now()
@@ -44,11 +32,11 @@ async function open(url: string, key: string): Promise<IncomingMessage> {
   return response.on('error', () => {})
 }
 
-/** Reads to the end, which a list has that was not cut off, and gives the number of bytes. */
+/** Returns the size of a complete response in bytes. */
 async function readAll(response: IncomingMessage): Promise<number> {
   let size = 0
   for await (const chunk of response) size += (chunk as Buffer).length
-  if (response.statusCode !== 200 || !response.complete) throw new Error('a long list was not sent to its end')
+  if (response.statusCode !== 200 || !response.complete) throw new Error('a long list was incomplete')
   return size
 }
 

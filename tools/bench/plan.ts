@@ -1,37 +1,30 @@
-import type { Kind } from './load.ts'
-import type { ServerName } from './servers.ts'
+/** What clients request: lists, creates, or nine lists to one create. */
+export type Kind = 'list' | 'create' | 'mixed'
 
 /** One row of the tables. */
 export interface Work {
   kind: Kind
-  /** Categories in the table when it begins. */
+  /** Categories in the table at the start. */
   rows: number
   connections: number
-  servers: ServerName[]
 }
 
 export interface Plan {
   title: string
-  /** Times that each work is measured on each server, one server after the other. */
+  /** Each round measures the work on each server, one after the other. */
   rounds: number
   /** Seconds of each measurement. */
   seconds: number
   works: Work[]
-  /** Measured at half of the rate that each server reached. */
-  latencies: Pick<Work, 'kind' | 'rows' | 'connections'>[]
-  /** Rows of the very long list; 0 leaves it out. */
+  /** Rows of the very long list; 0 skips it. */
   bigList: number
 }
 
-const all: ServerName[] = ['service', 'ceiling', 'plain', 'express']
-const list = (rows: number, connections: number): Work => ({ kind: 'list', rows, connections, servers: all })
-const create = (connections: number): Work => ({ kind: 'create', rows: 100, connections, servers: all })
-const mixed = (connections: number): Work => ({ kind: 'mixed', rows: 100, connections, servers: all })
+const list = (rows: number, connections: number): Work => ({ kind: 'list', rows, connections })
+const create = (connections: number): Work => ({ kind: 'create', rows: 100, connections })
+const mixed = (connections: number): Work => ({ kind: 'mixed', rows: 100, connections })
 
-/** The work by which the cost of the log is measured too. */
-const logged: Work = { ...list(100, 64), servers: [...all, 'unlogged'] }
-
-const latencies = [logged, create(64), mixed(64)]
+const connections = [1, 64, 512]
 
 export const plans: Record<'full' | 'quick', Plan> = {
   full: {
@@ -39,26 +32,22 @@ export const plans: Record<'full' | 'quick', Plan> = {
     rounds: 3,
     seconds: 3,
     works: [
-      ...[10, 100, 1_000, 10_000].flatMap((rows) =>
-        [1, 64, 512].map((connections) => (rows === 100 && connections === 64 ? logged : list(rows, connections)))
-      ),
-      ...[1, 64, 512].map(create),
-      ...[1, 64, 512].map(mixed)
+      ...[10, 100, 1_000, 10_000].flatMap((rows) => connections.map((count) => list(rows, count))),
+      ...connections.map(create),
+      ...connections.map(mixed)
     ],
-    latencies,
     bigList: 1_000_000
   },
   quick: {
     title: 'quick run',
     rounds: 3,
     seconds: 0.7,
-    works: [list(100, 1), logged, list(10_000, 64), create(1), create(64), mixed(64)],
-    latencies: [],
+    works: [list(100, 1), list(100, 64), list(10_000, 64), create(1), create(64), mixed(64)],
     bigList: 0
   }
 }
 
-export const titleOf = ({ kind, rows, connections }: Pick<Work, 'kind' | 'rows' | 'connections'>): string => {
+export function titleOf({ kind, rows, connections }: Work): string {
   const what = { list: `list, ${rows} rows`, create: 'create', mixed: '90 % list, 10 % create' }[kind]
   return `${what}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`
 }

@@ -1,21 +1,20 @@
-// Measures this service beside its peers, and writes docs/performance.md. `--quick` measures less, and writes nothing.
+// Compares this service with its ceilings and peers, and writes RESULTS.md. `--quick` measures less and only prints.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
-import { openDatabase } from '../../src/postgres/database.ts'
-import { startEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts'
 import { createKey } from '../../src/api-keys/issue.ts'
 import { keyStore } from '../../src/api-keys/store.ts'
 import { createLogger } from '../../src/log.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { startEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts'
 import { createTemplate, dropDatabase, urlOf } from '../../test/support/database.ts'
 import { measureBigList } from './big.ts'
-import { latency, type Target, throughput } from './load.ts'
-import { findPgbench, pgbench } from './pgbench.ts'
+import { record, throughput } from './load.ts'
 import { plans, titleOf, type Work } from './plan.ts'
-import { report, type Results, type Sample, writeReport } from './report.ts'
-import { type Server, type ServerName, servers, startServer } from './servers.ts'
+import { report, type Result, type Sample, writeReport } from './report.ts'
+import { type Server, type ServerName, serverNames, servers, startServer } from './servers.ts'
 
 const isQuick = process.argv.includes('--quick')
 const plan = plans[isQuick ? 'quick' : 'full']
@@ -30,10 +29,11 @@ const databaseUrl = urlOf(postgres, databaseName)
 
 const database = openDatabase({ url: databaseUrl, poolSize: 1, timeout: 60_000 }, logger)
 const key = await createKey(keyStore(database), { name: 'benchmark', command: 'bench' })
+await database.close()
 const client = new pg.Client({ connectionString: databaseUrl })
 await client.connect()
 
-/** Makes the table hold so many categories, half of them with a description. */
+/** Fills the table with so many categories, half of them with a description. */
 async function fill(rows: number): Promise<void> {
   await client.query('TRUNCATE categories RESTART IDENTITY')
   await client.query(
@@ -44,7 +44,7 @@ async function fill(rows: number): Promise<void> {
   await client.query('VACUUM ANALYZE categories')
 }
 
-/** Takes away again what is created, so that lists stay as long as they are; gives the way to stop. */
+/** Deletes what is created, so that lists keep their length, until the returned function is called. */
 function trim(rows: number): () => Promise<void> {
   let stopped = false
   const trimming = (async () => {
@@ -59,91 +59,66 @@ function trim(rows: number): () => Promise<void> {
   }
 }
 
-async function measure(server: Server, { kind, rows, connections }: Work, seconds: number): Promise<Sample> {
+const progress = (text: string) => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`)
+
+const started = new Map<ServerName, Server>()
+for (const name of serverNames) started.set(name, await startServer(name, databaseUrl, key))
+const serverOf = (name: ServerName) => started.get(name) as Server
+
+async function measure(name: ServerName, { kind, rows, connections }: Work, seconds: number): Promise<Sample> {
+  const server = serverOf(name)
   await fill(rows)
-  await server.settle(key)
-  const target: Target = { url: server.url, key, kind, connections }
+  if (name === 'http' || name === 'fastify') {
+    server.replay(await record({ url: serverOf('service').url, key }))
+  }
+  await server.settle()
+  const target = { url: server.url, key, kind, connections }
   const stopTrimming = kind === 'mixed' ? trim(rows) : undefined
   await throughput(target, seconds / 4)
   const before = await server.usage()
   const startedAt = performance.now()
-  const { rate, failures } = await throughput(target, seconds)
+  const measured = await throughput(target, seconds)
   const elapsed = performance.now() - startedAt
   const after = await server.usage()
   await stopTrimming?.()
-  await server.settle(key)
+  await server.settle()
   const cpu = after.cpu.user + after.cpu.system - before.cpu.user - before.cpu.system
-  return { rate, failures, cpuPerRequest: cpu / ((rate * elapsed) / 1000), rss: after.rss }
+  return { ...measured, cpuPerRequest: cpu / ((measured.rate * elapsed) / 1000), rss: after.rss }
 }
-
-const progress = (text: string) => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`)
-
-const started = new Map<ServerName, Server>()
-for (const name of new Set(plan.works.flatMap((work) => work.servers))) {
-  progress(`start ${servers[name].title}`)
-  started.set(name, await startServer(name, databaseUrl))
-}
-const serverOf = (name: ServerName) => started.get(name) as Server
 
 progress('warm up')
-for (const name of started.keys()) {
-  for (const kind of ['list', 'create'] as const) {
-    await measure(serverOf(name), { kind, rows: 100, connections: 64, servers: [] }, 1)
-  }
+for (const name of serverNames) {
+  for (const kind of ['list', 'create'] as const) await measure(name, { kind, rows: 100, connections: 64 }, 1)
 }
 
-const results: Results = { works: [], latencies: [], pgbench: new Map(), bigList: undefined }
+const results: Result[] = []
 for (const [index, work] of plan.works.entries()) {
-  const samples = new Map<ServerName, Sample[]>(work.servers.map((name) => [name, []]))
+  const samples = new Map<ServerName, Sample[]>(serverNames.map((name) => [name, []]))
   for (let round = 1; round <= plan.rounds; round++) {
-    for (const name of work.servers) {
-      const sample = await measure(serverOf(name), work, plan.seconds)
+    for (const name of serverNames) {
+      const sample = await measure(name, work, plan.seconds)
       samples.get(name)?.push(sample)
-      progress(
-        `${index + 1}/${plan.works.length} ${titleOf(work)}, round ${round}: ${servers[name].title} ${Math.round(sample.rate)}/s`
-      )
+      const place = `${index + 1}/${plan.works.length} ${titleOf(work)}, round ${round}`
+      progress(`${place}: ${servers[name].title} ${Math.round(sample.rate)}/s`)
     }
   }
-  results.works.push({ work, samples })
-}
-
-for (const work of plan.latencies) {
-  const measured = results.works.find((one) => titleOf(one.work) === titleOf(work))
-  for (const name of ['service', 'ceiling', 'plain', 'express'] as const) {
-    await fill(work.rows)
-    await serverOf(name).settle(key)
-    const rates = (measured?.samples.get(name) ?? []).map(({ rate }) => rate).sort((a, b) => a - b)
-    const rate = (rates[rates.length >> 1] as number) / 2
-    const stopTrimming = work.kind === 'mixed' ? trim(work.rows) : undefined
-    const times = await latency({ ...work, url: serverOf(name).url, key }, rate, 5)
-    await stopTrimming?.()
-    progress(`latency of ${titleOf(work)} at ${Math.round(rate)}/s: ${servers[name].title} ${times.p50.toFixed(1)} ms`)
-    results.latencies.push({ work, name, rate, ...times })
-  }
-}
-
-const program = await findPgbench()
-for (const connections of program === undefined ? [] : [1, 64]) {
-  await fill(100)
-  results.pgbench.set(connections, await pgbench(program as string, databaseUrl, connections, Math.ceil(plan.seconds)))
-  progress(`pgbench, ${connections} connections: ${Math.round(results.pgbench.get(connections) as number)}/s`)
+  results.push({ work, samples })
 }
 
 if (plan.bigList > 0) {
   progress(`fill the table with ${plan.bigList} rows`)
   await fill(plan.bigList)
-  results.bigList = await measureBigList(serverOf('service'), key, plan.bigList)
 }
+const bigList = plan.bigList > 0 ? await measureBigList(serverOf('service'), key, plan.bigList) : undefined
 
 for (const server of started.values()) await server.stop()
 const { rows } = await client.query<{ server_version: string }>('SHOW server_version')
 await client.end()
-await database.close()
 await dropDatabase(postgres, databaseName)
 await embedded?.stop()
 rmSync(directory, { recursive: true, force: true })
 
-const postgresTitle = `${rows[0]?.server_version} (${embedded ? 'embedded' : 'given by DATABASE_URL'})`
-const tables = report(plan, results, postgresTitle)
+const version = `${rows[0]?.server_version} (${embedded ? 'embedded' : 'from DATABASE_URL'})`
+const tables = report(plan, results, bigList, version)
 console.log(tables)
-if (!isQuick) await writeReport(tables, results)
+if (!isQuick) await writeReport(tables)

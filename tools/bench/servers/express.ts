@@ -1,13 +1,12 @@
-// Express with pg, and one query a request.
+// Express with pg, one query per request.
 import express from 'express'
 import { peer } from './peer.ts'
 
 const app = express()
-app.use(async (request, response, next) => {
+app.use((request, response, next) => {
   const startedAt = performance.now()
   response.on('finish', () => peer.log(request.method, request.path, response, startedAt))
-  const key = request.headers.authorization?.replace(/^Bearer /, '') ?? ''
-  if (await peer.isValidKey(key)) next()
+  if (peer.isValidKey(request.headers.authorization?.replace(/^Bearer /, '') ?? '')) next()
   else response.status(401).json({ code: 'unauthorized', message: 'The API key is not valid', status: 401 })
 })
 app.get('/v1/categories', async (_request, response) => {
@@ -21,4 +20,4 @@ app.post('/v1/categories', express.json(), async (request, response) => {
     response.status(201).json(await peer.create({ name, ...(description !== undefined && { description }) }))
   }
 })
-app.listen(peer.config.PORT, peer.config.HOST)
+app.listen(peer.port, peer.host)

@@ -1,38 +1,31 @@
+import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import pg from 'pg'
-import { loadConfig } from '../../../src/config.ts'
-import { openDatabase } from '../../../src/postgres/database.ts'
-import { keyStore } from '../../../src/api-keys/store.ts'
-import { keyVerifier, refreshInterval } from '../../../src/api-keys/cache.ts'
 import { createLogger } from '../../../src/log.ts'
 
-const config = loadConfig(process.env)
-const { DATABASE_URL: url = '', DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
+const { DATABASE_URL, PORT, HOST = '127.0.0.1', BENCH_KEY = '' } = process.env
+const sha256 = (text: string) => createHash('sha256').update(text).digest('base64')
+const keyHash = sha256(BENCH_KEY)
+const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
 
-const keys = keyVerifier(keyStore(openDatabase({ url, poolSize: 1, timeout }, createLogger('warn'))))
-setInterval(() => void keys.refresh(), refreshInterval)
-
-/** What the peers share with this service, so that only the way of answering differs: settings, log, key check, pool. */
+/** What the peers share: the logger of this service, a key check without a look-up, one query per request. */
 export const peer = {
-  config,
-  logger: createLogger(config.LOG_LEVEL),
-  pool: new pg.Pool({ connectionString: url, max: poolSize }),
-  isValidKey: async (key: string) => keys.recall(key).valid !== undefined || (await keys.check(key)).state === 'valid',
-  /** One line a request. */
-  log(method: string | undefined, path: string | undefined, { statusCode: status }: ServerResponse, startedAt: number) {
+  port: Number(PORT),
+  host: HOST,
+  logger: createLogger('info'),
+  isValidKey: (key: string) => sha256(key) === keyHash,
+  log(method: string, path: string, { statusCode: status }: ServerResponse, startedAt: number) {
     peer.logger.info({ method, path, status, ms: performance.now() - startedAt }, 'request')
   },
-  list: async () => {
-    const { rows } = await peer.pool.query({
-      text: 'SELECT id, name, description FROM categories ORDER BY id'
-    })
-    return rows as object[]
+  async list() {
+    const { rows } = await pool.query<object>('SELECT id, name, description FROM categories ORDER BY id')
+    return rows
   },
-  create: async ({ name, description }: { name: string; description?: string }) => {
-    const { rows } = await peer.pool.query({
-      text: 'INSERT INTO categories (name, description) VALUES ($1, $2) RETURNING id, name, description',
-      values: [name, description]
-    })
-    return rows[0] as object
+  async create({ name, description }: { name: string; description?: string }) {
+    const { rows } = await pool.query<object>(
+      'INSERT INTO categories (name, description) VALUES ($1, $2) RETURNING id, name, description',
+      [name, description]
+    )
+    return rows[0]
   }
 }

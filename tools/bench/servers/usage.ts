@@ -1,4 +1,4 @@
-// Loaded before a server of the benchmark: tells the benchmark, when it asks, what the process has used.
+// Loaded before each server: reports to the benchmark what the process has used.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 const delay = monitorEventLoopDelay({ resolution: 5 })
@@ -15,6 +15,6 @@ process.on('message', (message) => {
     process.send?.({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss(), peak, longestStall })
   }
 })
-// A benchmark that is killed leaves nothing behind.
+// Ends the server when the benchmark is killed.
 process.on('disconnect', () => process.exit())
 process.channel?.unref()

@@ -1,11 +1,10 @@
-// The plain way: Fastify with fastify-openapi-glue on the same document, and one query a request.
+// The baseline: Fastify with fastify-openapi-glue on the same OpenAPI document, one query per request.
 import bearerAuth from '@fastify/bearer-auth'
 import Fastify, { LogController } from 'fastify'
 import glue from 'fastify-openapi-glue'
-import { readContract } from '../../../src/openapi/contract.ts'
+import { fileURLToPath } from 'node:url'
 import { peer } from './peer.ts'
 
-const { document, basePath } = readContract()
 const app = Fastify({
   loggerInstance: peer.logger,
   logController: new LogController({ disableRequestLogging: true }),
@@ -17,10 +16,10 @@ app.addHook('onResponse', (request, reply, done) => {
 })
 await app.register(bearerAuth, { keys: new Set<string>(), auth: peer.isValidKey })
 await app.register(glue, {
-  specification: document,
-  prefix: basePath,
+  specification: fileURLToPath(new URL('../../../openapi.yaml', import.meta.url)),
+  prefix: '/v1',
   serviceHandlers: {
-    listCategories: peer.list,
+    listCategories: () => peer.list(),
     createCategory: async (request: { body: { name: string } }, reply: { code: (status: number) => void }) => {
       const category = await peer.create(request.body)
       reply.code(201)
@@ -28,4 +27,4 @@ await app.register(glue, {
     }
   }
 })
-await app.listen({ port: peer.config.PORT, host: peer.config.HOST })
+await app.listen({ port: peer.port, host: peer.host })
