@@ -10,26 +10,25 @@ export interface paths {
         };
         /**
          * List all categories
-         * @description Gives every category, oldest first (by id), in one array. A category
-         *     whose creation was acknowledged before the request was sent is in it.
+         * @description Returns all categories in one array, oldest first (by id), including
+         *     every category whose creation was acknowledged before this request.
          *
-         *     Ask again without loading an unchanged list again: keep the body with
-         *     its `ETag`, send that tag as `If-None-Match`, and a `304` without a body
-         *     means that what you keep is still the list. A list that is too long for
-         *     the service to hold as a whole (some megabytes) is streamed: it has no
-         *     `ETag`, and when something fails on the way its connection ends
-         *     before the body does.
+         *     To avoid downloading an unchanged list, cache the body with its `ETag`
+         *     and send that as `If-None-Match`: a `304` means that your cached copy
+         *     is current. Lists above 1 KiB are compressed if `Accept-Encoding`
+         *     allows `br` or `gzip`.
          *
-         *     With `Accept-Encoding: br` or `gzip`, a list above 1 KiB comes
-         *     compressed, unless it is streamed. Most HTTP clients do that for you.
+         *     A list of several megabytes is streamed, without `ETag` and
+         *     compression. If the service fails midway, it closes the connection
+         *     before the body is complete.
          */
         get: operations["listCategories"];
         put?: never;
         /**
          * Create a category
-         * @description Stores a category and gives it an id. Names are not unique: two
-         *     requests with the same name make two categories. After a 201 the
-         *     category is stored durably and every later list holds it.
+         * @description Stores a category and assigns its id. Names are not unique: two
+         *     requests with the same name create two categories. After a 201, the
+         *     category is durable and part of every later list.
          */
         post: operations["createCategory"];
         delete?: never;
@@ -49,10 +48,9 @@ export interface paths {
         put?: never;
         /**
          * Send a message
-         * @description Queues a message. A 202 means that it is stored durably and waits for
-         *     its consumer; it does not show what becomes of it. A deployment may
-         *     also serve the quickstart at its own address, see the list of
-         *     servers.
+         * @description Queues a message. A 202 means that the message is durable and waits for
+         *     its consumer; it does not confirm processing. A deployment may also
+         *     serve this operation at a separate address (see servers).
          */
         post: operations["createMessage"];
         delete?: never;
@@ -65,60 +63,60 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description A category as a client sends it */
+        /** @description A category to create */
         NewCategory: {
             /** @description Category name; not unique */
             name: string;
-            /** @description Short description of the category; may be empty, may be left out, may not be null */
+            /** @description Short description of the category. Omit it if there is none; it may be empty, but not null. */
             description?: string;
         };
-        /** @description A category as the service stores it */
+        /** @description A stored category */
         Category: {
             /**
              * Format: int64
-             * @description Unique identifier assigned by the service on creation; never sent by the client.
-             *     Up to 2^63-1: parse it as a 64-bit integer where your language has one.
+             * @description Unique identifier, assigned by the service on creation, up to 2^63-1.
+             *     Parse it as a 64-bit integer if your language has one.
              */
             id: number;
             /** @description Category name */
             name: string;
-            /** @description Short description of the category; absent when it has none */
+            /** @description Short description of the category; absent if there is none */
             description?: string;
         };
-        /** @description A message as a client sends it */
+        /** @description A message to send */
         NewMessage: {
-            /** @description The text of the message */
+            /** @description Text of the message */
             message: string;
         };
-        /** @description A message as the service queued it */
+        /** @description A queued message */
         Message: {
             /**
              * Format: uuid
-             * @description Unique identifier assigned by the service; a UUID of version 7, so ids sort by time
+             * @description Unique identifier, assigned by the service; a UUID of version 7, so ids sort by time
              */
             id: string;
-            /** @description The text of the message, as it was sent */
+            /** @description Text of the message, unchanged */
             message: string;
-            /** @description Where the message is; an open set, at present always `queued` */
+            /** @description State of the message, currently always `queued`; more values may follow */
             status: string;
             /**
              * Format: date-time
-             * @description When the message was queued, in UTC, to the millisecond
+             * @description Time when the message was queued, in UTC with milliseconds
              */
             createdAt: string;
         };
-        /** @description The body of every response that is not a success */
+        /** @description The body of every error response */
         Error: {
-            /** @description Machine-readable error code; an open set, its present values are listed in the guide above */
+            /** @description Machine-readable error code; more values may follow */
             code: string;
-            /** @description Human-readable description that says what to change */
+            /** @description Human-readable description of the error */
             message: string;
-            /** @description The HTTP status code of the response */
+            /** @description HTTP status code of the response */
             status: number;
         };
     };
     responses: {
-        /** @description The body is missing, is not valid JSON, or breaks a rule of the schema */
+        /** @description The body or its Content-Type breaks a rule, which the message names */
         BadRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -130,7 +128,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The API key is missing or not valid */
+        /** @description The API key is missing or invalid */
         Unauthorized: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -143,7 +141,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The body is larger than this deployment reads */
+        /** @description The body is larger than this deployment accepts */
         PayloadTooLarge: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -156,8 +154,8 @@ export interface components {
             };
         };
         /**
-         * @description Too many requests: with one key, or without a valid key from one
-         *     address. Headers tell the limit and when it ends.
+         * @description Too many requests with one key, or without a valid key from one
+         *     address. The headers show the limit and when to retry.
          */
         TooManyRequests: {
             headers: {
@@ -183,7 +181,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The service cannot reach its database, or has too much to do */
+        /** @description The service cannot reach its database, or is overloaded; the request had no effect */
         Unavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -197,10 +195,9 @@ export interface components {
             };
         };
         /**
-         * @description The service cannot reach its database, or has too much to do. The code
-         *     `unavailable` comes with Retry-After: nothing was stored. The code
-         *     `outcome_unknown` comes with X-Should-Retry and without Retry-After:
-         *     what was sent may have been stored.
+         * @description The service cannot reach its database, or is overloaded. `unavailable`
+         *     has Retry-After, and nothing was stored. `outcome_unknown` has
+         *     X-Should-Retry instead, and the request may have taken effect.
          */
         UnavailableOrOutcomeUnknown: {
             headers: {
@@ -220,54 +217,53 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Identifies the request in the service's logs
+         * @description Identifies the request in the logs of the service
          * @example 3f0c7a52-6f0e-4a43-9d0f-6f1f2f6f7a10
          */
         RequestId: string;
         /**
-         * @description The challenge of RFC 6750; holds `error="invalid_token"` when a key was sent
+         * @description Challenge (RFC 6750), with `error="invalid_token"` if a key was sent
          * @example Bearer realm="pet-categories"
          */
         WwwAuthenticate: string;
         /**
-         * @description Seconds to wait before sending the request again
+         * @description Seconds to wait before a retry
          * @example 1
          */
         RetryAfter: number;
         /**
-         * @description `false` with the code `outcome_unknown`: a client must not send the
-         *     request again by itself. Some generated SDKs read this header. Absent
-         *     otherwise.
+         * @description `false` with the code `outcome_unknown`: clients must not retry
+         *     automatically. Some generated SDKs obey this header. Absent otherwise.
          * @example false
          */
         ShouldRetry: string;
         /**
-         * @description What is left of the limit named in RateLimit-Policy: `r` requests, for
-         *     the next `t` seconds (draft-ietf-httpapi-ratelimit-headers). Absent when
-         *     the deployment has no such limit.
+         * @description What remains of the limit in RateLimit-Policy: `r` requests in the next `t`
+         *     seconds (draft-ietf-httpapi-ratelimit-headers). Absent if the
+         *     deployment has no such limit.
          * @example "key";r=59999;t=60
          */
         RateLimit: string;
         /**
-         * @description The limit that the request counts against: `q` requests in `w` seconds,
-         *     for one `key`, or for one address whose requests were `refused`.
-         *     Absent when the deployment has no such limit.
+         * @description Limit that the request counts against: `q` requests in `w` seconds, per
+         *     API key (`"key"`), or per address for requests without a valid one
+         *     (`"refused"`). Absent if the deployment has no such limit.
          * @example "key";q=60000;w=60
          */
         RateLimitPolicy: string;
         /**
-         * @description Strong validator of the list in its content coding; absent when the
-         *     list is streamed
+         * @description Strong validator of the list in its content coding; absent if the list
+         *     is streamed
          * @example "k7kVvJ8Uq0m2cD1wq5r8n3oYtB4xSgZlE6hPfAaTjLw"
          */
         ListETag: string;
         /**
-         * @description The client may keep the list for itself, and asks with If-None-Match before each use
+         * @description Clients may cache the list, but must revalidate it with If-None-Match before each use
          * @example private, no-cache
          */
         ListCacheControl: string;
         /**
-         * @description The request headers that the response depends on
+         * @description Request headers that the response depends on
          * @example Authorization, Accept-Encoding
          */
         ListVary: string;
@@ -281,8 +277,8 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description `ETag` values of lists that you keep, separated by commas, or `*`
-                 *     (RFC 9110, section 13.1.2). Compared without regard to `W/`.
+                 * @description Comma-separated `ETag` values of cached lists, or `*` (RFC 9110,
+                 *     section 13.1.2). The comparison ignores `W/`.
                  */
                 "If-None-Match"?: string;
             };
@@ -291,7 +287,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All categories, oldest first; an empty array when there are none */
+            /** @description All categories, oldest first; an empty array if there are none */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -306,7 +302,7 @@ export interface operations {
                     "application/json": components["schemas"]["Category"][];
                 };
             };
-            /** @description The list is still one of those that If-None-Match names */
+            /** @description Your cached copy is current */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -339,7 +335,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The category as it was stored */
+            /** @description The stored category */
             201: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -373,7 +369,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The message as it was queued */
+            /** @description The queued message */
             202: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
