@@ -1,13 +1,12 @@
 // Compares this service with its ceilings and peers, and writes RESULTS.md. `--quick` measures less and only prints.
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { createKey } from '../../src/api-keys/issue.ts'
-import { keyStore } from '../../src/api-keys/store.ts'
 import { createLogger } from '../../src/log.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts'
 import { createTemplate, dropDatabase, urlOf } from '../../test/support/database.ts'
 import { measureBigList } from './big.ts'
@@ -27,9 +26,11 @@ const postgres = given ?? embedded?.url ?? ''
 const databaseName = await createTemplate(postgres)
 const databaseUrl = urlOf(postgres, databaseName)
 
-const database = openDatabase({ url: databaseUrl, poolSize: 1, timeout: 60_000 }, logger)
-const key = await createKey(keyStore(database), { name: 'benchmark', command: 'bench' })
-await database.close()
+const keys = fileURLToPath(new URL('../../src/api-keys/cli.js', import.meta.url))
+const key = execFileSync(process.execPath, [keys, 'create', '--name', 'benchmark'], {
+  env: { ...process.env, DATABASE_URL: databaseUrl },
+  encoding: 'utf8'
+}).trim()
 const client = new pg.Client({ connectionString: databaseUrl })
 await client.connect()
 

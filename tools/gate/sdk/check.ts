@@ -13,12 +13,12 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 const page = path.join(root, 'docs/clients.md')
 const largestId = '9223372036854775807'
 
-/** What a program prints that calls each operation and is refused twice, when its category gets this id. */
+/** What a program prints that calls each operation and is rejected twice, if its category gets this id. */
 const transcript = (id: string) => `created ${id} Rabbit
 listed ${id} Rabbit
 queued Hello
-refused 400 invalid_request
-refused 401 unauthorized
+rejected 400 invalid_request
+rejected 401 unauthorized
 `
 
 /** Empties the list; the next category will have the largest id that there is. */
@@ -71,24 +71,25 @@ function versionOf({ name, pin: [file, pattern] }: Client): string {
   return version
 }
 
-function row(client: Client, int64: string): string {
-  const { name, language, compile, errors } = client
-  return `| [${name}](#${name}) ${versionOf(client)} | ${language} | passes \`${compile}\`, runs | ${int64} | ${errors} |\n`
+function row({ name, language, compile, errors }: Client, int64: string): string {
+  return `| [${name}](../tools/gate/sdk/${name}) | ${language} | passes \`${compile}\`, runs | ${int64} | ${errors} |\n`
 }
 
-function section({ name, generate, files }: Client): string {
-  const fence = (language: string, text: string) => `\`\`\`${language}\n${text}\`\`\`\n`
-  const sources = files.map((file) => {
-    const text = readFileSync(path.join(root, 'tools/gate/sdk', name, file), 'utf8')
-    return `\`${file}\`:\n\n${fence(path.extname(file).slice(1), text)}`
-  })
-  return `### ${name}\n\n${fence('sh', `${generate}\n`)}\n${sources.join('\n')}`
+const fence = (language: string, text: string) => `\`\`\`${language}\n${text}\`\`\`\n`
+
+/** How to install a generator and to run it. */
+function commands(client: Client): string {
+  const { name, language, install, generate } = client
+  const prefix = language === 'TypeScript' ? 'npx ' : ''
+  return `# ${name}\n${install.replace('VERSION', versionOf(client))}\n${prefix}${generate}\n`
 }
 
-/** The page with its part between the markers made anew. */
+/** The page with a new part between the markers: the results, the commands, and one program. */
 async function render(rows: string[]): Promise<string> {
-  const table = `| generator | language | verdict | int64 | errors |\n| - | - | - | - | - |\n${rows.join('')}`
-  const made = `<!-- sdk:check -->\n\n${table}\n${clients.map(section).join('\n')}\n<!-- end of sdk:check -->`
+  const table = `| client | language | verdict | int64 | errors |\n| - | - | - | - | - |\n${rows.join('')}`
+  const program = readFileSync(path.join(root, 'tools/gate/sdk/openapi-fetch/program.ts'), 'utf8')
+  const parts = [table, fence('sh', clients.map(commands).join('\n')), 'With openapi-fetch:\n', fence('ts', program)]
+  const made = `<!-- sdk:check -->\n\n${parts.join('\n')}\n<!-- end of sdk:check -->`
   const text = readFileSync(page, 'utf8').replace(/<!-- sdk:check -->[^]*<!-- end of sdk:check -->/, () => made)
   return format(text, { ...(await resolveConfig(page)), parser: 'markdown' })
 }

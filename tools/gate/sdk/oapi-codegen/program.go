@@ -50,12 +50,12 @@ func main() {
 		fmt.Println(message.JSON202.Status, message.JSON202.Message)
 	}
 
-	refused, err := api.CreateCategoryWithResponse(ctx, client.NewCategory{Name: ""})
+	rejected, err := api.CreateCategoryWithResponse(ctx, client.NewCategory{Name: ""})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if refused.JSON400 != nil {
-		fmt.Println("refused", refused.JSON400.Status, refused.JSON400.Code)
+	if rejected.JSON400 != nil {
+		fmt.Println("rejected", rejected.JSON400.Status, rejected.JSON400.Code)
 	}
 
 	stranger, err := client.NewClientWithResponses(os.Getenv("BASE_URL"))
@@ -67,6 +67,6 @@ func main() {
 		log.Fatal(err)
 	}
 	if unknown.JSON401 != nil {
-		fmt.Println("refused", unknown.JSON401.Status, unknown.JSON401.Code)
+		fmt.Println("rejected", unknown.JSON401.Status, unknown.JSON401.Code)
 	}
 }

@@ -17,14 +17,14 @@ message = QuickstartApi(client).create_message(NewMessage(message="Hello"))
 print(message.status, message.message)
 
 try:
-    # Made without pydantic, which would refuse it before the service does.
+    # Constructed without pydantic's validation, which would reject it before the service does.
     categories.create_category(NewCategory.model_construct(name=""))
-except ApiException as refused:
-    if isinstance(refused.data, Error):
-        print("refused", refused.data.status, refused.data.code)
+except ApiException as rejected:
+    if isinstance(rejected.data, Error):
+        print("rejected", rejected.data.status, rejected.data.code)
 
 try:
     CategoriesApi(ApiClient(Configuration(host=base_url))).list_categories()
 except ApiException as unknown:
     if isinstance(unknown.data, Error):
-        print("refused", unknown.data.status, unknown.data.code)
+        print("rejected", unknown.data.status, unknown.data.code)

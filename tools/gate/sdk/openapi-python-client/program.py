@@ -21,10 +21,10 @@ message = create_message.sync(client=client, body=NewMessage(message="Hello"))
 if isinstance(message, Message):
     print(message.status, message.message)
 
-refused = create_category.sync(client=client, body=NewCategory(name=""))
-if isinstance(refused, Error):
-    print("refused", refused.status, refused.code)
+rejected = create_category.sync(client=client, body=NewCategory(name=""))
+if isinstance(rejected, Error):
+    print("rejected", rejected.status, rejected.code)
 
 unknown = list_categories.sync(client=Client(base_url=base_url))
 if isinstance(unknown, Error):
-    print("refused", unknown.status, unknown.code)
+    print("rejected", unknown.status, unknown.code)

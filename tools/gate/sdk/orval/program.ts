@@ -10,8 +10,8 @@ if (list.status === 200) for (const { id, name } of list.data) console.log('list
 const message = await createMessage({ message: 'Hello' })
 if (message.status === 202) console.log(message.data.status, message.data.message)
 
-const refused = await createCategory({ name: '' })
-if (refused.status === 400) console.log('refused', refused.data.status, refused.data.code)
+const rejected = await createCategory({ name: '' })
+if (rejected.status === 400) console.log('rejected', rejected.data.status, rejected.data.code)
 
 const unknown = await listCategories({ headers: { Authorization: 'Bearer petcat_unknown' } })
-if (unknown.status === 401) console.log('refused', unknown.data.status, unknown.data.code)
+if (unknown.status === 401) console.log('rejected', unknown.data.status, unknown.data.code)
