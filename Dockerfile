@@ -17,7 +17,7 @@ LABEL org.opencontainers.image.title="Pet Categories" \
       org.opencontainers.image.licenses="MIT" \
       org.opencontainers.image.version="${VERSION}"
 COPY --from=build /usr/bin/tini-static /usr/local/bin/tini
-# What serves at three in the morning needs no package manager.
+# Production needs no package manager.
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn* /opt/yarn* \
  && ln -s /app/dist/src/api-keys/cli.js /usr/local/bin/pet-categories-keys
 WORKDIR /app

@@ -1,5 +1,4 @@
-// What docker-compose.yml and the commands of docs/operations.md promise, on a real engine: npm run test:compose. Needs Docker with
-// compose, and a few minutes.
+// Tests docker-compose.yml and the commands of docs/operations.md on a real engine: npm run test:compose. Takes some minutes.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -39,12 +38,12 @@ async function sh(command: string, more: Record<string, string> = {}): Promise<s
 
 const operations = readFileSync(path.join(root, 'docs/operations.md'), 'utf8')
 
-/** Runs the commands below a heading of docs/operations.md, the first block or the one of the number. */
+/** Runs a block of commands below a heading of docs/operations.md. */
 function documented(heading: string, block = 0, more: Record<string, string> = {}): Promise<string> {
   const [, section = ''] = operations.split(new RegExp(`^#+ ${heading}$`, 'm'))
   const blocks = [...(section.split(/^#/m)[0] ?? '').matchAll(/^```sh\n(.*?)^```$/gms)].map(([, code = '']) => code)
   const code = blocks[block]
-  if (code === undefined) throw new Error(`docs/operations.md has no such commands: ${heading} ${block}`)
+  if (code === undefined) throw new Error(`docs/operations.md has no block ${heading} ${block}`)
   return sh(code, more)
 }
 
@@ -105,7 +104,7 @@ t.teardown(async () => {
 
 let key = ''
 
-t.test('a fresh clone is installed by the documented commands, and answers when they have ended', async (t) => {
+t.test('the documented commands install a fresh clone, which then responds', async (t) => {
   await documented('Install')
   t.equal(await status(`${url}/readyz`), 200)
   key = lastLine(await documented('Install', 1))
@@ -250,7 +249,7 @@ t.test('a new version rolls out under load without one failed request, and so do
 t.test('a version that does not become ready does not replace the one that runs', async (t) => {
   const before = await containers()
   const load = startLoad(url, key, 4)
-  await t.rejects(sh('deploy/roll', { DATABASE_TIMEOUT: '1' }), /did not become ready and is gone again/)
+  await t.rejects(sh('deploy/roll', { DATABASE_TIMEOUT: '1' }), /did not become ready and was removed/)
   await load.stop()
   t.same(unfailing(load), [[], ['201']])
   t.same(await containers(), before)
@@ -276,7 +275,7 @@ t.test('a container that was stopped is not taken for a new one', async (t) => {
   await documented('More than one')
 })
 
-t.test('a version without an image is refused, and not built from the clone', async (t) => {
+t.test('a version without an image is rejected, and not built from the clone', async (t) => {
   const before = await containers()
   await t.rejects(sh('deploy/roll', { VERSION: 'none' }), /No such image/)
   t.same(await containers(), before)
@@ -293,7 +292,7 @@ t.test('secrets are rotated while the service runs', async (t) => {
   await t.rejects(sh('deploy/secrets database_ulr'), /There is no secret database_ulr/)
 })
 
-t.test('secrets that were lost are made anew', async (t) => {
+t.test('lost secrets are replaced', async (t) => {
   rmSync(path.join(folder, 'secrets'), { recursive: true })
   await documented('Rotate secrets', 2)
   t.ok(await serves(key))
@@ -327,7 +326,7 @@ t.test('a Postgres whose process dies comes back by itself, and the service with
   const startedAt = await sql('SELECT pg_postmaster_start_time()')
   const [pid] = (await sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")).split('\n')
   await sh(`docker compose exec -T db kill -9 ${pid ?? ''}`)
-  await eventually(() => serves(key), 'the service answers')
+  await eventually(() => serves(key), 'the service responds')
   t.equal(await sql('SELECT pg_postmaster_start_time()'), startedAt, 'within its container')
 })
 

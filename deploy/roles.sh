@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the roles of the database, with the passwords of their secrets: one that owns what the migrations make, and one for the
-# service, which owns nothing. Runs when the volume is new, and by hand after a password has changed.
+# Creates the roles of the database with the passwords of their secrets: one that owns the tables, for the migrations, and one
+# that owns nothing, for the service. Runs on a new volume, and by hand after a password has changed.
 set -eu
 
 password() { sed -E 's|^[^:]+://[^:]+:([^@]+)@.*|\1|' "/run/secrets/$1"; }
