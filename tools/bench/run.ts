@@ -6,7 +6,6 @@ import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts'
-import { createKey } from '../../src/api-keys/issue.ts'
 import { keyStore } from '../../src/api-keys/store.ts'
 import { createLogger } from '../../src/log.ts'
 import { createTemplate, dropDatabase, urlOf } from '../../test/support/database.ts'
@@ -29,7 +28,7 @@ const databaseName = await createTemplate(postgres)
 const databaseUrl = urlOf(postgres, databaseName)
 
 const database = openDatabase({ url: databaseUrl, poolSize: 1, timeout: 60_000 }, logger)
-const key = await createKey(keyStore(database), { name: 'benchmark', command: 'bench' })
+const key = await keyStore(database, 'bench').create('benchmark')
 const client = new pg.Client({ connectionString: databaseUrl })
 await client.connect()
 

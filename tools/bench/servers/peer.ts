@@ -17,7 +17,7 @@ export const peer = {
   config,
   logger: createLogger(config.LOG_LEVEL),
   pool: new pg.Pool({ connectionString: url, max: poolSize }),
-  isValidKey: async (key: string) => keys.recall(key).valid !== undefined || (await keys.check(key)).state === 'valid',
+  isValidKey: async (key: string) => (await keys.check(key)).state === 'valid',
   /** One line a request. */
   log(method: string | undefined, path: string | undefined, { statusCode: status }: ServerResponse, startedAt: number) {
     peer.logger.info({ method, path, status, ms: performance.now() - startedAt }, 'request')
