@@ -1,4 +1,3 @@
-import type { FastifyReply } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import { HttpError } from '../http/errors.ts'
 
@@ -34,7 +33,7 @@ export function rateLimiter(policy: string, max: number, requests: string) {
     isReached: (source: unknown) => max > 0 && windowOf(source).count >= max,
 
     /** Counts a request and sets its RateLimit headers. Returns the 429 of a request over the limit. */
-    count(source: unknown, reply: FastifyReply): HttpError | undefined {
+    count(source: unknown, reply: { header(name: string, value: string): unknown }): HttpError | undefined {
       if (max === 0) return undefined
       const window = windowOf(source)
       const left = max - ++window.count
