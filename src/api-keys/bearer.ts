@@ -5,8 +5,9 @@ import type { Config } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Database } from '../postgres/database.ts'
 import { keyVerifier, refreshInterval } from './cache.ts'
+import type { KeyCheck } from './key.ts'
 import { networkOf, rateLimiter } from './rate-limit.ts'
-import { type KeyCheck, keyChannel, keyStore } from './store.ts'
+import { keyChannel, keyStore } from './store.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -14,7 +15,7 @@ declare module 'fastify' {
     apiKey: KeyCheck | undefined
   }
   interface FastifyInstance {
-    /** Admits requests with a valid API key. Others get 401, 429 over a limit, or 503 if the key cannot be looked up. */
+    /** Admits requests with a valid API key. Others get 401, 429 or, if the database is unavailable, 503. */
     requireApiKey: onRequestHookHandler
   }
 }

@@ -1,6 +1,6 @@
 import { batch } from '../batch.ts'
-import { hashKey, isWellFormedKey } from './key.ts'
-import type { KeyCheck, KeyStore } from './store.ts'
+import { hashKey, isWellFormedKey, type KeyCheck } from './key.ts'
+import type { KeyStore } from './store.ts'
 
 /** Milliseconds for which a valid key is trusted, from before its look-up: the limit on the life of a revoked key. */
 const maxAge = 900
@@ -8,8 +8,8 @@ const maxAge = 900
 export const refreshInterval = 400
 
 /**
- * Checks API keys and remembers the valid ones, so that a key in steady use costs its requests no query. Keys are looked
- * up by their SHA-256, which nobody can steer, so timing reveals nothing about other keys. Invalid keys take no memory.
+ * Checks API keys and remembers the valid ones, so that requests with a key in steady use need no query. It looks keys up
+ * by their SHA-256, which nobody can steer, so timing reveals nothing about other keys. Invalid keys take no memory.
  */
 export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
   const remembered = new Map<string, { key: KeyCheck; askedAt: number }>()

@@ -47,7 +47,7 @@ export function rateLimiter(policy: string, max: number, requests: string) {
   }
 }
 
-/** An IPv4 address, or the /64 network of an IPv6 address, which belongs to one customer. Returns other text unchanged. */
+/** Returns an IPv4 address, the /64 network of an IPv6 address, which one customer has, or any other text unchanged. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

@@ -1,6 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { isoTime } from '../postgres/time.ts'
-import { hashKey, makeKey, prefixOf } from './key.ts'
+import { hashKey, type KeyCheck, makeKey, prefixOf } from './key.ts'
 
 /** The privileges that the service's database role needs. */
 export const keyPrivileges = { api_keys: 'SELECT, INSERT, UPDATE', key_events: 'SELECT, INSERT' }
@@ -8,17 +8,8 @@ export const keyPrivileges = { api_keys: 'SELECT, INSERT, UPDATE', key_events: '
 /** The channel that PostgreSQL notifies when a key changes. */
 export const keyChannel = 'api_keys'
 
-/** What is known of a text sent as a key: `id` if the key exists or existed, `isNoted` if its use this minute is recorded. */
-export interface KeyCheck {
-  id: bigint | null
-  state: 'valid' | 'revoked' | 'expired' | 'unknown' | 'malformed' | 'absent'
-  isNoted?: boolean | null
-}
-
 const state = `CASE WHEN id IS NULL THEN 'unknown' WHEN revoked_at IS NOT NULL THEN 'revoked'
   WHEN expires_at <= now() THEN 'expired' ELSE 'valid' END`
-
-type Row = Record<string, string | null>
 
 export type KeyStore = ReturnType<typeof keyStore>
 
@@ -82,7 +73,7 @@ export function keyStore(database: Database, command = 'service') {
 
     /** All keys, oldest first. Uses are recorded to the minute, so the first one could precede the creation. */
     list: () =>
-      database.read<Row>({
+      database.read<Record<string, string | null>>({
         text: `SELECT id::text, name, prefix, ${isoTime('created_at')} AS created_at,
             CASE WHEN last_used_at IS NOT NULL THEN ${isoTime('greatest(last_used_at, created_at)')} END AS last_used_at,
             ${isoTime('expires_at')} AS expires_at, ${isoTime('revoked_at')} AS revoked_at, replaced_by::text,
@@ -91,7 +82,7 @@ export function keyStore(database: Database, command = 'service') {
 
     /** The audit log, oldest first. */
     events: () =>
-      database.read<Row>({
+      database.read<Record<string, string | null>>({
         text: `SELECT ${isoTime('at')} AS at, key_id::text, name, event, command
           FROM key_events JOIN api_keys ON api_keys.id = key_id ORDER BY key_events.id`
       }),

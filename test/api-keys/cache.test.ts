@@ -1,7 +1,6 @@
 import t, { type Test } from 'tap'
 import { keyVerifier } from '../../src/api-keys/cache.ts'
-import { hashKey, isWellFormedKey, makeKey } from '../../src/api-keys/key.ts'
-import type { KeyCheck } from '../../src/api-keys/store.ts'
+import { hashKey, isWellFormedKey, type KeyCheck, makeKey } from '../../src/api-keys/key.ts'
 import { Unavailable } from '../../src/postgres/errors.ts'
 
 t.test('a key has a prefix, 160 random bits and a checksum that exposes changes', (t) => {
