@@ -19,7 +19,7 @@ export type KeyStore = ReturnType<typeof keyStore>
  * @param command what the audit log names as the origin of a change
  */
 export function keyStore(database: Database, command = 'service') {
-  /** In one commit, changes keys, logs what `changed (id, event)` of the SQL contains, and notifies every replica. */
+  /** Runs SQL that defines `changed (id, event)`. The same commit has the audit log of these rows and a notification. */
   async function change(sql: string, values: unknown[]): Promise<boolean> {
     const text = `WITH ${sql} INSERT INTO key_events (key_id, event, command) SELECT id, event, $1 FROM changed
       RETURNING pg_notify('${keyChannel}', '')`
@@ -39,8 +39,8 @@ export function keyStore(database: Database, command = 'service') {
     },
 
     /**
-     * Creates and returns the successor of a valid key, which then expires after the overlap at the latest. The default
-     * lifetime is the one that the old key was created with.
+     * Creates and returns the successor of a valid key, by default with the lifetime that the old key was created with.
+     * The old key expires after the overlap at the latest.
      *
      * @throws Error when the old key is not valid or has been replaced
      */
@@ -71,7 +71,7 @@ export function keyStore(database: Database, command = 'service') {
       if (!(await change(sql, [id]))) throw new Error(`Key ${id} is not valid; see: keys list`)
     },
 
-    /** All keys, oldest first. Uses are recorded to the minute, so the first one could precede the creation. */
+    /** All keys, oldest first. The time of a use is rounded down to the minute, so it can be before the creation. */
     list: () =>
       database.read<Record<string, string | null>>({
         text: `SELECT id::text, name, prefix, ${isoTime('created_at')} AS created_at,
