@@ -14,8 +14,6 @@ import { missing } from './http/not-found.ts'
 import { operations } from './openapi/routes.ts'
 import { requestId, RequestLog, requests, setDefaultHeaders } from './http/request-context.ts'
 import { httpServer } from './http/server.ts'
-import { keyChannel, keyStore } from './api-keys/store.ts'
-import { keyVerifier } from './api-keys/cache.ts'
 
 export interface AppOptions {
   config: Config
@@ -47,20 +45,13 @@ export async function buildApp({ config, contract, database, handlers, logger }:
   app.addHook('preClose', server.closeConnections)
   app.setErrorHandler(sendError)
 
-  const keys = keyVerifier(keyStore(database))
-  database.listen(keyChannel, () => keys.distrust())
-
   await app.register(requests)
   if (config.METRICS_PORT !== undefined) await app.register(requestMetrics)
   if (config.CORS_ORIGINS !== undefined) {
     await app.register(crossOrigin, { origins: config.CORS_ORIGINS.split(','), contract })
   }
   await app.register(missing)
-  await app.register(authentication, {
-    keys,
-    rateLimit: config.RATE_LIMIT_MAX,
-    failuresLimit: config.AUTH_FAILURES_MAX
-  })
+  await app.register(authentication, { database, config })
   await app.register(operations, { contract, handlers, schemes: { bearerAuth: app.requireApiKey } })
   await app.register(docs, { contract, environment: config.ENVIRONMENT })
   await app.register(health, { checkReady: migrationCheck(database) })

@@ -12,7 +12,6 @@ import { rejectSecondService } from './postgres/embedded/running.ts'
 import { fail } from './fail.ts'
 import { operationHandlers } from './resources/index.ts'
 import { metricsServer } from './http/metrics-endpoint.ts'
-import { createFirstKey } from './api-keys/issue.ts'
 import { keyStore } from './api-keys/store.ts'
 import { createLogger } from './log.ts'
 import { watchProcess } from './metrics.ts'
@@ -44,7 +43,8 @@ async function start(): Promise<Service> {
     await app.listen({ port: config.PORT, host: config.HOST })
     const metrics = await startMetrics(config, logger)
     if (database.isEmbedded) {
-      const key = await createFirstKey(keyStore(database))
+      const keys = keyStore(database)
+      const key = (await keys.list()).length === 0 ? await keys.create('first') : undefined
       console.log(welcome(app.server.address() as AddressInfo, contract, key))
     }
     return {

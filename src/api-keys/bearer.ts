@@ -1,129 +1,75 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
-import type { FastifyError, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import type { FastifyError, onRequestHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
-import { type KeyCheck, type KeyVerifier, refreshInterval } from './cache.ts'
+import type { Config } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
-import { flood } from './flood.ts'
-import { networkOf, type RateLimitHeaders, rateLimiter, rateWindow } from './rate-limit.ts'
+import type { Database } from '../postgres/database.ts'
+import { keyVerifier, refreshInterval } from './cache.ts'
+import type { KeyCheck } from './key.ts'
+import { networkOf, rateLimiter } from './rate-limit.ts'
+import { keyChannel, keyStore } from './store.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What is known of the API key that was sent, once it was looked at. */
-    apiKey: KeyCheck | { id?: undefined; state: 'absent' } | undefined
-    /** Whether it was rejected past the limit of its address. */
-    isFlood: boolean
+    /** The API key of the request, once it has been checked. */
+    apiKey: KeyCheck | undefined
   }
   interface FastifyInstance {
-    /** Lets a request with a valid API key pass; 401 (RFC 6750) without one, 429 past a limit, 503 when that cannot be known. */
+    /** Admits requests with a valid API key. Others get 401, 429 or, if the database is unavailable, 503. */
     requireApiKey: onRequestHookHandler
   }
 }
 
-export interface AuthenticationOptions {
-  keys: KeyVerifier
-  /** Requests per minute with one key. 0 disables the limit. */
-  rateLimit: number
-  /** Rejected requests per minute for one address, beyond which a key that was not valid before is not looked up. 0 disables the limit. */
-  failuresLimit: number
-}
-
-/** Bearer API keys, by @fastify/bearer-auth, and the limits on them; decorates the app with `requireApiKey`. */
-export const authentication = fp<AuthenticationOptions>(async (app, { keys, rateLimit, failuresLimit }) => {
-  const ofKey = rateLimiter<bigint | undefined>({
-    name: 'key',
-    max: rateLimit,
-    message: 'Too many requests with this API key; wait for the seconds that Retry-After gives'
-  })
-  const ofAddress = rateLimiter<string>({
-    name: 'refused',
-    max: failuresLimit,
-    message: 'Too many requests without a valid API key from this address; wait for the seconds that Retry-After gives'
-  })
-  const { turn, note, summarise } = flood(app.log)
-
-  /** Counts or checks a request without a valid key. Who floods waits for a turn, and is out of the log. */
-  async function limitRefusals(action: 'count' | 'check', request: FastifyRequest) {
-    if (failuresLimit === 0) return undefined
-    const network = networkOf(request.ip)
-    try {
-      return ofAddress[action](network)
-    } catch (error) {
-      request.isFlood = true
-      note(request.ip)
-      await turn()
-      throw error
-    }
-  }
-
-  async function isValid(key: string, isFamiliar: boolean, request: FastifyRequest): Promise<boolean> {
-    if (!isFamiliar) await limitRefusals('check', request)
-    request.apiKey = await keys.check(key)
-    return request.apiKey.state === 'valid'
-  }
-
-  await app.register(bearerAuth, {
-    keys: new Set<string>(),
-    addHook: false,
-    specCompliance: 'rfc6749',
-    // The request's own line in the log says it.
-    verifyErrorLogLevel: null as never,
-    auth(key, request) {
-      const { valid, isFamiliar } = keys.recall(key)
-      request.apiKey = valid
-      return valid !== undefined || isValid(key, isFamiliar, request)
-    }
-  })
-  const verifyBearerAuth = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
-
-  app.decorateRequest('apiKey', undefined)
-  app.decorateRequest('isFlood', false)
-  app.decorate('requireApiKey', (request, reply, done) => {
-    verifyBearerAuth(request, reply, (error) => {
-      if (error !== undefined) refuse(error, request).catch(done)
-      else done(limitKey(request, reply))
-    })
-  })
-
-  function limitKey(request: FastifyRequest, reply: FastifyReply): Error | undefined {
-    if (rateLimit === 0) return undefined
-    try {
-      reply.headers(ofKey.count(request.apiKey?.id))
-      return undefined
-    } catch (error) {
-      return error as Error
-    }
-  }
-
-  async function refuse(error: Error, request: FastifyRequest): Promise<never> {
-    // Of the key store, or of the limit.
-    if (!(error as FastifyError).code?.startsWith('FST_BEARER_AUTH_')) throw error
-    request.apiKey ??= { state: request.headers.authorization === undefined ? 'absent' : 'malformed' }
-    throw refusal(request.headers.authorization, await limitRefusals('count', request))
-  }
-
-  const refreshing = setInterval(() => {
-    // When the database cannot be asked, the keys age until a request has to ask and fails closed.
-    keys.refresh().catch((error: unknown) => app.log.debug({ err: error }, 'keys were not looked up again'))
-  }, refreshInterval)
-  const summarising = setInterval(summarise, rateWindow)
+/** Authentication by bearer API keys, with rate limits for each key and for each address that sends no valid one. */
+export const authentication = fp<{ database: Database; config: Config }>(async (app, { database, config }) => {
+  const keys = keyVerifier(keyStore(database))
+  database.listen(keyChannel, () => keys.distrust())
+  const refreshing = setInterval(() => void keys.refresh(), refreshInterval)
   app.addHook('onClose', (_app, done) => {
     clearInterval(refreshing)
-    clearInterval(summarising)
-    summarise()
     done()
+  })
+
+  const admitted = rateLimiter('key', config.RATE_LIMIT_MAX, 'with this API key')
+  const rejected = rateLimiter('refused', config.AUTH_FAILURES_MAX, 'without a valid API key from this address')
+
+  await app.register(bearerAuth, {
+    keys: [],
+    addHook: false,
+    // Accepts the scheme in lower case too (RFC 9110).
+    specCompliance: 'rfc6749',
+    // The request log has the reason.
+    verifyErrorLogLevel: 'silent',
+    auth(key, request) {
+      const isValid = (check: KeyCheck) => {
+        request.apiKey = check
+        return check.state === 'valid'
+      }
+      const check = keys.check(key, () => !rejected.isReached(networkOf(request.ip)))
+      return check instanceof Promise ? check.then(isValid) : isValid(check)
+    }
+  })
+  const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
+
+  app.decorateRequest('apiKey', undefined)
+  app.decorate('requireApiKey', (request, reply, done) => {
+    verify(request, reply, (error) => {
+      if (error === undefined) return done(admitted.count(request.apiKey?.id, reply))
+      if (!(error as FastifyError).code?.startsWith('FST_BEARER_AUTH_')) return done(error)
+      request.apiKey ??= { id: null, state: 'absent' }
+      done(rejected.count(networkOf(request.ip), reply) ?? unauthorized(request.apiKey))
+    })
   })
 })
 
-const challenge = 'Bearer realm="pet-categories"'
-
-/** The 401 of RFC 6750, section 3.1: `error` only when a token was sent. */
-function refusal(authorization: string | undefined, headers: RateLimitHeaders | void): HttpError {
-  if (authorization !== undefined && /^bearer +\S/i.test(authorization)) {
-    return new HttpError(401, 'unauthorized', 'The API key is not valid', {
-      ...headers,
-      'www-authenticate': `${challenge}, error="invalid_token", error_description="The API key is not valid"`
-    })
+/** The 401 of RFC 6750, section 3.1: `error` only if a token was sent. */
+function unauthorized({ state }: KeyCheck): HttpError {
+  const realm = 'Bearer realm="pet-categories"'
+  if (state === 'absent') {
+    const message = 'An API key is required: send the header "Authorization: Bearer <API_KEY>"'
+    return new HttpError(401, 'unauthorized', message, { 'www-authenticate': realm })
   }
-  const message = 'An API key is required: send the header "Authorization: Bearer <API_KEY>"'
-  return new HttpError(401, 'unauthorized', message, { ...headers, 'www-authenticate': challenge })
+  const message = 'The API key is not valid'
+  const challenge = `${realm}, error="invalid_token", error_description="${message}"`
+  return new HttpError(401, 'unauthorized', message, { 'www-authenticate': challenge })
 }

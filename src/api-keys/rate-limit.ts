@@ -2,80 +2,52 @@ import ipaddr from 'ipaddr.js'
 import { HttpError } from '../http/errors.ts'
 
 /** Milliseconds. */
-export const rateWindow = 60_000
+const windowLength = 60_000
+/** Beyond this number, the oldest window is forgotten. */
+const maxWindows = 10_000
 
-/** The headers RateLimit and RateLimit-Policy (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/). */
-export type RateLimitHeaders = Record<'ratelimit' | 'ratelimit-policy', string>
-
-/** Counts requests of each key or address, in windows of a minute that begin with the first one, in this process's memory. */
-export interface RateLimiter<Of> {
-  /**
-   * Counts a request.
-   *
-   * @throws HttpError 429 when it is one too many
-   */
-  count(of: Of): RateLimitHeaders
-  /** @throws HttpError 429 when one more would be too many */
-  check(of: Of): void
-}
-
-export interface RateLimiterOptions {
-  /** The name of the policy in the headers. */
-  name: string
-  /** Requests in a window. */
-  max: number
-  /** What the client of a 429 is told. */
-  message: string
-  /** Windows that are kept; one more, and the one that began first is forgotten. */
-  maxWindows?: number
-  /** A clock in milliseconds that only goes forward. */
-  now?: () => number
-}
-
-export function rateLimiter<Of>(options: RateLimiterOptions): RateLimiter<Of> {
-  const { name, max, message, maxWindows = 10_000, now = () => performance.now() } = options
-  const policy = `"${name}";q=${max};w=${rateWindow / 1000}`
+/**
+ * Limits the requests of each key or address, in this process, to `max` in a minute that begins with the first request.
+ * 0 disables the limit.
+ *
+ * @param policy its name in the headers (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/)
+ * @param requests what the message of a 429 calls the requests
+ */
+export function rateLimiter(policy: string, max: number, requests: string) {
   /** In the order in which they end. */
-  const windows = new Map<Of, { count: number; endsAt: number }>()
+  const windows = new Map<unknown, { count: number; endsAt: number }>()
 
-  function windowOf(of: Of) {
-    const known = windows.get(of)
-    if (known !== undefined && known.endsAt > now()) return known
-    windows.delete(of)
-    const window = { count: 0, endsAt: now() + rateWindow }
-    windows.set(of, window)
-    const [first] = windows.keys()
-    if (windows.size > maxWindows) windows.delete(first as Of)
+  function windowOf(source: unknown) {
+    const now = performance.now()
+    const current = windows.get(source)
+    if (current !== undefined && current.endsAt > now) return current
+    const window = { count: 0, endsAt: now + windowLength }
+    windows.delete(source)
+    windows.set(source, window)
+    if (windows.size > maxWindows) windows.delete(windows.keys().next().value)
     return window
   }
 
-  function admit({ count, endsAt }: { count: number; endsAt: number }): RateLimitHeaders {
-    const seconds = Math.ceil((endsAt - now()) / 1000)
-    const headers = {
-      'ratelimit-policy': policy,
-      ratelimit: `"${name}";r=${Math.max(0, max - count)};t=${seconds}`
-    }
-    if (count > max) throw new HttpError(429, 'rate_limited', message, { ...headers, 'retry-after': String(seconds) })
-    return headers
-  }
-
   return {
-    count(of) {
-      const window = windowOf(of)
-      window.count++
-      return admit(window)
-    },
-    check(of) {
-      const { count, endsAt } = windowOf(of)
-      admit({ count: count + 1, endsAt })
+    /** Whether the next request would be over the limit. */
+    isReached: (source: unknown) => max > 0 && windowOf(source).count >= max,
+
+    /** Counts a request and sets its RateLimit headers. Returns the 429 of a request over the limit. */
+    count(source: unknown, reply: { header(name: string, value: string): unknown }): HttpError | undefined {
+      if (max === 0) return undefined
+      const window = windowOf(source)
+      const left = max - ++window.count
+      const seconds = String(Math.ceil((window.endsAt - performance.now()) / 1000))
+      reply.header('ratelimit-policy', `"${policy}";q=${max};w=${windowLength / 1000}`)
+      reply.header('ratelimit', `"${policy}";r=${Math.max(0, left)};t=${seconds}`)
+      if (left >= 0) return undefined
+      const message = `Too many requests ${requests}; retry after Retry-After seconds`
+      return new HttpError(429, 'rate_limited', message, { 'retry-after': seconds })
     }
   }
 }
 
-/**
- * What is counted as one address: an IPv4 address, or the /64 of an IPv6 one, which is what a single customer has. What a
- * trusted proxy says may be no address at all, and counts as it is.
- */
+/** Returns an IPv4 address, the /64 network of an IPv6 address, which one customer has, or any other text unchanged. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

@@ -1,151 +1,109 @@
 import type { Database } from '../postgres/database.ts'
 import { isoTime } from '../postgres/time.ts'
+import { hashKey, type KeyCheck, makeKey, prefixOf } from './key.ts'
 
-/** An API key as an operator sees it. Times are RFC 3339 text to the millisecond, `last_used_at` to the minute. */
-export interface KeyRecord {
-  id: bigint
-  name: string
-  /** The first characters of the key; empty for keys made before they were kept. */
-  prefix: string
-  created_at: string
-  last_used_at: string | null
-  expires_at: string | null
-  revoked_at: string | null
-  /** The key that a rotation made in place of this one. */
-  replaced_by: bigint | null
-  state: KeyState
-}
+/** The privileges that the service's database role needs. */
+export const keyPrivileges = { api_keys: 'SELECT, INSERT, UPDATE', key_events: 'SELECT, INSERT' }
 
-export type KeyState = 'valid' | 'revoked' | 'expired'
-
-/** Something that was done to a key. */
-export interface KeyEvent {
-  at: string
-  key_id: bigint
-  name: string
-  event: 'created' | 'rotated' | 'revoked'
-  command: string
-}
-
-export interface NewKey {
-  name: string
-  prefix: string
-  hash: string
-  /** Seconds until it expires; never, when undefined. */
-  lifetime?: number | undefined
-}
-
-/**
- * The API keys in Postgres, known by their hashes (hexadecimal). What changes a key leaves a trace of the command that did
- * it, and tells every replica, in the same commit. Each method fails as `Database` does.
- */
-export interface KeyStore {
-  create(key: NewKey, command: string): Promise<void>
-  /** All keys, oldest first, those that have ended too. */
-  list(): Promise<KeyRecord[]>
-  /** All that was done to keys, oldest first. */
-  events(): Promise<KeyEvent[]>
-  /**
-   * Replaces the valid key `id`: stores its successor, which has its name, and its lifetime unless the successor is given another.
-   * The old key expires after `overlap` seconds at the latest.
-   *
-   * @returns false when there is no valid key of that id, or a successor has replaced it already
-   */
-  rotate(id: bigint, key: Omit<NewKey, 'name'>, overlap: number, command: string): Promise<boolean>
-  /** Ends a key; false when there is no valid key of that id. */
-  revoke(id: bigint, command: string): Promise<boolean>
-  /** The keys with the hashes: in the place of each its key, or undefined. */
-  find(hashes: string[]): Promise<(FoundKey | undefined)[]>
-  /** Records that the keys were used in this minute, in the background. Skips a key that is locked by another session. */
-  noteUse(ids: bigint[]): Promise<void>
-}
-
-export interface FoundKey {
-  id: bigint
-  state: KeyState
-}
-
-/** The channel on which Postgres tells that a key has changed. */
+/** The channel that PostgreSQL notifies when a key changes. */
 export const keyChannel = 'api_keys'
 
-const stateOf = `CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN expires_at <= now() THEN 'expired' ELSE 'valid' END`
-const isValid = `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`
+const state = `CASE WHEN id IS NULL THEN 'unknown' WHEN revoked_at IS NOT NULL THEN 'revoked'
+  WHEN expires_at <= now() THEN 'expired' ELSE 'valid' END`
 
-/** Ends a statement that changes keys: `changed` has their ids. */
-const trace = (event: KeyEvent['event'], command: string) =>
-  `INSERT INTO key_events (key_id, event, command) SELECT id, '${event}', ${command} FROM changed
-   RETURNING pg_notify('${keyChannel}', '')`
+export type KeyStore = ReturnType<typeof keyStore>
 
-export function keyStore(database: Database): KeyStore {
+/**
+ * The API keys in PostgreSQL, which stores only their hashes. PostgreSQL reads lifetimes and overlaps as intervals.
+ *
+ * @param command what the audit log names as the origin of a change
+ */
+export function keyStore(database: Database, command = 'service') {
+  /** Runs SQL that defines `changed (id, event)`. The same commit has the audit log of these rows and a notification. */
+  async function change(sql: string, values: unknown[]): Promise<boolean> {
+    const text = `WITH ${sql} INSERT INTO key_events (key_id, event, command) SELECT id, event, $1 FROM changed
+      RETURNING pg_notify('${keyChannel}', '')`
+    return (await database.write({ text, values: [command, ...values] })).length > 0
+  }
+
   return {
-    async create({ name, prefix, hash, lifetime }, command) {
-      await database.write({
-        text: `WITH changed AS (
-            INSERT INTO api_keys (name, prefix, hash, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))
-            RETURNING id
-          ) ${trace('created', '$5')}`,
-        values: [name, prefix, Buffer.from(hash, 'hex'), lifetime ?? null, command]
-      })
+    /** Creates and returns a key. Without a lifetime, it is valid until it is revoked. */
+    async create(name: string, lifetime?: string): Promise<string> {
+      const key = makeKey()
+      const sql = `changed AS (
+        INSERT INTO api_keys (name, prefix, hash, expires_at)
+        VALUES ($2, $3, decode($4, 'hex'), now() + $5::interval) RETURNING id, 'created' AS event
+      )`
+      await change(sql, [name, prefixOf(key), hashKey(key), lifetime])
+      return key
     },
+
+    /**
+     * Creates and returns the successor of a valid key, by default with the lifetime that the old key was created with.
+     * The old key expires after the overlap at the latest.
+     *
+     * @throws Error when the old key is not valid or has been replaced
+     */
+    async rotate(id: string, overlap: string, lifetime?: string): Promise<string> {
+      const key = makeKey()
+      // A concurrent rotation waits for the lock and then sees replaced_by.
+      const sql = `old AS (
+        SELECT id, name, expires_at - created_at AS lifetime FROM api_keys
+        WHERE id::text = $2 AND ${state} = 'valid' AND replaced_by IS NULL FOR UPDATE
+      ), successor AS (
+        INSERT INTO api_keys (name, prefix, hash, expires_at)
+        SELECT name, $3, decode($4, 'hex'), now() + coalesce($5::interval, lifetime) FROM old RETURNING id
+      ), replaced AS (
+        UPDATE api_keys SET expires_at = least(expires_at, now() + $6::interval), replaced_by = successor.id
+        FROM successor WHERE api_keys.id::text = $2 RETURNING api_keys.id
+      ), changed AS (
+        SELECT id, 'rotated' AS event FROM replaced UNION ALL SELECT id, 'created' FROM successor
+      )`
+      if (await change(sql, [id, prefixOf(key), hashKey(key), lifetime, overlap])) return key
+      throw new Error(`Key ${id} is not valid or has been replaced; see: keys list`)
+    },
+
+    /** @throws Error when the key is not valid */
+    async revoke(id: string): Promise<void> {
+      const sql = `changed AS (
+        UPDATE api_keys SET revoked_at = now() WHERE id::text = $2 AND ${state} = 'valid' RETURNING id, 'revoked' AS event
+      )`
+      if (!(await change(sql, [id]))) throw new Error(`Key ${id} is not valid; see: keys list`)
+    },
+
+    /** All keys, oldest first. The time of a use is rounded down to the minute, so it can be before the creation. */
     list: () =>
-      database.read<KeyRecord>({
-        // Uses are recorded to the minute: without greatest(), the first one could lie before the creation.
-        text: `SELECT id, name, prefix, ${isoTime('created_at')} AS created_at,
+      database.read<Record<string, string | null>>({
+        text: `SELECT id::text, name, prefix, ${isoTime('created_at')} AS created_at,
             CASE WHEN last_used_at IS NOT NULL THEN ${isoTime('greatest(last_used_at, created_at)')} END AS last_used_at,
-            ${isoTime('expires_at')} AS expires_at, ${isoTime('revoked_at')} AS revoked_at, replaced_by, ${stateOf} AS state
-          FROM api_keys ORDER BY id`
+            ${isoTime('expires_at')} AS expires_at, ${isoTime('revoked_at')} AS revoked_at, replaced_by::text,
+            ${state} AS state FROM api_keys ORDER BY api_keys.id`
       }),
+
+    /** The audit log, oldest first. */
     events: () =>
-      database.read<KeyEvent>({
-        text: `SELECT ${isoTime('at')} AS at, key_id, name, event, command FROM key_events JOIN api_keys ON api_keys.id = key_id
-          ORDER BY key_events.id`
+      database.read<Record<string, string | null>>({
+        text: `SELECT ${isoTime('at')} AS at, key_id::text, name, event, command
+          FROM key_events JOIN api_keys ON api_keys.id = key_id ORDER BY key_events.id`
       }),
-    async rotate(id, { prefix, hash, lifetime }, overlap, command) {
-      const traces = await database.write({
-        // The lock decides between concurrent rotations: the second one waits, and then sees replaced_by. Until it is replaced, a key
-        // has the expiry that it was created with.
-        text: `WITH old AS (
-            SELECT id, name, expires_at - created_at AS lifetime FROM api_keys
-            WHERE id = $1 AND ${isValid} AND replaced_by IS NULL FOR UPDATE
-          ), successor AS (
-            INSERT INTO api_keys (name, prefix, hash, expires_at)
-            SELECT name, $2, $3, now() + coalesce(make_interval(secs => $4), lifetime) FROM old RETURNING id
-          ), made AS (
-            INSERT INTO key_events (key_id, event, command) SELECT id, 'created', $6 FROM successor
-          ), changed AS (
-            UPDATE api_keys SET expires_at = least(expires_at, now() + make_interval(secs => $5)), replaced_by = successor.id
-            FROM successor WHERE api_keys.id = $1 RETURNING api_keys.id
-          ) ${trace('rotated', '$6')}`,
-        values: [id, prefix, Buffer.from(hash, 'hex'), lifetime ?? null, overlap, command]
-      })
-      return traces.length > 0
-    },
-    async revoke(id, command) {
-      const traces = await database.write({
-        text: `WITH changed AS (
-            UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND ${isValid} RETURNING id
-          ) ${trace('revoked', '$2')}`,
-        values: [id, command]
-      })
-      return traces.length > 0
-    },
-    async find(hashes) {
-      const rows = await database.read<FoundKey & { hash: string }>({
+
+    /** Looks up keys by their hashes. The results are in the order of the hashes. */
+    find: (hashes: string[]) =>
+      database.read<KeyCheck>({
         name: 'find-keys',
-        text: `SELECT id, encode(hash, 'hex') AS hash, ${stateOf} AS state FROM api_keys WHERE hash = ANY($1)`,
-        values: [hashes.map((hash) => Buffer.from(hash, 'hex'))]
-      })
-      const found = new Map(rows.map(({ id, state, hash }) => [hash, { id, state }]))
-      return hashes.map((hash) => found.get(hash))
-    },
-    noteUse: (ids) =>
+        text: `SELECT id, ${state} AS state, last_used_at = date_trunc('minute', now()) AS "isNoted"
+          FROM unnest($1::text[]) WITH ORDINALITY AS given (hash, position)
+          LEFT JOIN api_keys ON api_keys.hash = decode(given.hash, 'hex') ORDER BY position`,
+        values: [hashes]
+      }),
+
+    /** Records that the keys were used in this minute. Skips keys that another session has locked. */
+    noteUse: (keys: KeyCheck[]) =>
       database.writeInBackground({
         name: 'note-use-of-keys',
-        text: `UPDATE api_keys SET last_used_at = date_trunc('minute', now()) WHERE id IN (
-            SELECT id FROM api_keys WHERE id = ANY($1) AND last_used_at IS DISTINCT FROM date_trunc('minute', now())
-            FOR NO KEY UPDATE SKIP LOCKED
-          )`,
-        values: [ids]
+        text: `UPDATE api_keys SET last_used_at = date_trunc('minute', now())
+          WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1) FOR NO KEY UPDATE SKIP LOCKED)`,
+        values: [keys.map(({ id }) => id)]
       })
   }
 }

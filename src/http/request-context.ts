@@ -73,8 +73,10 @@ export class RequestLog extends LogController {
 
   override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
     const { quiet, operation } = request.routeOptions.config
-    if (request.isFlood || (quiet && !error && reply.statusCode !== 500)) return
     const { apiKey } = request
+    // A flood without a valid key is counted by the metrics alone.
+    const isFlood = reply.statusCode === 429 && apiKey?.state !== 'valid'
+    if (isFlood || (quiet && !error && reply.statusCode !== 500)) return
     const line = {
       method: request.method,
       // Without the query: the service reads none, and people paste secrets there.

@@ -1,7 +1,6 @@
 import pg from 'pg'
 import t from 'tap'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { createKey } from '../../src/api-keys/issue.ts'
 import { keyStore } from '../../src/api-keys/store.ts'
 import { keyVerifier } from '../../src/api-keys/cache.ts'
 import { createDatabase, createRoles, lockAwaited, lockTable, query } from '../support/database.ts'
@@ -189,10 +188,10 @@ t.test('a service that stops while it looks up keys logs no outage', async (t) =
   const databaseUrl = await createDatabase(t)
   const database = openDatabase({ url: databaseUrl, poolSize: 2, timeout: 60_000 }, logger)
   const keys = keyVerifier(keyStore(database))
-  const key = await createKey(keyStore(database), { name: 'test', command: 'test' })
+  const key = await keyStore(database).create('test')
   t.equal((await keys.check(key)).state, 'valid')
   const lock = await lockTable(t, databaseUrl, 'api_keys')
-  const refreshed = t.rejects(keys.refresh(), { message: 'the database is unavailable' })
+  const refreshed = keys.refresh()
   await lockAwaited(databaseUrl)
   const closing = database.close()
   await lock.release()

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { createKey } from '../../src/api-keys/issue.ts'
 import { keyStore } from '../../src/api-keys/store.ts'
 import { createDatabase, query, silent } from '../support/database.ts'
 import { startService } from '../support/service.ts'
@@ -36,15 +35,15 @@ for (const settings of [
     const database = openDatabase({ url: databaseUrl, poolSize: 1, timeout: 5000 }, silent)
     t.teardown(() => database.close())
     const keys = keyStore(database)
-    await createKey(keys, { name: 'temporary', lifetime: 3600, command: 'test' })
-    await keys.noteUse([1n])
+    await keys.create('temporary', '1h')
+    await keys.noteUse([{ id: 1n, state: 'valid' }])
     const [first, temporary] = await keys.list()
     const time = (text: string | null | undefined) => new Date(String(text)).toISOString()
-    t.equal(time(first?.created_at), first?.created_at)
-    t.equal(time(first?.last_used_at), first?.last_used_at)
-    t.equal(Date.parse(String(temporary?.expires_at)) - Date.parse(String(temporary?.created_at)), 3_600_000)
-    t.equal(first?.expires_at, null)
+    t.equal(time(first?.['created_at']), first?.['created_at'])
+    t.equal(time(first?.['last_used_at']), first?.['last_used_at'])
+    t.equal(Date.parse(String(temporary?.['expires_at'])) - Date.parse(String(temporary?.['created_at'])), 3_600_000)
+    t.equal(first?.['expires_at'], null)
     const [event] = await keys.events()
-    t.equal(time(event?.at), event?.at)
+    t.equal(time(event?.['at']), event?.['at'])
   })
 }

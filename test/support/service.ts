@@ -9,7 +9,6 @@ import { type Config, loadConfig } from '../../src/config.ts'
 import { type Contract, readContract } from '../../src/openapi/contract.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { operationHandlers } from '../../src/resources/index.ts'
-import { createKey } from '../../src/api-keys/issue.ts'
 import { keyStore } from '../../src/api-keys/store.ts'
 import { createDatabase, silent } from './database.ts'
 
@@ -65,7 +64,7 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
-  const key = await createKey(keyStore(database), { name: 'test', command: 'test' })
+  const key = await keyStore(database, 'test').create('test')
   return { app, url: `http://127.0.0.1:${port}`, port, databaseUrl, key, auth: { authorization: `Bearer ${key}` } }
 }
 
