@@ -1,14 +1,13 @@
 import fp from 'fastify-plugin'
 import { outages } from '../outage.ts'
-import { unavailable } from './errors.ts'
+import { Unavailable } from '../postgres/errors.ts'
 
-export interface HealthOptions {
-  /** Resolves when the service can do its work, throws when it cannot. */
-  checkReady: () => Promise<void>
-}
-
-/** /livez: the process responds. /readyz: it can do its work too. Neither needs a key; only changes are logged. */
-export const health = fp<HealthOptions>((app, { checkReady }, done) => {
+/**
+ * /livez: the process responds. /readyz: it can also serve requests. Neither needs a key. Only changes of readiness are logged.
+ *
+ * @param checkReady throws while the service cannot serve requests
+ */
+export const health = fp<{ checkReady: () => Promise<void> }>((app, { checkReady }, done) => {
   const config = { quiet: true }
   const unreadiness = outages({
     quiet: 0,
@@ -22,7 +21,7 @@ export const health = fp<HealthOptions>((app, { checkReady }, done) => {
       await checkReady()
     } catch (error) {
       unreadiness.begun('ready', error)
-      throw unavailable()
+      throw new Unavailable(error)
     }
     unreadiness.ended('ready')
     return { status: 'ok' }

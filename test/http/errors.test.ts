@@ -37,7 +37,7 @@ t.test('the log has one line a request, without its query, its headers or a succ
 
 t.test('errors of Fastify and its plugins become the Error body of their status', (t) => {
   const answer = (error: object) => {
-    const { status, code } = toHttpError(Object.assign(new Error('inside'), error), 10)
+    const { status, code } = toHttpError(Object.assign(new Error('inside'), error))
     return `${status} ${code}`
   }
   t.equal(answer({ code: 'FST_ERR_CTP_INVALID_CONTENT_LENGTH', statusCode: 400 }), '400 invalid_request')
@@ -49,12 +49,12 @@ t.test('errors of Fastify and its plugins become the Error body of their status'
   t.equal(answer({ statusCode: 599 }), '500 internal_error')
   t.equal(answer({}), '500 internal_error')
   const own = new HttpError(429, 'rate_limited', 'Wait')
-  t.equal(toHttpError(own, 10), own)
+  t.equal(toHttpError(own), own)
   t.end()
 })
 
 t.test('an unknown outcome forbids SDKs to send the request again, and an outage lets them', (t) => {
-  t.same(toHttpError(new OutcomeUnknown(undefined), 10).headers, { 'x-should-retry': 'false' })
-  t.same(toHttpError(new Unavailable(undefined), 10).headers, { 'retry-after': '1' })
+  t.same(toHttpError(new OutcomeUnknown(undefined)).headers, { 'x-should-retry': 'false' })
+  t.same(toHttpError(new Unavailable(undefined)).headers, { 'retry-after': '1' })
   t.end()
 })
