@@ -28,22 +28,13 @@ export const badRequest = (message: string) => new HttpError(400, 'invalid_reque
 type Response = [status: number, code: string, message: string, headers?: Record<string, string>]
 
 const invalidHttp: Response = [400, 'invalid_request', 'The request is not valid HTTP/1.1']
-const internalError: Response = [
-  500,
-  'internal_error',
-  'Something went wrong on our side; quote the X-Request-Id when you report it'
-]
-const unavailable = (reason: string): Response => [
-  503,
-  'unavailable',
-  `${reason} and the request had no effect; send it again after Retry-After`,
-  { 'retry-after': '1' }
-]
+const internalError: Response = [500, 'internal_error', 'Internal error: quote the X-Request-Id when you report it']
+const retryLater = { 'retry-after': '1' }
 
 /** The responses to errors of the service by class, to those of Node.js and Fastify by code, and of @fastify/static by status. */
 const responses: Record<string, Response> = {
-  [Unavailable.name]: unavailable('The service is unavailable for the moment'),
-  [Overloaded.name]: unavailable('Too many requests are waiting'),
+  [Unavailable.name]: [503, 'unavailable', 'The service is unavailable; the request had no effect: retry', retryLater],
+  [Overloaded.name]: [503, 'unavailable', 'Too many requests are waiting; this one had no effect: retry', retryLater],
   [OutcomeUnknown.name]: [
     503,
     'outcome_unknown',

@@ -7,7 +7,7 @@ import { Unavailable } from '../postgres/errors.ts'
  *
  * @param checkReady throws while the service cannot serve requests
  */
-export const health = fp<{ checkReady: () => Promise<void> }>((app, { checkReady }, done) => {
+export const health = fp<{ checkReady: () => Promise<void> }>((app, { checkReady }) => {
   const config = { quiet: true }
   const unreadiness = outages({
     quiet: 0,
@@ -26,5 +26,4 @@ export const health = fp<{ checkReady: () => Promise<void> }>((app, { checkReady
     unreadiness.ended('ready')
     return { status: 'ok' }
   })
-  done()
 })

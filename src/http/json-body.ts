@@ -1,10 +1,10 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { parse } from 'lossless-json'
 import { badRequest } from './errors.ts'
 
 /** Parses request bodies as JSON (RFC 8259) in UTF-8, and rejects those of every other Content-Type. */
-export const jsonBody = fp((app: FastifyInstance, _options: object, registered: () => void) => {
+export const jsonBody = fp((app) => {
   const limit = Number(app.initialConfig.bodyLimit)
   // 100 Continue is sent once authentication has passed, and not for a body that is too large.
   app.addHook('preParsing', ({ headers, raw }, reply, payload, done) => {
@@ -27,7 +27,6 @@ export const jsonBody = fp((app: FastifyInstance, _options: object, registered: 
       done(null, bytes.length === 0 ? undefined : parseJson(bytes))
     }
   )
-  registered()
 })
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

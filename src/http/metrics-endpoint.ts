@@ -5,7 +5,7 @@ import { rateLimited, refusedKeys, registry, requestDuration, requestsInFlight }
 import { httpServer } from './server.ts'
 
 /** Counts every request. One whose client left before the end of the response has no duration. */
-export const requestMetrics = fp((app, _options: object, done) => {
+export const requestMetrics = fp((app) => {
   app.addHook('onRequest', (_request, reply, next) => {
     requestsInFlight.count++
     reply.raw.once('close', () => requestsInFlight.count--)
@@ -18,7 +18,6 @@ export const requestMetrics = fp((app, _options: object, done) => {
     if (status === 429) rateLimited.inc({ limit: apiKey?.state === 'valid' ? 'key' : 'address' })
     next()
   })
-  done()
 })
 
 /** The server of /metrics, without authentication, for a port that is not published. */

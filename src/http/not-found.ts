@@ -4,7 +4,7 @@ import findMyWay from 'find-my-way'
 import { HttpError } from './errors.ts'
 
 /** 404 for unknown paths, 405 with Allow for methods that a path does not support. Register it before any route. */
-export const notFound = fp((app, _options: object, done) => {
+export const notFound = fp((app) => {
   // Fastify does not expose its own router.
   const router = findMyWay()
   app.addHook('onRoute', ({ method, url }) => router.on(method as 'GET', url, () => {}))
@@ -26,5 +26,4 @@ export const notFound = fp((app, _options: object, done) => {
   app.setNotFoundHandler((request) => {
     throw errorFor(request)
   })
-  done()
 })

@@ -34,14 +34,10 @@ export const defaultHeaders = (id: string) => ({
 })
 
 /** Sets the default headers, and closes the connection of each response during shutdown. */
-export const requestContext = fp((app, _options: object, done) => {
+export const requestContext = fp((app) => {
   app.decorate('isDraining', false)
   app.decorate('drain', () => {
     app.isDraining = true
-  })
-  app.addHook('preClose', (next) => {
-    app.drain()
-    next()
   })
   app.addHook('onRequest', (request, reply, next) => {
     reply.headers(defaultHeaders(request.id))
@@ -51,7 +47,6 @@ export const requestContext = fp((app, _options: object, done) => {
     if (app.isDraining) reply.header('connection', 'close')
     next(null, payload)
   })
-  done()
 })
 
 /** The access log: one line per request, after its response. */

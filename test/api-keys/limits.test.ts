@@ -146,12 +146,12 @@ t.test(
     for (let count = 0; count < 20; count++) await list(service, { key: unknown })
     await service.app.close()
     t.match(
-      lines.map(({ status, refused, key, count, ip }) => ({ status, refused, key, count, ip })),
+      lines.map(({ status, rejected, key, count, ip }) => ({ status, rejected, key, count, ip })),
       [
-        { status: 200, refused: undefined, key: '1' },
-        { status: 401, refused: 'absent' },
-        { status: 401, refused: 'malformed' },
-        { status: 401, refused: 'unknown' },
+        { status: 200, rejected: undefined, key: '1' },
+        { status: 401, rejected: 'absent' },
+        { status: 401, rejected: 'malformed' },
+        { status: 401, rejected: 'unknown' },
         { count: 20, ip: '192.0.2.1' }
       ]
     )
