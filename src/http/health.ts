@@ -1,5 +1,4 @@
 import fp from 'fastify-plugin'
-import { outages } from '../outage.ts'
 import { Unavailable } from '../postgres/errors.ts'
 
 /**
@@ -9,21 +8,19 @@ import { Unavailable } from '../postgres/errors.ts'
  */
 export const health = fp<{ checkReady: () => Promise<void> }>((app, { checkReady }) => {
   const config = { quiet: true }
-  const unreadiness = outages({
-    quiet: 0,
-    begun: (what, err) => app.log.warn({ err }, `not ${what}`),
-    ended: (what) => app.log.info(what)
-  })
+  let isReady = true
   app.get('/livez', { config }, () => ({ status: 'ok' }))
   app.get('/readyz', { config }, async () => {
     try {
       if (app.isDraining) throw new Error('the service is stopping')
       await checkReady()
     } catch (error) {
-      unreadiness.begun('ready', error)
+      if (isReady) app.log.warn({ err: error }, 'not ready')
+      isReady = false
       throw new Unavailable(error)
     }
-    unreadiness.ended('ready')
+    if (!isReady) app.log.info('ready')
+    isReady = true
     return { status: 'ok' }
   })
 })

@@ -16,9 +16,7 @@ export const notFound = fp((app) => {
       return new HttpError(404, 'not_found', 'There is nothing at this path')
     }
     const allow = allowed.sort().join(', ')
-    return new HttpError(405, 'method_not_allowed', `This path does not support ${method}; it supports ${allow}`, {
-      allow
-    })
+    return new HttpError(405, 'method_not_allowed', `This path supports ${allow}, not ${method}`, { allow })
   }
 
   // As a hook too: the response must neither depend on a body nor wait for it.

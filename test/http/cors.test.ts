@@ -3,10 +3,10 @@ import { startService } from '../support/service.ts'
 
 const origin = 'https://app.example'
 const config = { CORS_ORIGINS: `https://other.example,${origin}` }
+const { app, auth } = await startService(t, { config })
 const preflight = { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' }
 
 t.test('a page of an allowed origin may call every operation and read the documented headers', async (t) => {
-  const { app, auth } = await startService(t, { config })
   const { statusCode, headers, body } = await app.inject({
     method: 'OPTIONS',
     url: '/v1/categories',
@@ -31,7 +31,6 @@ t.test('a page of an allowed origin may call every operation and read the docume
 })
 
 t.test('a page of another origin may not', async (t) => {
-  const { app, auth } = await startService(t, { config })
   const origin = 'https://evil.example'
   for (const request of [
     { method: 'OPTIONS' as const, headers: { ...preflight, origin } },
@@ -43,18 +42,21 @@ t.test('a page of another origin may not', async (t) => {
 })
 
 t.test('OPTIONS gets a 405 if it is no preflight or no origin is allowed', async (t) => {
-  const allowed = await startService(t, { config })
   const none = await startService(t)
-  for (const [{ app }, headers] of [
-    [allowed, {}],
-    [allowed, { origin }],
-    [none, preflight]
+  for (const [service, headers] of [
+    [app, {}],
+    [app, { origin }],
+    [none.app, preflight]
   ] as const) {
-    const { statusCode, headers: received } = await app.inject({ method: 'OPTIONS', url: '/v1/categories', headers })
+    const { statusCode, headers: received } = await service.inject({
+      method: 'OPTIONS',
+      url: '/v1/categories',
+      headers
+    })
     t.equal(statusCode, 405)
     t.equal(received.allow, 'GET, HEAD, POST')
     t.equal(received['access-control-allow-origin'], undefined)
   }
-  t.equal((await allowed.app.inject({ method: 'OPTIONS', url: '/nothing' })).statusCode, 404)
-  t.equal((await allowed.app.inject('/nothing')).statusCode, 404)
+  t.equal((await app.inject({ method: 'OPTIONS', url: '/nothing' })).statusCode, 404)
+  t.equal((await app.inject('/nothing')).statusCode, 404)
 })

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { parseRaw, sendRaw, startService } from '../support/service.ts'
 
+const { app, auth, port } = await startService(t)
 const policy = "default-src 'none'; frame-ancestors 'none'"
 
 t.test('every response forbids framing and sniffing, and says who may cache it', async (t) => {
-  const { app, auth, port } = await startService(t)
   const responses: [url: string, headers: object, cacheControl: string][] = [
     ['/v1/categories', auth, 'private, no-cache'],
     ['/v1/categories', {}, 'no-store'],
@@ -30,7 +30,6 @@ t.test('every response forbids framing and sniffing, and says who may cache it',
 })
 
 t.test('the docs page allows only its own scripts, and no framing', async (t) => {
-  const { app } = await startService(t)
   const { headers } = await app.inject('/docs')
   t.match(headers['content-security-policy'], "script-src 'self'")
   t.match(headers['content-security-policy'], "frame-ancestors 'none'")

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { registry } from '../../src/metrics.ts'
-import { breakCategories, lockAwaited, lockTable } from '../support/database.ts'
+import { breakCategories, createDatabase, lockAwaited, lockTable } from '../support/database.ts'
 import { run, script } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -67,7 +67,10 @@ t.test('a request is in flight until its response ends or its client leaves', as
 })
 
 t.test('METRICS_PORT serves the metrics, which docs/operations.md explains', async (t) => {
-  const service = run(t, script('src/main.ts'), { cwd: t.testdir(), env: { PORT: '0', METRICS_PORT: '0' } })
+  const service = run(t, script('src/main.ts'), {
+    cwd: t.testdir(),
+    env: { PORT: '0', METRICS_PORT: '0', DATABASE_URL: await createDatabase(t) }
+  })
   const [, url = ''] = await service.sees(/metrics at (http:\S+\/metrics)/)
   const [, api = ''] = await service.sees(/Server listening at (http:\/\/127[^"\s]+)/)
   const response = await fetch(url)

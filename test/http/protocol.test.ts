@@ -49,16 +49,16 @@ rejects(400, 'The path must be percent-encoded UTF-8', {
   'a percent sign alone': request('GET /%zz'),
   'bytes that are not UTF-8': request('GET /v1/categories%ff')
 })
-rejects(405, 'This path does not support PUT; it supports GET, HEAD, POST', {
+rejects(405, 'This path supports GET, HEAD, POST, not PUT', {
   PUT: request('PUT /v1/categories', anonymous, '{')
 })
-rejects(405, 'This path does not support OPTIONS; it supports GET, HEAD, POST', {
+rejects(405, 'This path supports GET, HEAD, POST, not OPTIONS', {
   OPTIONS: request('OPTIONS /v1/categories')
 })
-rejects(405, 'This path does not support TRACE; it supports GET, HEAD, POST', {
+rejects(405, 'This path supports GET, HEAD, POST, not TRACE', {
   TRACE: request('TRACE /v1/categories')
 })
-rejects(405, 'This path does not support POST; it supports GET, HEAD', {
+rejects(405, 'This path supports GET, HEAD, not POST', {
   'POST to the docs': request('POST /docs', {}, '{')
 })
 
