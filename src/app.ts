@@ -10,9 +10,9 @@ import { docs } from './openapi/docs.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
 import { requestMetrics } from './http/metrics-endpoint.ts'
-import { missing } from './http/not-found.ts'
+import { notFound } from './http/not-found.ts'
 import { operations } from './openapi/routes.ts'
-import { requestId, RequestLog, requests, setDefaultHeaders } from './http/request-context.ts'
+import { requestContext, requestId, RequestLog } from './http/request-context.ts'
 import { httpServer } from './http/server.ts'
 
 export interface AppOptions {
@@ -37,20 +37,21 @@ export async function buildApp({ config, contract, database, handlers, logger }:
     routerOptions: { maxParamLength: 65536 },
     // While closing, requests on open connections are served, with Connection: close.
     return503OnClosing: false,
-    frameworkErrors: (error, request, reply) => {
-      setDefaultHeaders(request, reply)
-      sendError(error, request, reply)
-    }
+    frameworkErrors: sendError
   })
   app.addHook('preClose', server.closeConnections)
   app.setErrorHandler(sendError)
 
-  await app.register(requests)
+  await app.register(requestContext)
   if (config.METRICS_PORT !== undefined) await app.register(requestMetrics)
   if (config.CORS_ORIGINS !== undefined) {
-    await app.register(crossOrigin, { origins: config.CORS_ORIGINS.split(','), contract })
+    await app.register(crossOrigin, {
+      origin: config.CORS_ORIGINS.split(','),
+      methods: [...new Set(contract.operations.map(({ method }) => method))],
+      exposedHeaders: contract.responseHeaders
+    })
   }
-  await app.register(missing)
+  await app.register(notFound)
   await app.register(authentication, { database, config })
   await app.register(operations, { contract, handlers, schemes: { bearerAuth: app.requireApiKey } })
   await app.register(docs, { contract, environment: config.ENVIRONMENT })

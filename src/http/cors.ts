@@ -1,32 +1,19 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Contract } from '../openapi/contract.ts'
-
-export interface CrossOriginOptions {
-  /** Such as https://example.com. */
-  origins: string[]
-  contract: Contract
-}
 
 /**
- * Lets pages of other origins call the service, by @fastify/cors. An OPTIONS request that is no preflight
- * (https://fetch.spec.whatwg.org/#cors-preflight-request) is rejected as elsewhere. Register it before what rejects requests,
- * so that a page can read the error too.
+ * Lets pages of other origins, such as https://example.com, call the service. Register it before plugins that reject
+ * requests, so that a page can read their errors. An OPTIONS request that is not a preflight
+ * (https://fetch.spec.whatwg.org/#cors-preflight-request) gets the 405 of any other method.
  */
-export const crossOrigin = fp<CrossOriginOptions>(async (app, { origins, contract }) => {
-  const options: FastifyCorsOptions = {
-    origin: origins,
-    methods: [...new Set(contract.operations.map(({ method }) => method))],
-    exposedHeaders: contract.responseHeaders,
-    // Seconds: the longest that browsers take.
-    maxAge: 7200
-  }
-  const isPreflight = ({ headers }: FastifyRequest) =>
-    headers.origin !== undefined && headers['access-control-request-method'] !== undefined
+export const crossOrigin = fp<FastifyCorsOptions>(async (app, options) => {
+  // Seconds: the longest time that browsers accept.
+  const allowed = { ...options, maxAge: 7200 }
   await app.register(cors, {
-    delegator: (request: FastifyRequest, done: (error: Error | null, options: FastifyCorsOptions) => void) => {
-      done(null, request.method === 'OPTIONS' && !isPreflight(request) ? { ...options, origin: false } : options)
+    delegator({ method, headers }: FastifyRequest, done: (error: null, options: FastifyCorsOptions) => void) {
+      const isPreflight = headers.origin !== undefined && headers['access-control-request-method'] !== undefined
+      done(null, method === 'OPTIONS' && !isPreflight ? { origin: false } : allowed)
     }
   })
 })

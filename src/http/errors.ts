@@ -1,14 +1,7 @@
-import type { IncomingMessage } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Overloaded } from '../batch.ts'
 import { OutcomeUnknown, Unavailable } from '../postgres/errors.ts'
-
-/** The body of every response that is not a success. */
-interface ErrorBody {
-  code: string
-  message: string
-  status: number
-}
+import { defaultHeaders } from './request-context.ts'
 
 /** An error with its response. The message is for the client: it says what to change. */
 export class HttpError extends Error {
@@ -16,20 +9,15 @@ export class HttpError extends Error {
   readonly code: string
   readonly headers: Record<string, string>
 
-  constructor(
-    status: number,
-    code: string,
-    message: string,
-    headers: Record<string, string> = {},
-    options?: ErrorOptions
-  ) {
-    super(message, options)
+  constructor(status: number, code: string, message: string, headers: Record<string, string> = {}) {
+    super(message)
     this.status = status
     this.code = code
     this.headers = headers
   }
 
-  get body(): ErrorBody {
+  /** The body of every response that is not a success. */
+  get body() {
     return { code: this.code, message: this.message, status: this.status }
   }
 }
@@ -37,102 +25,50 @@ export class HttpError extends Error {
 /** 400: the request breaks a rule. */
 export const badRequest = (message: string) => new HttpError(400, 'invalid_request', message)
 
-/** 404: no such path. */
-export const notFound = () => new HttpError(404, 'not_found', 'There is nothing at this path')
+type Response = [status: number, code: string, message: string, headers?: Record<string, string>]
 
-/** 405: the path exists, the method does not. */
-export const methodNotAllowed = (method: string, allowed: string[]) =>
-  new HttpError(405, 'method_not_allowed', `This path does not take ${method}; it takes ${allowed.join(', ')}`, {
-    allow: allowed.join(', ')
-  })
+const invalidHttp: Response = [400, 'invalid_request', 'The request is not valid HTTP/1.1']
+const internalError: Response = [500, 'internal_error', 'Internal error: quote the X-Request-Id when you report it']
+const retryLater = { 'retry-after': '1' }
 
-/** 413: the body is larger than the limit, in bytes. */
-export const payloadTooLarge = (limit: number) =>
-  new HttpError(413, 'payload_too_large', `The body must not be larger than ${limit} bytes`, { connection: 'close' })
-
-/** 417 (RFC 9110, 10.1.1). */
-export const expectationFailed = () =>
-  new HttpError(417, 'expectation_failed', 'Expect must be 100-continue or be left out', { connection: 'close' })
-
-/** 503 for a request that had no effect; Retry-After in seconds. */
-export const unavailable = () =>
-  new HttpError(
+/** The responses to errors of the service by class, to those of Node.js and Fastify by code, and of @fastify/static by status. */
+const responses: Record<string, Response> = {
+  [Unavailable.name]: [503, 'unavailable', 'The service is unavailable; the request had no effect: retry', retryLater],
+  [Overloaded.name]: [503, 'unavailable', 'Too many requests are waiting; this one had no effect: retry', retryLater],
+  [OutcomeUnknown.name]: [
     503,
-    'unavailable',
-    'The service is unavailable for the moment and the request had no effect; send it again after Retry-After',
-    { 'retry-after': '1' }
-  )
-
-/** 503 for a request that had no effect because too many others are waiting; Retry-After in seconds. */
-const overloaded = () =>
-  new HttpError(
-    503,
-    'unavailable',
-    'The service has more requests than it can queue and this one had no effect; send it again after Retry-After',
-    { 'retry-after': '1' }
-  )
-
-/** The response to any error of a request. An error that is not listed here becomes a 500 that reveals nothing internal. */
-export function toHttpError(error: unknown, bodyLimit: number): HttpError {
-  if (error instanceof HttpError) return error
-  if (error instanceof Unavailable) return unavailable()
-  if (error instanceof Overloaded) return overloaded()
-  if (error instanceof OutcomeUnknown) {
-    return new HttpError(
-      503,
-      'outcome_unknown',
-      'The connection to the database was lost and the request may have taken effect; look before you send it again',
-      // Some generated SDKs retry each 5xx unless this header forbids it.
-      { 'x-should-retry': 'false' },
-      { cause: error.cause }
-    )
-  }
-  const { code, statusCode = 500, headers } = error as Partial<FastifyError> & { headers?: Record<string, string> }
-  switch (code) {
-    case 'FST_ERR_BAD_URL':
-      return badRequest('The path is not valid: percent signs must be followed by two hexadecimal digits of UTF-8')
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return payloadTooLarge(bodyLimit)
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return badRequest('Content-Type must be application/json')
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-    case 'ECONNRESET':
-      return badRequest('The body must be as long as Content-Length says')
-  }
-  // @fastify/static rejects a path outside its folder with 403.
-  if (statusCode === 403 || statusCode === 404) return notFound()
-  if (statusCode === 412)
-    return new HttpError(412, 'precondition_failed', 'The file does not meet the condition of the request')
-  if (statusCode === 416) {
-    return new HttpError(416, 'range_not_satisfiable', 'The range begins after the end of the file', headers)
-  }
-  if (statusCode >= 400 && statusCode < 500) return badRequest('The request is not valid')
-  return new HttpError(
-    500,
-    'internal_error',
-    'Something went wrong on our side; quote the X-Request-Id when you report it',
-    {},
-    { cause: error }
-  )
+    'outcome_unknown',
+    'The database did not confirm the write, which may have taken effect; look before you send it again',
+    // Some generated SDKs retry each 5xx unless this header forbids it.
+    { 'x-should-retry': 'false' }
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'request_timeout', 'The request did not arrive in time'],
+  HPE_HEADER_OVERFLOW: [431, 'headers_too_large', 'The header section of the request is too large'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'payload_too_large', 'The chunk extensions of the body are too large'],
+  FST_ERR_CTP_BODY_TOO_LARGE: [413, 'payload_too_large', 'The body is larger than this deployment accepts'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [400, 'invalid_request', 'Content-Type must be application/json'],
+  FST_ERR_BAD_URL: [400, 'invalid_request', 'The path must be percent-encoded UTF-8'],
+  403: [404, 'not_found', 'There is nothing at this path'],
+  412: [412, 'precondition_failed', 'The file does not meet the condition of the request'],
+  416: [416, 'range_not_satisfiable', 'The range begins after the end of the file']
 }
 
-/** Milliseconds. */
-const restTimeout = 5000
-
-/** Reads the rest of a body whose response was sent early, so that the client gets to the response, but not for ever. */
-function endUnlessRead(request: IncomingMessage): void {
-  const timer = setTimeout(() => request.destroy(), restTimeout).unref()
-  request.once('close', () => clearTimeout(timer))
+/** The response to any error. One that is not listed above and is no 4xx becomes a 500 that reveals nothing internal. */
+export function toHttpError(error: unknown): HttpError {
+  if (error instanceof HttpError) return error
+  const { code = '', statusCode = 500, headers } = error as Partial<FastifyError> & Pick<HttpError, 'headers'>
+  const known = responses[(error as Error).constructor.name] ?? responses[code] ?? responses[statusCode]
+  const [status, name, message, ownHeaders = headers] = known ?? (statusCode < 500 ? invalidHttp : internalError)
+  return new HttpError(status, name, message, ownHeaders)
 }
 
 /** Responds to any error with the Error body, and logs the cause of a 5xx. */
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const error = toHttpError(thrown, Number(request.server.initialConfig.bodyLimit))
-  if (error.status >= 500 && error.cause !== undefined) {
-    request.log[error.status === 500 ? 'error' : 'warn']({ err: error.cause }, error.code)
-  }
+  const error = toHttpError(thrown)
+  if (error.status === 500) request.log.error({ err: thrown }, error.code)
+  if (thrown instanceof OutcomeUnknown) request.log.warn({ err: thrown.cause }, error.code)
   // Fastify closes the connection after any error of a body; one that was read to its end leaves nothing behind.
-  if (request.raw.complete) reply.header('connection', reply.raw.shouldKeepAlive ? 'keep-alive' : 'close')
-  else endUnlessRead(request.raw)
+  if (request.raw.complete) reply.removeHeader('connection')
+  reply.headers(defaultHeaders(request.id))
   void reply.code(error.status).headers(error.headers).send(error.body)
 }

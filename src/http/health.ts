@@ -1,31 +1,26 @@
 import fp from 'fastify-plugin'
-import { outages } from '../outage.ts'
-import { unavailable } from './errors.ts'
+import { Unavailable } from '../postgres/errors.ts'
 
-export interface HealthOptions {
-  /** Resolves when the service can do its work, throws when it cannot. */
-  checkReady: () => Promise<void>
-}
-
-/** /livez: the process responds. /readyz: it can do its work too. Neither needs a key; only changes are logged. */
-export const health = fp<HealthOptions>((app, { checkReady }, done) => {
+/**
+ * /livez: the process responds. /readyz: it can also serve requests. Neither needs a key. Only changes of readiness are logged.
+ *
+ * @param checkReady throws while the service cannot serve requests
+ */
+export const health = fp<{ checkReady: () => Promise<void> }>((app, { checkReady }) => {
   const config = { quiet: true }
-  const unreadiness = outages({
-    quiet: 0,
-    begun: (what, err) => app.log.warn({ err }, `not ${what}`),
-    ended: (what) => app.log.info(what)
-  })
+  let isReady = true
   app.get('/livez', { config }, () => ({ status: 'ok' }))
   app.get('/readyz', { config }, async () => {
     try {
       if (app.isDraining) throw new Error('the service is stopping')
       await checkReady()
     } catch (error) {
-      unreadiness.begun('ready', error)
-      throw unavailable()
+      if (isReady) app.log.warn({ err: error }, 'not ready')
+      isReady = false
+      throw new Unavailable(error)
     }
-    unreadiness.ended('ready')
+    if (!isReady) app.log.info('ready')
+    isReady = true
     return { status: 'ok' }
   })
-  done()
 })

@@ -1,17 +1,14 @@
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyBaseLogger } from 'fastify'
 import fp from 'fastify-plugin'
+import type { Config } from '../config.ts'
 import { rateLimited, refusedKeys, registry, requestDuration, requestsInFlight } from '../metrics.ts'
-import { httpServer, type HttpServerConfig } from './server.ts'
+import { httpServer } from './server.ts'
 
-const ended = () => {
-  requestsInFlight.count--
-}
-
-/** Counts every request. An answer that its client did not wait for has no duration. */
-export const requestMetrics = fp((app, _options: object, done) => {
+/** Counts every request. One whose client left before the end of the response has no duration. */
+export const requestMetrics = fp((app) => {
   app.addHook('onRequest', (_request, reply, next) => {
     requestsInFlight.count++
-    reply.raw.once('close', ended)
+    reply.raw.once('close', () => requestsInFlight.count--)
     next()
   })
   app.addHook('onResponse', ({ routeOptions, apiKey }, { statusCode: status, elapsedTime }, next) => {
@@ -21,11 +18,10 @@ export const requestMetrics = fp((app, _options: object, done) => {
     if (status === 429) rateLimited.inc({ limit: apiKey?.state === 'valid' ? 'key' : 'address' })
     next()
   })
-  done()
 })
 
-/** The server of /metrics, on a port that is not published. It needs no key. */
-export function metricsServer(config: HttpServerConfig, log: FastifyBaseLogger): FastifyInstance {
+/** The server of /metrics, without authentication, for a port that is not published. */
+export function metricsServer(config: Config, log: FastifyBaseLogger) {
   const server = httpServer(config, log)
   const app = Fastify(server.options)
   app.addHook('preClose', server.closeConnections)

@@ -1,35 +1,27 @@
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import findMyWay from 'find-my-way'
-import { type HttpError, methodNotAllowed, notFound } from './errors.ts'
+import { HttpError } from './errors.ts'
 
-/** 404 for paths that do not exist, 405 with Allow for methods that a path does not take; register it before any route. */
-export const missing = fp((app, _options: object, done) => {
-  // Fastify's own router finds no path without its method: this one has every path under one method, with a path's methods.
-  const paths = findMyWay()
-  const methodsOf = new Map<string, Set<string>>()
+/** 404 for unknown paths, 405 with Allow for methods that a path does not support. Register it before any route. */
+export const notFound = fp((app) => {
+  // Fastify does not expose its own router.
+  const router = findMyWay()
+  app.addHook('onRoute', ({ method, url }) => router.on(method as 'GET', url, () => {}))
 
-  app.addHook('onRoute', ({ url, method }) => {
-    const methods = methodsOf.get(url) ?? new Set()
-    if (methods.size === 0) {
-      methodsOf.set(url, methods)
-      paths.on('GET', url, () => {}, methods)
+  function errorFor({ method, url }: FastifyRequest): HttpError {
+    const allowed = app.supportedMethods.filter((one) => router.find(one as 'GET', url) !== null)
+    // The method's own route also leads here, for a file that the docs do not have.
+    if (allowed.length === 0 || allowed.includes(method)) {
+      return new HttpError(404, 'not_found', 'There is nothing at this path')
     }
-    for (const one of [method].flat()) methods.add(one)
-  })
-
-  function answer(request: FastifyRequest): HttpError {
-    const methods = paths.find('GET', request.url)?.store as Set<string> | undefined
-    // The method's own route can lead here too: a file of the docs that does not exist.
-    return methods === undefined || methods.has(request.method)
-      ? notFound()
-      : methodNotAllowed(request.method, [...methods].sort())
+    const allow = allowed.sort().join(', ')
+    return new HttpError(405, 'method_not_allowed', `This path supports ${allow}, not ${method}`, { allow })
   }
 
-  // As a hook and not only as the handler: the answer must not depend on a body, nor wait for it.
-  app.addHook('onRequest', (request, _reply, next) => next(request.is404 ? answer(request) : undefined))
+  // As a hook too: the response must neither depend on a body nor wait for it.
+  app.addHook('onRequest', (request, _reply, next) => next(request.is404 ? errorFor(request) : undefined))
   app.setNotFoundHandler((request) => {
-    throw answer(request)
+    throw errorFor(request)
   })
-  done()
 })

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.ts'
-import { clientError, respondAndClose } from './client-errors.ts'
-import { badRequest, type HttpError } from './errors.ts'
+import { respondAndClose } from './client-errors.ts'
+import { badRequest, HttpError, toHttpError } from './errors.ts'
 
 /**
  * Bytes that are parsed at once. Node.js parses a whole read of 64 KiB, which can be 3,500 pipelined requests with 2 KiB of
@@ -12,142 +12,117 @@ import { badRequest, type HttpError } from './errors.ts'
  */
 const sliceSize = 512
 
-interface Exchange {
-  request: IncomingMessage
-  response: ServerResponse
-}
-
-interface Connection {
-  /** The request that the service handles, or handled last. */
-  latest?: Exchange
-  /** Pipelined requests (RFC 9112, section 9.3.2) that it has not handled yet, in their order. */
-  waiting: Exchange[]
-}
-
-/** What Fastify needs to run on the server, and the way to end its connections. */
-export interface HttpServer {
-  options: {
-    serverFactory: (handler: RequestListener) => Server
-    clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => void
-  }
-  /** A preClose hook: closes the connections without a request now, and the rest after SHUTDOWN_TIMEOUT. */
-  closeConnections: (done: () => void) => void
-}
-
-export type HttpServerConfig = Pick<
-  Config,
-  | 'HEADER_LIMIT'
-  | 'HEADERS_TIMEOUT'
-  | 'REQUEST_TIMEOUT'
-  | 'KEEP_ALIVE_TIMEOUT'
-  | 'IDLE_TIMEOUT'
-  | 'MAX_CONNECTIONS'
-  | 'SHUTDOWN_TIMEOUT'
->
+/** RFC 9112, section 3.2: one Host, in the characters of RFC 3986, section 3.2.2. Node.js joins several by a comma and a space. */
+const hasValidHost = ({ headers: { host }, httpVersion }: IncomingMessage) =>
+  host === undefined ? httpVersion !== '1.1' : /^[\w.~%!$&'()*+,;=:[\]-]*$/.test(host)
 
 /**
- * A node:http server with the limits of the configuration. A connection has one request handled at a time: a response then
- * always has a socket, closes with it, and what the request holds is released however its client leaves.
+ * A node:http server for Fastify, with the limits of the configuration. It handles one request of a connection at a time, so
+ * that a response always has a socket, closes with it, and releases what it holds however its client leaves.
  */
-export function httpServer(config: HttpServerConfig, log: FastifyBaseLogger): HttpServer {
-  const connections = new Map<Duplex, Connection>()
+export function httpServer(config: Config, log: FastifyBaseLogger) {
+  /**
+   * Per connection, the response that the service is sending or sent last, and those to pipelined requests (RFC 9112, section
+   * 9.3.2) that wait.
+   */
+  const connections = new Map<Duplex, ServerResponse[]>()
 
-  function handle(connection: Connection, exchange: Exchange, handler: RequestListener): void {
-    connection.latest = exchange
-    exchange.response.once('close', () => {
-      const next = connection.waiting.shift()
-      if (next === undefined) exchange.request.socket.resume()
-      else if (next.request.socket.writable) handle(connection, next, handler)
+  function accept(response: ServerResponse, handler: RequestListener): void {
+    const { socket, headers } = response.req
+    const responses = connections.get(socket) as ServerResponse[]
+    if (responses.at(-1)?.shouldKeepAlive === false || !socket.writable) return
+    if (!hasValidHost(response.req)) return reject(socket, badRequest('The request must have one valid Host header'))
+    // Node.js discards bytes behind a request to upgrade: what follows may not be the start of a request.
+    if (headers.upgrade !== undefined) response.shouldKeepAlive = false
+    if (responses[0]?.closed) responses.shift()
+    responses.push(response)
+    if (responses.length === 1) handle(response, responses, handler)
+  }
+
+  function handle(response: ServerResponse, responses: ServerResponse[], handler: RequestListener): void {
+    response.once('close', () => {
+      const [, next] = responses
+      if (next === undefined) return response.req.socket.resume()
+      if (!next.req.socket.writable) return
+      responses.shift()
+      handle(next, responses, handler)
     })
-    handler(exchange.request, exchange.response)
+    handler(response.req, response)
   }
 
-  function accept(request: IncomingMessage, response: ServerResponse, handler: RequestListener): void {
-    const connection = connections.get(request.socket) as Connection
-    const { latest, waiting } = connection
-    if ((waiting.at(-1) ?? latest)?.response.shouldKeepAlive === false) return
-    // Node.js discards some of the bytes that follow a request to upgrade: the next ones may not be a request.
-    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
-    if (isClosed(latest)) handle(connection, { request, response }, handler)
-    else waiting.push({ request, response })
-  }
-
-  /** Has the bytes that the socket reads parsed in slices, and no further while a request waits. */
-  function parseInSlices(socket: Socket, { waiting }: Connection): void {
+  /** Parses what the socket reads in slices, and nothing while a request waits. */
+  function parseInSlices(socket: Socket, responses: ServerResponse[]): void {
     const parse = socket.listeners('data')[0] as (bytes: Buffer) => void
-    // With a listener from outside, the socket gives its bytes to listeners, and no longer to the parser directly.
+    // With another listener than its own, Node.js passes bytes to listeners instead of directly to the parser.
     socket.off('data', parse).on('data', (bytes: Buffer) => {
       let start = 0
-      // Node.js pauses the socket itself while the client does not read.
-      for (; start < bytes.length && waiting.length === 0 && !socket.isPaused(); start += sliceSize) {
+      // Node.js pauses the socket while the client does not read.
+      for (; start < bytes.length && responses.length < 2 && !socket.isPaused(); start += sliceSize) {
         if (!socket.writable) return
         parse(bytes.subarray(start, start + sliceSize))
       }
-      if (waiting.length > 0) socket.pause()
+      if (responses.length > 1) socket.pause()
       if (start < bytes.length) socket.unshift(bytes.subarray(start))
     })
   }
 
-  /** Responds to what is not a request, unless the client would take the error for the response to an earlier request. */
+  /** Responds to what is not a valid request, unless the client would take the error for the response to an earlier request. */
   function reject(socket: Duplex, error: HttpError): void {
-    const latest = connections.get(socket)?.latest
-    const isExpected = latest?.request.complete ? latest.response.closed : !latest?.response.headersSent
+    const latest = connections.get(socket)?.[0]
+    const isExpected = latest?.req.complete ? latest.closed : !latest?.headersSent
     if (isExpected && socket.writable) respondAndClose(socket, error)
     else socket.destroy()
   }
 
-  return {
-    options: {
-      serverFactory(handler) {
-        const options = {
-          // Node.js would respond to a missing Host without our Error body; `requests` checks it.
-          requireHostHeader: false,
-          maxHeaderSize: config.HEADER_LIMIT,
-          keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT,
-          requestTimeout: config.REQUEST_TIMEOUT,
-          // Node.js swaps the two when the one for headers is larger.
-          headersTimeout: Math.min(config.HEADERS_TIMEOUT, config.REQUEST_TIMEOUT),
-          connectionsCheckingInterval: 1000
-        }
-        const listener: RequestListener = (request, response) => accept(request, response, handler)
-        const server = createServer(options, listener)
-        server.setTimeout(config.IDLE_TIMEOUT)
-        server.maxConnections = config.MAX_CONNECTIONS
-        // Node.js drops headers beyond a count silently, Authorization too; their size is limited instead.
-        server.maxHeadersCount = 0
-        server.on('connection', (socket) => {
-          const connection = { waiting: [] }
-          connections.set(socket, connection)
-          parseInSlices(socket, connection)
-          socket.once('close', () => connections.delete(socket))
-          // Node.js removes its listener after CONNECT, and an error without a listener ends the process.
-          socket.on('error', () => socket.destroy())
-        })
-        // Requests with an expectation (RFC 9110, section 10.1.1) are routed before their client is told to send the body.
-        server.on('checkContinue', listener)
-        server.on('checkExpectation', listener)
-        server.on('connect', (_request, socket) => reject(socket, badRequest('CONNECT is for proxies')))
-        return server
-      },
-      clientErrorHandler(error, socket) {
-        if (error.code === 'ECONNRESET') socket.destroy()
-        // What follows the last request or response of a connection is discarded (RFC 9112, section 9.6).
-        else if (error.code !== 'HPE_CLOSED_CONNECTION' && !socket.writableEnded) {
-          reject(socket, clientError(error.code))
-        }
-      }
-    },
-    closeConnections(done) {
-      for (const [socket, { latest }] of connections) if (isClosed(latest)) socket.destroy()
-      setTimeout(() => {
-        if (connections.size > 0) {
-          log.warn({ connections: connections.size }, 'closing connections at SHUTDOWN_TIMEOUT')
-          for (const socket of connections.keys()) socket.destroy()
-        }
-      }, config.SHUTDOWN_TIMEOUT).unref()
-      done()
-    }
+  /** Closes the connections that handle no request now, and the others after SHUTDOWN_TIMEOUT. A preClose hook. */
+  function closeConnections(done: () => void): void {
+    for (const [socket, [latest]] of connections) if (latest?.closed !== false) socket.destroy()
+    setTimeout(() => {
+      if (connections.size > 0) log.warn({ connections: connections.size }, 'closing connections at SHUTDOWN_TIMEOUT')
+      for (const socket of connections.keys()) socket.destroy()
+    }, config.SHUTDOWN_TIMEOUT).unref()
+    done()
   }
-}
 
-const isClosed = (exchange: Exchange | undefined) => exchange === undefined || exchange.response.closed
+  function serverFactory(handler: RequestListener): Server {
+    const listener: RequestListener = (_request, response) => accept(response, handler)
+    const options = {
+      // Without Host, Node.js would respond without an Error body.
+      requireHostHeader: false,
+      joinDuplicateHeaders: true,
+      maxHeaderSize: config.HEADER_LIMIT,
+      keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT,
+      requestTimeout: config.REQUEST_TIMEOUT,
+      // Node.js swaps the two if the one for headers is larger.
+      headersTimeout: Math.min(config.HEADERS_TIMEOUT, config.REQUEST_TIMEOUT),
+      connectionsCheckingInterval: 1000
+    }
+    const server = createServer(options, listener).setTimeout(config.IDLE_TIMEOUT)
+    server.maxConnections = config.MAX_CONNECTIONS
+    // Node.js drops headers beyond a count silently, even Authorization. HEADER_LIMIT limits their size instead.
+    server.maxHeadersCount = 0
+    server.on('connection', (socket) => {
+      const responses: ServerResponse[] = []
+      connections.set(socket, responses)
+      parseInSlices(socket, responses)
+      socket.once('close', () => connections.delete(socket))
+      // Node.js removes its listener after CONNECT, and an error without a listener ends the process.
+      socket.on('error', () => socket.destroy())
+    })
+    // Without this listener, Node.js sends 100 Continue before authentication.
+    server.on('checkContinue', listener)
+    server.on('checkExpectation', ({ socket }) => {
+      reject(socket, new HttpError(417, 'expectation_failed', 'Expect must be 100-continue or be left out'))
+    })
+    server.on('connect', (_request, socket) => reject(socket, badRequest('CONNECT is for proxies')))
+    return server
+  }
+
+  function clientErrorHandler({ code }: NodeJS.ErrnoException, socket: Socket): void {
+    // What follows the last request or response of a connection is discarded (RFC 9112, section 9.6).
+    if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded) return
+    reject(socket, toHttpError({ code, statusCode: 400 }))
+  }
+
+  return { options: { serverFactory, clientErrorHandler }, closeConnections }
+}

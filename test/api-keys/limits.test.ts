@@ -124,12 +124,12 @@ t.test('the log has the reason for each rejected request, but no line for those 
   for (let count = 0; count < 20; count++) await list(429, { key: unknown })
   await app.close()
   t.same(
-    lines.map(({ status, refused, key }) => ({ status, refused, key })),
+    lines.map(({ status, rejected, key }) => ({ status, rejected, key })),
     [
-      { status: 200, refused: undefined, key: '1' },
-      { status: 401, refused: 'absent', key: undefined },
-      { status: 401, refused: 'malformed', key: undefined },
-      { status: 401, refused: 'unknown', key: undefined }
+      { status: 200, rejected: undefined, key: '1' },
+      { status: 401, rejected: 'absent', key: undefined },
+      { status: 401, rejected: 'malformed', key: undefined },
+      { status: 401, rejected: 'unknown', key: undefined }
     ]
   )
   t.notMatch(JSON.stringify(lines), unknown.slice(7))

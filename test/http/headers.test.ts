@@ -1,18 +1,18 @@
 import t from 'tap'
 import { parseRaw, sendRaw, startService } from '../support/service.ts'
 
+const { app, auth, port } = await startService(t)
 const policy = "default-src 'none'; frame-ancestors 'none'"
 
-t.test('every answer forbids framing and guessing of its type, and says who may keep it', async (t) => {
-  const { app, auth, port } = await startService(t)
-  const answers: [url: string, headers: object, cacheControl: string][] = [
+t.test('every response forbids framing and sniffing, and says who may cache it', async (t) => {
+  const responses: [url: string, headers: object, cacheControl: string][] = [
     ['/v1/categories', auth, 'private, no-cache'],
     ['/v1/categories', {}, 'no-store'],
     ['/v1/nothing', auth, 'no-store'],
     ['/%zz', {}, 'no-store'],
     ['/livez', {}, 'no-store']
   ]
-  for (const [url, headers, cacheControl] of answers) {
+  for (const [url, headers, cacheControl] of responses) {
     t.match((await app.inject({ url, headers: { ...headers } })).headers, {
       'content-security-policy': policy,
       'x-content-type-options': 'nosniff',
@@ -29,8 +29,7 @@ t.test('every answer forbids framing and guessing of its type, and says who may 
   })
 })
 
-t.test('the docs run their own scripts, and nobody may frame them', async (t) => {
-  const { app } = await startService(t)
+t.test('the docs page allows only its own scripts, and no framing', async (t) => {
   const { headers } = await app.inject('/docs')
   t.match(headers['content-security-policy'], "script-src 'self'")
   t.match(headers['content-security-policy'], "frame-ancestors 'none'")

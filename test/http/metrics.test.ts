@@ -3,9 +3,11 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { registry } from '../../src/metrics.ts'
-import { breakCategories, lockAwaited, lockTable } from '../support/database.ts'
+import { breakCategories, createDatabase, lockAwaited, lockTable } from '../support/database.ts'
 import { run, script } from '../support/process.ts'
 import { startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+import { bytesOf, list } from './raw.ts'
 
 /** The value of a sample, such as `name{label="value"}`; 0 when there is none. */
 async function sample(name: string): Promise<number> {
@@ -13,26 +15,26 @@ async function sample(name: string): Promise<number> {
   return Number(line?.slice(name.length) ?? 0)
 }
 
-t.test('requests, refusals and what they took of the database are counted', async (t) => {
+t.test('requests, rejections and the load of the database are counted', async (t) => {
   registry.resetMetrics()
   const service = await startService(t, {
     config: { METRICS_PORT: 0, RATE_LIMIT_MAX: 3, AUTH_FAILURES_MAX: 1 }
   })
   const { url, auth, databaseUrl } = service
-  const list = async (headers: Record<string, string> = auth) => {
+  const statusOf = async (headers: Record<string, string> = auth) => {
     const response = await fetch(`${url}/v1/categories`, { headers })
     await response.arrayBuffer()
     return response.status
   }
   const headers = { ...auth, 'content-type': 'application/json' }
   t.equal((await fetch(`${url}/v1/categories`, { method: 'POST', headers, body: '{"name":"x"}' })).status, 201)
-  t.equal(await list(), 200)
+  t.equal(await statusOf(), 200)
   await breakCategories(databaseUrl)
-  t.equal(await list(), 500)
-  t.equal(await list(), 429)
+  t.equal(await statusOf(), 500)
+  t.equal(await statusOf(), 429)
   const wrong = { authorization: `Bearer ${makeKey()}` }
-  t.equal(await list(wrong), 401)
-  t.equal(await list(wrong), 429)
+  t.equal(await statusOf(wrong), 401)
+  t.equal(await statusOf(wrong), 429)
 
   const expected: [name: string, value: number][] = [
     ['http_request_duration_seconds_count{operation="createCategory",status="201"}', 1],
@@ -51,21 +53,24 @@ t.test('requests, refusals and what they took of the database are counted', asyn
   t.ok((await sample('database_connections{state="idle"}')) > 0)
 })
 
-t.test('a request is in flight until it is answered, or its client has gone', async (t) => {
+t.test('a request is in flight until its response ends or its client leaves', async (t) => {
   registry.resetMetrics()
   const { port, key, databaseUrl } = await startService(t, { config: { METRICS_PORT: 0 } })
   await lockTable(t, databaseUrl, 'categories')
   const socket = connect(port, '127.0.0.1')
-  socket.write(`GET /v1/categories HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`)
+  socket.write(bytesOf(list(), key))
   await lockAwaited(databaseUrl)
   t.equal(await sample('http_requests_in_flight'), 1)
   t.equal(await sample('database_connections{state="active"}'), 1)
   socket.destroy()
-  while ((await sample('http_requests_in_flight')) > 0) await new Promise(setImmediate)
+  await until(async () => (await sample('http_requests_in_flight')) === 0, 'it is no longer in flight')
 })
 
-t.test('METRICS_PORT has the metrics, Node.js among them, and docs/operations.md says what each tells', async (t) => {
-  const service = run(t, script('src/main.ts'), { cwd: t.testdir(), env: { PORT: '0', METRICS_PORT: '0' } })
+t.test('METRICS_PORT serves the metrics, which docs/operations.md explains', async (t) => {
+  const service = run(t, script('src/main.ts'), {
+    cwd: t.testdir(),
+    env: { PORT: '0', METRICS_PORT: '0', DATABASE_URL: await createDatabase(t) }
+  })
   const [, url = ''] = await service.sees(/metrics at (http:\S+\/metrics)/)
   const [, api = ''] = await service.sees(/Server listening at (http:\/\/127[^"\s]+)/)
   const response = await fetch(url)

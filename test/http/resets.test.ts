@@ -2,174 +2,165 @@ import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { promisify } from 'node:util'
+import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { loadConfig } from '../../src/config.ts'
+import { type Config, loadConfig } from '../../src/config.ts'
 import { metricsServer } from '../../src/http/metrics-endpoint.ts'
 import { requestsInFlight } from '../../src/metrics.ts'
 import { lockAwaited, lockTable, query, silent } from '../support/database.ts'
-import { noFile, sendRaw, startService } from '../support/service.ts'
+import { noFile, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
+import { bytesOf, create, list, request } from './raw.ts'
 
+const keepAlive = { Connection: undefined }
+const anonymous = { ...keepAlive, Authorization: undefined }
+const get = (path: string, headers = {}) => request(`GET ${path}`, { ...anonymous, ...headers })
+const getList = list(keepAlive)
+const createOne = create('{"name":"x"}', keepAlive)
 const asset = '/docs/static/swagger-ui-bundle.js'
-const crlf = (...lines: string[]) => `${lines.join('\r\n')}\r\n\r\n`
-const get = (path: string, ...headers: string[]) => crlf(`GET ${path} HTTP/1.1`, 'Host: x', ...headers)
+const connectTo = request('CONNECT a:1', anonymous)
 
-const create = (key: string, body: string) =>
-  `${crlf(
-    'POST /v1/categories HTTP/1.1',
-    'Host: x',
-    `Authorization: Bearer ${key}`,
-    'Content-Type: application/json',
-    `Content-Length: ${body.length}`
-  )}${body}`
-const trace = crlf('TRACE / HTTP/1.1', 'Host: x')
+/** Requests of every kind that a client can leave. */
+const requests = [
+  connectTo,
+  get('/livez') + connectTo,
+  get('/', { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Key': 'x' }),
+  get('/', { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABkAAQAAP__' }),
+  'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  // The beginning of TLS.
+  '\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03',
+  '',
+  'GET /liv',
+  'GET /livez HTTP/1.1\r\nHost: x\r\nX-Y',
+  create('{"na', { ...keepAlive, 'Content-Length': '100' }),
+  create('{"na', { ...anonymous, 'Content-Length': '100' }),
+  create('5\r\n{"nam\r\n', { ...keepAlive, 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }),
+  create('zz\r\n', { ...keepAlive, 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }),
+  create('x'.repeat(900_000), keepAlive),
+  get('/livez', { 'X-Y': 'x'.repeat(40_000) }),
+  create('', { ...keepAlive, Expect: '100-continue', 'Content-Length': '12' }),
+  get('/livez', { Expect: '200-ok' }),
+  createOne,
+  getList.repeat(20),
+  get(asset).repeat(100),
+  `${get('/livez')}\0\0\0\0`,
+  getList,
+  list({ ...keepAlive, 'Accept-Encoding': 'br' }),
+  list(anonymous),
+  get(asset),
+  get(asset, { Range: 'bytes=0-99999' }),
+  get('/openapi.yaml'),
+  get('/metrics'),
+  get('/readyz'),
+  request('HEAD /v1/categories', keepAlive),
+  request('OPTIONS *', anonymous),
+  request('TRACE /', anonymous),
+  get('/none'),
+  get('/%zz'),
+  request('GET /livez HTTP/1.0', anonymous)
+]
 
-/** Requests of every kind that a client can leave. `$KEY` stands for a valid key. */
-const requests: Record<string, string | Buffer> = {
-  CONNECT: crlf('CONNECT a:1 HTTP/1.1', 'Host: a'),
-  'CONNECT with a body': `${crlf('CONNECT a:1 HTTP/1.1', 'Host: a', 'Content-Length: 4')}body`,
-  'CONNECT behind a request': get('/livez') + crlf('CONNECT a:1 HTTP/1.1', 'Host: a'),
-  'Upgrade to WebSocket': get('/', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: x'),
-  h2c: get('/', 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'),
-  'HTTP/2 preface': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-  'TLS bytes': Buffer.from('16030100a5010000a10303', 'hex'),
-  'no byte': '',
-  'half a request line': 'GET /liv',
-  'half the headers': 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Y',
-  'half a body': `${crlf('POST /v1/categories HTTP/1.1', 'Host: x', 'Authorization: Bearer $KEY', 'Content-Type: application/json', 'Content-Length: 100')}{"na`,
-  'half a body without a key': `${crlf('POST /v1/categories HTTP/1.1', 'Host: x', 'Content-Length: 100')}{"na`,
-  'a chunked body that does not end': `${crlf('POST /v1/categories HTTP/1.1', 'Host: x', 'Authorization: Bearer $KEY', 'Content-Type: application/json', 'Transfer-Encoding: chunked')}5\r\n{"nam\r\n`,
-  'a bad chunk': `${crlf('POST /v1/categories HTTP/1.1', 'Host: x', 'Authorization: Bearer $KEY', 'Content-Type: application/json', 'Transfer-Encoding: chunked')}zz\r\n`,
-  'a body that is too large': `${crlf('POST /v1/categories HTTP/1.1', 'Host: x', 'Authorization: Bearer $KEY', 'Content-Type: application/json', 'Content-Length: 900000')}${'x'.repeat(900_000)}`,
-  'headers that are too large': get('/livez', `X-Y: ${'x'.repeat(40_000)}`),
-  'Expect: 100-continue': crlf(
-    'POST /v1/categories HTTP/1.1',
-    'Host: x',
-    'Authorization: Bearer $KEY',
-    'Content-Type: application/json',
-    'Expect: 100-continue',
-    'Content-Length: 12'
-  ),
-  'another expectation': get('/livez', 'Expect: 200-ok'),
-  'a create': create('$KEY', '{"name":"x"}'),
-  'pipelined lists': get('/v1/categories', 'Authorization: Bearer $KEY').repeat(20),
-  'pipelined assets': get(asset).repeat(100),
-  'pipelined garbage': `${get('/livez')}\0\0\0\0`,
-  'a streamed list': get('/v1/categories', 'Authorization: Bearer $KEY'),
-  'a compressed list': get('/v1/categories', 'Authorization: Bearer $KEY', 'Accept-Encoding: br'),
-  'a list without a key': get('/v1/categories'),
-  'a file of the docs': get(asset),
-  'a range of a file': get(asset, 'Range: bytes=0-99999'),
-  'the OpenAPI document': get('/openapi.yaml'),
-  '/metrics': get('/metrics'),
-  '/readyz': get('/readyz'),
-  HEAD: crlf('HEAD /v1/categories HTTP/1.1', 'Host: x', 'Authorization: Bearer $KEY'),
-  OPTIONS: crlf('OPTIONS * HTTP/1.1', 'Host: x'),
-  TRACE: trace,
-  'an unknown path': get('/none'),
-  'an invalid path': get('/%zz'),
-  'HTTP/1.0': crlf('GET /livez HTTP/1.0')
+const ways: ((socket: Socket) => unknown)[] = [
+  (socket) => socket.resetAndDestroy(),
+  (socket) => socket.resume().end(),
+  (socket) => socket.end(() => socket.resetAndDestroy())
+]
+
+/** When clients leave. */
+const stages = ['after half of the request', 'after all of it', 'at the response'] as const
+
+/** A connection that collects what it receives. */
+function open(t: Test, port: number) {
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  t.teardown(() => socket.destroy())
+  const client = { socket, closed: once(socket, 'close'), statuses: () => received.match(/(?<=HTTP\/1\.1 )\d+/g) }
+  let received = ''
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString()))
+  return client
 }
 
-/** The ways in which a client leaves. */
-const leave: Record<string, (socket: Socket) => unknown> = {
-  'a reset': (socket) => socket.resetAndDestroy(),
-  'an end': (socket) => socket.resume().end(),
-  'an end, then a reset': (socket) => socket.end(() => socket.resetAndDestroy())
-}
-
-/** When it leaves: after half of the request, after all of it, or after the first bytes of the response. */
-const stages = ['half', 'all', 'response'] as const
-
-async function leaveAt(port: number, bytes: Buffer, stage: (typeof stages)[number], how: string): Promise<void> {
-  const socket = connect(port, '127.0.0.1')
-  socket.on('error', () => {})
-  const closed = once(socket, 'close')
+async function leave(t: Test, port: number, bytes: Buffer, stage: (typeof stages)[number], way: (typeof ways)[number]) {
+  const { socket, closed } = open(t, port)
   await once(socket, 'connect')
-  const sent = stage === 'half' ? bytes.subarray(0, bytes.length >> 1) : bytes
+  const sent = stage === 'after half of the request' ? bytes.subarray(0, bytes.length >> 1) : bytes
   await new Promise((resolve) => socket.write(sent, resolve))
-  // A request that is not complete has its response when the time for it ends.
-  if (stage === 'response') await Promise.race([once(socket, 'data'), closed])
-  leave[how]?.(socket)
+  // An incomplete request gets its response when the time for it ends.
+  if (stage === 'at the response') await Promise.race([once(socket, 'data'), closed])
+  way(socket)
   await closed
 }
 
-const big = (databaseUrl: string) =>
-  query(
-    databaseUrl,
-    "INSERT INTO categories (name, description) SELECT n, repeat('x', 2000) FROM generate_series(1, 5000) n"
-  )
+/** Starts the service with a list that is streamed. */
+async function start(t: Test, config: Partial<Config>) {
+  const service = await startService(t, {
+    config: { METRICS_PORT: 0, RATE_LIMIT_MAX: 0, AUTH_FAILURES_MAX: 0, ...config }
+  })
+  const rows = "SELECT n, repeat('x', 2000) FROM generate_series(1, 5000) n"
+  await query(service.databaseUrl, `INSERT INTO categories (name, description) ${rows}`)
+  return service
+}
 
-const connectionsOf = (server: { getConnections: (done: (error: Error | null, count: number) => void) => void }) =>
-  promisify(server.getConnections.bind(server))()
+/** Resolves when the server has no connection and no request. */
+async function idle({ server }: FastifyInstance): Promise<void> {
+  const connections = promisify(server.getConnections.bind(server))
+  await until(async () => (await connections()) === 0, 'every connection closes')
+  await until(() => requestsInFlight.count === 0, 'no request is in flight')
+}
 
 t.test('clients that reset, close or half-close at any stage of any request leave nothing behind', async (t) => {
   const times = { HEADERS_TIMEOUT: 1000, REQUEST_TIMEOUT: 1000 }
-  const { app, key, port, databaseUrl, auth } = await startService(t, {
-    config: { ...times, METRICS_PORT: 0, RATE_LIMIT_MAX: 0, AUTH_FAILURES_MAX: 0 }
-  })
-  await big(databaseUrl)
+  const { app, key, port, auth } = await start(t, times)
   const metrics = metricsServer({ ...loadConfig({}, noFile), ...times }, silent)
   t.teardown(() => metrics.close())
   await metrics.listen({ port: 0, host: '127.0.0.1' })
-  const metricsPort = (metrics.server.address() as AddressInfo).port
-
-  for (const [name, request] of Object.entries(requests)) {
-    const bytes = typeof request === 'string' ? Buffer.from(request.replaceAll('$KEY', key)) : request
-    await Promise.all(
-      [port, metricsPort].flatMap((port) =>
-        stages.flatMap((stage) => Object.keys(leave).map((how) => leaveAt(port, bytes, stage, how)))
-      )
+  const ports = [port, (metrics.server.address() as AddressInfo).port]
+  const clients = requests.flatMap((request) =>
+    ports.flatMap((port) =>
+      stages.flatMap((stage) => ways.map((way) => leave(t, port, bytesOf(request, key), stage, way)))
     )
-    t.equal((await app.inject('/livez')).statusCode, 200, name)
-  }
-  for (const { server } of [app, metrics]) {
-    await until(async () => (await connectionsOf(server)) === 0, 'every connection closes')
-  }
-  await until(() => requestsInFlight.count === 0, 'no request is in flight')
+  )
+  await Promise.all(clients)
+  for (const server of [app, metrics]) await idle(server)
   t.equal((await app.inject({ url: '/v1/categories', headers: auth })).statusCode, 200)
 })
 
-/** Sends the request so many times on each of so many connections, and resets them. */
-async function pipelineAndReset(t: Test, port: number, request: string, connections: number): Promise<void> {
-  const sockets = Array.from({ length: connections }, () => connect(port, '127.0.0.1').pause())
-  for (const socket of sockets) {
-    t.teardown(() => socket.destroy())
-    socket.write(request.repeat(100))
-  }
-  await Promise.all(sockets.map((socket) => once(socket, 'readable')))
-  for (const socket of sockets) socket.resetAndDestroy()
-}
-
 t.test('pipelined requests of clients that reset release their files and their memory', async (t) => {
-  const { app, port, key, databaseUrl, auth } = await startService(t, {
-    config: { METRICS_PORT: 0, RATE_LIMIT_MAX: 0, RESPONSE_MEMORY: 2 ** 23 }
-  })
-  await big(databaseUrl)
+  const { app, port, key, auth } = await start(t, { RESPONSE_MEMORY: 2 ** 23 })
   const openFiles = () => readdirSync('/dev/fd').length
   const before = openFiles()
-  await pipelineAndReset(t, port, get(asset), 50)
-  await pipelineAndReset(t, port, get('/v1/categories', `Authorization: Bearer ${key}`), 20)
-  await until(async () => (await connectionsOf(app.server)) === 0, 'every connection closes')
-  await until(() => requestsInFlight.count === 0, 'no request is in flight')
+  const reset = async (request: string) => {
+    const socket = connect(port, '127.0.0.1').pause()
+    socket.write(bytesOf(request.repeat(100), key))
+    await once(socket, 'readable')
+    return () => socket.resetAndDestroy()
+  }
+  for (const kind of [Array(50).fill(get(asset)), Array(20).fill(getList)] as string[][]) {
+    for (const leave of await Promise.all(kind.map(reset))) leave()
+  }
+  await idle(app)
   // The pool may have opened its connections meanwhile.
   await until(() => openFiles() <= before + 10, 'files are closed')
-  const list = await app.inject({ url: '/v1/categories', headers: auth })
-  t.equal(list.statusCode, 200)
-  t.equal(list.json<unknown[]>().length, 5000)
+  const response = await app.inject({ url: '/v1/categories', headers: auth })
+  t.equal(response.statusCode, 200)
+  t.equal(response.json<unknown[]>().length, 5000)
 })
 
 t.test('pipelined requests have their responses in order, whatever their size and number', async (t) => {
-  const { port, key } = await startService(t, { config: { RATE_LIMIT_MAX: 0 } })
-  const body = `{"name":"x"${' '.repeat(2000)}}`
-  const kinds = [get('/livez'), get('/none'), create(key, body), get(asset, 'Range: bytes=0-99999'), trace]
+  const { port, key } = await startService(t)
+  const large = create(`{"name":"x"${' '.repeat(2000)}}`, keepAlive)
+  const kinds = [
+    get('/livez'),
+    get('/none'),
+    large,
+    get(asset, { Range: 'bytes=0-99999' }),
+    request('TRACE /', keepAlive)
+  ]
+  const { socket, closed, statuses } = open(t, port)
+  socket.write(bytesOf(kinds.join('').repeat(100) + get('/livez', { Connection: 'close' }), key))
+  socket.write('what follows the end is discarded')
+  await closed
   const expected = Array.from({ length: 100 }, () => ['200', '404', '201', '206', '405']).flat()
-  const end = get('/livez', 'Connection: close')
-  const text = await sendRaw(port, kinds.join('').repeat(100), end, 'what follows the end is discarded')
-  t.same(
-    [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
-    [...expected, '200']
-  )
+  t.same(statuses(), [...expected, '200'])
 })
 
 t.test('thousands of requests in one packet are not parsed before their turn', async (t) => {
@@ -177,9 +168,7 @@ t.test('thousands of requests in one packet are not parsed before their turn', a
   const lock = await lockTable(t, databaseUrl, 'categories')
   let parsed = 0
   app.server.on('request', () => parsed++)
-  const socket = connect(port, '127.0.0.1').resume()
-  t.teardown(() => socket.destroy())
-  socket.write(get('/v1/categories', `Authorization: Bearer ${key}`) + 'GET / HTTP/1.1\r\n\r\n'.repeat(3000))
+  open(t, port).socket.write(bytesOf(getList + 'GET / HTTP/1.1\r\nHost:\r\n\r\n'.repeat(3000), key))
   await lockAwaited(databaseUrl)
   t.ok(parsed < 100, `${parsed} are parsed while the first one waits`)
   await lock.release()
@@ -188,68 +177,66 @@ t.test('thousands of requests in one packet are not parsed before their turn', a
 
 t.test('a request to upgrade is the last one of its connection', async (t) => {
   const { app, port, key, databaseUrl } = await startService(t)
-  const hidden = create(key, '{"name":"x"}')
-  const socket = connect(port, '127.0.0.1')
-  let received = ''
-  socket.on('data', (chunk: Buffer) => {
-    received += chunk.toString()
-    socket.write(hidden)
-  })
-  socket.on('error', () => {})
-  const upgrade = get('/livez', 'Connection: Upgrade', 'Upgrade: h2c')
-  socket.write(upgrade + crlf('POST /none HTTP/1.1', 'Host: x', `Content-Length: ${hidden.length}`))
-  await once(socket, 'close')
-  t.same(received.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200'])
-  t.match(received, /connection: close/i)
+  const upgrade = { Connection: 'Upgrade', Upgrade: 'h2c' }
+  const hidden = bytesOf(createOne, key)
+  const { socket, closed, statuses } = open(t, port)
+  socket.on('data', () => socket.write(hidden))
+  socket.write(
+    get('/livez', upgrade) + request('POST /none', { ...anonymous, 'Content-Length': String(hidden.length) })
+  )
+  await closed
+  t.same(statuses(), ['200'])
 
   const lock = await lockTable(t, databaseUrl, 'categories')
-  const list = get('/v1/categories', `Authorization: Bearer ${key}`, 'Connection: Upgrade', 'Upgrade: h2c')
-  const slow = connect(port, '127.0.0.1').resume()
-  const closed = once(slow, 'close')
-  slow.write(list)
+  const slow = open(t, port)
+  slow.socket.write(bytesOf(list(upgrade), key))
   await lockAwaited(databaseUrl)
   const parsed = once(app.server, 'request')
-  slow.write(hidden)
+  slow.socket.write(hidden)
   await parsed
   await lock.release()
-  await closed
+  await slow.closed
+  t.same(slow.statuses(), ['200'])
   t.same(await query(databaseUrl, 'SELECT FROM categories'), [], 'the body of a request is not taken for a request')
 })
 
-t.test(
-  'garbage, or a CONNECT, behind a pending create does not get a response that could be the create’s',
-  async (t) => {
-    const { port, key, databaseUrl } = await startService(t)
-    const request = create(key, '{"name":"x"}')
-    for (const garbage of ['\0\0\0\0', crlf('CONNECT a:1 HTTP/1.1', 'Host: a')]) {
-      const lock = await lockTable(t, databaseUrl, 'categories')
-      const socket = connect(port, '127.0.0.1')
-      let received = ''
-      socket.on('data', (chunk: Buffer) => (received += chunk.toString()))
-      socket.on('error', () => {})
-      socket.write(request)
-      await lockAwaited(databaseUrl)
-      socket.write(garbage)
-      await once(socket, 'close')
-      t.equal(received, '')
-      await lock.release()
-    }
-    await until(
-      async () => (await query(databaseUrl, 'SELECT FROM categories')).length === 2,
-      'both creates are stored: a 400 would have been wrong'
-    )
+const invalid = { garbage: '\0\0\0\0', 'a CONNECT': connectTo, 'no Host': 'GET / HTTP/1.1\r\n\r\n' }
+
+t.test('invalid HTTP behind a pending create gets no response that could be the create’s', async (t) => {
+  const { port, key, databaseUrl } = await startService(t)
+  for (const [title, bytes] of Object.entries(invalid)) {
+    const lock = await lockTable(t, databaseUrl, 'categories')
+    const { socket, closed, statuses } = open(t, port)
+    socket.write(bytesOf(createOne, key))
+    await lockAwaited(databaseUrl)
+    socket.write(bytes)
+    await closed
+    t.equal(statuses(), null, title)
+    await lock.release()
   }
-)
+  await until(
+    async () => (await query(databaseUrl, 'SELECT FROM categories')).length === 3,
+    'all creates are stored: a 400 would have been wrong'
+  )
+})
+
+t.test('nothing behind a rejected request is handled', async (t) => {
+  const { port, key, databaseUrl } = await startService(t)
+  for (const [title, bytes] of Object.entries(invalid)) {
+    const { socket, closed, statuses } = open(t, port)
+    socket.write(bytesOf(bytes + createOne, key))
+    await closed
+    t.same(statuses(), ['400'], title)
+  }
+  t.same(await query(databaseUrl, 'SELECT FROM categories'), [])
+})
 
 t.test('what follows a response to half a request gets no second response', async (t) => {
   const { port } = await startService(t)
-  const socket = connect(port, '127.0.0.1')
-  let received = ''
-  socket.on('data', (chunk: Buffer) => (received += chunk.toString()))
-  socket.on('error', () => {})
-  socket.write(crlf('POST /v1/categories HTTP/1.1', 'Host: x', 'Transfer-Encoding: chunked'))
+  const { socket, closed, statuses } = open(t, port)
+  socket.write(create('', { ...anonymous, 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }))
   await once(socket, 'data')
   socket.write('zz\r\n')
-  await once(socket, 'close')
-  t.same(received.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 401'])
+  await closed
+  t.same(statuses(), ['401'])
 })

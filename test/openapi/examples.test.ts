@@ -120,7 +120,7 @@ t.test('every example of an error is a body that the service sends, with its sta
   }
   // What becomes of them on the wire is tested in errors.test.ts, failures.test.ts and outages.test.ts.
   for (const error of [new Error(), new Unavailable(undefined), new OutcomeUnknown(undefined)]) {
-    const { status, body } = toHttpError(error, 0)
+    const { status, body } = toHttpError(error)
     sent.push({ status, body })
   }
   for (const { title, value, status } of examples()) {

@@ -12,13 +12,12 @@ const list = ({ app, auth }: Service) => app.inject({ url: '/v1/categories', hea
 
 const unavailable = {
   code: 'unavailable',
-  message: 'The service is unavailable for the moment and the request had no effect; send it again after Retry-After',
+  message: 'The service is unavailable; the request had no effect: retry',
   status: 503
 }
 const unknown = {
   code: 'outcome_unknown',
-  message:
-    'The connection to the database was lost and the request may have taken effect; look before you send it again',
+  message: 'The database did not confirm the write, which may have taken effect; look before you send it again',
   status: 503
 }
 

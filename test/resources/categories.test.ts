@@ -158,7 +158,7 @@ t.test('creates beyond what can wait are a 503 with Retry-After at once, and tho
   t.equal(stored.length, 1000)
   t.equal(refused.length, 100)
   t.match(refused[0]?.headers, { 'retry-after': '1', 'cache-control': 'no-store' })
-  t.match(refused[0]?.json(), { code: 'unavailable', message: /more requests than it can queue/ })
+  t.match(refused[0]?.json(), { code: 'unavailable', message: /requests are waiting/ })
   t.match(await query(service.databaseUrl, 'SELECT count(*) FROM categories'), [{ count: '1001' }])
 })
 
