@@ -1,7 +1,7 @@
 // The docs page in a real Chromium: run it by `npm run docs:check`.
 import t from 'tap'
-import { dropDatabase, urlOf } from '../../test/support/database.ts'
-import { startService } from '../../test/support/service.ts'
+import { dropDatabase, urlOf } from '../../../test/support/database.ts'
+import { startService } from '../../../test/support/service.ts'
 import { authorize, execute, openBrowser, openDocs, operation, tryOut, violations } from './browser.ts'
 
 const isDark = () => getComputedStyle(document.documentElement).colorScheme === 'dark'
