@@ -1,8 +1,8 @@
 /// <reference lib="dom" />
-import { accessSync, constants } from 'node:fs'
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import axe from 'axe-core'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 
 declare global {
@@ -11,61 +11,27 @@ declare global {
   }
 }
 
-/** Without a sandbox, as CI is root, and without what would look for the maker's hosts. */
-const args = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync'
-]
+/** CI runs as root, where Chromium has no sandbox. Host names that end in `.test` are this machine. */
+const args = ['--no-sandbox', '--disable-background-networking', '--host-resolver-rules=MAP *.test 127.0.0.1']
 
-/**
- * The browser: CHROMIUM, else the first of the usual names that is in PATH.
- *
- * @throws Error that tells what to do when there is none
- */
+/** Returns the path of the browser: CHROMIUM, or the first of the usual names in PATH. */
 function findChromium(): string {
-  const given = process.env['CHROMIUM']
-  if (given !== undefined) return given
   const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
   const folders = (process.env['PATH'] ?? '').split(path.delimiter)
-  const found = names.flatMap((name) => folders.map((folder) => path.join(folder, name))).find(isExecutable)
-  if (found === undefined) throw new Error(`no ${names.join(', ')} in PATH: install Chromium, or name it in CHROMIUM`)
+  const files = names.flatMap((name) => folders.map((folder) => path.join(folder, name)))
+  const found = process.env['CHROMIUM'] ?? files.find((file) => existsSync(file))
+  if (found === undefined)
+    throw new Error(`no ${names.join(', ')} in PATH: install Chromium, or set CHROMIUM to its path`)
   return found
 }
 
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** A browser that is closed when the test ends; host names ending in `.test` are this machine. */
-export async function openBrowser(t: Test): Promise<Browser> {
-  const executablePath = findChromium()
-  const browser = await chromium.launch({
-    executablePath,
-    args: [...args, '--host-resolver-rules=MAP *.test 127.0.0.1']
-  })
+/**
+ * Opens the docs page of the service at `url`. `faults` collects what a page must not have: errors and warnings in the console,
+ * failed requests, and requests to other hosts.
+ */
+export async function openDocs(t: Test, url: string, options: BrowserContextOptions = {}) {
+  const browser = await chromium.launch({ executablePath: findChromium(), args })
   t.teardown(() => browser.close())
-  return browser
-}
-
-export interface Docs {
-  page: Page
-  /** What a page must not have: errors and warnings in the console, what failed to load, requests to elsewhere. */
-  faults: string[]
-}
-
-/** The docs page of the service at `url`, rendered. */
-export async function openDocs(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Docs> {
   const page = await browser.newPage(options)
   const faults: string[] = []
   page.on('console', (message) => {
@@ -75,14 +41,14 @@ export async function openDocs(browser: Browser, url: string, options: BrowserCo
   page.on('requestfailed', (request) => faults.push(`failed: ${request.url()}`))
   page.on('request', (request) => {
     const { origin, protocol } = new URL(request.url())
-    if (origin !== url && protocol !== 'data:') faults.push(`elsewhere: ${request.url()}`)
+    if (origin !== url && protocol !== 'data:') faults.push(`other host: ${request.url()}`)
   })
   await page.goto(`${url}/docs`)
   await operation(page, 'listCategories').waitFor()
   return { page, faults }
 }
 
-/** The block of an operation, closed or open. */
+/** Finds the block of an operation. */
 export const operation = (page: Page, id: string) => page.locator(`.opblock[id$="-${id}"]`)
 
 /** Opens an operation for Try it out. */
@@ -91,22 +57,22 @@ export async function tryOut(page: Page, id: string): Promise<void> {
   await operation(page, id).getByRole('button', { name: 'Try it out' }).click()
 }
 
-/** Sends the request of an operation that is open, with `body` in place of its example, and gives the answer that is shown. */
-export async function execute(page: Page, id: string, body?: string): Promise<{ status: string; body: string }> {
+/** Sends the request of an open operation, with `body` in place of its example. Returns the response as displayed. */
+export async function execute(page: Page, id: string, body?: string) {
   const block = operation(page, id)
   if (body !== undefined) await block.getByRole('textbox', { name: 'Request body' }).fill(body)
   const sent = page.waitForResponse((response) => response.url().includes('/v1/'))
   await block.getByRole('button', { name: 'Execute' }).click()
-  // An older answer is shown until this one is there.
+  // The page displays the previous response until this one arrives.
   const requestId = (await sent).headers()['x-request-id'] ?? ''
-  const answer = block.locator('.live-responses-table tbody tr', { hasText: requestId })
+  const response = block.locator('.live-responses-table tbody tr', { hasText: requestId })
   return {
-    status: await answer.locator('.response-col_status').innerText(),
-    body: await answer.locator('.highlight-code pre').first().innerText()
+    status: await response.locator('.response-col_status').innerText(),
+    body: await response.locator('.highlight-code pre').first().innerText()
   }
 }
 
-/** Enters a key by the Authorize dialog, in place of one that was entered before. */
+/** Enters a key in the Authorize dialog, in place of an earlier one. */
 export async function authorize(page: Page, key: string): Promise<void> {
   await page.locator('.schemes .authorize').first().click()
   const dialog = page.getByRole('dialog')
@@ -117,20 +83,13 @@ export async function authorize(page: Page, key: string): Promise<void> {
   await dialog.locator('.btn-done').click()
 }
 
-/** Rules that only Swagger UI's own markup violates, and that its plugin API cannot fix in a few lines. */
-const upstream = {
-  // The button that opens an operation contains the link to it.
-  'nested-interactive': { enabled: false },
-  // Each table of responses has the role of a region, without a name.
-  'landmark-unique': { enabled: false }
-}
+/** Violated by Swagger UI's own markup: a button contains a link; tables of responses are regions without a name. */
+const upstream = { 'nested-interactive': { enabled: false }, 'landmark-unique': { enabled: false } }
 
-/** Everything that axe finds wrong with the page as it is now, one line each. */
+/** Returns all violations that axe finds on the page in its present state. */
 export async function violations(page: Page): Promise<string[]> {
-  // By the debugger, which the page's policy does not bind.
+  // The debugger is exempt from the page's content security policy.
   await page.evaluate(axe.source)
   const { violations } = await page.evaluate((rules) => window.axe.run({ rules }), upstream)
-  return violations.flatMap(({ id, impact, nodes }) =>
-    nodes.map(({ target }) => `${id} (${impact}): ${target.join(' ')}`)
-  )
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`))
 }

@@ -1,39 +1,22 @@
-// The docs page in a real Chromium: run it by `npm run docs:check`.
+// The docs page in Chromium: run it with `npm run docs:check`.
 import t from 'tap'
-import { dropDatabase, urlOf } from '../../../test/support/database.ts'
 import { startService } from '../../../test/support/service.ts'
-import { authorize, execute, openBrowser, openDocs, operation, tryOut, violations } from './browser.ts'
+import { authorize, execute, openDocs, operation, tryOut, violations } from './browser.ts'
 
-const isDark = () => getComputedStyle(document.documentElement).colorScheme === 'dark'
-const operationIds = ['listCategories', 'createCategory', 'createMessage']
-
-const desktop = { width: 1400, height: 1000 }
-const phone = { width: 390, height: 844 }
-const colors = { development: 'rgb(43, 92, 138)', staging: 'rgb(138, 90, 0)', production: 'rgb(155, 28, 28)' }
+const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
 const looks = {
-  'a desktop, light': { environment: 'development', viewport: desktop, colorScheme: 'light' },
-  'a desktop, dark': { environment: 'staging', viewport: desktop, colorScheme: 'dark' },
-  'a phone, light': {
-    environment: 'production',
-    viewport: phone,
-    colorScheme: 'light',
-    isMobile: true,
-    hasTouch: true
-  },
-  'a phone, dark': { environment: 'development', viewport: phone, colorScheme: 'dark', isMobile: true, hasTouch: true }
+  'a light desktop': { viewport: { width: 1400, height: 1000 }, environment: 'development', colorScheme: 'light' },
+  'a light phone': { ...phone, environment: 'production', colorScheme: 'light' },
+  'a dark phone': { ...phone, environment: 'staging', colorScheme: 'dark' }
 } as const
 
 for (const [look, { environment, ...options }] of Object.entries(looks)) {
-  t.test(`on ${look}, nothing fails, nothing is too wide, and axe finds nothing, whatever is open`, async (t) => {
+  t.test(`on ${look}, the page fits the width and axe finds no violations, whatever is open`, async (t) => {
     const { url, key } = await startService(t, { config: { ENVIRONMENT: environment } })
-    const { page, faults } = await openDocs(await openBrowser(t), url, options)
-    t.equal(await page.evaluate(isDark), options.colorScheme === 'dark')
-    const banner = page.getByRole('banner')
-    t.equal((await banner.innerText()).trim(), `Pet Categories · ${environment}`)
-    t.equal(await banner.evaluate((element) => getComputedStyle(element).backgroundColor), colors[environment])
+    const { page, faults } = await openDocs(t, url, options)
     const { width } = options.viewport
     const contentWidth = () => page.evaluate(() => document.documentElement.scrollWidth)
-    t.same(await violations(page), [], 'closed')
+    t.equal((await page.getByRole('banner').innerText()).trim(), `Pet Categories · ${environment}`)
     t.equal(await contentWidth(), width)
 
     await page.locator('.schemes .authorize').click()
@@ -43,11 +26,11 @@ for (const [look, { environment, ...options }] of Object.entries(looks)) {
     await page.keyboard.press('Escape')
 
     await authorize(page, key)
-    for (const id of operationIds) {
+    for (const id of ['listCategories', 'createCategory', 'createMessage']) {
       await tryOut(page, id)
       await execute(page, id)
     }
-    t.same(await violations(page), [], 'with answers and examples')
+    t.same(await violations(page), [], 'with responses and examples')
     for (const tab of await page.getByRole('tab', { name: 'Schema' }).all()) await tab.click()
     t.same(await violations(page), [], 'with schemas')
     t.equal(await contentWidth(), width)
@@ -55,51 +38,41 @@ for (const [look, { environment, ...options }] of Object.entries(looks)) {
   })
 }
 
-t.test('a key that was entered lists, creates and sends, and is still there after a reload', async (t) => {
-  const { url, key } = await startService(t)
-  const { page, faults } = await openDocs(await openBrowser(t), url)
+t.test('Try it out works over plain HTTP at another host name, and keeps the key after a reload', async (t) => {
+  const { port, key } = await startService(t)
+  const { page, faults } = await openDocs(t, `http://pets.test:${port}`)
   await authorize(page, key)
-  await tryOut(page, 'listCategories')
-  t.same(await execute(page, 'listCategories'), { status: '200', body: '[]' })
   await tryOut(page, 'createCategory')
   t.match(await execute(page, 'createCategory'), { status: '201', body: /"name": "Rabbit"/ })
   await tryOut(page, 'createMessage')
   t.match(await execute(page, 'createMessage'), { status: '202', body: /"status": "queued"/ })
-
   await page.reload()
   await tryOut(page, 'listCategories')
   t.match(await execute(page, 'listCategories'), { status: '200', body: /"name": "Rabbit"/ })
   t.same(faults, [])
 })
 
-t.test('a refusal is shown with its status and its Error', async (t) => {
-  const { url, key, databaseUrl } = await startService(t, { config: { BODY_LIMIT: 100 } })
-  const { page, faults } = await openDocs(await openBrowser(t), url)
+t.test('the page displays the status and body of an error', async (t) => {
+  const { url, key } = await startService(t)
+  const { page, faults } = await openDocs(t, url)
   await tryOut(page, 'createCategory')
   t.match(await execute(page, 'createCategory'), { status: '401', body: /"code": "unauthorized"/ }, 'without a key')
   await authorize(page, 'petcat_wrong')
-  t.match(await execute(page, 'createCategory'), { status: '401', body: /"code": "unauthorized"/ }, 'with a wrong key')
+  t.match(await execute(page, 'createCategory'), { status: '401' }, 'with a wrong key')
   await authorize(page, key)
-  t.match(await execute(page, 'createCategory', '{"name":""}'), { status: '400', body: /body\.name must have/ })
-  const large = JSON.stringify({ name: 'x'.repeat(100) })
-  t.match(await execute(page, 'createCategory', large), { status: '413', body: /"code": "payload_too_large"/ })
-  await dropDatabase(urlOf(databaseUrl, 'postgres'), new URL(databaseUrl).pathname.slice(1))
-  t.match(await execute(page, 'createCategory', '{"name":"Cat"}'), { status: '503', body: /"code": "unavailable"/ })
-  t.same(
-    faults.map((fault) => /status of (\d+)/.exec(fault)?.[1] ?? fault),
-    ['401', '401', '400', '413', '503'],
-    'the console has what the browser itself says of them, and nothing else'
-  )
+  t.match(await execute(page, 'createCategory', '{"name":""}'), { status: '400', body: /"code": "invalid_request"/ })
+  const statuses = faults.map((fault) => /status of (\d+)/.exec(fault)?.[1] ?? fault)
+  t.same(statuses, ['401', '401', '400'], 'the console has the messages of the browser and no others')
 })
 
-t.test('everything is done by keyboard, and the focus is seen', async (t) => {
+t.test('the keyboard reaches everything, with a visible focus', async (t) => {
   const { url, key } = await startService(t)
-  const { page, faults } = await openDocs(await openBrowser(t), url)
+  const { page, faults } = await openDocs(t, url)
   const focus = page.locator(':focus')
   async function tabTo(name: RegExp) {
     for (let presses = 0; presses < 100; presses++) {
       await page.keyboard.press('Tab')
-      t.match(await focus.evaluate((element) => getComputedStyle(element).outline), /solid 3px/, 'seen')
+      t.match(await focus.evaluate((element) => getComputedStyle(element).outline), /solid 3px/, 'visible')
       if (name.test(await focus.evaluate((element) => (element.ariaLabel ?? element.textContent ?? '').trim()))) return
     }
     t.fail(`${name} is out of reach`)
@@ -114,64 +87,37 @@ t.test('everything is done by keyboard, and the focus is seen', async (t) => {
   }
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
-  t.equal(await focus.innerText(), 'Authorize', 'and gives it back')
+  t.equal(await focus.innerText(), 'Authorize', 'and returns it')
 
   await page.keyboard.press('Enter')
   await page.keyboard.type(key)
   await page.keyboard.press('Enter')
   await page.getByRole('dialog').getByRole('button', { name: 'Logout' }).waitFor()
   await page.keyboard.press('Escape')
-  await tabTo(/List all categories/)
-  await page.keyboard.press('Enter')
-  await tabTo(/^Try it out$/)
-  await page.keyboard.press('Enter')
-  await tabTo(/^Execute$/)
-  await page.keyboard.press('Enter')
-  t.equal(
-    await operation(page, 'listCategories').locator('.live-responses-table .response-col_status').last().innerText(),
-    '200'
-  )
+  for (const name of [/List all categories/, /^Try it out$/, /^Execute$/]) {
+    await tabTo(name)
+    await page.keyboard.press('Enter')
+  }
+  const status = operation(page, 'listCategories').locator('.live-responses-table .response-col_status')
+  t.equal(await status.last().innerText(), '200')
   t.same(faults, [])
 })
 
-t.test('an operation has a link, which leads to it below the band in the color of the environment', async (t) => {
+t.test('the page links to the OpenAPI document and to an operation, and offers no other server', async (t) => {
   const { url } = await startService(t)
-  const { page } = await openDocs(await openBrowser(t), url)
-  const opened = page.context().waitForEvent('page')
-  await operation(page, 'createMessage').getByRole('link').click({ button: 'middle' })
-  const tab = await opened
-  t.equal(tab.url(), `${url}/docs#/Quickstart/createMessage`)
-  await operation(tab, 'createMessage').getByRole('button', { name: 'Try it out' }).waitFor()
-  // The page scrolls in steps.
-  await tab.waitForFunction(() => {
-    const [banner, block] = ['header', '.opblock.is-open'].map((selector) => document.querySelector(selector))
-    const [bottom, top] = [banner?.getBoundingClientRect().bottom, block?.getBoundingClientRect().top]
-    return bottom === 6 && top !== undefined && top >= bottom && top < 50
-  })
-})
-
-t.test('the page links to the OpenAPI document, and offers no other deployment', async (t) => {
-  const { url } = await startService(t)
-  const { page } = await openDocs(await openBrowser(t), url)
+  const { page } = await openDocs(t, url)
   for (const file of ['/openapi.yaml', '/openapi.json']) {
     t.equal(await page.getByRole('link', { name: file }).getAttribute('href'), file)
   }
   t.equal(await page.locator('.servers').count(), 0)
+  await page.goto(`${url}/docs#/Quickstart/createMessage`)
+  await page.reload()
+  await operation(page, 'createMessage').getByRole('button', { name: 'Try it out' }).waitFor()
 })
 
-t.test('a switch changes between light and dark', async (t) => {
+t.test('the page marks a deprecated operation and displays its x-sunset', async (t) => {
   const { url } = await startService(t)
-  const { page } = await openDocs(await openBrowser(t), url, { colorScheme: 'light' })
-  await page.getByRole('button', { name: 'Switch to dark mode' }).click()
-  t.ok(await page.evaluate(isDark))
-  await page.getByRole('button', { name: 'Switch to light mode' }).click()
-  t.notOk(await page.evaluate(isDark))
-})
-
-t.test('a deprecated operation is shown as one, with its x-sunset', async (t) => {
-  const { url } = await startService(t)
-  const browser = await openBrowser(t)
-  const { page } = await openDocs(browser, url)
+  const { page } = await openDocs(t, url)
   await page.route('**/docs/json', async (route) => {
     const response = await route.fetch()
     const document = (await response.json()) as { paths: Record<string, Record<string, object>> }
@@ -181,16 +127,6 @@ t.test('a deprecated operation is shown as one, with its x-sunset', async (t) =>
   await page.reload()
   const block = operation(page, 'createMessage')
   await block.locator('.opblock-summary-control').click()
-  t.match(await block.innerText(), 'Deprecated')
-  t.match(await block.innerText(), /x-sunset\s+"?2027-06-30/)
+  t.match(await block.innerText(), /Deprecated[^]*x-sunset\s+"?2027-06-30/i)
   t.same(await violations(page), [])
-})
-
-t.test('the page works over plain HTTP at another host name, as behind a proxy', async (t) => {
-  const { port, key } = await startService(t)
-  const { page, faults } = await openDocs(await openBrowser(t), `http://pets.test:${port}`)
-  await authorize(page, key)
-  await tryOut(page, 'listCategories')
-  t.match(await execute(page, 'listCategories'), { status: '200' })
-  t.same(faults, [])
 })

@@ -1,6 +1,6 @@
 // Generates each client from openapi.yaml, compiles it, runs its program against the service, and compares docs/clients.md
-// with what came out; exits 1 when a client fails or the page is stale. With --write it writes the page.
-import { spawnSync } from 'node:child_process'
+// with the result. Exits 1 when a client fails or the page is stale. With --write, writes the page.
+import { execSync } from 'node:child_process'
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,8 +12,11 @@ import { type Client, clients } from './clients.ts'
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const page = path.join(root, 'docs/clients.md')
 const largestId = '9223372036854775807'
+const bins = ['node_modules/.bin', 'tools/gate/node_modules/.bin', 'tools/gate/.venv/bin'].map((bin) =>
+  path.join(root, bin)
+)
 
-/** What a program prints that calls each operation and is refused twice, when its category gets this id. */
+/** The output of each program, which creates a category with this id, calls the other operations and is rejected twice. */
 const transcript = (id: string) => `created ${id} Rabbit
 listed ${id} Rabbit
 queued Hello
@@ -21,61 +24,38 @@ refused 400 invalid_request
 refused 401 unauthorized
 `
 
-/** Empties the list; the next category will have the largest id that there is. */
-async function prepareDatabase(url: string): Promise<void> {
-  const database = new pg.Client({ connectionString: url })
-  await database.connect()
-  await database
-    .query(`TRUNCATE categories; ALTER TABLE categories ALTER COLUMN id RESTART WITH ${largestId}`)
-    .finally(() => database.end())
-}
-
-/** Runs a command of the tools in node_modules/ and gate/, and gives what it prints. */
-function run(command: string, directory: string, variables: Record<string, string> = {}): string {
-  const tools = ['node_modules/.bin', 'tools/gate/node_modules/.bin', 'tools/gate/.venv/bin'].map((bin) =>
-    path.join(root, bin)
-  )
-  const PATH = [...tools, process.env['PATH']].join(path.delimiter)
-  const { status, stdout, stderr } = spawnSync(command, {
-    cwd: directory,
-    shell: true,
-    encoding: 'utf8',
-    env: { ...process.env, PATH, ...variables }
-  })
-  if (status !== 0) throw new Error(`${command} ended with ${status}:\n${stdout}${stderr}`)
-  return stdout
-}
-
 /**
- * Makes the client in a fresh folder, compiles it and runs its program. Gives how it reads the largest id.
+ * Generates the client in a new folder, compiles it and runs its program. Returns a row of the table in docs/clients.md.
  *
  * @throws Error when a step fails or the program prints something else than the transcript
  */
 async function tryClient(client: Client, service: LiveService): Promise<string> {
-  const directory = path.join(root, 'tools/gate/.sdk', client.name)
-  rmSync(directory, { recursive: true, force: true })
-  cpSync(path.join(root, 'tools/gate/sdk', client.name), directory, { recursive: true })
-  cpSync(path.join(root, 'openapi.yaml'), path.join(directory, 'openapi.yaml'))
-  run(client.generate, directory)
-  run(client.compile, directory)
-  await prepareDatabase(service.databaseUrl)
-  const printed = run(client.run, directory, { BASE_URL: service.baseUrl, API_KEY: service.key })
-  if (printed === transcript(largestId)) return 'exact'
-  if (printed === transcript(String(Number(largestId)))) return 'rounded beyond 2^53'
-  throw new Error(`the program printed:\n${printed}and not:\n${transcript(largestId)}`)
+  const { name, language, pin, generate, compile, errors } = client
+  const cwd = path.join(root, 'tools/gate/.sdk', name)
+  const PATH = [...bins, process.env['PATH']].join(path.delimiter)
+  const env = { ...process.env, PATH, BASE_URL: service.baseUrl, API_KEY: service.key }
+  rmSync(cwd, { recursive: true, force: true })
+  cpSync(path.join(root, 'tools/gate/sdk', name), cwd, { recursive: true })
+  cpSync(path.join(root, 'openapi.yaml'), path.join(cwd, 'openapi.yaml'))
+  execSync(`(${generate} && ${compile}) >&2`, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
+
+  const database = new pg.Client({ connectionString: service.databaseUrl })
+  await database.connect()
+  // The list is empty, and the next category has the largest id.
+  await database
+    .query(`TRUNCATE categories; ALTER TABLE categories ALTER COLUMN id RESTART WITH ${largestId}`)
+    .finally(() => database.end())
+  const printed = execSync(client.run, { cwd, env, encoding: 'utf8', stdio: 'pipe' })
+  const id = printed.includes(largestId) ? largestId : String(Number(largestId))
+  if (printed !== transcript(id)) throw new Error(`the program printed:\n${printed}and not:\n${transcript(largestId)}`)
+
+  const version = pin[1].exec(readFileSync(path.join(root, pin[0]), 'utf8'))?.[1]
+  const int64 = id === largestId ? 'exact' : 'rounded beyond 2^53'
+  console.log(`${name}: passes, int64 ${int64}`)
+  return `| [${name}](#${name}) ${version} | ${language} | passes \`${compile}\`, runs | ${int64} | ${errors} |\n`
 }
 
-function versionOf({ name, pin: [file, pattern] }: Client): string {
-  const version = pattern.exec(readFileSync(path.join(root, file), 'utf8'))?.[1]
-  if (version === undefined) throw new Error(`${file} does not pin ${name}`)
-  return version
-}
-
-function row(client: Client, int64: string): string {
-  const { name, language, compile, errors } = client
-  return `| [${name}](#${name}) ${versionOf(client)} | ${language} | passes \`${compile}\`, runs | ${int64} | ${errors} |\n`
-}
-
+/** The section of a client in docs/clients.md, with its command and its files. */
 function section({ name, generate, files }: Client): string {
   const fence = (language: string, text: string) => `\`\`\`${language}\n${text}\`\`\`\n`
   const sources = files.map((file) => {
@@ -85,34 +65,24 @@ function section({ name, generate, files }: Client): string {
   return `### ${name}\n\n${fence('sh', `${generate}\n`)}\n${sources.join('\n')}`
 }
 
-/** The page with its part between the markers made anew. */
-async function render(rows: string[]): Promise<string> {
-  const table = `| generator | language | verdict | int64 | errors |\n| - | - | - | - | - |\n${rows.join('')}`
-  const made = `<!-- sdk:check -->\n\n${table}\n${clients.map(section).join('\n')}\n<!-- end of sdk:check -->`
-  const text = readFileSync(page, 'utf8').replace(/<!-- sdk:check -->[^]*<!-- end of sdk:check -->/, () => made)
-  return format(text, { ...(await resolveConfig(page)), parser: 'markdown' })
-}
-
 const service = await startLiveService()
 const rows: string[] = []
-try {
-  for (const client of clients) {
-    try {
-      const int64 = await tryClient(client, service)
-      rows.push(row(client, int64))
-      console.log(`${client.name}: passes, int64 ${int64}`)
-    } catch (error) {
-      console.error(`${client.name}: ${(error as Error).message}`)
-    }
-  }
-} finally {
-  await service.stop()
+for (const client of clients) {
+  const row = await tryClient(client, service).catch((error: Error) =>
+    console.error(`${client.name}: ${error.message}`)
+  )
+  if (row) rows.push(row)
 }
+await service.stop()
 if (rows.length < clients.length) process.exit(1)
 
-const text = await render(rows)
-if (process.argv.includes('--write')) writeFileSync(page, text)
-else if (readFileSync(page, 'utf8') !== text) {
+const before = readFileSync(page, 'utf8')
+const table = `| generator | language | verdict | int64 | errors |\n| - | - | - | - | - |\n${rows.join('')}`
+const made = `<!-- sdk:check -->\n\n${table}\n${clients.map(section).join('\n')}\n<!-- end of sdk:check -->`
+const text = before.replace(/<!-- sdk:check -->[^]*<!-- end of sdk:check -->/, () => made)
+const after = await format(text, { ...(await resolveConfig(page)), parser: 'markdown' })
+if (process.argv.includes('--write')) writeFileSync(page, after)
+else if (before !== after) {
   console.error('docs/clients.md is stale: run npm run sdk:check -- --write and commit it')
   process.exitCode = 1
 }

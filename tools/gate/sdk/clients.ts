@@ -1,72 +1,55 @@
-/** A generated client, and the program that shows it at work. */
-export interface Client {
-  /** The generator, and the folder beside this file that has the program. */
-  name: string
-  language: string
-  /** The file that pins the generator, from the root of the repository, and how its version reads there. */
-  pin: [file: string, version: RegExp]
-  /** Makes the client from openapi.yaml, in the program's folder. */
-  generate: string
-  /** Compiles or checks the client and the program as strictly as the generator allows. */
-  compile: string
-  run: string
-  /** What a reader needs to do the same, beside openapi.yaml. */
-  files: string[]
-  /** How an Error of the service comes out. */
-  errors: string
+const typescript = {
+  language: 'TypeScript',
+  compile: 'tsc --project .',
+  run: 'node --import tsx program.ts',
+  files: ['program.ts']
 }
+const python = { language: 'Python', run: 'python program.py', files: ['program.py'] }
 
-/** The clients that are checked; all programs do the same and print the same. */
-export const clients: Client[] = [
+/**
+ * The generated clients. Each has a folder beside this file with a program that uses it; all programs do the same and print
+ * the same. The version comes from the line of `pin` that matches, a file from the root of the repository. `files` is what a
+ * reader needs beside openapi.yaml, `errors` where a program finds an Error of the service.
+ */
+export const clients = [
   {
+    ...typescript,
     name: 'openapi-fetch',
-    language: 'TypeScript',
     pin: ['package.json', /"openapi-typescript": "(.+)"/],
     generate: 'openapi-typescript openapi.yaml --output client/schema.ts',
-    compile: 'tsc --project .',
-    run: 'node --import tsx program.ts',
-    files: ['program.ts'],
     errors: '`error` of the result'
   },
   {
+    ...typescript,
     name: 'hey-api',
-    language: 'TypeScript',
     pin: ['tools/gate/package.json', /"@hey-api\/openapi-ts": "(.+)"/],
     generate: 'openapi-ts --input openapi.yaml --output client --no-log-file',
-    compile: 'tsc --project .',
-    run: 'node --import tsx program.ts',
-    files: ['program.ts'],
     errors: '`error` of the result'
   },
   {
+    ...typescript,
     name: 'orval',
-    language: 'TypeScript',
     pin: ['tools/gate/package.json', /"orval": "(.+)"/],
     generate: 'orval --config orval.config.ts',
-    compile: 'tsc --project .',
-    run: 'node --import tsx program.ts',
     files: ['orval.config.ts', 'send.ts', 'program.ts'],
     errors: '`data` of the result, by its `status`'
   },
   {
+    ...python,
     name: 'openapi-python-client',
-    language: 'Python',
     pin: ['tools/gate/requirements.in', /^openapi-python-client==(.+)$/m],
     generate: 'openapi-python-client generate --path openapi.yaml --meta none --output-path client',
     compile: 'mypy --strict --follow-imports silent program.py',
-    run: 'python program.py',
-    files: ['program.py'],
     errors: 'an `Error` in place of the result'
   },
   {
+    ...python,
     name: 'openapi-generator',
-    language: 'Python',
     pin: ['tools/gate/requirements.in', /^openapi-generator-cli==(.+)$/m],
     generate:
       'openapi-generator-cli generate --generator-name python --input-spec openapi.yaml --package-name pet_categories --output client',
     compile: 'MYPYPATH=client mypy --strict --follow-imports silent program.py',
     run: 'PYTHONPATH=client python program.py',
-    files: ['program.py'],
     errors: '`data` of the `ApiException`'
   },
   {
@@ -79,4 +62,6 @@ export const clients: Client[] = [
     files: ['config.yaml', 'program.go'],
     errors: '`JSON400`, `JSON401` … of the response'
   }
-]
+] satisfies { pin: [file: string, version: RegExp]; [field: string]: unknown }[]
+
+export type Client = (typeof clients)[number]
