@@ -10,8 +10,9 @@ const released = 'tools/gate/released.yaml'
 const [before, after] = [read(released), read('openapi.yaml')]
 const changes = compare(released, 'openapi.yaml')
 const lines = changes.map((change) => `- ${line(change)}\n`).join('')
-console.log(lines || `No change since ${before.version}.`)
+console.log(lines.trimEnd() || `No change since ${before.version}.`)
 
+// oasdiff checks the version too, but without the changes that only compare.ts finds.
 if (changes.some(({ isBreaking }) => isBreaking) && after.major <= before.major) {
   fail(`Breaking changes since ${before.version} need info.version ${before.major + 1}.0.0.`)
 } else if (after.basePath !== `/v${after.major}`) {
