@@ -10,8 +10,8 @@ import { startLiveService } from './live-service.ts'
 
 const minimumCases = 5000
 const casesPerOperation = 2000
-/** Milliseconds after which a hanging run is stopped. A run takes two minutes on two cores. */
-const timeout = 600_000
+/** Milliseconds after which a hanging run is stopped. A run takes two minutes on two free cores. */
+const timeout = 1_200_000
 
 /** What is used of the JSON report. */
 interface Report {
