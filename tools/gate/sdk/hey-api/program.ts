@@ -1,5 +1,5 @@
-import { createClient } from '../../../../gate/sdk/hey-api/client/client/index.js'
-import { createCategory, createMessage, listCategories } from '../../../../gate/sdk/hey-api/client/index.js'
+import { createClient } from './client/client/index.js'
+import { createCategory, createMessage, listCategories } from './client/index.js'
 
 const { BASE_URL: baseUrl = '', API_KEY: key = '' } = process.env
 const client = createClient({ baseUrl, auth: key })

@@ -1,5 +1,5 @@
 import createClient from 'openapi-fetch'
-import type { paths } from '../../../../gate/sdk/openapi-fetch/client/schema.ts'
+import type { paths } from './client/schema.ts'
 
 const { BASE_URL: baseUrl = '', API_KEY: key = '' } = process.env
 const client = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${key}` } })

@@ -1,4 +1,4 @@
-import { createCategory, createMessage, listCategories } from '../../../../gate/sdk/orval/client/client.ts'
+import { createCategory, createMessage, listCategories } from './client/client.ts'
 
 const created = await createCategory({ name: 'Rabbit', description: 'Long ears' })
 if (created.status !== 201) throw new Error(created.data.message)
