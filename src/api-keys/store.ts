@@ -1,5 +1,4 @@
-import type { Database } from '../postgres/database.ts'
-import { isoTime } from '../postgres/time.ts'
+import { type Database, isoTime } from '../postgres/database.ts'
 
 /** An API key as an operator sees it. Times are RFC 3339 text to the millisecond, `last_used_at` to the minute. */
 export interface KeyRecord {
@@ -64,6 +63,8 @@ export interface FoundKey {
   id: bigint
   state: KeyState
 }
+
+export const keyPrivileges = { api_keys: 'SELECT, INSERT, UPDATE', key_events: 'SELECT, INSERT' }
 
 /** The channel on which Postgres tells that a key has changed. */
 export const keyChannel = 'api_keys'
