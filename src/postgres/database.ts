@@ -7,10 +7,8 @@ import { cancel, createPool, isUnreplicated } from './connection.ts'
 import { failureOf, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
 import { listen } from './listen.ts'
 
-/** Milliseconds that the server has to end a cancelled statement before its connection is closed. */
-const grace = 1000
-/** Milliseconds for a statement in the background. */
-const backgroundTimeout = 1000
+/** Milliseconds for a statement in the background, and for the server to end a cancelled statement. */
+const second = 1000
 
 /**
  * Ends what no cancellation has ended, of all replicas: a commit can wait at the server for good, and keeps a connection
@@ -45,7 +43,7 @@ export function openDatabase(
   const reads = { kind: 'reads', pool, timeout }
   const writes = { kind: 'writes', pool, timeout }
   const ownPool = createPool({ ...config, max: 1 })
-  const background = { kind: 'background writes', pool: ownPool, timeout: Math.min(timeout, backgroundTimeout) }
+  const background = { kind: 'background writes', pool: ownPool, timeout: Math.min(timeout, second) }
   const closing = new AbortController()
   const listening: Promise<void>[] = []
 
@@ -76,11 +74,11 @@ export function openDatabase(
       let isCancelled = false
       let timer = setTimeout(() => {
         isCancelled = true
-        cancel(client, grace)
+        cancel(client, second)
         timer = setTimeout(() => {
           void client.end()
           run({ text: endHanging, values: [writes.timeout] }, { ...reads, pool }).catch(() => {})
-        }, grace)
+        }, second)
       }, timeout)
       client.query<Row>(query, (error: Error | null, result) => {
         clearTimeout(timer)

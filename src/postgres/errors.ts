@@ -27,7 +27,7 @@ const meanings = new Map(
 
 /** What the SQLSTATE of an error says; undefined if it leaves open whether the statement had an effect. */
 export function meaningOf(error: unknown): Meaning | undefined {
-  const code = error instanceof pg.DatabaseError ? (error.code ?? '') : ''
+  const code = error instanceof pg.DatabaseError ? String(error.code) : ''
   return meanings.get(code) ?? meanings.get(code.slice(0, 2))
 }
 

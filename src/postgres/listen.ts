@@ -2,13 +2,9 @@ import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
-/** Milliseconds between two attempts to connect. */
-const retryAfter = 1000
-
 /**
- * Calls `notify` for every notification on the channel until the signal is aborted. A lost connection is opened again, and
- * `notify` is called then too, since a notification may have been missed. A silent network is not noticed: callers must
- * not depend on notifications alone.
+ * Calls `notify` for every notification on the channel and after each connection, since one may have been missed, until
+ * the signal is aborted. A silent network is not noticed: callers must not depend on notifications alone.
  */
 export async function listen(
   config: pg.ClientConfig,
@@ -29,6 +25,6 @@ export async function listen(
     } catch {
       await client.end()
     }
-    await sleep(retryAfter, undefined, { signal }).catch(() => {})
+    await sleep(1000, undefined, { signal }).catch(() => {})
   }
 }

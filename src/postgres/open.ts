@@ -32,16 +32,16 @@ export async function openConfigured(
     `${isEmbedded ? 'DATA_DIR' : 'DATABASE_URL'} cannot be used: ${oneLine(error instanceof Unavailable ? error.cause : error)}`
 
   async function retry(prepare: () => Promise<void>) {
-    const reasons = new Set<string>()
+    let logged = ''
     while (!signal.aborted) {
       try {
         await prepare()
-        if (reasons.size > 0) log.info('the database is ready')
+        if (logged !== '') log.info('the database is ready')
         return
       } catch (error) {
         const reason = explain(error)
-        if (!signal.aborted && !reasons.has(reason)) log.error(`${reason}; retrying every second`)
-        reasons.add(reason)
+        if (!signal.aborted && reason !== logged) log.error(`${reason}; retrying every second`)
+        logged = reason
         await sleep(1000, undefined, { signal }).catch(() => {})
       }
     }
