@@ -7,39 +7,42 @@ import { privileges } from '../../src/resources/index.ts'
 import { createRoles, query, silent } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
-t.test('the role of the service can serve and manage keys, owns nothing, and can change nothing else', async (t) => {
-  const { owner, service } = await createRoles(t)
-  const { app, auth } = await startService(t, { databaseUrl: service })
-  t.equal((await app.inject('/readyz')).statusCode, 200)
-  t.equal((await app.inject({ url: '/v1/categories', headers: auth })).statusCode, 200)
+t.test(
+  'the role of the service can serve requests and manage keys, owns nothing, and can change nothing else',
+  async (t) => {
+    const { owner, service } = await createRoles(t)
+    const { app, auth } = await startService(t, { databaseUrl: service })
+    t.equal((await app.inject('/readyz')).statusCode, 200)
+    t.equal((await app.inject({ url: '/v1/categories', headers: auth })).statusCode, 200)
 
-  const database = openDatabase({ url: service, poolSize: 1, timeout: 5000 }, silent)
-  t.teardown(() => database.close())
-  const keys = keyStore(database)
-  await createKey(keys, { name: 'x', command: 'test' })
-  t.match(await rotateKey(keys, { id: 2n, overlap: 0, command: 'test' }), /^petcat_/)
-  t.ok(await keys.revoke(3n, 'test'))
-  t.same(
-    (await keys.events()).map(({ event }) => event),
-    ['created', 'created', 'rotated', 'created', 'revoked']
-  )
+    const database = openDatabase({ url: service, poolSize: 1, timeout: 5000 }, silent)
+    t.teardown(() => database.close())
+    const keys = keyStore(database)
+    await createKey(keys, { name: 'x', command: 'test' })
+    t.match(await rotateKey(keys, { id: 2n, overlap: 0, command: 'test' }), /^petcat_/)
+    t.ok(await keys.revoke(3n, 'test'))
+    t.same(
+      (await keys.events()).map(({ event }) => event),
+      ['created', 'created', 'rotated', 'created', 'revoked']
+    )
 
-  t.same(await query(service, 'SELECT relname FROM pg_class WHERE relowner = current_user::regrole'), [])
-  for (const statement of [
-    'DELETE FROM categories',
-    'UPDATE categories SET name = name',
-    'TRUNCATE messages',
-    'DROP TABLE messages',
-    'UPDATE pgmigrations SET name = name',
-    'CREATE TABLE mine ()'
-  ]) {
-    await t.rejects(query(service, statement), { code: '42501' }, statement)
+    t.same(await query(service, 'SELECT relname FROM pg_class WHERE relowner = current_user::regrole'), [])
+    for (const statement of [
+      'DELETE FROM categories',
+      'UPDATE categories SET name = name',
+      'TRUNCATE messages',
+      'DROP TABLE messages',
+      'UPDATE pgmigrations SET name = name',
+      'CREATE TABLE mine ()'
+    ]) {
+      await t.rejects(query(service, statement), { code: '42501' }, statement)
+    }
+
+    const serviceRole = new URL(service).username
+    const migration = { url: owner, timeout: 5000, serviceRole, privileges }
+    await query(owner, `GRANT DELETE ON categories TO ${serviceRole}`)
+    await Promise.all([1, 2, 3].map(() => applyMigrations(migration, silent)))
+    await t.rejects(query(service, 'DELETE FROM categories'), { code: '42501' }, 'further privileges are revoked')
+    await t.rejects(applyMigrations({ ...migration, serviceRole: 'nobody at all' }, silent), { code: '42704' })
   }
-
-  const serviceRole = new URL(service).username
-  const migration = { url: owner, timeout: 5000, serviceRole, privileges }
-  await query(owner, `GRANT DELETE ON categories TO ${serviceRole}`)
-  await Promise.all([1, 2, 3].map(() => applyMigrations(migration, silent)))
-  await t.rejects(query(service, 'DELETE FROM categories'), { code: '42501' }, 'what it should not have is taken')
-  await t.rejects(applyMigrations({ ...migration, serviceRole: 'nobody at all' }, silent), { code: '42704' })
-})
+)
