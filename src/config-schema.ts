@@ -38,7 +38,7 @@ export const configSchema = {
     MIGRATE_ON_START: {
       type: 'boolean',
       default: true,
-      description: 'Whether to migrate the database at start. If false, run `npm run migrate`.',
+      description: 'Whether to migrate DATABASE_URL at start. If false, run `npm run migrate`.',
       must: 'be true or false'
     },
     DATABASE_SERVICE_ROLE: text('Role to grant the privileges of the service to, if another role runs the migrations'),

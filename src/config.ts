@@ -7,6 +7,9 @@ import type { FromSchema } from 'json-schema-to-ts'
 import { configSchema } from './config-schema.ts'
 import { explain } from './schema-errors.ts'
 
+/** How the service calls itself in PostgreSQL. */
+export const serviceName = 'pet-categories'
+
 /** Times are in milliseconds, sizes in bytes. */
 export type Config = FromSchema<typeof configSchema>
 

@@ -10,7 +10,7 @@ import { readContract } from './openapi/contract.ts'
 import { openConfigured } from './postgres/open.ts'
 import { rejectSecondService } from './postgres/embedded/running.ts'
 import { fail } from './fail.ts'
-import { operationHandlers } from './resources/index.ts'
+import { operationHandlers, privileges } from './resources/index.ts'
 import { metricsServer } from './http/metrics-endpoint.ts'
 import { keyStore } from './api-keys/store.ts'
 import { createLogger } from './log.ts'
@@ -35,14 +35,14 @@ async function start(): Promise<Service> {
   if (config.DATABASE_URL === undefined) await rejectSecondService(config.DATA_DIR)
   await rejectUsedPort('PORT', config)
   await rejectUsedPort('METRICS_PORT', config)
-  const database = await openConfigured(config, 'service', logger, stopping)
+  const database = await openConfigured(config, 'service', logger, privileges, stopping)
   try {
     const handlers = operationHandlers(database, config)
     const app = await buildApp({ config, contract, database, handlers, logger })
     stopping.throwIfAborted()
     await app.listen({ port: config.PORT, host: config.HOST })
     const metrics = await startMetrics(config, logger)
-    if (database.isEmbedded) {
+    if (config.DATABASE_URL === undefined) {
       const keys = keyStore(database)
       const key = (await keys.list()).length === 0 ? await keys.create('first') : undefined
       console.log(welcome(app.server.address() as AddressInfo, contract, key))

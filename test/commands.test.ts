@@ -79,13 +79,13 @@ t.test('npm run migrate brings a database up to date, and a start with MIGRATE_O
   t.equal(await ready(), 503)
   await service.sees(/migrations are pending \(0001_categories, [^)]*\): run `npm run migrate`; retrying/)
   t.equal((await fetch(`${url}/livez`)).status, 200)
-  const migrated = run(t, script('src/postgres/migrate.ts'), { env: { DATABASE_URL: databaseUrl } })
+  const migrated = run(t, script('src/migrate.ts'), { env: { DATABASE_URL: databaseUrl } })
   t.equal(await migrated.exited, 0)
   t.match(migrated.output(), 'The database is up to date.')
   t.equal(await ready(), 200)
   service.child.kill('SIGTERM')
   t.equal(await service.exited, 0)
-  const failed = run(t, script('src/postgres/migrate.ts'), {
+  const failed = run(t, script('src/migrate.ts'), {
     env: { DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' }
   })
   t.equal(await failed.exited, 1)
@@ -96,7 +96,7 @@ t.test('the scripts of package.json are the commands that these tests run', (t) 
   t.match(scripts, {
     start: 'exec node --import tsx src/main.ts',
     keys: 'exec node --import tsx src/api-keys/cli.ts',
-    migrate: 'exec node --import tsx src/postgres/migrate.ts'
+    migrate: 'exec node --import tsx src/migrate.ts'
   })
   t.end()
 })
@@ -122,9 +122,12 @@ t.test('the key command does not migrate a given database: it says in one line w
   const list = (env: Record<string, string>) => run(t, [...script('src/api-keys/cli.ts'), 'list'], { env })
   const pending = list({ DATABASE_URL: databaseUrl })
   t.equal(await pending.exited, 1)
-  t.match(pending.output(), /^pet-categories: migrations are pending \(0001_categories, .*\): run `npm run migrate`\n$/)
+  t.match(
+    pending.output(),
+    /^pet-categories: DATABASE_URL cannot be used: migrations are pending \(0001_categories, .*\): run `npm run migrate`\n$/
+  )
   t.same(await query(databaseUrl, "SELECT to_regclass('pgmigrations') AS it"), [{ it: null }])
   const unreachable = list({ DATABASE_URL: 'postgres://postgres:secret@127.0.0.1:1/x' })
   t.equal(await unreachable.exited, 1)
-  t.equal(unreachable.output(), 'pet-categories: cannot connect with DATABASE_URL: connect ECONNREFUSED 127.0.0.1:1\n')
+  t.equal(unreachable.output(), 'pet-categories: DATABASE_URL cannot be used: connect ECONNREFUSED 127.0.0.1:1\n')
 })

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import path from 'node:path'
-import { PG_MIGRATE_LOCK_ID } from 'node-pg-migrate'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { startEmbeddedPostgres } from '../src/postgres/embedded/embedded.ts'
+import { migrationLock } from '../src/postgres/migrations.ts'
 import { findRunning } from './support/running.ts'
 import { createDatabase, lockAwaited, lockTable, silent } from './support/database.ts'
 import { startLoad } from './support/load.ts'
@@ -156,7 +156,7 @@ t.test('a signal during the start ends it in order, whatever it waits for, and l
   const holder = new pg.Client({ connectionString: databaseUrl })
   await holder.connect()
   t.teardown(() => holder.end())
-  await holder.query(`SELECT pg_advisory_lock(${PG_MIGRATE_LOCK_ID})`)
+  await holder.query(`SELECT pg_advisory_lock(${migrationLock})`)
   const migrating = serve(t, { DATABASE_URL: databaseUrl })
   await started(migrating)
   await lockAwaited(databaseUrl)

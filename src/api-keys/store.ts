@@ -1,5 +1,4 @@
-import type { Database } from '../postgres/database.ts'
-import { isoTime } from '../postgres/time.ts'
+import { type Database, isoTime } from '../postgres/database.ts'
 import { hashKey, type KeyCheck, makeKey, prefixOf } from './key.ts'
 
 /** The privileges that the service's database role needs. */

@@ -1,42 +1,30 @@
-import { setTimeout } from 'node:timers/promises'
+import { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
-/** Milliseconds between two attempts to connect. */
-const retryAfter = 1000
-
 /**
- * Calls `notify` for every notification on the channel, on a separate connection that is reopened when it is lost; and
- * after each connecting, as something may have been missed. A network that swallows it all is not noticed here: what
- * depends on notifications must not depend on them alone.
- *
- * @returns the way to stop
+ * Calls `notify` for every notification on the channel and after each connection, since one may have been missed, until
+ * the signal is aborted. A silent network is not noticed: callers must not depend on notifications alone.
  */
-export function listen(config: pg.ClientConfig, channel: string, notify: () => void): () => Promise<void> {
-  const stopping = new AbortController()
-  const { signal } = stopping
-  let client: pg.Client
-  const listening = (async () => {
-    while (!signal.aborted) {
-      client = new pg.Client(config)
-      const ended = new Promise<void>((resolve) => client.once('end', resolve))
-      // It ends then, which is what we look at.
-      client.on('error', () => {})
-      client.on('notification', notify)
-      try {
-        // pg forgets the promise of a connection that is ended while it is made.
-        await Promise.race([client.connect(), ended])
-        await client.query(`LISTEN ${channel}`)
-        notify()
-        await ended
-      } catch {
-        await client.end()
-      }
-      await setTimeout(retryAfter, undefined, { signal }).catch(() => {})
+export async function listen(
+  config: pg.ClientConfig,
+  channel: string,
+  notify: () => void,
+  signal: AbortSignal
+): Promise<void> {
+  while (!signal.aborted) {
+    const client = new pg.Client({ ...config, stream: () => new Socket({ signal }) })
+    const ended = new Promise<void>((resolve) => client.once('end', resolve))
+    client.on('error', () => {})
+    client.on('notification', notify)
+    try {
+      await client.connect()
+      await client.query(`LISTEN ${channel}`)
+      notify()
+      await ended
+    } catch {
+      await client.end()
     }
-  })()
-  return async () => {
-    stopping.abort()
-    await client.end()
-    await listening
+    await sleep(1000, undefined, { signal }).catch(() => {})
   }
 }

@@ -1,134 +1,100 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { fileURLToPath } from 'node:url'
-import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { serviceName } from '../config.ts'
 import { oneLine } from '../fail.ts'
-import { batch } from '../batch.ts'
 import type { Database } from './database.ts'
-import { grantService } from './grants.ts'
+import { meaningOf } from './errors.ts'
 
-const directory = fileURLToPath(new URL('../../migrations', import.meta.url))
-const migrationsTable = 'pgmigrations'
+const directory = new URL('../../migrations/', import.meta.url)
+
+/** The advisory lock of a migration. It and the table are those of node-pg-migrate, which earlier versions used. */
+export const migrationLock = 7241865325823964n
+
+const begin = `BEGIN;
+  SELECT pg_advisory_xact_lock(${migrationLock});
+  DO $$ BEGIN
+    -- In another encoding PostgreSQL rejects or changes text that the OpenAPI document allows.
+    IF current_setting('server_encoding') <> 'UTF8' THEN
+      RAISE 'the database must be encoded in UTF8, not %: create one with ENCODING ''UTF8''',
+        current_setting('server_encoding');
+    END IF;
+    -- IF NOT EXISTS needs the privilege to create tables even when the table exists.
+    IF to_regclass('pgmigrations') IS NULL THEN
+      CREATE TABLE pgmigrations (id serial PRIMARY KEY, name varchar(255) NOT NULL, run_on timestamp NOT NULL);
+    END IF;
+  END $$`
+
+const all = readdirSync(directory).map((file) => file.replace(/\.sql$/, ''))
+const pendingMigrations = {
+  name: 'pending-migrations',
+  text: 'SELECT name FROM unnest($1::text[]) AS name EXCEPT SELECT name FROM pgmigrations ORDER BY name',
+  values: [all]
+}
 
 export interface MigrationOptions {
   url: string
-  /** Milliseconds to connect in. */
+  /** Milliseconds to connect. */
   timeout: number
-  /** The role that is allowed what the service needs, when that is not the one of the url. */
+  /** A role to grant the privileges to, and to revoke others from: `{ messages: 'SELECT, INSERT' }`. */
   serviceRole?: string | undefined
-  /** Ends the work at once, whatever it waits for. */
+  privileges?: Record<string, string>
+  /** Ends the migration. */
   signal?: AbortSignal
 }
 
 /**
- * Brings the database up to the newest migration, each file once, all in one transaction. Runs of several processes wait for
- * each other.
+ * Applies the pending migrations and grants the privileges, in one transaction. Concurrent calls wait for each other.
  *
- * @throws Error when the database cannot be reached, does not keep UTF-8, or a migration fails; nothing is changed then
+ * @throws Error when the database cannot be reached, is not encoded in UTF-8, or rejects a statement
  */
-export function migrate(options: MigrationOptions, log: Logger): Promise<void> {
-  return connected(options, async (client) => {
-    const { rows } = await client.query<{ server_encoding: string }>('SHOW server_encoding')
-    const encoding = rows[0]?.server_encoding
-    // In another encoding Postgres would reject, or change, text that the OpenAPI document allows.
-    if (encoding !== 'UTF8') {
-      throw new Error(`the database must be encoded in UTF8, not ${encoding}: create one with ENCODING 'UTF8'`)
-    }
-    let current = 'the migrations'
-    const debug = (line: string) => {
-      const [, name] = /MIGRATION (\S+)/.exec(line) ?? []
-      if (name !== undefined) current = `migration ${name}`
-      log.debug(line)
-    }
-    try {
-      const done = await runner({
-        dbClient: client,
-        dir: directory,
-        direction: 'up',
-        migrationsTable,
-        advisoryLockMode: 'wait',
-        singleTransaction: true,
-        // An error is thrown too.
-        logger: { info: debug, warn: debug, error: debug }
-      })
-      for (const { name } of done) log.info({ migration: name }, 'migrated')
-    } catch (error) {
-      throw new Error(`${current} failed: ${oneLine(error)}`, { cause: error })
-    }
-    if (options.serviceRole !== undefined) await grantService(client, options.serviceRole)
-  })
-}
-
-/**
- * Changes nothing.
- *
- * @throws Error when the database cannot be reached, or has not had every migration
- */
-export function checkMigrated(options: MigrationOptions): Promise<void> {
-  return connected(options, async (client) => {
-    rejectPending(await pendingMigrations(async (query) => (await client.query<{ name: string }>(query)).rows))
-  })
-}
-
-/** Runs the work on a separate connection. */
-async function connected(
-  { url, timeout, signal }: MigrationOptions,
-  work: (client: pg.Client) => Promise<void>
-): Promise<void> {
+export async function applyMigrations(options: MigrationOptions, log: Logger): Promise<void> {
+  const { url, timeout, serviceRole, privileges, signal } = options
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: timeout,
-    application_name: 'pet-categories migrate',
+    application_name: `${serviceName} migrate`,
     stream: () => new Socket({ signal })
   })
-  // A lost connection fails what is under way.
   client.on('error', () => {})
   try {
     await client.connect()
-  } catch (error) {
-    throw new Error(`cannot connect with DATABASE_URL: ${oneLine(error)}`, { cause: error })
-  }
-  try {
-    await work(client)
+    await client.query(begin)
+    const { rows: pending } = await client.query<{ name: string }>(pendingMigrations)
+    for (const { name } of pending) {
+      const sql = readFileSync(new URL(`${name}.sql`, directory), 'utf8')
+      await client.query(sql).catch((error: unknown) => {
+        throw new Error(`migration ${name} failed: ${oneLine(error)}`, { cause: error })
+      })
+      await client.query('INSERT INTO pgmigrations (name, run_on) VALUES ($1, now())', [name])
+    }
+    if (serviceRole !== undefined) {
+      const role = pg.escapeIdentifier(serviceRole)
+      for (const [object, granted] of Object.entries({ ...privileges, pgmigrations: 'SELECT' }))
+        await client.query(`REVOKE ALL ON ${object} FROM ${role}; GRANT ${granted} ON ${object} TO ${role}`)
+    }
+    await client.query('COMMIT')
+    for (const { name } of pending) log.info({ migration: name }, 'migrated')
   } finally {
     await client.end()
   }
 }
 
 /**
- * A check that the database responds and has had every migration; it throws otherwise. Callers who check at the same time
- * share one query.
+ * Returns a check that throws unless the database responds and has every migration. Concurrent callers share a query, so
+ * that /readyz, which needs no key, cannot occupy the pool.
  */
-export function migrationCheck(database: Database): () => Promise<void> {
-  const check = batch(
-    async (callers: undefined[]) => {
-      rejectPending(await pendingMigrations((query) => database.read<{ name: string }>(query)))
-      return callers
-    },
-    { maxWaiting: 1000 }
-  )
-  return () => check(undefined)
-}
-
-const all = readdirSync(directory).map((file) => file.replace(/\.sql$/, ''))
-const pendingQuery = {
-  name: 'pending-migrations',
-  text: `SELECT name FROM unnest($1::text[]) AS name EXCEPT SELECT name FROM ${migrationsTable} ORDER BY name`,
-  values: [all]
-}
-
-async function pendingMigrations(read: (query: typeof pendingQuery) => Promise<{ name: string }[]>): Promise<string[]> {
-  try {
-    return (await read(pendingQuery)).map(({ name }) => name)
-  } catch (error) {
-    // Without the table there was no migration.
-    if ((error as pg.DatabaseError).code === '42P01') return all
-    throw error
+export function migrationCheck(database: Pick<Database, 'read'>): () => Promise<void> {
+  const check = async () => {
+    const rows = await database.read<{ name: string }>(pendingMigrations).catch((error: Error) => {
+      // Without the table, or the privilege to read it, there was no migration.
+      if (meaningOf(error.cause) === 'schema') return all.map((name) => ({ name }))
+      throw error
+    })
+    const names = rows.map(({ name }) => name).join(', ')
+    if (names !== '') throw new Error(`migrations are pending (${names}): run \`npm run migrate\``)
   }
-}
-
-function rejectPending(names: string[]): void {
-  if (names.length > 0) throw new Error(`migrations are pending (${names.join(', ')}): run \`npm run migrate\``)
+  let running: Promise<void> | undefined
+  return () => (running ??= check().finally(() => (running = undefined)))
 }

@@ -1,84 +1,70 @@
-import pg from 'pg'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { type Database, openDatabase } from './database.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded/embedded.ts'
-import { checkMigrated, migrate } from './migrations.ts'
-import { whenPossible } from './retry.ts'
-
-/** Who opens the database: the service, or one of the commands. */
-export type Opener = 'service' | 'keys' | 'migrate'
-
-/** The database of the configuration; `isEmbedded` when it is not a given DATABASE_URL. */
-export interface OpenedDatabase extends Database {
-  isEmbedded: boolean
-}
+import { oneLine } from '../fail.ts'
+import { openDatabase } from './database.ts'
+import { Unavailable } from './errors.ts'
+import { startEmbeddedPostgres } from './embedded/embedded.ts'
+import { applyMigrations, migrationCheck } from './migrations.ts'
 
 /**
- * Opens the database that the configuration names: DATABASE_URL, or else the embedded Postgres in DATA_DIR, which it starts.
- * It is migrated then, but for a given one by the keys command; the service does not wait for a given one.
+ * Opens the database in DATABASE_URL, or else starts the embedded PostgreSQL in DATA_DIR, and migrates it. The keys command
+ * only checks a DATABASE_URL; the service does not wait for one, but retries every second in the background.
  *
- * @param signal ends the start at once
- * @throws Error when the database cannot be opened or migrated, or `signal` is aborted
+ * @param privileges of DATABASE_SERVICE_ROLE
+ * @param signal ends the start and the retries
+ * @throws Error that names the variable when the database cannot be used, or the signal is aborted
  */
 export async function openConfigured(
-  config: OpenConfig,
-  opener: Opener,
+  config: Config,
+  opener: 'service' | 'keys' | 'migrate',
   log: Logger,
+  privileges = {},
   signal = new AbortController().signal
-): Promise<OpenedDatabase> {
-  const isEmbedded = config.DATABASE_URL === undefined
-  const server = await findServer(config, opener === 'service' ? 'service' : 'command', log, signal)
-  const closing = new AbortController()
+) {
+  const { DATABASE_URL, DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
+  const isService = opener === 'service'
+  const isEmbedded = DATABASE_URL === undefined
+  const server = isEmbedded
+    ? await startEmbeddedPostgres(config.DATA_DIR, log, { startedBy: isService ? 'service' : 'command', signal })
+    : { url: DATABASE_URL, stop: () => Promise.resolve() }
+  const explain = (error: unknown) =>
+    `${isEmbedded ? 'DATA_DIR' : 'DATABASE_URL'} cannot be used: ${oneLine(error instanceof Unavailable ? error.cause : error)}`
+
+  async function retry(prepare: () => Promise<void>) {
+    let logged = ''
+    while (!signal.aborted) {
+      try {
+        await prepare()
+        if (logged !== '') log.info('the database is ready')
+        return
+      } catch (error) {
+        const reason = explain(error)
+        if (!signal.aborted && reason !== logged) log.error(`${reason}; retrying every second`)
+        logged = reason
+        await sleep(1000, undefined, { signal }).catch(() => {})
+      }
+    }
+  }
+
   try {
-    const { DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout, DATABASE_SERVICE_ROLE: serviceRole } = config
     const { url } = server
-    const mayMigrate = opener === 'migrate' || (config.MIGRATE_ON_START && (isEmbedded || opener === 'service'))
-    const migration = { url, timeout, serviceRole, signal: AbortSignal.any([signal, closing.signal]) }
-    const prepare = () => (mayMigrate ? migrate(migration, log) : checkMigrated(migration))
-    // Our own Postgres is there or will never be; a given one may come later.
-    const isPatient = opener === 'service' && !isEmbedded
-    if (!isPatient) await prepare()
-    const prepared = isPatient ? whenPossible(prepare, log, migration.signal) : undefined
     const database = openDatabase({ url, poolSize, timeout }, log)
+    const mayMigrate = isEmbedded || opener === 'migrate' || (isService && config.MIGRATE_ON_START)
+    const migration = { url, timeout, serviceRole: config.DATABASE_SERVICE_ROLE, privileges, signal }
+    const prepare = mayMigrate ? () => applyMigrations(migration, log) : migrationCheck(database)
+    // The embedded PostgreSQL runs now or never; another one may come later.
+    if (isEmbedded || !isService) await prepare()
+    else void retry(prepare)
     return {
       ...database,
-      isEmbedded,
       async close() {
-        closing.abort()
-        await prepared
         await database.close()
         await server.stop()
       }
     }
   } catch (error) {
     await server.stop()
-    throw error
-  }
-}
-
-type OpenConfig = Pick<
-  Config,
-  'DATABASE_URL' | 'DATA_DIR' | 'DATABASE_POOL_SIZE' | 'DATABASE_TIMEOUT' | 'DATABASE_SERVICE_ROLE' | 'MIGRATE_ON_START'
->
-
-/** The server to use; `stop` ends it when it is ours. */
-async function findServer(
-  { DATABASE_URL: url, DATA_DIR }: OpenConfig,
-  startedBy: 'service' | 'command',
-  log: Logger,
-  signal: AbortSignal
-): Promise<EmbeddedPostgres> {
-  if (url === undefined) return startEmbeddedPostgres(DATA_DIR, log, { startedBy, signal })
-  checkUrl(url)
-  return { url, stop: () => Promise.resolve() }
-}
-
-/** Throws when pg cannot use the URL, or a file of certificates in it: no retry would fix that. */
-function checkUrl(url: string): void {
-  try {
-    new pg.Client({ connectionString: url })
-  } catch (error) {
-    throw new Error(`DATABASE_URL cannot be used: ${(error as Error).message}`, { cause: error })
+    throw new Error(explain(error), { cause: error })
   }
 }

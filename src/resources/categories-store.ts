@@ -26,6 +26,8 @@ interface Row {
   description: string | null
 }
 
+export const categoryPrivileges = { categories: 'SELECT, INSERT', 'SEQUENCE categories_id_seq': 'USAGE' }
+
 /** Below every id. */
 const beginning = -(2n ** 63n)
 

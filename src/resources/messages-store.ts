@@ -1,8 +1,7 @@
 import { v7 as timeOrderedUuid } from 'uuid'
 import type { components } from '../../generated/service.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, isoTime } from '../postgres/database.ts'
 import { groupedWrite } from '../sharing/grouped-write.ts'
-import { isoTime } from '../postgres/time.ts'
 
 type Message = components['schemas']['Message']
 type NewMessage = components['schemas']['NewMessage']
@@ -16,6 +15,8 @@ export interface MessageStore {
    */
   create(message: NewMessage): Promise<Message>
 }
+
+export const messagePrivileges = { messages: 'SELECT, INSERT' }
 
 export function messageStore(database: Database): MessageStore {
   const write = groupedWrite<{ id: string; message: string }, Message>(database, {

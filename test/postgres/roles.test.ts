@@ -1,7 +1,8 @@
 import t from 'tap'
-import { migrate } from '../../src/postgres/migrations.ts'
+import { applyMigrations } from '../../src/postgres/migrations.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { keyStore } from '../../src/api-keys/store.ts'
+import { privileges } from '../../src/resources/index.ts'
 import { createRoles, query, silent } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
@@ -35,8 +36,9 @@ t.test('the role of the service can serve and manage keys, owns nothing, and can
   }
 
   const serviceRole = new URL(service).username
+  const migration = { url: owner, timeout: 5000, serviceRole, privileges }
   await query(owner, `GRANT DELETE ON categories TO ${serviceRole}`)
-  await Promise.all([1, 2, 3].map(() => migrate({ url: owner, timeout: 5000, serviceRole }, silent)))
-  await t.rejects(query(service, 'DELETE FROM categories'), { code: '42501' }, 'what it should not have is taken')
-  await t.rejects(migrate({ url: owner, timeout: 5000, serviceRole: 'nobody at all' }, silent), { code: '42704' })
+  await Promise.all([1, 2, 3].map(() => applyMigrations(migration, silent)))
+  await t.rejects(query(service, 'DELETE FROM categories'), { code: '42501' }, 'further privileges are revoked')
+  await t.rejects(applyMigrations({ ...migration, serviceRole: 'nobody at all' }, silent), { code: '42704' })
 })

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { migrate } from '../../src/postgres/migrations.ts'
+import { applyMigrations } from '../../src/postgres/migrations.ts'
+import { privileges } from '../../src/resources/index.ts'
 
 /** A logger that says nothing. */
 export const silent = pino({ level: 'silent' })
@@ -32,7 +33,7 @@ async function makeDatabase(server: string, options: string): Promise<{ name: st
 /** Makes the migrated database that every test's database is a copy of, and gives its name. */
 export async function createTemplate(server: string): Promise<string> {
   const { name, url } = await makeDatabase(server, "TEMPLATE template0 ENCODING 'UTF8'")
-  await migrate({ url, timeout: 5000 }, silent)
+  await applyMigrations({ url, timeout: 5000 }, silent)
   return name
 }
 
@@ -107,6 +108,6 @@ export async function createRoles(t: Test): Promise<{ owner: string; service: st
   for (const role of Object.values(roles)) await administer(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)
   const database = new URL(await createDatabase(t, `TEMPLATE template0 ENCODING 'UTF8' OWNER ${roles.owner}`))
   const as = (role: string) => Object.assign(new URL(database), { username: role, password: 'secret' }).href
-  await migrate({ url: as(roles.owner), timeout: 5000, serviceRole: roles.service }, silent)
+  await applyMigrations({ url: as(roles.owner), timeout: 5000, serviceRole: roles.service, privileges }, silent)
   return { owner: as(roles.owner), service: as(roles.service) }
 }

@@ -7,7 +7,7 @@ import path from 'node:path'
 import type { Test } from 'tap'
 import { findBinaries, unprivileged } from '../../src/postgres/embedded/binaries.ts'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts'
-import { migrate } from '../../src/postgres/migrations.ts'
+import { applyMigrations } from '../../src/postgres/migrations.ts'
 import { query, silent } from './database.ts'
 
 /** A Postgres server of a test's own, on TCP, that can be killed and come back. */
@@ -76,7 +76,7 @@ export async function startPostgres(
     if (server.signalCode === null) await end()
     rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
   })
-  await migrate({ url, timeout: 5000 }, silent)
+  await applyMigrations({ url, timeout: 5000 }, silent)
   return {
     url,
     port,
