@@ -1,7 +1,7 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Contract } from '../openapi/contract.ts'
+import type { Contract } from '../openapi/document.ts'
 
 export interface CrossOriginOptions {
   /** Such as https://example.com. */

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
-import { readContract } from '../../src/openapi/contract.ts'
+import { readContract } from '../../src/openapi/document.ts'
 
 /** Reads a document that differs from openapi.yaml by what `change` does to it. */
 function changed(t: Test, change: (document: Record<string, never>) => void) {

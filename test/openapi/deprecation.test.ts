@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { parseDocument } from 'yaml'
-import { type Contract, readContract } from '../../src/openapi/contract.ts'
+import { type Contract, readContract } from '../../src/openapi/document.ts'
 import { startService } from '../support/service.ts'
 
 const dates = { deprecated: true, 'x-deprecated-at': '2023-06-30', 'x-sunset': '2024-01-31' }

@@ -4,7 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type onRequestAsyncHo
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { type Operations, stubs } from '../../generated/operations.ts'
-import { type Contract, readContract } from '../../src/openapi/contract.ts'
+import { type Contract, readContract } from '../../src/openapi/document.ts'
 import { HttpError, sendError } from '../../src/http/errors.ts'
 import { operations } from '../../src/openapi/routes.ts'
 import { validatorCompiler } from '../../src/openapi/validation.ts'

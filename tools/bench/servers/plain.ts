@@ -2,7 +2,7 @@
 import bearerAuth from '@fastify/bearer-auth'
 import Fastify, { LogController } from 'fastify'
 import glue from 'fastify-openapi-glue'
-import { readContract } from '../../../src/openapi/contract.ts'
+import { readContract } from '../../../src/openapi/document.ts'
 import { peer } from './peer.ts'
 
 const { document, basePath } = readContract()

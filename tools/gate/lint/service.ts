@@ -1,4 +1,4 @@
-import { readContract } from '../../../src/openapi/contract.ts'
+import { readContract } from '../../../src/openapi/document.ts'
 import { addMonths, notice } from '../notice.ts'
 import { operationsOf } from '../contract/document.ts'
 import type { Finding } from './lint.ts'
