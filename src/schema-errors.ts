@@ -20,7 +20,7 @@ function rule(error: DefinedError): string {
       return `must not have the property "${error.params.additionalProperty}"${allowed}`
     }
     case 'type':
-      if (typeof error.data === 'bigint') return `must be within ±${Number.MAX_SAFE_INTEGER}, to be kept exactly`
+      if (typeof error.data === 'bigint' && error.params.type === 'integer') return 'must be within ±9007199254740991'
       return `must be ${withArticle(String(error.params.type))}, not ${describe(error.data)}`
     case 'minLength':
     case 'maxLength': {
@@ -41,6 +41,7 @@ const withArticle = (type: string) => (/^[aeio]/.test(type) ? `an ${type}` : `a 
 
 function describe(data: unknown): string {
   if (data === null) return 'null'
+  if (typeof data === 'bigint') return 'a number'
   if (typeof data === 'string') return JSON.stringify(data.length > 40 ? `${data.slice(0, 40)}…` : data)
   return withArticle(Array.isArray(data) ? 'array' : typeof data)
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, onRequestHookHandler, onSendHookHandler, RouteHandlerMethod } from 'fastify'
 import glue from 'fastify-openapi-glue'
-import type { Contract, Operation } from './document.ts'
+import type { Contract } from './document.ts'
 import { jsonBody } from '../http/json-body.ts'
 import { validatorCompiler } from './validation.ts'
 
@@ -19,7 +19,6 @@ interface OperationsOptions {
  * @throws (at start) when an operation has no handler, or a security scheme has no hook
  */
 export async function operations(app: FastifyInstance, { contract, handlers, schemes }: OperationsOptions) {
-  const { document, basePath } = contract
   await app.register(jsonBody)
   app.setValidatorCompiler(validatorCompiler)
   app.addHook('onRoute', ({ schema }) => {
@@ -28,41 +27,43 @@ export async function operations(app: FastifyInstance, { contract, handlers, sch
     if (schema !== undefined && body !== undefined) schema.body = body.content['application/json'].schema
   })
   await app.register(glue, {
-    specification: document,
-    prefix: basePath,
+    specification: JSON.parse(contract.json, lowerCaseHeader) as object,
+    prefix: contract.basePath,
     operationResolver(operationId) {
       const operation = contract.operations.find(({ id }) => id === operationId)
       const handler = (handlers as Record<string, RouteHandlerMethod | undefined>)[operationId]
       if (operation === undefined || handler === undefined) {
         throw new Error(`The operation ${operationId} has no handler: run npm run generate`)
       }
-      const { method, path } = operation
+      const { method, path, security, deprecation } = operation
       return {
         method,
         url: path.replace(/\{(\w+)\}/g, ':$1'),
         handler,
-        onRequest: operation.security.map((scheme) => hookOf(scheme, operation)),
-        onSend: announceDeprecation(operation),
+        onRequest: security.map((scheme) => {
+          const hook = schemes[scheme]
+          // Without its hook, the operation would be open to everyone.
+          if (hook === undefined)
+            throw new Error(`The operation ${operationId} has an unknown security scheme: ${scheme}`)
+          return hook
+        }),
+        onSend: Object.keys(deprecation).length === 0 ? [] : announce(deprecation),
         config: { operation: operationId }
       }
     }
   })
+}
 
-  function hookOf(scheme: string, { id }: Operation): onRequestHookHandler {
-    const hook = schemes[scheme]
-    // Without its hook, the operation would be open to everyone.
-    if (hook === undefined) throw new Error(`The security scheme ${scheme} of the operation ${id} is not implemented`)
-    return hook
-  }
+/** HTTP field names are case-insensitive, and Node gives those of a request in lower case. */
+function lowerCaseHeader(_key: string, value: unknown): unknown {
+  const parameter = value as { in?: string; name: string } | null
+  return parameter?.in === 'header' ? { ...parameter, name: parameter.name.toLowerCase() } : value
 }
 
 /** Sets the headers of a deprecation on every response, including those of requests that another hook rejects. */
-function announceDeprecation({ deprecation }: Operation): onSendHookHandler[] {
-  if (Object.keys(deprecation).length === 0) return []
-  return [
-    (_request, reply, payload, done) => {
-      reply.headers(deprecation)
-      done(null, payload)
-    }
-  ]
+function announce(deprecation: Record<string, string>): onSendHookHandler {
+  return (_request, reply, payload, done) => {
+    reply.headers(deprecation)
+    done(null, payload)
+  }
 }

@@ -19,9 +19,6 @@ interface Schema {
 /** The parts of a request, and how error messages name them. */
 const parts = { body: 'body', params: 'path', querystring: 'query', headers: 'header' }
 
-/** A message lists no more errors than this. */
-const maxErrors = 10
-
 /** Accepts an integer of 64 bits, as a number or a bigint, and makes it a bigint. Its value is the whole schema. */
 const int64: FuncKeywordDefinition = {
   keyword: 'int64',
@@ -61,7 +58,7 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({ schema, httpP
   return (data: unknown) => {
     if (part !== 'body') convertParameters(data as Record<string, unknown>, schema)
     if (validate(data)) return true
-    const messages = validate.errors?.slice(0, maxErrors).map((error) => explain(error, parts[part])) ?? []
+    const messages = validate.errors?.slice(0, 10).map((error) => explain(error, parts[part])) ?? []
     // Fastify validates null in place of a missing body.
     return { error: badRequest(messages.join('; ') + (part === 'body' && data === null ? ' or left out' : '')) }
   }
@@ -69,18 +66,14 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({ schema, httpP
 
 /** Gives each parameter the type of its schema. Text that is not of that type stays text, which validation rejects. */
 function convertParameters(values: Record<string, unknown>, { properties = {} }: Schema): void {
-  for (const [name, schema] of Object.entries(properties)) {
+  for (const [name, { type, items = {} }] of Object.entries(properties)) {
     const value = values[name]
-    if (value !== undefined)
-      values[name] = schema.type === 'array' ? convertItems(value, schema) : convert(value, schema)
+    if (value === undefined) continue
+    values[name] = type === 'array' ? [value].flat().map((item) => convert(item, items.type)) : convert(value, type)
   }
 }
 
-function convertItems(value: unknown, { items = {} }: Schema): unknown[] {
-  return [value].flat().map((item) => convert(item, items))
-}
-
-function convert(value: unknown, { type }: Schema): unknown {
+function convert(value: unknown, type: string | undefined): unknown {
   if (typeof value !== 'string') return value
   if (type === 'boolean') return value === 'true' ? true : value === 'false' ? false : value
   if (type === 'number' && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(value)) return Number(value)
