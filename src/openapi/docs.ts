@@ -13,10 +13,8 @@ const policy =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const read = (name: string) => readFileSync(new URL(`./docs/${name}`, import.meta.url), 'utf8')
-const script = read('page.js')
-const style = read('page.css')
 
-/** Swagger UI at /docs, openapi.yaml byte for byte at /openapi.yaml, and as JSON at /openapi.json. */
+/** Swagger UI at /docs, changed by docs/page.js and docs/page.css; openapi.yaml byte for byte at /openapi.yaml, and as JSON at /openapi.json. */
 export async function docs(
   app: FastifyInstance,
   { contract, environment }: { contract: Contract; environment: keyof typeof colors }
@@ -42,8 +40,8 @@ export async function docs(
     uiConfig: { persistAuthorization: true, displayRequestDuration: true, showExtensions: true },
     theme: {
       title: `${title} · ${environment}`,
-      css: [{ filename: 'page.css', content: `:root { --environment: ${color}; }\n${style}` }],
-      js: [{ filename: 'page.js', content: script }],
+      css: [{ filename: 'page.css', content: `:root { --environment: ${color}; }\n${read('page.css')}` }],
+      js: [{ filename: 'page.js', content: read('page.js') }],
       favicon: [{ filename: 'icon.svg', rel: 'icon', sizes: 'any', type: 'image/svg+xml', content: icon }]
     }
   })

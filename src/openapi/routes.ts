@@ -16,7 +16,7 @@ interface OperationsOptions {
  * Registers a route for each operation by fastify-openapi-glue, and adds what the glue lacks: authentication before the
  * body is read, validation of the body whatever its headers, and the headers of a deprecation.
  *
- * @throws (at start) when an operation has no handler, or a security scheme has no hook
+ * @throws (at start) when an operation has no handler, or a security scheme has no hook, which would leave it open
  */
 export async function operations(app: FastifyInstance, { contract, handlers, schemes }: OperationsOptions) {
   await app.register(jsonBody)
@@ -42,9 +42,7 @@ export async function operations(app: FastifyInstance, { contract, handlers, sch
         handler,
         onRequest: security.map((scheme) => {
           const hook = schemes[scheme]
-          // Without its hook, the operation would be open to everyone.
-          if (hook === undefined)
-            throw new Error(`The operation ${operationId} has an unknown security scheme: ${scheme}`)
+          if (hook === undefined) throw new Error(`The security scheme ${scheme} of ${operationId} has no hook`)
           return hook
         }),
         onSend: Object.keys(deprecation).length === 0 ? [] : announce(deprecation),

@@ -11,7 +11,6 @@ interface Schema {
   minimum?: number | bigint
   maximum?: number | bigint
   nullable?: boolean
-  default?: unknown
   items?: Schema
   properties?: Record<string, Schema>
 }
@@ -40,8 +39,7 @@ const int64: FuncKeywordDefinition = {
 /** Ajv's `type: integer` rejects a bigint, so each int64 schema is replaced by the keyword, wherever it stands. */
 function useInt64(_key: string, value: unknown): unknown {
   const schema = value as Schema | null
-  if (schema?.type !== 'integer' || schema.format !== 'int64') return value
-  return { int64: schema, ...('default' in schema && { default: schema.default }) }
+  return schema?.type === 'integer' && schema.format === 'int64' ? { int64: schema } : value
 }
 
 /**

@@ -1,24 +1,15 @@
-// Runs before Swagger UI renders, and changes it by its plugin API. The page's own <head> has no viewport.
-const viewport = Object.assign(document.createElement('meta'), {
-  name: 'viewport',
-  content: 'width=device-width, initial-scale=1'
-})
-document.head.append(viewport)
+// Runs before Swagger UI renders, and changes it by its plugin API. The page lacks a viewport.
+document.head.insertAdjacentHTML('beforeend', '<meta name="viewport" content="width=device-width, initial-scale=1">')
 
 // The standalone preset is an array of plugins. `uiConfig.plugins` would replace the plugins of @fastify/swagger-ui.
 SwaggerUIStandalonePreset.push(({ React }) => {
   const h = React.createElement
   const withProps = (changes) => (Original) => (props) => h(Original, { ...props, ...changes })
-  const [title, environment] = document.title.split(' · ')
+  const within = (element, attributes) => (Original) => (props) => h(element, attributes, h(Original, props))
   return {
     components: {
       Topbar: ({ getComponent }) =>
-        h(
-          'header',
-          { className: 'topbar', role: 'banner' },
-          h('span', {}, `${title} · `, h('strong', {}, environment)),
-          h(getComponent('DarkModeToggle'))
-        ),
+        h('header', { className: 'topbar', role: 'banner' }, document.title, h(getComponent('DarkModeToggle'))),
       // Links to the OpenAPI document instead of /docs/json.
       InfoUrl: () =>
         ['/openapi.yaml', '/openapi.json'].map((href) => h('a', { key: href, href, className: 'link' }, href, ' ')),
@@ -27,19 +18,21 @@ SwaggerUIStandalonePreset.push(({ React }) => {
     },
     wrapComponents: {
       // Labels for assistive technology. Swagger UI labels some buttons and inputs with other words than it shows.
-      InfoContainer: (Original) => (props) => h('section', { 'aria-label': 'About' }, h(Original, props)),
-      AuthorizeBtnContainer: (Original) => (props) =>
-        h('section', { 'aria-label': 'Authorization' }, h(Original, props)),
-      ExamplesSelect: (Original) => (props) => h('label', {}, h(Original, { ...props, showLabels: true })),
+      InfoContainer: within('section', { 'aria-label': 'About' }),
+      AuthorizeBtnContainer: within('section', { 'aria-label': 'Authorization' }),
+      ExamplesSelect: within('label', { 'aria-label': 'Examples' }),
       TextArea: withProps({ 'aria-label': 'Request body' }),
       CloseIcon: withProps({ role: 'img', 'aria-hidden': false, 'aria-label': 'Close' }),
-      ModelCollapse: (Original) => (props) => h(Original, { ...props, title: props.title ?? 'Schema' }),
+      ModelCollapse: withProps({ title: 'Schema' }),
       Button: withProps({ 'aria-label': undefined }),
       Input: withProps({ 'aria-label': undefined }),
       // A native modal dialog keeps the focus inside, and returns it when it closes.
       authorizationPopup: (Original) => (props) => {
         const ref = React.useRef()
-        React.useLayoutEffect(() => ref.current.showModal(), [])
+        React.useLayoutEffect(() => {
+          ref.current.showModal()
+          ref.current.querySelector('input')?.focus()
+        }, [])
         const onClose = () => props.authActions.showDefinitions(false)
         return h('dialog', { ref, onClose, 'aria-label': 'Authorization' }, h(Original, props))
       }
