@@ -45,7 +45,7 @@ export function readContract(file: URL | string = new URL('../../openapi.yaml', 
     json: JSON.stringify(document),
     document,
     /** The path of the first server, which is the prefix of every route: `/v1`. */
-    basePath: (document.servers?.[0]?.url ?? '').replace(/\/$/, ''),
+    basePath: String(document.servers?.[0]?.url).replace(/\/$/, ''),
     operations,
     /** The names of all headers that responses have. */
     responseHeaders: [...responseHeaders]

@@ -1,4 +1,4 @@
-import { Ajv, type FuncKeywordDefinition } from 'ajv'
+import { Ajv, type ErrorObject, type FuncKeywordDefinition } from 'ajv'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
@@ -56,7 +56,8 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({ schema, httpP
   return (data: unknown) => {
     if (part !== 'body') convertParameters(data as Record<string, unknown>, schema)
     if (validate(data)) return true
-    const messages = validate.errors?.slice(0, 10).map((error) => explain(error, parts[part])) ?? []
+    const errors = (validate.errors as ErrorObject[]).slice(0, 10)
+    const messages = errors.map((error) => explain(error, parts[part]))
     // Fastify validates null in place of a missing body.
     return { error: badRequest(messages.join('; ') + (part === 'body' && data === null ? ' or left out' : '')) }
   }

@@ -111,7 +111,8 @@ t.test('in a body an int64 is exact, defaults are added, and nothing else change
       ids: { type: 'array', items: { allOf: [int64] } },
       map: { type: 'object', additionalProperties: int64 },
       colour: { type: 'string', enum: ['red', 'blue'], default: 'red', example: 'red' },
-      count: { type: 'integer' }
+      count: { type: 'integer' },
+      code: { type: 'string', pattern: '^a' }
     }
   }
   const requestBody = { required: true, ...jsonOf(schema) }
@@ -133,6 +134,7 @@ t.test('in a body an int64 is exact, defaults are added, and nothing else change
     ['{"small":0}', 'body.small must be an integer from 1 to 9'],
     ['{"small":10}', 'body.small must be an integer from 1 to 9'],
     ['{"colour":"green"}', 'body.colour must be one of: red, blue'],
+    ['{"code":"b"}', 'body.code must match the pattern ^a'],
     ['{"count":12345678901234567890}', 'body.count must be within ±9007199254740991'],
     ['{"count":"1","id":"1"}', `body.id ${range}; body.count must be an integer, not "1"`]
   ] as const) {
