@@ -17,5 +17,9 @@ export default defineConfig(
       ]
     }
   },
-  { files: ['**/*.js'], extends: [tseslint.configs.disableTypeChecked] }
+  { files: ['**/*.js'], extends: [tseslint.configs.disableTypeChecked] },
+  {
+    files: ['src/openapi/docs/page.js'],
+    languageOptions: { globals: { document: 'readonly', SwaggerUIStandalonePreset: 'readonly' } }
+  }
 )

@@ -2,7 +2,7 @@
 
 import type { Handler } from '../src/openapi/handler.ts'
 import { notImplemented } from '../src/openapi/handler.ts'
-import type { operations } from './service.ts'
+import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
 export interface Operations {
@@ -14,7 +14,7 @@ export interface Operations {
   createMessage: Handler<operations['createMessage']>
 }
 
-/** A handler of each operation that answers 501 until one of ours takes its place. */
+/** A handler of each operation that responds with 501, until it is implemented. */
 export const stubs: Operations = {
   listCategories: notImplemented('listCategories'),
   createCategory: notImplemented('createCategory'),

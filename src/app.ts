@@ -1,7 +1,7 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Operations } from '../generated/operations.ts'
 import { type Config, trustedProxies } from './config.ts'
-import type { Contract } from './openapi/contract.ts'
+import type { Contract } from './openapi/document.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrations.ts'
 import { authentication } from './api-keys/bearer.ts'

@@ -1,18 +1,13 @@
 import type { DefinedError, ErrorObject } from 'ajv'
 
-/** A part of a JSON pointer as it is written, without its escapes (RFC 6901, section 4). */
+/** Decodes a part of a JSON pointer (RFC 6901, section 4). */
 export const unescapePointer = (part: string) => part.replaceAll('~1', '/').replaceAll('~0', '~')
 
 /** A message that names a value and the rule that it breaks: `body.name must have at least 1 character`. */
 export function explain(error: ErrorObject, root: string): string {
-  const path = error.instancePath
-    .split('/')
-    .slice(1)
-    .map(unescapePointer)
-    .map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`))
-    .join('')
-  const place = `${root}${path}`.replace(/^\./, '')
-  return `${place} ${rule(error as DefinedError)}`.trimStart()
+  const parts = error.instancePath.split('/').slice(1).map(unescapePointer)
+  const path = parts.map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`)).join('')
+  return `${root}${path} ${rule(error as DefinedError)}`.replace(/^[. ]/, '')
 }
 
 function rule(error: DefinedError): string {
@@ -25,28 +20,28 @@ function rule(error: DefinedError): string {
       return `must not have the property "${error.params.additionalProperty}"${allowed}`
     }
     case 'type':
-      if (typeof error.data === 'bigint' && error.params.type === 'integer')
-        return `must be within ±${Number.MAX_SAFE_INTEGER}: beyond, it could not be kept exactly`
-      return `must be ${article(String(error.params.type))}, not ${kind(error.data)}`
+      if (typeof error.data === 'bigint' && error.params.type === 'integer') return 'must be within ±9007199254740991'
+      return `must be ${withArticle(String(error.params.type))}, not ${describe(error.data)}`
     case 'minLength':
-      return `must have at least ${count(error.params.limit, 'character')}`
-    case 'maxLength':
-      return `must have at most ${count(error.params.limit, 'character')}`
+    case 'maxLength': {
+      const { limit } = error.params
+      return `must have at ${error.keyword === 'minLength' ? 'least' : 'most'} ${limit} character${limit === 1 ? '' : 's'}`
+    }
     case 'enum':
       return `must be one of: ${error.params.allowedValues.join(', ')}`
     case 'pattern':
+      if (error.params.pattern === String.raw`^[^\x00]*$`) return 'must not contain NUL (U+0000)'
       return `must match the pattern ${error.params.pattern}`
     default:
       return String((error as ErrorObject).message)
   }
 }
 
-const count = (limit: number, noun: string) => `${limit} ${noun}${limit === 1 ? '' : 's'}`
-const article = (type: string) => (/^[aeio]/.test(type) ? `an ${type}` : `a ${type}`)
+const withArticle = (type: string) => (/^[aeio]/.test(type) ? `an ${type}` : `a ${type}`)
 
-function kind(data: unknown): string {
+function describe(data: unknown): string {
   if (data === null) return 'null'
   if (typeof data === 'bigint') return 'a number'
   if (typeof data === 'string') return JSON.stringify(data.length > 40 ? `${data.slice(0, 40)}…` : data)
-  return article(Array.isArray(data) ? 'array' : typeof data)
+  return withArticle(Array.isArray(data) ? 'array' : typeof data)
 }

@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import type { Contract } from './openapi/contract.ts'
+import type { Contract } from './openapi/document.ts'
 
 /** What a start on the embedded database shows: the docs, and a curl to paste, with the key if one was made. */
 export function welcome(

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readContract } from '../src/openapi/contract.ts'
+import { readContract } from '../src/openapi/document.ts'
 import { welcome } from '../src/welcome.ts'
 
 const show = (address: string, key?: string) =>

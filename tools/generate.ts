@@ -1,24 +1,37 @@
 // Writes generated/ from openapi.yaml, and .env.example and the table in README.md from the schema of the configuration.
 // With --check it writes nothing and exits 1 when a file is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
+import { Validator } from '@seriousme/openapi-schema-validator'
 import type { OpenAPIV3 } from 'openapi-types'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
 import { format } from 'prettier'
 import ts from 'typescript'
+import { parseDocument } from 'yaml'
 import { configSchema } from '../src/config-schema.ts'
-import { readContract, type Operation } from '../src/openapi/contract.ts'
+import { type Operation, readContract } from '../src/openapi/document.ts'
+import { explain } from '../src/schema-errors.ts'
 
 const header = '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
 
-/** The types of the document; int64 as `number`, as a JSON client has it, or as `bigint`, as the service keeps it. */
-async function types(document: OpenAPIV3.Document, int64: 'number' | 'bigint'): Promise<string> {
+/** The first fault in openapi.yaml, by the validator that fastify-openapi-glue also runs. */
+async function findFault(): Promise<string | undefined> {
+  const yaml = parseDocument(readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8'))
+  // The other lines of the message are an excerpt of the file.
+  if (yaml.errors[0] !== undefined) return yaml.errors[0].message.split('\n')[0]
+  const { errors } = await new Validator({ verbose: true }).validate({ ...(yaml.toJS() as object) })
+  if (errors === undefined || typeof errors === 'string') return errors
+  // Each alternative of a oneOf reports errors. The deepest error is the nearest to the fault.
+  const [error] = errors.sort((a, b) => b.instancePath.split('/').length - a.instancePath.split('/').length)
+  return error && explain({ ...error, parentSchema: {} }, '')
+}
+
+/** The types of the document, in which an int64 is a bigint. */
+async function types(document: OpenAPIV3.Document): Promise<string> {
   const bigint = ts.factory.createKeywordTypeNode(ts.SyntaxKind.BigIntKeyword)
   const nullable = ts.factory.createUnionTypeNode([bigint, ts.factory.createLiteralTypeNode(ts.factory.createNull())])
   const ast = await openapiTS(document as OpenAPI3, {
-    transform: (schema) => {
-      if (int64 === 'number' || schema.type !== 'integer' || schema.format !== 'int64') return undefined
-      return schema.nullable ? nullable : bigint
-    }
+    transform: ({ type, format, nullable: isNullable }) =>
+      type === 'integer' && format === 'int64' ? (isNullable ? nullable : bigint) : undefined
   })
   return header + astToString(ast)
 }
@@ -29,13 +42,13 @@ function handlers(operations: Operation[]): string {
   const stub = ({ id }: Operation) => `  ${id}: notImplemented('${id}'),\n`
   return `${header}import type { Handler } from '../src/openapi/handler.ts'
 import { notImplemented } from '../src/openapi/handler.ts'
-import type { operations } from './service.ts'
+import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
 export interface Operations {
 ${operations.map(member).join('')}}
 
-/** A handler of each operation that answers 501 until one of ours takes its place. */
+/** A handler of each operation that responds with 501, until it is implemented. */
 export const stubs: Operations = {
 ${operations.map(stub).join('')}}
 `
@@ -74,10 +87,11 @@ async function readme(): Promise<string> {
 }
 
 async function generate(): Promise<Record<string, string>> {
+  const fault = await findFault()
+  if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
   const { document, operations } = readContract()
   return {
-    'generated/client.ts': await types(document, 'number'),
-    'generated/service.ts': await types(document, 'bigint'),
+    'generated/types.ts': await types(document),
     'generated/operations.ts': handlers(operations),
     '.env.example': envExample(),
     'README.md': await readme()

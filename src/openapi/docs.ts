@@ -1,54 +1,48 @@
+import { readFileSync } from 'node:fs'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import fp from 'fastify-plugin'
-import type { OpenAPIV3 } from 'openapi-types'
-import type { Contract } from './contract.ts'
-import { type Environment, icon, script, style } from './docs-page.ts'
+import type { FastifyInstance } from 'fastify'
+import type { Contract } from './document.ts'
 
-export interface DocsOptions {
-  contract: Contract
-  /** Shown on the page, so that staging and production cannot be confused. */
-  environment: Environment
-}
+/** The color of each environment, so that nobody mistakes one for another. White on it has a contrast of 5.5 or more. */
+const colors = { development: '#2b5c8a', staging: '#8a5a00', production: '#9b1c1c' }
 
-/** Only this origin's scripts, styles, images and connections. Nothing is upgraded to HTTPS, for local deployments. */
+/** Only scripts, styles, images and connections of this origin. No upgrade to HTTPS, which a local deployment lacks. */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Swagger UI at /docs, openapi.yaml byte for byte at /openapi.yaml, and as JSON at /openapi.json. */
-export const docs = fp<DocsOptions>(async (app, { contract, environment }) => {
+const read = (name: string) => readFileSync(new URL(`./docs/${name}`, import.meta.url), 'utf8')
+
+/** Swagger UI at /docs, changed by docs/page.js and docs/page.css; openapi.yaml byte for byte at /openapi.yaml, and as JSON at /openapi.json. */
+export async function docs(
+  app: FastifyInstance,
+  { contract, environment }: { contract: Contract; environment: keyof typeof colors }
+) {
   const { title } = contract.document.info
+  const color = colors[environment]
+  const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
+<rect width="32" height="32" rx="7" fill="${color}"/>
+<text x="16" y="24" fill="#fff" font-family="sans-serif" font-size="22" text-anchor="middle">${title.charAt(0)}</text>
+</svg>`
   app.get('/', (_request, reply) => reply.redirect('docs'))
   app.get('/openapi.yaml', (_request, reply) => reply.type('application/yaml; charset=utf-8').send(contract.yaml))
   app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(contract.json))
 
-  // Swagger UI reads this at /docs/json. contract.document differs from it: parameters of path items are moved.
-  await app.register(swagger, {
-    mode: 'static',
-    specification: { document: JSON.parse(contract.json) as OpenAPIV3.Document }
+  app.addHook('onRoute', (route) => {
+    route.config = { ...route.config, quiet: true }
   })
-  await app.register(async (scope) => {
-    scope.addHook('onRoute', (route) => {
-      route.config = { ...route.config, quiet: true }
-    })
-    await scope.register(swaggerUi, {
-      routePrefix: '/docs',
-      staticCSP: policy,
-      uiConfig: {
-        persistAuthorization: true,
-        displayRequestDuration: true,
-        // The dates of a deprecation are extensions.
-        showExtensions: true
-      },
-      theme: {
-        title: `${title} · ${environment}`,
-        css: [{ filename: 'docs.css', content: style(environment) }],
-        js: [{ filename: 'docs.js', content: script(title, environment) }],
-        favicon: [
-          { filename: 'icon.svg', rel: 'icon', sizes: 'any', type: 'image/svg+xml', content: icon(title, environment) }
-        ]
-      }
-    })
+  await app.register(swagger, { mode: 'static', specification: { document: contract.document } })
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: policy,
+    // showExtensions shows the dates of a deprecation.
+    uiConfig: { persistAuthorization: true, displayRequestDuration: true, showExtensions: true },
+    theme: {
+      title: `${title} · ${environment}`,
+      css: [{ filename: 'page.css', content: `:root { --environment: ${color}; }\n${read('page.css')}` }],
+      js: [{ filename: 'page.js', content: read('page.js') }],
+      favicon: [{ filename: 'icon.svg', rel: 'icon', sizes: 'any', type: 'image/svg+xml', content: icon }]
+    }
   })
-})
+}

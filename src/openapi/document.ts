@@ -1,114 +1,78 @@
-import { Validator } from '@seriousme/openapi-schema-validator'
-import type { ErrorObject, ValidateFunction } from 'ajv'
+import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
-import { explain, unescapePointer } from '../schema-errors.ts'
+import { unescapePointer } from '../schema-errors.ts'
 
-declare module '@seriousme/openapi-schema-validator' {
-  interface Validator {
-    /** Missing from its types: the JSON Schema of an OpenAPI version, compiled. */
-    getAjvValidator(version: '3.0'): ValidateFunction
-  }
+/** The methods that an OpenAPI 3.0 path item can have and Fastify can route. */
+const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const
+
+/** One operation of the OpenAPI document. */
+export interface Operation {
+  id: string
+  method: string
+  /** As in the document, without the base path: `/pets/{petId}`. */
+  path: string
+  /** The security schemes that a request must satisfy, all of them. Empty for an operation without authentication. */
+  security: string[]
+  /** The headers of its responses that announce its deprecation. */
+  deprecation: Record<string, string>
 }
 
-/** The validator that fastify-openapi-glue runs too, which prints its findings as many lines of JSON. */
-const isOpenAPI = new Validator({ verbose: true }).getAjvValidator('3.0')
+/** What the service uses of openapi.yaml. */
+export type Contract = ReturnType<typeof readContract>
 
-/** An error that reports a fault in openapi.yaml in one line. */
-export const documentError = (message: string) => new Error(`openapi.yaml: ${message}`)
-
-/** How errors name an operation: `GET /pets/{petId}`. */
-export const operationName = (method: string, path: string) => `${method.toUpperCase()} ${path}`
-
-/**
- * Parses the text of an OpenAPI 3.0 document. Its structure is valid and each `$ref` has a target.
- *
- * @throws Error with one line that names the place of the first fault
- */
-export function parseDocument(yaml: string): OpenAPIV3.Document {
-  const document = parseYaml(yaml)
-  if (!isOpenAPI(document)) {
-    // Each alternative of a oneOf reports errors. The deepest one is the nearest to the fault.
-    const [error] = [...(isOpenAPI.errors as ErrorObject[])].sort((a, b) => depth(b) - depth(a)) as [ErrorObject]
-    // Without the list of the properties of its schema, which may be a hundred and lack those with a pattern.
-    throw documentError(explain({ ...error, instancePath: '', parentSchema: {} }, placeOf(error.instancePath)))
-  }
-  checkReferences(document as OpenAPIV3.Document, document, '')
-  return document as OpenAPIV3.Document
-}
-
-function parseYaml(yaml: string): unknown {
-  try {
-    // Through JSON: an object that YAML aliases put in two places is resolved by fastify-openapi-glue in one of them.
-    return JSON.parse(JSON.stringify(parse(yaml)))
-  } catch (error) {
-    // The rest of the message is an excerpt of the file.
-    const [line = ''] = (error as Error).message.split('\n')
-    throw documentError(line.replace(/:$/, ''))
-  }
-}
-
-const depth = ({ instancePath }: ErrorObject) => instancePath.split('/').length
-
-/** A JSON pointer as errors show it: `GET /pets: responses.200`. */
-function placeOf(pointer: string): string {
-  const parts = pointer.split('/').slice(1).map(unescapePointer)
-  const [first, path = '', method = '', ...rest] = parts
-  const isOperation = first === 'paths' && /^(get|put|post|delete|options|head|patch|trace)$/.test(method)
-  return isOperation ? `${operationName(method, path)}: ${rest.join('.')}`.trimEnd() : parts.join('.')
-}
-
-function checkReferences(document: OpenAPIV3.Document, node: unknown, pointer: string): void {
-  if (typeof node !== 'object' || node === null) return
-  for (const [key, value] of Object.entries(node)) {
-    if (key === '$ref' && typeof value === 'string') {
-      try {
-        resolve(document, { $ref: value })
-      } catch (error) {
-        throw documentError(`${placeOf(pointer)} ${(error as Error).message}`)
-      }
+/** Reads openapi.yaml. `npm run check` validates it; the service relies on that. */
+export function readContract(file: URL | string = new URL('../../openapi.yaml', import.meta.url)) {
+  const yaml = readFileSync(file)
+  const document = parse(yaml.toString()) as OpenAPIV3.Document
+  const operations: Operation[] = []
+  const responseHeaders = new Set<string>()
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const method of methods) {
+      const operation = item?.[method]
+      if (operation === undefined) continue
+      const { operationId: id = '', security = document.security ?? [], responses } = operation
+      const deprecation = deprecationHeaders(operation)
+      operations.push({ id, method: method.toUpperCase(), path, security: security.flatMap(Object.keys), deprecation })
+      const headers = Object.values(responses).map((response) => resolve(document, response).headers)
+      for (const name of [...headers, deprecation].flatMap((some) => Object.keys(some ?? {}))) responseHeaders.add(name)
     }
-    checkReferences(document, value, `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`)
+  }
+  return {
+    /** The file, byte for byte. */
+    yaml,
+    /** The document as JSON. */
+    json: JSON.stringify(document),
+    document,
+    /** The path of the first server, which is the prefix of every route: `/v1`. */
+    basePath: String(document.servers?.[0]?.url).replace(/\/$/, ''),
+    operations,
+    /** The names of all headers that responses have. */
+    responseHeaders: [...responseHeaders]
   }
 }
 
-/**
- * The object that a local `$ref` (RFC 6901 pointer) names, or the object itself.
- *
- * @throws Error when the `$ref` leads nowhere, to another file, or back to itself
- */
-export function resolve<T extends object>(
-  document: OpenAPIV3.Document,
-  object: T | OpenAPIV3.ReferenceObject,
-  from: string[] = []
-): T {
+/** The dates of a deprecation, for which OpenAPI has no field: `2026-11-21` is midnight UTC. */
+interface DeprecationDates {
+  'x-deprecated-at'?: string
+  'x-sunset'?: string
+}
+
+/** Deprecation (RFC 9745), Sunset (RFC 8594), and a Link to the externalDocs of the operation. */
+function deprecationHeaders(operation: OpenAPIV3.OperationObject & DeprecationDates): Record<string, string> {
+  const { deprecated, 'x-deprecated-at': since, 'x-sunset': sunset, externalDocs } = operation
+  if (!deprecated) return {}
+  return {
+    ...(since !== undefined && { Deprecation: `@${Date.parse(since) / 1000}` }),
+    ...(sunset !== undefined && { Sunset: new Date(sunset).toUTCString() }),
+    ...(externalDocs && { Link: `<${externalDocs.url}>; rel="deprecation sunset"` })
+  }
+}
+
+/** The object that a local `$ref` points to, or the object itself. */
+export function resolve<T extends object>(document: OpenAPIV3.Document, object: T | OpenAPIV3.ReferenceObject): T {
   if (!('$ref' in object)) return object
-  const { $ref } = object
-  if (from.includes($ref)) throw new Error(`has a $ref that leads back to itself: ${$ref}`)
-  const target = $ref
-    .replace(/^#\//, '')
-    .split('/')
-    .map(unescapePointer)
-    .reduce<unknown>((node, part) => (Object(node) as Record<string, unknown>)[part], document)
-  if (typeof target !== 'object' || target === null) throw new Error(`has a $ref without a target: ${$ref}`)
-  return resolve(document, target as T, [...from, $ref])
-}
-
-export type Schema = OpenAPIV3.SchemaObject | OpenAPIV3.ReferenceObject
-
-/** The schema and all schemas in it, each resolved and given once, also when it holds itself. */
-export function schemasIn(
-  document: OpenAPIV3.Document,
-  root: Schema,
-  found = new Set<OpenAPIV3.SchemaObject>()
-): Set<OpenAPIV3.SchemaObject> {
-  const schema = resolve<OpenAPIV3.SchemaObject>(document, root)
-  if (found.has(schema)) return found
-  found.add(schema)
-  const { properties = {}, additionalProperties, not, allOf = [], anyOf = [], oneOf = [] } = schema
-  const items = 'items' in schema ? schema.items : undefined
-  for (const part of [...Object.values(properties), additionalProperties, items, not, ...allOf, ...anyOf, ...oneOf]) {
-    if (typeof part === 'object') schemasIn(document, part, found)
-  }
-  return found
+  const parts = object.$ref.split('/').slice(1).map(unescapePointer)
+  const target = parts.reduce<unknown>((node, part) => (node as Record<string, unknown>)[part], document)
+  return resolve(document, target as T)
 }

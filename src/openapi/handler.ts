@@ -5,62 +5,48 @@ import { HttpError } from '../http/errors.ts'
 /** The shape that openapi-typescript gives an operation. */
 interface OperationTypes {
   parameters: { path?: unknown; query?: unknown; header?: unknown }
-  requestBody?: unknown
+  requestBody?: { content: { 'application/json': unknown } }
   responses: object
 }
 
 type Json<Message> = Message extends { content: { 'application/json': infer Body } } ? Body : undefined
 
-type RequestBody<Operation extends OperationTypes> = Operation extends { requestBody: infer Body }
-  ? Json<Body>
-  : Json<NonNullable<Operation['requestBody']>> | undefined
+declare const sent: unique symbol
 
-/** Bodies by status; undefined for a status without one. */
-type Replies<Operation extends OperationTypes> = {
-  [Status in keyof Operation['responses']]: Json<Operation['responses'][Status]>
+/** What `send` returns. A handler returns it as proof that it sent a documented response. */
+export interface Sent {
+  readonly [sent]: true
 }
-
-declare const answered: unique symbol
-
-/** What `send` gives: a handler returns it to show that it answered with a status of the document. */
-export interface Answered {
-  readonly [answered]: true
-}
-
-declare const serialized: unique symbol
-
-/** A body that the serializer of its operation and status has made bytes of, encoded or in pieces as may be. */
-export type Serialized<Body> = (Buffer | Readable) & { readonly [serialized]: Body }
 
 interface StatusReply<Body> {
   header(name: string, value: string | number): StatusReply<Body>
-  send(...body: Body extends undefined ? [] : [body: Body | Serialized<Body>]): Answered
+  /** Sends the body. A Buffer or a stream is sent as it is: it must be the JSON of such a body. */
+  send(...body: Body extends undefined ? [] : [body: Body | Buffer | Readable]): Sent
+  /** The serializer that Fastify compiled from the schema of the status, which must be the one given to `code`. */
+  getSerializationFunction(status: string, contentType: 'application/json'): (body: Body) => string
 }
 
-/** Fastify's reply, narrowed to the statuses and bodies that the document has for the operation. */
-export interface Reply<Bodies> extends Pick<
-  FastifyReply,
-  'getHeader' | 'getSerializationFunction' | 'log' | 'raw' | 'request'
-> {
+/** Fastify's reply, narrowed to the documented statuses and their bodies; `undefined` is the body of a status without one. */
+export interface Reply<Bodies> extends Pick<FastifyReply, 'getHeader' | 'log' | 'raw' | 'request'> {
   header(name: string, value: string | number): Reply<Bodies>
   code<Status extends keyof Bodies>(status: Status): StatusReply<Bodies[Status]>
 }
 
 /**
- * The Fastify handler of one operation of the document. The request has passed authentication and validation;
- * int64 is bigint. It answers by `reply.code(status).send(body)`, or throws.
+ * The handler of one operation. The request is authenticated and valid; an int64 is a bigint. The handler responds with
+ * `reply.code(status).send(body)`, or throws.
  */
 export type Handler<Operation extends OperationTypes> = (
   request: FastifyRequest<{
     Params: Operation['parameters']['path']
     Querystring: Operation['parameters']['query']
     Headers: Operation['parameters']['header']
-    Body: RequestBody<Operation>
+    Body: Json<Operation['requestBody']>
   }>,
-  reply: Reply<Replies<Operation>>
-) => Promise<Answered> | Answered
+  reply: Reply<{ [Status in keyof Operation['responses']]: Json<Operation['responses'][Status]> }>
+) => Promise<Sent> | Sent
 
-/** The handler of an operation that is documented and not implemented. */
+/** The handler of an operation that is documented but not implemented: responds with 501. */
 export const notImplemented = (operationId: string) => () => {
   throw new HttpError(501, 'not_implemented', `The operation ${operationId} is not implemented yet`)
 }

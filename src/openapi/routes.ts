@@ -1,80 +1,67 @@
-import type { onRequestAsyncHookHandler, onRequestHookHandler, onSendHookHandler, RouteOptions } from 'fastify'
-import fp from 'fastify-plugin'
+import type { FastifyInstance, onRequestHookHandler, onSendHookHandler, RouteHandlerMethod } from 'fastify'
 import glue from 'fastify-openapi-glue'
-import type { Operations } from '../../generated/operations.ts'
-import type { Contract, Operation } from './contract.ts'
-import { documentError, operationName } from './document.ts'
+import type { Contract } from './document.ts'
 import { jsonBody } from '../http/json-body.ts'
 import { validatorCompiler } from './validation.ts'
 
-export interface OperationsOptions {
+interface OperationsOptions {
   contract: Contract
-  handlers: Operations
-  /** For each security scheme of the document, the hook that accepts or rejects a request. */
-  schemes: Record<string, onRequestHookHandler | onRequestAsyncHookHandler>
+  /** The handlers by operationId. Their types are those of generated/operations.ts, which this folder must not import. */
+  handlers: object
+  /** By name of a security scheme, the hook that passes or rejects a request. */
+  schemes: Record<string, onRequestHookHandler>
 }
 
 /**
- * Registers a route for each operation of the document. fastify-openapi-glue connects it to its handler; this plugin adds
- * what the glue lacks: authentication before the body is read, validation of the body whatever its headers, and the headers
- * of a deprecation.
+ * Registers a route for each operation by fastify-openapi-glue, and adds what the glue lacks: authentication before the
+ * body is read, validation of the body whatever its headers, and the headers of a deprecation.
  *
- * @throws (at start) when an operation has no handler, a handler has no operation, or a security scheme has no hook
+ * @throws (at start) when an operation has no handler, or a security scheme has no hook, which would leave it open
  */
-export const operations = fp<OperationsOptions>(async (app, { contract, handlers, schemes }) => {
-  const byId = new Map(contract.operations.map((operation) => [operation.id, operation]))
-  for (const { id } of contract.operations) {
-    if (!Object.hasOwn(handlers, id)) throw new Error(`The operation ${id} has no handler: run npm run generate`)
-  }
-  for (const id of Object.keys(handlers)) {
-    if (!byId.has(id)) throw new Error(`The handler ${id} has no operation: run npm run generate`)
-  }
-  await app.register(async (scope) => {
-    await scope.register(jsonBody)
-    scope.setValidatorCompiler(validatorCompiler())
-    scope.addHook('onRoute', (route) => {
-      const operation = byId.get((route.schema as { operationId: string }).operationId) as Operation
-      route.onRequest = authentication(operation, schemes)
-      // On a HEAD route Fastify has an onSend hook already, which drops the body.
-      if (Object.keys(operation.deprecation).length > 0) route.onSend = [announce(operation), route.onSend ?? []].flat()
-      route.config = { ...route.config, operation: operation.id }
-      requireBody(route, operation)
-    })
-    await scope.register(glue, {
-      specification: contract.document,
-      serviceHandlers: handlers,
-      prefix: contract.basePath
-    })
+export async function operations(app: FastifyInstance, { contract, handlers, schemes }: OperationsOptions) {
+  await app.register(jsonBody)
+  app.setValidatorCompiler(validatorCompiler)
+  app.addHook('onRoute', ({ schema }) => {
+    // Fastify would choose a schema by Content-Type and skip validation without one. jsonBody has checked the type.
+    const body = schema?.body as { content: { 'application/json': { schema: object } } } | undefined
+    if (schema !== undefined && body !== undefined) schema.body = body.content['application/json'].schema
   })
-})
+  await app.register(glue, {
+    specification: JSON.parse(contract.json, lowerCaseHeader) as object,
+    prefix: contract.basePath,
+    operationResolver(operationId) {
+      const operation = contract.operations.find(({ id }) => id === operationId)
+      const handler = (handlers as Record<string, RouteHandlerMethod | undefined>)[operationId]
+      if (operation === undefined || handler === undefined) {
+        throw new Error(`The operation ${operationId} has no handler: run npm run generate`)
+      }
+      const { method, path, security, deprecation } = operation
+      return {
+        method,
+        url: path.replace(/\{(\w+)\}/g, ':$1'),
+        handler,
+        onRequest: security.map((scheme) => {
+          const hook = schemes[scheme]
+          if (hook === undefined) throw new Error(`The security scheme ${scheme} of ${operationId} has no hook`)
+          return hook
+        }),
+        onSend: Object.keys(deprecation).length === 0 ? [] : announce(deprecation),
+        config: { operation: operationId }
+      }
+    }
+  })
+}
 
-/** The hook that sets the headers of a deprecation on every response of a route, also of a request that another hook rejects. */
-function announce({ deprecation }: Operation): onSendHookHandler {
+/** HTTP field names are case-insensitive, and Node gives those of a request in lower case. */
+function lowerCaseHeader(_key: string, value: unknown): unknown {
+  const parameter = value as { in?: string; name: string } | null
+  return parameter?.in === 'header' ? { ...parameter, name: parameter.name.toLowerCase() } : value
+}
+
+/** Sets the headers of a deprecation on every response, including those of requests that another hook rejects. */
+function announce(deprecation: Record<string, string>): onSendHookHandler {
   return (_request, reply, payload, done) => {
     reply.headers(deprecation)
     done(null, payload)
   }
-}
-
-/** The hooks that authenticate a request to the operation. */
-function authentication(
-  { method, path, security }: Operation,
-  schemes: OperationsOptions['schemes']
-): (onRequestHookHandler | onRequestAsyncHookHandler)[] {
-  return security.map((scheme) => {
-    const hook = schemes[scheme]
-    if (hook !== undefined) return hook
-    throw documentError(`${operationName(method, path)}: the security scheme ${scheme} has no handler`)
-  })
-}
-
-/**
- * Validates the body by its one schema, not by its Content-Type, which jsonBody checks. Fastify passes null to the validator
- * when there is no body: the schema of a required body rejects null, that of an optional one accepts it.
- */
-function requireBody(route: RouteOptions, { requestBodyRequired }: Operation): void {
-  const body = route.schema?.body as { content: Record<string, { schema: object }> } | undefined
-  const schema = body?.content['application/json']?.schema
-  if (route.schema === undefined || schema === undefined) return
-  route.schema = { ...route.schema, body: requestBodyRequired ? schema : { anyOf: [schema, { enum: [null] }] } }
 }

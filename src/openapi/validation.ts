@@ -1,89 +1,81 @@
-import { Ajv, type ErrorObject } from 'ajv'
+import { Ajv, type ErrorObject, type FuncKeywordDefinition } from 'ajv'
+import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
-import { explain } from '../schema-errors.ts'
 import { badRequest } from '../http/errors.ts'
-import { fromText, int64, uniqueItems } from './keywords.ts'
+import { explain } from '../schema-errors.ts'
 
-/** The parts of a request that the document has schemas for, and how a message names them. */
-const names = { body: 'body', params: 'path', querystring: 'query', headers: 'header' }
+interface Schema {
+  type?: string
+  format?: string
+  minimum?: number | bigint
+  maximum?: number | bigint
+  nullable?: boolean
+  items?: Schema
+  properties?: Record<string, Schema>
+}
+
+/** The parts of a request, and how error messages name them. */
+const parts = { body: 'body', params: 'path', querystring: 'query', headers: 'header' }
+
+/** Accepts an integer of 64 bits, as a number or a bigint, and makes it a bigint. Its value is the whole schema. */
+const int64: FuncKeywordDefinition = {
+  keyword: 'int64',
+  modifying: true,
+  validate(schema: Schema, data: unknown, _parentSchema: unknown, context?: DataValidationCxt) {
+    const { minimum = -(2n ** 63n), maximum = 2n ** 63n, nullable = false } = schema
+    if (data === null) return nullable
+    if (typeof data !== 'bigint' && !Number.isSafeInteger(data)) return false
+    const value = BigInt(data as bigint | number)
+    if (context !== undefined) context.parentData[context.parentDataProperty] = value
+    return BigInt.asIntN(64, value) === value && value >= minimum && value <= maximum
+  },
+  error: {
+    message: ({ schema: { minimum = -(2n ** 63n), maximum = 2n ** 63n - 1n } }: { schema: Schema }) =>
+      `must be an integer from ${minimum} to ${maximum}`
+  }
+}
+
+/** Ajv's `type: integer` rejects a bigint, so each int64 schema is replaced by the keyword, wherever it stands. */
+function useInt64(_key: string, value: unknown): unknown {
+  const schema = value as Schema | null
+  return schema?.type === 'integer' && schema.format === 'int64' ? { int64: schema } : value
+}
 
 /**
- * Compiles the document's schemas to validators that change nothing a client sent. Path, query and header parameters
- * arrive as text and take their schema's type; an int64 becomes a bigint, wherever it stands.
+ * Compiles a schema of the OpenAPI document to a validator. It adds defaults, makes each int64 a bigint, and converts
+ * parameters from text; a body is otherwise left as it was sent.
  */
-export function validatorCompiler(): FastifySchemaCompiler<Schema> {
-  // OpenAPI 3.0 has keywords that JSON Schema lacks (example, xml); the document's lint finds misspelt ones.
-  const ajv = new Ajv({ strict: false, logger: false, verbose: true, useDefaults: true })
+export const validatorCompiler: FastifySchemaCompiler<Schema> = ({ schema, httpPart }) => {
+  const part = httpPart as keyof typeof parts
+  // Not strict, because OpenAPI has keywords that JSON Schema lacks, such as example. The linter finds misspelled ones.
+  const ajv = new Ajv({ strict: false, logger: false, verbose: true, useDefaults: true, allErrors: true })
   addFormats.default(ajv)
-  ajv.addKeyword(fromText)
   ajv.addKeyword(int64)
-  ajv.removeKeyword('uniqueItems')
-  ajv.addKeyword(uniqueItems)
-  return ({ schema, httpPart }) => {
-    const part = httpPart as keyof typeof names
-    const validate = ajv.compile(prepare(part === 'headers' ? lowerCaseNames(schema) : schema, part))
-    return (data: unknown) => {
-      if (validate(data)) return true
-      // Fastify gives null for a body that is not there.
-      const isNoBody = data === null && part === 'body'
-      const [error] = validate.errors as [ErrorObject]
-      return { error: badRequest(explain(error, names[part]) + (isNoBody ? ' or left out' : '')) }
-    }
+  const validate = ajv.compile(JSON.parse(JSON.stringify(schema), useInt64) as object)
+  return (data: unknown) => {
+    if (part !== 'body') convertParameters(data as Record<string, unknown>, schema)
+    if (validate(data)) return true
+    const errors = (validate.errors as ErrorObject[]).slice(0, 10)
+    const messages = errors.map((error) => explain(error, parts[part]))
+    // Fastify validates null in place of a missing body.
+    return { error: badRequest(messages.join('; ') + (part === 'body' && data === null ? ' or left out' : '')) }
   }
 }
 
-/** HTTP field names are case-insensitive and Node gives them in lower case. */
-function lowerCaseNames(schema: Schema): Schema {
-  const { properties, required = [] } = schema as { properties: Schema; required?: string[] }
-  return {
-    ...schema,
-    properties: Object.fromEntries(
-      Object.entries(properties).map(([name, property]) => [name.toLowerCase(), property])
-    ),
-    required: required.map((name) => name.toLowerCase())
+/** Gives each parameter the type of its schema. Text that is not of that type stays text, which validation rejects. */
+function convertParameters(values: Record<string, unknown>, { properties = {} }: Schema): void {
+  for (const [name, { type, items = {} }] of Object.entries(properties)) {
+    const value = values[name]
+    if (value === undefined) continue
+    values[name] = type === 'array' ? [value].flat().map((item) => convert(item, items.type)) : convert(value, type)
   }
 }
 
-type Schema = Record<string, unknown>
-
-/**
- * The schema with `int64` in the place of each `type: integer, format: int64`, with exclusive bounds as numbers
- * (OpenAPI 3.0 has booleans), and, in a part that is text, with `fromText` before each type.
- */
-function prepare(schema: Schema, part: string): Schema {
-  const prepareAny = (value: unknown) => (isSchema(value) ? prepare(value, part) : value)
-  const { type, format, ...rest } = schema
-  for (const keyword of ['items', 'not', 'additionalProperties']) {
-    if (keyword in rest) rest[keyword] = prepareAny(rest[keyword])
-  }
-  for (const keyword of ['allOf', 'anyOf', 'oneOf']) {
-    if (keyword in rest) rest[keyword] = (rest[keyword] as unknown[]).map(prepareAny)
-  }
-  if (isSchema(rest['properties'])) rest['properties'] = mapValues(rest['properties'], prepareAny)
-  for (const bound of ['Minimum', 'Maximum']) {
-    if (rest[`exclusive${bound}`] === true) rest[`exclusive${bound}`] = rest[bound.toLowerCase()]
-    else if (rest[`exclusive${bound}`] === false) delete rest[`exclusive${bound}`]
-  }
-  const isText = part !== 'body'
-  if (type === 'integer' && format === 'int64') {
-    const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, enum: values, nullable, ...others } = rest
-    return {
-      ...others,
-      int64: { isText, minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, values, nullable }
-    }
-  }
-  const typed = { ...rest, ...(type !== undefined && { type }), ...(format !== undefined && { format }) }
-  if (!isText || !['integer', 'number', 'boolean', 'array'].includes(type as string)) return typed
-  // The default styles of OpenAPI: a query repeats the parameter, a path or header separates by commas.
-  const text = { fromText: type === 'array' && part !== 'querystring' ? 'list' : type }
-  // Ajv fills in a default that stands beside allOf, not one in it.
-  const { default: value, ...bare } = typed as Schema
-  return { allOf: [text, bare], ...(value !== undefined && { default: value }) }
-}
-
-const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null
-
-function mapValues(object: Record<string, unknown>, change: (value: unknown) => unknown): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]))
+function convert(value: unknown, type: string | undefined): unknown {
+  if (typeof value !== 'string') return value
+  if (type === 'boolean') return value === 'true' ? true : value === 'false' ? false : value
+  if (type === 'number' && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(value)) return Number(value)
+  if (type !== 'integer' || !/^-?\d+$/.test(value)) return value
+  return Number.isSafeInteger(Number(value)) ? Number(value) : BigInt(value)
 }

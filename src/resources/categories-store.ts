@@ -1,4 +1,4 @@
-import type { components } from '../../generated/service.ts'
+import type { components } from '../../generated/types.ts'
 import type { Database } from '../postgres/database.ts'
 import { groupedWrite } from '../sharing/grouped-write.ts'
 

@@ -1,5 +1,5 @@
 import { v7 as timeOrderedUuid } from 'uuid'
-import type { components } from '../../generated/service.ts'
+import type { components } from '../../generated/types.ts'
 import { type Database, isoTime } from '../postgres/database.ts'
 import { groupedWrite } from '../sharing/grouped-write.ts'
 

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
-import type { Answered, Reply, Serialized } from '../openapi/handler.ts'
+import type { Reply, Sent } from '../openapi/handler.ts'
 import type { ResponseMemory } from './response-memory.ts'
 import { sharePieces } from './pieces.ts'
 import { represent, type Representation } from './representation.ts'
@@ -129,8 +129,8 @@ export function listHandler<Item, Cursor>({ page, cursor }: ListSource<Item, Cur
   return async (
     { method, headers }: { method: string; headers: IncomingHttpHeaders },
     reply: ListReply<Item>
-  ): Promise<Answered> => {
-    serialize ??= reply.getSerializationFunction('200', 'application/json') as unknown as (items: Item[]) => string
+  ): Promise<Sent> => {
+    serialize ??= reply.code(200).getSerializationFunction('200', 'application/json')
     const { list, askedAt } = await readList(undefined)
     const ifNoneMatch = headers['if-none-match']
     if ('next' in list) {
@@ -165,10 +165,7 @@ function readable(source: Iterable<Buffer> | AsyncIterable<Buffer>, taken: () =>
 }
 
 const ok = <Item>(reply: ListReply<Item>, body: Buffer | Readable) =>
-  setCacheHeaders(reply)
-    .header('content-type', 'application/json; charset=utf-8')
-    .code(200)
-    .send(body as Serialized<Item[]>)
+  setCacheHeaders(reply).header('content-type', 'application/json; charset=utf-8').code(200).send(body)
 
 const notModified = <Item>(reply: ListReply<Item>) => setCacheHeaders(reply).code(304)
 

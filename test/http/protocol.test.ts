@@ -4,7 +4,7 @@ import { bytesOf, create, list, request } from './raw.ts'
 
 const anonymous = { Authorization: undefined }
 const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }
-const ofType = (type?: string) => create('{"nam":"x"}', { 'Content-Type': type })
+const ofType = (type?: string) => create('{}', { 'Content-Type': type })
 const named = (name: unknown, more: object = {}) => create(JSON.stringify({ name, ...more }))
 const nested = (open: string, levels: number, close: string) => create(open.repeat(levels) + close.repeat(levels))
 const inName = (...bytes: number[]) => create(Buffer.from(`{"name":"${String.fromCharCode(...bytes)}"}`, 'latin1'))
@@ -187,7 +187,7 @@ rejects(400, 'body.name must have at most 255 characters', {
   '256 characters': named('𐀀'.repeat(256)),
   'as many as a body may have': named('x'.repeat(65_525))
 })
-rejects(400, String.raw`body.name must match the pattern ^[^\x00]*$`, { 'NUL in a name': named('a\0') })
+rejects(400, 'body.name must not contain NUL (U+0000)', { 'NUL in a name': named('a\0') })
 rejects(400, 'body.description must be a string, not null', { 'description: null': named('x', { description: null }) })
 rejects(400, 'body.description must have at most 2000 characters', {
   '2,001 characters': named('x', { description: 'x'.repeat(2001) })

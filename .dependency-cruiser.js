@@ -1,0 +1,36 @@
+// Which file may import which. `npm run check` reports violations.
+
+// From top to bottom. A file imports files of its own layer and of those below it. The files that are not listed are the
+// ground: every file may import them, and they import no layer.
+const layers = [
+  'src/(main|start|migrate)[.]ts',
+  'src/app[.]ts',
+  'src/resources/',
+  'src/sharing/',
+  'src/openapi/',
+  'src/api-keys/',
+  'src/http/',
+  'src/postgres/',
+  'src/config'
+]
+
+const forbid = (name, from, to) => ({ name, severity: 'error', from, to })
+
+export default {
+  forbidden: [
+    forbid('no-cycle', {}, { circular: true }),
+    ...layers
+      .slice(1)
+      .map((layer, above) => forbid(`layer ${layer}`, { path: layer }, { path: layers.slice(0, above + 1) })),
+    forbid('ground', { path: '^src/', pathNot: layers }, { path: layers }),
+    forbid('generated-is-for-resources', { path: '^src/', pathNot: layers.slice(0, 3) }, { path: '^generated/' }),
+    forbid(
+      'generated-needs-handler-types-only',
+      { path: '^generated/' },
+      { path: '^src/', pathNot: 'src/openapi/handler[.]ts' }
+    ),
+    forbid('resources-without-fastify', { path: '^src/resources/' }, { path: '/fastify/' }),
+    forbid('service-without-tools', { path: '^(src|generated)/' }, { path: '^(test|tools)/' })
+  ],
+  options: { tsPreCompilationDeps: true, doNotFollow: 'node_modules' }
+}

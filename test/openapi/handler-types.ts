@@ -1,0 +1,25 @@
+// The compiler is the test, in `npm run check`: it accepts the first handler, and rejects what follows each comment.
+import type { Operations } from '../../generated/operations.ts'
+
+const category = { id: 1n, name: 'x' }
+
+export const accepted: Partial<Operations> = {
+  createCategory: ({ body }, reply) => reply.code(201).send({ ...category, name: body.name })
+}
+
+export const rejected: Partial<Operations>[] = [
+  // @ts-expect-error an undocumented status
+  { createCategory: (_request, reply) => reply.code(202).send(category) },
+  // @ts-expect-error an int64 that is not a bigint
+  { createCategory: (_request, reply) => reply.code(201).send({ id: 1, name: 'x' }) },
+  // @ts-expect-error a missing property
+  { createCategory: (_request, reply) => reply.code(201).send({ id: 1n }) },
+  // @ts-expect-error an undocumented property
+  { createCategory: (_request, reply) => reply.code(201).send({ ...category, color: 'red' }) },
+  // @ts-expect-error no body
+  { createCategory: (_request, reply) => reply.code(201).send() },
+  // @ts-expect-error a response without a status
+  { createCategory: () => category },
+  // @ts-expect-error no response
+  { createCategory: () => {} }
+]
