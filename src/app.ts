@@ -53,7 +53,11 @@ export async function buildApp({ config, contract, database, handlers, logger }:
   await app.register(requests)
   if (config.METRICS_PORT !== undefined) await app.register(requestMetrics)
   if (config.CORS_ORIGINS !== undefined) {
-    await app.register(crossOrigin, { origins: config.CORS_ORIGINS.split(','), contract })
+    await app.register(crossOrigin, {
+      origins: config.CORS_ORIGINS.split(','),
+      methods: [...new Set(contract.operations.map(({ method }) => method))],
+      exposedHeaders: contract.responseHeaders
+    })
   }
   await app.register(missing)
   await app.register(authentication, {

@@ -1,12 +1,13 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Contract } from '../openapi/contract.ts'
 
 export interface CrossOriginOptions {
   /** Such as https://example.com. */
   origins: string[]
-  contract: Contract
+  methods: string[]
+  /** The names of the response headers that pages may read. */
+  exposedHeaders: string[]
 }
 
 /**
@@ -14,11 +15,11 @@ export interface CrossOriginOptions {
  * (https://fetch.spec.whatwg.org/#cors-preflight-request) is rejected as elsewhere. Register it before what rejects requests,
  * so that a page can read the error too.
  */
-export const crossOrigin = fp<CrossOriginOptions>(async (app, { origins, contract }) => {
+export const crossOrigin = fp<CrossOriginOptions>(async (app, { origins, methods, exposedHeaders }) => {
   const options: FastifyCorsOptions = {
     origin: origins,
-    methods: [...new Set(contract.operations.map(({ method }) => method))],
-    exposedHeaders: contract.responseHeaders,
+    methods,
+    exposedHeaders,
     // Seconds: the longest that browsers take.
     maxAge: 7200
   }

@@ -27,14 +27,9 @@ export interface Answered {
   readonly [answered]: true
 }
 
-declare const serialized: unique symbol
-
-/** A body that the serializer of its operation and status has made bytes of, encoded or in pieces as may be. */
-export type Serialized<Body> = (Buffer | Readable) & { readonly [serialized]: Body }
-
 interface StatusReply<Body> {
   header(name: string, value: string | number): StatusReply<Body>
-  send(...body: Body extends undefined ? [] : [body: Body | Serialized<Body>]): Answered
+  send(...body: Body extends undefined ? [] : [body: Body | Buffer | Readable]): Answered
 }
 
 /** Fastify's reply, narrowed to the statuses and bodies that the document has for the operation. */
