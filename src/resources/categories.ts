@@ -12,11 +12,11 @@ type Row = Pick<Category, 'id' | 'name'> & { description: string | null }
 /** The privileges that the statements below need. */
 export const categoryPrivileges = { categories: 'SELECT, INSERT', 'SEQUENCE categories_id_seq': 'USAGE' }
 
-// PostgreSQL writes the JSON of lists: a page is one value, not thousands of objects.
+// PostgreSQL writes the JSON: a page is one value instead of thousands of objects.
 const pageOfCategories = `
   SELECT
-    string_agg('{"id":' || id || ',"name":' || to_json(name)
-      || coalesce(',"description":' || to_json(description), '') || '}', ',') AS items,
+    coalesce(string_agg(',{"id":' || id || ',"name":' || to_json(name)
+      || coalesce(',"description":' || to_json(description), '') || '}', ''), '') AS items,
     CASE count(*) WHEN $2 THEN max(id)::text END AS next
   FROM (
     SELECT id, name, description FROM categories
