@@ -31,7 +31,7 @@ export function responseMemory({
       const timer = setTimeout(() => response.destroy(), timeout)
       response.once('close', () => {
         clearTimeout(timer)
-        const left = (holders.get(shared) ?? 0) - 1
+        const left = (holders.get(shared) as number) - 1
         if (left > 0) holders.set(shared, left)
         else holders.delete(shared)
         total -= own + (left > 0 ? 0 : shared.length)
