@@ -3,7 +3,7 @@ import type { components } from '../../generated/service.ts'
 import type { Database } from '../postgres/database.ts'
 import { groupedWrite } from '../sharing/grouped-write.ts'
 import type { ResponseMemory } from '../sharing/response-memory.ts'
-import { listHandler, type Page } from '../sharing/shared-list.ts'
+import { listHandler, type Page, type PageLimit } from '../sharing/shared-list.ts'
 
 type Category = components['schemas']['Category']
 type NewCategory = components['schemas']['NewCategory']
@@ -14,13 +14,15 @@ export const categoryPrivileges = { categories: 'SELECT, INSERT', 'SEQUENCE cate
 
 // PostgreSQL writes the JSON: a page is one value instead of thousands of objects.
 const pageOfCategories = `
-  SELECT
-    coalesce(string_agg(',{"id":' || id || ',"name":' || to_json(name)
-      || coalesce(',"description":' || to_json(description), '') || '}', ''), '') AS items,
-    CASE count(*) WHEN $2 THEN max(id)::text END AS next
-  FROM (
-    SELECT id, name, description FROM categories
-    WHERE id > coalesce($1::bigint, -9223372036854775808) ORDER BY id LIMIT $2
+  SELECT CASE WHEN $2 = 1 OR octet_length(items) <= $3 THEN items END AS items, next FROM (
+    SELECT
+      coalesce(string_agg(',{"id":' || id || ',"name":' || to_json(name)
+        || coalesce(',"description":' || to_json(description), '') || '}', ''), '') AS items,
+      CASE count(*) WHEN $2 THEN max(id)::text END AS next
+    FROM (
+      SELECT id, name, description FROM categories
+      WHERE id > coalesce($1::bigint, -9223372036854775808) ORDER BY id LIMIT $2
+    ) AS category
   ) AS page`
 
 // Names repeat: the ids are taken first and lead each row back to its place.
@@ -41,8 +43,8 @@ export function categoryHandlers(database: Database, memory: ResponseMemory) {
     categories.map(({ description }) => description)
   ])
 
-  async function readPage(after: string | null, rows: number): Promise<Page> {
-    const query = { name: 'page-of-categories', text: pageOfCategories, values: [after, rows] }
+  async function readPage(after: string | null, { rows, bytes }: PageLimit): Promise<Page> {
+    const query = { name: 'page-of-categories', text: pageOfCategories, values: [after, rows, bytes] }
     const [page] = await database.read<Page>(query)
     return page as Page
   }

@@ -7,17 +7,25 @@ import type { Reply } from '../openapi/handler.ts'
 import { represent } from './representation.ts'
 import type { ResponseMemory } from './response-memory.ts'
 
+/** A page of a list, as a resource reads it. */
 export interface Page {
-  /** The items as JSON, each preceded by a comma; empty if there are none. */
-  items: string
+  /** The items as JSON, each preceded by a comma; null if there is more than one and they exceed the limit in bytes. */
+  items: string | null
   /** The cursor of the next page; null at the end of the list. */
   next: string | null
 }
 
+/** The maximum size of a page. */
+export interface PageLimit {
+  rows: number
+  bytes: number
+}
+
+type ShortPage = Page & { items: string }
 type StreamedPage = { bytes: Buffer; next: string | null }
 
 /** Maximum number of items in a page. */
-const pageRows = 2_000
+const maxRows = 20_000
 /** Length of text from which a list is streamed. A shorter one is held and sent as a whole. */
 const wholeSize = 2 ** 21
 /** Bytes that are sent at once, and that a page of a stream may have. */
@@ -28,15 +36,26 @@ const maxWaiting = 10_000
  * The handler of an operation that lists all items. Requests that wait at the same time share one read. A request never
  * joins a read that has started, so its response has everything that was committed before the request came.
  *
- * @param readPage reads at most `rows` items after the cursor, or the first items if it is null
+ * @param readPage reads a page after the cursor, or the first one if it is null
  */
 export function listHandler<Item>(
-  readPage: (after: string | null, rows: number) => Promise<Page>,
+  readPage: (after: string | null, limit: PageLimit) => Promise<Page>,
   memory: ResponseMemory
 ) {
   /** The last read. No request gets it without a new read, but an unchanged list is hashed and compressed once. */
-  let latest: (Page & { body: ReturnType<typeof represent> }) | undefined
-  let streamRows = pageRows
+  let latest: (ShortPage & { body: ReturnType<typeof represent> }) | undefined
+  const wholeLimit = { rows: maxRows, bytes: wholeSize }
+  const streamLimit = { rows: maxRows, bytes: chunkSize }
+
+  /** Adapts the rows to their size, so that pages have half of the bytes. Reads a page again that exceeds them. */
+  async function readWithin(limit: PageLimit, after: string | null): Promise<ShortPage> {
+    const { items, next } = await readPage(after, limit)
+    const size = items === null ? limit.bytes : Buffer.byteLength(items)
+    if (items === null || next !== null) {
+      limit.rows = Math.min(maxRows, Math.ceil((limit.rows * limit.bytes) / (2 * size)))
+    }
+    return items === null ? readWithin(limit, after) : { items, next }
+  }
 
   const readList = batch(
     async (requests: undefined[]) => {
@@ -44,7 +63,7 @@ export function listHandler<Item>(
       let items = ''
       let next: string | null = null
       do {
-        const page: Page = await readPage(next, pageRows)
+        const page: ShortPage = await readWithin(wholeLimit, next)
         items += page.items
         next = page.next
       } while (next !== null && items.length < wholeSize)
@@ -60,20 +79,14 @@ export function listHandler<Item>(
   const readNext = batch(
     async (cursors: string[]) => {
       const pages = new Map<string, StreamedPage>()
-      for (const cursor of new Set(cursors)) pages.set(cursor, await readShortPage(cursor))
+      for (const cursor of new Set(cursors)) {
+        const { items, next } = await readWithin(streamLimit, cursor)
+        pages.set(cursor, { bytes: Buffer.from(items + endBefore(next)), next })
+      }
       return cursors.map((cursor) => pages.get(cursor))
     },
     { maxWaiting }
   )
-
-  /** Reads again with fewer rows when a page is larger than a stream may hold while its client reads. */
-  async function readShortPage(after: string): Promise<StreamedPage> {
-    const rows = streamRows
-    const { items, next } = await readPage(after, rows)
-    const bytes = Buffer.from(items + endBefore(next))
-    streamRows = Math.max(1, Math.min(pageRows, Math.floor((rows * chunkSize) / (2 * bytes.length))))
-    return bytes.length > chunkSize && rows > 1 ? readShortPage(after) : { bytes, next }
-  }
 
   /** Calls `taken` when the client has taken a chunk, and lets other work run before the next one. */
   async function* chunks(page: StreamedPage | undefined, taken: () => void) {

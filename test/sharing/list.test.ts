@@ -132,7 +132,7 @@ t.test('a long list is compressed by Accept-Encoding, and the tag of any coding 
 t.test('a list is complete, in the order of the ids and has an ETag at the limits of a page', async (t) => {
   const service = await startService(t)
   let rows = 0
-  for (const more of [1_999, 1, 1, 1_999, 20_000]) {
+  for (const more of [1, 19_998, 1, 1, 10_000]) {
     await fill(service.databaseUrl, more)
     rows += more
     const { headers, body } = await list(service)
@@ -161,14 +161,17 @@ t.test('a list that is too long to be held is streamed, complete and without ETa
 t.test('a streamed list responds to If-None-Match: * and HEAD without its body', async (t) => {
   const { service, counts } = await counting(t)
   await fillLong(service.databaseUrl)
+  // The first read finds how many rows a page has.
+  await list(service, { 'if-none-match': '*' })
+  counts.reads = 0
   const unchanged = await list(service, { 'if-none-match': '*' })
   t.equal(unchanged.statusCode, 304)
   t.equal(unchanged.headers.etag, undefined)
-  const before = counts.reads
+  const ofStart = counts.reads
   const { statusCode, body } = await list(service, {}, 'HEAD')
   t.equal(statusCode, 200)
   t.equal(body, '')
-  t.equal(counts.reads, before + 1, 'only the start is read')
+  t.equal(counts.reads, 2 * ofStart, 'only the start is read')
 })
 
 t.test('streams that start together share what they read', async (t) => {
