@@ -6,7 +6,7 @@ import { responseMemory } from '../../src/sharing/response-memory.ts'
 const response = () => new ServerResponse(new IncomingMessage(new Socket()))
 
 t.test('a body that responses share is counted once, until the last of them has closed', (t) => {
-  const memory = responseMemory({ RESPONSE_MEMORY: 1_000_000, ANSWER_TIMEOUT: 1_000 })
+  const memory = responseMemory({ RESPONSE_MEMORY: 1_000_000, ANSWER_TIMEOUT: 1 })
   const [shared, other] = [Buffer.alloc(600_000), Buffer.alloc(600_000)]
   const [first, second] = [response(), response()]
   memory.hold(first, shared)
@@ -21,7 +21,7 @@ t.test('a body that responses share is counted once, until the last of them has 
 })
 
 t.test('a response whose client has disconnected holds nothing', (t) => {
-  const memory = responseMemory({ RESPONSE_MEMORY: 1_000_000, ANSWER_TIMEOUT: 1_000 })
+  const memory = responseMemory({ RESPONSE_MEMORY: 1_000_000, ANSWER_TIMEOUT: 1 })
   const gone = response()
   gone.destroy()
   memory.hold(gone, Buffer.alloc(600_000))
