@@ -1,21 +1,21 @@
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyBaseLogger } from 'fastify'
 import type { Operations } from '../generated/operations.ts'
-import { type Config, trustedProxies } from './config.ts'
-import type { Contract } from './openapi/document.ts'
-import type { Database } from './postgres/database.ts'
-import { migrationCheck } from './postgres/migrations.ts'
 import { authentication } from './api-keys/bearer.ts'
+import { type Config, trustedProxies } from './config.ts'
 import { crossOrigin } from './http/cors.ts'
-import { docs } from './openapi/docs.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
 import { requestMetrics } from './http/metrics-endpoint.ts'
 import { notFound } from './http/not-found.ts'
-import { operations } from './openapi/routes.ts'
 import { requestContext, requestId, RequestLog } from './http/request-context.ts'
 import { httpServer } from './http/server.ts'
+import type { Contract } from './openapi/document.ts'
+import { docs } from './openapi/docs.ts'
+import { operations } from './openapi/routes.ts'
+import type { Database } from './postgres/database.ts'
+import { migrationCheck } from './postgres/migrations.ts'
 
-export interface AppOptions {
+interface AppOptions {
   config: Config
   contract: Contract
   database: Database
@@ -23,8 +23,8 @@ export interface AppOptions {
   logger: FastifyBaseLogger
 }
 
-/** The service, ready to listen: what a request passes, in this order. Production and tests both use it. */
-export async function buildApp({ config, contract, database, handlers, logger }: AppOptions): Promise<FastifyInstance> {
+/** Builds the service, ready to listen, in production and in tests. A request passes the plugins in this order. */
+export async function buildApp({ config, contract, database, handlers, logger }: AppOptions) {
   const server = httpServer(config, logger)
   const app = Fastify({
     ...server.options,
@@ -33,7 +33,7 @@ export async function buildApp({ config, contract, database, handlers, logger }:
     genReqId: requestId,
     trustProxy: trustedProxies(config.TRUST_PROXY),
     bodyLimit: config.BODY_LIMIT,
-    // The OpenAPI document limits the length of a path parameter, HEADER_LIMIT that of the URL.
+    // HEADER_LIMIT limits the whole URL.
     routerOptions: { maxParamLength: 65536 },
     // While closing, requests on open connections are served, with Connection: close.
     return503OnClosing: false,

@@ -22,8 +22,6 @@ interface StatusReply<Body> {
   header(name: string, value: string | number): StatusReply<Body>
   /** Sends the body. A Buffer or a stream is sent as it is: it must be the JSON of such a body. */
   send(...body: Body extends undefined ? [] : [body: Body | Buffer | Readable]): Sent
-  /** The serializer that Fastify compiled from the schema of the status, which must be the one given to `code`. */
-  getSerializationFunction(status: string, contentType: 'application/json'): (body: Body) => string
 }
 
 /** Fastify's reply, narrowed to the documented statuses and their bodies; `undefined` is the body of a status without one. */

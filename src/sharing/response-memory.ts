@@ -1,54 +1,40 @@
 import type { ServerResponse } from 'node:http'
 import { Overloaded } from '../batch.ts'
+import type { Config } from '../config.ts'
 
-/** Anything that takes memory until clients have read it. */
-interface Held {
-  /** Bytes. */
-  readonly length: number
-}
-
-/** Limits the memory that responses hold until their clients have read them, and the time that clients take. */
-export interface ResponseMemory {
-  /**
-   * Counts what the response holds until it has closed; what several responses hold is counted once. The response is
-   * destroyed when its client takes longer than the time-out for a chunk of it.
-   *
-   * @returns what to call for every chunk that the client has taken
-   * @throws Overloaded when the limit would be exceeded
-   */
-  hold(response: ServerResponse, ...held: Held[]): () => void
-}
-
-export interface ResponseMemoryOptions {
-  /** Bytes. */
-  limit: number
-  /** Milliseconds for a client to read a chunk. */
-  timeout: number
-}
+export type ResponseMemory = ReturnType<typeof responseMemory>
 
 /** Bytes up to which a body fits the buffers of the operating system and is not counted. */
 const notCounted = 2 ** 16
 
-export function responseMemory({ limit, timeout }: ResponseMemoryOptions): ResponseMemory {
-  const holders = new Map<Held, number>()
+/** Limits the memory that responses hold until their clients have read them, and the time for a client to read a chunk. */
+export function responseMemory({
+  RESPONSE_MEMORY: limit,
+  ANSWER_TIMEOUT: timeout
+}: Pick<Config, 'RESPONSE_MEMORY' | 'ANSWER_TIMEOUT'>) {
+  const holders = new Map<Buffer, number>()
   let total = 0
   return {
-    hold(response, ...held) {
-      const counted = held.filter(({ length }) => length > notCounted)
+    /**
+     * Counts a body until the response has closed, once for all responses that share it, and `own` bytes of the response.
+     *
+     * @returns what to call for every chunk that the client has taken; it is disconnected after ANSWER_TIMEOUT without a call
+     * @throws Overloaded if the limit would be exceeded
+     */
+    hold(response: ServerResponse, shared: Buffer, own = 0): () => void {
       // A response that has closed will not close again to release anything.
-      if (counted.length === 0 || response.destroyed) return () => {}
-      const added = counted.filter((one) => !holders.has(one)).reduce((sum, { length }) => sum + length, 0)
+      if (shared.length + own <= notCounted || response.destroyed) return () => {}
+      const added = own + (holders.has(shared) ? 0 : shared.length)
       if (total + added > limit) throw new Overloaded()
       total += added
-      for (const one of counted) holders.set(one, (holders.get(one) ?? 0) + 1)
+      holders.set(shared, (holders.get(shared) ?? 0) + 1)
       const timer = setTimeout(() => response.destroy(), timeout)
       response.once('close', () => {
         clearTimeout(timer)
-        for (const one of counted) {
-          const left = (holders.get(one) as number) - 1
-          if (left > 0) holders.set(one, left)
-          else if (holders.delete(one)) total -= one.length
-        }
+        const left = (holders.get(shared) as number) - 1
+        if (left > 0) holders.set(shared, left)
+        else holders.delete(shared)
+        total -= own + (left > 0 ? 0 : shared.length)
       })
       return () => timer.refresh()
     }

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { lockAwaited, lockTable, query } from '../support/database.ts'
 import { handled, type Service, startService } from '../support/service.ts'
 
-t.test('a created category is in the list, with the id that the service gave it', async (t) => {
+t.test('a created category is in the list, with the id that the service assigned', async (t) => {
   const { url, auth } = await startService(t)
   const created = await fetch(`${url}/v1/categories`, {
     method: 'POST',
@@ -23,7 +23,7 @@ t.test('the list of no categories is an empty array', async (t) => {
   t.equal(body, '[]')
 })
 
-t.test('a category keeps the difference between an empty description and none', async (t) => {
+t.test('a category distinguishes an empty description from none', async (t) => {
   const { app, auth } = await startService(t)
   const create = (payload: object) => app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload })
   t.equal((await create({ name: 'a', description: '' })).body, '{"id":1,"name":"a","description":""}')
@@ -39,7 +39,7 @@ t.test('two categories may have the same name', async (t) => {
   t.equal((await create()).statusCode, 201)
 })
 
-t.test('the list is in the order of the ids, and an id is exact up to 2^63-1', async (t) => {
+t.test('the list is ordered by id, and ids are exact up to 2^63-1', async (t) => {
   const { app, auth, databaseUrl } = await startService(t)
   const ids = ['9223372036854775807', '9007199254740993', '3']
   for (const id of ids) await query(databaseUrl, 'INSERT INTO categories (id, name) VALUES ($1, $2)', [id, id])
@@ -50,7 +50,7 @@ t.test('the list is in the order of the ids, and an id is exact up to 2^63-1', a
   )
 })
 
-t.test('creates that come at the same time are each stored once', async (t) => {
+t.test('concurrent creates are each stored once', async (t) => {
   const { url, auth } = await startService(t)
   const names = Array.from({ length: 200 }, (_, index) => `category ${index}`)
   const created = await Promise.all(
@@ -75,34 +75,34 @@ t.test('creates that come at the same time are each stored once', async (t) => {
   )
 })
 
-t.test('text comes back to the code point', async (t) => {
+t.test('text is returned unchanged', async (t) => {
   const { app, auth } = await startService(t)
   const texts = [
     ' a ',
-    'é',
+    'e\u0301',
     'é',
     '🐇',
     '👩‍👩‍👧',
-    '\u0001\u007f\t\n',
+    '\u0001\u007f\b\f\r\t\n\u2028',
     '\ufeffx',
     '﷽',
     "'; DROP TABLE categories; --",
-    '\\',
+    '\\"</script>',
     '𐀀'.repeat(255)
   ]
   for (const name of texts) {
-    const { statusCode, body } = await app.inject({
-      method: 'POST',
-      url: '/v1/categories',
-      headers: auth,
-      payload: { name, description: name }
-    })
-    t.equal(statusCode, 201, JSON.stringify(name))
-    t.match(JSON.parse(body), { name, description: name })
+    const payload = { name, description: name }
+    const created = await app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload })
+    t.match(created.json(), payload)
   }
+  const list = await app.inject({ url: '/v1/categories', headers: auth })
+  t.strictSame(
+    list.json(),
+    texts.map((name, index) => ({ id: index + 1, name, description: name }))
+  )
 })
 
-/** Sends creates in this order, while the table is locked and one is being written, and gives their answers once it is free. */
+/** Sends creates in this order while the table is locked and one create waits for it, and returns their responses. */
 async function createTogether(t: Test, service: Service, names: string[]) {
   const { app, auth, databaseUrl } = service
   const create = (name: string) =>
@@ -118,7 +118,7 @@ async function createTogether(t: Test, service: Service, names: string[]) {
   return Promise.all(others)
 }
 
-t.test('creates that come together are written by one statement, in the order in which they came', async (t) => {
+t.test('creates that arrive together are written by one statement, in their order', async (t) => {
   let writes = 0
   const service = await startService(t, {
     onStatement: (name) => {
@@ -126,47 +126,47 @@ t.test('creates that come together are written by one statement, in the order in
     }
   })
   const names = Array.from({ length: 100 }, (_, index) => `name ${index % 10}`)
-  const answers = await createTogether(t, service, names)
+  const responses = await createTogether(t, service, names)
   t.equal(writes, 2)
   t.same(
-    answers.map((answer) => answer.json<object>()),
+    responses.map((response) => response.json<object>()),
     names.map((name, index) => ({ id: index + 2, name }))
   )
 })
 
-t.test('a category that Postgres refuses fails alone', async (t) => {
+t.test('a category that PostgreSQL rejects fails alone', async (t) => {
   const service = await startService(t)
-  await query(service.databaseUrl, "ALTER TABLE categories ADD CHECK (name <> 'refused')")
-  const names = Array.from({ length: 20 }, (_, index) => (index % 7 === 3 ? 'refused' : `name ${index}`))
-  const answers = await createTogether(t, service, names)
+  await query(service.databaseUrl, "ALTER TABLE categories ADD CHECK (name <> 'rejected')")
+  const names = Array.from({ length: 20 }, (_, index) => (index % 7 === 3 ? 'rejected' : `name ${index}`))
+  const responses = await createTogether(t, service, names)
   t.same(
-    answers.map(({ statusCode }) => statusCode),
-    names.map((name) => (name === 'refused' ? 500 : 201))
+    responses.map(({ statusCode }) => statusCode),
+    names.map((name) => (name === 'rejected' ? 500 : 201))
   )
   t.same(
     await query(service.databaseUrl, 'SELECT name FROM categories ORDER BY id'),
-    ['first', ...names.filter((name) => name !== 'refused')].map((name) => ({ name }))
+    ['first', ...names.filter((name) => name !== 'rejected')].map((name) => ({ name }))
   )
 })
 
-t.test('creates beyond what can wait are a 503 with Retry-After at once, and those that wait are stored', async (t) => {
+t.test('creates beyond the queue get 503 with Retry-After at once, and those in the queue are stored', async (t) => {
   const service = await startService(t)
   const names = Array.from({ length: 1100 }, (_, index) => `name ${index}`)
-  const answers = await createTogether(t, service, names)
-  const stored = answers.filter(({ statusCode }) => statusCode === 201)
-  const refused = answers.filter(({ statusCode }) => statusCode === 503)
+  const responses = await createTogether(t, service, names)
+  const stored = responses.filter(({ statusCode }) => statusCode === 201)
+  const rejected = responses.filter(({ statusCode }) => statusCode === 503)
   t.equal(stored.length, 1000)
-  t.equal(refused.length, 100)
-  t.match(refused[0]?.headers, { 'retry-after': '1', 'cache-control': 'no-store' })
-  t.match(refused[0]?.json(), { code: 'unavailable', message: /requests are waiting/ })
+  t.equal(rejected.length, 100)
+  t.match(rejected[0]?.headers, { 'retry-after': '1', 'cache-control': 'no-store' })
+  t.match(rejected[0]?.json(), { code: 'unavailable', message: /requests are waiting/ })
   t.match(await query(service.databaseUrl, 'SELECT count(*) FROM categories'), [{ count: '1001' }])
 })
 
-t.test('a category that a trigger of the database keeps out may or may not exist', async (t) => {
+t.test('a category that a database trigger drops has an unknown outcome', async (t) => {
   const { app, auth, databaseUrl } = await startService(t)
   await query(databaseUrl, "CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
   await query(databaseUrl, 'CREATE TRIGGER skip BEFORE INSERT ON categories FOR EACH ROW EXECUTE FUNCTION skip()')
-  const answer = await app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name: 'x' } })
-  t.equal(answer.statusCode, 503)
-  t.equal(answer.json<{ code: string }>().code, 'outcome_unknown')
+  const response = await app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name: 'x' } })
+  t.equal(response.statusCode, 503)
+  t.equal(response.json<{ code: string }>().code, 'outcome_unknown')
 })

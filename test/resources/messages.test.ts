@@ -14,7 +14,7 @@ interface Message {
 const send = ({ app, auth }: Service, message: unknown) =>
   app.inject({ method: 'POST', url: '/v1/messages', headers: auth, payload: { message } })
 
-t.test('a message is accepted, and stored as it was answered', async (t) => {
+t.test('an accepted message is stored as the response shows it', async (t) => {
   const service = await startService(t)
   const before = new Date().toISOString()
   const response = await send(service, 'Grüße 🐇')
@@ -36,37 +36,34 @@ t.test('a message has 1 to 4,096 characters', async (t) => {
   t.equal((await query(service.databaseUrl, 'SELECT FROM messages')).length, 1)
 })
 
-t.test(
-  'messages that come together are written by one statement, and their ids are in the order in which they came',
-  async (t) => {
-    let writes = 0
-    const service = await startService(t, {
-      onStatement: (name) => {
-        if (name === 'create-messages') writes++
-      }
-    })
-    const lock = await lockTable(t, service.databaseUrl, 'messages')
-    const first = send(service, 'first')
-    await lockAwaited(service.databaseUrl)
-    const texts = Array.from({ length: 100 }, (_, index) => `message ${index % 10}`)
-    const allHandled = handled(t, texts.length)
-    const answers = texts.map((text) => send(service, text))
-    await allHandled
-    await lock.release()
-    const sent = (await Promise.all([first, ...answers])).map((answer) => answer.json<Message>())
-    t.equal(writes, 2)
-    t.same(
-      sent.map(({ message }) => message),
-      ['first', ...texts]
-    )
-    const ids = sent.map(({ id }) => id)
-    t.same(ids, [...ids].sort())
-  }
-)
+t.test('messages that arrive together are written by one statement, with ids in their order', async (t) => {
+  let writes = 0
+  const service = await startService(t, {
+    onStatement: (name) => {
+      if (name === 'create-messages') writes++
+    }
+  })
+  const lock = await lockTable(t, service.databaseUrl, 'messages')
+  const first = send(service, 'first')
+  await lockAwaited(service.databaseUrl)
+  const texts = Array.from({ length: 100 }, (_, index) => `message ${index % 10}`)
+  const allHandled = handled(t, texts.length)
+  const responses = texts.map((text) => send(service, text))
+  await allHandled
+  await lock.release()
+  const sent = (await Promise.all([first, ...responses])).map((response) => response.json<Message>())
+  t.equal(writes, 2)
+  t.same(
+    sent.map(({ message }) => message),
+    ['first', ...texts]
+  )
+  const ids = sent.map(({ id }) => id)
+  t.same(ids, [...ids].sort())
+})
 
 const [, take = ''] = /```sql\n(WITH taken[^`]*)```/.exec(readFileSync('docs/messages.md', 'utf8')) ?? []
 
-/** A consumer as docs/messages.md describes it, on a connection of its own. */
+/** A consumer as docs/messages.md describes it, on its own connection. */
 async function startConsumer(t: Test, databaseUrl: string) {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
@@ -86,7 +83,7 @@ const fill = (databaseUrl: string, count: number) =>
     [count]
   )
 
-t.test('a consumer passes over what another has taken, and takes it when the other fails', async (t) => {
+t.test('a consumer skips messages that another has taken, and takes them when the other fails', async (t) => {
   const { databaseUrl } = await startService(t)
   await fill(databaseUrl, 2)
   const [one, other] = [await startConsumer(t, databaseUrl), await startConsumer(t, databaseUrl)]
@@ -101,7 +98,7 @@ t.test('a consumer passes over what another has taken, and takes it when the oth
   t.same(await query(databaseUrl, 'SELECT DISTINCT status FROM messages'), [{ status: 'done' }])
 })
 
-t.test('two consumers at once take every message, none twice', async (t) => {
+t.test('two concurrent consumers take every message once', async (t) => {
   const { databaseUrl } = await startService(t)
   await fill(databaseUrl, 2000)
   const consume = async () => {

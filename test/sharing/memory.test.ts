@@ -5,23 +5,23 @@ import { responseMemory } from '../../src/sharing/response-memory.ts'
 
 const response = () => new ServerResponse(new IncomingMessage(new Socket()))
 
-t.test('what several responses hold is counted once, until the last of them has ended', (t) => {
-  const memory = responseMemory({ limit: 1_000_000, timeout: 1_000 })
+t.test('a body that responses share is counted once, until the last of them has closed', (t) => {
+  const memory = responseMemory({ RESPONSE_MEMORY: 1_000_000, ANSWER_TIMEOUT: 1 })
   const [shared, other] = [Buffer.alloc(600_000), Buffer.alloc(600_000)]
   const [first, second] = [response(), response()]
   memory.hold(first, shared)
   memory.hold(second, shared)
   const hold = () => memory.hold(response(), other)
-  t.throws(hold, { message: 'too much is waiting' })
+  t.throws(hold, { message: 'too many calls wait' })
   first.emit('close')
-  t.throws(hold, { message: 'too much is waiting' })
+  t.throws(hold, { message: 'too many calls wait' })
   second.emit('close')
   t.doesNotThrow(hold)
   t.end()
 })
 
-t.test('a response whose client has gone holds nothing', (t) => {
-  const memory = responseMemory({ limit: 1_000_000, timeout: 1_000 })
+t.test('a response whose client has disconnected holds nothing', (t) => {
+  const memory = responseMemory({ RESPONSE_MEMORY: 1_000_000, ANSWER_TIMEOUT: 1 })
   const gone = response()
   gone.destroy()
   memory.hold(gone, Buffer.alloc(600_000))

@@ -5,7 +5,7 @@ import { represent } from '../../src/sharing/representation.ts'
 
 const text = Buffer.from(JSON.stringify(Array.from({ length: 100 }, (_, id) => ({ id, name: `Category ${id}` }))))
 
-t.test('an Accept-Encoding gets the coding that it prefers, Brotli first among equals', async (t) => {
+t.test('Accept-Encoding selects the coding that it prefers, and Brotli among equals', async (t) => {
   const list = represent(text)
   const expected: [string | undefined, string][] = [
     [undefined, 'identity'],
@@ -29,7 +29,7 @@ t.test('an Accept-Encoding gets the coding that it prefers, Brotli first among e
   t.equal((await list.encoded('gzip, deflate, br, zstd')).coding, 'br', 'after many others')
 })
 
-t.test('each coding is made once, holds the same body and has an ETag of its own', async (t) => {
+t.test('each coding is made once, has the same body and its own ETag', async (t) => {
   const list = represent(text)
   const [identity, gzip, br] = await Promise.all([undefined, 'gzip', 'br'].map((header) => list.encoded(header)))
   t.same(identity?.bytes, text)
@@ -40,7 +40,7 @@ t.test('each coding is made once, holds the same body and has an ETag of its own
   t.equal((await represent(Buffer.from(text)).encoded('br')).etag, br?.etag, 'the same bytes have the same tag')
 })
 
-t.test('a body that is small, or that does not become smaller, is not compressed', async (t) => {
+t.test('a body that is small or incompressible is not compressed', async (t) => {
   t.equal((await represent(Buffer.from('[{"id":1}]')).encoded('br')).coding, 'identity')
   const random = Buffer.from(Array.from({ length: 2000 }, (_, index) => (index * index * 7919 + index * 104729) >> 5))
   const { coding, etag } = await represent(random).encoded('gzip')
@@ -48,9 +48,9 @@ t.test('a body that is small, or that does not become smaller, is not compressed
   t.equal(represent(random).match(etag), etag)
 })
 
-t.test('a compression that failed is tried again', async (t) => {
+t.test('a compression that failed is repeated for the next request', async (t) => {
   const list = represent(text)
-  // A failure for want of memory cannot be had: this one stands in for it.
+  // Stands in for too little memory.
   const failing = t.intercept(zlib, 'brotliCompress', {
     value: (_bytes: Buffer, _options: object, done: (error: Error) => void) => done(new Error('no memory'))
   })
