@@ -5,7 +5,7 @@ import type { OpenAPIV3 } from 'openapi-types'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
 import { format } from 'prettier'
 import ts from 'typescript'
-import { configSchema } from '../src/config-schema.ts'
+import { configSchema } from '../src/config.ts'
 import { readContract, type Operation } from '../src/openapi/contract.ts'
 
 const header = '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
@@ -55,7 +55,7 @@ const variables = Object.entries<{
 function envExample(): string {
   const head =
     '# Copy to .env and uncomment what you change. Times are in milliseconds, sizes in bytes.\n' +
-    '# Generated from src/config-schema.ts by `npm run generate`. Do not edit.\n'
+    '# Generated from src/config.ts by `npm run generate`. Do not edit.\n'
   return head + variables.map(({ name, value, meaning }) => `\n# ${meaning}\n# ${name}=${value}\n`).join('')
 }
 

@@ -3,7 +3,7 @@
 import { CommanderError } from 'commander'
 import { loadConfig } from '../config.ts'
 import { openConfigured } from '../postgres/open.ts'
-import { fail } from '../fail.ts'
+import { fail } from '../log.ts'
 import { createLogger } from '../log.ts'
 import { keyCommands } from './commands.ts'
 import { keyStore } from './store.ts'

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { outages } from '../outage.ts'
+import { outages } from '../log.ts'
 import { unavailable } from './errors.ts'
 
 export interface HealthOptions {

@@ -1,7 +1,7 @@
 import pg, { type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { countConnections, databaseErrors } from '../metrics.ts'
-import { outages } from '../outage.ts'
+import { outages } from '../log.ts'
 import { cancel } from './cancel.ts'
 import {
   isConflict,

@@ -1,7 +1,7 @@
 // The command `npm run migrate`: brings the configured database up to the newest migration.
 import { loadConfig } from '../config.ts'
 import { openConfigured } from './open.ts'
-import { fail } from '../fail.ts'
+import { fail } from '../log.ts'
 import { createLogger } from '../log.ts'
 
 try {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { oneLine } from '../fail.ts'
+import { oneLine } from '../log.ts'
 
 /** Milliseconds between two attempts: the first, which each further one doubles, and the most. */
 const backOff = { first: 250, most: 5000 }

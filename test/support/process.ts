@@ -21,12 +21,10 @@ export interface Running {
  * a process that runs as the tests do: another loader makes another text of a file, and its counts would be put to wrong lines.
  */
 function environment(command: string[], variables: Record<string, string>): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => /^(PATH|HOME|NODE_EXTRA_CA_CERTS)$/.test(name))
-  const tap = Object.entries(process.env).filter(([name]) => /^(_TAPJS|TAP_|TS_NODE|NODE_OPTIONS$)/.test(name))
+  const kept = Object.entries(process.env).filter(([name]) => /^(PATH|HOME|TMPDIR|NODE_EXTRA_CA_CERTS)$/.test(name))
+  const tap = Object.entries(process.env).filter(([name]) => /^(_TAPJS|TAP_|NODE_OPTIONS$)/.test(name))
   const isScript = command[0] === process.execPath
-  const loader = isScript
-    ? { ...Object.fromEntries(tap), TS_NODE_PROJECT: path.join(root, 'tsconfig.json') }
-    : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
+  const loader = isScript ? Object.fromEntries(tap) : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
   return { ...Object.fromEntries(kept), ...loader, ...variables }
 }
 

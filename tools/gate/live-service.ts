@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findRunning } from '../../test/support/running.ts'
+import { findService } from '../../src/postgres/embedded/running.ts'
 
 /** The service of the working tree as a process of its own, on a database of its own. */
 export interface LiveService {
@@ -51,7 +51,7 @@ export async function startLiveService(): Promise<LiveService> {
     void exited.then(() => reject(new Error(`the service did not start:\n${output}`)))
   })
   const [, baseUrl = '', key = ''] = await listening
-  const databaseUrl = await findRunning(directory)
+  const databaseUrl = (await findService(directory))?.url
   if (databaseUrl === undefined) throw new Error(`there is no Postgres in ${directory}`)
   return {
     baseUrl,
