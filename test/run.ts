@@ -6,12 +6,18 @@ import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import { startEmbeddedPostgres } from '../src/postgres/embedded/embedded.ts'
-import { createTemplate, dropDatabase } from './support/database.ts'
+import { copyData, createTemplate, dropDatabase } from './support/database.ts'
 
 const given = process.env['TEST_DATABASE_URL']
 // The temporary folder of the tests and their processes too.
 const directory = mkdtempSync(path.join(tmpdir(), 'petcat-'))
-const embedded = given === undefined ? await startEmbeddedPostgres(directory, pino({ level: 'warn' })) : undefined
+const log = pino({ level: 'warn' })
+// A new data folder, which tests copy: several times faster than initdb.
+const newData = path.join(directory, 'new')
+await (await startEmbeddedPostgres(newData, log)).stop()
+process.env['TEST_DATA'] = path.join(newData, 'postgres')
+copyData(directory)
+const embedded = given === undefined ? await startEmbeddedPostgres(directory, log) : undefined
 const server = given ?? embedded?.url ?? ''
 const template = await createTemplate(server)
 const options = [`--jobs=${availableParallelism()}`, ...process.argv.slice(2)]

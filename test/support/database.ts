@@ -1,10 +1,12 @@
+import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { migrate } from '../../src/postgres/migrations.ts'
 
-/** A logger that says nothing. */
+/** A logger without output. */
 export const silent = pino({ level: 'silent' })
 
 async function administer(server: string, sql: string): Promise<void> {
@@ -40,7 +42,14 @@ export async function dropDatabase(server: string, name: string): Promise<void> 
   await administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
 }
 
-function environment(name: 'TEST_SERVER' | 'TEST_TEMPLATE'): string {
+/** Puts new data of an embedded PostgreSQL into a data folder, several times faster than initdb. */
+export function copyData(directory: string): void {
+  mkdirSync(directory, { recursive: true })
+  const { status, stderr } = spawnSync('cp', ['-a', environment('TEST_DATA'), directory], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(stderr)
+}
+
+function environment(name: 'TEST_SERVER' | 'TEST_TEMPLATE' | 'TEST_DATA'): string {
   const value = process.env[name]
   if (value === undefined) throw new Error(`${name} is not set: run the tests by npm test`)
   return value

@@ -6,9 +6,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
 import { findBinaries, unprivileged } from '../../src/postgres/embedded/binaries.ts'
-import { startEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts'
 import { migrate } from '../../src/postgres/migrations.ts'
-import { query, silent } from './database.ts'
+import { copyData, query, silent } from './database.ts'
 
 /** A Postgres server of a test's own, on TCP, that can be killed and come back. */
 export interface OwnPostgres {
@@ -32,8 +31,7 @@ export async function startPostgres(
 ): Promise<OwnPostgres> {
   // Not tap's own, which a test that makes one of its own would lose.
   const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
-  const initialised = await startEmbeddedPostgres(directory, silent)
-  await initialised.stop()
+  copyData(directory)
   const data = path.join(directory, 'postgres')
   for (const [name, text] of Object.entries(files)) writeFileSync(path.join(data, name), text, { mode: 0o600 })
   const port = await freePort()

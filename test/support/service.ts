@@ -69,6 +69,16 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
   return { app, url: `http://127.0.0.1:${port}`, port, databaseUrl, key, auth: { authorization: `Bearer ${key}` } }
 }
 
+/** Creates an API key in the database at `url`. */
+export async function createKeyIn(url: string): Promise<string> {
+  const database = openDatabase({ url, poolSize: 1, timeout: 5000 }, silent)
+  try {
+    return await createKey(keyStore(database), { name: 'test', command: 'test' })
+  } finally {
+    await database.close()
+  }
+}
+
 /** Resolves when so many more requests of this process have come to their handlers than at the call. */
 export async function handled(t: Test, count: number): Promise<void> {
   const channel = 'tracing:fastify.request.handler:start'
