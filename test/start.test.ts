@@ -91,8 +91,9 @@ t.test('the service waits for a database that is not there yet', async (t) => {
   const databaseUrl = new URL(await createDatabase(t))
   const later = `${databaseUrl.pathname.slice(1)}_later`
   const url = Object.assign(new URL(databaseUrl), { pathname: `/${later}` }).href
-  const service = serve(t, { DATABASE_URL: url })
-  const unreachable = serve(t, { DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' })
+  const directory = t.testdir()
+  const service = serve(t, { DATABASE_URL: url }, directory)
+  const unreachable = serve(t, { DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' }, directory)
   const address = await started(service)
   const status = async (path: string) => (await fetch(address + path)).status
   await service.sees(/the database is not ready: cannot connect.*retrying/)
