@@ -72,10 +72,14 @@ function appender(fd: number, minLength: number): (text: string) => void {
   }
 }
 
+interface Outages {
+  begun: (what: string, cause: unknown) => void
+  ended: (what: string) => void
+}
+
 /**
- * Calls `begun` for the first failure of an outage and `ended` for the success that ends it, so that each is logged once.
- *
- * @param quiet milliseconds without a failure before a success ends an outage, which may affect some requests only
+ * Calls `begun` for the first failure of an outage, and `ended` for the first success after `quiet` milliseconds without a
+ * failure: an outage may affect some requests only.
  */
 export function outages({ quiet, begun, ended }: Outages & { quiet: number }): Outages {
   const failedAt = new Map<string, number>()
@@ -91,11 +95,6 @@ export function outages({ quiet, begun, ended }: Outages & { quiet: number }): O
       ended(what)
     }
   }
-}
-
-interface Outages {
-  begun: (what: string, cause: unknown) => void
-  ended: (what: string) => void
 }
 
 /** An error in one line. A failed connection to a name with several addresses has no message, only a code. */

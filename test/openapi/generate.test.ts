@@ -82,9 +82,9 @@ t.test('a variable is described once: .env.example and the README follow the sch
   const copy = copyTree(t)
   change(
     copy,
-    'src/config-schema.ts',
-    "default: 3000, description: 'Port to",
-    "default: 4000, description: 'TCP port to"
+    'src/config.ts',
+    "port('Port to listen on'), default: 3000",
+    "port('TCP port to listen on'), default: 4000"
   )
   const stale = run(t, ['npm', 'run', '--silent', 'generate', '--', '--check'], { cwd: copy })
   t.equal(await stale.exited, 1)
