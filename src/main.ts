@@ -8,6 +8,7 @@ const secondSignalAfter = 1000
 
 const controller = new AbortController()
 const stopping = controller.signal
+const aborted = once(stopping, 'abort')
 let stoppingSince = 0
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -27,5 +28,5 @@ for (const output of [process.stdout, process.stderr]) output.on('error', () => 
 const { start } = await import('./start.ts')
 // A start that a signal ended did not fail.
 const stop = await start(stopping).catch((error: unknown) => (stopping.aborted ? process.exit() : fail(error)))
-if (!stopping.aborted) await once(stopping, 'abort')
+await aborted
 await stop().catch(fail)
