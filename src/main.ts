@@ -1,7 +1,6 @@
-// The process: start, signals, stop. What start.ts imports takes up to a second to load, so signals are handled first:
-// without a handler, the first process of a container ignores SIGTERM.
+// The process: start, signals, stop. Signals are handled before the rest is loaded, which takes up to a second: without a
+// handler, the first process of a container ignores SIGTERM.
 import { once } from 'node:events'
-import { fail } from './log.ts'
 
 /** Milliseconds. npm and a terminal both pass a signal on, so a second one within this time counts as the first. */
 const secondSignalAfter = 1000
@@ -17,7 +16,8 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       stoppingSince = performance.now()
       controller.abort()
     } else if (performance.now() - stoppingSince >= secondSignalAfter) {
-      fail(new Error('stopped immediately by a second signal'))
+      console.error('pet-categories: stopped immediately by a second signal')
+      process.exit(1)
     }
   })
 }
@@ -25,6 +25,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 // A full disk behind stdout or stderr must not end the service. The log retries; other output is lost.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
+const { fail } = await import('./log.ts')
 const { start } = await import('./start.ts')
 // A start that a signal ended did not fail.
 const stop = await start(stopping).catch((error: unknown) => (stopping.aborted ? process.exit() : fail(error)))
