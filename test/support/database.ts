@@ -24,14 +24,14 @@ export function urlOf(server: string, name: string): string {
   return url.href
 }
 
-/** Makes an empty database on the server. */
+/** Creates a database on the server. */
 async function makeDatabase(server: string, options: string): Promise<{ name: string; url: string }> {
   const name = uniqueName()
   await administer(server, `CREATE DATABASE ${name} ${options}`)
   return { name, url: urlOf(server, name) }
 }
 
-/** Makes the migrated database that every test's database is a copy of, and gives its name. */
+/** Creates the migrated database that tests copy, and returns its name. */
 export async function createTemplate(server: string): Promise<string> {
   const { name, url } = await makeDatabase(server, "TEMPLATE template0 ENCODING 'UTF8'")
   await migrate({ url, timeout: 5000 }, silent)
@@ -55,7 +55,7 @@ function environment(name: 'TEST_SERVER' | 'TEST_TEMPLATE' | 'TEST_DATA'): strin
   return value
 }
 
-/** The URL of a database of the test's own, a copy of the migrated template or as `options` say; dropped when the test ends. */
+/** Creates a database for the test, a copy of the migrated one unless `options` differ; dropped when the test ends. */
 export async function createDatabase(
   t: Test,
   options = `TEMPLATE ${environment('TEST_TEMPLATE')} STRATEGY wal_log`
@@ -66,7 +66,7 @@ export async function createDatabase(
   return url
 }
 
-/** Runs one statement on the database at `url`, past the service. */
+/** Runs one statement on the database at `url`, without the service. */
 export async function query(url: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -77,7 +77,7 @@ export async function query(url: string, sql: string, values: unknown[] = []): P
   }
 }
 
-/** Makes each read of the categories fail for a fault of ours: division by zero. */
+/** Makes each read of the categories fail with a division by zero. */
 export const breakCategories = (url: string) =>
   query(
     url,
@@ -85,7 +85,7 @@ export const breakCategories = (url: string) =>
      CREATE VIEW categories AS SELECT (1 / 0)::bigint AS id, name, description FROM lost`
   )
 
-/** Makes everything that uses the table wait until the answer's `release` is called, or the test ends. */
+/** Locks the table until `release` is called or the test ends. */
 export async function lockTable(t: Test, url: string, table: string): Promise<{ release: () => Promise<void> }> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
