@@ -6,7 +6,11 @@ export default defineConfig(
   globalIgnores(['dist/', 'generated/', '.tap/', 'tools/gate/.venv/', 'tools/gate/.sdk/', 'tools/gate/sdk/*/']),
   eslint.configs.recommended,
   tseslint.configs.recommendedTypeChecked,
-  { languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js'] } } } },
+  {
+    languageOptions: {
+      parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js', 'test/support/typescript.js'] } }
+    }
+  },
   {
     files: ['test/**', 'deploy/**', 'tools/gate/**'],
     rules: {

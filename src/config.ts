@@ -1,29 +1,102 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
 import { parseEnv } from 'node:util'
 import { Ajv, type ErrorObject } from 'ajv'
-import ipaddr from 'ipaddr.js'
 import type { FromSchema } from 'json-schema-to-ts'
-import { configSchema } from './config-schema.ts'
 import { explain } from './schema-errors.ts'
 
 /** How the service calls itself in PostgreSQL. */
 export const serviceName = 'pet-categories'
 
+/** Milliseconds, at most a day. */
+const time = (byDefault: number, description: string, minimum = 1) =>
+  ({ type: 'integer', minimum, maximum: 86_400_000, default: byDefault, description }) as const
+/** A count, or a size in bytes. */
+const number = (byDefault: number, description: string, minimum = 1, maximum = Number.MAX_SAFE_INTEGER) =>
+  ({ type: 'integer', minimum, maximum, default: byDefault, description }) as const
+const text = (description: string) => ({ type: 'string', description }) as const
+const port = (description: string) => ({ type: 'integer', minimum: 0, maximum: 65535, description }) as const
+
+/**
+ * Every environment variable of the service. `npm run generate` writes .env.example and the table in README.md from it.
+ * `must` completes the error message where Ajv's message would show a pattern or a type.
+ */
+export const configSchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    PORT: { ...port('Port to listen on'), default: 3000 },
+    HOST: { ...text('Address to listen on. The container image sets 0.0.0.0.'), default: '127.0.0.1' },
+    DATABASE_URL: {
+      ...text('PostgreSQL 15 to 18 with the encoding UTF-8. Without it, the embedded PostgreSQL runs.'),
+      pattern: '^postgres(ql)?://',
+      must: 'start with postgres://'
+    },
+    DATABASE_URL_FILE: text('File to read DATABASE_URL from, instead of the variable'),
+    DATA_DIR: { ...text('Folder of the embedded PostgreSQL'), default: './.data' },
+    DATABASE_POOL_SIZE: number(
+      10,
+      'Maximum database connections for requests. Notifications and background writes use one more each.',
+      1,
+      1000
+    ),
+    DATABASE_TIMEOUT: time(5000, 'Time to connect to the database, and to run a statement, then 503', 100),
+    MIGRATE_ON_START: {
+      type: 'boolean',
+      default: true,
+      description: 'Whether to migrate DATABASE_URL at start. If false, run `npm run migrate`.',
+      must: 'be true or false'
+    },
+    DATABASE_SERVICE_ROLE: text('Role to grant the privileges of the service to, if another role runs the migrations'),
+    LOG_LEVEL: {
+      ...text('Minimum level to log'),
+      enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+      default: 'info'
+    },
+    TRUST_PROXY: {
+      ...text('Trusted proxies: hop count or comma-separated networks'),
+      pattern: '^(\\d{1,3}|(network)(, *(network))*)$'.replaceAll(
+        'network',
+        '\\d+(\\.\\d+){3}(/\\d+)?|[\\da-f]*:[\\da-f:.]*(/\\d+)?'
+      ),
+      must: 'be a hop count such as 1, or comma-separated addresses and networks such as 10.0.0.0/8'
+    },
+    CORS_ORIGINS: {
+      ...text('Comma-separated origins whose pages may call the API, such as https://example.com'),
+      pattern: '^https?://[^\\s/,]+(,https?://[^\\s/,]+)*$',
+      must: 'be comma-separated origins such as https://example.com'
+    },
+    RATE_LIMIT_MAX: number(60_000, 'Requests per minute for each key and replica, then 429. 0 disables the limit.', 0),
+    AUTH_FAILURES_MAX: number(
+      60,
+      'Rejected keys per minute for each address and replica, then 429. 0 disables the limit.',
+      0
+    ),
+    BODY_LIMIT: number(65_536, 'Maximum size of a request body. Larger ones get 413.'),
+    HEADER_LIMIT: number(16_384, 'Maximum size of the header section. Larger ones get 431.', 1024),
+    RESPONSE_MEMORY: number(134_217_728, 'Memory limit for buffered responses, then 503', 0),
+    ENVIRONMENT: {
+      ...text('Environment, shown on the docs page'),
+      enum: ['development', 'staging', 'production'],
+      default: 'development'
+    },
+    HEADERS_TIMEOUT: time(10_000, 'Time to receive the headers of a request, then 408'),
+    REQUEST_TIMEOUT: time(30_000, 'Time to receive a complete request, then 408'),
+    ANSWER_TIMEOUT: time(60_000, 'Time for a client to read the next 2 MiB of a list before its connection is closed'),
+    KEEP_ALIVE_TIMEOUT: time(72_000, 'Time between two requests before a connection is closed'),
+    IDLE_TIMEOUT: time(120_000, 'Idle connection timeout: time without a byte in either direction'),
+    MAX_CONNECTIONS: number(4096, 'Maximum open connections. Further ones are closed.'),
+    METRICS_PORT: port('Port of /metrics for Prometheus, without a key. If unset, metrics are off.'),
+    SHUTDOWN_DELAY: time(0, 'Time to keep serving requests at shutdown, while /readyz already returns 503', 0),
+    SHUTDOWN_TIMEOUT: time(10_000, 'Time to finish open requests after SHUTDOWN_DELAY before connections are closed')
+  }
+} as const
+
 /** Times are in milliseconds, sizes in bytes. */
 export type Config = FromSchema<typeof configSchema>
 
-const isHopCount = (text: string) => /^\d{1,3}$/.test(text)
-
-// ipaddr.js alone would also accept 10.1 as an address, and Fastify rejects the prefix length 0.
-const isNetwork = (text: string) =>
-  isIP(text.replace(/\/.*/, '')) > 0 && (ipaddr.isValid(text) || (ipaddr.isValidCIDR(text) && !/\/0+$/.test(text)))
-
-const isProxies = (text: string) => isHopCount(text) || text.split(',').every((network) => isNetwork(network.trim()))
-
 /** TRUST_PROXY as Fastify's `trustProxy`. Given a hop count as a number, Fastify would trust no proxy at all. */
 export const trustedProxies = (text = ''): string | ((address: string, hop: number) => boolean) =>
-  isHopCount(text) ? (_address, hop) => hop < Number(text) : text
+  /^\d+$/.test(text) ? (_address, hop) => hop < Number(text) : text
 
 const validate = new Ajv({
   allErrors: true,
@@ -31,15 +104,14 @@ const validate = new Ajv({
   removeAdditional: true,
   useDefaults: true,
   verbose: true,
-  keywords: ['must'],
-  formats: { proxies: isProxies }
+  keywords: ['must']
 }).compile<Config>(configSchema)
 
 /**
- * Reads the configuration from the environment, then from the file, then from the defaults. An empty variable counts as
- * absent, and the file need not exist. Unknown names in the file are reported on stderr.
+ * Reads the configuration from the environment, then the file, then the defaults. An empty variable counts as absent, and the
+ * file may be missing. Unknown names in the file are reported on stderr.
  *
- * @throws Error that names each wrong variable and what it must be, without values that may be secret
+ * @throws Error that names each invalid variable and what it must be, without values that may be secret
  */
 export function loadConfig(environment: NodeJS.ProcessEnv, file = '.env'): Config {
   const fromFile = existsSync(file) ? parseEnv(read(file, `${file} must be`)) : {}
@@ -56,20 +128,19 @@ export function loadConfig(environment: NodeJS.ProcessEnv, file = '.env'): Confi
   return config
 }
 
-function withoutEmpty(variables: NodeJS.Dict<string>): NodeJS.Dict<string> {
-  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
-}
+const withoutEmpty = (variables: NodeJS.Dict<string>): NodeJS.Dict<string> =>
+  Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
 
 function read(file: string, rule: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new Error(`${rule} a file that can be read: ${(error as Error).message}`, { cause: error })
+    throw new Error(`${rule} a readable file: ${(error as Error).message}`, { cause: error })
   }
 }
 
 function warnOfUnknown(names: string[], file: string): void {
-  // The rest of a value that is broken over two lines also looks like a name, and may be secret.
+  // A value that is broken over two lines also yields a name, which may be secret.
   const unknown = names.filter((name) => /^\w+$/.test(name) && !Object.hasOwn(configSchema.properties, name))
   if (unknown.length > 0) console.error(`pet-categories: ${file}: ignoring unknown variables: ${unknown.join(', ')}`)
 }

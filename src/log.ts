@@ -9,19 +9,19 @@ const digit = '(?:[0-9a-f]|%(?:25)*(?:3[0-9]|[46][1-6]))'
 const disguisedKey = new RegExp(`(petcat(?:_|%(?:25)*5f)${digit}{8})${digit}+|(${digit}{8})${digit}{40,}`, 'gi')
 
 /**
- * Replaces all but the first 8 digits, which `keys list` shows too, of any API key in a text of a client: percent-encoded
- * however often, or without its prefix.
+ * Replaces API keys in a URL or header, also without their prefix or percent-encoded repeatedly. Keeps the first 8 digits,
+ * which `keys list` shows.
  */
 export const redactKeys = (text: string): string => text.replace(disguisedKey, '$1$2***')
 
-/** For each line, at a fifteenth of the cost: what else a line has of a client is no URL. */
+/** Applied to each line, at a fifteenth of the cost of the pattern above: other client data in the log is not a URL. */
 const plainKey = /(petcat_[0-9a-f]{8})[0-9a-f]+/gi
 
 /**
- * The log: JSON lines, or readable ones on a terminal. No line holds an API key, wherever a client sent it.
+ * Creates the log: JSON lines, or readable ones on a terminal, without API keys.
  *
- * JSON lines are written in groups, after 0.2 s at the latest and when the process exits; a SIGKILL loses that much. While the output
- * cannot be written to, for example on a full disk, or nobody reads it, lines wait; beyond 16 MiB they are dropped.
+ * JSON lines are written in groups, at the latest after 0.2 s and when the process exits; a SIGKILL loses that much. While the
+ * output cannot be written, such as on a full disk, up to 16 MiB wait and further lines are dropped.
  */
 export function createLogger(level: string, output: { fd: number; isTTY?: boolean } = process.stdout): Logger {
   const format = output.isTTY
@@ -31,23 +31,25 @@ export function createLogger(level: string, output: { fd: number; isTTY?: boolea
   return pino({ level }, { write: (line) => append(format(line).replace(plainKey, '$1***')) })
 }
 
-/** Returns a function that appends text to a file, without blocking and without errors, in groups of `minLength` characters or more. */
+/**
+ * Returns a function that appends text to a file without blocking, in groups of `minLength` characters, and retries on errors.
+ * pino.destination() does not fit: on a full disk its flush at exit never returns.
+ */
 function appender(fd: number, minLength: number): (text: string) => void {
   let waiting = ''
   let chunk = Buffer.alloc(0)
   let isWriting = false
 
   function flush() {
-    if (isWriting) return
+    if (isWriting || chunk.length + waiting.length === 0) return
     if (chunk.length === 0) {
       chunk = Buffer.from(waiting)
       waiting = ''
     }
-    if (chunk.length === 0) return
     isWriting = true
     write(fd, chunk, (error, written) => {
       isWriting = false
-      // The chunk stays, and the next flush tries it again.
+      // The next flush retries the chunk.
       if (error) return
       chunk = chunk.subarray(written)
       if (chunk.length > 0 || waiting.length >= minLength) flush()
@@ -57,10 +59,9 @@ function appender(fd: number, minLength: number): (text: string) => void {
   setInterval(flush, 200).unref()
   process.on('exit', () => {
     try {
-      let rest = Buffer.from(waiting)
-      while (rest.length > 0) rest = rest.subarray(writeSync(fd, rest))
+      for (let rest = Buffer.from(waiting); rest.length > 0;) rest = rest.subarray(writeSync(fd, rest))
     } catch {
-      // Nothing is left to report it to.
+      // There is no place left to report this.
     }
   })
 
@@ -69,4 +70,41 @@ function appender(fd: number, minLength: number): (text: string) => void {
     waiting += text
     if (waiting.length >= minLength) flush()
   }
+}
+
+interface Outages {
+  begun: (what: string, cause: unknown) => void
+  ended: (what: string) => void
+}
+
+/**
+ * Calls `begun` for the first failure of an outage, and `ended` for the first success after `quiet` milliseconds without a
+ * failure: an outage may affect some requests only.
+ */
+export function outages({ quiet, begun, ended }: Outages & { quiet: number }): Outages {
+  const failedAt = new Map<string, number>()
+  return {
+    begun(what, cause) {
+      if (!failedAt.has(what)) begun(what, cause)
+      failedAt.set(what, performance.now())
+    },
+    ended(what) {
+      const at = failedAt.get(what)
+      if (at === undefined || performance.now() - at < quiet) return
+      failedAt.delete(what)
+      ended(what)
+    }
+  }
+}
+
+/** An error in one line. A failed connection to a name with several addresses has no message, only a code. */
+export function oneLine(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException
+  return message || String(code)
+}
+
+/** Ends the process with exit code 1 and the error's message on stderr. */
+export function fail(error: unknown): never {
+  console.error(`pet-categories: ${oneLine(error)}`)
+  process.exit(1)
 }

@@ -1,111 +1,81 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 
-/** Everything that the service counts for Prometheus, beside what prom-client counts of Node.js itself. */
+/** All metrics for Prometheus: of the service, and of Node.js after `watchProcess`. */
 export const registry = new Registry()
 const registers = [registry]
+
+const counter = <Label extends string>(name: string, help: string, label: Label) =>
+  new Counter({ name, help, labelNames: [label], registers })
+
+const histogram = <Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
+  new Histogram({ name, help, labelNames, buckets, registers })
 
 /** Seconds. */
 const durations = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const sizes = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000]
 
-export const requestDuration = new Histogram({
-  name: 'http_request_duration_seconds',
-  help: 'Time from the headers of a request to the end of its answer',
-  labelNames: ['operation', 'status'],
-  buckets: durations,
-  registers
-})
+export const requestDuration = histogram(
+  'http_request_duration_seconds',
+  'Time from the headers of a request to the end of its response',
+  durations,
+  'operation',
+  'status'
+)
+export const refusedKeys = counter('api_key_refusals_total', 'Responses with 401, by reason', 'reason')
+export const rateLimited = counter(
+  'rate_limited_requests_total',
+  'Responses with 429, by limit: of a key, or of an address with rejected keys',
+  'limit'
+)
+export const sharedReads = histogram('shared_read_requests', 'List requests per shared read', sizes)
+export const groupedWrites = histogram('grouped_write_rows', 'Rows per grouped write', sizes, 'statement')
+export const databaseErrors = counter(
+  'database_errors_total',
+  'Failed statements, by error code: unavailable, outcome_unknown or internal_error',
+  'code'
+)
 
-/** Kept as a number and read when Prometheus asks: a Gauge would look for its value twice in each request. */
+/** A number that is read when Prometheus asks: a Gauge would look up its value twice in each request. */
 export const requestsInFlight = { count: 0 }
 
 new Gauge({
   name: 'http_requests_in_flight',
-  help: 'Requests that are not answered to the end',
+  help: 'Requests without a complete response',
   registers,
   collect() {
     this.set(requestsInFlight.count)
   }
 })
 
-export const refusedKeys = new Counter({
-  name: 'api_key_refusals_total',
-  help: 'Requests that were answered with 401, by what was wrong with their key',
-  labelNames: ['reason'],
-  registers
-})
-
-export const rateLimited = new Counter({
-  name: 'rate_limited_requests_total',
-  help: 'Requests that were answered with 429, by the limit: of a key, or of an address whose requests were refused',
-  labelNames: ['limit'],
-  registers
-})
-
-export const sharedReads = new Histogram({
-  name: 'shared_read_requests',
-  help: 'List requests that were answered from one read',
-  buckets: sizes,
-  registers
-})
-
-export const groupedWrites = new Histogram({
-  name: 'grouped_write_rows',
-  help: 'Rows that were written by one statement',
-  labelNames: ['statement'],
-  buckets: sizes,
-  registers
-})
-
-export const databaseErrors = new Counter({
-  name: 'database_errors_total',
-  help: 'Statements that failed, by what their callers are told: unavailable, outcome_unknown or internal_error',
-  labelNames: ['code'],
-  registers
-})
-
-/** What pg tells of a pool. */
-interface Pool {
-  readonly totalCount: number
-  readonly idleCount: number
-  readonly waitingCount: number
-}
-
+type Pool = Readonly<Record<'totalCount' | 'idleCount' | 'waitingCount', number>>
 const pools = new Set<Pool>()
+const sum = (count: keyof Pool) => [...pools].reduce((total, pool) => total + pool[count], 0)
 
-/** Counts the connections of a pool from now on; gives the way to end that. */
+/** Includes a pg pool in the metrics. Returns a function that removes it. */
 export function countConnections(pool: Pool): () => void {
   pools.add(pool)
   return () => pools.delete(pool)
 }
 
-const sum = (value: (pool: Pool) => number) => [...pools].reduce((total, pool) => total + value(pool), 0)
-
 new Gauge({
   name: 'database_connections',
-  help: 'Connections of the pool, by state: idle, or active with a statement',
+  help: 'Connections of the pool, by state: idle or active',
   labelNames: ['state'],
   registers,
   collect() {
-    this.set(
-      { state: 'idle' },
-      sum(({ idleCount }) => idleCount)
-    )
-    this.set(
-      { state: 'active' },
-      sum(({ totalCount, idleCount }) => totalCount - idleCount)
-    )
+    this.set({ state: 'idle' }, sum('idleCount'))
+    this.set({ state: 'active' }, sum('totalCount') - sum('idleCount'))
   }
 })
 
 new Gauge({
   name: 'database_statements_waiting',
-  help: 'Statements that wait for a connection of the pool',
+  help: 'Statements waiting for a connection',
   registers,
   collect() {
-    this.set(sum(({ waitingCount }) => waitingCount))
+    this.set(sum('waitingCount'))
   }
 })
 
-/** Has prom-client watch Node.js: event loop, memory, garbage collection, processor. To be called once. */
+/** Adds prom-client's metrics of Node.js: event loop, memory, garbage collection, CPU. Call it once. */
 export const watchProcess = (): void => collectDefaultMetrics({ register: registry })

@@ -5,23 +5,16 @@ import t from 'tap'
 import { loadConfig, trustedProxies } from '../src/config.ts'
 import { noFile } from './support/service.ts'
 
-t.test('without variables the defaults hold, and an empty variable counts as absent', (t) => {
+t.test('without variables the defaults apply, and an empty variable counts as absent', (t) => {
   const defaults = loadConfig({}, noFile)
-  t.match(defaults, {
-    PORT: 3000,
-    HOST: '127.0.0.1',
-    DATA_DIR: './.data',
-    BODY_LIMIT: 65536,
-    ENVIRONMENT: 'development'
-  })
-  t.equal(defaults.DATABASE_URL, undefined)
+  t.match(defaults, { PORT: 3000, HOST: '127.0.0.1', DATA_DIR: './.data', BODY_LIMIT: 65536, DATABASE_URL: undefined })
   t.same(loadConfig({ PORT: '', DATABASE_URL: '', UNRELATED: 'x' }, noFile), defaults)
   t.same(loadConfig({}, path.join(t.testdir({ env: 'PORT=\nDATABASE_URL=' }), 'env')), defaults)
   t.same(loadConfig({}, 'no such file'), defaults)
   t.end()
 })
 
-t.test('each wrong variable is named, with what it must be', (t) => {
+t.test('an error names each invalid variable and what it must be', (t) => {
   const fails = (variables: Record<string, string>, message: string | RegExp) =>
     t.throws(() => loadConfig(variables, noFile), { message })
   fails({ PORT: '70000' }, 'PORT must be <= 65535')
@@ -36,31 +29,25 @@ t.test('each wrong variable is named, with what it must be', (t) => {
     { DATABASE_URL: 'postgres://a', DATABASE_URL_FILE: 'b' },
     'DATABASE_URL and DATABASE_URL_FILE must not both be set'
   )
-  fails({ DATABASE_URL_FILE: '.' }, /^DATABASE_URL_FILE must name a file that can be read: EISDIR/)
-  t.throws(() => loadConfig({}, '.'), { message: /^\. must be a file that can be read: EISDIR/ })
+  fails({ DATABASE_URL_FILE: '.' }, /^DATABASE_URL_FILE must name a readable file: EISDIR/)
+  t.throws(() => loadConfig({}, '.'), { message: /^\. must be a readable file: EISDIR/ })
   t.end()
 })
 
 t.test('variables may come from a file, and DATABASE_URL from a separate one', (t) => {
   const folder = t.testdir({ env: 'PORT=1\nHOST=file', url: 'postgres://user:pw@host/db\n', bad: 'host' })
+  const given = (file: string) => loadConfig({ DATABASE_URL_FILE: path.join(folder, file) }, noFile)
   t.match(loadConfig({ HOST: 'given' }, path.join(folder, 'env')), { PORT: 1, HOST: 'given' })
-  t.match(loadConfig({ DATABASE_URL_FILE: path.join(folder, 'url'), PORT: '7' }, noFile), {
-    DATABASE_URL: 'postgres://user:pw@host/db',
-    PORT: 7
-  })
-  t.throws(() => loadConfig({ DATABASE_URL_FILE: path.join(folder, 'bad') }, noFile), {
-    message: 'DATABASE_URL must start with postgres://'
-  })
+  t.match(given('url'), { DATABASE_URL: 'postgres://user:pw@host/db' })
+  t.throws(() => given('bad'), { message: 'DATABASE_URL must start with postgres://' })
   t.end()
 })
 
-t.test('unknown variables in the file are reported, and do not stop the start', (t) => {
+t.test('unknown variables in the file are reported without their values', (t) => {
   const errors = t.capture(console, 'error')
-  const folder = t.testdir({
-    env: 'DATABASE_URLL=postgres://user:secret@host/db\nPORT=1\nport=2\nuser:secret@host/db?sslmode=require'
-  })
-  const file = path.join(folder, 'env')
-  t.same(loadConfig({ UNRELATED: 'x' }, file), { ...loadConfig({}, noFile), PORT: 1 })
+  const env = 'DATABASE_URLL=postgres://user:secret@host/db\nPORT=1\nport=2\nuser:secret@host/db?sslmode=require'
+  const file = path.join(t.testdir({ env }), 'env')
+  t.equal(loadConfig({ UNRELATED: 'x' }, file).PORT, 1)
   t.same(
     errors().map(({ args }) => String(args)),
     [`pet-categories: ${file}: ignoring unknown variables: DATABASE_URLL, port`]
@@ -80,20 +67,33 @@ t.test('.env.example with every variable uncommented sets the defaults', (t) => 
 t.test('TRUST_PROXY is a hop count, or addresses and networks', (t) => {
   const proxies = (value: string) => trustedProxies(loadConfig({ TRUST_PROXY: value }, noFile).TRUST_PROXY)
   t.equal(trustedProxies(undefined), '', 'no proxy')
-  for (const right of ['10.0.0.0/8, ::1,fd00::/8,192.0.2.1', '10.0.0.0/32', '::1/128']) {
-    t.equal(proxies(right), right)
-    t.doesNotThrow(() => Fastify({ trustProxy: right }), right)
+  for (const valid of ['10.0.0.0/8, ::1,fd00::/8,192.0.2.1', '10.0.0.0/32', '::1/128', '::ffff:10.0.0.1']) {
+    t.equal(proxies(valid), valid)
+    t.doesNotThrow(() => Fastify({ trustProxy: valid }), valid)
   }
   const two = proxies('2') as (address: string, hop: number) => boolean
-  t.same(
+  t.strictSame(
     [0, 1, 2].map((hop) => two('192.0.2.1', hop)),
     [true, true, false]
   )
   const message =
     'TRUST_PROXY must be a hop count such as 1, or comma-separated addresses and networks such as 10.0.0.0/8'
-  const wrong = ['true', '10.0.0.0/33', '10.0.0.0/8/8', '10.0.0.0/0', '10.0.0.0/', '10.1', '::1/x', '::/129', '::/00']
-  for (const value of [...wrong, '10.0.0.256', '1.2.3.4,', '-1', '1,10.0.0.0/8', '1000']) {
+  for (const value of [
+    'true',
+    '10.0.0.0/8/8',
+    '10.0.0.0/',
+    '10.1',
+    '::1/x',
+    '1.2.3.4,',
+    '-1',
+    '1,10.0.0.0/8',
+    '1000'
+  ]) {
     t.throws(() => proxies(value), { message }, value)
+  }
+  // The values that Fastify rejects itself.
+  for (const value of ['10.0.0.0/33', '10.0.0.0/0', '10.0.0.256']) {
+    t.throws(() => Fastify({ trustProxy: proxies(value) }), { message: new RegExp(`invalid .*${value}`) })
   }
   t.end()
 })

@@ -7,7 +7,7 @@ import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
 import { format } from 'prettier'
 import ts from 'typescript'
 import { parseDocument } from 'yaml'
-import { configSchema } from '../src/config-schema.ts'
+import { configSchema } from '../src/config.ts'
 import { type Operation, readContract } from '../src/openapi/document.ts'
 import { explain } from '../src/schema-errors.ts'
 
@@ -68,7 +68,7 @@ const variables = Object.entries<{
 function envExample(): string {
   const head =
     '# Copy to .env and uncomment what you change. Times are in milliseconds, sizes in bytes.\n' +
-    '# Generated from src/config-schema.ts by `npm run generate`. Do not edit.\n'
+    '# Generated from src/config.ts by `npm run generate`. Do not edit.\n'
   return head + variables.map(({ name, value, meaning }) => `\n# ${meaning}\n# ${name}=${value}\n`).join('')
 }
 

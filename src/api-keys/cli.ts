@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 // The command `npm run keys`, or `pet-categories-keys` in the built package.
 import { loadConfig } from '../config.ts'
-import { fail } from '../fail.ts'
-import { createLogger } from '../log.ts'
+import { createLogger, fail } from '../log.ts'
 import { openConfigured } from '../postgres/open.ts'
 import { keyCommands } from './commands.ts'
 import { keyStore } from './store.ts'

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { serviceName } from '../config.ts'
-import { oneLine } from '../fail.ts'
+import { oneLine } from '../log.ts'
 import type { Database } from './database.ts'
 import { meaningOf } from './errors.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { oneLine } from '../fail.ts'
+import { oneLine } from '../log.ts'
 import { openDatabase } from './database.ts'
 import { Unavailable } from './errors.ts'
 import { startEmbeddedPostgres } from './embedded/embedded.ts'

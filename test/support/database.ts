@@ -1,11 +1,13 @@
+import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { applyMigrations } from '../../src/postgres/migrations.ts'
 import { privileges } from '../../src/resources/index.ts'
 
-/** A logger that says nothing. */
+/** A logger without output. */
 export const silent = pino({ level: 'silent' })
 
 async function administer(server: string, sql: string): Promise<void> {
@@ -23,14 +25,14 @@ export function urlOf(server: string, name: string): string {
   return url.href
 }
 
-/** Makes an empty database on the server. */
+/** Creates a database on the server. */
 async function makeDatabase(server: string, options: string): Promise<{ name: string; url: string }> {
   const name = uniqueName()
   await administer(server, `CREATE DATABASE ${name} ${options}`)
   return { name, url: urlOf(server, name) }
 }
 
-/** Makes the migrated database that every test's database is a copy of, and gives its name. */
+/** Creates the migrated database that tests copy, and returns its name. */
 export async function createTemplate(server: string): Promise<string> {
   const { name, url } = await makeDatabase(server, "TEMPLATE template0 ENCODING 'UTF8'")
   await applyMigrations({ url, timeout: 5000 }, silent)
@@ -41,13 +43,20 @@ export async function dropDatabase(server: string, name: string): Promise<void> 
   await administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
 }
 
-function environment(name: 'TEST_SERVER' | 'TEST_TEMPLATE'): string {
+/** Puts new data of an embedded PostgreSQL into a data folder, several times faster than initdb. */
+export function copyData(directory: string): void {
+  mkdirSync(directory, { recursive: true })
+  const { status, stderr } = spawnSync('cp', ['-a', environment('TEST_DATA'), directory], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(stderr)
+}
+
+function environment(name: 'TEST_SERVER' | 'TEST_TEMPLATE' | 'TEST_DATA'): string {
   const value = process.env[name]
   if (value === undefined) throw new Error(`${name} is not set: run the tests by npm test`)
   return value
 }
 
-/** The URL of a database of the test's own, a copy of the migrated template or as `options` say; dropped when the test ends. */
+/** Creates a database for the test, a copy of the migrated one unless `options` differ; dropped when the test ends. */
 export async function createDatabase(
   t: Test,
   options = `TEMPLATE ${environment('TEST_TEMPLATE')} STRATEGY wal_log`
@@ -58,7 +67,7 @@ export async function createDatabase(
   return url
 }
 
-/** Runs one statement on the database at `url`, past the service. */
+/** Runs one statement on the database at `url`, without the service. */
 export async function query(url: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -69,7 +78,7 @@ export async function query(url: string, sql: string, values: unknown[] = []): P
   }
 }
 
-/** Makes each read of the categories fail for a fault of ours: division by zero. */
+/** Makes each read of the categories fail with a division by zero. */
 export const breakCategories = (url: string) =>
   query(
     url,
@@ -77,7 +86,7 @@ export const breakCategories = (url: string) =>
      CREATE VIEW categories AS SELECT (1 / 0)::bigint AS id, name, description FROM lost`
   )
 
-/** Makes everything that uses the table wait until the answer's `release` is called, or the test ends. */
+/** Locks the table until `release` is called or the test ends. */
 export async function lockTable(t: Test, url: string, table: string): Promise<{ release: () => Promise<void> }> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

@@ -3,25 +3,25 @@ import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
 
-/** What became of the creates of a load, by their names. */
+/** The creates of a load, by name and result. */
 export interface Load {
-  /** Answers by status, and by code where there is one: `201`, `503 unavailable`. */
+  /** Number of responses by status, and by code if there is one: `201`, `503 unavailable`. */
   answers: Record<string, number>
   acknowledged: string[]
-  /** Answered with `outcome_unknown`, or not at all. */
+  /** Names with the response `outcome_unknown`, or without a response. */
   unknown: string[]
-  /** The errors of those without a whole answer. */
+  /** The errors of requests without a complete response. */
   lost: string[]
-  /** Resolves when so many more have been acknowledged than at the call; rejects when that takes minutes. */
+  /** Resolves when `count` more creates are acknowledged; rejects after two minutes. */
   acknowledges: (count: number) => Promise<void>
-  /** Begins no more, and resolves when all that has begun is answered. */
+  /** Sends no more, and resolves when every request has its response. */
   stop: () => Promise<void>
 }
 
-/** Milliseconds, beyond all that a start of Postgres takes. */
+/** Milliseconds: more than a start of PostgreSQL takes. */
 const patience = 120_000
 
-/** Creates categories of new names, on so many connections that are kept, until it is stopped. */
+/** Creates categories with new names on keep-alive connections until it is stopped. */
 export function startLoad(url: string, key: string, connections = 16): Load {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const load: Pick<Load, 'answers' | 'acknowledged' | 'unknown' | 'lost'> = {
@@ -77,14 +77,14 @@ export function startLoad(url: string, key: string, connections = 16): Load {
   })
 }
 
-/** Milliseconds that a request may go without a byte: beyond all that the service allows itself. */
+/** Milliseconds without a byte before a request fails: more than the service may take. */
 const silence = 60_000
 
 async function create(url: string, key: string, agent: Agent, name: string) {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const sent = request(url, { method: 'POST', agent, headers, timeout: silence })
-  sent.on('timeout', () => sent.destroy(new Error('no answer')))
-  // That of a body that is cut off is the body's, too.
+  sent.on('timeout', () => sent.destroy(new Error('no response')))
+  // An error after the response is reported by its body too.
   sent.on('error', () => {})
   sent.end(JSON.stringify({ name }))
   const [response] = (await once(sent, 'response')) as [IncomingMessage]

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 
-/** A logger whose lines can be read. */
+/** A logger that records its lines. */
 export function recorder() {
   const lines: Record<string, unknown>[] = []
   const stream = new Writable({

@@ -6,34 +6,32 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
 import { findBinaries, unprivileged } from '../../src/postgres/embedded/binaries.ts'
-import { startEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts'
 import { applyMigrations } from '../../src/postgres/migrations.ts'
-import { query, silent } from './database.ts'
+import { copyData, query, silent } from './database.ts'
 
-/** A Postgres server of a test's own, on TCP, that can be killed and come back. */
+/** A PostgreSQL server for one test, on TCP, that can be killed and restarted. */
 export interface OwnPostgres {
   /** Its database, migrated. */
   url: string
   port: number
-  /** Ends all its processes without a word, as a machine that fails does. */
+  /** Kills all its processes, as a machine that fails does. */
   kill: () => Promise<void>
-  /** Stops all its processes where they are, until `resume`. */
+  /** Suspends all its processes until `resume`. */
   pause: () => Promise<void>
   resume: () => void
-  /** Starts it again, and resolves when it answers. */
+  /** Starts it again, and resolves when it responds. */
   start: () => Promise<void>
 }
 
-/** Starts a Postgres server with such settings, on files of the test's own, and stops it when the test ends. */
+/** Starts a PostgreSQL server with these settings and additional files in its data folder; stopped when the test ends. */
 export async function startPostgres(
   t: Test,
   settings: Record<string, string> = {},
   files: Record<string, string> = {}
 ): Promise<OwnPostgres> {
-  // Not tap's own, which a test that makes one of its own would lose.
+  // Not t.testdir(), which removes the folder when a test calls it again.
   const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
-  const initialised = await startEmbeddedPostgres(directory, silent)
-  await initialised.stop()
+  copyData(directory)
   const data = path.join(directory, 'postgres')
   for (const [name, text] of Object.entries(files)) writeFileSync(path.join(data, name), text, { mode: 0o600 })
   const port = await freePort()
@@ -52,7 +50,7 @@ export async function startPostgres(
       try {
         process.kill(pid, name)
       } catch {
-        // It has ended meanwhile.
+        // It has ended.
       }
     }
   }
@@ -62,7 +60,7 @@ export async function startPostgres(
   const start = async () => {
     server = run()
     while (!(await query(url, 'SELECT 1').then(Boolean, () => false))) {
-      // What a killed one leaves goes in a moment; until then it is refused.
+      // Shared memory of a killed server remains for a moment, and prevents the start.
       if (server.exitCode !== null) server = run()
     }
   }

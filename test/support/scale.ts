@@ -1,0 +1,2 @@
+/** The length of a long history: shortened by default, in full with `npm run soak`. */
+export const scale = (full: number, shortened: number): number => (process.env['SOAK'] === undefined ? shortened : full)
