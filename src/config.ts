@@ -35,7 +35,7 @@ export const configSchema = {
     DATA_DIR: { ...text('Folder of the embedded PostgreSQL'), default: './.data' },
     DATABASE_POOL_SIZE: number(
       10,
-      'Maximum database connections for requests. Notifications and background writes use one more each.',
+      'Maximum connections for requests. Notifications and background writes use one more each.',
       1,
       1000
     ),
@@ -66,11 +66,7 @@ export const configSchema = {
       must: 'be comma-separated origins such as https://example.com'
     },
     RATE_LIMIT_MAX: number(60_000, 'Requests per minute for each key and replica, then 429. 0 disables the limit.', 0),
-    AUTH_FAILURES_MAX: number(
-      60,
-      'Rejected keys per minute for each address and replica, then 429. 0 disables the limit.',
-      0
-    ),
+    AUTH_FAILURES_MAX: number(60, 'Rejected keys per minute for each address, then 429. 0 disables the limit.', 0),
     BODY_LIMIT: number(65_536, 'Maximum size of a request body. Larger ones get 413.'),
     HEADER_LIMIT: number(16_384, 'Maximum size of the header section. Larger ones get 431.', 1024),
     RESPONSE_MEMORY: number(134_217_728, 'Memory limit for buffered responses, then 503', 0),

@@ -11,6 +11,7 @@ import { copyData, createDatabase, lockAwaited, lockTable, silent } from './supp
 import { startLoad } from './support/load.ts'
 import { keyPattern, post, run, type Running, serve, started } from './support/process.ts'
 import { createKeyIn } from './support/service.ts'
+import { until } from './support/until.ts'
 
 /** Starts a service process on a given database, with a key. */
 async function serveGiven(t: Test, env: Record<string, string>) {
@@ -85,7 +86,7 @@ t.test(
     await load.acknowledges(100)
     service.child.kill('SIGTERM')
     // A proxy looks at /readyz and sends no more.
-    while ((await fetch(`${url}/readyz`)).status === 200);
+    await until(async () => (await fetch(`${url}/readyz`)).status === 503, 'the service reports that it stops')
     await load.acknowledges(100)
     const response = await post(url, key, 'x')
     t.equal(response.status, 201)

@@ -112,7 +112,8 @@ t.test('in a body an int64 is exact, defaults are added, and nothing else change
       map: { type: 'object', additionalProperties: int64 },
       colour: { type: 'string', enum: ['red', 'blue'], default: 'red', example: 'red' },
       count: { type: 'integer' },
-      code: { type: 'string', pattern: '^a' }
+      code: { type: 'string', pattern: '^a' },
+      nothing: { type: 'object', additionalProperties: false }
     }
   }
   const requestBody = { required: true, ...jsonOf(schema) }
@@ -135,6 +136,7 @@ t.test('in a body an int64 is exact, defaults are added, and nothing else change
     ['{"small":10}', 'body.small must be an integer from 1 to 9'],
     ['{"colour":"green"}', 'body.colour must be one of: red, blue'],
     ['{"code":"b"}', 'body.code must match the pattern ^a'],
+    ['{"nothing":{"a":1}}', 'body.nothing must not have the property "a"'],
     ['{"count":12345678901234567890}', 'body.count must be within ±9007199254740991'],
     ['{"count":"1","id":"1"}', `body.id ${range}; body.count must be an integer, not "1"`]
   ] as const) {

@@ -11,6 +11,7 @@ import { startEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts'
 import { accepts, findService, urlOf } from '../../src/postgres/embedded/running.ts'
 import { runWatched } from '../../src/postgres/embedded/watched.ts'
 import { copyData, query, silent } from '../support/database.ts'
+import { until } from '../support/until.ts'
 
 /** A folder that only its owner can enter. */
 function closedFolder(t: Test): string {
@@ -92,7 +93,7 @@ t.test('a server that a killed service left behind is not used, and not waited f
   const socket = mkdtempSync(path.join(tmpdir(), `petcat-service-${await deadPid()}-`))
   const options = ['-D', path.join(directory, 'postgres'), '-k', socket, '-c', 'listen_addresses=']
   const left = runWatched([...unprivileged(binaries, directory), path.join(binaries, 'postgres'), ...options], socket)
-  while (!(await accepts(urlOf(socket))));
+  await until(() => accepts(urlOf(socket)), 'the server accepts connections')
   const { performance } = globalThis
   let minutes = 0
   t.intercept(globalThis, 'performance', { value: { now: () => minutes++ * 61_000 } })

@@ -25,9 +25,8 @@ async function requireStandby(name: string) {
 }
 
 /** Resolves when a create waits for the standby. */
-const createWaits = async () => {
-  while ((await query(postgres.url, `SELECT ${creating}`)).length === 0);
-}
+const createWaits = () =>
+  until(async () => (await query(postgres.url, `SELECT ${creating}`)).length > 0, 'a create waits')
 
 /** Starts a service whose `response` is of a create that waits for a standby that does not exist. */
 async function startWithoutStandby(t: Test, config: { DATABASE_TIMEOUT: number; DATABASE_POOL_SIZE?: number }) {

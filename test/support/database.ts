@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { applyMigrations } from '../../src/postgres/migrations.ts'
 import { privileges } from '../../src/resources/index.ts'
+import { until } from './until.ts'
 
 /** A logger without output. */
 export const silent = pino({ level: 'silent' })
@@ -102,7 +103,10 @@ const waitingForLock = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND
 /** Resolves when a statement waits for a lock; with `terminate`, its connection is ended by the server. */
 export async function lockAwaited(url: string, { terminate = false } = {}): Promise<void> {
   const what = terminate ? 'pg_terminate_backend(pid)' : 'pid'
-  while ((await query(url, `SELECT ${what} ${waitingForLock}`)).length === 0);
+  await until(
+    async () => (await query(url, `SELECT ${what} ${waitingForLock}`)).length > 0,
+    'a statement waits for a lock'
+  )
 }
 
 /**
