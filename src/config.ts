@@ -33,12 +33,7 @@ export const configSchema = {
     },
     DATABASE_URL_FILE: text('File to read DATABASE_URL from, instead of the variable'),
     DATA_DIR: { ...text('Folder of the embedded PostgreSQL'), default: './.data' },
-    DATABASE_POOL_SIZE: number(
-      10,
-      'Maximum connections for requests. Notifications and background writes use one more each.',
-      1,
-      1000
-    ),
+    DATABASE_POOL_SIZE: number(10, 'Maximum connections for requests. Background writes use one more.', 1, 1000),
     DATABASE_TIMEOUT: time(5000, 'Time to connect to the database, and to run a statement, then 503', 100),
     MIGRATE_ON_START: {
       type: 'boolean',

@@ -7,7 +7,7 @@ import type { Database } from '../postgres/database.ts'
 import { keyVerifier, refreshInterval } from './cache.ts'
 import type { KeyCheck } from './key.ts'
 import { networkOf, rateLimiter } from './rate-limit.ts'
-import { keyChannel, keyStore } from './store.ts'
+import { keyStore } from './store.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -23,7 +23,6 @@ declare module 'fastify' {
 /** Authentication by bearer API keys, with rate limits for each key and for each address that sends no valid one. */
 export const authentication = fp<{ database: Database; config: Config }>(async (app, { database, config }) => {
   const keys = keyVerifier(keyStore(database))
-  database.listen(keyChannel, () => keys.distrust())
   const refreshing = setInterval(() => void keys.refresh(), refreshInterval)
   app.addHook('onClose', (_app, done) => {
     clearInterval(refreshing)

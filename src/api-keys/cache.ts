@@ -66,11 +66,6 @@ export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
       } catch {
         // The database logs its failures. Meanwhile keys age until a request has to look them up and fails.
       }
-    },
-
-    /** Requires a look-up of every key before it is trusted again. */
-    distrust() {
-      for (const known of remembered.values()) known.askedAt = -Infinity
     }
   }
 }

@@ -4,9 +4,6 @@ import { hashKey, type KeyCheck, makeKey, prefixOf } from './key.ts'
 /** The privileges that the service's database role needs. */
 export const keyPrivileges = { api_keys: 'SELECT, INSERT, UPDATE', key_events: 'SELECT, INSERT' }
 
-/** The channel that PostgreSQL notifies when a key changes. */
-export const keyChannel = 'api_keys'
-
 const state = `CASE WHEN id IS NULL THEN 'unknown' WHEN revoked_at IS NOT NULL THEN 'revoked'
   WHEN expires_at <= now() THEN 'expired' ELSE 'valid' END`
 
@@ -18,10 +15,9 @@ export type KeyStore = ReturnType<typeof keyStore>
  * @param command what the audit log names as the origin of a change
  */
 export function keyStore(database: Database, command = 'service') {
-  /** Runs SQL that defines `changed (id, event)`. The same commit has the audit log of these rows and a notification. */
+  /** Runs SQL that defines `changed (id, event)`, and adds these rows to the audit log in the same commit. */
   async function change(sql: string, values: unknown[]): Promise<boolean> {
-    const text = `WITH ${sql} INSERT INTO key_events (key_id, event, command) SELECT id, event, $1 FROM changed
-      RETURNING pg_notify('${keyChannel}', '')`
+    const text = `WITH ${sql} INSERT INTO key_events (key_id, event, command) SELECT id, event, $1 FROM changed RETURNING id`
     return (await database.write({ text, values: [command, ...values] })).length > 0
   }
 

@@ -5,7 +5,6 @@ import { countConnections, databaseErrors } from '../metrics.ts'
 import { outages } from '../log.ts'
 import { cancel, createPool, isUnreplicated } from './connection.ts'
 import { failureOf, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
-import { listen } from './listen.ts'
 
 /** Milliseconds for a statement in the background, and for the server to end a cancelled statement. */
 const second = 1000
@@ -27,7 +26,7 @@ export type Database = ReturnType<typeof openDatabase>
 /**
  * Opens PostgreSQL; connections are made on first use. An int8 is a bigint.
  *
- * @param poolSize maximum connections for requests; background writes and notifications have one more each
+ * @param poolSize maximum connections for requests; background writes have one more
  * @param timeout milliseconds to connect, and to run a statement
  * @throws Error when the URL, or a certificate file that it names, cannot be used
  */
@@ -44,8 +43,6 @@ export function openDatabase(
   const writes = { kind: 'writes', pool, timeout }
   const ownPool = createPool({ ...config, max: 1 })
   const background = { kind: 'background writes', pool: ownPool, timeout: Math.min(timeout, second) }
-  const closing = new AbortController()
-  const listening: Promise<void>[] = []
 
   const { begun, ended } = outages({
     quiet: 5000,
@@ -113,15 +110,10 @@ export function openDatabase(
     async writeInBackground(query: QueryConfig) {
       await run(query, background)
     },
-    /** Calls `notify` for every notification on the channel, and whenever one may have been missed. */
-    listen(channel: string, notify: () => void) {
-      listening.push(listen(config, channel, notify, closing.signal))
-    },
     /** Waits for the statements in flight and closes every connection. */
     async close() {
-      closing.abort()
       stopCounting()
-      await Promise.all([...listening, pool.end(), ownPool.end()])
+      await Promise.all([pool.end(), ownPool.end()])
     }
   }
 }

@@ -72,7 +72,7 @@ t.test('while a standby is missing, lists work, creates leave no connection behi
     await createWaits()
     t.equal(await list(service), 200)
     t.same(new Set(await responses), new Set(['outcome_unknown']))
-    t.ok((await query(postgres.url, connections)).length <= 5, 'the pool, background writes and notifications')
+    t.ok((await query(postgres.url, connections)).length <= 4, 'the pool and background writes')
   }
   await requireStandby('')
   await until(async () => (await create(service, 'after')) === 201, 'creates work again')
