@@ -30,8 +30,10 @@ SwaggerUIStandalonePreset.push(({ React }) => {
       authorizationPopup: (Original) => (props) => {
         const ref = React.useRef()
         React.useLayoutEffect(() => {
-          ref.current.showModal()
-          ref.current.querySelector('input')?.focus()
+          const dialog = ref.current
+          dialog.showModal()
+          dialog.querySelector('input')?.focus()
+          return () => dialog.close()
         }, [])
         const onClose = () => props.authActions.showDefinitions(false)
         return h('dialog', { ref, onClose, 'aria-label': 'Authorization' }, h(Original, props))
