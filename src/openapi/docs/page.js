@@ -23,7 +23,7 @@ SwaggerUIStandalonePreset.push(({ React }) => {
       ExamplesSelect: within('label', { 'aria-label': 'Examples' }),
       TextArea: withProps({ 'aria-label': 'Request body' }),
       CloseIcon: withProps({ role: 'img', 'aria-hidden': false, 'aria-label': 'Close' }),
-      ModelCollapse: withProps({ title: 'Schema' }),
+      ModelCollapse: (Original) => (props) => h(Original, { ...props, title: props.title ?? 'Schema' }),
       Button: withProps({ 'aria-label': undefined }),
       Input: withProps({ 'aria-label': undefined }),
       // A native modal dialog keeps the focus inside, and returns it when it closes.
