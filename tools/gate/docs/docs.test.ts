@@ -103,18 +103,21 @@ t.test('the keyboard reaches everything, with a visible focus', async (t) => {
   t.same(faults, [])
 })
 
-t.test('the page links to the OpenAPI document and to an operation, names schemas, and offers no other server', async (t) => {
-  const { url } = await startService(t)
-  const { page } = await openDocs(t, url)
-  for (const file of ['/openapi.yaml', '/openapi.json']) {
-    t.equal(await page.getByRole('link', { name: file }).getAttribute('href'), file)
+t.test(
+  'the page links to the OpenAPI document and to an operation, names schemas, and offers no other server',
+  async (t) => {
+    const { url } = await startService(t)
+    const { page } = await openDocs(t, url)
+    for (const file of ['/openapi.yaml', '/openapi.json']) {
+      t.equal(await page.getByRole('link', { name: file }).getAttribute('href'), file)
+    }
+    t.equal(await page.locator('.servers').count(), 0)
+    t.match(await page.locator('.models').innerText(), /NewCategory/, 'schemas have their names')
+    await page.goto(`${url}/docs#/Quickstart/createMessage`)
+    await page.reload()
+    await operation(page, 'createMessage').getByRole('button', { name: 'Try it out' }).waitFor()
   }
-  t.equal(await page.locator('.servers').count(), 0)
-  t.match(await page.locator('.models').innerText(), /NewCategory/, 'schemas have their names')
-  await page.goto(`${url}/docs#/Quickstart/createMessage`)
-  await page.reload()
-  await operation(page, 'createMessage').getByRole('button', { name: 'Try it out' }).waitFor()
-})
+)
 
 t.test('the page marks a deprecated operation and displays its x-sunset', async (t) => {
   const { url } = await startService(t)
