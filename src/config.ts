@@ -1,6 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { parseEnv } from 'node:util'
 import { Ajv, type ErrorObject } from 'ajv'
+import ipaddr from 'ipaddr.js'
 import type { FromSchema } from 'json-schema-to-ts'
 import { explain } from './schema-errors.ts'
 
@@ -49,10 +51,7 @@ export const configSchema = {
     },
     TRUST_PROXY: {
       ...text('Trusted proxies: hop count or comma-separated networks'),
-      pattern: '^(\\d{1,3}|(network)(, *(network))*)$'.replaceAll(
-        'network',
-        '\\d+(\\.\\d+){3}(/\\d+)?|[\\da-f]*:[\\da-f:.]*(/\\d+)?'
-      ),
+      format: 'proxies',
       must: 'be a hop count such as 1, or comma-separated addresses and networks such as 10.0.0.0/8'
     },
     CORS_ORIGINS: {
@@ -89,13 +88,18 @@ export type Config = FromSchema<typeof configSchema>
 export const trustedProxies = (text = ''): string | ((address: string, hop: number) => boolean) =>
   /^\d+$/.test(text) ? (_address, hop) => hop < Number(text) : text
 
+// ipaddr.js alone accepts 10.1 as an address, and Fastify rejects the prefix length 0.
+const isNetwork = (text: string) =>
+  isIP(text.replace(/\/.*/, '')) > 0 && (ipaddr.isValid(text) || (ipaddr.isValidCIDR(text) && !/\/0+$/.test(text)))
+
 const validate = new Ajv({
   allErrors: true,
   coerceTypes: true,
   removeAdditional: true,
   useDefaults: true,
   verbose: true,
-  keywords: ['must']
+  keywords: ['must'],
+  formats: { proxies: (text: string) => /^\d{1,3}$/.test(text) || text.split(/, */).every(isNetwork) }
 }).compile<Config>(configSchema)
 
 /**

@@ -1,7 +1,6 @@
 // The command `npm run migrate`: applies the pending migrations to the configured database.
 import { loadConfig } from './config.ts'
-import { fail } from './log.ts'
-import { createLogger } from './log.ts'
+import { createLogger, fail } from './log.ts'
 import { openConfigured } from './postgres/open.ts'
 import { privileges } from './resources/index.ts'
 

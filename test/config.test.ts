@@ -83,6 +83,10 @@ t.test('TRUST_PROXY is a hop count, or addresses and networks', (t) => {
     '10.0.0.0/8/8',
     '10.0.0.0/',
     '10.1',
+    '10.0.0.256',
+    '999.1.1.1',
+    '10.0.0.0/99',
+    '10.0.0.0/0',
     '::1/x',
     '1.2.3.4,',
     '-1',
@@ -90,10 +94,6 @@ t.test('TRUST_PROXY is a hop count, or addresses and networks', (t) => {
     '1000'
   ]) {
     t.throws(() => proxies(value), { message }, value)
-  }
-  // The values that Fastify rejects itself.
-  for (const value of ['10.0.0.0/33', '10.0.0.0/0', '10.0.0.256']) {
-    t.throws(() => Fastify({ trustProxy: proxies(value) }), { message: new RegExp(`invalid .*${value}`) })
   }
   t.end()
 })

@@ -18,12 +18,17 @@ export const jsonBody = fp((app) => {
     ['application/json', '*'],
     { parseAs: 'buffer' },
     ({ headers, mediaType }: FastifyRequest, bytes: Buffer, done) => {
-      const { 'content-encoding': encoding, 'content-type': type = '' } = headers
+      const {
+        'content-encoding': encoding,
+        'transfer-encoding': transfer = 'chunked',
+        'content-type': type = ''
+      } = headers
       if (encoding !== undefined) throw badRequest('Content-Encoding must be left out')
+      if (transfer.toLowerCase() !== 'chunked') throw badRequest('Transfer-Encoding must be chunked or be left out')
       if (mediaType !== 'application/json') {
         throw badRequest(`Content-Type must be application/json, not ${mediaType ?? 'left out'}`)
       }
-      if (/charset=(?!"?utf-8\b)/i.test(type)) throw badRequest('The charset of Content-Type must be utf-8')
+      if (/charset=(?!"?utf-8"?\s*(;|$))/i.test(type)) throw badRequest('The charset of Content-Type must be utf-8')
       done(null, bytes.length === 0 ? undefined : parseJson(bytes))
     }
   )

@@ -12,9 +12,17 @@ import { badRequest, HttpError, toHttpError } from './errors.ts'
  */
 const sliceSize = 512
 
-/** RFC 9112, section 3.2: one Host, in the characters of RFC 3986, section 3.2.2. Node.js joins several by a comma and a space. */
-const hasValidHost = ({ headers: { host }, httpVersion }: IncomingMessage) =>
-  host === undefined ? httpVersion !== '1.1' : /^[\w.~%!$&'()*+,;=:[\]-]*$/.test(host)
+/** The error for a request that breaks a rule of HTTP which Node.js does not check, or not with an Error body. */
+function protocolError({ headers: { host, expect = '' }, httpVersion }: IncomingMessage): HttpError | undefined {
+  const isOld = httpVersion === '1.0'
+  if (!isOld && httpVersion !== '1.1') return badRequest('The request must be HTTP/1.1')
+  // RFC 9112, section 3.2, in the characters of RFC 3986, section 3.2.2. Node.js joins several by a comma and a space.
+  if (host === undefined ? !isOld : !/^[\w.~%!$&'()*+,;=:[\]-]*$/.test(host)) {
+    return badRequest('The request must have one valid Host header')
+  }
+  if (isOld || expect === '' || /(^|\W)100-continue($|\W)/i.test(expect)) return undefined
+  return new HttpError(417, 'expectation_failed', 'Expect must be 100-continue or be left out')
+}
 
 /**
  * A node:http server for Fastify, with the limits of the configuration. It handles one request of a connection at a time, so
@@ -31,7 +39,6 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     const { socket, headers } = response.req
     const responses = connections.get(socket) as ServerResponse[]
     if (responses.at(-1)?.shouldKeepAlive === false || !socket.writable) return
-    if (!hasValidHost(response.req)) return reject(socket, badRequest('The request must have one valid Host header'))
     // Node.js discards bytes behind a request to upgrade: what follows may not be the start of a request.
     if (headers.upgrade !== undefined) response.shouldKeepAlive = false
     if (responses[0]?.closed) responses.shift()
@@ -47,7 +54,9 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
       responses.shift()
       handle(next, responses, handler)
     })
-    handler(response.req, response)
+    const error = protocolError(response.req)
+    if (error === undefined) handler(response.req, response)
+    else respondAndClose(response.req.socket, error, response.req)
   }
 
   /** Parses what the socket reads in slices, and nothing while a request waits. */
@@ -111,9 +120,7 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     })
     // Without this listener, Node.js sends 100 Continue before authentication.
     server.on('checkContinue', listener)
-    server.on('checkExpectation', ({ socket }) => {
-      reject(socket, new HttpError(417, 'expectation_failed', 'Expect must be 100-continue or be left out'))
-    })
+    server.on('checkExpectation', listener)
     server.on('connect', (_request, socket) => reject(socket, badRequest('CONNECT is for proxies')))
     return server
   }

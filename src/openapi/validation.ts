@@ -49,7 +49,8 @@ function useInt64(_key: string, value: unknown): unknown {
 export const validatorCompiler: FastifySchemaCompiler<Schema> = ({ schema, httpPart }) => {
   const part = httpPart as keyof typeof parts
   // Not strict, because OpenAPI has keywords that JSON Schema lacks, such as example. The linter finds misspelled ones.
-  const ajv = new Ajv({ strict: false, logger: false, verbose: true, useDefaults: true, allErrors: true })
+  const options = { strict: false, strictNumbers: true, logger: false, verbose: true, useDefaults: true } as const
+  const ajv = new Ajv({ ...options, allErrors: true })
   addFormats.default(ajv)
   ajv.addKeyword(int64)
   const validate = ajv.compile(JSON.parse(JSON.stringify(schema), useInt64) as object)

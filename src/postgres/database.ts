@@ -10,12 +10,12 @@ import { failureOf, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
 const second = 1000
 
 /**
- * Ends what no cancellation has ended, of all replicas: a commit can wait at the server for good, and keeps a connection
- * there although ours is closed.
+ * Ends the commits, of all replicas, that still wait for a standby after their cancellation: the server would keep their
+ * connections although ours are closed.
  */
 const endHanging = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = current_setting('application_name') AND datname = current_database()
-    AND usename = current_user AND state = 'active' AND query_start < now() - $1 * interval '1 ms'`
+    AND usename = current_user AND wait_event = 'SyncRep' AND query_start < now() - $1 * interval '1 ms'`
 
 // A number would round an int8 beyond 2^53.
 const types = new pg.TypeOverrides()
@@ -34,7 +34,13 @@ export function openDatabase(
   { url, poolSize, timeout }: { url: string; poolSize: number; timeout: number },
   log: Logger
 ) {
-  const config = { connectionString: url, application_name: serviceName, connectionTimeoutMillis: timeout, types }
+  const config = {
+    connectionString: url,
+    application_name: serviceName,
+    connectionTimeoutMillis: timeout,
+    keepAlive: true,
+    types
+  }
   // Throws now rather than at each statement.
   new pg.Client(config)
   const pool = createPool({ ...config, max: poolSize })
@@ -46,18 +52,20 @@ export function openDatabase(
 
   const { begun, ended } = outages({
     quiet: 5000,
-    begun(kind, err) {
+    begun(what, err) {
       const hint = meaningOf(err) === 'schema' ? ': migrations or grants may be missing' : ''
-      log.error({ err }, `the database is unavailable for ${kind}${hint}`)
+      log.error({ err }, `the database is unavailable for ${what}${hint}`)
     },
-    ended: (kind) => log.info(`the database is available again for ${kind}`)
+    ended: (what) => log.info(`the database is available again for ${what}`)
   })
 
-  /** Counts and logs a failure. */
-  function report(error: Error, kind: string): Error {
+  /** Counts and logs a failure. A table can be missing for one statement while others of its kind work. */
+  function report(error: Error, kind: string, name = kind): Error {
     const isOutage = error instanceof Unavailable || error instanceof OutcomeUnknown
     databaseErrors.inc({ code: isOutage ? error.code : 'internal_error' })
-    if (isOutage && meaningOf(error.cause) !== 'conflict' && !pool.ending) begun(kind, error.cause)
+    if (isOutage && meaningOf(error.cause) !== 'conflict' && !pool.ending) {
+      begun(meaningOf(error.cause) === 'schema' ? name : kind, error.cause)
+    }
     return error
   }
 
@@ -86,8 +94,9 @@ export function openDatabase(
         const meaning = meaningOf(cause)
         // A late cancellation must not reach the next statement.
         client.release(isCancelled || (cause !== undefined && (meaning === undefined || meaning === 'connection')))
-        if (cause !== undefined) return reject(report(failureOf(cause, isWrite), kind))
+        if (cause !== undefined) return reject(report(failureOf(cause, isWrite), kind, query.name))
         ended(kind)
+        if (query.name !== undefined) ended(query.name)
         resolve(result.rows)
       })
     })

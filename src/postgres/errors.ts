@@ -16,8 +16,10 @@ const codes = {
   conflict: ['40001', '40P01'],
   /** Disk full, out of memory, a lock that is not available, a cancelled statement. */
   resource: ['53100', '53200', '55P03', '57014'],
-  /** Data exceptions, constraints, syntax errors and access rules, check options, exceptions of triggers. */
-  rejected: ['22', '23', '42', '44', 'P0']
+  /** Data exceptions, constraints, check options, exceptions of triggers. */
+  value: ['22', '23', '44', 'P0'],
+  /** Syntax errors and access rules. */
+  statement: ['42']
 }
 
 type Meaning = keyof typeof codes
@@ -30,6 +32,9 @@ export function meaningOf(error: unknown): Meaning | undefined {
   const code = error instanceof pg.DatabaseError ? String(error.code) : ''
   return meanings.get(code) ?? meanings.get(code.slice(0, 2))
 }
+
+/** Whether another attempt may succeed: lost connections, rollbacks, resources, operators and the system. */
+const isTransient = ({ code }: pg.DatabaseError) => /^(08|40|53|57|58)/.test(String(code))
 
 /** The database cannot run the statement now, and the statement had no effect: it can be sent again. */
 export class Unavailable extends Error {
@@ -50,12 +55,13 @@ export class OutcomeUnknown extends Error {
 /** The error for the caller of a failed statement: Unavailable, OutcomeUnknown, or the error itself if it would occur again. */
 export function failureOf(error: Error, isWrite: boolean): Error {
   const meaning = meaningOf(error)
-  if (meaning === 'rejected') return error
+  if (meaning === 'value' || meaning === 'statement') return error
+  if (!isWrite && meaning === undefined && error instanceof pg.DatabaseError && !isTransient(error)) return error
   return isWrite && meaning === undefined ? new OutcomeUnknown(error) : new Unavailable(error)
 }
 
 /** Whether a statement may pass without one of its values. A trigger can raise a conflict, too. */
 export function isFaultOfValue(error: unknown): boolean {
   const meaning = meaningOf(error instanceof Unavailable ? error.cause : error)
-  return meaning === 'rejected' || meaning === 'conflict'
+  return meaning === 'value' || meaning === 'conflict'
 }

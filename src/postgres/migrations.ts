@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { Socket } from 'node:net'
+import { addAbortSignal } from 'node:stream'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { serviceName } from '../config.ts'
@@ -12,7 +13,7 @@ const directory = new URL('../../migrations/', import.meta.url)
 /** The advisory lock of a migration. It and the table are those of node-pg-migrate, which earlier versions used. */
 export const migrationLock = 7241865325823964n
 
-const begin = `BEGIN;
+const begin = `BEGIN ISOLATION LEVEL READ COMMITTED;
   SELECT pg_advisory_xact_lock(${migrationLock});
   DO $$ BEGIN
     -- In another encoding PostgreSQL rejects or changes text that the OpenAPI document allows.
@@ -50,12 +51,12 @@ export interface MigrationOptions {
  * @throws Error when the database cannot be reached, is not encoded in UTF-8, or rejects a statement
  */
 export async function applyMigrations(options: MigrationOptions, log: Logger): Promise<void> {
-  const { url, timeout, serviceRole, privileges, signal } = options
+  const { url, timeout, serviceRole, privileges, signal = new AbortController().signal } = options
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: timeout,
     application_name: `${serviceName} migrate`,
-    stream: () => new Socket({ signal })
+    stream: () => addAbortSignal(signal, new Socket())
   })
   client.on('error', () => {})
   try {

@@ -24,7 +24,8 @@ export interface PageLimit {
 type ShortPage = Page & { items: string }
 type StreamedPage = { bytes: Buffer; next: string | null }
 
-/** Maximum number of items in a page. */
+/** Number of items in the first page that is read, and in any. */
+const firstRows = 1_000
 const maxRows = 20_000
 /** Length of text from which a list is streamed. A shorter one is held and sent as a whole. */
 const wholeSize = 2 ** 21
@@ -44,12 +45,18 @@ export function listHandler<Item>(
 ) {
   /** The last read. No request gets it without a new read, but an unchanged list is hashed and compressed once. */
   let latest: (ShortPage & { body: ReturnType<typeof represent> }) | undefined
-  const wholeLimit = { rows: maxRows, bytes: wholeSize }
-  const streamLimit = { rows: maxRows, bytes: chunkSize }
+  const wholeLimit = { rows: firstRows, bytes: wholeSize }
+  const streamLimit = { rows: firstRows, bytes: chunkSize }
 
-  /** Adapts the rows to their size, so that pages have half of the bytes. Reads a page again that exceeds them. */
+  /**
+   * Adapts the rows to their size, so that pages have half of the bytes. Reads a page again that exceeds them, and tries
+   * fewer rows after a failure, which may be that of a page too large to be read in time.
+   */
   async function readWithin(limit: PageLimit, after: string | null): Promise<ShortPage> {
-    const { items, next } = await readPage(after, limit)
+    const { items, next } = await readPage(after, limit).catch((error: unknown) => {
+      limit.rows = Math.ceil(limit.rows / 8)
+      throw error
+    })
     const size = items === null ? limit.bytes : Buffer.byteLength(items)
     if (items === null || next !== null) {
       limit.rows = Math.min(maxRows, Math.ceil((limit.rows * limit.bytes) / (2 * size)))

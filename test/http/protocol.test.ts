@@ -84,6 +84,7 @@ rejects(431, 'The header section of the request is too large', {
   'an oversized header': list({ 'X-Large': 'a'.repeat(20_000) }),
   'an oversized target': request(`GET /v1/categories?${'a'.repeat(20_000)}`)
 })
+rejects(400, 'The request must be HTTP/1.1', { 'HTTP/2.0': request('GET /v1/categories HTTP/2.0') })
 rejects(417, 'Expect must be 100-continue or be left out', { 'another expectation': list({ Expect: 'cake' }) })
 rejects(413, 'The chunk extensions of the body are too large', {
   'a chunk extension without end': create(`2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`, chunked)
@@ -165,6 +166,12 @@ rejects(400, 'body: the name of a property must not have unpaired surrogates', {
   'half an emoji in a name': create('{"name":"x","\\udc00":1}')
 })
 
+rejects(400, 'Transfer-Encoding must be chunked or be left out', {
+  'another transfer coding': create('2\r\n{}\r\n0\r\n\r\n', {
+    'Content-Length': undefined,
+    'Transfer-Encoding': 'gzip, chunked'
+  })
+})
 rejects(400, 'body must have the property "name"', {
   'no name': create('{}'),
   // However the type is written, the body is validated.
@@ -197,6 +204,18 @@ rejects(400, 'body.description must have at most 2000 characters', {
 rejects(400, 'body must not have the property "id"; it may have: name, description', { 'an id': named('x', { id: 1 }) })
 rejects(400, 'body must not have the property "__proto__"; it may have: name, description', {
   'the property __proto__': create('{"name":"x","__proto__":{}}')
+})
+
+t.test('an invalid request gets its error after the response to the request before it, under its own id', async (t) => {
+  const [first, second] = (
+    await sendRaw(port, bytesOf(list({ Connection: undefined }) + list({ Host: 'a b', 'X-Request-Id': 'mine' }), key))
+  )
+    .split(/(?<=\])(?=HTTP)/)
+    .map(parseRaw)
+  t.match(first, { status: 200 })
+  t.match(second, { status: 400, headers: { 'x-request-id': 'mine', connection: 'close' } })
+  const head = await send(request('HEAD /livez HTTP/1.1', { Host: 'a b' }))
+  t.match(head, { status: 400, body: '' })
 })
 
 t.test('rejected requests store nothing', async (t) => {

@@ -200,7 +200,7 @@ t.test('a request to upgrade is the last one of its connection', async (t) => {
   t.same(await query(databaseUrl, 'SELECT FROM categories'), [], 'the body of a request is not taken for a request')
 })
 
-const invalid = { garbage: '\0\0\0\0', 'a CONNECT': connectTo, 'no Host': 'GET / HTTP/1.1\r\n\r\n' }
+const invalid = { garbage: '\0\0\0\0', 'a CONNECT': connectTo }
 
 t.test('invalid HTTP behind a pending create gets no response that could be the create’s', async (t) => {
   const { port, key, databaseUrl } = await startService(t)
@@ -215,7 +215,7 @@ t.test('invalid HTTP behind a pending create gets no response that could be the 
     await lock.release()
   }
   await until(
-    async () => (await query(databaseUrl, 'SELECT FROM categories')).length === 3,
+    async () => (await query(databaseUrl, 'SELECT FROM categories')).length === 2,
     'all creates are stored: a 400 would have been wrong'
   )
 })

@@ -61,6 +61,15 @@ t.test(
   }
 )
 
+t.test('a read that fails for a lasting reason, such as corrupt data, is a 500', async (t) => {
+  const proxy = await startProxy(t, await createDatabase(t))
+  const service = await startService(t, { databaseUrl: proxy.url })
+  await create(service, 'corrupt')
+  const corrupt = errorResponse(['SERROR', 'CXX001', 'Minvalid page'])
+  proxy.state.change = (chunk) => (chunk.includes('corrupt') ? corrupt : chunk)
+  t.match((await list(service)).json(), { code: 'internal_error', status: 500 })
+})
+
 t.test('the outcome of a create is unknown when a pooler reports that it lost the server', async (t) => {
   const databaseUrl = await createDatabase(t)
   for (const severity of ['ERROR', 'FATAL']) {

@@ -153,8 +153,10 @@ t.test('a pending migration or a missing grant is a 503 unavailable, which the l
     await query(owner, after)
     t.same([await list(service), await create(service)], [200, 201])
   }
-  for (const kind of ['reads', 'writes'])
-    t.ok(outagesIn(lines).includes(`the database is unavailable for ${kind}: migrations or grants may be missing`))
+  for (const statement of ['page-of-categories', 'create-categories']) {
+    const line = `the database is unavailable for ${statement}: migrations or grants may be missing`
+    t.ok(outagesIn(lines).includes(line), line)
+  }
   t.notOk(lines.some(({ msg }) => msg === 'internal_error'))
 })
 

@@ -37,7 +37,7 @@ export async function startEmbeddedPostgres(
     try {
       return await startServer(path.resolve(directory), log, startedBy, signal)
     } catch (error) {
-      const isInUse = /postmaster\.pid|still in use|ENOTEMPTY/.test(oneLine(error))
+      const isInUse = /postmaster\.pid|still in use|ENOTEMPTY|EEXIST/.test(oneLine(error))
       if (!isInUse || performance.now() > deadline) throw error
     }
     if (!isWaiting) log.info({ directory }, 'waiting for another process to leave DATA_DIR')
@@ -92,7 +92,7 @@ async function createData(initdb: string[], data: string, signal: AbortSignal): 
   signal.addEventListener('abort', program.stop)
   try {
     if ((await program.ended) !== 0) throw new Error(`DATA_DIR cannot hold a database: ${program.output()}`)
-    // ENOTEMPTY if another process was faster: the next attempt uses its data.
+    // ENOTEMPTY or EEXIST if another process was faster: the next attempt uses its data.
     renameSync(fresh, data)
   } finally {
     rmSync(folder, { recursive: true, force: true })

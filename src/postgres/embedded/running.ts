@@ -31,11 +31,11 @@ export async function findService(directory: string): Promise<{ url: string; pid
 export const alreadyRunning = (pid: number) =>
   new Error(`Already running from this folder (PID ${pid}): set DATA_DIR for a second one`)
 
-/** Whether this user has a process with this id. */
+/** Whether there is a process with this id. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
-  } catch {
-    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

@@ -72,7 +72,7 @@ const faults: [rule: string, fault: Edits][] = [
   ['rule/schema-keywords', { [`${schemas} Category discriminator`]: { propertyName: 'name' } }],
   ['rule/int64-keywords', { [`${schemas} Category properties id multipleOf`]: 2 }],
   ['rule/array-has-items', { [`${list} responses 200 content application/json schema items`]: undefined }],
-  ['rule/unique-items-bounded', { [`${list} responses 200 content application/json schema uniqueItems`]: true }],
+  ['rule/no-unique-items', { [`${list} responses 200 content application/json schema uniqueItems`]: true }],
   [
     'bodies/response-is-serializable',
     { [`${created} schema`]: { oneOf: [{ $ref: '#/components/schemas/Category' }] } }
