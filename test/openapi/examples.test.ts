@@ -21,7 +21,8 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) =>
       ([status, response]) => [status, resolve(document, response)] as const
     )
     const requestBody = operation.requestBody && resolve(document, operation.requestBody)
-    return { id: operation.operationId, method, url: basePath + url, requestBody, responses }
+    const id = operation.operationId
+    return { id, method, url: basePath + url, hasPathParameter: url !== path, requestBody, responses }
   })
 )
 type Operation = (typeof operations)[number]
@@ -49,7 +50,8 @@ t.test('every example of a request succeeds, with a documented response', async 
   for (const operation of operations) {
     for (const { name, value } of examplesIn(operation.requestBody)) {
       const status = await conforms(t, service, operation, { headers: service.auth, payload: value })
-      t.match(String(status), /^2/, `${operation.id} ${name}`)
+      // The database is empty: what the example of a path parameter names may not exist.
+      t.match(String(status), operation.hasPathParameter ? /^(2|404)/ : /^2/, `${operation.id} ${name}`)
     }
   }
 })
@@ -77,6 +79,11 @@ t.test('the service sends every example of an error', async (t) => {
   await post(service, {}, { authorization: 'Bearer x' })
   await post(service, {}, { authorization: '' })
   await post(service, { name: 'x'.repeat(65536) })
+  for (const { method, url, requestBody } of operations.filter(({ hasPathParameter }) => hasPathParameter)) {
+    const payload = examplesIn(requestBody)[0]?.value
+    const response = await service.app.inject({ method, url, headers: service.auth, ...(payload && { payload }) })
+    sent.push({ status: response.statusCode, body: response.json() })
+  }
   const limited = await startService(t, { config: { RATE_LIMIT_MAX: 1, AUTH_FAILURES_MAX: 1 } })
   for (let request = 0; request < 2; request++) {
     await post(limited, { name: 'x' })
