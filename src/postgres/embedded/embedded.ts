@@ -37,7 +37,7 @@ export async function startEmbeddedPostgres(
     try {
       return await startServer(path.resolve(directory), log, startedBy, signal)
     } catch (error) {
-      const isInUse = /postmaster\.pid|still in use|ENOTEMPTY|EEXIST/.test(oneLine(error))
+      const isInUse = /postmaster\.pid|still in use|(ENOTEMPTY|EEXIST): .*, rename/.test(oneLine(error))
       if (!isInUse || performance.now() > deadline) throw error
     }
     if (!isWaiting) log.info({ directory }, 'waiting for another process to leave DATA_DIR')
