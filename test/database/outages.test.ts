@@ -4,6 +4,7 @@ import { openDatabase } from '../../src/database/database.ts'
 import { createKey } from '../../src/keys/issue.ts'
 import { keyStore } from '../../src/keys/store.ts'
 import { keyVerifier } from '../../src/keys/verifier.ts'
+import { registry } from '../../src/metrics.ts'
 import { createDatabase, createRoles, lockAwaited, lockTable, query } from '../support/database.ts'
 import { startLoad } from '../support/load.ts'
 import { recorder } from '../support/log.ts'
@@ -98,12 +99,15 @@ const readOnly = ({ databaseUrl }: Service, value: boolean) =>
      ALTER DATABASE ${new URL(databaseUrl).pathname.slice(1)} SET default_transaction_read_only = ${value}`
   )
 
-const disconnect = ({ databaseUrl }: Service) =>
-  query(
+async function disconnect({ databaseUrl }: Service): Promise<void> {
+  await query(
     databaseUrl,
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE application_name = 'pet-categories' AND datname = current_database()`
   )
+  const connections = () => registry.getSingleMetricAsString('database_connections')
+  await until(async () => /idle"} 0\n.*active"} 0/.test(await connections()), 'the pool has noticed')
+}
 
 t.test('while writes fail and reads succeed, the log has one line for it', async (t) => {
   const { lines, logger } = recorder()
