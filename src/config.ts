@@ -16,6 +16,8 @@ const time = (byDefault: number, description: string, minimum = 1) =>
 const number = (byDefault: number, description: string, minimum = 1, maximum = Number.MAX_SAFE_INTEGER) =>
   ({ type: 'integer', minimum, maximum, default: byDefault, description }) as const
 const text = (description: string) => ({ type: 'string', description }) as const
+const choice = <const Value extends string>(values: Value[], byDefault: Value, description: string) =>
+  ({ enum: values, default: byDefault, description }) as const
 const port = (description: string) => ({ type: 'integer', minimum: 0, maximum: 65535, description }) as const
 
 /**
@@ -44,11 +46,7 @@ export const configSchema = {
       must: 'be true or false'
     },
     DATABASE_SERVICE_ROLE: text('Role to grant the privileges of the service to, if another role runs the migrations'),
-    LOG_LEVEL: {
-      ...text('Minimum level to log'),
-      enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
-      default: 'info'
-    },
+    LOG_LEVEL: choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info', 'Minimum level to log'),
     TRUST_PROXY: {
       ...text('Trusted proxies: hop count or comma-separated networks'),
       format: 'proxies',
@@ -64,11 +62,7 @@ export const configSchema = {
     BODY_LIMIT: number(65_536, 'Maximum size of a request body. Larger ones get 413.'),
     HEADER_LIMIT: number(16_384, 'Maximum size of the header section. Larger ones get 431.', 1024),
     RESPONSE_MEMORY: number(134_217_728, 'Memory limit for buffered responses, then 503', 0),
-    ENVIRONMENT: {
-      ...text('Environment, shown on the docs page'),
-      enum: ['development', 'staging', 'production'],
-      default: 'development'
-    },
+    ENVIRONMENT: choice(['development', 'staging', 'production'], 'development', 'Environment, shown on the docs page'),
     HEADERS_TIMEOUT: time(10_000, 'Time to receive the headers of a request, then 408'),
     REQUEST_TIMEOUT: time(30_000, 'Time to receive a complete request, then 408'),
     ANSWER_TIMEOUT: time(60_000, 'Time for a client to read the next 2 MiB of a list before its connection is closed'),
@@ -110,7 +104,10 @@ const validate = new Ajv({
  */
 export function loadConfig(environment: NodeJS.ProcessEnv, file = '.env'): Config {
   const fromFile = existsSync(file) ? parseEnv(read(file, `${file} must be`)) : {}
-  warnOfUnknown(Object.keys(fromFile), file)
+  // A value that is broken over two lines also yields a name, which may be secret.
+  const isUnknown = (name: string) => /^\w+$/.test(name) && !Object.hasOwn(configSchema.properties, name)
+  const unknown = Object.keys(fromFile).filter(isUnknown).join(', ')
+  if (unknown !== '') console.error(`pet-categories: ${file}: ignoring unknown variables: ${unknown}`)
   const variables = { ...withoutEmpty(fromFile), ...withoutEmpty(environment) }
   const { DATABASE_URL_FILE: urlFile } = variables
   if (urlFile !== undefined) {
@@ -132,12 +129,6 @@ function read(file: string, rule: string): string {
   } catch (error) {
     throw new Error(`${rule} a readable file: ${(error as Error).message}`, { cause: error })
   }
-}
-
-function warnOfUnknown(names: string[], file: string): void {
-  // A value that is broken over two lines also yields a name, which may be secret.
-  const unknown = names.filter((name) => /^\w+$/.test(name) && !Object.hasOwn(configSchema.properties, name))
-  if (unknown.length > 0) console.error(`pet-categories: ${file}: ignoring unknown variables: ${unknown.join(', ')}`)
 }
 
 function describe(error: ErrorObject): string {

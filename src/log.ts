@@ -41,18 +41,15 @@ function appender(fd: number, minLength: number): (text: string) => void {
   let isWriting = false
 
   function flush() {
-    if (isWriting || chunk.length + waiting.length === 0) return
-    if (chunk.length === 0) {
-      chunk = Buffer.from(waiting)
-      waiting = ''
-    }
+    if (isWriting) return
+    if (chunk.length === 0) [chunk, waiting] = [Buffer.from(waiting), '']
+    if (chunk.length === 0) return
     isWriting = true
     write(fd, chunk, (error, written) => {
       isWriting = false
-      // The next flush retries the chunk.
-      if (error) return
       chunk = chunk.subarray(written)
-      if (chunk.length > 0 || waiting.length >= minLength) flush()
+      // After an error, the next flush retries.
+      if (!error && (chunk.length > 0 || waiting.length >= minLength)) flush()
     })
   }
 
@@ -69,31 +66,6 @@ function appender(fd: number, minLength: number): (text: string) => void {
     if (chunk.length + waiting.length + text.length > maxWaiting) return
     waiting += text
     if (waiting.length >= minLength) flush()
-  }
-}
-
-interface Outages {
-  begun: (what: string, cause: unknown) => void
-  ended: (what: string) => void
-}
-
-/**
- * Calls `begun` for the first failure of an outage, and `ended` for the first success after `quiet` milliseconds without a
- * failure: an outage may affect some requests only.
- */
-export function outages({ quiet, begun, ended }: Outages & { quiet: number }): Outages {
-  const failedAt = new Map<string, number>()
-  return {
-    begun(what, cause) {
-      if (!failedAt.has(what)) begun(what, cause)
-      failedAt.set(what, performance.now())
-    },
-    ended(what) {
-      const at = failedAt.get(what)
-      if (at === undefined || performance.now() - at < quiet) return
-      failedAt.delete(what)
-      ended(what)
-    }
   }
 }
 

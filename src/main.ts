@@ -1,33 +1,24 @@
 // The process: start, signals, stop. Signals are handled before the rest is loaded, which takes up to a second: without a
 // handler, the first process of a container ignores SIGTERM.
-import { once } from 'node:events'
+const signals = ['SIGTERM', 'SIGINT'] as const
 
-/** Milliseconds. npm and a terminal both pass a signal on, so a second one within this time counts as the first. */
-const secondSignalAfter = 1000
+// A start has nothing to finish. The embedded PostgreSQL ends with this process.
+let stop = (): unknown => process.exit()
+let isStopping = false
 
-const controller = new AbortController()
-const stopping = controller.signal
-const aborted = once(stopping, 'abort')
-let stoppingSince = 0
-
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  process.on(signal, () => {
-    if (!stopping.aborted) {
-      stoppingSince = performance.now()
-      controller.abort()
-    } else if (performance.now() - stoppingSince >= secondSignalAfter) {
-      console.error('pet-categories: stopped immediately by a second signal')
-      process.exit(1)
-    }
-  })
+function onSignal() {
+  if (isStopping) return
+  isStopping = true
+  // npm and a terminal both pass a signal on. Another one, a second later, ends the process immediately.
+  setTimeout(() => signals.forEach((signal) => process.off(signal, onSignal)), 1000).unref()
+  stop()
 }
+for (const signal of signals) process.on(signal, onSignal)
 
 // A full disk behind stdout or stderr must not end the service. The log retries; other output is lost.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
 const { fail } = await import('./log.ts')
 const { start } = await import('./start.ts')
-// A start that a signal ended did not fail.
-const stop = await start(stopping).catch((error: unknown) => (stopping.aborted ? process.exit() : fail(error)))
-await aborted
-await stop().catch(fail)
+const finish = await start().catch(fail)
+stop = () => finish().catch(fail)

@@ -38,43 +38,24 @@ export const databaseErrors = counter(
 /** A number that is read when Prometheus asks: a Gauge would look up its value twice in each request. */
 export const requestsInFlight = { count: 0 }
 
-new Gauge({
-  name: 'http_requests_in_flight',
-  help: 'Requests without a complete response',
-  registers,
-  collect() {
-    this.set(requestsInFlight.count)
-  }
-})
-
 type Pool = Readonly<Record<'totalCount' | 'idleCount' | 'waitingCount', number>>
-const pools = new Set<Pool>()
-const sum = (count: keyof Pool) => [...pools].reduce((total, pool) => total + pool[count], 0)
+let pool: Pool = { totalCount: 0, idleCount: 0, waitingCount: 0 }
 
-/** Includes a pg pool in the metrics. Returns a function that removes it. */
-export function countConnections(pool: Pool): () => void {
-  pools.add(pool)
-  return () => pools.delete(pool)
-}
+/** Sets the pg pool whose connections are counted. */
+export const countConnections = (ofService: Pool): void => void (pool = ofService)
 
-new Gauge({
-  name: 'database_connections',
-  help: 'Connections of the pool, by state: idle or active',
-  labelNames: ['state'],
-  registers,
-  collect() {
-    this.set({ state: 'idle' }, sum('idleCount'))
-    this.set({ state: 'active' }, sum('totalCount') - sum('idleCount'))
-  }
+const gauge = (name: string, help: string, labelNames: string[], collect: (this: Gauge) => void) =>
+  new Gauge({ name, help, labelNames, registers, collect })
+
+gauge('http_requests_in_flight', 'Requests without a complete response', [], function () {
+  this.set(requestsInFlight.count)
 })
-
-new Gauge({
-  name: 'database_statements_waiting',
-  help: 'Statements waiting for a connection',
-  registers,
-  collect() {
-    this.set(sum('waitingCount'))
-  }
+gauge('database_connections', 'Connections of the pool, by state: idle or active', ['state'], function () {
+  this.set({ state: 'idle' }, pool.idleCount)
+  this.set({ state: 'active' }, pool.totalCount - pool.idleCount)
+})
+gauge('database_statements_waiting', 'Statements waiting for a connection', [], function () {
+  this.set(pool.waitingCount)
 })
 
 /** Adds prom-client's metrics of Node.js: event loop, memory, garbage collection, CPU. Call it once. */

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
-import { startEmbeddedPostgres } from '../src/postgres/embedded/embedded.ts'
+import { startEmbeddedPostgres } from '../src/postgres/embedded.ts'
 import { copyData, createTemplate, dropDatabase } from './support/database.ts'
 
 const given = process.env['TEST_DATABASE_URL']
@@ -14,10 +14,10 @@ const directory = mkdtempSync(path.join(tmpdir(), 'petcat-'))
 const log = pino({ level: 'warn' })
 // A new data folder, which tests copy: several times faster than initdb.
 const newData = path.join(directory, 'new')
-await (await startEmbeddedPostgres(newData, log)).stop()
+await (await startEmbeddedPostgres(newData, 'service', log)).stop()
 process.env['TEST_DATA'] = path.join(newData, 'postgres')
 copyData(directory)
-const embedded = given === undefined ? await startEmbeddedPostgres(directory, log) : undefined
+const embedded = given === undefined ? await startEmbeddedPostgres(directory, 'service', log) : undefined
 const server = given ?? embedded?.url ?? ''
 const template = await createTemplate(server)
 const options = [`--jobs=${availableParallelism()}`, ...process.argv.slice(2)]

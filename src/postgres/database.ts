@@ -2,12 +2,13 @@ import pg, { type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { serviceName } from '../config.ts'
 import { countConnections, databaseErrors } from '../metrics.ts'
-import { outages } from '../log.ts'
 import { cancel, createPool, isUnreplicated } from './connection.ts'
 import { failureOf, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
 
 /** Milliseconds for a statement in the background, and for the server to end a cancelled statement. */
 const second = 1000
+/** Milliseconds without a failure after which a success ends an outage, which may affect some requests only. */
+const quietTime = 5000
 
 /**
  * Ends the commits, of all replicas, that still wait for a standby after their cancellation: the server would keep their
@@ -44,29 +45,33 @@ export function openDatabase(
   // Throws now rather than at each statement.
   new pg.Client(config)
   const pool = createPool({ ...config, max: poolSize })
-  const stopCounting = countConnections(pool)
+  countConnections(pool)
   const reads = { kind: 'reads', pool, timeout }
   const writes = { kind: 'writes', pool, timeout }
   const ownPool = createPool({ ...config, max: 1 })
   const background = { kind: 'background writes', pool: ownPool, timeout: Math.min(timeout, second) }
 
-  const { begun, ended } = outages({
-    quiet: 5000,
-    begun(what, err) {
-      const hint = meaningOf(err) === 'schema' ? ': migrations or grants may be missing' : ''
-      log.error({ err }, `the database is unavailable for ${what}${hint}`)
-    },
-    ended: (what) => log.info(`the database is available again for ${what}`)
-  })
+  /** When statements of a kind or name failed last, while there is an outage. */
+  const failedAt = new Map<string, number>()
 
-  /** Counts and logs a failure. A table can be missing for one statement while others of its kind work. */
+  /** Counts a failure, and logs the first of an outage. A table can be missing for one statement while others work. */
   function report(error: Error, kind: string, name = kind): Error {
     const isOutage = error instanceof Unavailable || error instanceof OutcomeUnknown
     databaseErrors.inc({ code: isOutage ? error.code : 'internal_error' })
-    if (isOutage && meaningOf(error.cause) !== 'conflict' && !pool.ending) {
-      begun(meaningOf(error.cause) === 'schema' ? name : kind, error.cause)
-    }
+    const meaning = meaningOf(error.cause)
+    if (!isOutage || meaning === 'conflict' || pool.ending) return error
+    const [what, hint] = meaning === 'schema' ? [name, ': migrations or grants may be missing'] : [kind, '']
+    if (!failedAt.has(what)) log.error({ err: error.cause }, `the database is unavailable for ${what}${hint}`)
+    failedAt.set(what, performance.now())
     return error
+  }
+
+  /** Logs the first success after an outage. */
+  function reportSuccess(what = ''): void {
+    const at = failedAt.get(what)
+    if (at === undefined || performance.now() - at < quietTime) return
+    failedAt.delete(what)
+    log.info(`the database is available again for ${what}`)
   }
 
   async function run<Row extends QueryResultRow>(query: QueryConfig, { kind, pool, timeout }: typeof reads) {
@@ -95,8 +100,8 @@ export function openDatabase(
         // A late cancellation must not reach the next statement.
         client.release(isCancelled || (cause !== undefined && (meaning === undefined || meaning === 'connection')))
         if (cause !== undefined) return reject(report(failureOf(cause, isWrite), kind, query.name))
-        ended(kind)
-        if (query.name !== undefined) ended(query.name)
+        reportSuccess(kind)
+        reportSuccess(query.name)
         resolve(result.rows)
       })
     })
@@ -121,7 +126,6 @@ export function openDatabase(
     },
     /** Waits for the statements in flight and closes every connection. */
     async close() {
-      stopCounting()
       await Promise.all([pool.end(), ownPool.end()])
     }
   }

@@ -56,8 +56,9 @@ export class OutcomeUnknown extends Error {
 export function failureOf(error: Error, isWrite: boolean): Error {
   const meaning = meaningOf(error)
   if (meaning === 'value' || meaning === 'statement') return error
-  if (!isWrite && meaning === undefined && error instanceof pg.DatabaseError && !isTransient(error)) return error
-  return isWrite && meaning === undefined ? new OutcomeUnknown(error) : new Unavailable(error)
+  if (meaning !== undefined) return new Unavailable(error)
+  if (isWrite) return new OutcomeUnknown(error)
+  return error instanceof pg.DatabaseError && !isTransient(error) ? error : new Unavailable(error)
 }
 
 /** Whether a statement may pass without one of its values. A trigger can raise a conflict, too. */

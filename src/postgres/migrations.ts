@@ -34,7 +34,7 @@ const pendingMigrations = {
   values: [all]
 }
 
-export interface MigrationOptions {
+interface MigrationOptions {
   url: string
   /** Milliseconds to connect. */
   timeout: number
@@ -42,7 +42,7 @@ export interface MigrationOptions {
   serviceRole?: string | undefined
   privileges?: Record<string, string>
   /** Ends the migration. */
-  signal?: AbortSignal
+  signal: AbortSignal
 }
 
 /**
@@ -50,8 +50,10 @@ export interface MigrationOptions {
  *
  * @throws Error when the database cannot be reached, is not encoded in UTF-8, or rejects a statement
  */
-export async function applyMigrations(options: MigrationOptions, log: Logger): Promise<void> {
-  const { url, timeout, serviceRole, privileges, signal = new AbortController().signal } = options
+export async function applyMigrations(
+  { url, timeout, serviceRole, privileges, signal }: MigrationOptions,
+  log: Logger
+): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: timeout,

@@ -3,8 +3,8 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { oneLine } from '../log.ts'
 import { openDatabase } from './database.ts'
+import { startEmbeddedPostgres } from './embedded.ts'
 import { Unavailable } from './errors.ts'
-import { startEmbeddedPostgres } from './embedded/embedded.ts'
 import { applyMigrations, migrationCheck } from './migrations.ts'
 
 /**
@@ -12,38 +12,31 @@ import { applyMigrations, migrationCheck } from './migrations.ts'
  * only checks a DATABASE_URL; the service does not wait for one, but retries every second in the background.
  *
  * @param privileges of DATABASE_SERVICE_ROLE
- * @param signal ends the start and the retries
- * @throws Error that names the variable when the database cannot be used, or the signal is aborted
+ * @throws Error that names the variable when the database cannot be used
  */
 export async function openConfigured(
   config: Config,
   opener: 'service' | 'keys' | 'migrate',
   log: Logger,
-  privileges = {},
-  signal = new AbortController().signal
+  privileges = {}
 ) {
   const { DATABASE_URL, DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
-  const isService = opener === 'service'
   const isEmbedded = DATABASE_URL === undefined
+  const isService = opener === 'service'
   const server = isEmbedded
-    ? await startEmbeddedPostgres(config.DATA_DIR, log, { startedBy: isService ? 'service' : 'command', signal })
+    ? await startEmbeddedPostgres(config.DATA_DIR, opener, log)
     : { url: DATABASE_URL, stop: () => Promise.resolve() }
+  const closing = new AbortController()
+
   const explain = (error: unknown) =>
     `${isEmbedded ? 'DATA_DIR' : 'DATABASE_URL'} cannot be used: ${oneLine(error instanceof Unavailable ? error.cause : error)}`
 
   async function retry(prepare: () => Promise<void>) {
-    let logged = ''
-    while (!signal.aborted) {
-      try {
-        await prepare()
-        if (logged !== '') log.info('the database is ready')
-        return
-      } catch (error) {
-        const reason = explain(error)
-        if (!signal.aborted && reason !== logged) log.error(`${reason}; retrying every second`)
-        logged = reason
-        await sleep(1000, undefined, { signal }).catch(() => {})
-      }
+    for (let logged = ''; !closing.signal.aborted; await sleep(1000, undefined, { ref: false })) {
+      const reason = await prepare().then(() => undefined, explain)
+      if (reason === undefined) return logged === '' || log.info('the database is ready')
+      if (reason !== logged && !closing.signal.aborted) log.error(`${reason}; retrying every second`)
+      logged = reason
     }
   }
 
@@ -51,7 +44,7 @@ export async function openConfigured(
     const { url } = server
     const database = openDatabase({ url, poolSize, timeout }, log)
     const mayMigrate = isEmbedded || opener === 'migrate' || (isService && config.MIGRATE_ON_START)
-    const migration = { url, timeout, serviceRole: config.DATABASE_SERVICE_ROLE, privileges, signal }
+    const migration = { url, timeout, serviceRole: config.DATABASE_SERVICE_ROLE, privileges, signal: closing.signal }
     const prepare = mayMigrate ? () => applyMigrations(migration, log) : migrationCheck(database)
     // The embedded PostgreSQL runs now or never; another one may come later.
     if (isEmbedded || !isService) await prepare()
@@ -59,12 +52,12 @@ export async function openConfigured(
     return {
       ...database,
       async close() {
+        closing.abort()
         await database.close()
         await server.stop()
       }
     }
   } catch (error) {
-    await server.stop()
     throw new Error(explain(error), { cause: error })
   }
 }

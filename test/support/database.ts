@@ -33,10 +33,14 @@ async function makeDatabase(server: string, options: string): Promise<{ name: st
   return { name, url: urlOf(server, name) }
 }
 
+/** Migrates the database at `url`. */
+export const migrate = (url: string, role: { serviceRole?: string; privileges?: Record<string, string> } = {}) =>
+  applyMigrations({ url, timeout: 5000, signal: new AbortController().signal, ...role }, silent)
+
 /** Creates the migrated database that tests copy, and returns its name. */
 export async function createTemplate(server: string): Promise<string> {
   const { name, url } = await makeDatabase(server, "TEMPLATE template0 ENCODING 'UTF8'")
-  await applyMigrations({ url, timeout: 5000 }, silent)
+  await migrate(url)
   return name
 }
 
@@ -121,6 +125,6 @@ export async function createRoles(t: Test): Promise<{ owner: string; service: st
   for (const role of Object.values(roles)) await administer(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)
   const database = new URL(await createDatabase(t, `TEMPLATE template0 ENCODING 'UTF8' OWNER ${roles.owner}`))
   const as = (role: string) => Object.assign(new URL(database), { username: role, password: 'secret' }).href
-  await applyMigrations({ url: as(roles.owner), timeout: 5000, serviceRole: roles.service, privileges }, silent)
+  await migrate(as(roles.owner), { serviceRole: roles.service, privileges })
   return { owner: as(roles.owner), service: as(roles.service) }
 }

