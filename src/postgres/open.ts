@@ -58,6 +58,7 @@ export async function openConfigured(
       }
     }
   } catch (error) {
+    await server.stop()
     throw new Error(explain(error), { cause: error })
   }
 }

@@ -4,14 +4,14 @@ import { type AddressInfo, createServer } from 'node:net'
 import t from 'tap'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { applyMigrations, migrationCheck } from '../../src/postgres/migrations.ts'
-import { createDatabase, query, silent } from '../support/database.ts'
+import { createDatabase, migrate, query, silent } from '../support/database.ts'
 
 const empty = "TEMPLATE template0 ENCODING 'UTF8'"
 const timeout = 5000
 
 t.test('migrations that start at the same time are applied once', async (t) => {
   const url = await createDatabase(t, empty)
-  await Promise.all([1, 2, 3].map(() => applyMigrations({ url, timeout }, silent)))
+  await Promise.all([1, 2, 3].map(() => migrate(url)))
   const all = readdirSync('migrations')
     .sort()
     .map((file) => ({ name: file.replace('.sql', '') }))
@@ -20,7 +20,7 @@ t.test('migrations that start at the same time are applied once', async (t) => {
 
 t.test('a database that is not encoded in UTF-8 is rejected, since it cannot store all text', async (t) => {
   const url = await createDatabase(t, "TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'")
-  await t.rejects(applyMigrations({ url, timeout }, silent), {
+  await t.rejects(migrate(url), {
     message: "the database must be encoded in UTF8, not LATIN1: create one with ENCODING 'UTF8'"
   })
 })
@@ -28,7 +28,7 @@ t.test('a database that is not encoded in UTF-8 is rejected, since it cannot sto
 t.test('a migration that fails is named, and none is applied', async (t) => {
   const url = await createDatabase(t, empty)
   await query(url, 'CREATE TABLE api_keys (x text)')
-  await t.rejects(applyMigrations({ url, timeout }, silent), {
+  await t.rejects(migrate(url), {
     message: 'migration 0002_api_keys failed: relation "api_keys" already exists'
   })
   t.same(await query(url, "SELECT to_regclass('categories') AS it"), [{ it: null }])
@@ -41,7 +41,7 @@ t.test('a check changes nothing and names the pending migrations', async (t) => 
   const check = migrationCheck(database)
   await t.rejects(check(), { message: /^migrations are pending \(0001_categories, .*\): run `npm run migrate`$/ })
   t.same(await query(url, "SELECT to_regclass('pgmigrations') AS it"), [{ it: null }])
-  await applyMigrations({ url, timeout }, silent)
+  await migrate(url)
   await check()
   await query(url, "DELETE FROM pgmigrations WHERE name = '0003_messages'")
   await t.rejects(check(), { message: 'migrations are pending (0003_messages): run `npm run migrate`' })

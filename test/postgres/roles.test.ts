@@ -1,9 +1,8 @@
 import t from 'tap'
-import { applyMigrations } from '../../src/postgres/migrations.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { keyStore } from '../../src/api-keys/store.ts'
 import { privileges } from '../../src/resources/index.ts'
-import { createRoles, query, silent } from '../support/database.ts'
+import { createRoles, migrate, query, silent } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
 t.test('the role of the service can serve and manage keys, owns nothing, and can change nothing else', async (t) => {
@@ -36,9 +35,8 @@ t.test('the role of the service can serve and manage keys, owns nothing, and can
   }
 
   const serviceRole = new URL(service).username
-  const migration = { url: owner, timeout: 5000, serviceRole, privileges }
   await query(owner, `GRANT DELETE ON categories TO ${serviceRole}`)
-  await Promise.all([1, 2, 3].map(() => applyMigrations(migration, silent)))
+  await Promise.all([1, 2, 3].map(() => migrate(owner, { serviceRole, privileges })))
   await t.rejects(query(service, 'DELETE FROM categories'), { code: '42501' }, 'further privileges are revoked')
-  await t.rejects(applyMigrations({ ...migration, serviceRole: 'nobody at all' }, silent), { code: '42704' })
+  await t.rejects(migrate(owner, { serviceRole: 'nobody at all' }), { code: '42704' })
 })
