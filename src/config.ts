@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { parseEnv } from 'node:util'
-import { Ajv, type ErrorObject } from 'ajv'
+import { Ajv } from 'ajv'
 import ipaddr from 'ipaddr.js'
 import type { FromSchema } from 'json-schema-to-ts'
 import { explain } from './schema-errors.ts'
@@ -22,7 +22,7 @@ const port = (description: string) => ({ type: 'integer', minimum: 0, maximum: 6
 
 /**
  * Every environment variable of the service. `npm run generate` writes .env.example and the table in README.md from it.
- * `must` completes the error message where Ajv's message would show a pattern or a type.
+ * `must` completes the error message where it would show a pattern or a type.
  */
 export const configSchema = {
   type: 'object',
@@ -116,7 +116,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv, file = '.env'): Confi
     variables['DATABASE_URL'] = read(urlFile, 'DATABASE_URL_FILE must name').trim()
   }
   const config: object = variables
-  if (!validate(config)) throw new Error(validate.errors?.map(describe).join('\n'))
+  if (!validate(config)) throw new Error(validate.errors?.map((error) => explain(error, '')).join('\n'))
   return config
 }
 
@@ -129,9 +129,4 @@ function read(file: string, rule: string): string {
   } catch (error) {
     throw new Error(`${rule} a readable file: ${(error as Error).message}`, { cause: error })
   }
-}
-
-function describe(error: ErrorObject): string {
-  const { must } = error.parentSchema as { must?: string }
-  return must === undefined ? explain(error, '') : `${error.instancePath.slice(1)} must ${must}`
 }

@@ -3,7 +3,10 @@ import type { DefinedError, ErrorObject } from 'ajv'
 /** Decodes a part of a JSON pointer (RFC 6901, section 4). */
 export const unescapePointer = (part: string) => part.replaceAll('~1', '/').replaceAll('~0', '~')
 
-/** A message that names a value and the rule that it breaks: `body.name must have at least 1 character`. */
+/**
+ * A message that names a value and the rule that it breaks: `body.name must have at least 1 character`. A schema can word its
+ * own rule: `must: 'start with postgres://'`.
+ */
 export function explain(error: ErrorObject, root: string): string {
   const parts = error.instancePath.split('/').slice(1).map(unescapePointer)
   const path = parts.map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`)).join('')
@@ -11,6 +14,8 @@ export function explain(error: ErrorObject, root: string): string {
 }
 
 function rule(error: DefinedError): string {
+  const { must } = error.parentSchema as { must?: string }
+  if (must !== undefined) return `must ${must}`
   switch (error.keyword) {
     case 'required':
       return `must have the property "${error.params.missingProperty}"`

@@ -78,21 +78,9 @@ t.test('TRUST_PROXY is a hop count, or addresses and networks', (t) => {
   )
   const message =
     'TRUST_PROXY must be a hop count such as 1, or comma-separated addresses and networks such as 10.0.0.0/8'
-  for (const value of [
-    'true',
-    '10.0.0.0/8/8',
-    '10.0.0.0/',
-    '10.1',
-    '10.0.0.256',
-    '999.1.1.1',
-    '10.0.0.0/99',
-    '10.0.0.0/0',
-    '::1/x',
-    '1.2.3.4,',
-    '-1',
-    '1,10.0.0.0/8',
-    '1000'
-  ]) {
+  const invalid =
+    'true 10.0.0.0/8/8 10.0.0.0/ 10.1 10.0.0.256 999.1.1.1 10.0.0.0/99 10.0.0.0/0 ::1/x 1.2.3.4, -1 1,10.0.0.0/8 1000'
+  for (const value of invalid.split(' ')) {
     t.throws(() => proxies(value), { message }, value)
   }
   t.end()

@@ -46,37 +46,34 @@ export function openDatabase(
   new pg.Client(config)
   const pool = createPool({ ...config, max: poolSize })
   countConnections(pool)
-  const reads = { kind: 'reads', pool, timeout }
-  const writes = { kind: 'writes', pool, timeout }
+  // `failedAt` is the time of the last failure during an outage, otherwise 0.
+  const reads = { kind: 'reads', pool, timeout, failedAt: 0 }
+  const writes = { ...reads, kind: 'writes' }
   const ownPool = createPool({ ...config, max: 1 })
-  const background = { kind: 'background writes', pool: ownPool, timeout: Math.min(timeout, second) }
+  const background = { ...writes, kind: 'background writes', pool: ownPool, timeout: Math.min(timeout, second) }
 
-  /** When statements of a kind or name failed last, while there is an outage. */
-  const failedAt = new Map<string, number>()
-
-  /** Counts a failure, and logs the first of an outage. A table can be missing for one statement while others work. */
-  function report(error: Error, kind: string, name = kind): Error {
+  /** Counts a failure, and logs the first of an outage. */
+  function report(error: Error, use: typeof reads): Error {
     const isOutage = error instanceof Unavailable || error instanceof OutcomeUnknown
     databaseErrors.inc({ code: isOutage ? error.code : 'internal_error' })
     const meaning = meaningOf(error.cause)
     if (!isOutage || meaning === 'conflict' || pool.ending) return error
-    const [what, hint] = meaning === 'schema' ? [name, ': migrations or grants may be missing'] : [kind, '']
-    if (!failedAt.has(what)) log.error({ err: error.cause }, `the database is unavailable for ${what}${hint}`)
-    failedAt.set(what, performance.now())
+    const hint = meaning === 'schema' ? ': migrations or grants may be missing' : ''
+    if (use.failedAt === 0) log.error({ err: error.cause }, `the database is unavailable for ${use.kind}${hint}`)
+    use.failedAt = performance.now()
     return error
   }
 
   /** Logs the first success after an outage. */
-  function reportSuccess(what = ''): void {
-    const at = failedAt.get(what)
-    if (at === undefined || performance.now() - at < quietTime) return
-    failedAt.delete(what)
-    log.info(`the database is available again for ${what}`)
+  function reportSuccess(use: typeof reads): void {
+    if (use.failedAt === 0 || performance.now() - use.failedAt < quietTime) return
+    use.failedAt = 0
+    log.info(`the database is available again for ${use.kind}`)
   }
 
-  async function run<Row extends QueryResultRow>(query: QueryConfig, { kind, pool, timeout }: typeof reads) {
-    const client = await pool.connect().catch((error: unknown) => {
-      throw report(new Unavailable(error), kind)
+  async function run<Row extends QueryResultRow>(query: QueryConfig, use: typeof reads) {
+    const client = await use.pool.connect().catch((error: unknown) => {
+      throw report(new Unavailable(error), use)
     })
     // A callback and a timer: with a promise and pg's query_timeout the rows outlive two garbage collections, which costs a
     // tenth of a small read. A statement_timeout does not end a commit that waits for a standby, and poolers reject it.
@@ -87,21 +84,20 @@ export function openDatabase(
         cancel(client, second)
         timer = setTimeout(() => {
           void client.end()
-          run({ text: endHanging, values: [writes.timeout] }, { ...reads, pool }).catch(() => {})
+          run({ text: endHanging, values: [timeout] }, reads).catch(() => {})
         }, second)
-      }, timeout)
+      }, use.timeout)
       client.query<Row>(query, (error: Error | null, result) => {
         clearTimeout(timer)
-        const isWrite = kind !== reads.kind
+        const isWrite = use !== reads
         // A server whose client_min_messages hides warnings reports a success after the cancelled wait for a standby.
         const isInDoubt = isWrite && (isCancelled || isUnreplicated(client))
         const cause = error ?? (isInDoubt ? new Error('the commit may not have reached its standby') : undefined)
         const meaning = meaningOf(cause)
         // A late cancellation must not reach the next statement.
         client.release(isCancelled || (cause !== undefined && (meaning === undefined || meaning === 'connection')))
-        if (cause !== undefined) return reject(report(failureOf(cause, isWrite), kind, query.name))
-        reportSuccess(kind)
-        reportSuccess(query.name)
+        if (cause !== undefined) return reject(report(failureOf(cause, isWrite), use))
+        reportSuccess(use)
         resolve(result.rows)
       })
     })
@@ -121,9 +117,7 @@ export function openDatabase(
      */
     write: <Row extends QueryResultRow>(query: QueryConfig) => run<Row>(query, writes),
     /** As `write`, for what no request waits for: on its own connection, for one second at most. */
-    async writeInBackground(query: QueryConfig) {
-      await run(query, background)
-    },
+    writeInBackground: async (query: QueryConfig) => void (await run(query, background)),
     /** Waits for the statements in flight and closes every connection. */
     async close() {
       await Promise.all([pool.end(), ownPool.end()])

@@ -7,8 +7,8 @@ import type { Logger } from 'pino'
 import { oneLine } from '../log.ts'
 import { embeddedProgram, runWatched } from './embedded-programs.ts'
 
-/** Milliseconds to wait for another process to leave the folder. */
-const patience = 60_000
+/** Attempts to start while another process uses the folder, each of a tenth of a second or more. */
+const maxAttempts = 200
 
 /**
  * Starts PostgreSQL on the data in `directory`, which is created if it does not exist. The server ends with this process,
@@ -20,8 +20,7 @@ const patience = 60_000
  * @throws Error when another service runs on the folder, or PostgreSQL cannot run here
  */
 export async function startEmbeddedPostgres(directory: string, startedBy: string, log: Logger) {
-  const deadline = performance.now() + patience
-  for (let isWaiting = false; ; isWaiting = true) {
+  for (let attempt = 1; ; attempt++) {
     const service = await findService(directory)
     if (service !== undefined) {
       if (startedBy !== 'service') return { url: service.url, stop: () => Promise.resolve() }
@@ -33,11 +32,11 @@ export async function startEmbeddedPostgres(directory: string, startedBy: string
       return await startServer([...postgres, '-D', data], startedBy)
     } catch (error) {
       const isInUse = /postmaster\.pid|still in use/.test(oneLine(error))
-      if (!isInUse || performance.now() > deadline) {
+      if (!isInUse || attempt === maxAttempts) {
         throw new Error(`DATA_DIR cannot be used: ${oneLine(error)}`, { cause: error })
       }
     }
-    if (!isWaiting) log.info({ directory }, 'waiting for another process to leave DATA_DIR')
+    if (attempt === 1) log.info({ directory }, 'waiting for another process to leave DATA_DIR')
     await sleep(100)
   }
 }

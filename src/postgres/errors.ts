@@ -7,30 +7,25 @@ import pg from 'pg'
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
-const codes = {
-  /** Missing privilege, column or table. */
-  schema: ['42501', '42703', '42P01'],
-  /** A server that a failover made read-only; prepared statements that a migration changed, or a pooler lost or repeated. */
-  connection: ['25006', '0A000', '26000', '42P05'],
-  /** Serialization failures and deadlocks. */
-  conflict: ['40001', '40P01'],
-  /** Disk full, out of memory, a lock that is not available, a cancelled statement. */
-  resource: ['53100', '53200', '55P03', '57014'],
-  /** Data exceptions, constraints, check options, exceptions of triggers. */
-  value: ['22', '23', '44', 'P0'],
-  /** Syntax errors and access rules. */
-  statement: ['42']
-}
-
-type Meaning = keyof typeof codes
-const meanings = new Map(
-  Object.entries(codes).flatMap(([meaning, list]) => list.map((code) => [code, meaning as Meaning]))
-)
+const meanings = [
+  // Missing privilege, column, function or table.
+  ['schema', /42501|42703|42883|42P01/],
+  // A server that a failover made read-only; prepared statements that a migration changed, or a pooler lost or repeated.
+  ['connection', /25006|0A000|26000|42P05/],
+  // Serialization failures and deadlocks.
+  ['conflict', /40001|40P01/],
+  // Disk full, out of memory, a lock that is not available, a cancelled statement.
+  ['resource', /53100|53200|55P03|57014/],
+  // Data exceptions, constraints, check options, exceptions of triggers.
+  ['value', /^(22|23|44|P0)/],
+  // Syntax errors and access rules.
+  ['statement', /^42/]
+] as const
 
 /** What the SQLSTATE of an error says; undefined if it leaves open whether the statement had an effect. */
-export function meaningOf(error: unknown): Meaning | undefined {
+export function meaningOf(error: unknown) {
   const code = error instanceof pg.DatabaseError ? String(error.code) : ''
-  return meanings.get(code) ?? meanings.get(code.slice(0, 2))
+  return meanings.find(([, codes]) => codes.test(code))?.[0]
 }
 
 /** Whether another attempt may succeed: lost connections, rollbacks, resources, operators and the system. */

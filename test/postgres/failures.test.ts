@@ -112,23 +112,36 @@ t.test('a create that a server in another language rejects fails alone, and keep
   )
 })
 
-t.test('a row that a trigger rejects as a conflict fails alone, and is no outage', async (t) => {
-  const { lines, logger } = recorder()
-  const service = await startService(t, { logger })
-  await query(
-    service.databaseUrl,
-    `CREATE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS
-       $$BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = 'serialization_failure'; END$$;
-     CREATE TRIGGER conflict BEFORE INSERT ON categories FOR EACH ROW WHEN (NEW.name = 'bad') EXECUTE FUNCTION conflict()`
-  )
-  const responses = await Promise.all(['first', 'good', 'bad', 'better'].map((name) => create(service, name)))
-  t.same(
-    responses.map(({ statusCode }) => statusCode),
-    [201, 201, 503, 201]
-  )
-  t.same(responses[2]?.json(), unavailable)
-  t.notOk(lines.some(({ msg }) => String(msg).includes('database')))
-})
+for (const [condition, rejectedCreates, isOutage] of [
+  ['serialization_failure', ['bad'], false],
+  ['disk_full', ['good', 'bad', 'better'], true]
+] as const) {
+  const title = `a create that fails with ${condition} is a 503 unavailable, and`
+  t.test(`${title} ${isOutage ? 'an outage' : 'fails alone without an outage'}`, async (t) => {
+    const { lines, logger } = recorder()
+    const service = await startService(t, { logger })
+    await query(
+      service.databaseUrl,
+      `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+         $$BEGIN RAISE EXCEPTION '' USING ERRCODE = '${condition}'; END$$;
+       CREATE TRIGGER fail BEFORE INSERT ON categories FOR EACH ROW WHEN (NEW.name = 'bad') EXECUTE FUNCTION fail()`
+    )
+    // The first runs alone, and the others together.
+    const names = ['first', 'good', 'bad', 'better']
+    const responses = await Promise.all(names.map((name) => create(service, name)))
+    const rejected = responses.filter(({ statusCode }) => statusCode !== 201)
+    t.same(
+      names.filter((_name, index) => responses[index]?.statusCode !== 201),
+      rejectedCreates
+    )
+    for (const response of rejected) t.same(response.json(), unavailable)
+    t.equal(
+      lines.some(({ msg }) => msg === 'the database is unavailable for writes'),
+      isOutage
+    )
+    t.equal((await create(service)).statusCode, 201)
+  })
+}
 
 t.test('a statement that takes too long is cancelled at the server and is a 503 unavailable', async (t) => {
   const databaseUrl = await createDatabase(t)

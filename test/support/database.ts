@@ -11,12 +11,6 @@ import { until } from './until.ts'
 /** A logger without output. */
 export const silent = pino({ level: 'silent' })
 
-async function administer(server: string, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: server })
-  await client.connect()
-  await client.query(sql).finally(() => client.end())
-}
-
 const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
 
 /** The URL of another database on the server. */
@@ -29,7 +23,7 @@ export function urlOf(server: string, name: string): string {
 /** Creates a database on the server. */
 async function makeDatabase(server: string, options: string): Promise<{ name: string; url: string }> {
   const name = uniqueName()
-  await administer(server, `CREATE DATABASE ${name} ${options}`)
+  await query(server, `CREATE DATABASE ${name} ${options}`)
   return { name, url: urlOf(server, name) }
 }
 
@@ -45,7 +39,7 @@ export async function createTemplate(server: string): Promise<string> {
 }
 
 export async function dropDatabase(server: string, name: string): Promise<void> {
-  await administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  await query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
 }
 
 /** Puts new data of an embedded PostgreSQL into a data folder, several times faster than initdb. */
@@ -121,8 +115,8 @@ export async function lockAwaited(url: string, { terminate = false } = {}): Prom
 export async function createRoles(t: Test): Promise<{ owner: string; service: string }> {
   const roles = { owner: uniqueName(), service: uniqueName() }
   const server = environment('TEST_SERVER')
-  t.teardown(() => administer(server, `DROP ROLE ${roles.owner}; DROP ROLE ${roles.service}`))
-  for (const role of Object.values(roles)) await administer(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)
+  t.teardown(() => query(server, `DROP ROLE ${roles.owner}; DROP ROLE ${roles.service}`))
+  for (const role of Object.values(roles)) await query(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)
   const database = new URL(await createDatabase(t, `TEMPLATE template0 ENCODING 'UTF8' OWNER ${roles.owner}`))
   const as = (role: string) => Object.assign(new URL(database), { username: role, password: 'secret' }).href
   await migrate(as(roles.owner), { serviceRole: roles.service, privileges })

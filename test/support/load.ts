@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
+import { until } from './until.ts'
 
 /** The creates of a load, by name and result. */
 export interface Load {
@@ -12,14 +13,11 @@ export interface Load {
   unknown: string[]
   /** The errors of requests without a complete response. */
   lost: string[]
-  /** Resolves when `count` more creates are acknowledged; rejects after two minutes. */
+  /** Resolves when `count` more creates are acknowledged. */
   acknowledges: (count: number) => Promise<void>
   /** Sends no more, and resolves when every request has its response. */
   stop: () => Promise<void>
 }
-
-/** Milliseconds: more than a start of PostgreSQL takes. */
-const patience = 120_000
 
 /** Creates categories with new names on keep-alive connections until it is stopped. */
 export function startLoad(url: string, key: string, connections = 16): Load {
@@ -30,7 +28,6 @@ export function startLoad(url: string, key: string, connections = 16): Load {
     unknown: [],
     lost: []
   }
-  const waiting = new Set<() => void>()
   const run = randomUUID()
   let isStopped = false
   let next = 0
@@ -48,26 +45,13 @@ export function startLoad(url: string, key: string, connections = 16): Load {
         load.lost.push(String(error))
         load.unknown.push(name)
       }
-      for (const look of waiting) look()
     }
   }
   const working = Promise.all(Array.from({ length: connections }, work))
   return Object.assign(load, {
     acknowledges(count: number) {
       const enough = load.acknowledged.length + count
-      return new Promise<void>((resolve, reject) => {
-        const giveUp = setTimeout(
-          () => reject(new Error(`not acknowledged: ${JSON.stringify(load.answers)}`)),
-          patience
-        )
-        const look = () => {
-          if (load.acknowledged.length < enough) return
-          clearTimeout(giveUp)
-          waiting.delete(look)
-          resolve()
-        }
-        waiting.add(look)
-      })
+      return until(() => load.acknowledged.length >= enough, `${count} more creates are acknowledged`)
     },
     async stop() {
       isStopped = true

@@ -15,9 +15,6 @@ export interface OwnPostgres {
   port: number
   /** Kills all its processes, as a machine that fails does. */
   kill: () => Promise<void>
-  /** Suspends all its processes until `resume`. */
-  pause: () => Promise<void>
-  resume: () => void
   /** Starts it again, and resolves when it responds. */
   start: () => Promise<void>
 }
@@ -40,20 +37,6 @@ export async function startPostgres(
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
   const run = () => spawn(program, args, { stdio: 'ignore', env: { PATH: process.env['PATH'], TZ: 'UTC' } })
   let server: ChildProcess
-  let processes: number[] = []
-
-  const signal = (name: NodeJS.Signals) => {
-    for (const pid of [server.pid ?? 0, ...processes]) {
-      try {
-        process.kill(pid, name)
-      } catch {
-        // It has ended.
-      }
-    }
-  }
-  const seeProcesses = async () => {
-    processes = (await query(url, 'SELECT pid FROM pg_stat_activity')).map(({ pid }) => Number(pid))
-  }
   const start = async () => {
     server = run()
     while (!(await query(url, 'SELECT 1').then(Boolean, () => false))) {
@@ -61,9 +44,15 @@ export async function startPostgres(
       if (server.exitCode !== null) server = run()
     }
   }
-  const end = async () => {
+  const end = async (processes: number[] = []) => {
     const exited = once(server, 'exit')
-    signal('SIGKILL')
+    for (const pid of [server.pid ?? 0, ...processes]) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It has ended.
+      }
+    }
     await exited
   }
   await start()
@@ -76,15 +65,10 @@ export async function startPostgres(
     url,
     port,
     async kill() {
-      await seeProcesses()
-      await end()
+      const processes = await query(url, 'SELECT pid FROM pg_stat_activity')
+      await end(processes.map(({ pid }) => Number(pid)))
     },
-    start,
-    async pause() {
-      await seeProcesses()
-      signal('SIGSTOP')
-    },
-    resume: () => signal('SIGCONT')
+    start
   }
 }
 

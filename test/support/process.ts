@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { until } from './until.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -43,31 +44,21 @@ export function run(
     stdio: ['pipe', file, file]
   })
   let output = ''
-  const waiting = new Set<() => void>()
-  const grow = (chunk: Buffer) => {
-    output += chunk.toString()
-    for (const look of waiting) look()
-  }
-  child.stdout?.on('data', grow)
-  child.stderr?.on('data', grow)
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  let hasEnded = false
   const exited = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
   t.teardown(async () => {
     if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
       process.kill(-child.pid, 'SIGKILL')
     await exited
   })
-  const sees = (pattern: RegExp) =>
-    new Promise<RegExpMatchArray>((resolve, reject) => {
-      const look = () => {
-        const match = pattern.exec(output)
-        if (match === null) return
-        waiting.delete(look)
-        resolve(match)
-      }
-      waiting.add(look)
-      look()
-      void exited.then((code) => reject(new Error(`ended with ${code} without ${pattern}:\n${output}`)))
-    })
+  void exited.then(() => (hasEnded = true))
+  const sees = async (pattern: RegExp) => {
+    await until(() => hasEnded || pattern.test(output), `the output has ${pattern}`)
+    const match = pattern.exec(output)
+    if (match === null) throw new Error(`ended without ${pattern}:\n${output}`)
+    return match
+  }
   return { child, output: () => output, sees, exited }
 }
 
