@@ -103,17 +103,16 @@ const validate = new Ajv({
  * @throws Error that names each invalid variable and what it must be, without values that may be secret
  */
 export function loadConfig(environment: NodeJS.ProcessEnv, file = '.env'): Config {
-  const fromFile = existsSync(file) ? parseEnv(read(file, `${file} must be`)) : {}
+  const fromFile = existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}
   // A value that is broken over two lines also yields a name, which may be secret.
   const isUnknown = (name: string) => /^\w+$/.test(name) && !Object.hasOwn(configSchema.properties, name)
   const unknown = Object.keys(fromFile).filter(isUnknown).join(', ')
   if (unknown !== '') console.error(`pet-categories: ${file}: ignoring unknown variables: ${unknown}`)
   const variables = { ...withoutEmpty(fromFile), ...withoutEmpty(environment) }
-  const { DATABASE_URL_FILE: urlFile } = variables
+  const { DATABASE_URL: url, DATABASE_URL_FILE: urlFile } = variables
   if (urlFile !== undefined) {
-    if (variables['DATABASE_URL'] !== undefined)
-      throw new Error('DATABASE_URL and DATABASE_URL_FILE must not both be set')
-    variables['DATABASE_URL'] = read(urlFile, 'DATABASE_URL_FILE must name').trim()
+    if (url !== undefined) throw new Error('DATABASE_URL and DATABASE_URL_FILE must not both be set')
+    variables['DATABASE_URL'] = readUrl(urlFile)
   }
   const config: object = variables
   if (!validate(config)) throw new Error(validate.errors?.map((error) => explain(error, '')).join('\n'))
@@ -123,10 +122,10 @@ export function loadConfig(environment: NodeJS.ProcessEnv, file = '.env'): Confi
 const withoutEmpty = (variables: NodeJS.Dict<string>): NodeJS.Dict<string> =>
   Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
 
-function read(file: string, rule: string): string {
+function readUrl(file: string): string {
   try {
-    return readFileSync(file, 'utf8')
+    return readFileSync(file, 'utf8').trim()
   } catch (error) {
-    throw new Error(`${rule} a readable file: ${(error as Error).message}`, { cause: error })
+    throw new Error(`DATABASE_URL_FILE must name a readable file: ${(error as Error).message}`, { cause: error })
   }
 }

@@ -21,4 +21,5 @@ for (const output of [process.stdout, process.stderr]) output.on('error', () => 
 const { fail } = await import('./log.ts')
 const { start } = await import('./start.ts')
 const finish = await start().catch(fail)
-stop = () => finish().catch(fail)
+// What may still run is the wait for the database.
+stop = () => finish().then(() => process.exit(), fail)

@@ -30,7 +30,6 @@ t.test('an error names each invalid variable and what it must be', (t) => {
     'DATABASE_URL and DATABASE_URL_FILE must not both be set'
   )
   fails({ DATABASE_URL_FILE: '.' }, /^DATABASE_URL_FILE must name a readable file: EISDIR/)
-  t.throws(() => loadConfig({}, '.'), { message: /^\. must be a readable file: EISDIR/ })
   t.end()
 })
 

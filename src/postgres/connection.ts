@@ -14,10 +14,8 @@ declare module 'pg' {
   }
 }
 
-const unreplicated = new WeakSet<pg.Client>()
-
-/** Whether the server warned that a commit on this connection may not have reached its synchronous standby. */
-export const isUnreplicated = (client: pg.Client): boolean => unreplicated.has(client)
+/** The connections of which the server warned that a commit may not have reached its synchronous standby. */
+export const unreplicated = new WeakSet<pg.Client>()
 
 /** Creates a pool that survives the loss of a connection, which only fails the statement on it. */
 export function createPool(config: pg.PoolConfig): pg.Pool {

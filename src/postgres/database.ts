@@ -2,7 +2,7 @@ import pg, { type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { serviceName } from '../config.ts'
 import { countConnections, databaseErrors } from '../metrics.ts'
-import { cancel, createPool, isUnreplicated } from './connection.ts'
+import { cancel, createPool, unreplicated } from './connection.ts'
 import { failureOf, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
 
 /** Milliseconds for a statement in the background, and for the server to end a cancelled statement. */
@@ -91,7 +91,7 @@ export function openDatabase(
         clearTimeout(timer)
         const isWrite = use !== reads
         // A server whose client_min_messages hides warnings reports a success after the cancelled wait for a standby.
-        const isInDoubt = isWrite && (isCancelled || isUnreplicated(client))
+        const isInDoubt = isWrite && (isCancelled || unreplicated.has(client))
         const cause = error ?? (isInDoubt ? new Error('the commit may not have reached its standby') : undefined)
         const meaning = meaningOf(cause)
         // A late cancellation must not reach the next statement.

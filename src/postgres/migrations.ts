@@ -1,6 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { Socket } from 'node:net'
-import { addAbortSignal } from 'node:stream'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { serviceName } from '../config.ts'
@@ -41,8 +39,6 @@ interface MigrationOptions {
   /** A role to grant the privileges to, and to revoke others from: `{ messages: 'SELECT, INSERT' }`. */
   serviceRole?: string | undefined
   privileges?: Record<string, string>
-  /** Ends the migration. */
-  signal: AbortSignal
 }
 
 /**
@@ -51,14 +47,13 @@ interface MigrationOptions {
  * @throws Error when the database cannot be reached, is not encoded in UTF-8, or rejects a statement
  */
 export async function applyMigrations(
-  { url, timeout, serviceRole, privileges, signal }: MigrationOptions,
+  { url, timeout, serviceRole, privileges }: MigrationOptions,
   log: Logger
 ): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: timeout,
-    application_name: `${serviceName} migrate`,
-    stream: () => addAbortSignal(signal, new Socket())
+    application_name: `${serviceName} migrate`
   })
   client.on('error', () => {})
   try {

@@ -26,16 +26,15 @@ export async function openConfigured(
   const server = isEmbedded
     ? await startEmbeddedPostgres(config.DATA_DIR, opener, log)
     : { url: DATABASE_URL, stop: () => Promise.resolve() }
-  const closing = new AbortController()
 
   const explain = (error: unknown) =>
     `${isEmbedded ? 'DATA_DIR' : 'DATABASE_URL'} cannot be used: ${oneLine(error instanceof Unavailable ? error.cause : error)}`
 
   async function retry(prepare: () => Promise<void>) {
-    for (let logged = ''; !closing.signal.aborted; await sleep(1000, undefined, { ref: false })) {
+    for (let logged = ''; ; await sleep(1000)) {
       const reason = await prepare().then(() => undefined, explain)
       if (reason === undefined) return logged === '' || log.info('the database is ready')
-      if (reason !== logged && !closing.signal.aborted) log.error(`${reason}; retrying every second`)
+      if (reason !== logged) log.error(`${reason}; retrying every second`)
       logged = reason
     }
   }
@@ -44,7 +43,7 @@ export async function openConfigured(
     const { url } = server
     const database = openDatabase({ url, poolSize, timeout }, log)
     const mayMigrate = isEmbedded || opener === 'migrate' || (isService && config.MIGRATE_ON_START)
-    const migration = { url, timeout, serviceRole: config.DATABASE_SERVICE_ROLE, privileges, signal: closing.signal }
+    const migration = { url, timeout, serviceRole: config.DATABASE_SERVICE_ROLE, privileges }
     const prepare = mayMigrate ? () => applyMigrations(migration, log) : migrationCheck(database)
     // The embedded PostgreSQL runs now or never; another one may come later.
     if (isEmbedded || !isService) await prepare()
@@ -52,7 +51,6 @@ export async function openConfigured(
     return {
       ...database,
       async close() {
-        closing.abort()
         await database.close()
         await server.stop()
       }

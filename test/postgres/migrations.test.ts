@@ -1,9 +1,7 @@
-import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import t from 'tap'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { applyMigrations, migrationCheck } from '../../src/postgres/migrations.ts'
+import { migrationCheck } from '../../src/postgres/migrations.ts'
 import { createDatabase, migrate, query, silent } from '../support/database.ts'
 
 const empty = "TEMPLATE template0 ENCODING 'UTF8'"
@@ -45,15 +43,4 @@ t.test('a check changes nothing and names the pending migrations', async (t) => 
   await check()
   await query(url, "DELETE FROM pgmigrations WHERE name = '0003_messages'")
   await t.rejects(check(), { message: 'migrations are pending (0003_messages): run `npm run migrate`' })
-})
-
-t.test('a signal ends a migration whose server does not respond', async (t) => {
-  const server = createServer((socket) => t.teardown(() => socket.destroy())).listen(0, '127.0.0.1')
-  t.teardown(() => server.close())
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const stopping = new AbortController()
-  server.once('connection', () => stopping.abort())
-  const options = { url: `postgres://postgres@127.0.0.1:${port}/x`, timeout: 600_000, signal: stopping.signal }
-  await t.rejects(applyMigrations(options, silent), { name: 'AbortError' })
 })

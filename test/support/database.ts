@@ -29,7 +29,7 @@ async function makeDatabase(server: string, options: string): Promise<{ name: st
 
 /** Migrates the database at `url`. */
 export const migrate = (url: string, role: { serviceRole?: string; privileges?: Record<string, string> } = {}) =>
-  applyMigrations({ url, timeout: 5000, signal: new AbortController().signal, ...role }, silent)
+  applyMigrations({ url, timeout: 5000, ...role }, silent)
 
 /** Creates the migrated database that tests copy, and returns its name. */
 export async function createTemplate(server: string): Promise<string> {
