@@ -118,6 +118,7 @@ t.test('no line holds a key, wherever a client sends it', async (t) => {
   const sent: Record<string, [bytes: string, status: number]> = {
     'a valid key': [request('/v1/categories', `Authorization: Bearer ${key}`), 200],
     'another scheme': [request('/v1/categories', `Authorization: Basic ${key}`), 401],
+    'the path': [request(`/${key}`), 404],
     'the path, twice': [request(`/v1/categories/${key}/${key.toUpperCase()}`), 404],
     'the path, a digit encoded': [request(`/petcat%5F${encoded}`), 404],
     'the path, encoded twice': [request(`/%2570etcat%255F${encoded.replace('%', '%25')}`), 404],

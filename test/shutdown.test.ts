@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { connect } from 'node:net'
 import path from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
@@ -96,33 +94,6 @@ t.test(
     t.notMatch(service.output(), /timed out/)
   }
 )
-
-t.test('clients that are idle, send incomplete requests or do not read cannot delay or fail a stop', async (t) => {
-  const { service, key, url } = await serveGiven(t, { SHUTDOWN_TIMEOUT: '2000', METRICS_PORT: '0' })
-  const [, metrics = ''] = await service.sees(/metrics at (http:\/\/[^/]+)/)
-  const head = (method: string) => `${method} /v1/categories HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
-  const sent = [
-    '',
-    'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n',
-    'GET /livez HTTP/1.1\r\nHost',
-    `${head('POST')}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
-    `${head('GET')}\r\n`.repeat(1000),
-    'GET /docs/static/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(100)
-  ]
-  for (const { port } of [new URL(url), new URL(metrics)]) {
-    for (const text of sent) {
-      const socket = connect(Number(port), '127.0.0.1').pause()
-      t.teardown(() => socket.destroy())
-      socket.on('error', () => {})
-      await once(socket, 'connect')
-      socket.write(text)
-    }
-  }
-  t.equal((await post(url, key, 'x')).status, 201)
-  service.child.kill('SIGTERM')
-  t.equal(await service.exited, 0)
-  t.match(service.output(), 'closing connections at SHUTDOWN_TIMEOUT')
-})
 
 t.test('a signal during the first start ends it, and the next start is not affected', async (t) => {
   const directory = t.testdir()

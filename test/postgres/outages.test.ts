@@ -150,19 +150,6 @@ t.test('a pending migration or a missing grant is a 503 unavailable, which the l
   t.notOk(lines.some(({ msg }) => msg === 'internal_error'))
 })
 
-t.test('a PostgreSQL without a free connection is a 503 unavailable until it has one', async (t) => {
-  const { service: databaseUrl } = await createRoles(t)
-  const service = await startService(t, { databaseUrl })
-  const { username, pathname } = new URL(databaseUrl)
-  const superuser = Object.assign(new URL(String(process.env['TEST_SERVER'])), { pathname }).href
-  const limitConnections = (limit: number) => query(superuser, `ALTER ROLE ${username} CONNECTION LIMIT ${limit}`)
-  await limitConnections(0)
-  await disconnect({ ...service, databaseUrl: superuser })
-  await until(async () => (await create(service)) === 'unavailable', 'no connection is left')
-  await limitConnections(-1)
-  t.equal(await create(service), 201)
-})
-
 t.test('a service that stops while it looks up keys logs no outage', async (t) => {
   const { lines, logger } = recorder()
   const databaseUrl = await createDatabase(t)

@@ -12,37 +12,27 @@ for (const settings of [
     const databaseUrl = await createDatabase(t)
     const name = new URL(databaseUrl).pathname.slice(1)
     for (const setting of settings) await query(databaseUrl, `ALTER DATABASE ${name} SET ${setting}`)
-    const { app, auth } = await startService(t, { databaseUrl })
-    const before = Date.now()
+    const { app, auth: headers } = await startService(t, { databaseUrl })
+    const isTime = (value: unknown, what: string) => {
+      t.match(value, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, what)
+      t.ok(Math.abs(Date.parse(String(value)) - Date.now()) < 120_000, what)
+    }
 
-    const posted = await app.inject({
-      method: 'POST',
-      url: '/v1/messages',
-      headers: auth,
-      payload: { message: 'Grüße 🐇' }
-    })
-    t.equal(posted.statusCode, 202)
-    const { createdAt } = posted.json<{ createdAt: string }>()
-    t.match(createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-    t.ok(Math.abs(Date.parse(createdAt) - before) < 60_000)
-
+    const message = { message: 'Grüße 🐇' }
+    const sent = await app.inject({ method: 'POST', url: '/v1/messages', headers, payload: message })
+    isTime(sent.json<{ createdAt: string }>().createdAt, 'createdAt')
     const category = { name: 'Grüße \\ 🐇', description: "it's \\x41" }
-    await app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: category })
-    const listed = await app.inject({ url: '/v1/categories', headers: auth })
-    t.match(listed.json(), [category])
+    await app.inject({ method: 'POST', url: '/v1/categories', headers, payload: category })
+    t.match((await app.inject({ url: '/v1/categories', headers })).json(), [category])
 
     const database = openDatabase({ url: databaseUrl, poolSize: 1, timeout: 5000 }, silent)
     t.teardown(() => database.close())
     const keys = keyStore(database)
     await keys.create('temporary', '1h')
-    await keys.noteUse([{ id: 1n, state: 'valid' }])
     const [first, temporary] = await keys.list()
-    const time = (text: string | null | undefined) => new Date(String(text)).toISOString()
-    t.equal(time(first?.['created_at']), first?.['created_at'])
-    t.equal(time(first?.['last_used_at']), first?.['last_used_at'])
-    t.equal(Date.parse(String(temporary?.['expires_at'])) - Date.parse(String(temporary?.['created_at'])), 3_600_000)
+    isTime(first?.['created_at'], 'created_at')
     t.equal(first?.['expires_at'], null)
-    const [event] = await keys.events()
-    t.equal(time(event?.['at']), event?.['at'])
+    t.equal(Date.parse(String(temporary?.['expires_at'])) - Date.parse(String(temporary?.['created_at'])), 3_600_000)
+    isTime((await keys.events())[0]?.['at'], 'the time of an event')
   })
 }
