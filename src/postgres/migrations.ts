@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
 import type { Logger } from 'pino'
-import { serviceName } from '../config.ts'
+import { type Config, serviceName } from '../config.ts'
 import { oneLine } from '../log.ts'
 import type { Database } from './database.ts'
 import { meaningOf } from './errors.ts'
@@ -32,27 +32,22 @@ const pendingMigrations = {
   values: [all]
 }
 
-interface MigrationOptions {
-  url: string
-  /** Milliseconds to connect. */
-  timeout: number
-  /** A role to grant the privileges to, and to revoke others from: `{ messages: 'SELECT, INSERT' }`. */
-  serviceRole?: string | undefined
-  privileges?: Record<string, string>
-}
-
 /**
- * Applies the pending migrations and grants the privileges, in one transaction. Concurrent calls wait for each other.
+ * Applies the pending migrations and grants the privileges to DATABASE_SERVICE_ROLE, in one transaction. Concurrent calls wait
+ * for each other.
  *
+ * @param privileges by table or sequence: `{ messages: 'SELECT, INSERT' }`; the role loses all others
  * @throws Error when the database cannot be reached, is not encoded in UTF-8, or rejects a statement
  */
 export async function applyMigrations(
-  { url, timeout, serviceRole, privileges }: MigrationOptions,
+  url: string,
+  { DATABASE_TIMEOUT, DATABASE_SERVICE_ROLE }: Pick<Config, 'DATABASE_TIMEOUT' | 'DATABASE_SERVICE_ROLE'>,
+  privileges: Record<string, string>,
   log: Logger
 ): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
-    connectionTimeoutMillis: timeout,
+    connectionTimeoutMillis: DATABASE_TIMEOUT,
     application_name: `${serviceName} migrate`
   })
   client.on('error', () => {})
@@ -67,8 +62,8 @@ export async function applyMigrations(
       })
       await client.query('INSERT INTO pgmigrations (name, run_on) VALUES ($1, now())', [name])
     }
-    if (serviceRole !== undefined) {
-      const role = pg.escapeIdentifier(serviceRole)
+    if (DATABASE_SERVICE_ROLE !== undefined) {
+      const role = pg.escapeIdentifier(DATABASE_SERVICE_ROLE)
       for (const [object, granted] of Object.entries({ ...privileges, pgmigrations: 'SELECT' }))
         await client.query(`REVOKE ALL ON ${object} FROM ${role}; GRANT ${granted} ON ${object} TO ${role}`)
     }

@@ -43,8 +43,7 @@ export async function openConfigured(
     const { url } = server
     const database = openDatabase({ url, poolSize, timeout }, log)
     const mayMigrate = isEmbedded || opener === 'migrate' || (isService && config.MIGRATE_ON_START)
-    const migration = { url, timeout, serviceRole: config.DATABASE_SERVICE_ROLE, privileges }
-    const prepare = mayMigrate ? () => applyMigrations(migration, log) : migrationCheck(database)
+    const prepare = mayMigrate ? () => applyMigrations(url, config, privileges, log) : migrationCheck(database)
     // The embedded PostgreSQL runs now or never; another one may come later.
     if (isEmbedded || !isService) await prepare()
     else void retry(prepare)

@@ -36,7 +36,7 @@ t.test('the role of the service can serve and manage keys, owns nothing, and can
 
   const serviceRole = new URL(service).username
   await query(owner, `GRANT DELETE ON categories TO ${serviceRole}`)
-  await Promise.all([1, 2, 3].map(() => migrate(owner, { serviceRole, privileges })))
+  await Promise.all([1, 2, 3].map(() => migrate(owner, serviceRole, privileges)))
   await t.rejects(query(service, 'DELETE FROM categories'), { code: '42501' }, 'further privileges are revoked')
-  await t.rejects(migrate(owner, { serviceRole: 'nobody at all' }), { code: '42704' })
+  await t.rejects(migrate(owner, 'nobody at all'), { code: '42704' })
 })
