@@ -34,9 +34,9 @@ t.test('the role of the service can serve and manage keys, owns nothing, and can
     await t.rejects(query(service, statement), { code: '42501' }, statement)
   }
 
-  const serviceRole = new URL(service).username
-  await query(owner, `GRANT DELETE ON categories TO ${serviceRole}`)
-  await Promise.all([1, 2, 3].map(() => migrate(owner, serviceRole, privileges)))
+  const DATABASE_SERVICE_ROLE = new URL(service).username
+  await query(owner, `GRANT DELETE ON categories TO ${DATABASE_SERVICE_ROLE}`)
+  await Promise.all([1, 2, 3].map(() => migrate(owner, { DATABASE_SERVICE_ROLE }, privileges)))
   await t.rejects(query(service, 'DELETE FROM categories'), { code: '42501' }, 'further privileges are revoked')
-  await t.rejects(migrate(owner, 'nobody at all'), { code: '42704' })
+  await t.rejects(migrate(owner, { DATABASE_SERVICE_ROLE: 'nobody at all' }), { code: '42704' })
 })

@@ -28,8 +28,8 @@ async function makeDatabase(server: string, options: string): Promise<{ name: st
 }
 
 /** Migrates the database at `url`. */
-export const migrate = (url: string, role?: string, privileges = {}) =>
-  applyMigrations(url, { DATABASE_TIMEOUT: 5000, DATABASE_SERVICE_ROLE: role }, privileges, silent)
+export const migrate = (url: string, role: { DATABASE_SERVICE_ROLE?: string } = {}, privileges = {}) =>
+  applyMigrations(url, { DATABASE_TIMEOUT: 5000, ...role }, privileges, silent)
 
 /** Creates the migrated database that tests copy, and returns its name. */
 export async function createTemplate(server: string): Promise<string> {
@@ -119,6 +119,6 @@ export async function createRoles(t: Test): Promise<{ owner: string; service: st
   for (const role of Object.values(roles)) await query(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)
   const database = new URL(await createDatabase(t, `TEMPLATE template0 ENCODING 'UTF8' OWNER ${roles.owner}`))
   const as = (role: string) => Object.assign(new URL(database), { username: role, password: 'secret' }).href
-  await migrate(as(roles.owner), roles.service, privileges)
+  await migrate(as(roles.owner), { DATABASE_SERVICE_ROLE: roles.service }, privileges)
   return { owner: as(roles.owner), service: as(roles.service) }
 }
