@@ -89,10 +89,13 @@ t.test('a command reports in one line that the embedded database cannot be migra
   )
 })
 
-t.test('a migration of an unreachable database fails in one line', async (t) => {
-  const migrate = run(t, command('migrate'), { env: { DATABASE_URL: 'postgres://postgres:secret@127.0.0.1:1/x' } })
-  t.equal(await migrate.exited, 1)
-  t.equal(migrate.output(), 'pet-categories: DATABASE_URL cannot be used: connect ECONNREFUSED 127.0.0.1:1\n')
+t.test('commands report an unreachable database in one line', async (t) => {
+  const env = { DATABASE_URL: 'postgres://postgres:secret@127.0.0.1:1/x' }
+  const running = [[...command('keys'), 'list'], command('migrate')].map((words) => run(t, words, { env }))
+  for (const { exited, output } of running) {
+    t.equal(await exited, 1)
+    t.equal(output(), 'pet-categories: DATABASE_URL cannot be used: connect ECONNREFUSED 127.0.0.1:1\n')
+  }
 })
 
 t.test('on a given database no key is created, the log is JSON, and no key is in it', async (t) => {

@@ -88,10 +88,11 @@ export async function findService(directory: string) {
     const [socket = '', pid] = /^.*petcat-service-(\d+)-\w+$/m.exec(file) ?? []
     // Throws unless the process exists. A killed service leaves the file, and for a moment the server.
     process.kill(Number(pid), 0)
-    return (await accepts(urlOf(socket))) ? { url: urlOf(socket), pid: Number(pid) } : undefined
+    if (await accepts(urlOf(socket))) return { url: urlOf(socket), pid: Number(pid) }
   } catch {
-    return undefined
+    // There is no data, no server, or none of a service.
   }
+  return undefined
 }
 
 /** The URL of a server by the folder of its socket. */
