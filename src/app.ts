@@ -2,6 +2,7 @@ import Fastify, { type FastifyBaseLogger } from 'fastify'
 import type { Operations } from '../generated/operations.ts'
 import { authentication } from './api-keys/bearer.ts'
 import { type Config, trustedProxies } from './config.ts'
+import { checkProtocol } from './http/client-errors.ts'
 import { crossOrigin } from './http/cors.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
@@ -43,6 +44,7 @@ export async function buildApp({ config, contract, database, handlers, logger }:
   app.setErrorHandler(sendError)
 
   await app.register(requestContext)
+  app.addHook('onRequest', checkProtocol)
   if (config.METRICS_PORT !== undefined) await app.register(requestMetrics)
   if (config.CORS_ORIGINS !== undefined) {
     await app.register(crossOrigin, {

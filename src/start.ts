@@ -50,7 +50,7 @@ export async function start(stopping: AbortSignal): Promise<() => Promise<void>>
       const late = new Error('shutdown timed out: the database did not finish within SHUTDOWN_TIMEOUT')
       setTimeout(() => fail(late), SHUTDOWN_DELAY + SHUTDOWN_TIMEOUT + databaseGrace).unref()
       logger.info('stopping')
-      app.drain()
+      app.isDraining = true
       await sleep(SHUTDOWN_DELAY)
       await Promise.all([app.close(), metrics.close()])
       await database.close()

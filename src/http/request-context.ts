@@ -6,8 +6,7 @@ import { redactKeys } from '../log.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Announces the shutdown: /readyz fails, and each response closes its connection, so that clients reconnect elsewhere. */
-    drain: () => void
+    /** Set at shutdown: /readyz fails, and each response closes its connection, so that clients reconnect elsewhere. */
     isDraining: boolean
   }
   interface FastifyContextConfig {
@@ -36,9 +35,6 @@ export const defaultHeaders = (id: string) => ({
 /** Sets the default headers, and closes the connection of each response during shutdown. */
 export const requestContext = fp((app) => {
   app.decorate('isDraining', false)
-  app.decorate('drain', () => {
-    app.isDraining = true
-  })
   app.addHook('onRequest', (request, reply, next) => {
     reply.headers(defaultHeaders(request.id))
     next()

@@ -107,7 +107,7 @@ t.test('clients of a list of 16 MB', async (t) => {
     const headers = { ...auth, 'content-type': 'application/json' }
     const message = fetch(`${url}/v1/messages`, { method: 'POST', headers, body: '{"message":"x"}' })
     await lockAwaited(databaseUrl)
-    app.drain()
+    app.isDraining = true
     const closing = app.close()
     await Promise.all(idle.map((closed) => closed()))
     await lock.release()
