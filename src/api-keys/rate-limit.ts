@@ -3,43 +3,44 @@ import { HttpError } from '../http/errors.ts'
 
 /** Milliseconds. */
 const windowLength = 60_000
-/** Beyond this number of sources, the oldest one is forgotten. */
-const maxSources = 10_000
+/** Beyond this number, the oldest window is forgotten. */
+const maxWindows = 10_000
 
 /**
- * Limits the requests of each key or address, in this process, to `max` in each minute. 0 disables the limit.
+ * Limits the requests of each key or address, in this process, to `max` in a minute that begins with the first request.
+ * 0 disables the limit.
  *
  * @param policy its name in the headers (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/)
  * @param requests what the message of a 429 calls the requests
  */
 export function rateLimiter(policy: string, max: number, requests: string) {
-  /** The requests of the current minute. */
-  const counts = new Map<unknown, number>()
-  let endsAt = 0
+  /** In the order in which they end. */
+  const windows = new Map<unknown, { count: number; endsAt: number }>()
 
-  function countOf(source: unknown): number {
+  function windowOf(source: unknown) {
     const now = performance.now()
-    if (now >= endsAt) {
-      counts.clear()
-      endsAt = now + windowLength
-    }
-    return counts.get(source) ?? 0
+    const current = windows.get(source)
+    if (current !== undefined && current.endsAt > now) return current
+    const window = { count: 0, endsAt: now + windowLength }
+    windows.delete(source)
+    windows.set(source, window)
+    if (windows.size > maxWindows) windows.delete(windows.keys().next().value)
+    return window
   }
 
   return {
     /** Whether the next request would be over the limit. */
-    isReached: (source: unknown) => max > 0 && countOf(source) >= max,
+    isReached: (source: unknown) => max > 0 && windowOf(source).count >= max,
 
     /** Counts a request and sets its RateLimit headers. Returns the 429 of a request over the limit. */
     count(source: unknown, reply: { header(name: string, value: string): unknown }): HttpError | undefined {
       if (max === 0) return undefined
-      const count = countOf(source) + 1
-      counts.set(source, count)
-      if (counts.size > maxSources) counts.delete(counts.keys().next().value)
-      const seconds = String(Math.ceil((endsAt - performance.now()) / 1000))
+      const window = windowOf(source)
+      const left = max - ++window.count
+      const seconds = String(Math.ceil((window.endsAt - performance.now()) / 1000))
       reply.header('ratelimit-policy', `"${policy}";q=${max};w=${windowLength / 1000}`)
-      reply.header('ratelimit', `"${policy}";r=${Math.max(0, max - count)};t=${seconds}`)
-      if (count <= max) return undefined
+      reply.header('ratelimit', `"${policy}";r=${Math.max(0, left)};t=${seconds}`)
+      if (left >= 0) return undefined
       const message = `Too many requests ${requests}; retry after Retry-After seconds`
       return new HttpError(429, 'rate_limited', message, { 'retry-after': seconds })
     }

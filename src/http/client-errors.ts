@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { onRequestHookHandler } from 'fastify'
 import { badRequest, HttpError } from './errors.ts'
@@ -8,18 +8,22 @@ import { defaultHeaders } from './request-context.ts'
 /** Milliseconds for which a rejected connection stays open, so that its client can read the response. */
 const lingerTime = 1000
 
-/** Rejects requests that break a rule of HTTP which Node.js does not check, or not with an Error body: 400 or 417. */
-export const checkProtocol: onRequestHookHandler = ({ raw }, _reply, next) => next(protocolError(raw))
+/** The characters of RFC 3986, section 3.2.2. Node.js joins several Host headers by a comma and a space. */
+const validHost = /^[\w.~%!$&'()*+,;=:[\]-]*$/
 
-function protocolError({ headers: { host, expect = '' }, httpVersion }: IncomingMessage): HttpError | undefined {
+/** Rejects requests that break a rule of RFC 9110 or 9112 which Node.js does not check. */
+export const checkProtocol: onRequestHookHandler = ({ raw: { headers, httpVersion } }, _reply, next) => {
   const isOld = httpVersion === '1.0'
-  if (!isOld && httpVersion !== '1.1') return badRequest('The request must be HTTP/1.1')
-  // RFC 9112, section 3.2, in the characters of RFC 3986, section 3.2.2. Node.js joins several by a comma and a space.
-  if (host === undefined ? !isOld : !/^[\w.~%!$&'()*+,;=:[\]-]*$/.test(host)) {
-    return badRequest('The request must have one valid Host header')
+  const { host = isOld ? '' : undefined, expect = '' } = headers
+  if (!isOld && httpVersion !== '1.1') {
+    next(badRequest('The request must be HTTP/1.1'))
+  } else if (host === undefined || !validHost.test(host)) {
+    next(badRequest('The request must have one valid Host header'))
+  } else if (!isOld && expect !== '' && !/(^|\W)100-continue($|\W)/i.test(expect)) {
+    next(new HttpError(417, 'expectation_failed', 'Expect must be 100-continue or be left out'))
+  } else {
+    next()
   }
-  if (isOld || expect === '' || /(^|\W)100-continue($|\W)/i.test(expect)) return undefined
-  return new HttpError(417, 'expectation_failed', 'Expect must be 100-continue or be left out')
 }
 
 /** Writes an error to a socket that has no Fastify reply, and closes the connection. */

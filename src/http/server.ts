@@ -100,7 +100,7 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     // Node.js drops headers beyond a count silently, even Authorization. HEADER_LIMIT limits their size instead.
     server.maxHeadersCount = 0
     server.on('connection', open)
-    // Without these listeners, Node.js responds itself: with 100 Continue before authentication, and with 417.
+    // Without these listeners, Node.js sends 100 Continue before authentication, and a 417 without an Error body.
     server.on('checkContinue', listener)
     server.on('checkExpectation', listener)
     server.on('connect', (_request, socket) => reject(socket, badRequest('CONNECT is for proxies')))
