@@ -98,8 +98,8 @@ t.test('while the database is unavailable, a key works until its age limit and i
 t.test('the use of a key is recorded once a minute', async (t) => {
   const { key, known, state, check, isTrusted } = verifier(t)
   await check(key)
-  for (state.now = 0; state.now < 150_000; state.now += 400) {
-    if (state.now % 60_000 === 0) known.isNoted = false
+  for (state.now = 1400; state.now < 150_000; state.now += 400) {
+    if (state.now % 60_000 < 400) known.isNoted = false
     await isTrusted()
   }
   t.equal(state.notes, 3)
