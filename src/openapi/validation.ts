@@ -74,14 +74,13 @@ const formats: Record<string, RegExp> = {
 
 /** Gives each parameter the type of its schema. */
 function convertParameters(values: Record<string, unknown>, { properties = {} }: Schema): void {
-  for (const [name, { type, items = {} }] of Object.entries(properties)) {
-    const value = values[name]
-    if (value === undefined) continue
-    values[name] = type === 'array' ? [value].flat().map((item) => convert(item, items.type)) : convert(value, type)
+  for (const [name, schema] of Object.entries(properties)) {
+    if (values[name] !== undefined) values[name] = convert(values[name], schema)
   }
 }
 
-function convert(value: unknown, type = ''): unknown {
+function convert(value: unknown, { type = '', items = {} }: Schema): unknown {
+  if (type === 'array') return [value].flat().map((item) => convert(item, items))
   if (typeof value !== 'string' || !formats[type]?.test(value)) return value
   return type === 'boolean' ? value === 'true' : parseNumber(value)
 }
