@@ -1,8 +1,9 @@
+import cors from '@fastify/cors'
 import Fastify, { type FastifyBaseLogger } from 'fastify'
 import type { Operations } from '../generated/operations.ts'
 import { authentication } from './api-keys/bearer.ts'
 import { type Config, trustedProxies } from './config.ts'
-import { crossOrigin } from './http/cors.ts'
+import { checkProtocol } from './http/client-errors.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
 import { requestMetrics } from './http/metrics-endpoint.ts'
@@ -43,12 +44,18 @@ export async function buildApp({ config, contract, database, handlers, logger }:
   app.setErrorHandler(sendError)
 
   await app.register(requestContext)
+  app.addHook('onRequest', checkProtocol)
   if (config.METRICS_PORT !== undefined) await app.register(requestMetrics)
   if (config.CORS_ORIGINS !== undefined) {
-    await app.register(crossOrigin, {
+    // Before what rejects requests, so that a page can read their errors.
+    await app.register(cors, {
       origin: config.CORS_ORIGINS.split(','),
-      methods: [...new Set(contract.operations.map(({ method }) => method))],
-      exposedHeaders: contract.responseHeaders
+      methods: '*',
+      exposedHeaders: '*',
+      // Seconds: the longest time that browsers accept.
+      maxAge: 7200,
+      // Otherwise OPTIONS without the headers of a preflight gets an error that is not an Error body.
+      strictPreflight: false
     })
   }
   await app.register(notFound)

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 
 /** Too many calls wait. The work had no effect and can be sent again. */
 export class Overloaded extends Error {
+  readonly code = 'overloaded'
   constructor() {
     super('too many calls wait')
   }

@@ -1,10 +1,10 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
 import type { FastifyError, onRequestHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Config } from '../config.ts'
+import { type Config, serviceName } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Database } from '../postgres/database.ts'
-import { keyVerifier, refreshInterval } from './cache.ts'
+import { keyVerifier } from './cache.ts'
 import type { KeyCheck } from './key.ts'
 import { networkOf, rateLimiter } from './rate-limit.ts'
 import { keyStore } from './store.ts'
@@ -22,13 +22,7 @@ declare module 'fastify' {
 
 /** Authentication by bearer API keys, with rate limits for each key and for each address that sends no valid one. */
 export const authentication = fp<{ database: Database; config: Config }>(async (app, { database, config }) => {
-  const keys = keyVerifier(keyStore(database))
-  const refreshing = setInterval(() => void keys.refresh(), refreshInterval)
-  app.addHook('onClose', (_app, done) => {
-    clearInterval(refreshing)
-    done()
-  })
-
+  const check = keyVerifier(keyStore(database))
   const admitted = rateLimiter('key', config.RATE_LIMIT_MAX, 'with this API key')
   const rejected = rateLimiter('refused', config.AUTH_FAILURES_MAX, 'without a valid API key from this address')
 
@@ -39,13 +33,9 @@ export const authentication = fp<{ database: Database; config: Config }>(async (
     specCompliance: 'rfc6749',
     // The request log has the reason.
     verifyErrorLogLevel: 'silent',
-    auth(key, request) {
-      const isValid = (check: KeyCheck) => {
-        request.apiKey = check
-        return check.state === 'valid'
-      }
-      const check = keys.check(key, () => !rejected.isReached(networkOf(request.ip)))
-      return check instanceof Promise ? check.then(isValid) : isValid(check)
+    async auth(key, request) {
+      request.apiKey = await check(key, () => !rejected.isReached(networkOf(request.ip)))
+      return request.apiKey.state === 'valid'
     }
   })
   const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
@@ -63,12 +53,11 @@ export const authentication = fp<{ database: Database; config: Config }>(async (
 
 /** The 401 of RFC 6750, section 3.1: `error` only if a token was sent. */
 function unauthorized({ state }: KeyCheck): HttpError {
-  const realm = 'Bearer realm="pet-categories"'
-  if (state === 'absent') {
-    const message = 'An API key is required: send the header "Authorization: Bearer <API_KEY>"'
-    return new HttpError(401, 'unauthorized', message, { 'www-authenticate': realm })
-  }
-  const message = 'The API key is not valid'
-  const challenge = `${realm}, error="invalid_token", error_description="${message}"`
-  return new HttpError(401, 'unauthorized', message, { 'www-authenticate': challenge })
+  const isAbsent = state === 'absent'
+  const message = isAbsent
+    ? 'An API key is required: send the header "Authorization: Bearer <API_KEY>"'
+    : 'The API key is not valid'
+  const challenge = isAbsent ? '' : `, error="invalid_token", error_description="${message}"`
+  const headers = { 'www-authenticate': `Bearer realm="${serviceName}"${challenge}` }
+  return new HttpError(401, 'unauthorized', message, headers)
 }

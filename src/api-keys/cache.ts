@@ -4,17 +4,18 @@ import type { KeyStore } from './store.ts'
 
 /** Milliseconds for which a valid key is trusted, from before its look-up: the limit on the life of a revoked key. */
 const maxAge = 900
-/** Milliseconds between calls of `refresh`. */
-export const refreshInterval = 400
+/** Milliseconds between two look-ups of the keys in use. */
+const refreshInterval = 400
 
 /**
- * Checks API keys and remembers the valid ones, so that requests with a key in steady use need no query. It looks keys up
+ * Checks API keys and remembers the valid ones, so that requests with a key in steady use wait for no query. It looks keys up
  * by their SHA-256, which nobody can steer, so timing reveals nothing about other keys. Invalid keys take no memory.
  */
 export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
   const remembered = new Map<string, { key: KeyCheck; askedAt: number }>()
-  /** Hashes of the valid keys that were used since the last refresh. */
+  /** Hashes of the keys that were used since the last refresh. */
   const used = new Set<string>()
+  let refreshedAt = 0
   let isNoting = false
 
   const lookUp = batch(
@@ -26,46 +27,43 @@ export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
         if (key?.state === 'valid') remembered.set(hash, { key, askedAt })
         else remembered.delete(hash)
       })
+      noteUse(found)
       return found
     },
     { maxWaiting: 10_000, maxSize: 1_000 }
   )
 
-  return {
-    /**
-     * Checks a key, by a query unless it is trusted.
-     *
-     * @param mayLookUp whether to look up a key that was not valid the last time, however long ago
-     * @throws Unavailable or Overloaded when the database cannot be asked
-     */
-    check(key: string, mayLookUp = () => true): KeyCheck | Promise<KeyCheck> {
-      const hash = hashKey(key)
-      const known = remembered.get(hash)
-      if (known !== undefined && performance.now() - known.askedAt < maxAge) {
-        used.add(hash)
-        return known.key
-      }
-      if (!isWellFormedKey(key)) return { id: null, state: 'malformed' }
-      if (known === undefined && !mayLookUp()) return { id: null, state: 'unknown' }
-      return lookUp(hash).then((found) => {
-        if (found.state === 'valid') used.add(hash)
-        return found
-      })
-    },
+  /** Records in the background that keys were used, unless this is known for the minute. */
+  function noteUse(keys: KeyCheck[]): void {
+    const due = keys.filter(({ state, isNoted }) => state === 'valid' && !isNoted)
+    if (isNoting || due.length === 0) return
+    isNoting = true
+    const end = () => (isNoting = false)
+    store.noteUse(due).then(end, end)
+  }
 
-    /** Looks up the keys used since the last call, and records once a minute that they were used. Calls may overlap. */
-    async refresh(): Promise<void> {
-      const hashes = [...used]
-      used.clear()
-      try {
-        const found = await Promise.all(hashes.map((hash) => lookUp(hash)))
-        const due = found.filter(({ state, isNoted }) => state === 'valid' && !isNoted)
-        if (isNoting || due.length === 0) return
-        isNoting = true
-        await store.noteUse(due).finally(() => (isNoting = false))
-      } catch {
-        // The database logs its failures. Meanwhile keys age until a request has to look them up and fails.
+  /**
+   * Checks a key, by a query unless it is trusted.
+   *
+   * @param mayLookUp whether to look up a key that was not valid the last time, however long ago
+   * @throws Unavailable or Overloaded when the database cannot be asked
+   */
+  return (key: string, mayLookUp = () => true): KeyCheck | Promise<KeyCheck> => {
+    const hash = hashKey(key)
+    const known = remembered.get(hash)
+    const now = performance.now()
+    if (known !== undefined && now - known.askedAt < maxAge) {
+      used.add(hash)
+      if (now - refreshedAt >= refreshInterval) {
+        refreshedAt = now
+        // If this fails, the keys age until a request has to look them up and fails.
+        for (const hash of used) lookUp(hash).catch(() => {})
+        used.clear()
       }
+      return known.key
     }
+    if (!isWellFormedKey(key)) return { id: null, state: 'malformed' }
+    if (known === undefined && !mayLookUp()) return { id: null, state: 'unknown' }
+    return lookUp(hash)
   }
 }

@@ -1,6 +1,4 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { Overloaded } from '../batch.ts'
-import { OutcomeUnknown, Unavailable } from '../postgres/errors.ts'
 import { defaultHeaders } from './request-context.ts'
 
 /** An error with its response. The message is for the client: it says what to change. */
@@ -31,11 +29,11 @@ const invalidHttp: Response = [400, 'invalid_request', 'The request is not valid
 const internalError: Response = [500, 'internal_error', 'Internal error: quote the X-Request-Id when you report it']
 const retryLater = { 'retry-after': '1' }
 
-/** The responses to errors of the service by class, to those of Node.js and Fastify by code, and of @fastify/static by status. */
+/** The responses to errors of the service, Node.js and Fastify by code, and to those of @fastify/static by status. */
 const responses: Record<string, Response> = {
-  [Unavailable.name]: [503, 'unavailable', 'The service is unavailable; the request had no effect: retry', retryLater],
-  [Overloaded.name]: [503, 'unavailable', 'Too many requests are waiting; this one had no effect: retry', retryLater],
-  [OutcomeUnknown.name]: [
+  unavailable: [503, 'unavailable', 'The service is unavailable; the request had no effect: retry', retryLater],
+  overloaded: [503, 'unavailable', 'Too many requests are waiting; this one had no effect: retry', retryLater],
+  outcome_unknown: [
     503,
     'outcome_unknown',
     'The database did not confirm the write, which may have taken effect; look before you send it again',
@@ -57,7 +55,7 @@ const responses: Record<string, Response> = {
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error
   const { code = '', statusCode = 500, headers } = error as Partial<FastifyError> & Pick<HttpError, 'headers'>
-  const known = responses[(error as Error).constructor.name] ?? responses[code] ?? responses[statusCode]
+  const known = responses[code] ?? responses[statusCode]
   const [status, name, message, ownHeaders = headers] = known ?? (statusCode < 500 ? invalidHttp : internalError)
   return new HttpError(status, name, message, ownHeaders)
 }
@@ -66,7 +64,7 @@ export function toHttpError(error: unknown): HttpError {
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = toHttpError(thrown)
   if (error.status === 500) request.log.error({ err: thrown }, error.code)
-  if (thrown instanceof OutcomeUnknown) request.log.warn({ err: thrown.cause }, error.code)
+  if (error.code === 'outcome_unknown') request.log.warn({ err: (thrown as Error).cause }, error.code)
   // Fastify closes the connection after any error of a body; one that was read to its end leaves nothing behind.
   if (request.raw.complete) reply.removeHeader('connection')
   reply.headers(defaultHeaders(request.id))

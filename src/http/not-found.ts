@@ -1,16 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import findMyWay from 'find-my-way'
 import { HttpError } from './errors.ts'
 
-/** 404 for unknown paths, 405 with Allow for methods that a path does not support. Register it before any route. */
+/** 404 for unknown paths, 405 with Allow for methods that a path does not support. */
 export const notFound = fp((app) => {
-  // Fastify does not expose its own router.
-  const router = findMyWay()
-  app.addHook('onRoute', ({ method, url }) => router.on(method as 'GET', url, () => {}))
-
   function errorFor({ method, url }: FastifyRequest): HttpError {
-    const allowed = app.supportedMethods.filter((one) => router.find(one as 'GET', url) !== null)
+    // @fastify/cors routes OPTIONS of every path.
+    const methods = app.supportedMethods.filter((one) => one !== 'OPTIONS')
+    const allowed = methods.filter((one) => app.findRoute({ method: one, url }) !== null)
     // The method's own route also leads here, for a file that the docs do not have.
     if (allowed.length === 0 || allowed.includes(method)) {
       return new HttpError(404, 'not_found', 'There is nothing at this path')

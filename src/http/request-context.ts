@@ -52,8 +52,9 @@ export class RequestLog extends LogController {
   override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
     const { quiet, operation } = request.routeOptions.config
     const { apiKey } = request
+    const rejected = apiKey?.state === 'valid' ? undefined : apiKey?.state
     // A flood without a valid key is counted by the metrics alone.
-    const isFlood = reply.statusCode === 429 && apiKey?.state !== 'valid'
+    const isFlood = rejected !== undefined && reply.statusCode === 429
     if (isFlood || (quiet && !error && reply.statusCode !== 500)) return
     const line = {
       method: request.method,
@@ -63,7 +64,7 @@ export class RequestLog extends LogController {
       status: reply.statusCode,
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
       key: apiKey?.id?.toString(),
-      rejected: apiKey?.state === 'valid' ? undefined : apiKey?.state,
+      rejected,
       ip: request.ip,
       err: error ?? undefined
     }

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
-import { unescapePointer } from '../schema-errors.ts'
 
 /** The methods that an OpenAPI 3.0 path item can have and Fastify can route. */
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const
@@ -26,16 +25,13 @@ export function readContract(file: URL | string = new URL('../../openapi.yaml', 
   const yaml = readFileSync(file)
   const document = parse(yaml.toString()) as OpenAPIV3.Document
   const operations: Operation[] = []
-  const responseHeaders = new Set<string>()
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of methods) {
       const operation = item?.[method]
       if (operation === undefined) continue
-      const { operationId: id = '', security = document.security ?? [], responses } = operation
+      const { operationId: id = '', security = document.security ?? [] } = operation
       const deprecation = deprecationHeaders(operation)
       operations.push({ id, method: method.toUpperCase(), path, security: security.flatMap(Object.keys), deprecation })
-      const headers = Object.values(responses).map((response) => resolve(document, response).headers)
-      for (const name of [...headers, deprecation].flatMap((some) => Object.keys(some ?? {}))) responseHeaders.add(name)
     }
   }
   return {
@@ -46,9 +42,7 @@ export function readContract(file: URL | string = new URL('../../openapi.yaml', 
     document,
     /** The path of the first server, which is the prefix of every route: `/v1`. */
     basePath: String(document.servers?.[0]?.url).replace(/\/$/, ''),
-    operations,
-    /** The names of all headers that responses have. */
-    responseHeaders: [...responseHeaders]
+    operations
   }
 }
 
@@ -67,12 +61,4 @@ function deprecationHeaders(operation: OpenAPIV3.OperationObject & DeprecationDa
     ...(sunset !== undefined && { Sunset: new Date(sunset).toUTCString() }),
     ...(externalDocs && { Link: `<${externalDocs.url}>; rel="deprecation sunset"` })
   }
-}
-
-/** The object that a local `$ref` points to, or the object itself. */
-export function resolve<T extends object>(document: OpenAPIV3.Document, object: T | OpenAPIV3.ReferenceObject): T {
-  if (!('$ref' in object)) return object
-  const parts = object.$ref.split('/').slice(1).map(unescapePointer)
-  const target = parts.reduce<unknown>((node, part) => (node as Record<string, unknown>)[part], document)
-  return resolve(document, target as T)
 }

@@ -1,8 +1,14 @@
-import type { FastifyInstance, onRequestHookHandler, onSendHookHandler, RouteHandlerMethod } from 'fastify'
+import type { FastifyInstance, onRequestHookHandler } from 'fastify'
 import glue from 'fastify-openapi-glue'
-import type { Contract } from './document.ts'
 import { jsonBody } from '../http/json-body.ts'
+import type { Contract, Operation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
+
+/** What fastify-openapi-glue makes of an operation. */
+interface RouteSchema {
+  operationId: string
+  body?: { content: { 'application/json': { schema: object } } }
+}
 
 interface OperationsOptions {
   contract: Contract
@@ -21,34 +27,28 @@ interface OperationsOptions {
 export async function operations(app: FastifyInstance, { contract, handlers, schemes }: OperationsOptions) {
   await app.register(jsonBody)
   app.setValidatorCompiler(validatorCompiler)
-  app.addHook('onRoute', ({ schema }) => {
+  app.addHook('onRoute', (route) => {
+    const schema = route.schema as RouteSchema
+    const { id, security, deprecation } = contract.operations.find(({ id }) => id === schema.operationId) as Operation
+    if (!(id in handlers)) throw new Error(`The operation ${id} has no handler: run npm run generate`)
+    const authenticate = security.map((scheme) => {
+      const hook = schemes[scheme]
+      if (hook === undefined) throw new Error(`The security scheme ${scheme} of ${id} has no hook`)
+      return hook
+    })
+    const announce: onRequestHookHandler = (_request, reply, done) => {
+      reply.headers(deprecation)
+      done()
+    }
+    route.onRequest = [announce, ...authenticate]
+    route.config = { ...route.config, operation: id }
     // Fastify would choose a schema by Content-Type and skip validation without one. jsonBody has checked the type.
-    const body = schema?.body as { content: { 'application/json': { schema: object } } } | undefined
-    if (schema !== undefined && body !== undefined) schema.body = body.content['application/json'].schema
+    if (schema.body !== undefined) route.schema = { ...schema, body: schema.body.content['application/json'].schema }
   })
   await app.register(glue, {
     specification: JSON.parse(contract.json, lowerCaseHeader) as object,
     prefix: contract.basePath,
-    operationResolver(operationId) {
-      const operation = contract.operations.find(({ id }) => id === operationId)
-      const handler = (handlers as Record<string, RouteHandlerMethod | undefined>)[operationId]
-      if (operation === undefined || handler === undefined) {
-        throw new Error(`The operation ${operationId} has no handler: run npm run generate`)
-      }
-      const { method, path, security, deprecation } = operation
-      return {
-        method,
-        url: path.replace(/\{(\w+)\}/g, ':$1'),
-        handler,
-        onRequest: security.map((scheme) => {
-          const hook = schemes[scheme]
-          if (hook === undefined) throw new Error(`The security scheme ${scheme} of ${operationId} has no hook`)
-          return hook
-        }),
-        onSend: Object.keys(deprecation).length === 0 ? [] : announce(deprecation),
-        config: { operation: operationId }
-      }
-    }
+    serviceHandlers: handlers
   })
 }
 
@@ -56,12 +56,4 @@ export async function operations(app: FastifyInstance, { contract, handlers, sch
 function lowerCaseHeader(_key: string, value: unknown): unknown {
   const parameter = value as { in?: string; name: string } | null
   return parameter?.in === 'header' ? { ...parameter, name: parameter.name.toLowerCase() } : value
-}
-
-/** Sets the headers of a deprecation on every response, including those of requests that another hook rejects. */
-function announce(deprecation: Record<string, string>): onSendHookHandler {
-  return (_request, reply, payload, done) => {
-    reply.headers(deprecation)
-    done(null, payload)
-  }
 }

@@ -3,6 +3,7 @@ import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import { badRequest } from '../http/errors.ts'
+import { parseNumber } from '../http/json-body.ts'
 import { explain } from '../schema-errors.ts'
 
 interface Schema {
@@ -64,19 +65,22 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({ schema, httpP
   }
 }
 
-/** Gives each parameter the type of its schema. Text that is not of that type stays text, which validation rejects. */
+/** The text of a parameter that is not a string. Other text stays text, which validation rejects. */
+const formats: Record<string, RegExp> = {
+  boolean: /^(true|false)$/,
+  integer: /^-?\d+$/,
+  number: /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
+}
+
+/** Gives each parameter the type of its schema. */
 function convertParameters(values: Record<string, unknown>, { properties = {} }: Schema): void {
-  for (const [name, { type, items = {} }] of Object.entries(properties)) {
-    const value = values[name]
-    if (value === undefined) continue
-    values[name] = type === 'array' ? [value].flat().map((item) => convert(item, items.type)) : convert(value, type)
+  for (const [name, schema] of Object.entries(properties)) {
+    if (values[name] !== undefined) values[name] = convert(values[name], schema)
   }
 }
 
-function convert(value: unknown, type: string | undefined): unknown {
-  if (typeof value !== 'string') return value
-  if (type === 'boolean') return value === 'true' ? true : value === 'false' ? false : value
-  if (type === 'number' && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(value)) return Number(value)
-  if (type !== 'integer' || !/^-?\d+$/.test(value)) return value
-  return Number.isSafeInteger(Number(value)) ? Number(value) : BigInt(value)
+function convert(value: unknown, { type = '', items = {} }: Schema): unknown {
+  if (type === 'array') return [value].flat().map((item) => convert(item, items))
+  if (typeof value !== 'string' || !formats[type]?.test(value)) return value
+  return type === 'boolean' ? value === 'true' : parseNumber(value)
 }

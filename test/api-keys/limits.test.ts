@@ -6,36 +6,21 @@ import { createDatabase } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
 import { type ServiceOptions, startService } from '../support/service.ts'
 
-interface Sent {
-  /** The key to send; the one of the service by default. */
-  key?: string
-  from?: string
-  headers?: Record<string, string>
-}
-
-/** Starts a service. `list` sends a request and checks its status; `pass` lets time pass. */
+/** Starts a service. `list` sends a request and checks its status; `pass` lets milliseconds pass. */
 async function start(t: Test, config: Partial<Config>, options: ServiceOptions = {}) {
-  const statements: string[] = []
-  const service = await startService(t, { ...options, config, onStatement: (name) => statements.push(name) })
-  const list = async (status: number, { key = service.key, from = '192.0.2.1', headers = {} }: Sent = {}) => {
-    const authorization = key === '' ? {} : { authorization: `Bearer ${key}` }
-    const response = await service.app.inject({
-      url: '/v1/categories',
-      remoteAddress: from,
-      headers: { ...authorization, ...headers }
-    })
-    t.equal(response.statusCode, status)
-    return response
-  }
-  return { ...service, statements, list }
-}
-
-/** Returns a function that lets milliseconds pass. */
-function clock(t: Test) {
   const now = performance.now.bind(performance)
   let passed = 0
   t.intercept(performance, 'now', { value: () => now() + passed })
-  return (milliseconds: number) => (passed += milliseconds)
+  const statements: string[] = []
+  const service = await startService(t, { ...options, config, onStatement: (name) => statements.push(name) })
+  const list = async (status: number, key = service.key, from = '192.0.2.1', headers = {}) => {
+    const authorization = key === '' ? {} : { authorization: `Bearer ${key}` }
+    const request = { url: '/v1/categories', remoteAddress: from, headers: { ...authorization, ...headers } }
+    const response = await service.app.inject(request)
+    t.equal(response.statusCode, status)
+    return response
+  }
+  return { ...service, statements, list, pass: (milliseconds: number) => (passed += milliseconds) }
 }
 
 t.test('every response of an operation has the limit of its key, and a request over it gets 429', async (t) => {
@@ -57,20 +42,19 @@ t.test('every response of an operation has the limit of its key, and a request o
 t.test('0 disables the limits and their headers', async (t) => {
   const { list } = await start(t, { RATE_LIMIT_MAX: 0, AUTH_FAILURES_MAX: 0 })
   t.equal((await list(200)).headers['ratelimit'], undefined)
-  for (let count = 0; count < 100; count++) t.equal((await list(401, { key: 'x' })).headers['ratelimit'], undefined)
+  for (let count = 0; count < 100; count++) t.equal((await list(401, 'x')).headers['ratelimit'], undefined)
 })
 
 t.test('over the limit of its address, a key that was not valid before gets 429 without a query', async (t) => {
-  const pass = clock(t)
-  const { list, statements } = await start(t, { AUTH_FAILURES_MAX: 2 })
-  await list(401, { key: makeKey() })
-  const last = await list(401, { key: '' })
+  const { list, statements, pass } = await start(t, { AUTH_FAILURES_MAX: 2 })
+  await list(401, makeKey())
+  const last = await list(401, '')
   t.equal(last.headers['ratelimit-policy'], '"refused";q=2;w=60')
   t.match(last.headers['ratelimit'], /^"refused";r=0;t=\d+$/)
 
   statements.length = 0
-  for (const key of [makeKey(), 'x', '']) await list(429, { key })
-  const { headers, json } = await list(429)
+  for (const key of [makeKey(), 'x', '']) await list(429, key)
+  const { headers, json } = await list(429, makeKey())
   t.match(headers['retry-after'], /^\d+$/)
   t.match(headers['ratelimit'], /^"refused";r=0;t=/)
   t.same(json(), {
@@ -79,18 +63,17 @@ t.test('over the limit of its address, a key that was not valid before gets 429 
     status: 429
   })
   t.same(statements, [])
-  await list(401, { key: makeKey(), from: '192.0.2.2' })
+  await list(401, makeKey(), '192.0.2.2')
   pass(60_000)
   await list(200)
-  await list(401, { key: '' })
+  await list(401, '')
 })
 
 t.test('a key that was valid before is accepted from an address over its limit, even after a pause', async (t) => {
-  const pass = clock(t)
-  const { list } = await start(t, { AUTH_FAILURES_MAX: 1 })
+  const { list, pass } = await start(t, { AUTH_FAILURES_MAX: 1 })
   await list(200)
-  await list(401, { key: '' })
-  await list(429, { key: '' })
+  await list(401, '')
+  await list(429, '')
   await list(200)
   pass(2000)
   await list(200)
@@ -109,8 +92,8 @@ t.test('TRUST_PROXY decides whether X-Forwarded-For counts as the address', asyn
   for (const [proxy, first, second, status] of cases) {
     const config = { AUTH_FAILURES_MAX: 1, ...(proxy !== undefined && { TRUST_PROXY: proxy }) }
     const { list } = await start(t, config, { databaseUrl })
-    await list(401, { key: '', headers: { 'x-forwarded-for': first } })
-    await list(status, { key: '', headers: { 'x-forwarded-for': second } })
+    await list(401, '', '192.0.2.1', { 'x-forwarded-for': first })
+    await list(status, '', '192.0.2.1', { 'x-forwarded-for': second })
   }
 })
 
@@ -120,8 +103,8 @@ t.test('the log has the reason for each rejected request, but no line for those 
   const unknown = makeKey()
   lines.length = 0
   await list(200)
-  for (const key of ['', 'x', unknown]) await list(401, { key })
-  for (let count = 0; count < 20; count++) await list(429, { key: unknown })
+  for (const key of ['', 'x', unknown]) await list(401, key)
+  for (let count = 0; count < 20; count++) await list(429, unknown)
   await app.close()
   t.same(
     lines.map(({ status, rejected, key }) => ({ status, rejected, key })),

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { keyStore } from '../../src/api-keys/store.ts'
@@ -68,26 +67,6 @@ t.test('of concurrent rotations of one key, one succeeds', async (t) => {
       ['rotated', '1'],
       ['created', '2']
     ]
-  )
-})
-
-t.test('the migration fills in the successors of keys that were rotated before it', async (t) => {
-  const { url, store } = await keys(t)
-  for (let id = 1; id <= 6; id++) await store.create('a team')
-  await query(url, 'ALTER TABLE api_keys DROP COLUMN replaced_by')
-  await query(
-    url,
-    `UPDATE key_events SET at = '2026-01-01', command = 'keys rotate 1' WHERE key_id = 3;
-     UPDATE key_events SET at = '2026-01-02', command = 'keys rotate 1' WHERE key_id = 4;
-     UPDATE key_events SET at = '2026-01-02', command = 'keys rotate 2' WHERE key_id = 5;
-     INSERT INTO key_events (key_id, event, command, at) VALUES
-       (1, 'rotated', 'keys rotate 1', '2026-01-01'), (1, 'rotated', 'keys rotate 1', '2026-01-02'),
-       (2, 'rotated', 'keys rotate 2', '2026-01-02'), (6, 'revoked', 'keys revoke 6', '2026-01-02')`
-  )
-  await query(url, readFileSync(new URL('../../migrations/0005_key_rotation.sql', import.meta.url), 'utf8'))
-  t.same(
-    (await store.list()).map((key) => key['replaced_by']),
-    ['3', '5', null, null, null, null]
   )
 })
 

@@ -2,61 +2,40 @@ import t from 'tap'
 import { startService } from '../support/service.ts'
 
 const origin = 'https://app.example'
-const config = { CORS_ORIGINS: `https://other.example,${origin}` }
-const { app, auth } = await startService(t, { config })
-const preflight = { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' }
+const { app, auth } = await startService(t, { config: { CORS_ORIGINS: `https://other.example,${origin}` } })
+const url = '/v1/categories'
+const preflight = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' }
 
-t.test('a page of an allowed origin may call every operation and read the documented headers', async (t) => {
-  const { statusCode, headers, body } = await app.inject({
-    method: 'OPTIONS',
-    url: '/v1/categories',
-    headers: preflight
-  })
-  t.equal(statusCode, 204)
-  t.equal(body, '')
+t.test('a page of an allowed origin may call every operation and read all headers', async (t) => {
+  const { statusCode, headers, body } = await app.inject({ method: 'OPTIONS', url, headers: { origin, ...preflight } })
+  t.same([statusCode, body], [204, ''])
   t.match(headers, {
     'access-control-allow-origin': origin,
-    'access-control-allow-methods': 'GET, POST',
+    'access-control-allow-methods': '*',
     'access-control-allow-headers': 'authorization',
+    'access-control-max-age': '7200',
     vary: 'Origin, Access-Control-Request-Headers'
   })
-  const list = await app.inject({ url: '/v1/categories', headers: { ...auth, origin } })
-  t.equal(list.statusCode, 200)
-  t.equal(list.headers['access-control-allow-origin'], origin)
-  t.match(list.headers['access-control-expose-headers'], /ETag.*Retry-After/)
-  t.equal(list.headers.vary, 'Authorization, Accept-Encoding, Origin')
-  const rejected = await app.inject({ url: '/v1/categories', headers: { origin } })
+  const list = await app.inject({ url, headers: { ...auth, origin } })
+  t.match(list.headers, {
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': '*',
+    vary: 'Authorization, Accept-Encoding, Origin'
+  })
+  const rejected = await app.inject({ url, headers: { origin } })
   t.equal(rejected.statusCode, 401)
   t.equal(rejected.headers['access-control-allow-origin'], origin, 'a page can read why')
 })
 
 t.test('a page of another origin may not', async (t) => {
-  const origin = 'https://evil.example'
-  for (const request of [
-    { method: 'OPTIONS' as const, headers: { ...preflight, origin } },
-    { method: 'GET' as const, headers: { ...auth, origin } }
-  ]) {
-    const { headers } = await app.inject({ url: '/v1/categories', ...request })
-    t.equal(headers['access-control-allow-origin'], undefined)
+  const other = { ...auth, origin: 'https://evil.example' }
+  for (const request of [{ method: 'OPTIONS' as const, headers: { ...preflight, ...other } }, { headers: other }]) {
+    t.equal((await app.inject({ url, ...request })).headers['access-control-allow-origin'], undefined)
   }
 })
 
-t.test('OPTIONS gets a 405 if it is no preflight or no origin is allowed', async (t) => {
-  const none = await startService(t)
-  for (const [service, headers] of [
-    [app, {}],
-    [app, { origin }],
-    [none.app, preflight]
-  ] as const) {
-    const { statusCode, headers: received } = await service.inject({
-      method: 'OPTIONS',
-      url: '/v1/categories',
-      headers
-    })
-    t.equal(statusCode, 405)
-    t.equal(received.allow, 'GET, HEAD, POST')
-    t.equal(received['access-control-allow-origin'], undefined)
-  }
-  t.equal((await app.inject({ method: 'OPTIONS', url: '/nothing' })).statusCode, 404)
+t.test('what is no preflight gets no error of the plugin, and a 404 or 405 as without CORS', async (t) => {
+  t.equal((await app.inject({ method: 'OPTIONS', url })).statusCode, 204)
   t.equal((await app.inject('/nothing')).statusCode, 404)
+  t.equal((await app.inject({ method: 'PUT', url })).headers.allow, 'GET, HEAD, POST')
 })

@@ -8,6 +8,7 @@ const ofType = (type?: string) => create('{}', { 'Content-Type': type })
 const named = (name: unknown, more: object = {}) => create(JSON.stringify({ name, ...more }))
 const nested = (open: string, levels: number, close: string) => create(open.repeat(levels) + close.repeat(levels))
 const inName = (...bytes: number[]) => create(Buffer.from(`{"name":"${String.fromCharCode(...bytes)}"}`, 'latin1'))
+const get = (path: string, headers?: Record<string, string | undefined>) => request(`GET ${path}`, headers)
 
 const codes: Record<number, string> = {
   400: 'invalid_request',
@@ -20,247 +21,181 @@ const codes: Record<number, string> = {
 }
 
 const { app, port, key, auth } = await startService(t)
+const sendAll = async (request: string) => (await sendRaw(port, bytesOf(request, key))).match(/HTTP\/1\.1 \d+/g)
 const send = async (request: string) => parseRaw(await sendRaw(port, bytesOf(request, key)))
+const shown = (request: string) => JSON.stringify(request.slice(0, 200))
 
-const rejects = (status: number, message: string, requests: Record<string, string>) =>
+/** Every one of the requests gets the error, as JSON and with the headers of every response. */
+const rejects = (status: number, message: string, ...requests: string[]) =>
   t.test(`${status}: ${message}`, async (t) => {
-    const check = async ([title, request]: [string, string]) => {
+    const check = async (request: string) => {
       const response = await send(request)
-      t.equal(response.status, status, title)
-      t.same(JSON.parse(response.body), { code: codes[status], message, status }, `${title}: its body`)
-      t.equal(response.headers['content-type'], 'application/json; charset=utf-8', `${title}: its type`)
-      t.match(response.headers['x-request-id'], /^[\w-]{36}$/, `${title}: its id`)
+      t.equal(response.status, status, shown(request))
+      t.same(JSON.parse(response.body), { code: codes[status], message, status }, shown(request))
+      t.match(response.headers, {
+        'content-type': 'application/json; charset=utf-8',
+        'x-request-id': /^[\w-]{36}$/,
+        'cache-control': 'no-store',
+        'content-security-policy': /^default-src 'none'; .*frame-ancestors 'none'$/,
+        'x-content-type-options': 'nosniff'
+      })
     }
-    await Promise.all(Object.entries(requests).map(check))
+    await Promise.all(requests.map(check))
   })
 
-rejects(404, 'There is nothing at this path', {
-  'a trailing slash': request('GET /v1/categories/'),
-  'another case': request('GET /v1/Categories'),
-  'doubled slashes': request('GET //v1/categories'),
-  'an encoded slash': request('GET /v1%2Fcategories'),
-  'an unknown path without a key': request('GET /v1/pets', anonymous),
-  'an unknown path with a broken body': request('POST /v1/pets', {}, '{'),
-  'an unknown method on an unknown path': request('PURGE /v1/pets'),
-  'a file that the docs lack': request('GET /docs/static/none.js'),
-  'a path out of the docs': request('GET /docs/static/..%2f..%2fpackage.json')
-})
-rejects(400, 'The path must be percent-encoded UTF-8', {
-  'a percent sign alone': request('GET /%zz'),
-  'bytes that are not UTF-8': request('GET /v1/categories%ff')
-})
-rejects(405, 'This path supports GET, HEAD, POST, not PUT', {
-  PUT: request('PUT /v1/categories', anonymous, '{')
-})
-rejects(405, 'This path supports GET, HEAD, POST, not OPTIONS', {
-  OPTIONS: request('OPTIONS /v1/categories')
-})
-rejects(405, 'This path supports GET, HEAD, POST, not TRACE', {
-  TRACE: request('TRACE /v1/categories')
-})
-rejects(405, 'This path supports GET, HEAD, not POST', {
-  'POST to the docs': request('POST /docs', {}, '{')
-})
+const unknownPaths = ['/v1/categories/', '/v1/Categories', '//v1/categories', '/v1%2Fcategories']
+const unknownFiles = ['/docs/static/none.js', '/docs/static/..%2f..%2fpackage.json']
+rejects(
+  404,
+  'There is nothing at this path',
+  ...[...unknownPaths, ...unknownFiles].map((path) => get(path)),
+  get('/v1/pets', anonymous),
+  request('POST /v1/pets', {}, '{'),
+  request('PURGE /v1/pets')
+)
+rejects(400, 'The path must be percent-encoded UTF-8', get('/%zz'), get('/v1/categories%ff'))
+rejects(405, 'This path supports GET, HEAD, POST, not PUT', request('PUT /v1/categories', anonymous, '{'))
+rejects(405, 'This path supports GET, HEAD, POST, not OPTIONS', request('OPTIONS /v1/categories'))
+rejects(405, 'This path supports GET, HEAD, POST, not TRACE', request('TRACE /v1/categories'))
+rejects(405, 'This path supports GET, HEAD, not POST', request('POST /docs', {}, '{'))
 
-rejects(400, 'The request is not valid HTTP/1.1', {
-  'a method in lower case': request('get /v1/categories'),
-  'an unknown method': request('FOO /v1/categories'),
-  'HTTP/1.2': request('GET /v1/categories HTTP/1.2'),
-  'a space in a header name': list({ 'Bad Header': 'x' }),
-  'a folded header': list({ 'X-Folded': 'a\r\n b' }),
-  'NUL in a header': list({ 'X-Nul': 'a\0b' }),
-  'two Content-Lengths': create('{}', { 'Content-Length': ['1', '2'] }),
-  'a negative Content-Length': create('', { 'Content-Length': '-1' }),
-  'Content-Length and chunks': create('0\r\n\r\n', { 'Transfer-Encoding': 'chunked' }),
-  'a broken chunk': create('zz\r\n', chunked)
-})
-rejects(400, 'CONNECT is for proxies', { CONNECT: request('CONNECT test:1') })
-rejects(400, 'The request must have one valid Host header', {
-  'no Host': list({ Host: undefined }),
-  'two Hosts': list({ Host: ['test', 'other'] }),
-  'a Host that is none': list({ Host: 'a b' })
-})
-rejects(431, 'The header section of the request is too large', {
-  'an oversized header': list({ 'X-Large': 'a'.repeat(20_000) }),
-  'an oversized target': request(`GET /v1/categories?${'a'.repeat(20_000)}`)
-})
-rejects(400, 'The request must be HTTP/1.1', { 'HTTP/2.0': request('GET /v1/categories HTTP/2.0') })
-rejects(417, 'Expect must be 100-continue or be left out', { 'another expectation': list({ Expect: 'cake' }) })
-rejects(413, 'The chunk extensions of the body are too large', {
-  'a chunk extension without end': create(`2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`, chunked)
-})
+rejects(
+  400,
+  'The request is not valid HTTP/1.1',
+  ...['get /v1/categories', 'FOO /v1/categories', 'GET /v1/categories HTTP/1.2'].map((line) => request(line)),
+  ...[{ 'Bad Header': 'x' }, { 'X-Folded': 'a\r\n b' }, { 'X-Nul': 'a\0b' }].map((headers) => list(headers)),
+  create('{}', { 'Content-Length': ['1', '2'] }),
+  create('', { 'Content-Length': '-1' }),
+  create('0\r\n\r\n', { 'Transfer-Encoding': 'chunked' }),
+  create('zz\r\n', chunked)
+)
+rejects(400, 'CONNECT is for proxies', request('CONNECT test:1'))
+const hosts = [undefined, ['test', 'other'], 'a b']
+rejects(400, 'The request must have one valid Host header', ...hosts.map((Host) => list({ Host })))
+const large = 'a'.repeat(20_000)
+rejects(
+  431,
+  'The header section of the request is too large',
+  list({ 'X-Large': large }),
+  get(`/v1/categories?${large}`)
+)
+rejects(400, 'The request must be HTTP/1.1', get('/v1/categories HTTP/2.0'))
+rejects(417, 'Expect must be 100-continue or be left out', list({ Expect: 'cake' }))
+rejects(413, 'The chunk extensions of the body are too large', create(`2;${large}\r\n{}\r\n0\r\n\r\n`, chunked))
 
-rejects(401, 'An API key is required: send the header "Authorization: Bearer <API_KEY>"', {
-  'no key': list(anonymous),
-  'no key and a broken body': create('{', anonymous),
-  'no key and an oversized body': create('', { ...anonymous, 'Content-Length': '99999999' }),
-  'another scheme': list({ Authorization: 'Basic YTpi' }),
-  'a scheme without a key': list({ Authorization: 'Bearer' })
-})
-rejects(401, 'The API key is not valid', {
-  'a key that is none': list({ Authorization: 'Bearer abc' }),
-  'a key with a wrong checksum': list({ Authorization: `Bearer petcat_${'0'.repeat(48)}` }),
-  'two keys': list({ Authorization: ['Bearer $KEY', 'Bearer $KEY'] })
-})
+rejects(
+  401,
+  'An API key is required: send the header "Authorization: Bearer <API_KEY>"',
+  ...[undefined, 'Basic YTpi', 'Bearer'].map((Authorization) => list({ Authorization })),
+  create('{', anonymous),
+  create('', { ...anonymous, 'Content-Length': '99999999' })
+)
+const wrongKeys = ['Bearer abc', `Bearer petcat_${'0'.repeat(48)}`, ['Bearer $KEY', 'Bearer $KEY']]
+rejects(401, 'The API key is not valid', ...wrongKeys.map((Authorization) => list({ Authorization })))
 
-rejects(413, 'The body is larger than this deployment accepts', {
-  'an oversized body': create('', { 'Content-Length': '1048577' }),
-  'an oversized body of another type': create('', { 'Content-Type': 'text/plain', 'Content-Length': '1048577' }),
-  'an oversized body that may wait': create('', { Expect: '100-continue', 'Content-Length': '1048577' }),
-  'an oversized body in chunks': create(`100001\r\n${'a'.repeat(0x100001)}\r\n0\r\n\r\n`, chunked)
-})
-rejects(400, 'Content-Type must be application/json, not left out', { 'no Content-Type': ofType() })
-rejects(400, 'Content-Type must be application/json', {
-  'an empty type': ofType(''),
-  'a type that is none': ofType('?'),
-  'two types': ofType('application/json, text/plain')
-})
-rejects(400, 'Content-Type must be application/json, not text/plain', { 'text/plain': ofType('text/plain') })
-rejects(400, 'Content-Type must be application/json, not application/jsonx', {
-  'a longer type': ofType('application/jsonx')
-})
-rejects(400, 'The charset of Content-Type must be utf-8', {
-  'another charset': ofType('application/json; charset=iso-8859-1'),
-  'another charset in quotes': ofType('application/json;Charset="utf-16"')
-})
-rejects(400, 'Content-Encoding must be left out', { gzip: create('{}', { 'Content-Encoding': 'gzip' }) })
+rejects(
+  413,
+  'The body is larger than this deployment accepts',
+  ...[{}, { 'Content-Type': 'text/plain' }, { Expect: '100-continue' }].map((headers) =>
+    create('', { ...headers, 'Content-Length': '1048577' })
+  ),
+  create(`100001\r\n${'a'.repeat(0x100001)}\r\n0\r\n\r\n`, chunked)
+)
+rejects(400, 'Content-Type must be application/json, not left out', ofType())
+rejects(400, 'Content-Type must be application/json', ...['', '?', 'application/json, text/plain'].map(ofType))
+for (const type of ['text/plain', 'application/jsonx'])
+  rejects(400, `Content-Type must be application/json, not ${type}`, ofType(type))
+rejects(400, 'Content-Encoding must be left out', create('{}', { 'Content-Encoding': 'gzip' }))
+const gzipped = { 'Content-Length': undefined, 'Transfer-Encoding': 'gzip, chunked' }
+rejects(400, 'Transfer-Encoding must be chunked or be left out', create('2\r\n{}\r\n0\r\n\r\n', gzipped))
 
-rejects(400, 'body must be an object, not null or left out', {
-  'no body': create(),
-  'no body of the type': create(undefined, { 'Content-Type': 'application/json' }),
-  'an empty body': create(''),
-  null: create('null')
-})
-rejects(400, 'body must be an object, not an array', {
-  'an array': create('[]'),
-  '64 levels of arrays': nested('[', 64, ']')
-})
-rejects(400, "The body must be JSON: Object value expected after ':' at position 8", {
-  'half an object': create('{"name":')
-})
-rejects(400, "The body must be JSON: Expected end of input but got '{' at position 12", {
-  'two objects': create('{"name":"a"}{}')
-})
-rejects(400, "The body must be JSON: JSON value expected but got '\ufeff' at position 0", {
-  'a byte order mark': create('\ufeff{"name":"a"}')
-})
-rejects(400, "The body must be JSON: Duplicate key 'name' encountered at position 13", {
-  'a property given twice': create('{"name":"a","n\\u0061me":"b"}')
-})
-rejects(400, 'The body must not be nested deeper than 64 levels', {
-  'nesting that exhausts the stack of the parser': create('['.repeat(60_000)),
-  '4,200 levels, as deep as the parser goes': nested('[', 4200, ']'),
-  '65 arrays': nested('[', 65, ']'),
-  '65 objects': create(`${'{"a":'.repeat(64)}{}${'}'.repeat(64)}`)
-})
-rejects(400, 'The body must be UTF-8', {
-  'a single byte': inName(0xff),
-  'a surrogate': inName(0xed, 0xa0, 0x80),
-  'an overlong NUL': inName(0xc0, 0x80)
-})
-rejects(400, 'body.name must not have unpaired surrogates', { 'half an emoji': create('{"name":"\\ud83d"}') })
-rejects(400, 'body.a[1].b must not have unpaired surrogates', {
-  'half an emoji within': create('{"a":[1,{"b":"\\ud83d"}]}')
-})
-rejects(400, 'body: the name of a property must not have unpaired surrogates', {
-  'half an emoji in a name': create('{"name":"x","\\udc00":1}')
-})
+const empty = [create(), create(undefined, { 'Content-Type': 'application/json' }), create('')]
+rejects(400, 'body must be an object, not null or left out', ...empty, create('null'))
+rejects(400, 'body must be an object, not an array', create('[]'), nested('[', 64, ']'))
+for (const [message, body] of [
+  ["Object value expected after ':' at position 8", '{"name":'],
+  ["Expected end of input but got '{' at position 12", '{"name":"a"}{}'],
+  ["JSON value expected but got '\ufeff' at position 0", '\ufeff{"name":"a"}'],
+  ["Duplicate key 'name' encountered at position 13", '{"name":"a","n\\u0061me":"b"}']
+] as const)
+  rejects(400, `The body must be JSON: ${message}`, create(body))
+rejects(
+  400,
+  'The body must not be nested deeper than 64 levels',
+  create('['.repeat(60_000)), // exhausts the stack of the parser
+  nested('[', 4200, ']'), // as deep as the parser goes
+  nested('[', 65, ']'),
+  create(`${'{"a":'.repeat(64)}{}${'}'.repeat(64)}`)
+)
+// A single byte, a surrogate, and NUL in two bytes.
+rejects(400, 'The body must be UTF-8', inName(0xff), inName(0xed, 0xa0, 0x80), inName(0xc0, 0x80))
+const unpaired = ['{"name":"\\ud83d"}', '{"a":[1,{"b":"\\ud83d"}]}', '{"name":"x","\\udc00":1}']
+rejects(400, 'The body must not have unpaired surrogates', ...unpaired.map((body) => create(body)))
 
-rejects(400, 'Transfer-Encoding must be chunked or be left out', {
-  'another transfer coding': create('2\r\n{}\r\n0\r\n\r\n', {
-    'Content-Length': undefined,
-    'Transfer-Encoding': 'gzip, chunked'
-  })
-})
-rejects(400, 'body must have the property "name"', {
-  'no name': create('{}'),
-  // However the type is written, the body is validated.
-  'a space before the type': ofType(' application/json'),
-  'a tab after the type': ofType('application/json\t'),
-  'a tab before a parameter': ofType('application/json\t; charset=utf-8'),
-  'the type in capitals': ofType('APPLICATION/JSON'),
-  'the type and the charset': ofType('application/json;charset="UTF-8"')
-})
-for (const name of ['Name', '__proto__']) {
-  const message = `body must have the property "name"; body must not have the property "${name}"; it may have: name, description`
-  rejects(400, message, { 'two faults': create(`{"${name}":{}}`) })
-}
-rejects(400, 'body.name must be a string, not null', { 'a name that is null': named(null) })
-rejects(400, 'body.name must be a string, not a number', {
-  'a number': named(1),
-  'a large number': create('{"name":12345678901234567890}')
-})
-rejects(400, 'body.name must be a string, not an array', { 'a list': named(['x']) })
-rejects(400, 'body.name must have at least 1 character', { 'an empty name': named('') })
-rejects(400, 'body.name must have at most 255 characters', {
-  '256 characters': named('𐀀'.repeat(256)),
-  'as many as a body may have': named('x'.repeat(65_525))
-})
-rejects(400, 'body.name must not contain NUL (U+0000)', { 'NUL in a name': named('a\0') })
-rejects(400, 'body.description must be a string, not null', { 'description: null': named('x', { description: null }) })
-rejects(400, 'body.description must have at most 2000 characters', {
-  '2,001 characters': named('x', { description: 'x'.repeat(2001) })
-})
-rejects(400, 'body must not have the property "id"; it may have: name, description', { 'an id': named('x', { id: 1 }) })
-rejects(400, 'body must not have the property "__proto__"; it may have: name, description', {
-  'the property __proto__': create('{"name":"x","__proto__":{}}')
-})
-
-t.test('an invalid request gets its error after the response to the request before it, under its own id', async (t) => {
-  const [first, second] = (
-    await sendRaw(port, bytesOf(list({ Connection: undefined }) + list({ Host: 'a b', 'X-Request-Id': 'mine' }), key))
-  )
-    .split(/(?<=\])(?=HTTP)/)
-    .map(parseRaw)
-  t.match(first, { status: 200 })
-  t.match(second, { status: 400, headers: { 'x-request-id': 'mine', connection: 'close' } })
-  const head = await send(request('HEAD /livez HTTP/1.1', { Host: 'a b' }))
-  t.match(head, { status: 400, body: '' })
-})
+// However the type is written, the body is validated.
+const types = [' application/json', 'application/json\t', 'application/json\t; charset=utf-8', 'APPLICATION/JSON']
+rejects(400, 'body must have the property "name"', ...types.map(ofType), ofType('application/json;charset="UTF-8"'))
+for (const [property, body] of [
+  ['id', '{"name":"x","id":1}'],
+  ['__proto__', '{"name":"x","__proto__":{}}']
+] as const)
+  rejects(400, `body must not have the property "${property}"; it may have: name, description`, create(body))
+const both =
+  'body must have the property "name"; body must not have the property "Name"; it may have: name, description'
+rejects(400, both, create('{"Name":{}}'))
+rejects(400, 'body.name must be a string, not null', named(null))
+rejects(400, 'body.name must be a string, not a number', named(1), create('{"name":12345678901234567890}'))
+rejects(400, 'body.name must have at least 1 character', named(''))
+rejects(400, 'body.name must have at most 255 characters', named('𐀀'.repeat(256)), named('x'.repeat(65_525)))
+rejects(400, 'body.name must not contain NUL (U+0000)', named('a\0'))
+rejects(400, 'body.description must be a string, not null', named('x', { description: null }))
+rejects(400, 'body.description must have at most 2000 characters', named('x', { description: 'x'.repeat(2001) }))
 
 t.test('rejected requests store nothing', async (t) => {
   t.equal((await send(list())).body, '[]')
 })
 
-const accepts = (status: number, requests: Record<string, string>) =>
+const accepts = (status: number, ...requests: string[]) =>
   t.test(`${status} for what HTTP and the OpenAPI document allow`, async (t) => {
-    for (const [title, request] of Object.entries(requests)) t.equal((await send(request)).status, status, title)
+    for (const request of requests) t.equal((await send(request)).status, status, shown(request))
   })
 
-accepts(200, {
-  'the target in absolute form': request('GET http://test/v1/categories'),
-  'an escaped letter in the path': request('GET /v1/%63ategories'),
-  'unknown query parameters': request('GET /v1/categories?a=1&b=%zz'),
-  'HTTP/1.0 without Host': request('GET /v1/categories HTTP/1.0', { Host: undefined }),
-  'an empty Host': list({ Host: '' }),
-  '1,500 headers': list(Object.fromEntries(Array.from({ length: 1500 }, (_, index) => [`a${index}`, '']))),
-  'an unknown protocol to upgrade to': list({ Connection: 'upgrade, close', Upgrade: 'h2c' }),
-  'the scheme of the key in lower case': list({ Authorization: 'bearer $KEY' }),
-  'the scheme of the key in capitals': list({ Authorization: 'BEARER $KEY' })
-})
-accepts(201, {
-  'a parameter of the type': create('{"name":"x"}', { 'Content-Type': 'application/json; v=1' }),
-  chunks: create('c\r\n{"name":"x"}\r\n0\r\n\r\n', { ...chunked, 'Transfer-Encoding': 'Chunked' }),
-  'a name of 255 characters': named('𐀀'.repeat(255)),
-  'a description of 2,000 characters': named('x', { description: '𐀀'.repeat(2000) }),
-  'a surrogate pair in escapes': create('{"name":"\\ud83d\\ude00"}'),
-  'a property given twice with one value': create('{"name":"x","name":"x"}')
-})
+accepts(
+  200,
+  get('http://test/v1/categories'),
+  get('/v1/%63ategories'),
+  get('/v1/categories?a=1&b=%zz'),
+  get('/v1/categories HTTP/1.0', { Host: undefined }),
+  list({ Host: '' }),
+  list(Object.fromEntries(Array.from({ length: 1500 }, (_, index) => [`a${index}`, '']))),
+  list({ Connection: 'upgrade, close', Upgrade: 'h2c' }),
+  ...['bearer $KEY', 'BEARER $KEY'].map((Authorization) => list({ Authorization }))
+)
+accepts(
+  201,
+  // RFC 8259 gives a charset no effect.
+  create('{"name":"x"}', { 'Content-Type': 'application/json; charset=iso-8859-1' }),
+  create('c\r\n{"name":"x"}\r\n0\r\n\r\n', { ...chunked, 'Transfer-Encoding': 'Chunked' }),
+  named('𐀀'.repeat(255), { description: '𐀀'.repeat(2000) }),
+  create('{"name":"\\ud83d\\ude00"}'),
+  create('{"name":"x","name":"x"}')
+)
 
-t.test('a connection stays open after a rejected body', async (t) => {
-  const received = await sendRaw(port, bytesOf(create('{', { Connection: 'keep-alive' }) + list(), key))
-  t.same(received.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 400', 'HTTP/1.1 200'])
+t.test('a connection stays open after a rejected body or Host', async (t) => {
+  const open = { Connection: 'keep-alive' }
+  const statuses = await sendAll(create('{', open) + get('/livez', { ...open, Host: 'a b' }) + list())
+  t.same(statuses, ['HTTP/1.1 400', 'HTTP/1.1 400', 'HTTP/1.1 200'])
 })
 
 t.test('a 401 has the challenge of RFC 6750, with an error only if a key was sent', async (t) => {
-  const challenge = async (headers: Record<string, string>) =>
-    (await app.inject({ url: '/v1/categories', headers })).headers['www-authenticate']
-  t.equal(await challenge({}), 'Bearer realm="pet-categories"')
-  t.equal(await challenge({ authorization: 'Basic YTpi' }), 'Bearer realm="pet-categories"')
-  t.equal(
-    await challenge({ authorization: 'bearer abc' }),
-    'Bearer realm="pet-categories", error="invalid_token", error_description="The API key is not valid"'
-  )
+  const realm = 'Bearer realm="pet-categories"'
+  for (const [Authorization, challenge] of [
+    [undefined, realm],
+    ['Basic YTpi', realm],
+    ['bearer abc', `${realm}, error="invalid_token", error_description="The API key is not valid"`]
+  ] as const) {
+    t.equal((await send(list({ Authorization }))).headers['www-authenticate'], challenge)
+  }
 })
 
 t.test('a 405 lists the methods of the path in Allow', async (t) => {
@@ -269,20 +204,19 @@ t.test('a 405 lists the methods of the path in Allow', async (t) => {
 })
 
 t.test('HEAD responds as GET, without a body, and needs the key too', async (t) => {
-  const get = await app.inject({ url: '/v1/categories', headers: auth })
+  const { rawPayload, headers } = await app.inject({ url: '/v1/categories', headers: auth })
   const head = await send(request('HEAD /v1/categories'))
-  t.match(head, { status: 200, body: '', headers: { 'content-length': String(get.rawPayload.length) } })
-  t.equal(head.headers['content-type'], get.headers['content-type'])
+  t.match(head, { status: 200, body: '', headers: { 'content-length': String(rawPayload.length) } })
+  t.equal(head.headers['content-type'], headers['content-type'])
   t.equal((await send(request('HEAD /v1/categories', anonymous))).status, 401)
 })
 
 t.test('100 Continue is sent only to clients that may send their body', async (t) => {
-  const statuses = async (request: string) => (await sendRaw(port, bytesOf(request, key))).match(/HTTP\/1\.1 \d+/g)
   const expect = { Expect: '100-continue' }
-  t.same(await statuses(create('{"name":"x"}', expect)), ['HTTP/1.1 100', 'HTTP/1.1 201'])
-  t.same(await statuses(create('{"name":"x"}', { ...expect, ...anonymous })), ['HTTP/1.1 401'])
+  t.same(await sendAll(create('{"name":"x"}', expect)), ['HTTP/1.1 100', 'HTTP/1.1 201'])
+  t.same(await sendAll(create('{"name":"x"}', { ...expect, ...anonymous })), ['HTTP/1.1 401'])
   const old = request('POST /v1/categories HTTP/1.0', expect, '{"name":"x"}')
-  t.same(await statuses(old), ['HTTP/1.1 201'], 'HTTP/1.0 has no 100')
+  t.same(await sendAll(old), ['HTTP/1.1 201'], 'HTTP/1.0 has no 100')
 })
 
 t.test('a well-formed X-Request-Id is kept, another is replaced', async (t) => {
@@ -290,8 +224,19 @@ t.test('a well-formed X-Request-Id is kept, another is replaced', async (t) => {
     (await app.inject({ url, headers: { 'x-request-id': id } })).headers['x-request-id']
   for (const url of ['/livez', '/v1/categories', '/none', '/%zz']) {
     t.equal(await idFor(url, 'my-id_1.~'), 'my-id_1.~', url)
-    t.match(await idFor(url, 'not one'), /^[0-9a-f-]{36}$/, url)
-    t.match(await idFor(url, 'x'.repeat(129)), /^[0-9a-f-]{36}$/, url)
+    for (const id of ['not one', 'x'.repeat(129)]) t.match(await idFor(url, id), /^[0-9a-f-]{36}$/, url)
+  }
+})
+
+t.test('a successful response forbids framing and sniffing, and says who may cache it', async (t) => {
+  const headers = { 'x-content-type-options': 'nosniff', 'strict-transport-security': undefined }
+  for (const [request, cache, policy] of [
+    [list(), 'private, no-cache', "default-src 'none'; frame-ancestors 'none'"],
+    [create('{"name":"x"}'), 'no-store', "default-src 'none'; frame-ancestors 'none'"],
+    [get('/docs'), 'no-store', /script-src 'self'.*frame-ancestors 'none'/]
+  ] as const) {
+    const expected = { ...headers, 'cache-control': cache, 'content-security-policy': policy }
+    t.match((await send(request)).headers, expected, shown(request))
   }
 })
 

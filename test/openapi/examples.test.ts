@@ -5,22 +5,29 @@ import type { HTTPMethods, InjectOptions } from 'fastify'
 import type { OpenAPIV3 } from 'openapi-types'
 import t, { type Test } from 'tap'
 import { toHttpError } from '../../src/http/errors.ts'
-import { readContract, resolve } from '../../src/openapi/document.ts'
+import { readContract } from '../../src/openapi/document.ts'
 import { OutcomeUnknown, Unavailable } from '../../src/postgres/errors.ts'
 import { createRoles } from '../support/database.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const { document, basePath } = readContract()
 
+/** The object that a local `$ref` points to, or the object itself. */
+function resolve<T extends object>(object: T | OpenAPIV3.ReferenceObject): T {
+  if (!('$ref' in object)) return object
+  const target = object.$ref.split('/').slice(1)
+  return target.reduce<unknown>((node, part) => (node as Record<string, unknown>)[part], document) as T
+}
+
 const operations = Object.entries(document.paths).flatMap(([path, item]) =>
   (Object.entries(item ?? {}) as [HTTPMethods, OpenAPIV3.OperationObject][]).map(([method, operation]) => {
-    const parameters = (operation.parameters ?? []).map((parameter) => resolve(document, parameter))
+    const parameters = (operation.parameters ?? []).map((parameter) => resolve(parameter))
     // The examples of its path parameters stand in the path.
     const url = path.replace(/\{(\w+)\}/g, (_, name) => String(parameters.find((one) => one.name === name)?.example))
     const responses = Object.entries(operation.responses).map(
-      ([status, response]) => [status, resolve(document, response)] as const
+      ([status, response]) => [status, resolve(response)] as const
     )
-    const requestBody = operation.requestBody && resolve(document, operation.requestBody)
+    const requestBody = operation.requestBody && resolve(operation.requestBody)
     const id = operation.operationId
     return { id, method, url: basePath + url, hasPathParameter: url !== path, requestBody, responses }
   })
@@ -29,7 +36,7 @@ type Operation = (typeof operations)[number]
 
 function examplesIn({ content }: { content?: OpenAPIV3.RequestBodyObject['content'] } = {}) {
   const examples = Object.entries(content?.['application/json']?.examples ?? {})
-  return examples.map(([name, example]) => ({ name, value: resolve(document, example).value as object }))
+  return examples.map(([name, example]) => ({ name, value: resolve(example).value as object }))
 }
 
 const ajv = addFormats.default(new Ajv({ strict: false, allErrors: true }))
