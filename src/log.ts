@@ -27,7 +27,7 @@ export function createLogger(level: string, output: { fd: number; isTTY?: boolea
   const format = output.isTTY
     ? prettyFactory({ singleLine: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' })
     : (line: string) => line
-  const append = appender(output.fd, output.isTTY ? 1 : 4096)
+  const append = appender(output.fd, output.isTTY ? 1 : 65536)
   return pino({ level }, { write: (line) => append(format(line).replace(plainKey, '$1***')) })
 }
 

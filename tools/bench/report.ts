@@ -5,7 +5,7 @@ import { format, resolveConfig } from 'prettier'
 import type { BigList } from './big.ts'
 import type { Throughput } from './load.ts'
 import { type Plan, titleOf, type Work } from './plan.ts'
-import { type ServerName, serverNames, servers } from './servers.ts'
+import { type ServerName, servers } from './servers.ts'
 
 export interface Sample extends Throughput {
   /** Microseconds of CPU of the server per request. */
@@ -20,26 +20,29 @@ export interface Result {
   samples: Map<ServerName, Sample[]>
 }
 
-/** The tables, as Markdown. */
-export function report(plan: Plan, results: Result[], bigList: BigList | undefined, postgres: string): string {
-  const titles = serverNames.map((name) => servers[name].title)
-  const peers = serverNames.filter((name) => name !== 'service')
-  const each = (cell: (samples: Result['samples'], name: ServerName) => string) =>
+/** The tables, as Markdown. `missing` says which servers were not measured, and why. */
+export function report(
+  plan: Plan,
+  results: Result[],
+  missing: string[],
+  bigList: BigList | undefined,
+  postgres: string
+): string {
+  const names = [...(results[0]?.samples.keys() ?? [])]
+  const peers = names.filter((name) => name !== 'service')
+  const each = (cell: (samples: Result['samples'], name: ServerName) => string, columns = names, prefix = '') =>
     table(
-      ['work', ...titles],
-      results.map(({ work, samples }) => [titleOf(work), ...serverNames.map((name) => cell(samples, name))])
+      ['work', ...columns.map((name) => prefix + servers[name].title)],
+      results.map(({ work, samples }) => [titleOf(work), ...columns.map((name) => cell(samples, name))])
     )
   return [
     '# Benchmark results',
     'Written by `npm run bench`. [docs/performance.md](../../docs/performance.md) describes the servers.',
     conditions(plan, postgres),
-    failures(results),
+    [...missing, failures(results)].join('\n'),
     '## Ratios',
-    'Requests per second of this service, divided by those of the others: the median of the rounds.',
-    table(
-      ['work', ...peers.map((name) => `÷ ${servers[name].title}`)],
-      results.map(({ work, samples }) => [titleOf(work), ...peers.map((name) => decimal(ratio(samples, name)))])
-    ),
+    'Requests per second of this service, divided by those of the others: the median of the rounds, and their range.',
+    each(ratio, peers, '÷ '),
     '## Requests per second',
     each((samples, name) => whole(median(samples, name, 'rate'))),
     '## Milliseconds per request',
@@ -96,8 +99,13 @@ const middle = (values: number[]) => values.sort((a, b) => a - b)[values.length 
 const median = (samples: Result['samples'], name: ServerName, what: keyof Sample) =>
   middle((samples.get(name) ?? []).map((sample) => sample[what]))
 
-const ratio = (samples: Result['samples'], name: ServerName) =>
-  middle((samples.get(name) ?? []).map(({ rate }, round) => (samples.get('service')?.[round]?.rate ?? NaN) / rate))
+/** Of the rounds in which both responded. */
+function ratio(samples: Result['samples'], name: ServerName): string {
+  const own = samples.get('service') ?? []
+  const ratios = (samples.get(name) ?? []).map(({ rate }, round) => (own[round]?.rate ?? NaN) / rate)
+  const finite = ratios.filter(Number.isFinite)
+  return `${decimal(middle(finite))} (${decimal(Math.min(...finite))}–${decimal(Math.max(...finite))})`
+}
 
 /** A server without a single response has no value. */
 const decimal = (value: number) => (Number.isFinite(value) ? value.toFixed(value < 10 ? 2 : 0) : '–')

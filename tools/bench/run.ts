@@ -13,7 +13,7 @@ import { measureBigList } from './big.ts'
 import { record, throughput } from './load.ts'
 import { plans, titleOf, type Work } from './plan.ts'
 import { report, type Result, type Sample, writeReport } from './report.ts'
-import { type Server, type ServerName, serverNames, servers, startServer } from './servers.ts'
+import { build, type Server, type ServerName, serverNames, servers, startServer } from './servers.ts'
 
 const isQuick = process.argv.includes('--quick')
 const plan = plans[isQuick ? 'quick' : 'full']
@@ -63,7 +63,13 @@ function trim(rows: number): () => Promise<void> {
 const progress = (text: string) => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`)
 
 const started = new Map<ServerName, Server>()
-for (const name of serverNames) started.set(name, await startServer(name, databaseUrl, key))
+const missing: string[] = []
+for (const name of serverNames) {
+  progress(`start ${servers[name].title}`)
+  const reason = build(name)
+  if (reason === undefined) started.set(name, await startServer(name, databaseUrl, key))
+  else missing.push(`${servers[name].title} was not measured: ${reason}.`)
+}
 const serverOf = (name: ServerName) => started.get(name) as Server
 
 async function measure(name: ServerName, { kind, rows, connections }: Work, seconds: number): Promise<Sample> {
@@ -76,6 +82,7 @@ async function measure(name: ServerName, { kind, rows, connections }: Work, seco
   const target = { url: server.url, key, kind, connections }
   const stopTrimming = kind === 'mixed' ? trim(rows) : undefined
   await throughput(target, seconds / 4)
+  await server.settle()
   const before = await server.usage()
   const startedAt = performance.now()
   const measured = await throughput(target, seconds)
@@ -83,20 +90,20 @@ async function measure(name: ServerName, { kind, rows, connections }: Work, seco
   const after = await server.usage()
   await stopTrimming?.()
   await server.settle()
-  const cpu = after.cpu.user + after.cpu.system - before.cpu.user - before.cpu.system
+  const cpu = after.cpu - before.cpu
   return { ...measured, cpuPerRequest: cpu / ((measured.rate * elapsed) / 1000), rss: after.rss }
 }
 
 progress('warm up')
-for (const name of serverNames) {
+for (const name of started.keys()) {
   for (const kind of ['list', 'create'] as const) await measure(name, { kind, rows: 100, connections: 64 }, 1)
 }
 
 const results: Result[] = []
 for (const [index, work] of plan.works.entries()) {
-  const samples = new Map<ServerName, Sample[]>(serverNames.map((name) => [name, []]))
+  const samples = new Map<ServerName, Sample[]>([...started.keys()].map((name) => [name, []]))
   for (let round = 1; round <= plan.rounds; round++) {
-    for (const name of serverNames) {
+    for (const name of started.keys()) {
       const sample = await measure(name, work, plan.seconds)
       samples.get(name)?.push(sample)
       const place = `${index + 1}/${plan.works.length} ${titleOf(work)}, round ${round}`
@@ -120,6 +127,6 @@ await embedded?.stop()
 rmSync(directory, { recursive: true, force: true })
 
 const version = `${rows[0]?.server_version} (${embedded ? 'embedded' : 'from DATABASE_URL'})`
-const tables = report(plan, results, bigList, version)
+const tables = report(plan, results, missing, bigList, version)
 console.log(tables)
 if (!isQuick) await writeReport(tables)

@@ -1,23 +1,31 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import pg from 'pg'
 import type { Recording } from './load.ts'
 
-/** What is measured, in the order of the tables. */
-export const servers = {
-  service: { title: 'this service', file: 'src/main.js', port: 4001 },
-  http: { title: 'bare node:http', file: 'tools/bench/servers/bare-http.js', port: 4002 },
-  fastify: { title: 'bare Fastify', file: 'tools/bench/servers/bare-fastify.js', port: 4003 },
-  baseline: { title: 'baseline', file: 'tools/bench/servers/baseline.js', port: 4004 },
-  express: { title: 'Express', file: 'tools/bench/servers/express.js', port: 4005 }
-} as const
+/** What is measured, in the order of the tables: a Node.js program, or what builds a peer in another language. */
+export const servers: Record<ServerName, { title: string; file: string; build?: string }> = {
+  service: { title: 'this service', file: 'dist/src/main.js' },
+  http: { title: 'bare node:http', file: 'dist/tools/bench/servers/bare-http.js' },
+  fastify: { title: 'bare Fastify', file: 'dist/tools/bench/servers/bare-fastify.js' },
+  go: { title: 'Go', file: 'tools/bench/servers/go/target/peer', build: 'go build -o target/peer .' },
+  rust: {
+    title: 'Rust',
+    file: 'tools/bench/servers/rust/target/release/peer',
+    build: 'cargo build --release --locked --quiet --target-dir target'
+  },
+  baseline: { title: 'baseline', file: 'dist/tools/bench/servers/baseline.js' },
+  express: { title: 'Express', file: 'dist/tools/bench/servers/express.js' }
+}
 
-export type ServerName = keyof typeof servers
+export type ServerName = 'service' | 'http' | 'fastify' | 'go' | 'rust' | 'baseline' | 'express'
 export const serverNames = Object.keys(servers) as ServerName[]
 
 export interface Usage {
-  /** Microseconds since the start. */
-  cpu: { user: number; system: number }
+  /** Microseconds of CPU since the start. */
+  cpu: number
   /** Bytes. */
   rss: number
   /** Highest `rss` in bytes, and the longest stall of the event loop in milliseconds; after `watch`. */
@@ -25,17 +33,32 @@ export interface Usage {
   longestStall: number
 }
 
+const pathOf = (file: string) => fileURLToPath(new URL(`../../../${file}`, import.meta.url))
+
+/** Builds a peer in another language. Returns why it cannot be measured, or undefined. */
+export function build(name: ServerName): string | undefined {
+  const { file, build } = servers[name]
+  const [command, ...options] = build?.split(' ') ?? []
+  if (command === undefined) return undefined
+  const { error, status } = spawnSync(command, options, { cwd: pathOf(file.replace(/target.*/, '')), stdio: 'inherit' })
+  if (error !== undefined) return `${command} is not installed`
+  return status === 0 ? undefined : 'its build failed'
+}
+
 export type Server = Awaited<ReturnType<typeof startServer>>
 
 /** Starts a server as a separate process, discards its log, and waits until it listens. */
 export async function startServer(name: ServerName, databaseUrl: string, key: string) {
-  const { file, port } = servers[name]
+  const { file, build } = servers[name]
   const usage = new URL('servers/usage.js', import.meta.url).href
-  const child = spawn(process.execPath, ['--import', usage, fileURLToPath(new URL(`../../${file}`, import.meta.url))], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  const command = build === undefined ? [process.execPath, '--import', usage] : []
+  const port = 4001 + serverNames.indexOf(name)
+  const [program = '', ...options] = [...command, pathOf(file)]
+  const child = spawn(program, options, {
+    stdio: ['pipe', 'ignore', 'inherit', 'ipc'],
     env: {
       ...process.env,
-      DATABASE_URL: databaseUrl,
+      DATABASE_URL: build === undefined ? databaseUrl : parametersOf(databaseUrl),
       PORT: String(port),
       HOST: '127.0.0.1',
       BENCH_KEY: key,
@@ -57,6 +80,7 @@ export async function startServer(name: ServerName, databaseUrl: string, key: st
   return {
     url,
     async usage(): Promise<Usage> {
+      if (build !== undefined) return usageOf(child.pid)
       const message = once(child, 'message')
       child.send('usage')
       return ((await message) as [Usage])[0]
@@ -73,4 +97,19 @@ export async function startServer(name: ServerName, databaseUrl: string, key: st
       await exit
     }
   }
+}
+
+/** The parameters of a URL, whose host can be in the query: not every driver reads it there. */
+function parametersOf(databaseUrl: string): string {
+  const { host, port, user, password, database } = new pg.Client(databaseUrl)
+  return `host='${host}' port=${port} user='${user}' password='${password ?? ''}' dbname='${database}'`
+}
+
+/** The usage of a process that does not report it. Only Linux tells. */
+function usageOf(pid: number | undefined): Usage {
+  const read = (file: string) => (process.platform === 'linux' ? readFileSync(`/proc/${pid}/${file}`, 'utf8') : '')
+  // In hundredths of a second, the twelfth and thirteenth value behind the name of the process.
+  const [, user, system] = /\) (?:\S+ ){11}(\d+) (\d+)/.exec(read('stat')) ?? []
+  const [, rss] = /VmRSS:\s*(\d+)/.exec(read('status')) ?? []
+  return { cpu: (Number(user) + Number(system)) * 10_000, rss: Number(rss) * 1024, peak: NaN, longestStall: NaN }
 }

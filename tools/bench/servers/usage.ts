@@ -10,9 +10,9 @@ process.on('message', (message) => {
     setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 50).unref()
   }
   if (message === 'usage') {
-    const longestStall = delay.max / 1e6
+    const { user, system } = process.cpuUsage()
+    process.send?.({ cpu: user + system, rss: process.memoryUsage.rss(), peak, longestStall: delay.max / 1e6 })
     delay.reset()
-    process.send?.({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss(), peak, longestStall })
   }
 })
 // Ends the server when the benchmark is killed.
