@@ -8,8 +8,8 @@ import pg from 'pg'
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const codes = {
-  /** Missing privilege, column or table. */
-  schema: ['42501', '42703', '42P01'],
+  /** Missing privilege, column, function or table. */
+  schema: ['42501', '42703', '42883', '42P01'],
   /** A server that a failover made read-only; prepared statements that a migration changed, or a pooler lost or repeated. */
   connection: ['25006', '0A000', '26000', '42P05'],
   /** Serialization failures and deadlocks. */
