@@ -23,9 +23,12 @@ END $$;
 CREATE FUNCTION changed_since(relation oid, earlier pg_snapshot) RETURNS boolean
 LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 BEGIN
-  PERFORM FROM changes WHERE changes.relation = changed_since.relation
-    AND (xid >= pg_snapshot_xmax(earlier) OR xid = ANY (ARRAY(SELECT pg_snapshot_xip(earlier))));
-  RETURN FOUND;
+  RETURN EXISTS (
+    SELECT FROM changes WHERE changes.relation = changed_since.relation AND xid >= pg_snapshot_xmax(earlier)
+    UNION ALL
+    SELECT FROM changes
+      WHERE changes.relation = changed_since.relation AND xid = ANY (ARRAY(SELECT pg_snapshot_xip(earlier)))
+  );
 END $$;
 
 -- Who sees the new epoch reads again; who does not still sees the rows. The transaction must be short: it has a lock on the epoch.
