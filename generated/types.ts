@@ -15,12 +15,12 @@ export interface paths {
          *
          *     To avoid downloading an unchanged list, cache the body with its `ETag`
          *     and send that as `If-None-Match`: a `304` means that your cached copy
-         *     is current. Lists above 1 KiB are compressed if `Accept-Encoding`
-         *     allows `br` or `gzip`.
+         *     is current. Lists of 1 KiB to 8 MiB are compressed if
+         *     `Accept-Encoding` allows `br` or `gzip`.
          *
-         *     A list of several megabytes is streamed, without `ETag` and
-         *     compression. If the service fails midway, it closes the connection
-         *     before the body is complete.
+         *     A list too long for the memory of the service, by default more than
+         *     64 MiB, is streamed without `ETag` and `Content-Length`. If the service
+         *     fails midway, it closes the connection before the body is complete.
          */
         get: operations["listCategories"];
         put?: never;

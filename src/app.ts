@@ -13,6 +13,7 @@ import { httpServer } from './http/server.ts'
 import type { Contract } from './openapi/document.ts'
 import { docs } from './openapi/docs.ts'
 import { operations } from './openapi/routes.ts'
+import { pruneChanges } from './postgres/changes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrations.ts'
 
@@ -41,6 +42,7 @@ export async function buildApp({ config, contract, database, handlers, logger }:
     frameworkErrors: sendError
   })
   app.addHook('preClose', server.closeConnections)
+  app.addHook('onClose', pruneChanges(database))
   app.setErrorHandler(sendError)
 
   await app.register(requestContext)

@@ -3,7 +3,7 @@ import type { components } from '../../generated/types.ts'
 import type { Database } from '../postgres/database.ts'
 import { groupedWrite } from '../sharing/grouped-write.ts'
 import type { ResponseMemory } from '../sharing/response-memory.ts'
-import { listHandler, type Page, type PageLimit } from '../sharing/shared-list.ts'
+import { listHandler } from '../sharing/shared-list.ts'
 
 type Category = components['schemas']['Category']
 type NewCategory = components['schemas']['NewCategory']
@@ -12,18 +12,8 @@ type Row = Pick<Category, 'id' | 'name'> & { description: string | null }
 /** The privileges that the statements below need. */
 export const categoryPrivileges = { categories: 'SELECT, INSERT', 'SEQUENCE categories_id_seq': 'USAGE' }
 
-// PostgreSQL writes the JSON: a page is one value instead of thousands of objects.
-const pageOfCategories = `
-  SELECT CASE WHEN $2 = 1 OR octet_length(items) <= $3 THEN items END AS items, next FROM (
-    SELECT
-      coalesce(string_agg(',{"id":' || id || ',"name":' || to_json(name)
-        || coalesce(',"description":' || to_json(description), '') || '}', ''), '') AS items,
-      CASE count(*) WHEN $2 THEN max(id)::text END AS next
-    FROM (
-      SELECT id, name, description FROM categories
-      WHERE id > coalesce($1::bigint, -9223372036854775808) ORDER BY id LIMIT $2
-    ) AS category
-  ) AS page`
+/** A category as JSON, without a description that is null. */
+const json = `'{"id":' || id || ',"name":' || to_json(name) || coalesce(',"description":' || to_json(description), '') || '}'`
 
 // Names repeat: the ids are taken first and lead each row back to its place.
 const createCategories = `
@@ -43,14 +33,8 @@ export function categoryHandlers(database: Database, memory: ResponseMemory) {
     categories.map(({ description }) => description)
   ])
 
-  async function readPage(after: string | null, { rows, bytes }: PageLimit): Promise<Page> {
-    const query = { name: 'page-of-categories', text: pageOfCategories, values: [after, rows, bytes] }
-    const [page] = await database.read<Page>(query)
-    return page as Page
-  }
-
   return {
-    listCategories: listHandler<Category>(readPage, memory),
+    listCategories: listHandler<Category>(database, memory, 'categories', json),
     createCategory: async ({ body }, reply) => reply.code(201).send(toCategory(await create(body)))
   } satisfies Partial<Operations>
 }

@@ -1,43 +1,52 @@
-import { hash } from 'node:crypto'
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
+import { Readable } from 'node:stream'
+import { constants, createBrotliCompress, createGzip } from 'node:zlib'
 import Negotiator from 'negotiator'
 
 /** In the order in which the service prefers them. */
 const codings = ['br', 'gzip', 'identity'] as const
 type Coding = (typeof codings)[number]
 
-/** Bytes below which a body is not compressed: it fits in about one packet anyway. */
-const worthCompressing = 1024
+/** Bytes from which a body is compressed, since it exceeds a packet, and up to which, since it takes a tenth of a second. */
+const minSize = 1024
+const maxSize = 2 ** 23
 
 const compressors = {
   // Quality 5 takes as long as gzip; the highest quality takes a hundred times as long.
-  br: (bytes: Buffer) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
-  gzip: (bytes: Buffer) => promisify(gzip)(bytes),
-  identity: (bytes: Buffer) => Promise.resolve(bytes)
+  br: (chunkSize: number) => createBrotliCompress({ chunkSize, params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
+  gzip: (chunkSize: number) => createGzip({ chunkSize })
 }
 
-/** A body with its content codings and their strong entity tags (RFC 9110, section 8.8.3), each made once. */
-export function represent(bytes: Buffer) {
-  const digest = hash('sha256', bytes, 'base64url')
+/**
+ * A body with its content codings and their strong entity tags (RFC 9110, section 8.8.3), each made once.
+ *
+ * @param chunks the body
+ * @param size its length in bytes
+ * @param digest what distinguishes it from other bodies
+ */
+export function represent(chunks: Buffer[], size: number, digest: string) {
   const tags = { identity: `"${digest}"`, gzip: `"${digest}-gzip"`, br: `"${digest}-br"` }
-  const encodings = new Map<Coding, ReturnType<typeof encode>>()
+  const identity = { coding: 'identity' as Coding, chunks, size, etag: tags.identity }
+  const encodings = new Map<Coding, Promise<typeof identity>>()
 
-  async function encode(coding: Coding) {
-    const encoded = await compressors[coding](bytes)
-    const isSmaller = encoded.length < bytes.length
-    return isSmaller
-      ? { coding, bytes: encoded, etag: tags[coding] }
-      : { coding: 'identity', bytes, etag: tags.identity }
+  /** Compresses in other threads, chunk by chunk. */
+  async function compress(coding: keyof typeof compressors) {
+    const encoded: Buffer[] = []
+    let length = 0
+    for await (const chunk of Readable.from(chunks).pipe(compressors[coding](Math.min(size, 2 ** 18)))) {
+      encoded.push(chunk as Buffer)
+      length += (chunk as Buffer).length
+    }
+    return length < size ? { coding, chunks: encoded, size: length, etag: tags[coding] } : identity
   }
 
   return {
     /** The body in the coding that an Accept-Encoding prefers (RFC 9110, section 12.5.3), unless that is not smaller. */
-    encoded(acceptEncoding: string | undefined) {
-      const coding = bytes.length < worthCompressing ? 'identity' : negotiate(acceptEncoding)
+    encoded(acceptEncoding: string | undefined): Promise<typeof identity> | typeof identity {
+      const coding = size < minSize || size > maxSize ? 'identity' : negotiate(acceptEncoding)
+      if (coding === 'identity') return identity
       let encoded = encodings.get(coding)
       if (encoded === undefined) {
-        encodings.set(coding, (encoded = encode(coding)))
+        encodings.set(coding, (encoded = compress(coding)))
         // A failure, such as too little memory, must not last as long as the body.
         encoded.catch(() => encodings.delete(coding))
       }
@@ -52,19 +61,12 @@ export function represent(bytes: Buffer) {
   }
 }
 
-const negotiated = new Map<string | undefined, Coding>([[undefined, 'identity']])
-
-/** The coding for an Accept-Encoding. Clients send few different values, which are remembered. */
+/** The coding for an Accept-Encoding. */
 function negotiate(acceptEncoding: string | undefined): Coding {
-  let coding = negotiated.get(acceptEncoding)
-  if (coding === undefined) {
-    const negotiator = new Negotiator({ headers: { 'accept-encoding': acceptEncoding } })
-    // The types of negotiator lack the second parameter.
-    const choose: (available: readonly Coding[], options: object) => string | undefined =
-      negotiator.encoding.bind(negotiator)
-    coding = (choose(codings, { preferred: codings }) ?? 'identity') as Coding
-    if (negotiated.size > 100) negotiated.clear()
-    negotiated.set(acceptEncoding, coding)
-  }
-  return coding
+  if (acceptEncoding === undefined) return 'identity'
+  const negotiator = new Negotiator({ headers: { 'accept-encoding': acceptEncoding } })
+  // The types of negotiator lack the second parameter.
+  const choose: (available: readonly Coding[], options: object) => string | undefined =
+    negotiator.encoding.bind(negotiator)
+  return (choose(codings, { preferred: codings }) ?? 'identity') as Coding
 }

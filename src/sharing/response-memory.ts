@@ -12,19 +12,21 @@ export function responseMemory({
   RESPONSE_MEMORY: limit,
   ANSWER_TIMEOUT: timeout
 }: Pick<Config, 'RESPONSE_MEMORY' | 'ANSWER_TIMEOUT'>) {
-  const holders = new Map<Buffer, number>()
+  const holders = new Map<object, number>()
   let total = 0
   return {
+    /** Bytes. */
+    limit,
     /**
      * Counts a body until the response has closed, once for all responses that share it, and `own` bytes of the response.
      *
      * @returns what to call for every chunk that the client has taken; it is disconnected after ANSWER_TIMEOUT without a call
      * @throws Overloaded if the limit would be exceeded
      */
-    hold(response: ServerResponse, shared: Buffer, own = 0): () => void {
+    hold(response: ServerResponse, shared: { size: number }, own = 0): () => void {
       // A response that has closed will not close again to release anything.
-      if (shared.length + own <= notCounted || response.destroyed) return () => {}
-      const added = own + (holders.has(shared) ? 0 : shared.length)
+      if (shared.size + own <= notCounted || response.destroyed) return () => {}
+      const added = own + (holders.has(shared) ? 0 : shared.size)
       if (total + added > limit) throw new Overloaded()
       total += added
       holders.set(shared, (holders.get(shared) ?? 0) + 1)
@@ -34,7 +36,7 @@ export function responseMemory({
         const left = (holders.get(shared) as number) - 1
         if (left > 0) holders.set(shared, left)
         else holders.delete(shared)
-        total -= own + (left > 0 ? 0 : shared.length)
+        total -= own + (left > 0 ? 0 : shared.size)
       })
       return () => timer.refresh()
     }

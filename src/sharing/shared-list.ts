@@ -1,110 +1,112 @@
+import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
 import type { Reply } from '../openapi/handler.ts'
+import { readIfChanged } from '../postgres/changes.ts'
+import type { Database } from '../postgres/database.ts'
 import { represent } from './representation.ts'
 import type { ResponseMemory } from './response-memory.ts'
 
-/** A page of a list, as a resource reads it. */
-export interface Page {
-  /** The items as JSON, each preceded by a comma; null if there is more than one and they exceed the limit in bytes. */
+/** Maximum number of items in a page, and bytes unless it is one item. */
+const maxRows = 1000
+const maxBytes = 2 ** 18
+const maxWaiting = 10_000
+
+interface Row {
+  /** The items as JSON, each preceded by a comma; null if they are too long. */
   items: string | null
+  size: number
+  next: string | null
+}
+
+interface Page {
+  /** A part of a JSON array. */
+  bytes: Buffer
   /** The cursor of the next page; null at the end of the list. */
   next: string | null
 }
 
-/** The maximum size of a page. */
-export interface PageLimit {
-  rows: number
-  bytes: number
-}
-
-type ShortPage = Page & { items: string }
-type StreamedPage = { bytes: Buffer; next: string | null }
-
-/** Number of items in the first page that is read, and in any. */
-const firstRows = 1_000
-const maxRows = 20_000
-/** Length of text from which a list is streamed. A shorter one is held and sent as a whole. */
-const wholeSize = 2 ** 21
-/** Bytes that are sent at once, and that a page of a stream may have. */
-const chunkSize = 2 ** 18
-const maxWaiting = 10_000
+// PostgreSQL writes the JSON: a page is one value instead of thousands of objects.
+const pageOf = (table: string, json: string) => `
+  SELECT CASE WHEN $2 = 1 OR octet_length(items) <= ${maxBytes} THEN items END AS items, octet_length(items) AS size, next
+  FROM (
+    SELECT coalesce(string_agg(',' || ${json}, ''), '') AS items, CASE count(*) WHEN $2 THEN max(id)::text END AS next
+    FROM (
+      SELECT * FROM ${table} WHERE id > coalesce($1::bigint, -9223372036854775808) ORDER BY id LIMIT $2
+    ) AS item
+  ) AS page`
 
 /**
- * The handler of an operation that lists all items. Requests that wait at the same time share one read. A request never
- * joins a read that has started, so its response has everything that was committed before the request came.
+ * The handler of an operation that lists all rows of a table, by their ids. Requests that wait at the same time share one
+ * query, which finds whether the last list is still right. A request never joins a query that has started, so its response
+ * has everything that was committed before the request came.
  *
- * @param readPage reads a page after the cursor, or the first one if it is null
+ * @param table one with a bigint `id` and the trigger record_change
+ * @param json an SQL expression for a row as a JSON object
  */
-export function listHandler<Item>(
-  readPage: (after: string | null, limit: PageLimit) => Promise<Page>,
-  memory: ResponseMemory
-) {
-  /** The last read. No request gets it without a new read, but an unchanged list is hashed and compressed once. */
-  let latest: (ShortPage & { body: ReturnType<typeof represent> }) | undefined
-  const wholeLimit = { rows: firstRows, bytes: wholeSize }
-  const streamLimit = { rows: firstRows, bytes: chunkSize }
+export function listHandler<Item>(database: Database, memory: ResponseMemory, table: string, json: string) {
+  const query = { name: `page-of-${table}`, text: pageOf(table, json) }
+  let rows = maxRows
 
-  /**
-   * Adapts the rows to their size, so that pages have half of the bytes. Reads a page again that exceeds them, and tries
-   * fewer rows after a failure, which may be that of a page too large to be read in time.
-   */
-  async function readWithin(limit: PageLimit, after: string | null): Promise<ShortPage> {
-    const { items, next } = await readPage(after, limit).catch((error: unknown) => {
-      limit.rows = Math.ceil(limit.rows / 8)
-      throw error
-    })
-    const size = items === null ? limit.bytes : Buffer.byteLength(items)
-    if (items === null || next !== null) {
-      limit.rows = Math.min(maxRows, Math.ceil((limit.rows * limit.bytes) / (2 * size)))
-    }
-    return items === null ? readWithin(limit, after) : { items, next }
+  /** Adapts the rows to their size, so that a page has half of the bytes, and reads it again if it has too many. */
+  async function readPage(after: string | null): Promise<Page> {
+    const [row] = await database.read<Row>({ ...query, values: [after, rows] })
+    const { items, size, next } = row as Row
+    rows = Math.min(maxRows, Math.ceil((rows * maxBytes) / (2 * size)))
+    if (items === null) return readPage(after)
+    return { bytes: Buffer.from(`${after === null ? `[${items.slice(1)}` : items}${next === null ? ']' : ''}`), next }
   }
 
-  const readList = batch(
+  /** Reads the list, or so much of it that two versions fit the memory. */
+  async function readList() {
+    const hash = createHash('sha256')
+    const chunks: Buffer[] = []
+    let size = 0
+    let next: string | null = null
+    do {
+      const page: Page = await readPage(next)
+      hash.update(page.bytes)
+      chunks.push(page.bytes)
+      size += page.bytes.length
+      next = page.next
+    } while (next !== null && size < memory.limit / 2)
+    return { body: represent(chunks, size, hash.digest('base64url')), next }
+  }
+
+  const list = readIfChanged(database, table, readList)
+  const shared = batch(
     async (requests: undefined[]) => {
       sharedReads.observe(requests.length)
-      let items = ''
-      let next: string | null = null
-      do {
-        const page: ShortPage = await readWithin(wholeLimit, next)
-        items += page.items
-        next = page.next
-      } while (next !== null && items.length < wholeSize)
-      if (latest?.items !== items || latest.next !== next) {
-        latest = { items, next, body: represent(Buffer.from(`[${items.slice(1)}${endBefore(next)}`)) }
-      }
-      return Array<typeof latest>(requests.length).fill(latest)
+      return Array<Awaited<ReturnType<typeof list>>>(requests.length).fill(await list())
     },
     { maxWaiting }
   )
 
   /** Reads for streams, one page at a time to leave connections to others. Streams at the same place share a page. */
-  const readNext = batch(
+  const sharedPage = batch(
     async (cursors: string[]) => {
-      const pages = new Map<string, StreamedPage>()
-      for (const cursor of new Set(cursors)) {
-        const { items, next } = await readWithin(streamLimit, cursor)
-        pages.set(cursor, { bytes: Buffer.from(items + endBefore(next)), next })
-      }
-      return cursors.map((cursor) => pages.get(cursor))
+      const pages = new Map<string, Page>()
+      for (const cursor of new Set(cursors)) pages.set(cursor, await readPage(cursor))
+      return cursors.map((cursor) => pages.get(cursor) as Page)
     },
     { maxWaiting }
   )
 
   /** Calls `taken` when the client has taken a chunk, and lets other work run before the next one. */
-  async function* chunks(page: StreamedPage | undefined, taken: () => void) {
-    while (page !== undefined) {
-      const { bytes, next }: StreamedPage = page
-      for (let at = 0; at < bytes.length; at += chunkSize) {
-        yield bytes.subarray(at, at + chunkSize)
-        taken()
-        await setImmediate()
-      }
-      page = next === null ? undefined : await readNext(next)
+  async function* stream(chunks: Buffer[], next: string | null, taken: () => void) {
+    for (const chunk of chunks) {
+      yield chunk
+      taken()
+      await setImmediate()
+    }
+    while (next !== null) {
+      const page: Page = await sharedPage(next)
+      yield page.bytes
+      taken()
+      next = page.next
     }
   }
 
@@ -112,7 +114,7 @@ export function listHandler<Item>(
     { method, headers }: { method: string; headers: IncomingHttpHeaders },
     reply: Reply<{ 200: Item[]; 304: undefined }>
   ) => {
-    const { body, next } = await readList(undefined)
+    const { body, next } = await shared(undefined)
     const isWhole = next === null
     // The client may keep the list, but must check before each use that it is unchanged (RFC 9111, section 5.2.2).
     reply.header('cache-control', 'private, no-cache')
@@ -120,16 +122,15 @@ export function listHandler<Item>(
     reply.header('vary', ['Authorization, Accept-Encoding', reply.getHeader('vary') ?? []].flat().join(', '))
     const matched = body.match(headers['if-none-match'])
     if (matched !== undefined) return (isWhole ? reply.header('etag', matched) : reply).code(304).send()
-    const { coding, bytes, etag } = await body.encoded(isWhole ? headers['accept-encoding'] : undefined)
-    const taken = memory.hold(reply.raw, bytes, isWhole ? 0 : 2 * chunkSize)
+    const encoded = await body.encoded(isWhole ? headers['accept-encoding'] : undefined)
+    const { coding, chunks, size, etag } = encoded
+    const taken = memory.hold(reply.raw, encoded, isWhole ? 0 : 2 * maxBytes)
     reply.header('content-type', 'application/json; charset=utf-8')
     if (coding !== 'identity') reply.header('content-encoding', coding)
-    if (isWhole) reply.header('etag', etag).header('content-length', bytes.length)
-    if (isWhole && bytes.length <= chunkSize) return reply.code(200).send(bytes)
-    const source = chunks({ bytes, next: method === 'HEAD' ? null : next }, taken)
+    if (isWhole) reply.header('etag', etag).header('content-length', size)
+    const [only, ...others] = chunks
+    if (only !== undefined && isWhole && others.length === 0) return reply.code(200).send(only)
+    const source = method === 'HEAD' ? [] : stream(chunks, next, taken)
     return reply.code(200).send(Readable.from(source, { objectMode: false, highWaterMark: 1 }))
   }
 }
-
-/** What ends a JSON array, unless a page follows. */
-const endBefore = (next: string | null) => (next === null ? ']' : '')

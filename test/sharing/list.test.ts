@@ -19,14 +19,19 @@ const fill = (databaseUrl: string, rows: number, description = "'number ' || n")
     [rows]
   )
 
-/** Inserts 20 MB of categories: more than is held as a whole, and than the buffers of a connection hold. */
+/** Inserts 20 MB of categories: more than the buffers of a connection hold. */
 const fillLong = (databaseUrl: string) => fill(databaseUrl, 5_000, "repeat('x', 4000)")
 
-/** Starts a service that counts the statements that read lists. */
-async function counting(t: Test) {
-  const counts = { reads: 0 }
+/** Half of it is less than 20 MB. */
+const little = { RESPONSE_MEMORY: 10_000_000 }
+
+/** Starts a service that counts the statements of lists: whether something changed, and reads. */
+async function counting(t: Test, config = {}) {
+  const counts = { checks: 0, reads: 0 }
   const service = await startService(t, {
+    config,
     onStatement: (name) => {
+      if (name === 'changes') counts.checks++
       if (name === 'page-of-categories') counts.reads++
     }
   })
@@ -42,13 +47,13 @@ t.test('requests that wait at the same time share one read', async (t) => {
   const allCame = handled(t, 50)
   const others = Array.from({ length: 50 }, () => list(service))
   await allCame
-  t.equal(counts.reads, 1, 'none joins a read that has started')
+  t.equal(counts.checks, 1, 'none joins a read that has started')
   await lock.release()
   for (const { statusCode, body } of await Promise.all([first, ...others])) {
     t.equal(statusCode, 200)
     t.equal(body, '[{"id":1,"name":"x"}]')
   }
-  t.equal(counts.reads, 2)
+  t.same(counts, { checks: 2, reads: 1 }, 'an unchanged list is not read again')
 })
 
 t.test('a read that fails rejects only the requests that waited for it', async (t) => {
@@ -144,44 +149,43 @@ t.test('a list is complete, in the order of the ids and has an ETag at the limit
   }
 })
 
-t.test('a list that is too long to be held is streamed, complete and without ETag or compression', async (t) => {
-  const service = await startService(t)
+t.test('a long list is sent whole, by chunks and with its length and ETag, and read once', async (t) => {
+  const { service, counts } = await counting(t)
   await fillLong(service.databaseUrl)
   // Larger than a chunk, and then so small that pages grow again.
   await fill(service.databaseUrl, 2, "repeat('😀', 100000)")
   await fill(service.databaseUrl, 5_000)
+  const { headers, body } = await list(service, { 'accept-encoding': 'br' })
+  t.match(headers, { etag: /^"/, 'content-length': String(Buffer.byteLength(body)), 'content-encoding': undefined })
+  t.strictSame(
+    JSON.parse(body),
+    await query(service.databaseUrl, 'SELECT id::int, name, description FROM categories ORDER BY id')
+  )
+  const { reads } = counts
+  const again = await list(service, {}, 'HEAD')
+  t.match(again, { statusCode: 200, body: '', headers: { 'content-length': headers['content-length'] } })
+  t.equal((await list(service, { 'if-none-match': String(headers.etag) })).statusCode, 304)
+  t.equal((await list(service)).body, body)
+  t.equal(counts.reads, reads)
+})
+
+t.test('a list beyond half of RESPONSE_MEMORY is streamed, complete and without ETag or compression', async (t) => {
+  const { service, counts } = await counting(t, little)
+  await fillLong(service.databaseUrl)
   const { headers, body } = await list(service, { 'accept-encoding': 'br' })
   t.match(headers, { etag: undefined, 'content-encoding': undefined, 'cache-control': 'private, no-cache' })
   t.strictSame(
     JSON.parse(body),
     await query(service.databaseUrl, 'SELECT id::int, name, description FROM categories ORDER BY id')
   )
-})
-
-t.test('a streamed list responds to If-None-Match: * and HEAD without its body', async (t) => {
-  const { service, counts } = await counting(t)
-  await fillLong(service.databaseUrl)
-  // The first read finds how many rows a page has.
-  await list(service, { 'if-none-match': '*' })
   counts.reads = 0
-  const unchanged = await list(service, { 'if-none-match': '*' })
-  t.equal(unchanged.statusCode, 304)
-  t.equal(unchanged.headers.etag, undefined)
-  const ofStart = counts.reads
-  const { statusCode, body } = await list(service, {}, 'HEAD')
-  t.equal(statusCode, 200)
-  t.equal(body, '')
-  t.equal(counts.reads, 2 * ofStart, 'only the start is read')
-})
-
-t.test('streams that start together share what they read', async (t) => {
-  const { service, counts } = await counting(t)
-  await fillLong(service.databaseUrl)
-  const { body } = await list(service)
-  const alone = counts.reads
-  counts.reads = 0
+  t.match(await list(service, { 'if-none-match': '*' }), { statusCode: 304, headers: { etag: undefined } })
+  t.match(await list(service, {}, 'HEAD'), { statusCode: 200, body: '', headers: { 'content-length': undefined } })
+  t.equal(counts.reads, 0, 'the start is held')
   for (const other of await Promise.all(Array.from({ length: 5 }, () => list(service)))) t.equal(other.body, body)
-  t.ok(counts.reads < 2 * alone, `${counts.reads} reads for five, ${alone} for one`)
+  const together = counts.reads
+  await list(service)
+  t.ok(together < 2 * (counts.reads - together), 'streams that start together share pages')
 })
 
 /** Requests the list on a new connection and returns the response, unread. */
@@ -193,7 +197,7 @@ async function open({ url, auth }: Service): Promise<IncomingMessage> {
 }
 
 t.test('beyond RESPONSE_MEMORY a list gets 503 at once, until a slow client has left', async (t) => {
-  const service = await startService(t, { config: { RESPONSE_MEMORY: 10_000_000 } })
+  const service = await startService(t, { config: little })
   await fillLong(service.databaseUrl)
   const slow: IncomingMessage[] = []
   while (slow.at(-1)?.statusCode !== 503) slow.push(await open(service))
@@ -208,7 +212,7 @@ t.test('beyond RESPONSE_MEMORY a list gets 503 at once, until a slow client has 
 })
 
 t.test('a stream that fails closes its connection, so that no client takes it for the whole list', async (t) => {
-  const service = await startService(t)
+  const service = await startService(t, { config: little })
   await fillLong(service.databaseUrl)
   const response = await open(service)
   await query(service.databaseUrl, 'ALTER TABLE categories RENAME TO away')

@@ -1,0 +1,46 @@
+-- Records which transactions changed a table, so that the service reads a list again only then (src/postgres/changes.ts). Both
+-- tables are unlogged: crash recovery and promotion, after which transaction ids repeat, empty them.
+CREATE UNLOGGED TABLE changes (relation oid, xid xid8, PRIMARY KEY (relation, xid));
+CREATE UNLOGGED TABLE change_epoch (
+  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton)
+);
+INSERT INTO change_epoch DEFAULT VALUES;
+
+-- For FROM CURRENT below. A temporary table of a caller, whose schema comes last, cannot stand in for these tables.
+SELECT set_config('search_path', format('%I, pg_temp', current_schema()), true);
+
+-- It only adds rows: writers never wait for each other or fail, whatever their isolation and privileges.
+CREATE FUNCTION record_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+  INSERT INTO changes VALUES (TG_RELID, pg_current_xact_id()) ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END $$;
+
+-- Whether a recorded transaction is visible now that was not in the earlier snapshot. An old transaction pins the xmin of a
+-- snapshot, so the index is searched from xmax and for each xid in between. A plan made while the table is small must not scan
+-- it once it has grown.
+CREATE FUNCTION changed_since(relation oid, earlier pg_snapshot) RETURNS boolean
+LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+BEGIN
+  RETURN EXISTS (
+    SELECT FROM changes WHERE changes.relation = changed_since.relation AND xid >= pg_snapshot_xmax(earlier)
+    UNION ALL
+    SELECT FROM changes
+      WHERE changes.relation = changed_since.relation AND xid = ANY (ARRAY(SELECT pg_snapshot_xip(earlier)))
+  );
+END $$;
+
+-- Who sees the new epoch reads again; who does not still sees the rows. The transaction must be short: it has a lock on the epoch.
+-- A restored dump may have ids that no transaction has had yet.
+CREATE FUNCTION prune_changes() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM change_epoch) OR (SELECT count(*) FROM changes) >= 10000
+    OR EXISTS (SELECT FROM changes WHERE xid >= pg_snapshot_xmax(pg_current_snapshot())) THEN
+    INSERT INTO change_epoch DEFAULT VALUES ON CONFLICT (singleton) DO UPDATE SET id = excluded.id;
+    DELETE FROM changes;
+  END IF;
+END $$;
+
+CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON categories EXECUTE FUNCTION record_change();
+ALTER TABLE categories ENABLE ALWAYS TRIGGER record_change;
