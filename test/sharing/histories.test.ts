@@ -40,7 +40,7 @@ async function startPair(t: Test) {
   return {
     url: proxy.url,
     /** The standby has what was committed before, and receives no more. */
-    async isolate() {
+    isolate: async () => {
       const [sent] = await query(primary.url, 'SELECT pg_current_wal_flush_lsn() AS lsn')
       const isReceived = async () => {
         const [received] = await query(standby.url, 'SELECT pg_last_wal_replay_lsn() >= $1 AS all', [sent?.['lsn']])
@@ -62,8 +62,9 @@ async function startPair(t: Test) {
 const burn = 'DO $$BEGIN FOR n IN 1..100 LOOP PERFORM pg_current_xact_id(); ROLLBACK; END LOOP; END$$'
 
 /** Lists, loses the ids of finished transactions by this failure, and uses one of them again. */
-async function reuseIds(t: Test, url: string, fail: () => Promise<void>) {
+async function reuseIds(t: Test, url: string, fail: () => Promise<void>, prepare = () => Promise.resolve()) {
   const { app, auth } = await startService(t, { databaseUrl: url })
+  await prepare()
   const select = async (what: string) => String((await query(url, `SELECT ${what} AS value`))[0]?.['value'])
   const nextId = async () => Number(await select('pg_snapshot_xmax(pg_current_snapshot())::text'))
   let [etag, body] = ['', '']
@@ -78,12 +79,16 @@ async function reuseIds(t: Test, url: string, fail: () => Promise<void>) {
     await list()
     return (await select(`pg_current_wal_flush_lsn() <= '${written}'`)) === 'true'
   }
-  await until(lose, 'PostgreSQL has listed and not yet written their end')
-  const before = await nextId()
-  await fail()
+  // Another transaction, of the service or of PostgreSQL, may make them durable at the last moment.
+  const failAfterLists = async () => {
+    await until(lose, 'PostgreSQL has listed, and not yet written their end')
+    const before = await nextId()
+    await fail()
+    return (await nextId()) < before
+  }
+  await until(failAfterLists, 'ids are used again')
   const name = randomUUID()
   await query(url, 'INSERT INTO categories (name) VALUES ($1)', [name])
-  t.ok((await nextId()) < before, 'ids are used again')
   await until(async () => (await list()) !== 503, 'lists work again')
   t.match(body, name)
 }
@@ -99,10 +104,56 @@ for (const [what, fail] of [
 
 t.test('a change is listed although its transaction has an id that was lost by a failover', async (t) => {
   const pair = await startPair(t)
-  await reuseIds(t, pair.url, async () => {
+  const failOver = async () => {
     await pair.kill()
     await pair.promote()
-  })
+  }
+  await reuseIds(t, pair.url, failOver, pair.isolate)
+})
+
+const prune = "DO $$BEGIN IF to_regproc('prune_changes') IS NOT NULL THEN PERFORM prune_changes(); END IF; END$$"
+
+t.test('a transaction that was prepared before a crash is listed once it is committed', async (t) => {
+  const { app, auth } = await startService(t, { databaseUrl: postgres.url })
+  const list = () => app.inject({ url: '/v1/categories', headers: auth })
+  const name = randomUUID()
+  await query(postgres.url, `BEGIN; INSERT INTO categories (name) VALUES ('${name}'); PREPARE TRANSACTION '${name}'`)
+  await killServer()
+  await until(async () => (await list()).statusCode === 200, 'lists work again')
+  // What the service does from time to time.
+  await query(postgres.url, prune)
+  for (let requests = 0; requests < 2; requests++) t.notMatch((await list()).body, name)
+  await query(postgres.url, `COMMIT PREPARED '${name}'`)
+  t.match((await list()).body, name)
+})
+
+t.test('a change of the columns, or of a table that inherits, is in the next list', async (t) => {
+  const service = await startService(t)
+  const { app, auth, databaseUrl } = service
+  const list = async () => (await app.inject({ url: '/v1/categories', headers: auth })).body
+  await query(databaseUrl, "INSERT INTO categories (name) VALUES ('a')")
+  for (const [sql, expected] of [
+    [
+      "ALTER TABLE categories DROP description, ADD description text DEFAULT 'b'",
+      '[{"id":1,"name":"a","description":"b"}]'
+    ],
+    [
+      `ALTER TABLE categories RENAME name TO other; ALTER TABLE categories RENAME description TO name;
+       ALTER TABLE categories RENAME other TO description`,
+      '[{"id":1,"name":"b","description":"a"}]'
+    ],
+    [
+      "CREATE TABLE child () INHERITS (categories); INSERT INTO child VALUES (2, 'c', 'd')",
+      '[{"id":1,"name":"b","description":"a"},{"id":2,"name":"d","description":"c"}]'
+    ],
+    ['DROP TABLE child', '[{"id":1,"name":"b","description":"a"}]']
+  ] as const) {
+    await list()
+    await query(databaseUrl, sql)
+    // The first request may find that a prepared statement is outdated.
+    await until(async () => (await list()).startsWith('['), 'lists work')
+    t.equal(await list(), expected, sql)
+  }
 })
 
 for (const [what, strike] of [
