@@ -4,7 +4,6 @@ import { makeKey } from '../../src/api-keys/key.ts'
 import { keyStore } from '../../src/api-keys/store.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { createDatabase, createRoles, lockAwaited, lockTable, query } from '../support/database.ts'
-import { startLoad } from '../support/load.ts'
 import { recorder } from '../support/log.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -33,37 +32,6 @@ const disconnect = ({ databaseUrl }: Service) =>
   )
 
 const postgres = await startPostgres(t)
-
-t.test('PostgreSQL is killed under creates: none is lost, none is stored twice, none hangs', async (t) => {
-  const service = await startService(t, { databaseUrl: postgres.url, config: { RATE_LIMIT_MAX: 0 } })
-  const load = startLoad(service.url, service.key)
-  for (let round = 0; round < 3; round++) {
-    await load.acknowledges(100)
-    await postgres.kill()
-    await postgres.start()
-  }
-  await load.acknowledges(100)
-  await load.stop()
-
-  t.same(load.lost, [])
-  const expected = ['201', '503 unavailable', '503 outcome_unknown']
-  t.same(
-    Object.keys(load.answers).filter((kind) => !expected.includes(kind)),
-    []
-  )
-  const stored = (await query(postgres.url, 'SELECT name FROM categories')).map(({ name }) => String(name))
-  const names = new Set(stored)
-  t.equal(names.size, stored.length, 'each is stored once')
-  t.ok(
-    load.acknowledged.every((name) => names.has(name)),
-    'what was acknowledged is stored'
-  )
-  const known = new Set([...load.acknowledged, ...load.unknown])
-  t.ok(
-    stored.every((name) => known.has(name)),
-    'what was unavailable is not'
-  )
-})
 
 t.test('the log shows the begin and the end of an outage once, however many requests and probes fail', async (t) => {
   const { lines, logger } = recorder()

@@ -50,31 +50,6 @@ t.test('the list is ordered by id, and ids are exact up to 2^63-1', async (t) =>
   )
 })
 
-t.test('concurrent creates are each stored once', async (t) => {
-  const { url, auth } = await startService(t)
-  const names = Array.from({ length: 200 }, (_, index) => `category ${index}`)
-  const created = await Promise.all(
-    names.map(async (name) => {
-      const response = await fetch(`${url}/v1/categories`, {
-        method: 'POST',
-        headers: { ...auth, 'content-type': 'application/json' },
-        body: JSON.stringify({ name })
-      })
-      return (await response.json()) as { id: number; name: string }
-    })
-  )
-  t.same(
-    created.map(({ name }) => name),
-    names
-  )
-  const listed = (await (await fetch(`${url}/v1/categories`, { headers: auth })).json()) as { id: number }[]
-  t.equal(listed.length, names.length)
-  t.same(
-    listed,
-    created.sort((a, b) => a.id - b.id)
-  )
-})
-
 t.test('text is returned unchanged', async (t) => {
   const { app, auth } = await startService(t)
   const texts = [

@@ -17,6 +17,8 @@ export interface OwnPostgres {
   kill: () => Promise<void>
   /** Starts it again, and resolves when it responds. */
   start: () => Promise<void>
+  /** Shuts it down and starts it again. */
+  restart: () => Promise<void>
 }
 
 /** Starts a PostgreSQL server with these settings and additional files in its data folder; stopped when the test ends. */
@@ -60,7 +62,7 @@ export async function startPostgres(
     if (server.signalCode === null) await end()
     rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
   })
-  await migrate(url)
+  if (!('standby.signal' in files)) await migrate(url)
   return {
     url,
     port,
@@ -68,8 +70,20 @@ export async function startPostgres(
       const processes = await query(url, 'SELECT pid FROM pg_stat_activity')
       await end(processes.map(({ pid }) => Number(pid)))
     },
-    start
+    start,
+    async restart() {
+      const exited = once(server, 'exit')
+      server.kill('SIGINT')
+      await exited
+      await start()
+    }
   }
+}
+
+/** Starts a standby of the server at `url`, which has all its data from the same folder of new data. */
+export function startStandby(t: Test, url: string, settings: Record<string, string> = {}): Promise<OwnPostgres> {
+  const primary = `host=127.0.0.1 port=${new URL(url).port} user=postgres`
+  return startPostgres(t, { ...settings, primary_conninfo: primary }, { 'standby.signal': '' })
 }
 
 /** A TCP port of 127.0.0.1 that nothing listened on a moment ago. */

@@ -8,6 +8,8 @@ export interface Proxy {
   url: string
   port: number
   state: {
+    /** The port of the server that new connections reach. */
+    serverPort: number
     /** New connections are closed at once. */
     isClosed: boolean
     /** CancelRequests are lost, as between independent poolers. */
@@ -36,9 +38,9 @@ export const cancelRequest = Buffer.from([0x04, 0xd2, 0x16, 0x2e])
 export async function startProxy(t: Test, databaseUrl: string): Promise<Proxy> {
   const target = new URL(databaseUrl)
   const socketFolder = target.searchParams.get('host')
-  const port = Number(target.port || 5432)
   const pairs = new Set<[Socket, Socket]>()
   const state: Proxy['state'] = {
+    serverPort: Number(target.port || 5432),
     isClosed: false,
     dropsCancel: false,
     isSilent: false,
@@ -56,8 +58,9 @@ export async function startProxy(t: Test, databaseUrl: string): Promise<Proxy> {
       client.destroy()
       return
     }
+    const { serverPort } = state
     const upstream =
-      socketFolder === null ? connect(port, target.hostname) : connect(`${socketFolder}/.s.PGSQL.${port}`)
+      socketFolder === null ? connect(serverPort, target.hostname) : connect(`${socketFolder}/.s.PGSQL.${serverPort}`)
     const pair: [Socket, Socket] = [client, upstream]
     pairs.add(pair)
     client.on('data', (chunk: Buffer) => {
