@@ -191,6 +191,8 @@ export async function startHistory(t: Test, databaseUrl: string, seed: number) {
     async resume() {
       truth.keepOnly(await stored())
       removable = []
+      // Before a new change can reveal a stale list.
+      for (let requests = 0; requests < 20; requests++) await list()
       isPaused = false
     },
     /** Ends it, and returns what it found wrong. */
