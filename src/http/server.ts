@@ -66,8 +66,9 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
 
   /** Responds to what is not a valid request, unless the client would take the error for the response to an earlier request. */
   function reject(socket: Duplex, error: HttpError): void {
-    const { latest, waiting } = connections.get(socket) as Connection
-    const isExpected = latest?.req.complete ? latest.closed : waiting === 0 && !latest?.headersSent
+    const connection = connections.get(socket)
+    const latest = connection?.latest
+    const isExpected = latest?.req.complete ? latest.closed : connection?.waiting === 0 && !latest?.headersSent
     if (isExpected && socket.writable) respondAndClose(socket, error)
     else socket.destroy()
   }
