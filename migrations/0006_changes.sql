@@ -32,11 +32,13 @@ BEGIN
 END $$;
 
 -- Who sees the new epoch reads again; who does not still sees the rows. The transaction must be short: it has a lock on the epoch.
--- A restored dump may have ids that no transaction has had yet.
+-- A restored dump may have ids that no transaction has had yet. After a crash, the rows of prepared transactions are lost: there
+-- is no epoch before those have ended.
 CREATE FUNCTION prune_changes() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-  IF NOT EXISTS (SELECT FROM change_epoch) OR (SELECT count(*) FROM changes) >= 10000
-    OR EXISTS (SELECT FROM changes WHERE xid >= pg_snapshot_xmax(pg_current_snapshot())) THEN
+  IF (CASE WHEN EXISTS (SELECT FROM change_epoch) THEN (SELECT count(*) FROM changes) >= 10000
+      OR EXISTS (SELECT FROM changes WHERE xid >= pg_snapshot_xmax(pg_current_snapshot()))
+    ELSE NOT EXISTS (SELECT FROM pg_prepared_xacts WHERE database = current_database()) END) THEN
     INSERT INTO change_epoch DEFAULT VALUES ON CONFLICT (singleton) DO UPDATE SET id = excluded.id;
     DELETE FROM changes;
   END IF;

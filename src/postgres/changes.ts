@@ -12,12 +12,14 @@ export const changePrivileges = {
 }
 
 // Snapshots compare only within one identity: a crash, failover or pruning gives a new epoch, a copied data folder or
-// database another start or path, and a restore, or a trigger that was off, another row of the trigger. There is no row
-// while changes are not recorded.
+// database another start or path, and a restore, a trigger that was off, or DDL, another version of a row in a catalog. There
+// is no row while changes are not recorded.
 const moment = `
   SELECT pg_current_snapshot() AS snapshot, changed_since(tgrelid, $2) AS "isChanged", concat_ws(' ', change_epoch.id,
-    pg_postmaster_start_time(), pg_relation_filepath(tgrelid), pg_trigger.oid, pg_trigger.xmin) AS identity
-  FROM change_epoch, pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = 'record_change' AND tgenabled = 'A'`
+    pg_postmaster_start_time(), pg_relation_filepath(tgrelid), pg_trigger.oid, pg_trigger.xmin, pg_class.xmin,
+    (SELECT string_agg(xmin::text, ' ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = tgrelid AND attnum > 0)) AS identity
+  FROM change_epoch, pg_trigger JOIN pg_class ON pg_class.oid = tgrelid AND NOT relhassubclass
+  WHERE tgrelid = to_regclass($1) AND tgname = 'record_change' AND tgenabled = 'A'`
 
 interface Moment {
   snapshot: string

@@ -13,21 +13,11 @@ import type { ResponseMemory } from './response-memory.ts'
 /** Maximum number of items in a page, and bytes unless it is one item. */
 const maxRows = 1000
 const maxBytes = 2 ** 18
-const maxWaiting = 10_000
+const limit = { maxWaiting: 10_000 }
 
-interface Row {
-  /** The items as JSON, each preceded by a comma; null if they are too long. */
-  items: string | null
-  size: number
-  next: string | null
-}
-
-interface Page {
-  /** A part of a JSON array. */
-  bytes: Buffer
-  /** The cursor of the next page; null at the end of the list. */
-  next: string | null
-}
+/** The items of a page as JSON, each preceded by a comma, or null if they are too long; and the cursor of the next page. */
+type Row = { items: string | null; size: number; next: string | null }
+type Page = { bytes: Buffer; next: string | null }
 
 // PostgreSQL writes the JSON: a page is one value instead of thousands of objects.
 const pageOf = (table: string, json: string) => `
@@ -77,23 +67,18 @@ export function listHandler<Item>(database: Database, memory: ResponseMemory, ta
   }
 
   const list = readIfChanged(database, table, readList)
-  const shared = batch(
-    async (requests: undefined[]) => {
-      sharedReads.observe(requests.length)
-      return Array<Awaited<ReturnType<typeof list>>>(requests.length).fill(await list())
-    },
-    { maxWaiting }
-  )
+  const shared = batch(async (requests: undefined[]) => {
+    sharedReads.observe(requests.length)
+    const current = await list()
+    return requests.map(() => current)
+  }, limit)
 
   /** Reads for streams, one page at a time to leave connections to others. Streams at the same place share a page. */
-  const sharedPage = batch(
-    async (cursors: string[]) => {
-      const pages = new Map<string, Page>()
-      for (const cursor of new Set(cursors)) pages.set(cursor, await readPage(cursor))
-      return cursors.map((cursor) => pages.get(cursor) as Page)
-    },
-    { maxWaiting }
-  )
+  const sharedPage = batch(async (cursors: string[]) => {
+    const pages = new Map<string, Page>()
+    for (const cursor of new Set(cursors)) pages.set(cursor, await readPage(cursor))
+    return cursors.map((cursor) => pages.get(cursor) as Page)
+  }, limit)
 
   /** Calls `taken` when the client has taken a chunk, and lets other work run before the next one. */
   async function* stream(chunks: Buffer[], next: string | null, taken: () => void) {
@@ -128,8 +113,7 @@ export function listHandler<Item>(database: Database, memory: ResponseMemory, ta
     reply.header('content-type', 'application/json; charset=utf-8')
     if (coding !== 'identity') reply.header('content-encoding', coding)
     if (isWhole) reply.header('etag', etag).header('content-length', size)
-    const [only, ...others] = chunks
-    if (only !== undefined && isWhole && others.length === 0) return reply.code(200).send(only)
+    if (isWhole && chunks.length === 1) return reply.code(200).send(chunks[0] as Buffer)
     const source = method === 'HEAD' ? [] : stream(chunks, next, taken)
     return reply.code(200).send(Readable.from(source, { objectMode: false, highWaterMark: 1 }))
   }

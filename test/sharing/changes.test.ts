@@ -55,7 +55,10 @@ t.test('a list follows every change by SQL, and is read once for each', async (t
     `BEGIN; SAVEPOINT a; ${insert}; ROLLBACK TO a; ${insert}; COMMIT`,
     'TRUNCATE categories',
     `BEGIN; ALTER TABLE categories DISABLE TRIGGER ALL; ${insert}; ALTER TABLE categories ENABLE ALWAYS TRIGGER record_change; COMMIT`,
-    "ALTER TABLE categories ALTER name TYPE text USING name || '!'"
+    "ALTER TABLE categories ALTER name TYPE text USING name || '!'",
+    "ALTER TABLE categories DROP name, ADD name text NOT NULL DEFAULT 'new'",
+    'ALTER TABLE categories ADD x text; UPDATE categories SET x = id',
+    'BEGIN; ALTER TABLE categories RENAME name TO y; ALTER TABLE categories RENAME x TO name; COMMIT'
   ]) {
     await run(sql)
     await expectReads(1, sql)
@@ -135,6 +138,8 @@ t.test('a table that is replaced or restored, in one transaction or several, is 
   await expectReads(1, 'with the trigger')
   await run('ALTER TABLE categories DISABLE TRIGGER ALL')
   await expectReads(2, 'while the trigger is off')
+  await run('ALTER TABLE categories ENABLE ALWAYS TRIGGER record_change; CREATE TABLE child () INHERITS (categories)')
+  await expectReads(2, 'with rows of a child')
 })
 
 t.test('the record is pruned every five seconds until the service closes, whether or not that works', (t) => {
