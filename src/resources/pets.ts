@@ -13,7 +13,8 @@ type NewPet = components['schemas']['NewPet']
 /** The privileges that the statements below need, beside those of categories. */
 export const petPrivileges = { pets: 'SELECT, INSERT', 'SEQUENCE pets_id_seq': 'USAGE' }
 
-// One of the two branches is empty: each uses its own index. One pet more than a page has shows whether another page follows.
+// One of the two branches is empty; each uses its own index. With `status = asked.status`, PostgreSQL would search the primary
+// key for the few pets of a status. One pet more than a page has shows whether another page follows.
 const pagesOfPets = `
   SELECT page.pets, page.next
   FROM unnest($1::bigint[], $2::text[], $3::integer[]) WITH ORDINALITY AS asked (after, status, size, place),
@@ -29,7 +30,7 @@ const pagesOfPets = `
             WHERE asked.status IS NULL AND id > start ORDER BY id LIMIT size + 1)
           UNION ALL
           (SELECT id, name, category_id, status FROM pets
-            WHERE status = asked.status AND id > start ORDER BY id LIMIT size + 1)
+            WHERE (status, id) > (asked.status, start) AND status <= asked.status ORDER BY status, id LIMIT size + 1)
         ) AS pet
       ) AS numbered
     ) AS page

@@ -39,9 +39,9 @@ rejects(404, 'There is nothing at this path', {
   'another case': request('GET /v1/Categories'),
   'doubled slashes': request('GET //v1/categories'),
   'an encoded slash': request('GET /v1%2Fcategories'),
-  'an unknown path without a key': request('GET /v1/pets', anonymous),
-  'an unknown path with a broken body': request('POST /v1/pets', {}, '{'),
-  'an unknown method on an unknown path': request('PURGE /v1/pets'),
+  'an unknown path without a key': request('GET /v1/dogs', anonymous),
+  'an unknown path with a broken body': request('POST /v1/dogs', {}, '{'),
+  'an unknown method on an unknown path': request('PURGE /v1/dogs'),
   'a file that the docs lack': request('GET /docs/static/none.js'),
   'a path out of the docs': request('GET /docs/static/..%2f..%2fpackage.json')
 })
