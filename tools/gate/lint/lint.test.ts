@@ -36,6 +36,7 @@ const faults: [rule: string, fault: Edits][] = [
   ['no-invalid-media-type-examples', { [`${created} examples full value name`]: undefined }],
 
   ['rule/body-has-examples', { [`${created} examples`]: undefined }],
+  ['rule/path-parameter-has-examples', { 'paths /pets/{petId} get parameters 0 examples': undefined }],
   ['rule/header-has-example', { 'components headers RetryAfter example': undefined }],
   ['rule/property-has-description', { [`${schemas} Category properties name description`]: undefined }],
   ['rule/operation-has-errors', { [`${create} responses 429`]: undefined }],
