@@ -28,17 +28,18 @@ const seed = `
   JOIN pet ON pet.name = example.pet ORDER BY place
   RETURNING id`
 
-try {
-  const config = loadConfig(process.env)
-  const database = await openConfigured(config, 'keys', createLogger(config.LOG_LEVEL))
+async function addExamples(): Promise<string> {
+  const database = await openConfigured(loadConfig(process.env), 'keys', createLogger('silent'))
   try {
-    const added = await database.write({ text: seed })
-    console.log(
-      added.length > 0 ? 'Added 3 categories, 3 pets and 2 orders.' : 'Nothing was added: the database has pets.'
-    )
+    const orders = await database.write({ text: seed }).catch((error: Error) => {
+      // An Unavailable has one: a missing privilege, for example.
+      const { cause = error } = error
+      throw cause
+    })
+    return orders.length > 0 ? 'Added 3 categories, 3 pets and 2 orders.' : 'Nothing was added: the database has pets.'
   } finally {
     await database.close()
   }
-} catch (error) {
-  fail(error)
 }
+
+await addExamples().then(console.log, fail)
