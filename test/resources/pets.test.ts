@@ -5,11 +5,10 @@ import { handled, type Service, type ServiceOptions, startService } from '../sup
 /** A service with the category 1 and as many available pets of it. */
 async function startWithPets(t: Test, count: number, options: ServiceOptions = {}) {
   const service = await startService(t, options)
-  await query(service.databaseUrl, "INSERT INTO categories (name) VALUES ('Dog')")
   await query(
     service.databaseUrl,
-    "INSERT INTO pets (name, category_id, status) SELECT 'pet ' || n, 1, 'available' FROM generate_series(1, $1::int) n",
-    [count]
+    `INSERT INTO categories (name) VALUES ('Dog');
+     INSERT INTO pets (name, category_id, status) SELECT n, 1, 'available' FROM generate_series(1, ${count}) AS n`
   )
   return service
 }
@@ -124,7 +123,9 @@ t.test('reads that wait together share a statement, and each gets its own pets',
   const statements: string[] = []
   const service = await startWithPets(t, 30, { onStatement: (name) => statements.push(name) })
   const lock = await lockTable(t, service.databaseUrl, 'pets')
+  const firstsCame = handled(t, 2)
   const firsts = [get(service, 'pets/1'), get(service, 'pets')]
+  await firstsCame
   await lockAwaited(service.databaseUrl)
   const allCame = handled(t, 60)
   const pets = Array.from({ length: 30 }, (_, index) => get(service, `pets/${(index % 3) + 29}`))
@@ -136,9 +137,8 @@ t.test('reads that wait together share a statement, and each gets its own pets',
     t.equal(statusCode, index % 3 === 2 ? 404 : 200)
   }
   for (const [index, page] of (await Promise.all(pages)).entries()) t.equal(page.json<[]>().length, (index % 3) + 1)
-  t.same(statements.filter((name) => /pets/.test(name)).sort(), [
-    ...['pages-of-pets', 'pages-of-pets', 'pets-by-id', 'pets-by-id']
-  ])
+  t.equal(statements.filter((name) => name === 'pages-of-pets').length, 2)
+  t.equal(statements.filter((name) => name === 'pets-by-id').length, 2)
 })
 
 t.test('long pages count as buffered responses', async (t) => {
