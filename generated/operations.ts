@@ -12,6 +12,16 @@ export interface Operations {
   createCategory: Handler<operations['createCategory']>
   /** POST /messages */
   createMessage: Handler<operations['createMessage']>
+  /** GET /pets */
+  listPets: Handler<operations['listPets']>
+  /** POST /pets */
+  createPet: Handler<operations['createPet']>
+  /** GET /pets/{petId} */
+  getPet: Handler<operations['getPet']>
+  /** GET /store/orders */
+  listOrders: Handler<operations['listOrders']>
+  /** DELETE /store/orders/{orderId} */
+  cancelOrder: Handler<operations['cancelOrder']>
 }
 
 /** A handler of each operation that responds with 501, until it is implemented. */
@@ -19,4 +29,9 @@ export const stubs: Operations = {
   listCategories: notImplemented('listCategories'),
   createCategory: notImplemented('createCategory'),
   createMessage: notImplemented('createMessage'),
+  listPets: notImplemented('listPets'),
+  createPet: notImplemented('createPet'),
+  getPet: notImplemented('getPet'),
+  listOrders: notImplemented('listOrders'),
+  cancelOrder: notImplemented('cancelOrder'),
 }

@@ -59,6 +59,108 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/pets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List pets, page by page
+         * @description Returns pets in one array, oldest first (by id), at most `limit` of
+         *     them. With `status`, returns only pets of that status.
+         *
+         *     If more pets follow, the response has a `Link` header with `rel="next"`
+         *     (RFC 8288). Request its URL to get the next page; it is relative to the
+         *     URL of the request. The last page has no `Link`. The pages together
+         *     have every pet whose creation was acknowledged before the first
+         *     request.
+         */
+        get: operations["listPets"];
+        put?: never;
+        /**
+         * Create a pet
+         * @description Stores a pet and assigns its id. Its category must exist: see
+         *     listCategories. Names are not unique. After a 201, the pet is durable
+         *     and part of later lists.
+         */
+        post: operations["createPet"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/pets/{petId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a pet
+         * @deprecated
+         * @description Returns one pet. **Deprecated:** use listPets with a filter instead.
+         *     Every response announces this by `Deprecation`, `Sunset` and a `Link`
+         *     to listPets.
+         */
+        get: operations["getPet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/orders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List all orders (beta)
+         * @description Returns all orders in one array, oldest first (by id), including every
+         *     order that was committed before this request. Another system of the
+         *     shop writes orders. **Beta:** filters and pages may be added.
+         *
+         *     Caching, compression and streaming are those of listCategories.
+         */
+        get: operations["listOrders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/orders/{orderId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Cancel an order
+         * @description Deletes an order, unless it is complete or its `shipDate` is past.
+         *     Cancelling an order a second time returns 404, so a repetition after an
+         *     unknown outcome is safe.
+         */
+        delete: operations["cancelOrder"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -82,6 +184,64 @@ export interface components {
             name: string;
             /** @description Short description of the category; absent if there is none */
             description?: string;
+        };
+        /** @description A pet to create */
+        NewPet: {
+            /** @description Name of the pet; not unique */
+            name: string;
+            /**
+             * Format: int64
+             * @description The id of an existing category
+             */
+            categoryId: bigint;
+            /**
+             * @description Whether the pet is for sale
+             * @default available
+             * @enum {string}
+             */
+            status: "available" | "pending" | "sold";
+        };
+        /** @description A stored pet */
+        Pet: {
+            /**
+             * Format: int64
+             * @description Unique identifier, assigned by the service on creation, up to 2^63-1
+             */
+            id: bigint;
+            /** @description Name of the pet */
+            name: string;
+            /**
+             * Format: int64
+             * @description The id of its category
+             */
+            categoryId: bigint;
+            /**
+             * @description Whether the pet is for sale
+             * @enum {string}
+             */
+            status: "available" | "pending" | "sold";
+        };
+        /** @description An order of a pet */
+        Order: {
+            /**
+             * Format: int64
+             * @description Unique identifier, up to 2^63-1
+             */
+            id: bigint;
+            /**
+             * Format: int64
+             * @description The id of the ordered pet
+             */
+            petId: bigint;
+            /** @description Number of pets ordered, at least 1 */
+            quantity: number;
+            /**
+             * Format: date-time
+             * @description Time of shipping, in UTC with milliseconds; absent while it is not planned
+             */
+            shipDate?: string;
+            /** @description Whether the order is complete */
+            complete: boolean;
         };
         /** @description A message to send */
         NewMessage: {
@@ -252,6 +412,12 @@ export interface components {
          */
         RateLimitPolicy: string;
         /**
+         * @description The next page (RFC 8288), relative to the URL of the request. Absent
+         *     from the last page.
+         * @example <?limit=20&cursor=AAAAAAAAABQ>; rel="next"
+         */
+        NextPage: string;
+        /**
          * @description Strong validator of the list in its content coding; absent if the list
          *     is streamed
          * @example "k7kVvJ8Uq0m2cD1wq5r8n3oYtB4xSgZlE6hPfAaTjLw"
@@ -384,6 +550,269 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrOutcomeUnknown"];
+        };
+    };
+    listPets: {
+        parameters: {
+            query: {
+                /** @description Maximum number of pets in the response */
+                limit: number;
+                /** @description Return only pets of this status; omit it for pets of any status */
+                status?: "available" | "pending" | "sold";
+                /**
+                 * @description Where the page starts, from the `Link` header of the previous
+                 *     page. Its format may change: do not build or store it. Omit it for
+                 *     the first page.
+                 */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of pets, oldest first; an empty array if there are none */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pet"][];
+                };
+            };
+            /** @description A query parameter breaks a rule, which the message names */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createPet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The pet to create */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPet"];
+            };
+        };
+        responses: {
+            /** @description The stored pet */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pet"];
+                };
+            };
+            /** @description The body or its Content-Type breaks a rule, which the message names */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["UnavailableOrOutcomeUnknown"];
+        };
+    };
+    getPet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the pet */
+                petId: bigint;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The pet */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pet"];
+                };
+            };
+            /** @description The id is not a 64-bit integer */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            /** @description There is no such pet */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listOrders: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Comma-separated `ETag` values of cached lists, or `*` (RFC 9110,
+                 *     section 13.1.2). The comparison ignores `W/`.
+                 */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All orders, oldest first; an empty array if there are none */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    ETag: components["headers"]["ListETag"];
+                    "Cache-Control": components["headers"]["ListCacheControl"];
+                    Vary: components["headers"]["ListVary"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Order"][];
+                };
+            };
+            /** @description Your cached copy is current */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    ETag: components["headers"]["ListETag"];
+                    "Cache-Control": components["headers"]["ListCacheControl"];
+                    Vary: components["headers"]["ListVary"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cancelOrder: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the order */
+                orderId: bigint;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The order is cancelled and no longer listed */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The id is not a 64-bit integer */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            /** @description There is no such order; it may have been cancelled before */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The order can no longer be cancelled */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrOutcomeUnknown"];

@@ -27,7 +27,7 @@ export const rateLimited = counter(
   'Responses with 429, by limit: of a key, or of an address with rejected keys',
   'limit'
 )
-export const sharedReads = histogram('shared_read_requests', 'List requests per shared read', sizes)
+export const sharedReads = histogram('shared_read_requests', 'Requests per shared read', sizes)
 export const groupedWrites = histogram('grouped_write_rows', 'Rows per grouped write', sizes, 'statement')
 export const databaseErrors = counter(
   'database_errors_total',

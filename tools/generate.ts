@@ -25,11 +25,14 @@ async function findFault(): Promise<string | undefined> {
   return error && explain({ ...error, parentSchema: {} }, '')
 }
 
-/** The types of the document, in which an int64 is a bigint. */
-async function types(document: OpenAPIV3.Document): Promise<string> {
+/** The types of the document, in which an int64 is a bigint, and a parameter with a default is never left out. */
+async function types(json: string): Promise<string> {
+  const document = JSON.parse(json, (_key, value: OpenAPIV3.ParameterObject | null) =>
+    value?.in !== undefined && value.schema && 'default' in value.schema ? { ...value, required: true } : value
+  ) as OpenAPI3
   const bigint = ts.factory.createKeywordTypeNode(ts.SyntaxKind.BigIntKeyword)
   const nullable = ts.factory.createUnionTypeNode([bigint, ts.factory.createLiteralTypeNode(ts.factory.createNull())])
-  const ast = await openapiTS(document as OpenAPI3, {
+  const ast = await openapiTS(document, {
     transform: ({ type, format, nullable: isNullable }) =>
       type === 'integer' && format === 'int64' ? (isNullable ? nullable : bigint) : undefined
   })
@@ -89,9 +92,9 @@ async function readme(): Promise<string> {
 async function generate(): Promise<Record<string, string>> {
   const fault = await findFault()
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
-  const { document, operations } = readContract()
+  const { json, operations } = readContract()
   return {
-    'generated/types.ts': await types(document),
+    'generated/types.ts': await types(json),
     'generated/operations.ts': handlers(operations),
     '.env.example': envExample(),
     'README.md': await readme()

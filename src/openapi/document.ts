@@ -30,7 +30,7 @@ export function readContract(file: URL | string = new URL('../../openapi.yaml', 
       const operation = item?.[method]
       if (operation === undefined) continue
       const { operationId: id = '', security = document.security ?? [] } = operation
-      const deprecation = deprecationHeaders(operation)
+      const deprecation = deprecationHeaders(path, operation)
       operations.push({ id, method: method.toUpperCase(), path, security: security.flatMap(Object.keys), deprecation })
     }
   }
@@ -46,19 +46,33 @@ export function readContract(file: URL | string = new URL('../../openapi.yaml', 
   }
 }
 
-/** The dates of a deprecation, for which OpenAPI has no field: `2026-11-21` is midnight UTC. */
-interface DeprecationDates {
+/** What OpenAPI has no fields for. The dates are optional: `2026-11-21` is midnight UTC. */
+interface Deprecation {
   'x-deprecated-at'?: string
   'x-sunset'?: string
+  /** Another name of x-sunset. */
+  'x-deprecated-sunset'?: string
+  /** The path of the replacement: `/pets`. */
+  'x-successor'?: string
 }
 
-/** Deprecation (RFC 9745), Sunset (RFC 8594), and a Link to the externalDocs of the operation. */
-function deprecationHeaders(operation: OpenAPIV3.OperationObject & DeprecationDates): Record<string, string> {
-  const { deprecated, 'x-deprecated-at': since, 'x-sunset': sunset, externalDocs } = operation
+/**
+ * Deprecation (RFC 9745), Sunset (RFC 8594), and a Link to the externalDocs and the successor (RFC 5829) of an operation. The
+ * link to the successor is relative, because a proxy may change the base path.
+ */
+function deprecationHeaders(path: string, operation: OpenAPIV3.OperationObject & Deprecation): Record<string, string> {
+  const { deprecated, 'x-deprecated-at': since, 'x-successor': successor, externalDocs } = operation
+  const { 'x-deprecated-sunset': otherSunset, 'x-sunset': sunset = otherSunset } = operation
   if (!deprecated) return {}
+  const toRoot = '../'.repeat(path.split('/').length - 2)
+  const links = [
+    externalDocs && `<${externalDocs.url}>; rel="deprecation sunset"`,
+    successor && `<${toRoot}${successor.slice(1)}>; rel="successor-version"`
+  ]
+  const link = links.filter((one) => one !== undefined).join(', ')
   return {
     ...(since !== undefined && { Deprecation: `@${Date.parse(since) / 1000}` }),
     ...(sunset !== undefined && { Sunset: new Date(sunset).toUTCString() }),
-    ...(externalDocs && { Link: `<${externalDocs.url}>; rel="deprecation sunset"` })
+    ...(link !== '' && { Link: link })
   }
 }

@@ -37,7 +37,7 @@ export interface Reply<Bodies> extends Pick<FastifyReply, 'getHeader' | 'log' | 
 export type Handler<Operation extends OperationTypes> = (
   request: FastifyRequest<{
     Params: Operation['parameters']['path']
-    Querystring: Operation['parameters']['query']
+    Querystring: NonNullable<Operation['parameters']['query']>
     Headers: Operation['parameters']['header']
     Body: Json<Operation['requestBody']>
   }>,

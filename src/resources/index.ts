@@ -6,11 +6,27 @@ import { keyPrivileges } from '../api-keys/store.ts'
 import { responseMemory } from '../sharing/response-memory.ts'
 import { categoryHandlers, categoryPrivileges } from './categories.ts'
 import { messageHandlers, messagePrivileges } from './messages.ts'
+import { orderHandlers, orderPrivileges } from './orders.ts'
+import { petHandlers, petPrivileges } from './pets.ts'
 
 /** The privileges of the service's database role, by table or sequence. */
-export const privileges = { ...keyPrivileges, ...changePrivileges, ...categoryPrivileges, ...messagePrivileges }
+export const privileges = {
+  ...keyPrivileges,
+  ...changePrivileges,
+  ...categoryPrivileges,
+  ...messagePrivileges,
+  ...orderPrivileges,
+  ...petPrivileges
+}
 
 /** The handler of every operation; an operation without one has its generated stub. */
 export function operationHandlers(database: Database, config: Config): Operations {
-  return { ...stubs, ...categoryHandlers(database, responseMemory(config)), ...messageHandlers(database) }
+  const memory = responseMemory(config)
+  return {
+    ...stubs,
+    ...categoryHandlers(database, memory),
+    ...messageHandlers(database),
+    ...orderHandlers(database, memory),
+    ...petHandlers(database, memory)
+  }
 }

@@ -49,9 +49,9 @@ rejects(
   404,
   'There is nothing at this path',
   ...[...unknownPaths, ...unknownFiles].map((path) => get(path)),
-  get('/v1/pets', anonymous),
-  request('POST /v1/pets', {}, '{'),
-  request('PURGE /v1/pets')
+  get('/v1/dogs', anonymous),
+  request('POST /v1/dogs', {}, '{'),
+  request('PURGE /v1/dogs')
 )
 rejects(400, 'The path must be percent-encoded UTF-8', get('/%zz'), get('/v1/categories%ff'))
 rejects(405, 'This path supports GET, HEAD, POST, not PUT', request('PUT /v1/categories', anonymous, '{'))

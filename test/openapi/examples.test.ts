@@ -8,6 +8,7 @@ import { toHttpError } from '../../src/http/errors.ts'
 import { readContract } from '../../src/openapi/document.ts'
 import { OutcomeUnknown, Unavailable } from '../../src/postgres/errors.ts'
 import { createRoles } from '../support/database.ts'
+import { run, script } from '../support/process.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const { document, basePath } = readContract()
@@ -19,46 +20,77 @@ function resolve<T extends object>(object: T | OpenAPIV3.ReferenceObject): T {
   return target.reduce<unknown>((node, part) => (node as Record<string, unknown>)[part], document) as T
 }
 
+type Examples = OpenAPIV3.MediaTypeObject['examples']
+
+const examplesOf = (examples: Examples = {}) =>
+  Object.entries(examples).map(([name, example]) => ({ name, value: resolve(example).value as unknown }))
+const examplesIn = ({ content }: Partial<OpenAPIV3.RequestBodyObject> = {}) =>
+  examplesOf(content?.['application/json']?.examples)
+
 const operations = Object.entries(document.paths).flatMap(([path, item]) =>
   (Object.entries(item ?? {}) as [HTTPMethods, OpenAPIV3.OperationObject][]).map(([method, operation]) => {
     const parameters = (operation.parameters ?? []).map((parameter) => resolve(parameter))
-    // The examples of its path parameters stand in the path.
-    const url = path.replace(/\{(\w+)\}/g, (_, name) => String(parameters.find((one) => one.name === name)?.example))
-    const responses = Object.entries(operation.responses).map(
-      ([status, response]) => [status, resolve(response)] as const
-    )
-    const requestBody = operation.requestBody && resolve(operation.requestBody)
-    const id = operation.operationId
-    return { id, method, url: basePath + url, hasPathParameter: url !== path, requestBody, responses }
+    const parameter = parameters.find((one) => one.in === 'path')
+    const places = parameter ? examplesOf(parameter.examples) : [{ name: undefined, value: undefined }]
+    const bodies = operation.requestBody ? examplesIn(resolve(operation.requestBody)) : [undefined]
+    return {
+      id: operation.operationId,
+      hasBody: operation.requestBody !== undefined,
+      /** Each example of the path with each of the body, by the name of the former. */
+      requests: places.flatMap(({ name, value }) =>
+        bodies.map((body) => {
+          const url = basePath + path.replace(/\{\w+\}/, String(value))
+          return { name, request: { method, url, ...(body && { payload: body.value as object }) } }
+        })
+      ),
+      responses: Object.entries(operation.responses).map(([status, response]) => {
+        const { content } = resolve(response)
+        const schema = content?.['application/json']?.schema
+        return { status: Number(status), schema, examples: examplesIn({ ...(content && { content }) }) }
+      })
+    }
   })
 )
 type Operation = (typeof operations)[number]
 
-function examplesIn({ content }: { content?: OpenAPIV3.RequestBodyObject['content'] } = {}) {
-  const examples = Object.entries(content?.['application/json']?.examples ?? {})
-  return examples.map(([name, example]) => ({ name, value: resolve(example).value as object }))
-}
-
 const ajv = addFormats.default(new Ajv({ strict: false, allErrors: true }))
 
-/** Sends a request and checks that the document allows its response. */
-async function conforms(t: Test, { app }: Service, { id, method, url, responses }: Operation, request: InjectOptions) {
-  const response = await app.inject({ method, url, ...request })
-  const documented = responses.find(([status]) => status === String(response.statusCode))
-  const schema = documented?.[1].content?.['application/json']?.schema
-  const isValid = schema && ajv.validate({ ...schema, components: document.components }, response.json())
+/** Sends the first example of a request, changed, and checks that the document allows its response. */
+async function conforms(t: Test, { app }: Service, { id, requests, responses }: Operation, change: InjectOptions) {
+  const response = await app.inject({ ...requests[0]?.request, ...change })
+  const documented = responses.find(({ status }) => status === response.statusCode)
+  const body = response.body && response.json<unknown>()
+  const { schema = { enum: [''] } } = documented ?? {}
+  const isValid = documented && ajv.validate({ ...schema, components: document.components }, body)
   t.ok(isValid, `${id} ${response.statusCode} ${ajv.errorsText()}`)
-  return response.statusCode
+  return { status: response.statusCode, body }
 }
 
-t.test('every example of a request succeeds, with a documented response', async (t) => {
-  // With the least privileges, which must be enough for every operation.
-  const service = await startService(t, { databaseUrl: (await createRoles(t)).service })
+/** A service on the data of `npm run seed`, with the least privileges, which must be enough for every operation. */
+async function startSeeded(t: Test) {
+  const { owner, service } = await createRoles(t)
+  for (const [url, code, output] of [
+    [service, 1, 'pet-categories: permission denied for table orders\n'],
+    [owner, 0, 'Added 3 categories, 3 pets and 2 orders.\n'],
+    [owner, 0, 'Nothing was added: the database has pets.\n']
+  ] as const) {
+    const seed = run(t, script('src/seed.ts'), { env: { DATABASE_URL: url } })
+    t.equal(await seed.exited, code)
+    t.equal(seed.output(), output)
+  }
+  return startService(t, { databaseUrl: service })
+}
+
+t.test('an example of a path gets the example response of its name, and any other request succeeds', async (t) => {
+  const service = await startSeeded(t)
   for (const operation of operations) {
-    for (const { name, value } of examplesIn(operation.requestBody)) {
-      const status = await conforms(t, service, operation, { headers: service.auth, payload: value })
-      // The database is empty: what the example of a path parameter names may not exist.
-      t.match(String(status), operation.hasPathParameter ? /^(2|404)/ : /^2/, `${operation.id} ${name}`)
+    for (const { name, request } of operation.requests) {
+      const sent = await conforms(t, service, operation, { ...request, headers: service.auth })
+      const [expected] = operation.responses.flatMap(({ status, examples }) =>
+        examples.filter((one) => one.name === name).map(({ value }) => ({ status, body: value }))
+      )
+      if (expected) t.same(sent, expected, `${operation.id} ${name}`)
+      else t.match(String(sent.status), /^2/, `${operation.id} ${name}`)
     }
   }
 })
@@ -66,7 +98,7 @@ t.test('every example of a request succeeds, with a documented response', async 
 t.test('a valid, an invalid and an unauthenticated request get documented responses', async (t) => {
   const service = await startService(t)
   for (const operation of operations) {
-    const invalid = operation.requestBody ? { payload: { wrong: true } } : {}
+    const invalid = operation.hasBody ? { payload: { wrong: true } } : {}
     await conforms(t, service, operation, { headers: service.auth, ...invalid })
     await conforms(t, service, operation, invalid)
   }
@@ -74,23 +106,23 @@ t.test('a valid, an invalid and an unauthenticated request get documented respon
 
 t.test('the service sends every example of an error', async (t) => {
   const sent: { status: number; body: unknown }[] = []
-  async function post({ app, auth }: Service, payload: string | object, headers = {}) {
-    const url = `${basePath}/categories`
-    const response = await app.inject({ method: 'POST', url, headers: { ...auth, ...headers }, payload })
-    sent.push({ status: response.statusCode, body: response.json() })
+  async function send({ app, auth }: Service, { headers, ...request }: InjectOptions) {
+    const response = await app.inject({ ...request, headers: { ...auth, ...headers } })
+    sent.push({ status: response.statusCode, body: response.body && response.json<unknown>() })
   }
-  const service = await startService(t)
+  const post = (service: Service, payload: string | object, headers = {}) =>
+    send(service, { method: 'POST', url: `${basePath}/categories`, headers, payload })
+  const service = await startSeeded(t)
   await post(service, {})
   await post(service, { name: 'x', descripton: 'y' })
   await post(service, 'x', { 'content-type': 'text/plain' })
   await post(service, {}, { authorization: 'Bearer x' })
   await post(service, {}, { authorization: '' })
   await post(service, { name: 'x'.repeat(65536) })
-  for (const { method, url, requestBody } of operations.filter(({ hasPathParameter }) => hasPathParameter)) {
-    const payload = examplesIn(requestBody)[0]?.value
-    const response = await service.app.inject({ method, url, headers: service.auth, ...(payload && { payload }) })
-    sent.push({ status: response.statusCode, body: response.json() })
-  }
+  await send(service, { method: 'POST', url: `${basePath}/pets`, payload: { name: 'x', categoryId: 404 } })
+  for (const url of ['pets?status=lost', 'pets?cursor=x', 'pets/x']) await send(service, { url: `${basePath}/${url}` })
+  await send(service, { method: 'DELETE', url: `${basePath}/store/orders/x` })
+  for (const { request } of operations.flatMap(({ requests }) => requests)) await send(service, request)
   const limited = await startService(t, { config: { RATE_LIMIT_MAX: 1, AUTH_FAILURES_MAX: 1 } })
   for (let request = 0; request < 2; request++) {
     await post(limited, { name: 'x' })
@@ -102,13 +134,10 @@ t.test('the service sends every example of an error', async (t) => {
     sent.push({ status, body })
   }
   for (const { id, responses } of operations) {
-    for (const [status, response] of responses.filter(([status]) => status >= '400')) {
-      for (const { name, value } of examplesIn(response)) {
-        const expected = { status: Number(status), body: value }
-        t.ok(
-          sent.some((one) => isDeepStrictEqual(one, expected)),
-          `${id} ${status} ${name}`
-        )
+    for (const { status, examples } of responses.filter(({ status }) => status >= 400)) {
+      for (const { name, value } of examples) {
+        const isSent = sent.some((one) => isDeepStrictEqual(one, { status, body: value }))
+        t.ok(isSent, `${id} ${status} ${name}`)
       }
     }
   }

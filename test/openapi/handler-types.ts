@@ -4,7 +4,10 @@ import type { Operations } from '../../generated/operations.ts'
 const category = { id: 1n, name: 'x' }
 
 export const accepted: Partial<Operations> = {
-  createCategory: ({ body }, reply) => reply.code(201).send({ ...category, name: body.name })
+  createCategory: ({ body }, reply) => reply.code(201).send({ ...category, name: body.name }),
+  // Validation has added the defaults.
+  listPets: ({ query }, reply) => reply.header('x-limit', query.limit).code(200).send([]),
+  createPet: ({ body }, reply) => reply.code(201).send({ ...body, id: 1n, status: body.status })
 }
 
 export const rejected: Partial<Operations>[] = [

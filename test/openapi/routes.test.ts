@@ -203,6 +203,10 @@ t.test('every response of a deprecated operation announces it', async (t) => {
   const paths = {
     '/old': get('old', { ...deprecated, externalDocs: { url: 'https://petstore.example/old' } }),
     '/closed': get('closed', { ...deprecated, security: [{ bearerAuth: [] }] }),
+    '/old/{id}': get('replaced', {
+      ...{ deprecated: true, 'x-deprecated-sunset': '2024-01-31', 'x-successor': '/new/ones' },
+      parameters: [parameter('path', 'id', int64)]
+    }),
     '/undated': get('undated', { deprecated: true }),
     '/new': get('new', {})
   }
@@ -216,6 +220,10 @@ t.test('every response of a deprecated operation announces it', async (t) => {
   t.same(await headers('GET', 'old'), { ...dates, link })
   t.same(await headers('HEAD', 'old'), { ...dates, link })
   t.same(await headers('GET', 'closed'), { ...dates, link: undefined }, 'a 401')
+  t.same(await headers('GET', 'old/1'), {
+    ...{ deprecation: undefined, sunset: 'Wed, 31 Jan 2024 00:00:00 GMT' },
+    link: '<../new/ones>; rel="successor-version"'
+  })
   for (const url of ['undated', 'new']) {
     t.same(await headers('GET', url), { deprecation: undefined, sunset: undefined, link: undefined }, url)
   }

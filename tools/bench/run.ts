@@ -36,7 +36,7 @@ await client.connect()
 
 /** Fills the table with so many categories, half of them with a description. */
 async function fill(rows: number): Promise<void> {
-  await client.query('TRUNCATE categories RESTART IDENTITY')
+  await client.query('TRUNCATE categories RESTART IDENTITY CASCADE')
   await client.query(
     `INSERT INTO categories (name, description)
      SELECT 'Category ' || n, CASE WHEN n % 2 = 0 THEN 'A short description of category ' || n END FROM generate_series(1, $1::int) AS n`,

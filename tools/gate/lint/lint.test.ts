@@ -10,7 +10,8 @@ const name = `${schemas} NewCategory properties name`
 const header = `${list} parameters 0`
 const created = `${create} responses 201 content application/json`
 const operation = { operationId: 'other', tags: ['Categories'], responses: {} }
-const deprecated = { [`${list} deprecated`]: true, [`${list} x-deprecated-at`]: '2026-01-01' }
+const deprecated = { [`${list} deprecated`]: true }
+const query = { in: 'query', name: 'since', description: 'Since when' }
 
 /** Each fault in openapi.yaml, and the rule that must report it. */
 const faults: [rule: string, fault: Edits][] = [
@@ -35,12 +36,12 @@ const faults: [rule: string, fault: Edits][] = [
   ['no-invalid-media-type-examples', { [`${created} examples full value name`]: undefined }],
 
   ['rule/body-has-examples', { [`${created} examples`]: undefined }],
+  ['rule/path-parameter-has-examples', { 'paths /pets/{petId} get parameters 0 examples': undefined }],
   ['rule/header-has-example', { 'components headers RetryAfter example': undefined }],
   ['rule/property-has-description', { [`${schemas} Category properties name description`]: undefined }],
   ['rule/operation-has-errors', { [`${create} responses 429`]: undefined }],
   ['rule/error-has-body', { 'components responses TooManyRequests content': undefined }],
-  ['rule/deprecated-has-dates', deprecated],
-  ['rule/dates-need-deprecated', { [`${list} x-sunset`]: '2027-01-01' }],
+  ['rule/dates-need-deprecated', { [`${list} x-deprecated-sunset`]: '2027-01-01' }],
   ['rule/dates-are-dates', { ...deprecated, [`${list} x-sunset`]: '2027-02-30' }],
 
   ['bodies/request-is-bounded', { [`${schemas} NewCategory properties description maxLength`]: undefined }],
@@ -63,11 +64,13 @@ const faults: [rule: string, fault: Edits][] = [
   ['rule/one-security-requirement', { [`${list} security`]: [{ bearerAuth: [] }, { bearerAuth: [] }] }],
   ['rule/one-security-requirement-by-default', { security: [{ bearerAuth: [] }, { bearerAuth: [] }] }],
   ['rule/security-is-bearer', { [`${list} security`]: [{}] }],
+  ['rule/security-scheme-has-hook', { 'components securitySchemes other': { type: 'http', scheme: 'bearer' } }],
   ['rule/security-scheme-is-bearer', { 'components securitySchemes bearerAuth scheme': 'basic' }],
   ['rule/parameter-place', { [`${header} in`]: 'cookie' }],
   ['rule/parameter-style', { [`${header} style`]: 'simple' }],
   ['rule/parameter-style', { [`${header} schema`]: undefined }],
   ['rule/parameter-type', { [`${header} schema type`]: 'object' }],
+  ['rule/parameter-array-is-in-query', { [`${header} schema`]: { type: 'array', items: { type: 'integer' } } }],
   ['rule/schema-keywords', { [`${name} not`]: { enum: ['Dog'] } }],
   ['rule/schema-keywords', { [`${schemas} Category discriminator`]: { propertyName: 'name' } }],
   ['rule/int64-keywords', { [`${schemas} Category properties id multipleOf`]: 2 }],
@@ -94,9 +97,18 @@ async function rulesBroken(edits: Edits): Promise<string[]> {
 
 t.test('openapi.yaml has no problems', async (t) => t.same(await rulesBroken({}), []))
 
-t.test('a deprecation with both dates is no problem', async (t) =>
-  t.same(await rulesBroken({ ...deprecated, [`${list} x-sunset`]: '2026-07-01' }), [])
-)
+for (const [what, edits] of Object.entries<Edits>({
+  'a deprecation without dates': deprecated,
+  'a deprecation with a sunset': { ...deprecated, [`${list} x-sunset`]: '2026-07-01' },
+  'a deprecation with the other name of a sunset': { ...deprecated, [`${list} x-deprecated-sunset`]: '2026-07-01' },
+  'a date in a query': { [header]: { ...query, schema: { type: 'string', format: 'date' } } },
+  'an enum in a query': { [header]: { ...query, schema: { type: 'string', enum: ['a', 'b'] } } },
+  'an array in a query': {
+    [header]: { ...query, schema: { type: 'array', items: { type: 'integer' } } }
+  }
+})) {
+  t.test(`${what} is no problem`, async (t) => t.same(await rulesBroken(edits), []))
+}
 
 for (const [rule, fault] of faults) {
   t.test(`${rule} reports ${Object.keys(fault).join(', ')}`, async (t) =>

@@ -44,7 +44,7 @@ async function tryClient(client: Client, service: LiveService) {
   await database.connect()
   // The list is empty, and the next category has the largest id.
   await database
-    .query(`TRUNCATE categories; ALTER TABLE categories ALTER COLUMN id RESTART WITH ${largestId}`)
+    .query(`TRUNCATE categories CASCADE; ALTER TABLE categories ALTER COLUMN id RESTART WITH ${largestId}`)
     .finally(() => database.end())
   const printed = execSync(client.run, { cwd, env, encoding: 'utf8', stdio: 'pipe' })
   const id = printed.includes(largestId) ? largestId : String(Number(largestId))

@@ -1,0 +1,35 @@
+import type { Operations } from '../../generated/operations.ts'
+import type { components } from '../../generated/types.ts'
+import { HttpError } from '../http/errors.ts'
+import { type Database, isoTime } from '../postgres/database.ts'
+import type { ResponseMemory } from '../sharing/response-memory.ts'
+import { listHandler } from '../sharing/shared-list.ts'
+
+type Order = components['schemas']['Order']
+
+/** The privileges that the statements below need. */
+export const orderPrivileges = { orders: 'SELECT, DELETE' }
+
+/** An order as JSON, without a shipDate that is null. */
+const json = `'{"id":' || id || ',"petId":' || pet_id || ',"quantity":' || quantity
+  || coalesce(',"shipDate":"' || ${isoTime('ship_date')} || '"', '') || ',"complete":' || complete || '}'`
+
+const cancelOrder = `
+  DELETE FROM orders WHERE id = $1 AND NOT complete AND (ship_date IS NULL OR ship_date > now()) RETURNING id`
+
+/** The operations on orders. */
+export function orderHandlers(database: Database, memory: ResponseMemory) {
+  return {
+    listOrders: listHandler<Order>(database, memory, 'orders', json),
+    cancelOrder: async ({ params: { orderId } }, reply) => {
+      const values = [orderId]
+      const cancelled = await database.write({ name: 'cancel-order', text: cancelOrder, values })
+      if (cancelled.length > 0) return reply.code(204).send()
+      // A later statement sees whether another cancellation, for which this one waited, has deleted the order.
+      const found = await database.read({ name: 'order-by-id', text: 'SELECT FROM orders WHERE id = $1', values })
+      if (found.length === 0) throw new HttpError(404, 'not_found', `There is no order with the id ${orderId}`)
+      const message = 'The order cannot be cancelled, because it is complete or its shipDate is past'
+      throw new HttpError(409, 'order_not_cancellable', message)
+    }
+  } satisfies Partial<Operations>
+}

@@ -1,0 +1,85 @@
+import type { Operations } from '../../generated/operations.ts'
+import type { components } from '../../generated/types.ts'
+import { badRequest, HttpError } from '../http/errors.ts'
+import type { Database } from '../postgres/database.ts'
+import { groupedWrite } from '../sharing/grouped-write.ts'
+import { idBefore, nextPage } from '../sharing/paging.ts'
+import type { ResponseMemory } from '../sharing/response-memory.ts'
+import { sharedRead } from '../sharing/shared-read.ts'
+
+type Pet = components['schemas']['Pet']
+type NewPet = components['schemas']['NewPet']
+
+/** The privileges that the statements below need, beside those of categories. */
+export const petPrivileges = { pets: 'SELECT, INSERT', 'SEQUENCE pets_id_seq': 'USAGE' }
+
+// One of the two branches is empty; each uses its own index. With `status = asked.status`, PostgreSQL would search the primary
+// key for the few pets of a status. One pet more than a page has shows whether another page follows.
+const pagesOfPets = `
+  SELECT page.pets, page.next
+  FROM unnest($1::bigint[], $2::text[], $3::integer[]) WITH ORDINALITY AS asked (after, status, size, place),
+    coalesce(after, -9223372036854775808) AS start,
+    LATERAL (
+      SELECT
+        convert_to('[' || coalesce(string_agg(json, ',' ORDER BY id) FILTER (WHERE n <= size), '') || ']', 'UTF8') AS pets,
+        CASE WHEN count(*) > size THEN max(id) FILTER (WHERE n <= size) END AS next
+      FROM (
+        SELECT id, row_number() OVER (ORDER BY id) AS n, row_to_json(pet)::text AS json
+        FROM (
+          (SELECT id, name, category_id AS "categoryId", status FROM pets
+            WHERE asked.status IS NULL AND id > start ORDER BY id LIMIT size + 1)
+          UNION ALL
+          (SELECT id, name, category_id, status FROM pets
+            WHERE (status, id) > (asked.status, start) AND status <= asked.status ORDER BY status, id LIMIT size + 1)
+        ) AS pet
+      ) AS numbered
+    ) AS page
+  ORDER BY place`
+
+const petsById = `
+  SELECT pets.id, name, category_id AS "categoryId", status
+  FROM unnest($1::bigint[]) WITH ORDINALITY AS asked (id, place) LEFT JOIN pets ON pets.id = asked.id ORDER BY place`
+
+// A pet of an unknown category has no id. The foreign key alone would reject the whole group.
+const createPets = `
+  WITH given AS (
+    SELECT name, category_id, status, place
+    FROM unnest($1::text[], $2::bigint[], $3::text[]) WITH ORDINALITY AS given (name, category_id, status, place)
+  ), new AS (
+    SELECT nextval('pets_id_seq') AS id, given.* FROM given JOIN categories ON categories.id = category_id ORDER BY place
+  ), stored AS (
+    INSERT INTO pets (id, name, category_id, status) SELECT id, name, category_id, status FROM new ORDER BY place
+    RETURNING id, name, category_id, status
+  )
+  SELECT stored.id, stored.name, stored.category_id AS "categoryId", stored.status
+  FROM given LEFT JOIN new USING (place) LEFT JOIN stored ON stored.id = new.id
+  WHERE new.id IS NULL OR stored.id IS NOT NULL ORDER BY place`
+
+/** The operations on pets. */
+export function petHandlers(database: Database, memory: ResponseMemory) {
+  const readPage = sharedRead<{ pets: Buffer; next: bigint | null }>(database, 'pages-of-pets', pagesOfPets)
+  const readPet = sharedRead<Pet | { id: null }>(database, 'pets-by-id', petsById)
+  const create = groupedWrite<NewPet, Pet | { id: null }>(database, 'create-pets', createPets, (pets) => [
+    pets.map(({ name }) => name),
+    pets.map(({ categoryId }) => categoryId),
+    pets.map(({ status }) => status)
+  ])
+  return {
+    listPets: async ({ query: { limit, status, cursor } }, reply) => {
+      const { pets, next } = await readPage([idBefore(cursor), status ?? null, String(limit)])
+      memory.hold(reply.raw, { size: pets.length })
+      if (next !== null) reply.header('link', nextPage({ limit: String(limit), ...(status && { status }) }, next))
+      return reply.header('content-type', 'application/json; charset=utf-8').code(200).send(pets)
+    },
+    createPet: async ({ body }, reply) => {
+      const pet = await create(body)
+      if (pet.id !== null) return reply.code(201).send(pet)
+      throw badRequest(`body.categoryId must be the id of an existing category, not ${body.categoryId}`)
+    },
+    getPet: async ({ params: { petId } }, reply) => {
+      const pet = await readPet([String(petId)])
+      if (pet.id !== null) return reply.code(200).send(pet)
+      throw new HttpError(404, 'not_found', `There is no pet with the id ${petId}`)
+    }
+  } satisfies Partial<Operations>
+}

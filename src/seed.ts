@@ -1,0 +1,45 @@
+// The command `npm run seed`: adds the categories, pets and orders of the examples in openapi.yaml to the configured database,
+// unless it has pets.
+import { loadConfig } from './config.ts'
+import { createLogger, fail } from './log.ts'
+import { openConfigured } from './postgres/open.ts'
+
+// PostgreSQL checks foreign keys at the end of the statement.
+const seed = `
+  WITH category AS (
+    INSERT INTO categories (name, description)
+    SELECT name, description FROM (VALUES
+      (1, 'Dog', 'Loyal, needs long walks'), (2, 'Cat', NULL), (3, 'Rabbit', 'Small mammals with long ears')
+    ) AS example (place, name, description)
+    WHERE NOT EXISTS (SELECT FROM pets) ORDER BY place
+    RETURNING id, name
+  ), pet AS (
+    INSERT INTO pets (name, category_id, status)
+    SELECT example.name, category.id, status FROM (VALUES
+      (1, 'Bella', 'Dog', 'available'), (2, 'Milo', 'Cat', 'pending'), (3, 'Luna', 'Rabbit', 'sold')
+    ) AS example (place, name, category, status)
+    JOIN category ON category.name = example.category ORDER BY place
+    RETURNING id, name
+  )
+  INSERT INTO orders (pet_id, ship_date, complete)
+  SELECT pet.id, ship_date, complete FROM (VALUES
+    (1, 'Milo', NULL, false), (2, 'Luna', timestamptz '2026-11-20T09:30:00Z', true)
+  ) AS example (place, pet, ship_date, complete)
+  JOIN pet ON pet.name = example.pet ORDER BY place
+  RETURNING id`
+
+async function addExamples(): Promise<string> {
+  const database = await openConfigured(loadConfig(process.env), 'keys', createLogger('silent'))
+  try {
+    const orders = await database.write({ text: seed }).catch((error: Error) => {
+      // An Unavailable has one: a missing privilege, for example.
+      const { cause = error } = error
+      throw cause
+    })
+    return orders.length > 0 ? 'Added 3 categories, 3 pets and 2 orders.' : 'Nothing was added: the database has pets.'
+  } finally {
+    await database.close()
+  }
+}
+
+await addExamples().then(console.log, fail)
