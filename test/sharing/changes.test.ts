@@ -53,7 +53,7 @@ t.test('a list follows every change by SQL, and is read once for each', async (t
     "SET session_replication_role = replica; UPDATE categories SET name = 'z'",
     'DELETE FROM categories WHERE id = 1',
     `BEGIN; SAVEPOINT a; ${insert}; ROLLBACK TO a; ${insert}; COMMIT`,
-    'TRUNCATE categories',
+    'TRUNCATE categories CASCADE',
     `BEGIN; ALTER TABLE categories DISABLE TRIGGER ALL; ${insert}; ALTER TABLE categories ENABLE ALWAYS TRIGGER record_change; COMMIT`,
     "ALTER TABLE categories ALTER name TYPE text USING name || '!'",
     "ALTER TABLE categories DROP name, ADD name text NOT NULL DEFAULT 'new'",
@@ -128,9 +128,9 @@ t.test('a table that is replaced or restored, in one transaction or several, is 
   const trigger = `CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON categories EXECUTE FUNCTION record_change();
     ALTER TABLE categories ENABLE ALWAYS TRIGGER record_change`
   const rows = "INSERT INTO categories VALUES (7, 'restored')"
-  await run(`BEGIN; DROP TABLE categories; ${table}; ${rows}; ${trigger}; COMMIT`)
+  await run(`BEGIN; DROP TABLE categories CASCADE; ${table}; ${rows}; ${trigger}; COMMIT`)
   await expectReads(1, 'replaced')
-  await run(`DROP TABLE categories; ${table}`)
+  await run(`DROP TABLE categories CASCADE; ${table}`)
   await expectReads(2, 'without the trigger')
   await run(rows)
   await expectReads(2, 'restored')

@@ -61,7 +61,7 @@ class Truth {
 
 /** Ten writers and ten readers on two replicas, which share a database that has `max_prepared_transactions`. */
 export async function startHistory(t: Test, databaseUrl: string, seed: number) {
-  await query(databaseUrl, 'TRUNCATE categories')
+  await query(databaseUrl, 'TRUNCATE categories CASCADE')
   const options = { databaseUrl, config: { RATE_LIMIT_MAX: 0 } }
   const replicas = [await startService(t, options), await startService(t, options)]
   const truth = new Truth()
