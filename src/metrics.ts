@@ -35,7 +35,7 @@ export const databaseErrors = counter(
   'code'
 )
 
-/** A number that is read when Prometheus asks: a Gauge would look up its value twice in each request. */
+/** Read on each scrape. A Gauge would look up its value twice in each request. */
 export const requestsInFlight = { count: 0 }
 
 type Pool = Readonly<Record<'totalCount' | 'idleCount' | 'waitingCount', number>>

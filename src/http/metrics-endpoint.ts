@@ -4,7 +4,7 @@ import type { Config } from '../config.ts'
 import { rateLimited, refusedKeys, registry, requestDuration, requestsInFlight } from '../metrics.ts'
 import { httpServer } from './server.ts'
 
-/** Counts every request. One whose client left before the end of the response has no duration. */
+/** Measures every request. If its client disconnects before the end of the response, no duration is recorded. */
 export const requestMetrics = fp((app) => {
   app.addHook('onRequest', (_request, reply, next) => {
     requestsInFlight.count++
