@@ -65,7 +65,7 @@ export const configSchema = {
     ENVIRONMENT: choice(['development', 'staging', 'production'], 'development', 'Environment, shown on the docs page'),
     HEADERS_TIMEOUT: time(10_000, 'Time to receive the headers of a request, then 408'),
     REQUEST_TIMEOUT: time(30_000, 'Time to receive a complete request, then 408'),
-    ANSWER_TIMEOUT: time(60_000, 'Time for a client to read the next 2 MiB of a response before its connection is closed'),
+    ANSWER_TIMEOUT: time(60_000, 'Time for a client to read the next 2 MiB of a body before its connection is closed'),
     KEEP_ALIVE_TIMEOUT: time(72_000, 'Time between two requests before a connection is closed'),
     IDLE_TIMEOUT: time(120_000, 'Idle connection timeout: time without a byte in either direction'),
     MAX_CONNECTIONS: number(4096, 'Maximum open connections. Further ones are closed.'),
