@@ -21,7 +21,7 @@ export const requestDuration = histogram(
   'operation',
   'status'
 )
-export const refusedKeys = counter('api_key_refusals_total', 'Responses with 401, by reason', 'reason')
+export const rejectedKeys = counter('api_key_refusals_total', 'Responses with 401, by reason', 'reason')
 export const rateLimited = counter(
   'rate_limited_requests_total',
   'Responses with 429, by limit: of a key, or of an address with rejected keys',

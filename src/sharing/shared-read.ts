@@ -20,8 +20,8 @@ export function sharedRead<Row extends QueryResultRow>(database: Database, name:
     sharedReads.observe(keys.length)
     const texts = keys.map((key) => JSON.stringify(key))
     const distinct = new Map(keys.map((key, index) => [texts[index], key]))
-    const asked = [...distinct.values()]
-    const values = (asked[0] as Key).map((_value, column) => asked.map((key) => key[column]))
+    const distinctKeys = [...distinct.values()]
+    const values = (distinctKeys[0] as Key).map((_value, column) => distinctKeys.map((key) => key[column]))
     const rows = await database.read<Row>({ name, text, values })
     const found = new Map([...distinct.keys()].map((key, index) => [key, rows[index]]))
     return texts.map((key) => found.get(key) as Row)
