@@ -73,8 +73,8 @@ export interface paths {
          *
          *     If more pets follow, the response has a `Link` header with `rel="next"`
          *     (RFC 8288). Request its URL to get the next page; it is relative to the
-         *     URL of the request. The last page has no `Link`. The pages together
-         *     have every pet whose creation was acknowledged before the first
+         *     URL of the request. The last page has no `Link`. Together, the
+         *     pages have every pet whose creation was acknowledged before the first
          *     request.
          */
         get: operations["listPets"];
@@ -128,7 +128,7 @@ export interface paths {
          *     order that was committed before this request. Another system of the
          *     shop writes orders. **Beta:** filters and pages may be added.
          *
-         *     Caching, compression and streaming are those of listCategories.
+         *     Caching, compression and streaming work as for listCategories.
          */
         get: operations["listOrders"];
         put?: never;
@@ -152,8 +152,8 @@ export interface paths {
         /**
          * Cancel an order
          * @description Deletes an order, unless it is complete or its `shipDate` is past.
-         *     Cancelling an order a second time returns 404, so a repetition after an
-         *     unknown outcome is safe.
+         *     Cancelling an order a second time returns 404, so repeating this after
+         *     `outcome_unknown` is safe.
          */
         delete: operations["cancelOrder"];
         options?: never;

@@ -1,5 +1,6 @@
--- Records which transactions changed a table, so that the service reads a list again only then (src/postgres/changes.ts). Both
--- tables are unlogged: crash recovery and promotion, after which transaction ids repeat, empty them.
+-- Records which transactions changed a table, so that the service reads a list again only after a change
+-- (src/postgres/changes.ts). Both tables are unlogged, because crash recovery and promotion must empty them: transaction ids
+-- can repeat afterwards.
 CREATE UNLOGGED TABLE changes (relation oid, xid xid8, PRIMARY KEY (relation, xid));
 CREATE UNLOGGED TABLE change_epoch (
   id uuid NOT NULL DEFAULT gen_random_uuid(),
@@ -7,19 +8,19 @@ CREATE UNLOGGED TABLE change_epoch (
 );
 INSERT INTO change_epoch DEFAULT VALUES;
 
--- For FROM CURRENT below. A temporary table of a caller, whose schema comes last, cannot stand in for these tables.
+-- The functions keep this search_path by FROM CURRENT. With pg_temp last, a caller's temporary table cannot replace these tables.
 SELECT set_config('search_path', format('%I, pg_temp', current_schema()), true);
 
--- It only adds rows: writers never wait for each other or fail, whatever their isolation and privileges.
+-- Only adds rows, so that writers neither wait for each other nor fail, whatever their isolation level and privileges.
 CREATE FUNCTION record_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
   INSERT INTO changes VALUES (TG_RELID, pg_current_xact_id()) ON CONFLICT DO NOTHING;
   RETURN NULL;
 END $$;
 
--- Whether a recorded transaction is visible now that was not in the earlier snapshot. An old transaction pins the xmin of a
--- snapshot, so the index is searched from xmax and for each xid in between. A plan made while the table is small must not scan
--- it once it has grown.
+-- Whether a recorded transaction is visible now but was not in the earlier snapshot. A long transaction holds back the xmin
+-- of a snapshot, so the index is searched from xmax, and for each transaction that was in progress. enable_seqscan: a plan made
+-- while the table is small must not scan it once it has grown.
 CREATE FUNCTION changed_since(relation oid, earlier pg_snapshot) RETURNS boolean
 LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 BEGIN
@@ -31,9 +32,9 @@ BEGIN
   );
 END $$;
 
--- Who sees the new epoch reads again; who does not still sees the rows. The transaction must be short: it has a lock on the epoch.
--- A restored dump may have ids that no transaction has had yet. After a crash, the rows of prepared transactions are lost: there
--- is no epoch before those have ended.
+-- Deletes the rows and changes the epoch in one transaction. A reader sees either the new epoch, and reads the list again, or
+-- still the rows. The transaction must be short, because it locks the epoch. It also prunes if there are ids that no transaction
+-- has had yet, from a restored dump. A crash loses the rows of prepared transactions: no epoch is created until those have ended.
 CREATE FUNCTION prune_changes() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
   IF (CASE WHEN EXISTS (SELECT FROM change_epoch) THEN (SELECT count(*) FROM changes) >= 10000

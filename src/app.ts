@@ -49,14 +49,14 @@ export async function buildApp({ config, contract, database, handlers, logger }:
   app.addHook('onRequest', checkProtocol)
   if (config.METRICS_PORT !== undefined) await app.register(requestMetrics)
   if (config.CORS_ORIGINS !== undefined) {
-    // Before what rejects requests, so that a page can read their errors.
+    // Registered before the plugins that reject requests, so that a page can read their errors.
     await app.register(cors, {
       origin: config.CORS_ORIGINS.split(','),
       methods: '*',
       exposedHeaders: '*',
-      // Seconds: the longest time that browsers accept.
+      // Seconds, the maximum in browsers.
       maxAge: 7200,
-      // Otherwise OPTIONS without the headers of a preflight gets an error that is not an Error body.
+      // Otherwise an OPTIONS request that is not a preflight gets a 400 without an Error body.
       strictPreflight: false
     })
   }

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** Too many calls wait. The work had no effect and can be sent again. */
+/** Too many calls are waiting. The rejected one had no effect and can be repeated. */
 export class Overloaded extends Error {
   readonly code = 'overloaded'
   constructor() {
-    super('too many calls wait')
+    super('too many calls are waiting')
   }
 }
 
@@ -12,14 +12,14 @@ export class Overloaded extends Error {
 const splitTimeout = 5000
 
 /**
- * Turns work on many items into work on one. Calls that arrive during a run wait and share the next one, in their order.
- * A call to an idle batch runs in the same turn of the event loop. There is one run at a time, and no call joins a run
- * that has started: what a run reads is never older than its calls.
+ * Turns a function for many items into one for a single item. Calls that arrive during a run share the next run, in their
+ * order. A call to an idle batch runs within the same turn of the event loop. Only one run is active at a time, and no call
+ * joins a run that has started: what a run reads is never older than its calls.
  *
- * @param run works on all items and returns their results in the same order; if it rejects, the calls of its items do
+ * @param run processes all items and returns their results in the same order; if it rejects, the calls of its items reject
  * @param maxWaiting calls that may wait; further ones reject with Overloaded
  * @param maxSize maximum number of items in a run
- * @param isFaultOfItem whether an error may be the fault of one item: the two halves of the items then run separately
+ * @param isFaultOfItem whether a single item may have caused an error: then the two halves of the items run separately
  */
 export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,

@@ -6,7 +6,7 @@ import ipaddr from 'ipaddr.js'
 import type { FromSchema } from 'json-schema-to-ts'
 import { explain } from './schema-errors.ts'
 
-/** How the service calls itself in PostgreSQL. */
+/** The name of the service in PostgreSQL and in the challenge of a 401. */
 export const serviceName = 'pet-categories'
 
 /** Milliseconds, at most a day. */
@@ -65,7 +65,7 @@ export const configSchema = {
     ENVIRONMENT: choice(['development', 'staging', 'production'], 'development', 'Environment, shown on the docs page'),
     HEADERS_TIMEOUT: time(10_000, 'Time to receive the headers of a request, then 408'),
     REQUEST_TIMEOUT: time(30_000, 'Time to receive a complete request, then 408'),
-    ANSWER_TIMEOUT: time(60_000, 'Time for a client to read the next 2 MiB of a list before its connection is closed'),
+    ANSWER_TIMEOUT: time(60_000, 'Time for a client to read the next 2 MiB of a body before its connection is closed'),
     KEEP_ALIVE_TIMEOUT: time(72_000, 'Time between two requests before a connection is closed'),
     IDLE_TIMEOUT: time(120_000, 'Idle connection timeout: time without a byte in either direction'),
     MAX_CONNECTIONS: number(4096, 'Maximum open connections. Further ones are closed.'),
@@ -97,14 +97,14 @@ const validate = new Ajv({
 }).compile<Config>(configSchema)
 
 /**
- * Reads the configuration from the environment, then the file, then the defaults. An empty variable counts as absent, and the
- * file may be missing. Unknown names in the file are reported on stderr.
+ * Reads the configuration from the environment, then the file, then the defaults. An empty variable counts as unset. The file
+ * may be missing; unknown names in it are reported on stderr.
  *
  * @throws Error that names each invalid variable and what it must be, without values that may be secret
  */
 export function loadConfig(environment: NodeJS.ProcessEnv, file = '.env'): Config {
   const fromFile = existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}
-  // A value that is broken over two lines also yields a name, which may be secret.
+  // The second line of a value that is broken over two lines may parse as a name that is secret.
   const isUnknown = (name: string) => /^\w+$/.test(name) && !Object.hasOwn(configSchema.properties, name)
   const unknown = Object.keys(fromFile).filter(isUnknown).join(', ')
   if (unknown !== '') console.error(`pet-categories: ${file}: ignoring unknown variables: ${unknown}`)

@@ -14,7 +14,7 @@ const disguisedKey = new RegExp(`(petcat(?:_|%(?:25)*5f)${digit}{8})${digit}+|($
  */
 export const redactKeys = (text: string): string => text.replace(disguisedKey, '$1$2***')
 
-/** Applied to each line, at a fifteenth of the cost of the pattern above: other client data in the log is not a URL. */
+/** Applied to each line. Costs a fifteenth of the pattern above, which only URLs and headers need. */
 const plainKey = /(petcat_[0-9a-f]{8})[0-9a-f]+/gi
 
 /**
@@ -69,7 +69,7 @@ function appender(fd: number, minLength: number): (text: string) => void {
   }
 }
 
-/** An error in one line. A failed connection to a name with several addresses has no message, only a code. */
+/** Describes an error in one line. A failed connection to a host with several addresses has no message, only a code. */
 export function oneLine(error: unknown): string {
   const { message, code } = error as NodeJS.ErrnoException
   return message || String(code)

@@ -2,14 +2,14 @@
 // handler, the first process of a container ignores SIGTERM.
 const signals = ['SIGTERM', 'SIGINT'] as const
 
-// A start has nothing to finish. The embedded PostgreSQL ends with this process.
+// During the start there is nothing to finish. The embedded PostgreSQL ends with this process.
 let stop = (): unknown => process.exit()
 let isStopping = false
 
 function onSignal() {
   if (isStopping) return
   isStopping = true
-  // npm and a terminal both pass a signal on. Another one, a second later, ends the process immediately.
+  // npm and a terminal may both send the signal. Another one after a second ends the process immediately.
   setTimeout(() => signals.forEach((signal) => process.off(signal, onSignal)), 1000).unref()
   stop()
 }
@@ -21,5 +21,5 @@ for (const output of [process.stdout, process.stderr]) output.on('error', () => 
 const { fail } = await import('./log.ts')
 const { start } = await import('./start.ts')
 const finish = await start().catch(fail)
-// What may still run is the wait for the database.
+// Exits explicitly, because the service may still be waiting for its database.
 stop = () => finish().then(() => process.exit(), fail)

@@ -21,7 +21,7 @@ export const requestDuration = histogram(
   'operation',
   'status'
 )
-export const refusedKeys = counter('api_key_refusals_total', 'Responses with 401, by reason', 'reason')
+export const rejectedKeys = counter('api_key_refusals_total', 'Responses with 401, by reason', 'reason')
 export const rateLimited = counter(
   'rate_limited_requests_total',
   'Responses with 429, by limit: of a key, or of an address with rejected keys',
@@ -35,7 +35,7 @@ export const databaseErrors = counter(
   'code'
 )
 
-/** A number that is read when Prometheus asks: a Gauge would look up its value twice in each request. */
+/** Read on each scrape. A Gauge would look up its value twice in each request. */
 export const requestsInFlight = { count: 0 }
 
 type Pool = Readonly<Record<'totalCount' | 'idleCount' | 'waitingCount', number>>

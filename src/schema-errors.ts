@@ -1,11 +1,13 @@
 import type { DefinedError, ErrorObject } from 'ajv'
 
 /** Decodes a part of a JSON pointer (RFC 6901, section 4). */
-export const unescapePointer = (part: string) => part.replaceAll('~1', '/').replaceAll('~0', '~')
+const unescapePointer = (part: string) => part.replaceAll('~1', '/').replaceAll('~0', '~')
 
 /**
- * A message that names a value and the rule that it breaks: `body.name must have at least 1 character`. A schema can word its
- * own rule: `must: 'start with postgres://'`.
+ * Returns a message with a value and the rule that it breaks: `body.name must have at least 1 character`. A schema can word
+ * its own rule: `must: 'start with postgres://'`.
+ *
+ * @param root the name of the whole value, such as `body`; may be empty
  */
 export function explain(error: ErrorObject, root: string): string {
   const parts = error.instancePath.split('/').slice(1).map(unescapePointer)

@@ -4,7 +4,7 @@ import { loadConfig } from './config.ts'
 import { createLogger, fail } from './log.ts'
 import { openConfigured } from './postgres/open.ts'
 
-// PostgreSQL checks foreign keys at the end of the statement.
+// One statement, because PostgreSQL checks foreign keys only at its end.
 const seed = `
   WITH category AS (
     INSERT INTO categories (name, description)
@@ -32,7 +32,7 @@ async function addExamples(): Promise<string> {
   const database = await openConfigured(loadConfig(process.env), 'keys', createLogger('silent'))
   try {
     const orders = await database.write({ text: seed }).catch((error: Error) => {
-      // An Unavailable has one: a missing privilege, for example.
+      // The cause of Unavailable says what to fix, such as a missing privilege.
       const { cause = error } = error
       throw cause
     })

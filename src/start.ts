@@ -17,6 +17,7 @@ const databaseGrace = 1000
  * Starts the service on the configuration of the environment.
  *
  * @returns a function that finishes the requests in flight and stops the service
+ * @throws Error when the configuration, the database or a port cannot be used
  */
 export async function start(): Promise<() => Promise<void>> {
   const config = loadConfig(process.env)

@@ -59,7 +59,7 @@ t.test(
   async (t) => {
     const { runs, call, started, items } = controlled({ maxWaiting: 3, maxSize: 2 })
     const calls = [1, 2, 3].map(call)
-    await t.rejects(call(4), { message: 'too many calls wait' })
+    await t.rejects(call(4), { message: 'too many calls are waiting' })
     for (const run of [0, 1]) {
       await started(run + 1)
       runs[run]?.end()
@@ -104,7 +104,7 @@ t.test(
       { maxWaiting: 10, isFaultOfItem: () => true }
     )
     for (const settled of await Promise.allSettled([1, 2, 3].map(call))) {
-      t.match(settled, { status: 'rejected', reason: { message: 'too many calls wait' } })
+      t.match(settled, { status: 'rejected', reason: { message: 'too many calls are waiting' } })
     }
     t.equal(runs, 1)
     await t.rejects(call(4), { message: 'at fault' })

@@ -2,14 +2,14 @@ import { batch } from '../batch.ts'
 import { hashKey, isWellFormedKey, type KeyCheck } from './key.ts'
 import type { KeyStore } from './store.ts'
 
-/** Milliseconds for which a valid key is trusted, from before its look-up: the limit on the life of a revoked key. */
+/** Milliseconds that a valid key is trusted, counted from before its look-up. A revoked key works no longer than that. */
 const maxAge = 900
 /** Milliseconds between two look-ups of the keys in use. */
 const refreshInterval = 400
 
 /**
- * Checks API keys and remembers the valid ones, so that requests with a key in steady use wait for no query. It looks keys up
- * by their SHA-256, which nobody can steer, so timing reveals nothing about other keys. Invalid keys take no memory.
+ * Checks API keys and remembers the valid ones, so that requests with a key in steady use wait for no query. Keys are looked
+ * up by their SHA-256, which clients cannot choose, so timing reveals nothing about other keys. Invalid keys use no memory.
  */
 export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
   const remembered = new Map<string, { key: KeyCheck; askedAt: number }>()
@@ -33,7 +33,7 @@ export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
     { maxWaiting: 10_000, maxSize: 1_000 }
   )
 
-  /** Records in the background that keys were used, unless this is known for the minute. */
+  /** Records in the background that keys were used, at most once a minute for each. */
   function noteUse(keys: KeyCheck[]): void {
     const due = keys.filter(({ state, isNoted }) => state === 'valid' && !isNoted)
     if (isNoting || due.length === 0) return
@@ -43,10 +43,10 @@ export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
   }
 
   /**
-   * Checks a key, by a query unless it is trusted.
+   * Checks a key, with a query unless it is trusted.
    *
-   * @param mayLookUp whether to look up a key that was not valid the last time, however long ago
-   * @throws Unavailable or Overloaded when the database cannot be asked
+   * @param mayLookUp whether to look up a key that is not remembered as valid
+   * @throws Unavailable or Overloaded when the look-up is not possible now
    */
   return (key: string, mayLookUp = () => true): KeyCheck | Promise<KeyCheck> => {
     const hash = hashKey(key)

@@ -10,8 +10,8 @@ const maxWindows = 10_000
  * Limits the requests of each key or address, in this process, to `max` in a minute that begins with the first request.
  * 0 disables the limit.
  *
- * @param policy its name in the headers (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/)
- * @param requests what the message of a 429 calls the requests
+ * @param policy the name of the limit in the headers (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/)
+ * @param requests describes the requests in the message of a 429
  */
 export function rateLimiter(policy: string, max: number, requests: string) {
   /** In the order in which they end. */
@@ -47,7 +47,7 @@ export function rateLimiter(policy: string, max: number, requests: string) {
   }
 }
 
-/** Returns an IPv4 address, the /64 network of an IPv6 address, which one customer has, or any other text unchanged. */
+/** Returns the /64 network of an IPv6 address, all of which one customer has, and any other text unchanged. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

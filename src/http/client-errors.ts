@@ -8,10 +8,10 @@ import { defaultHeaders } from './request-context.ts'
 /** Milliseconds for which a rejected connection stays open, so that its client can read the response. */
 const lingerTime = 1000
 
-/** The characters of RFC 3986, section 3.2.2. Node.js joins several Host headers by a comma and a space. */
+/** The characters of RFC 3986, section 3.2.2. Node.js joins repeated Host headers by a comma and a space. */
 const validHost = /^[\w.~%!$&'()*+,;=:[\]-]*$/
 
-/** Rejects requests that break a rule of RFC 9110 or 9112 which Node.js does not check. */
+/** Rejects requests that break a rule of RFC 9110 or 9112 that Node.js does not enforce. */
 export const checkProtocol: onRequestHookHandler = ({ raw: { headers, httpVersion } }, _reply, next) => {
   const isOld = httpVersion === '1.0'
   const { host = isOld ? '' : undefined, expect = '' } = headers
@@ -38,7 +38,7 @@ export function respondAndClose(socket: Duplex, { status, body }: HttpError): vo
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${text}`)
-  // Closing a socket with unread bytes resets the connection, and the client may lose the response: read on for a moment.
+  // Closing a socket with unread bytes resets the connection, and the client may lose the response: keep reading for a moment.
   socket.removeAllListeners('data').resume()
   setTimeout(() => socket.destroy(), lingerTime).unref()
 }

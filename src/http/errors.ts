@@ -36,7 +36,7 @@ const responses: Record<string, Response> = {
   outcome_unknown: [
     503,
     'outcome_unknown',
-    'The database did not confirm the write, which may have taken effect; look before you send it again',
+    'The database did not confirm the write, which may have taken effect: check before you send it again',
     // Some generated SDKs retry each 5xx unless this header forbids it.
     { 'x-should-retry': 'false' }
   ],
@@ -51,7 +51,7 @@ const responses: Record<string, Response> = {
   416: [416, 'range_not_satisfiable', 'The range begins after the end of the file']
 }
 
-/** The response to any error. One that is not listed above and is no 4xx becomes a 500 that reveals nothing internal. */
+/** Returns the response to any error. One that is neither listed above nor a 4xx becomes a 500 without internal details. */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error
   const { code = '', statusCode = 500, headers } = error as Partial<FastifyError> & Pick<HttpError, 'headers'>
@@ -65,7 +65,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   const error = toHttpError(thrown)
   if (error.status === 500) request.log.error({ err: thrown }, error.code)
   if (error.code === 'outcome_unknown') request.log.warn({ err: (thrown as Error).cause }, error.code)
-  // Fastify closes the connection after any error of a body; one that was read to its end leaves nothing behind.
+  // Fastify closes the connection after any error of a body. If the whole body was read, the connection can stay open.
   if (request.raw.complete) reply.removeHeader('connection')
   reply.headers(defaultHeaders(request.id))
   void reply.code(error.status).headers(error.headers).send(error.body)

@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import { Unavailable } from '../postgres/errors.ts'
 
 /**
- * /livez: the process responds. /readyz: it can also serve requests. Neither needs a key. Only changes of readiness are logged.
+ * /livez: the process responds. /readyz: it can also serve requests. Neither needs a key. Only changes of /readyz are logged.
  *
  * @param checkReady throws while the service cannot serve requests
  */

@@ -13,7 +13,7 @@ export const jsonBody = fp((app) => {
     done(null, payload)
   })
   app.removeAllContentTypeParsers()
-  // Every type has the parser, so that the size is checked first.
+  // Registered for every type, so that the size is checked before the type.
   app.addContentTypeParser(
     ['application/json', '*'],
     { parseAs: 'buffer' },
@@ -55,7 +55,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Returns a decimal number, as a bigint if it is an integer that a number would round. */
+/** Parses a decimal number, to a bigint if it is an integer that a number would round. */
 export function parseNumber(text: string): number | bigint {
   const number = Number(text)
   return /^-?\d+$/.test(text) && !Number.isSafeInteger(number) ? BigInt(text) : number

@@ -1,10 +1,10 @@
 import Fastify, { type FastifyBaseLogger } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Config } from '../config.ts'
-import { rateLimited, refusedKeys, registry, requestDuration, requestsInFlight } from '../metrics.ts'
+import { rateLimited, rejectedKeys, registry, requestDuration, requestsInFlight } from '../metrics.ts'
 import { httpServer } from './server.ts'
 
-/** Counts every request. One whose client left before the end of the response has no duration. */
+/** Measures every request. If its client disconnects before the end of the response, no duration is recorded. */
 export const requestMetrics = fp((app) => {
   app.addHook('onRequest', (_request, reply, next) => {
     requestsInFlight.count++
@@ -14,7 +14,7 @@ export const requestMetrics = fp((app) => {
   app.addHook('onResponse', ({ routeOptions, apiKey }, { statusCode: status, elapsedTime }, next) => {
     const { operation = 'none' } = routeOptions.config
     requestDuration.observe({ operation, status }, elapsedTime / 1000)
-    if (status === 401) refusedKeys.inc({ reason: String(apiKey?.state) })
+    if (status === 401) rejectedKeys.inc({ reason: String(apiKey?.state) })
     if (status === 429) rateLimited.inc({ limit: apiKey?.state === 'valid' ? 'key' : 'address' })
     next()
   })

@@ -8,7 +8,7 @@ export const notFound = fp((app) => {
     // @fastify/cors routes OPTIONS of every path.
     const methods = app.supportedMethods.filter((one) => one !== 'OPTIONS')
     const allowed = methods.filter((one) => app.findRoute({ method: one, url }) !== null)
-    // The method's own route also leads here, for a file that the docs do not have.
+    // A route that matches also leads here, when the docs page has no such file.
     if (allowed.length === 0 || allowed.includes(method)) {
       return new HttpError(404, 'not_found', 'There is nothing at this path')
     }
@@ -16,7 +16,7 @@ export const notFound = fp((app) => {
     return new HttpError(405, 'method_not_allowed', `This path supports ${allow}, not ${method}`, { allow })
   }
 
-  // As a hook too: the response must neither depend on a body nor wait for it.
+  // Also as a hook: the response must neither depend on a body nor wait for it.
   app.addHook('onRequest', (request, _reply, next) => next(request.is404 ? errorFor(request) : undefined))
   app.setNotFoundHandler((request) => {
     throw errorFor(request)

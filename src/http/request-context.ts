@@ -53,12 +53,12 @@ export class RequestLog extends LogController {
     const { quiet, operation } = request.routeOptions.config
     const { apiKey } = request
     const rejected = apiKey?.state === 'valid' ? undefined : apiKey?.state
-    // A flood without a valid key is counted by the metrics alone.
+    // Requests over the limit without a valid key are only counted, by the metrics.
     const isFlood = rejected !== undefined && reply.statusCode === 429
     if (isFlood || (quiet && !error && reply.statusCode !== 500)) return
     const line = {
       method: request.method,
-      // Without the query, which the API does not use and into which people paste secrets.
+      // Without the query, into which people paste secrets.
       path: redactKeys(request.url.replace(/\?.*/, '')),
       operation,
       status: reply.statusCode,

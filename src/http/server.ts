@@ -49,7 +49,7 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     socket.once('close', () => connections.delete(socket))
     // Node.js removes its listener after CONNECT, and an error without a listener ends the process.
     socket.on('error', () => socket.destroy())
-    // With another listener than its own, Node.js passes bytes to listeners instead of directly to the parser.
+    // With a listener other than its own, Node.js passes bytes to listeners instead of directly to the parser.
     const parse = socket.listeners('data')[0] as (bytes: Buffer) => void
     socket.off('data', parse).on('data', (bytes: Buffer) => {
       let start = 0
@@ -64,7 +64,7 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     })
   }
 
-  /** Responds to what is not a valid request, unless the client would take the error for the response to an earlier request. */
+  /** Responds to an invalid request, unless the client would take the error for the response to an earlier request. */
   function reject(socket: Duplex, error: HttpError): void {
     const connection = connections.get(socket)
     const latest = connection?.latest
@@ -73,7 +73,7 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     else socket.destroy()
   }
 
-  /** Closes the connections that handle no request now, and the others after SHUTDOWN_TIMEOUT. A preClose hook. */
+  /** A preClose hook. Closes the connections without a request in progress, and the others after SHUTDOWN_TIMEOUT. */
   function closeConnections(done: () => void): void {
     for (const [socket, { latest }] of connections) if (latest?.closed !== false) socket.destroy()
     setTimeout(() => {
@@ -92,7 +92,7 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
       maxHeaderSize: config.HEADER_LIMIT,
       keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT,
       requestTimeout: config.REQUEST_TIMEOUT,
-      // Node.js swaps the two if the one for headers is larger.
+      // Node.js swaps the two timeouts if this one is larger.
       headersTimeout: Math.min(config.HEADERS_TIMEOUT, config.REQUEST_TIMEOUT),
       connectionsCheckingInterval: 1000
     }

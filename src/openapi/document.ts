@@ -46,7 +46,7 @@ export function readContract(file: URL | string = new URL('../../openapi.yaml', 
   }
 }
 
-/** What OpenAPI has no fields for. The dates are optional: `2026-11-21` is midnight UTC. */
+/** Extensions for what OpenAPI has no fields for. The dates are optional: `2026-11-21` is midnight UTC. */
 interface Deprecation {
   'x-deprecated-at'?: string
   'x-sunset'?: string

@@ -14,7 +14,7 @@ type Json<Message> = Message extends { content: { 'application/json': infer Body
 declare const sent: unique symbol
 
 /** What `send` returns. A handler returns it as proof that it sent a documented response. */
-export interface Sent {
+interface Sent {
   readonly [sent]: true
 }
 

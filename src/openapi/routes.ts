@@ -4,7 +4,7 @@ import { jsonBody } from '../http/json-body.ts'
 import type { Contract, Operation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
 
-/** What fastify-openapi-glue makes of an operation. */
+/** The schema that fastify-openapi-glue creates for an operation. */
 interface RouteSchema {
   operationId: string
   body?: { content: { 'application/json': { schema: object } } }
@@ -14,12 +14,12 @@ interface OperationsOptions {
   contract: Contract
   /** The handlers by operationId. Their types are those of generated/operations.ts, which this folder must not import. */
   handlers: object
-  /** By name of a security scheme, the hook that passes or rejects a request. */
+  /** The hook of each security scheme, which accepts or rejects a request. */
   schemes: Record<string, onRequestHookHandler>
 }
 
 /**
- * Registers a route for each operation by fastify-openapi-glue, and adds what the glue lacks: authentication before the
+ * Registers a route for each operation with fastify-openapi-glue, and adds what the glue lacks: authentication before the
  * body is read, validation of the body whatever its headers, and the headers of a deprecation.
  *
  * @throws (at start) when an operation has no handler, or a security scheme has no hook, which would leave it open

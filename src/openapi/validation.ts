@@ -19,7 +19,7 @@ interface Schema {
 /** The parts of a request, and how error messages name them. */
 const parts = { body: 'body', params: 'path', querystring: 'query', headers: 'header' }
 
-/** Accepts an integer of 64 bits, as a number or a bigint, and makes it a bigint. Its value is the whole schema. */
+/** A keyword whose value is an int64 schema. Accepts a number or a bigint, and converts it to a bigint. */
 const int64: FuncKeywordDefinition = {
   keyword: 'int64',
   modifying: true,
@@ -37,7 +37,7 @@ const int64: FuncKeywordDefinition = {
   }
 }
 
-/** Ajv's `type: integer` rejects a bigint, so each int64 schema is replaced by the keyword, wherever it stands. */
+/** Ajv's `type: integer` rejects a bigint, so the keyword replaces each int64 schema, at any depth. */
 function useInt64(_key: string, value: unknown): unknown {
   const schema = value as Schema | null
   return schema?.type === 'integer' && schema.format === 'int64' ? { int64: schema } : value
@@ -65,7 +65,7 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({ schema, httpP
   }
 }
 
-/** The text of a parameter that is not a string. Other text stays text, which validation rejects. */
+/** The text that is converted, by type. Other text remains a string, which validation rejects. */
 const formats: Record<string, RegExp> = {
   boolean: /^(true|false)$/,
   integer: /^-?\d+$/,

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 
-/** Milliseconds. */
+/** Milliseconds between two prunings. */
 const pruneInterval = 5000
 
 /** The privileges that the statements below need. */
@@ -11,9 +11,9 @@ export const changePrivileges = {
   'FUNCTION prune_changes()': 'EXECUTE'
 }
 
-// Snapshots compare only within one identity: a crash, failover or pruning gives a new epoch, a copied data folder or
-// database another start or path, and a restore, a trigger that was off, or DDL, another version of a row in a catalog. There
-// is no row while changes are not recorded.
+// Snapshots can be compared only while the identity stays the same. It changes with the epoch after a crash, failover or
+// pruning; with the start time or file path in a copied data folder or database; and with a row of a system catalog after a
+// restore, DDL, or while the trigger was disabled. The query returns no row while changes are not recorded.
 const moment = `
   SELECT pg_current_snapshot() AS snapshot, changed_since(tgrelid, $2) AS "isChanged", concat_ws(' ', change_epoch.id,
     pg_postmaster_start_time(), pg_relation_filepath(tgrelid), pg_trigger.oid, pg_trigger.xmin, pg_class.xmin,
@@ -29,11 +29,11 @@ interface Moment {
 }
 
 /**
- * Returns a function that returns what `read` does, and calls it only if a transaction that the last call did not see
- * changed the table. Otherwise it costs one query, whatever the size of the table. Its calls must not overlap.
+ * Returns a function that returns the result of `read`, but calls it again only if a transaction has changed the table since
+ * the last call. An unchanged table costs one query, whatever its size. Calls must not overlap.
  *
- * @param table one with the trigger record_change (migrations/0006_changes.sql)
- * @param read only reads this table, and may take several statements
+ * @param table must have the trigger record_change (migrations/0006_changes.sql)
+ * @param read must depend on this table only; it may run several statements
  */
 export function readIfChanged<Value>(database: Pick<Database, 'read'>, table: string, read: () => Promise<Value>) {
   let last: { moment: Moment; value: Value } | undefined
@@ -44,16 +44,16 @@ export function readIfChanged<Value>(database: Pick<Database, 'read'>, table: st
       last.moment = now
       return last.value
     }
-    // Frees the memory of the old value for the new one.
+    // Frees the memory of the old value before reading the new one.
     last = undefined
     const value = await read()
-    // The snapshot is older than what was read: what was committed meanwhile is read again.
+    // The snapshot was taken before the read: a commit in between causes another read.
     if (now !== undefined) last = { moment: now, value }
     return value
   }
 }
 
-/** Keeps the record of changes short, from time to time. Returns a function that ends this. */
+/** Prunes the record of changes periodically, until the returned function is called. */
 export function pruneChanges(database: Pick<Database, 'writeInBackground'>): () => void {
   const prune = () => database.writeInBackground({ text: 'SELECT prune_changes()' })
   const timer = setInterval(() => void prune().catch(() => {}), pruneInterval)

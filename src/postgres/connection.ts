@@ -14,7 +14,7 @@ declare module 'pg' {
   }
 }
 
-/** The connections of which the server warned that a commit may not have reached its synchronous standby. */
+/** Connections on which the server warned that a commit may not have reached its synchronous standby. */
 export const unreplicated = new WeakSet<pg.Client>()
 
 /** Creates a pool that survives the loss of a connection, which only fails the statement on it. */
@@ -33,9 +33,9 @@ export function createPool(config: pg.PoolConfig): pg.Pool {
 
 /**
  * Sends a CancelRequest for the statement that the client runs, encrypted if the client's connection is. The server
- * confirms nothing: the statement fails with 57014, or ends as if nothing had been requested.
+ * confirms nothing: the statement fails with 57014, or ends as without a request.
  *
- * @param timeout milliseconds until the attempt is given up
+ * @param timeout milliseconds for the attempt
  */
 export function cancel({ host, port, ssl, processID, secretKey }: pg.Client, timeout: number): void {
   const stream = () => new Socket({ signal: AbortSignal.timeout(timeout) })

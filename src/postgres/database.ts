@@ -7,12 +7,12 @@ import { failureOf, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
 
 /** Milliseconds for a statement in the background, and for the server to end a cancelled statement. */
 const second = 1000
-/** Milliseconds without a failure after which a success ends an outage, which may affect some requests only. */
+/** Milliseconds without a failure before a success ends an outage: some statements may succeed during it. */
 const quietTime = 5000
 
 /**
- * Ends the commits, of all replicas, that still wait for a standby after their cancellation: the server would keep their
- * connections although ours are closed.
+ * Terminates the commits, of all replicas, that still wait for a standby after they were cancelled: PostgreSQL would keep
+ * their connections open although the service has closed them.
  */
 const endHanging = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = current_setting('application_name') AND datname = current_database()
@@ -116,7 +116,7 @@ export function openDatabase(
      * @throws Unavailable when it had no effect, OutcomeUnknown when that is not known
      */
     write: <Row extends QueryResultRow>(query: QueryConfig) => run<Row>(query, writes),
-    /** As `write`, for what no request waits for: on its own connection, for one second at most. */
+    /** Like `write`, for what no request waits for: on a separate connection, for at most a second. */
     writeInBackground: async (query: QueryConfig) => void (await run(query, background)),
     /** Waits for the statements in flight and closes every connection. */
     async close() {

@@ -4,8 +4,8 @@ import { readFileSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-// PostgreSQL rejects root. It checks its files by access(), which ignores the capabilities of another user unless
-// `no_setuid_fixup` is set: a folder that only root can enter is closed otherwise. Containers may forbid one of these ways.
+// PostgreSQL rejects root. The capability dac_override lets another user enter folders that only root can enter, but access(),
+// which PostgreSQL calls, ignores it unless `no_setuid_fixup` is set. Containers may forbid either command.
 const waysToLeaveRoot = [
   'setpriv --reuid=65534 --regid=65534 --clear-groups --securebits=+no_setuid_fixup ' +
     '--inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override',
@@ -13,9 +13,9 @@ const waysToLeaveRoot = [
 ]
 
 /**
- * Returns the command that runs a program of the npm package with PostgreSQL for this machine, as another user if need be.
+ * Returns the command that runs a program of the embedded PostgreSQL, as another user if this process runs as root.
  *
- * @throws Error when there is no package, or no way to run it
+ * @throws Error when there is no npm package for this machine, or no way to leave root
  */
 export function embeddedProgram(name: 'initdb' | 'postgres'): string[] {
   const program = path.join(findPackage(), 'native/bin', name)
@@ -44,14 +44,14 @@ function findPackage(): string {
     try {
       symlinkSync(path.basename(source), path.join(folder, target))
     } catch {
-      // It exists, or PostgreSQL will report what it misses.
+      // The link exists, or PostgreSQL will report what is missing.
     }
   }
   return folder
 }
 
-// The shell outlives us briefly: when our end of its stdin closes, also by SIGKILL, it interrupts the program repeatedly,
-// because a program that is only starting ignores the signal.
+// The shell briefly outlives this process: when its stdin closes, even after SIGKILL, it interrupts the program repeatedly,
+// because a program that is still starting ignores the signal.
 const watchdog = `
   folder=$1; shift; exec 3<&0
   "$@" & program=$!

@@ -42,7 +42,7 @@ export async function startEmbeddedPostgres(directory: string, startedBy: string
 }
 
 /**
- * Returns the data folder. Creates it beside its place and moves it there when complete, so that the data of an interrupted
+ * Returns the data folder. Creates it under a temporary name and renames it when complete, so that the data of an interrupted
  * start is never used.
  */
 async function findData(directory: string, initdb: string[], log: Logger): Promise<string> {
@@ -61,7 +61,7 @@ async function findData(directory: string, initdb: string[], log: Logger): Promi
       if (!existsSync(data)) throw error
     }
   }
-  // What this and earlier first starts left behind.
+  // Left behind by this and earlier first starts.
   for (const name of readdirSync(directory)) {
     if (name.startsWith('initdb-')) rmSync(path.join(directory, name), { recursive: true, force: true, maxRetries: 10 })
   }
@@ -90,7 +90,7 @@ export async function findService(directory: string) {
     process.kill(Number(pid), 0)
     if (await accepts(urlOf(socket))) return { url: urlOf(socket), pid: Number(pid) }
   } catch {
-    // There is no data, no server, or none of a service.
+    // There is no data, or no server of a running service.
   }
   return undefined
 }

@@ -1,8 +1,8 @@
 import pg from 'pg'
 
 /**
- * SQLSTATEs and classes of them after which a statement had no effect, because only the statement itself causes them. Other
- * codes prove nothing: PgBouncer sends 08P01 when a server closes the connection of a running statement. Nor does the
+ * SQLSTATEs, or classes of them, that prove that a statement had no effect, because only the statement itself causes them.
+ * Other codes prove nothing: PgBouncer sends 08P01 when a server closes the connection of a running statement. Nor does the
  * severity, which lc_messages translates.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
@@ -22,13 +22,13 @@ const meanings = [
   ['statement', /^42/]
 ] as const
 
-/** What the SQLSTATE of an error says; undefined if it leaves open whether the statement had an effect. */
+/** Returns the meaning of an error's SQLSTATE; undefined if the statement may have had an effect. */
 export function meaningOf(error: unknown) {
   const code = error instanceof pg.DatabaseError ? String(error.code) : ''
   return meanings.find(([, codes]) => codes.test(code))?.[0]
 }
 
-/** Whether another attempt may succeed: lost connections, rollbacks, resources, operators and the system. */
+/** Whether another attempt may succeed: after connection errors, rollbacks, lack of resources, operators and system errors. */
 const isTransient = ({ code }: pg.DatabaseError) => /^(08|40|53|57|58)/.test(String(code))
 
 /** The database cannot run the statement now, and the statement had no effect: it can be sent again. */
@@ -56,7 +56,7 @@ export function failureOf(error: Error, isWrite: boolean): Error {
   return error instanceof pg.DatabaseError && !isTransient(error) ? error : new Unavailable(error)
 }
 
-/** Whether a statement may pass without one of its values. A trigger can raise a conflict, too. */
+/** Whether a statement may succeed without one of its values. A trigger can also raise a conflict. */
 export function isFaultOfValue(error: unknown): boolean {
   const meaning = meaningOf(error instanceof Unavailable ? error.cause : error)
   return meaning === 'value' || meaning === 'conflict'

@@ -36,7 +36,7 @@ const pendingMigrations = {
  * Applies the pending migrations and grants the privileges to DATABASE_SERVICE_ROLE, in one transaction. Concurrent calls wait
  * for each other.
  *
- * @param privileges by table or sequence: `{ messages: 'SELECT, INSERT' }`; the role loses all others
+ * @param privileges by table, sequence or function: `{ messages: 'SELECT, INSERT' }`; the role loses all others on these
  * @throws Error when the database cannot be reached, is not encoded in UTF-8, or rejects a statement
  */
 export async function applyMigrations(

@@ -8,11 +8,11 @@ import { Unavailable } from './errors.ts'
 import { applyMigrations, migrationCheck } from './migrations.ts'
 
 /**
- * Opens the database in DATABASE_URL, or else starts the embedded PostgreSQL in DATA_DIR, and migrates it. The keys command
- * only checks a DATABASE_URL; the service does not wait for one, but retries every second in the background.
+ * Opens the database in DATABASE_URL, or else starts the embedded PostgreSQL in DATA_DIR, and migrates it. The keys and seed
+ * commands only check a DATABASE_URL; the service does not wait for one, but retries every second in the background.
  *
  * @param privileges of DATABASE_SERVICE_ROLE
- * @throws Error that names the variable when the database cannot be used
+ * @throws Error that names DATABASE_URL or DATA_DIR when the database cannot be used
  */
 export async function openConfigured(
   config: Config,
@@ -44,7 +44,7 @@ export async function openConfigured(
     const database = openDatabase({ url, poolSize, timeout }, log)
     const mayMigrate = isEmbedded || opener === 'migrate' || (isService && config.MIGRATE_ON_START)
     const prepare = mayMigrate ? () => applyMigrations(url, config, privileges, log) : migrationCheck(database)
-    // The embedded PostgreSQL runs now or never; another one may come later.
+    // Only a DATABASE_URL may become usable later.
     if (isEmbedded || !isService) await prepare()
     else void retry(prepare)
     return {

@@ -15,7 +15,7 @@ export const categoryPrivileges = { categories: 'SELECT, INSERT', 'SEQUENCE cate
 /** A category as JSON, without a description that is null. */
 const json = `'{"id":' || id || ',"name":' || to_json(name) || coalesce(',"description":' || to_json(description), '') || '}'`
 
-// Names repeat: the ids are taken first and lead each row back to its place.
+// Names are not unique, so the ids are assigned first: they lead from each stored row to its place.
 const createCategories = `
   WITH new AS (
     SELECT nextval('categories_id_seq') AS id, name, description, place

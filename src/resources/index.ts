@@ -9,7 +9,7 @@ import { messageHandlers, messagePrivileges } from './messages.ts'
 import { orderHandlers, orderPrivileges } from './orders.ts'
 import { petHandlers, petPrivileges } from './pets.ts'
 
-/** The privileges of the service's database role, by table or sequence. */
+/** The privileges of the service's database role, by table, sequence or function. */
 export const privileges = {
   ...keyPrivileges,
   ...changePrivileges,

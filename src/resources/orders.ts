@@ -25,7 +25,7 @@ export function orderHandlers(database: Database, memory: ResponseMemory) {
       const values = [orderId]
       const cancelled = await database.write({ name: 'cancel-order', text: cancelOrder, values })
       if (cancelled.length > 0) return reply.code(204).send()
-      // A later statement sees whether another cancellation, for which this one waited, has deleted the order.
+      // A separate statement, which sees whether the DELETE waited for a transaction that deleted the order.
       const found = await database.read({ name: 'order-by-id', text: 'SELECT FROM orders WHERE id = $1', values })
       if (found.length === 0) throw new HttpError(404, 'not_found', `There is no order with the id ${orderId}`)
       const message = 'The order cannot be cancelled, because it is complete or its shipDate is past'

@@ -14,7 +14,7 @@ type NewPet = components['schemas']['NewPet']
 export const petPrivileges = { pets: 'SELECT, INSERT', 'SEQUENCE pets_id_seq': 'USAGE' }
 
 // One of the two branches is empty; each uses its own index. With `status = asked.status`, PostgreSQL would search the primary
-// key for the few pets of a status. One pet more than a page has shows whether another page follows.
+// key even for a rare status. Each branch reads one pet more than the page has, to find whether another page follows.
 const pagesOfPets = `
   SELECT page.pets, page.next
   FROM unnest($1::bigint[], $2::text[], $3::integer[]) WITH ORDINALITY AS asked (after, status, size, place),
@@ -40,7 +40,7 @@ const petsById = `
   SELECT pets.id, name, category_id AS "categoryId", status
   FROM unnest($1::bigint[]) WITH ORDINALITY AS asked (id, place) LEFT JOIN pets ON pets.id = asked.id ORDER BY place`
 
-// A pet of an unknown category has no id. The foreign key alone would reject the whole group.
+// Returns a null id for a pet whose category is unknown. The foreign key alone would reject the whole group.
 const createPets = `
   WITH given AS (
     SELECT name, category_id, status, place

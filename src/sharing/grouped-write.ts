@@ -5,13 +5,13 @@ import type { Database } from '../postgres/database.ts'
 import { isFaultOfValue, OutcomeUnknown } from '../postgres/errors.ts'
 
 /**
- * Writes items that arrive together by one statement, in their order. While it commits, the next group gathers: an idle
+ * Writes items that arrive together with one statement, in their order. The next group gathers while one commits, so an idle
  * service adds no delay. An item that PostgreSQL rejects fails alone.
  *
  * @param name the name of the prepared statement
  * @param text one statement for any number of items that returns a row for each, in their order
  * @param columns the parameters of the statement: the items as one array for each column
- * @returns writes an item and returns its row; fails as `Database.write`, and with Overloaded if too many items wait
+ * @returns writes an item and returns its row; rejects like `Database.write`, and with Overloaded if too many items wait
  */
 export function groupedWrite<Item, Row extends QueryResultRow>(
   database: Database,

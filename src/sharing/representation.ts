@@ -6,7 +6,7 @@ import Negotiator from 'negotiator'
 const codings = ['br', 'gzip', 'identity'] as const
 type Coding = (typeof codings)[number]
 
-/** Bytes from which a body is compressed, since it exceeds a packet, and up to which, since it takes a tenth of a second. */
+/** Bytes. Smaller bodies fit a packet; larger ones would take more than a tenth of a second to compress. */
 const minSize = 1024
 const maxSize = 2 ** 23
 
@@ -21,7 +21,7 @@ const compressors = {
  *
  * @param chunks the body
  * @param size its length in bytes
- * @param digest what distinguishes it from other bodies
+ * @param digest distinguishes it from other bodies
  */
 export function represent(chunks: Buffer[], size: number, digest: string) {
   const tags = { identity: `"${digest}"`, gzip: `"${digest}-gzip"`, br: `"${digest}-br"` }
@@ -47,7 +47,7 @@ export function represent(chunks: Buffer[], size: number, digest: string) {
       let encoded = encodings.get(coding)
       if (encoded === undefined) {
         encodings.set(coding, (encoded = compress(coding)))
-        // A failure, such as too little memory, must not last as long as the body.
+        // A failure, such as a lack of memory, must not be kept with the body.
         encoded.catch(() => encodings.delete(coding))
       }
       return encoded

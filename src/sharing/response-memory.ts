@@ -4,7 +4,7 @@ import type { Config } from '../config.ts'
 
 export type ResponseMemory = ReturnType<typeof responseMemory>
 
-/** Bytes up to which a body fits the buffers of the operating system and is not counted. */
+/** Bytes. A body of this size fits the buffers of the operating system and is not counted. */
 const notCounted = 2 ** 16
 
 /** Limits the memory that responses hold until their clients have read them, and the time for a client to read a chunk. */
@@ -20,11 +20,11 @@ export function responseMemory({
     /**
      * Counts a body until the response has closed, once for all responses that share it, and `own` bytes of the response.
      *
-     * @returns what to call for every chunk that the client has taken; it is disconnected after ANSWER_TIMEOUT without a call
+     * @returns a function to call for each chunk that the client has read; ANSWER_TIMEOUT without a call disconnects it
      * @throws Overloaded if the limit would be exceeded
      */
     hold(response: ServerResponse, shared: { size: number }, own = 0): () => void {
-      // A response that has closed will not close again to release anything.
+      // A closed response emits no further event that could release what it holds.
       if (shared.size + own <= notCounted || response.destroyed) return () => {}
       const added = own + (holders.has(shared) ? 0 : shared.size)
       if (total + added > limit) throw new Overloaded()

@@ -31,17 +31,17 @@ const pageOf = (table: string, json: string) => `
 
 /**
  * The handler of an operation that lists all rows of a table, by their ids. Requests that wait at the same time share one
- * query, which finds whether the last list is still right. A request never joins a query that has started, so its response
- * has everything that was committed before the request came.
+ * query, which checks whether the last list is still current. A request never joins a query that has started, so its response
+ * has everything that was committed before the request arrived.
  *
- * @param table one with a bigint `id` and the trigger record_change
+ * @param table must have a bigint `id` and the trigger record_change
  * @param json an SQL expression for a row as a JSON object
  */
 export function listHandler<Item>(database: Database, memory: ResponseMemory, table: string, json: string) {
   const query = { name: `page-of-${table}`, text: pageOf(table, json) }
   let rows = maxRows
 
-  /** Adapts the rows to their size, so that a page has half of the bytes, and reads it again if it has too many. */
+  /** Reads a page, again with fewer rows if it exceeds maxBytes. Adapts the rows, so that the next page has half of that. */
   async function readPage(after: string | null): Promise<Page> {
     const [row] = await database.read<Row>({ ...query, values: [after, rows] })
     const { items, size, next } = row as Row
@@ -50,7 +50,7 @@ export function listHandler<Item>(database: Database, memory: ResponseMemory, ta
     return { bytes: Buffer.from(`${after === null ? `[${items.slice(1)}` : items}${next === null ? ']' : ''}`), next }
   }
 
-  /** Reads the list, or so much of it that two versions fit the memory. */
+  /** Reads the list, up to half of the memory limit, so that two versions fit. */
   async function readList() {
     const hash = createHash('sha256')
     const chunks: Buffer[] = []
@@ -73,7 +73,7 @@ export function listHandler<Item>(database: Database, memory: ResponseMemory, ta
     return requests.map(() => current)
   }, limit)
 
-  /** Reads for streams, one page at a time to leave connections to others. Streams at the same place share a page. */
+  /** Reads pages for streams, one at a time to leave connections to others. Streams at the same place share a page. */
   const sharedPage = batch(async (cursors: string[]) => {
     const pages = new Map<string, Page>()
     for (const cursor of new Set(cursors)) pages.set(cursor, await readPage(cursor))

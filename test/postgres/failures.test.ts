@@ -17,7 +17,7 @@ const unavailable = {
 }
 const unknown = {
   code: 'outcome_unknown',
-  message: 'The database did not confirm the write, which may have taken effect; look before you send it again',
+  message: 'The database did not confirm the write, which may have taken effect: check before you send it again',
   status: 503
 }
 
