@@ -2,9 +2,6 @@ import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import type { Kind } from './plan.ts'
 
-/** The content of the tables. */
-export type Tables = Awaited<ReturnType<typeof connect>>
-
 const insertCategories = `
   INSERT INTO categories (name, description)
   SELECT 'Category ' || n, CASE WHEN n % 2 = 0 THEN 'A short description of category ' || n END
@@ -15,7 +12,7 @@ const insertPets = `
   SELECT 'Pet ' || n, 1 + n % 10, (ARRAY['available', 'pending', 'sold'])[1 + n % 3]
   FROM generate_series(1, $1::int) AS n`
 
-/** Connects to the database of the servers. */
+/** Connects to the database of the servers, to fill its tables. */
 export async function connect(connectionString: string) {
   // Nothing here is measured.
   const client = new pg.Client({ connectionString, options: '-c synchronous_commit=off' })
@@ -33,8 +30,9 @@ export async function connect(connectionString: string) {
       if (changes === undefined) return
       await old.query('BEGIN')
       await old.query('SELECT pg_current_xact_id()')
+      // Without a row, so that no server but those that record changes notices.
       await client.query(
-        `DO $$ BEGIN FOR n IN 1..${changes} LOOP UPDATE categories SET name = name WHERE id = 1; COMMIT; END LOOP; END $$`
+        `DO $$ BEGIN FOR n IN 1..${changes} LOOP DELETE FROM ${table} WHERE false; COMMIT; END LOOP; END $$`
       )
     },
     /** Deletes what is created, so that lists keep their length, until the returned function is called. */

@@ -13,7 +13,7 @@ export interface Kind {
   requests: LoadRequest[]
   /** The table that has the rows. Only some servers know pets. */
   table: 'categories' | 'pets'
-  /** Transactions that have changed the table beside one that is still open. */
+  /** Transactions that have changed the table, but no row, beside one that is still open. */
   changes?: number
 }
 
