@@ -109,7 +109,7 @@ export const plans: Record<'full' | 'quick', Plan> = {
   }
 }
 
-export function titleOf({ kind: { title, table }, rows, connections }: Work): string {
-  const size = table === 'categories' ? `, ${rows} rows` : ''
-  return `${title}${size}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`
+export function titleOf({ kind, rows, connections }: Work): string {
+  const size = kind === kinds.list ? `, ${rows} rows` : ''
+  return `${kind.title}${size}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`
 }
