@@ -1,7 +1,8 @@
 import autocannon from 'autocannon'
-import type { Kind } from './plan.ts'
+import type { Kind, LoadRequest } from './plan.ts'
 
 export interface Target {
+  /** With the version. */
   url: string
   key: string
   kind: Kind
@@ -18,29 +19,15 @@ export interface Throughput {
   p99: number
 }
 
-interface LoadRequest {
-  method: 'GET' | 'POST'
-  headers?: Record<string, string>
-  body?: string
-}
-
-const list: LoadRequest = { method: 'GET' }
-const create: LoadRequest = {
-  method: 'POST',
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify({ name: 'Rabbit', description: 'Small mammals with long ears' })
-}
-
-const requests: Record<Kind, LoadRequest[]> = {
-  list: [list],
-  create: [create],
-  mixed: [create, ...Array<LoadRequest>(9).fill(list)]
-}
-
 /** Sends requests for some seconds; each connection sends the next one after each response. */
 export async function throughput({ url, key, kind, connections }: Target, seconds: number): Promise<Throughput> {
   const authorization = `Bearer ${key}`
-  const sequence = requests[kind].map((one) => ({ ...one, headers: { ...one.headers, authorization } }))
+  const { pathname } = new URL(url)
+  const sequence = kind.requests.map(({ path, headers, ...rest }) => ({
+    ...rest,
+    path: pathname + path,
+    headers: { ...headers, authorization }
+  }))
   const times: number[] = []
   let opened = 0
   const result = await autocannon({
@@ -67,22 +54,25 @@ export async function throughput({ url, key, kind, connections }: Target, second
   }
 }
 
-/** Responses of the service by method, for the bare servers to send. */
-export type Recording = Record<'GET' | 'POST', { headers: Record<string, string>; body: string }>
+/** Responses of the service, for the bare servers to send. */
+export type Recording = Awaited<ReturnType<typeof respond>>[]
 
 /** Headers that node:http adds itself. */
 const automatic = ['connection', 'date', 'keep-alive', 'transfer-encoding']
 
-export async function record({ url, key }: Pick<Target, 'url' | 'key'>): Promise<Recording> {
-  const send = async ({ method, headers, body }: LoadRequest) => {
-    const response = await fetch(url, {
-      method,
-      headers: { ...headers, authorization: `Bearer ${key}`, 'accept-encoding': 'identity' },
-      body: body ?? null
-    })
-    if (!response.ok) throw new Error(`${method} ${url}: ${response.status}`)
-    const sent = [...response.headers].filter(([name]) => !automatic.includes(name))
-    return { headers: Object.fromEntries(sent), body: await response.text() }
-  }
-  return { GET: await send(list), POST: await send(create) }
+/** Returns the response to the first request of each method. */
+export function record({ url, key, kind }: Omit<Target, 'connections'>): Promise<Recording> {
+  const firsts = new Map(kind.requests.toReversed().map((request) => [request.method, request]))
+  return Promise.all([...firsts.values()].map((request) => respond(url, key, request)))
+}
+
+async function respond(url: string, key: string, { method, path, headers, body }: LoadRequest) {
+  const response = await fetch(url + path, {
+    method,
+    headers: { ...headers, authorization: `Bearer ${key}`, 'accept-encoding': 'identity' },
+    body: body ?? null
+  })
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`)
+  const sent = [...response.headers].filter(([name]) => !automatic.includes(name))
+  return { method, status: response.status, headers: Object.fromEntries(sent), body: await response.text() }
 }

@@ -1,12 +1,30 @@
-/** What clients request: lists, creates, or nine lists to one create. */
-export type Kind = 'list' | 'create' | 'mixed'
+export interface LoadRequest {
+  method: 'GET' | 'POST'
+  /** Below the version. */
+  path: string
+  headers?: Record<string, string>
+  body?: string
+}
+
+/** What clients request. */
+export interface Kind {
+  title: string
+  /** What each connection sends again and again. Connections start at different places. */
+  requests: LoadRequest[]
+  /** The table that has the rows. Only some servers know pets. */
+  table: 'categories' | 'pets'
+  /** Transactions that have changed the table, but no row, beside one that is still open. */
+  changes?: number
+}
 
 /** One row of the tables. */
 export interface Work {
   kind: Kind
-  /** Categories in the table at the start. */
+  /** Rows in the table at the start. */
   rows: number
   connections: number
+  /** If other than those of the plan. */
+  rounds?: number
 }
 
 export interface Plan {
@@ -20,33 +38,78 @@ export interface Plan {
   bigList: number
 }
 
-const list = (rows: number, connections: number): Work => ({ kind: 'list', rows, connections })
-const create = (connections: number): Work => ({ kind: 'create', rows: 100, connections })
-const mixed = (connections: number): Work => ({ kind: 'mixed', rows: 100, connections })
+const get = (path: string): LoadRequest => ({ method: 'GET', path })
+const post = (path: string, body: object): LoadRequest => ({
+  method: 'POST',
+  path,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body)
+})
+const times = <Item>(length: number, item: (index: number) => Item) => Array.from({ length }, (_, index) => item(index))
+
+const listCategories = get('/categories')
+const createCategory = post('/categories', { name: 'Rabbit', description: 'Small mammals with long ears' })
+const pets = 10_000
+/** Spread over the table. */
+const anyPet = (index: number) => 1 + ((index * 7919) % pets)
+
+const categories = (title: string, ...requests: LoadRequest[]): Kind => ({ title, requests, table: 'categories' })
+const ofPets = (title: string, ...requests: LoadRequest[]): Kind => ({ title, requests, table: 'pets' })
+
+export const kinds = {
+  list: categories('list', listCategories),
+  create: categories('create', createCategory),
+  mixed: categories('90 % list, 10 % create', createCategory, ...times(9, () => listCategories)),
+  listAfterChanges: { ...categories('list beside an old transaction', listCategories), changes: 100_000 },
+  firstPets: ofPets('100 pets', get('/pets?limit=100')),
+  soldPets: ofPets('20 sold pets of 100 pages', ...times(100, (index) => get(soldAfter(anyPet(index) / 2)))),
+  onePet: ofPets('the same pet', get('/pets/5000')),
+  anyPet: ofPets('one of 100 pets', ...times(100, (index) => get(`/pets/${anyPet(index)}`))),
+  createPet: ofPets('create a pet', ...times(10, (index) => post('/pets', { name: 'Milo', categoryId: index + 1 })))
+}
+
+/** A page in the middle of the sold pets. Its cursor is that of the service. */
+function soldAfter(id: number): string {
+  const cursor = Buffer.alloc(8)
+  cursor.writeBigInt64BE(BigInt(Math.trunc(id)))
+  return `/pets?status=sold&limit=20&cursor=${cursor.toString('base64url')}`
+}
+
+const list = (rows: number, connections: number): Work => ({ kind: kinds.list, rows, connections })
+const create = (connections: number): Work => ({ kind: kinds.create, rows: 100, connections })
+const mixed = (connections: number): Work => ({ kind: kinds.mixed, rows: 100, connections })
+const withPets = (kind: Kind, connections: number): Work => ({ kind, rows: pets, connections, rounds: 3 })
 
 export const plans: Record<'full' | 'quick', Plan> = {
   full: {
-    title: 'full run',
+    title: 'full run, medians of 5 rounds (3 with pets, 1 beside an old transaction)',
     rounds: 5,
-    seconds: 2,
+    seconds: 1.4,
     works: [
       ...[100, 1_000, 10_000].flatMap((rows) => [list(rows, 1), list(rows, 64)]),
+      { kind: kinds.listAfterChanges, rows: 100, connections: 64, rounds: 1 },
       create(1),
       create(64),
-      mixed(64)
+      mixed(64),
+      withPets(kinds.firstPets, 64),
+      withPets(kinds.soldPets, 64),
+      withPets(kinds.onePet, 1),
+      withPets(kinds.onePet, 64),
+      withPets(kinds.anyPet, 64),
+      withPets(kinds.createPet, 64)
     ],
     bigList: 1_000_000
   },
   quick: {
-    title: 'quick run',
+    title: 'quick run, medians of 3 rounds',
     rounds: 3,
     seconds: 0.7,
-    works: [list(100, 1), list(100, 64), list(10_000, 64), create(64), mixed(64)],
+    works: [list(100, 1), list(100, 64), list(10_000, 64), create(64), mixed(64), withPets(kinds.anyPet, 64)],
     bigList: 0
   }
 }
 
 export function titleOf({ kind, rows, connections }: Work): string {
-  const what = { list: `list, ${rows} rows`, create: 'create', mixed: '90 % list, 10 % create' }[kind]
-  return `${what}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`
+  const size = kind === kinds.list ? `, ${rows} rows` : ''
+  return `${kind.title}${size}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`
 }

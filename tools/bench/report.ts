@@ -60,12 +60,12 @@ export async function writeReport(text: string): Promise<void> {
   writeFileSync(file, await format(text, { ...(await resolveConfig(file)), parser: 'markdown' }))
 }
 
-function conditions({ title, rounds, seconds }: Plan, postgres: string): string {
+function conditions({ title, seconds }: Plan, postgres: string): string {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
   const machine = `${cpus().length} CPUs (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB`
   const system = `${platform()} ${release()} ${arch()}, Node.js ${process.version}, PostgreSQL ${postgres}`
   return (
-    `${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${title}: medians of ${rounds} rounds of ${seconds} s. ` +
+    `${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${title} of ${seconds} s. ` +
     `${machine}, ${system}. Server, database and load generator share the machine.`
   )
 }
@@ -104,6 +104,7 @@ function ratio(samples: Result['samples'], name: ServerName): string {
   const own = samples.get('service') ?? []
   const ratios = (samples.get(name) ?? []).map(({ rate }, round) => (own[round]?.rate ?? NaN) / rate)
   const finite = ratios.filter(Number.isFinite)
+  if (finite.length === 0) return '–'
   return `${decimal(middle(finite))} (${decimal(Math.min(...finite))}–${decimal(Math.max(...finite))})`
 }
 

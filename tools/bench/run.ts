@@ -3,15 +3,14 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
 import { createLogger } from '../../src/log.ts'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { createTemplate, dropDatabase, urlOf } from '../../test/support/database.ts'
 import { measureBigList } from './big.ts'
+import { connect } from './database.ts'
 import { record, throughput } from './load.ts'
-import { plans, titleOf, type Work } from './plan.ts'
+import { type Kind, kinds, plans, titleOf, type Work } from './plan.ts'
 import { report, type Result, type Sample, writeReport } from './report.ts'
 import { build, type Server, type ServerName, serverNames, servers, startServer } from './servers.ts'
 
@@ -31,34 +30,7 @@ const key = execFileSync(process.execPath, [keys, 'create', '--name', 'benchmark
   env: { ...process.env, DATABASE_URL: databaseUrl },
   encoding: 'utf8'
 }).trim()
-const client = new pg.Client({ connectionString: databaseUrl })
-await client.connect()
-
-/** Fills the table with so many categories, half of them with a description. */
-async function fill(rows: number): Promise<void> {
-  await client.query('TRUNCATE categories RESTART IDENTITY CASCADE')
-  await client.query(
-    `INSERT INTO categories (name, description)
-     SELECT 'Category ' || n, CASE WHEN n % 2 = 0 THEN 'A short description of category ' || n END FROM generate_series(1, $1::int) AS n`,
-    [rows]
-  )
-  await client.query('VACUUM ANALYZE categories')
-}
-
-/** Deletes what is created, so that lists keep their length, until the returned function is called. */
-function trim(rows: number): () => Promise<void> {
-  let stopped = false
-  const trimming = (async () => {
-    while (!stopped) {
-      await client.query('DELETE FROM categories WHERE id > $1', [rows])
-      await setTimeout(100)
-    }
-  })()
-  return () => {
-    stopped = true
-    return trimming
-  }
-}
+const tables = await connect(databaseUrl)
 
 const progress = (text: string) => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`)
 
@@ -71,16 +43,18 @@ for (const name of serverNames) {
   else missing.push(`${servers[name].title} was not measured: ${reason}.`)
 }
 const serverOf = (name: ServerName) => started.get(name) as Server
+const serversOf = ({ table }: Kind) =>
+  [...started.keys()].filter((name) => table === 'categories' || servers[name].hasPets)
 
 async function measure(name: ServerName, { kind, rows, connections }: Work, seconds: number): Promise<Sample> {
   const server = serverOf(name)
-  await fill(rows)
+  await tables.fill(kind, rows)
   if (name === 'http' || name === 'fastify') {
-    server.replay(await record({ url: serverOf('service').url, key }))
+    server.replay(await record({ url: serverOf('service').url, key, kind }))
   }
   await server.settle()
   const target = { url: server.url, key, kind, connections }
-  const stopTrimming = kind === 'mixed' ? trim(rows) : undefined
+  const stopTrimming = kind === kinds.mixed ? tables.trim(rows) : undefined
   await throughput(target, seconds / 4)
   await server.settle()
   const before = await server.usage()
@@ -96,14 +70,14 @@ async function measure(name: ServerName, { kind, rows, connections }: Work, seco
 
 progress('warm up')
 for (const name of started.keys()) {
-  for (const kind of ['list', 'create'] as const) await measure(name, { kind, rows: 100, connections: 64 }, 1)
+  for (const kind of [kinds.list, kinds.create]) await measure(name, { kind, rows: 100, connections: 64 }, 1)
 }
 
 const results: Result[] = []
 for (const [index, work] of plan.works.entries()) {
-  const samples = new Map<ServerName, Sample[]>([...started.keys()].map((name) => [name, []]))
-  for (let round = 1; round <= plan.rounds; round++) {
-    for (const name of started.keys()) {
+  const samples = new Map<ServerName, Sample[]>(serversOf(work.kind).map((name) => [name, []]))
+  for (let round = 1; round <= (work.rounds ?? plan.rounds); round++) {
+    for (const name of samples.keys()) {
       const sample = await measure(name, work, plan.seconds)
       samples.get(name)?.push(sample)
       const place = `${index + 1}/${plan.works.length} ${titleOf(work)}, round ${round}`
@@ -115,18 +89,17 @@ for (const [index, work] of plan.works.entries()) {
 
 if (plan.bigList > 0) {
   progress(`fill the table with ${plan.bigList} rows`)
-  await fill(plan.bigList)
+  await tables.fill(kinds.list, plan.bigList)
 }
 const bigList = plan.bigList > 0 ? await measureBigList(serverOf('service'), key, plan.bigList) : undefined
 
 for (const server of started.values()) await server.stop()
-const { rows } = await client.query<{ server_version: string }>('SHOW server_version')
-await client.end()
+const serverVersion = await tables.end()
 await dropDatabase(postgres, databaseName)
 await embedded?.stop()
 rmSync(directory, { recursive: true, force: true })
 
-const version = `${rows[0]?.server_version} (${embedded ? 'embedded' : 'from DATABASE_URL'})`
-const tables = report(plan, results, missing, bigList, version)
-console.log(tables)
-if (!isQuick) await writeReport(tables)
+const version = `${serverVersion} (${embedded ? 'embedded' : 'from DATABASE_URL'})`
+const text = report(plan, results, missing, bigList, version)
+console.log(text)
+if (!isQuick) await writeReport(text)

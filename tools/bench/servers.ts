@@ -6,17 +6,17 @@ import pg from 'pg'
 import type { Recording } from './load.ts'
 
 /** What is measured, in the order of the tables: a Node.js program, or what builds a peer in another language. */
-export const servers: Record<ServerName, { title: string; file: string; build?: string }> = {
-  service: { title: 'this service', file: 'dist/src/main.js' },
-  http: { title: 'bare node:http', file: 'dist/tools/bench/servers/bare-http.js' },
-  fastify: { title: 'bare Fastify', file: 'dist/tools/bench/servers/bare-fastify.js' },
+export const servers: Record<ServerName, { title: string; file: string; build?: string; hasPets?: boolean }> = {
+  service: { title: 'this service', file: 'dist/src/main.js', hasPets: true },
+  http: { title: 'bare node:http', file: 'dist/tools/bench/servers/bare-http.js', hasPets: true },
+  fastify: { title: 'bare Fastify', file: 'dist/tools/bench/servers/bare-fastify.js', hasPets: true },
   go: { title: 'Go', file: 'tools/bench/servers/go/target/peer', build: 'go build -o target/peer .' },
   rust: {
     title: 'Rust',
     file: 'tools/bench/servers/rust/target/release/peer',
     build: 'cargo build --release --locked --quiet --target-dir target'
   },
-  baseline: { title: 'baseline', file: 'dist/tools/bench/servers/baseline.js' },
+  baseline: { title: 'baseline', file: 'dist/tools/bench/servers/baseline.js', hasPets: true },
   express: { title: 'Express', file: 'dist/tools/bench/servers/express.js' }
 }
 
@@ -67,10 +67,10 @@ export async function startServer(name: ServerName, databaseUrl: string, key: st
     }
   })
   process.on('exit', () => child.kill('SIGKILL'))
-  const url = `http://127.0.0.1:${port}/v1/categories`
+  const url = `http://127.0.0.1:${port}/v1`
   const headers = { authorization: `Bearer ${key}` }
   while (
-    !(await fetch(url, { headers }).then(
+    !(await fetch(`${url}/categories`, { headers }).then(
       () => true,
       () => false
     ))
@@ -90,7 +90,7 @@ export async function startServer(name: ServerName, databaseUrl: string, key: st
     /** Gives a bare server what it sends from now on. */
     replay: (recording: Recording) => child.send(recording),
     /** Waits until the server has finished earlier requests. */
-    settle: () => fetch(url, { headers }).then((response) => response.arrayBuffer()),
+    settle: () => fetch(`${url}/categories`, { headers }).then((response) => response.arrayBuffer()),
     async stop() {
       const exit = once(child, 'exit')
       child.kill('SIGKILL')

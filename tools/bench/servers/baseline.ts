@@ -1,6 +1,6 @@
 // The baseline: Fastify with fastify-openapi-glue on the same OpenAPI document, one query per request.
 import bearerAuth from '@fastify/bearer-auth'
-import Fastify, { LogController } from 'fastify'
+import Fastify, { type FastifyReply, LogController } from 'fastify'
 import glue from 'fastify-openapi-glue'
 import { fileURLToPath } from 'node:url'
 import { peer } from './peer.ts'
@@ -20,11 +20,16 @@ await app.register(glue, {
   prefix: '/v1',
   serviceHandlers: {
     listCategories: () => peer.list(),
-    createCategory: async (request: { body: { name: string } }, reply: { code: (status: number) => void }) => {
-      const category = await peer.create(request.body)
-      reply.code(201)
-      return category
-    }
+    createCategory: async (request: { body: Parameters<typeof peer.create>[0] }, reply: FastifyReply) =>
+      reply.code(201).send(await peer.create(request.body)),
+    listPets: async (request: { query: Parameters<typeof peer.listPets>[0] }, reply: FastifyReply) => {
+      const { pets, link } = await peer.listPets(request.query)
+      if (link !== undefined) reply.header('link', link)
+      return reply.send(pets)
+    },
+    getPet: (request: { params: { petId: number } }) => peer.getPet(request.params.petId),
+    createPet: async (request: { body: Parameters<typeof peer.createPet>[0] }, reply: FastifyReply) =>
+      reply.code(201).send(await peer.createPet(request.body))
   }
 })
 await app.listen({ port: peer.port, host: peer.host })

@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import pg from 'pg'
 import { createLogger } from '../../../src/log.ts'
+import { idBefore, nextPage } from '../../../src/sharing/paging.ts'
 
 const { DATABASE_URL, PORT, HOST = '127.0.0.1', BENCH_KEY = '' } = process.env
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64')
 const keyHash = sha256(BENCH_KEY)
+const petColumns = 'id, name, category_id AS "categoryId", status'
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
 
 /** What the peers share: the logger of this service, a key check without a look-up, one query per request. */
@@ -25,6 +27,26 @@ export const peer = {
     const { rows } = await pool.query<object>(
       'INSERT INTO categories (name, description) VALUES ($1, $2) RETURNING id, name, description',
       [name, description]
+    )
+    return rows[0]
+  },
+  async listPets({ limit, status, cursor }: { limit: number; status?: string; cursor?: string }) {
+    const { rows } = await pool.query<{ id: string }>(
+      `SELECT ${petColumns} FROM pets WHERE id > $1 ${status ? 'AND status = $3' : ''} ORDER BY id LIMIT $2`,
+      [idBefore(cursor) ?? 0, limit + 1, ...(status ? [status] : [])]
+    )
+    const pets = rows.slice(0, limit)
+    const last = rows.length > limit ? pets.at(-1) : undefined
+    return { pets, link: last && nextPage({ limit: String(limit), ...(status && { status }) }, BigInt(last.id)) }
+  },
+  async getPet(id: number) {
+    const { rows } = await pool.query<object>(`SELECT ${petColumns} FROM pets WHERE id = $1`, [id])
+    return rows[0]
+  },
+  async createPet({ name, categoryId, status }: { name: string; categoryId: number; status: string }) {
+    const { rows } = await pool.query<object>(
+      `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING ${petColumns}`,
+      [name, categoryId, status]
     )
     return rows[0]
   }

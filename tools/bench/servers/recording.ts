@@ -7,6 +7,5 @@ export const responses = { GET: none, POST: none }
 
 process.on('message', (message: Recording | string) => {
   if (typeof message === 'string') return
-  responses.GET = { status: 200, headers: message.GET.headers, body: Buffer.from(message.GET.body) }
-  responses.POST = { status: 201, headers: message.POST.headers, body: Buffer.from(message.POST.body) }
+  for (const { method, body, ...rest } of message) responses[method] = { ...rest, body: Buffer.from(body) }
 })

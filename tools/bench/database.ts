@@ -1,0 +1,60 @@
+import { setTimeout } from 'node:timers/promises'
+import pg from 'pg'
+import type { Kind } from './plan.ts'
+
+const insertCategories = `
+  INSERT INTO categories (name, description)
+  SELECT 'Category ' || n, CASE WHEN n % 2 = 0 THEN 'A short description of category ' || n END
+  FROM generate_series(1, $1::int) AS n`
+
+const insertPets = `
+  INSERT INTO pets (name, category_id, status)
+  SELECT 'Pet ' || n, 1 + n % 10, (ARRAY['available', 'pending', 'sold'])[1 + n % 3]
+  FROM generate_series(1, $1::int) AS n`
+
+/** Connects to the database of the servers, to fill its tables. */
+export async function connect(connectionString: string) {
+  // Nothing here is measured.
+  const client = new pg.Client({ connectionString, options: '-c synchronous_commit=off' })
+  const old = new pg.Client({ connectionString })
+  await client.connect()
+  await old.connect()
+  return {
+    /** Fills the table of a kind with so many rows: categories, half of them with a description, or pets of ten categories. */
+    async fill({ table, changes }: Kind, rows: number): Promise<void> {
+      await old.query('ROLLBACK')
+      await client.query('TRUNCATE categories RESTART IDENTITY CASCADE')
+      await client.query(insertCategories, [table === 'categories' ? rows : 10])
+      if (table === 'pets') await client.query(insertPets, [rows])
+      await client.query('VACUUM ANALYZE categories, pets')
+      if (changes === undefined) return
+      await old.query('BEGIN')
+      await old.query('SELECT pg_current_xact_id()')
+      // Without a row, so that no server but those that record changes notices.
+      await client.query(
+        `DO $$ BEGIN FOR n IN 1..${changes} LOOP DELETE FROM ${table} WHERE false; COMMIT; END LOOP; END $$`
+      )
+    },
+    /** Deletes what is created, so that lists keep their length, until the returned function is called. */
+    trim(rows: number): () => Promise<void> {
+      let stopped = false
+      const trimming = (async () => {
+        while (!stopped) {
+          await client.query('DELETE FROM categories WHERE id > $1', [rows])
+          await setTimeout(100)
+        }
+      })()
+      return () => {
+        stopped = true
+        return trimming
+      }
+    },
+    /** Disconnects. Returns the version of PostgreSQL. */
+    async end(): Promise<string> {
+      const { rows } = await client.query<{ server_version: string }>('SHOW server_version')
+      await client.end()
+      await old.end()
+      return rows[0]?.server_version ?? ''
+    }
+  }
+}
