@@ -104,6 +104,11 @@ t.test('the record is pruned from 10,000 rows, which a list survives', async (t)
   await run(prune)
   t.match(await run('SELECT count(*) FROM changes'), [{ count: '0' }])
   await expectReads(1, 'changed, and pruned before the next list')
+  // More than can be deleted in the time of one pruning.
+  await run('INSERT INTO changes SELECT 1, n::text::xid8 FROM generate_series(1, 100100) AS n')
+  await run(prune)
+  t.match(await run('SELECT count(*) FROM changes'), [{ count: '100' }])
+  await expectReads(1, 'pruned in part')
 })
 
 t.test('rows of a restored dump, with ids that no transaction has had, are pruned', async (t) => {
