@@ -1,8 +1,8 @@
 // The command `npm run seed`: adds the categories, pets and orders of the examples in openapi.yaml to the configured database,
 // unless it has pets.
-import { loadConfig } from './config.ts'
-import { createLogger, fail } from './log.ts'
-import { openConfigured } from './postgres/open.ts'
+import { fail } from './log.ts'
+import type { Database } from './postgres/database.ts'
+import { runCommand } from './postgres/open.ts'
 
 // One statement, because PostgreSQL checks foreign keys only at its end.
 const seed = `
@@ -28,18 +28,13 @@ const seed = `
   JOIN pet ON pet.name = example.pet ORDER BY place
   RETURNING id`
 
-async function addExamples(): Promise<string> {
-  const database = await openConfigured(loadConfig(process.env), 'keys', createLogger('silent'))
-  try {
-    const orders = await database.write({ text: seed }).catch((error: Error) => {
-      // The cause of Unavailable says what to fix, such as a missing privilege.
-      const { cause = error } = error
-      throw cause
-    })
-    return orders.length > 0 ? 'Added 3 categories, 3 pets and 2 orders.' : 'Nothing was added: the database has pets.'
-  } finally {
-    await database.close()
-  }
+async function addExamples(database: Database): Promise<string> {
+  const orders = await database.write({ text: seed }).catch((error: Error) => {
+    // The cause of Unavailable says what to fix, such as a missing privilege.
+    const { cause = error } = error
+    throw cause
+  })
+  return orders.length > 0 ? 'Added 3 categories, 3 pets and 2 orders.' : 'Nothing was added: the database has pets.'
 }
 
-await addExamples().then(console.log, fail)
+await runCommand(addExamples).catch(fail)

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Config } from '../config.ts'
-import { oneLine } from '../log.ts'
-import { openDatabase } from './database.ts'
+import { type Config, loadConfig } from '../config.ts'
+import { createLogger, oneLine } from '../log.ts'
+import { type Database, openDatabase } from './database.ts'
 import { startEmbeddedPostgres } from './embedded.ts'
 import { Unavailable } from './errors.ts'
 import { applyMigrations, migrationCheck } from './migrations.ts'
@@ -16,7 +16,7 @@ import { applyMigrations, migrationCheck } from './migrations.ts'
  */
 export async function openConfigured(
   config: Config,
-  opener: 'service' | 'keys' | 'migrate',
+  opener: 'service' | 'command' | 'migrate',
   log: Logger,
   privileges = {}
 ) {
@@ -57,5 +57,15 @@ export async function openConfigured(
   } catch (error) {
     await server.stop()
     throw new Error(explain(error), { cause: error })
+  }
+}
+
+/** Runs a command on the database of the environment's configuration, without a log, and prints the text that it returns. */
+export async function runCommand(command: (database: Database) => Promise<string>): Promise<void> {
+  const database = await openConfigured(loadConfig(process.env), 'command', createLogger('silent'))
+  try {
+    console.log(await command(database))
+  } finally {
+    await database.close()
   }
 }
