@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.ts'
 import { respondAndClose } from './client-errors.ts'
-import { badRequest, type HttpError, toHttpError } from './errors.ts'
+import { type HttpError, toHttpError } from './errors.ts'
 
 /**
  * Bytes that are parsed at once. Node.js parses a whole read of 64 KiB, which can be 3,500 pipelined requests with 2 KiB of
@@ -47,8 +47,6 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     const connection: Connection = { waiting: 0 }
     connections.set(socket, connection)
     socket.once('close', () => connections.delete(socket))
-    // Node.js removes its listener after CONNECT, and an error without a listener ends the process.
-    socket.on('error', () => socket.destroy())
     // With a listener other than its own, Node.js passes bytes to listeners instead of directly to the parser.
     const parse = socket.listeners('data')[0] as (bytes: Buffer) => void
     socket.off('data', parse).on('data', (bytes: Buffer) => {
@@ -104,7 +102,6 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     // Without these listeners, Node.js sends 100 Continue before authentication, and a 417 without an Error body.
     server.on('checkContinue', listener)
     server.on('checkExpectation', listener)
-    server.on('connect', (_request, socket) => reject(socket, badRequest('CONNECT is for proxies')))
     return server
   }
 

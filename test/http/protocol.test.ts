@@ -69,7 +69,6 @@ rejects(
   create('0\r\n\r\n', { 'Transfer-Encoding': 'chunked' }),
   create('zz\r\n', chunked)
 )
-rejects(400, 'CONNECT is for proxies', request('CONNECT test:1'))
 const hosts = [undefined, ['test', 'other'], 'a b']
 rejects(400, 'The request must have one valid Host header', ...hosts.map((Host) => list({ Host })))
 const large = 'a'.repeat(20_000)

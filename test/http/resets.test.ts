@@ -226,7 +226,7 @@ t.test('nothing behind a rejected request is handled', async (t) => {
     const { socket, closed, statuses } = open(t, port)
     socket.write(bytesOf(bytes + createOne, key))
     await closed
-    t.same(statuses(), ['400'], title)
+    t.same(statuses(), bytes === connectTo ? null : ['400'], title)
   }
   t.same(await query(databaseUrl, 'SELECT FROM categories'), [])
 })
