@@ -5,13 +5,6 @@ import { badRequest } from './errors.ts'
 
 /** Parses request bodies as JSON (RFC 8259) in UTF-8, and rejects those of every other Content-Type. */
 export const jsonBody = fp((app) => {
-  const limit = Number(app.initialConfig.bodyLimit)
-  // 100 Continue is sent once authentication has passed, and not for a body that is too large.
-  app.addHook('preParsing', ({ headers, raw }, reply, payload, done) => {
-    const isTooLarge = Number(headers['content-length']) > limit
-    if (headers.expect !== undefined && raw.httpVersion === '1.1' && !isTooLarge) reply.raw.writeContinue()
-    done(null, payload)
-  })
   app.removeAllContentTypeParsers()
   // Registered for every type, so that the size is checked before the type.
   app.addContentTypeParser(

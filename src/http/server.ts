@@ -96,11 +96,8 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     }
     const server = createServer(options, listener).setTimeout(config.IDLE_TIMEOUT)
     server.maxConnections = config.MAX_CONNECTIONS
-    // Node.js drops headers beyond a count silently, even Authorization. HEADER_LIMIT limits their size instead.
-    server.maxHeadersCount = 0
     server.on('connection', open)
-    // Without these listeners, Node.js sends 100 Continue before authentication, and a 417 without an Error body.
-    server.on('checkContinue', listener)
+    // Other expectations than 100-continue may be ignored (RFC 9110, section 10.1.1).
     server.on('checkExpectation', listener)
     return server
   }
