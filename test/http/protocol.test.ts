@@ -6,7 +6,6 @@ const anonymous = { Authorization: undefined }
 const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }
 const ofType = (type?: string) => create('{}', { 'Content-Type': type })
 const named = (name: unknown, more: object = {}) => create(JSON.stringify({ name, ...more }))
-const nested = (open: string, levels: number, close: string) => create(open.repeat(levels) + close.repeat(levels))
 const inName = (...bytes: number[]) => create(Buffer.from(`{"name":"${String.fromCharCode(...bytes)}"}`, 'latin1'))
 const get = (path: string, headers?: Record<string, string | undefined>) => request(`GET ${path}`, headers)
 
@@ -100,12 +99,10 @@ rejects(400, 'Content-Type must be application/json', ...['', '?', 'application/
 for (const type of ['text/plain', 'application/jsonx'])
   rejects(400, `Content-Type must be application/json, not ${type}`, ofType(type))
 rejects(400, 'Content-Encoding must be left out', create('{}', { 'Content-Encoding': 'gzip' }))
-const gzipped = { 'Content-Length': undefined, 'Transfer-Encoding': 'gzip, chunked' }
-rejects(400, 'Transfer-Encoding must be chunked or be left out', create('2\r\n{}\r\n0\r\n\r\n', gzipped))
 
 const empty = [create(), create(undefined, { 'Content-Type': 'application/json' }), create('')]
 rejects(400, 'body must be an object, not null or left out', ...empty, create('null'))
-rejects(400, 'body must be an object, not an array', create('[]'), nested('[', 64, ']'))
+rejects(400, 'body must be an object, not an array', create('[]'))
 for (const [message, body] of [
   ["Object value expected after ':' at position 8", '{"name":'],
   ["Expected end of input but got '{' at position 12", '{"name":"a"}{}'],
@@ -113,14 +110,7 @@ for (const [message, body] of [
   ["Duplicate key 'name' encountered at position 13", '{"name":"a","n\\u0061me":"b"}']
 ] as const)
   rejects(400, `The body must be JSON: ${message}`, create(body))
-rejects(
-  400,
-  'The body must not be nested deeper than 64 levels',
-  create('['.repeat(60_000)), // exhausts the stack of the parser
-  nested('[', 4200, ']'), // as deep as the parser goes
-  nested('[', 65, ']'),
-  create(`${'{"a":'.repeat(64)}{}${'}'.repeat(64)}`)
-)
+rejects(400, 'The body must not be nested so deeply', create('['.repeat(60_000)))
 // A single byte, a surrogate, and NUL in two bytes.
 rejects(400, 'The body must be UTF-8', inName(0xff), inName(0xed, 0xa0, 0x80), inName(0xc0, 0x80))
 const unpaired = ['{"name":"\\ud83d"}', '{"a":[1,{"b":"\\ud83d"}]}', '{"name":"x","\\udc00":1}']
