@@ -35,11 +35,8 @@ export const requestContext = fp((app) => {
   app.decorate('isDraining', false)
   app.addHook('onRequest', (request, reply, next) => {
     reply.headers(defaultHeaders(request.id))
+    if (app.isDraining) reply.raw.shouldKeepAlive = false
     next()
-  })
-  app.addHook('onSend', (_request, reply, payload, next) => {
-    if (app.isDraining) reply.header('connection', 'close')
-    next(null, payload)
   })
 })
 

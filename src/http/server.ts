@@ -71,9 +71,12 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     else socket.destroy()
   }
 
-  /** A preClose hook. Closes the connections without a request in progress, and the others after SHUTDOWN_TIMEOUT. */
+  /** A preClose hook. Closes each connection after its response, at once if none is due, and at SHUTDOWN_TIMEOUT at the latest. */
   function closeConnections(done: () => void): void {
-    for (const [socket, { latest }] of connections) if (latest?.closed !== false) socket.destroy()
+    for (const [socket, { latest }] of connections) {
+      if (latest?.closed === false) latest.shouldKeepAlive = false
+      else socket.destroy()
+    }
     setTimeout(() => {
       if (connections.size > 0) log.warn({ connections: connections.size }, 'closing connections at SHUTDOWN_TIMEOUT')
       for (const socket of connections.keys()) socket.destroy()
