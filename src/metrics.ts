@@ -1,14 +1,12 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram } from 'prom-client'
 
-/** All metrics for Prometheus: of the service, and of Node.js after `watchProcess`. */
-export const registry = new Registry()
-const registers = [registry]
+// These metrics are in the default registry of prom-client.
 
 const counter = <Label extends string>(name: string, help: string, label: Label) =>
-  new Counter({ name, help, labelNames: [label], registers })
+  new Counter({ name, help, labelNames: [label] })
 
 const histogram = <Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
-  new Histogram({ name, help, labelNames, buckets, registers })
+  new Histogram({ name, help, labelNames, buckets })
 
 /** Seconds. */
 const durations = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -21,6 +19,10 @@ export const requestDuration = histogram(
   'operation',
   'status'
 )
+export const requestsInFlight = new Gauge({
+  name: 'http_requests_in_flight',
+  help: 'Requests without a complete response'
+})
 export const rejectedKeys = counter('api_key_refusals_total', 'Responses with 401, by reason', 'reason')
 export const rateLimited = counter(
   'rate_limited_requests_total',
@@ -35,9 +37,6 @@ export const databaseErrors = counter(
   'code'
 )
 
-/** Read on each scrape. A Gauge would look up its value twice in each request. */
-export const requestsInFlight = { count: 0 }
-
 type Pool = Readonly<Record<'totalCount' | 'idleCount' | 'waitingCount', number>>
 let pool: Pool = { totalCount: 0, idleCount: 0, waitingCount: 0 }
 
@@ -45,11 +44,8 @@ let pool: Pool = { totalCount: 0, idleCount: 0, waitingCount: 0 }
 export const countConnections = (ofService: Pool): void => void (pool = ofService)
 
 const gauge = (name: string, help: string, labelNames: string[], collect: (this: Gauge) => void) =>
-  new Gauge({ name, help, labelNames, registers, collect })
+  new Gauge({ name, help, labelNames, collect })
 
-gauge('http_requests_in_flight', 'Requests without a complete response', [], function () {
-  this.set(requestsInFlight.count)
-})
 gauge('database_connections', 'Connections of the pool, by state: idle or active', ['state'], function () {
   this.set({ state: 'idle' }, pool.idleCount)
   this.set({ state: 'active' }, pool.totalCount - pool.idleCount)
@@ -57,6 +53,3 @@ gauge('database_connections', 'Connections of the pool, by state: idle or active
 gauge('database_statements_waiting', 'Statements waiting for a connection', [], function () {
   this.set(pool.waitingCount)
 })
-
-/** Adds prom-client's metrics of Node.js: event loop, memory, garbage collection, CPU. Call it once. */
-export const watchProcess = (): void => collectDefaultMetrics({ register: registry })

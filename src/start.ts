@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { collectDefaultMetrics } from 'prom-client'
 import { keyStore } from './api-keys/store.ts'
 import { buildApp } from './app.ts'
 import { type Config, loadConfig } from './config.ts'
 import { metricsServer } from './http/metrics-endpoint.ts'
 import { createLogger, fail } from './log.ts'
-import { watchProcess } from './metrics.ts'
 import { readContract } from './openapi/document.ts'
 import { openConfigured } from './postgres/open.ts'
 import { operationHandlers, privileges } from './resources/index.ts'
@@ -25,10 +25,10 @@ export async function start(): Promise<() => Promise<void>> {
   const contract = readContract()
   const database = await openConfigured(config, 'service', logger, privileges)
   const app = await buildApp({ config, contract, database, handlers: operationHandlers(database, config), logger })
-  const metrics = metricsServer(config, logger)
+  const metrics = metricsServer()
   const url = await listen(app, 'PORT', config)
   if (config.METRICS_PORT !== undefined) {
-    watchProcess()
+    collectDefaultMetrics()
     logger.info(`metrics at ${await listen(metrics, 'METRICS_PORT', config)}/metrics`)
   }
   if (config.DATABASE_URL === undefined) {

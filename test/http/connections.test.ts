@@ -2,11 +2,10 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { requestsInFlight } from '../../src/metrics.ts'
 import { createDatabase, lockAwaited, lockTable, query } from '../support/database.ts'
 import { parseRaw, sendRaw, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { bytesOf, create, list, request } from './raw.ts'
+import { bytesOf, create, inFlight, list, request } from './raw.ts'
 
 /** A request whose body does not come. */
 const halfSent = (headers?: object) => create('{', { ...headers, 'Content-Length': '100' })
@@ -102,7 +101,7 @@ t.test('clients of a list of 16 MB', async (t) => {
     const assets = request('GET /docs/static/swagger-ui-bundle.js', { Connection: undefined }).repeat(100)
     const idle = await Promise.all(['', 'GET /livez HTT', 'GET /livez HTTP/1.1\r\nHos'].map(open))
     const stuck = await Promise.all([halfSent(), list(), assets].map(open))
-    await until(() => requestsInFlight.count === stuck.length, 'those with headers are handled')
+    await until(async () => (await inFlight()) === stuck.length, 'those with headers are handled')
     const lock = await lockTable(t, databaseUrl, 'messages')
     const headers = { ...auth, 'content-type': 'application/json' }
     const message = fetch(`${url}/v1/messages`, { method: 'POST', headers, body: '{"message":"x"}' })
