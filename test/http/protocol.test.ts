@@ -101,8 +101,7 @@ for (const type of ['text/plain', 'application/jsonx'])
 rejects(400, 'Content-Encoding must be left out', create('{}', { 'Content-Encoding': 'gzip' }))
 
 const empty = [create(), create(undefined, { 'Content-Type': 'application/json' }), create('')]
-rejects(400, 'body must be an object, not null or left out', ...empty, create('null'))
-rejects(400, 'body must be an object, not an array', create('[]'))
+rejects(400, 'body must be object', ...empty, create('null'), create('[]'))
 for (const [message, body] of [
   ["Object value expected after ':' at position 8", '{"name":'],
   ["Expected end of input but got '{' at position 12", '{"name":"a"}{}'],
@@ -127,13 +126,12 @@ for (const [property, body] of [
 const both =
   'body must have the property "name"; body must not have the property "Name"; it may have: name, description'
 rejects(400, both, create('{"Name":{}}'))
-rejects(400, 'body.name must be a string, not null', named(null))
-rejects(400, 'body.name must be a string, not a number', named(1), create('{"name":12345678901234567890}'))
-rejects(400, 'body.name must have at least 1 character', named(''))
-rejects(400, 'body.name must have at most 255 characters', named('𐀀'.repeat(256)), named('x'.repeat(65_525)))
+rejects(400, 'body.name must be string', named(null), named(1), create('{"name":12345678901234567890}'))
+rejects(400, 'body.name must NOT have fewer than 1 characters', named(''))
+rejects(400, 'body.name must NOT have more than 255 characters', named('𐀀'.repeat(256)), named('x'.repeat(65_525)))
 rejects(400, 'body.name must not contain NUL (U+0000)', named('a\0'))
-rejects(400, 'body.description must be a string, not null', named('x', { description: null }))
-rejects(400, 'body.description must have at most 2000 characters', named('x', { description: 'x'.repeat(2001) }))
+rejects(400, 'body.description must be string', named('x', { description: null }))
+rejects(400, 'body.description must NOT have more than 2000 characters', named('x', { description: 'x'.repeat(2001) }))
 
 t.test('rejected requests store nothing', async (t) => {
   t.equal((await send(list())).body, '[]')

@@ -89,17 +89,17 @@ t.test('parameters get the type of their schema, and an int64 is exact', async (
     t.equal(await get(id), 'path.id must be an integer from -9223372036854775808 to 9223372036854775807', id)
   }
   for (const [query, message] of [
-    ['limit=1e1', 'query.limit must be an integer, not "1e1"'],
+    ['limit=1e1', 'query.limit must be integer'],
     ['limit=0', 'query.limit must be >= 1'],
     ['limit=9007199254740993', 'query.limit must be within ±9007199254740991'],
-    ['limit=1&limit=2', 'query.limit must be an integer, not an array'],
-    ['ratio=0x1', 'query.ratio must be a number, not "0x1"'],
-    ['deep=1', 'query.deep must be a boolean, not "1"'],
-    ['tags=1&tags=b', 'query.tags[1] must be an integer, not "b"']
+    ['limit=1&limit=2', 'query.limit must be integer'],
+    ['ratio=0x1', 'query.ratio must be number'],
+    ['deep=1', 'query.deep must be boolean'],
+    ['tags=1&tags=b', 'query.tags[1] must be integer']
   ] as const) {
     t.equal(await get(`1?${query}`), message)
   }
-  t.equal(await get('1', { 'x-shard': 'x'.repeat(50) }), `header.x-shard must be an integer, not "${'x'.repeat(40)}…"`)
+  t.equal(await get('1', { 'x-shard': 'x'.repeat(50) }), `header.x-shard must be integer`)
 })
 
 t.test('in a body an int64 is exact, defaults are added, and nothing else changes', async (t) => {
@@ -135,10 +135,10 @@ t.test('in a body an int64 is exact, defaults are added, and nothing else change
     ['{"small":0}', 'body.small must be an integer from 1 to 9'],
     ['{"small":10}', 'body.small must be an integer from 1 to 9'],
     ['{"colour":"green"}', 'body.colour must be one of: red, blue'],
-    ['{"code":"b"}', 'body.code must match the pattern ^a'],
+    ['{"code":"b"}', 'body.code must match pattern "^a"'],
     ['{"nothing":{"a":1}}', 'body.nothing must not have the property "a"'],
     ['{"count":12345678901234567890}', 'body.count must be within ±9007199254740991'],
-    ['{"count":"1","id":"1"}', `body.id ${range}; body.count must be an integer, not "1"`]
+    ['{"count":"1","id":"1"}', `body.id ${range}; body.count must be integer`]
   ] as const) {
     t.equal(await create(body), message)
   }
