@@ -42,7 +42,6 @@ const responses: Record<string, Response> = {
   ],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'request_timeout', 'The request did not arrive in time'],
   HPE_HEADER_OVERFLOW: [431, 'headers_too_large', 'The header section of the request is too large'],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'payload_too_large', 'The chunk extensions of the body are too large'],
   FST_ERR_CTP_BODY_TOO_LARGE: [413, 'payload_too_large', 'The body is larger than this deployment accepts'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [400, 'invalid_request', 'Content-Type must be application/json'],
   FST_ERR_BAD_URL: [400, 'invalid_request', 'The path must be percent-encoded UTF-8'],

@@ -76,7 +76,6 @@ rejects(
   list({ 'X-Large': large }),
   get(`/v1/categories?${large}`)
 )
-rejects(413, 'The chunk extensions of the body are too large', create(`2;${large}\r\n{}\r\n0\r\n\r\n`, chunked))
 
 rejects(
   401,

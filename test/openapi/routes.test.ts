@@ -201,7 +201,7 @@ t.test('every response of a deprecated operation announces it', async (t) => {
   const deprecated = { deprecated: true, 'x-deprecated-at': '2023-06-30', 'x-sunset': '2024-01-31T12:00:00+01:00' }
   const get = (operationId: string, rest: object) => ({ get: { operationId, responses: anything, ...rest } })
   const paths = {
-    '/old': get('old', { ...deprecated, externalDocs: { url: 'https://petstore.example/old' } }),
+    '/old': get('old', deprecated),
     '/closed': get('closed', { ...deprecated, security: [{ bearerAuth: [] }] }),
     '/old/{id}': get('replaced', {
       ...{ deprecated: true, 'x-deprecated-sunset': '2024-01-31', 'x-successor': '/new/ones' },
@@ -216,7 +216,7 @@ t.test('every response of a deprecated operation announces it', async (t) => {
     return { deprecation, sunset, link }
   }
   const dates = { deprecation: '@1688083200', sunset: 'Wed, 31 Jan 2024 11:00:00 GMT' }
-  const link = '<https://petstore.example/old>; rel="deprecation sunset"'
+  const link = undefined
   t.same(await headers('GET', 'old'), { ...dates, link })
   t.same(await headers('HEAD', 'old'), { ...dates, link })
   t.same(await headers('GET', 'closed'), { ...dates, link: undefined }, 'a 401')
