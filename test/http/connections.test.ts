@@ -27,14 +27,6 @@ t.test('a request that does not arrive in time gets a 408', async (t) => {
   t.equal(rejected.status, 401, 'a rejected request cannot hold its connection either')
 })
 
-t.test('a header section above HEADER_LIMIT gets a 431', async (t) => {
-  const { port } = await startService(t, { config: { HEADER_LIMIT: 2000 } })
-  const statusOf = async (size: number) =>
-    parseRaw(await sendRaw(port, request('GET /', { 'X-Long': 'x'.repeat(size) }))).status
-  t.equal(await statusOf(1000), 302)
-  t.equal(await statusOf(2000), 431)
-})
-
 t.test('a connection above MAX_CONNECTIONS is closed, until another one ends', async (t) => {
   const { port } = await startService(t, { config: { MAX_CONNECTIONS: 1 } })
   const first = connect(port, '127.0.0.1')

@@ -21,10 +21,7 @@ const connectTo = request('CONNECT a:1', anonymous)
 /** Requests of every kind that a client can leave. */
 const requests = [
   connectTo,
-  get('/livez') + connectTo,
-  get('/', { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Key': 'x' }),
   get('/', { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABkAAQAAP__' }),
-  'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
   // The beginning of TLS.
   '\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03',
   '',
@@ -33,28 +30,18 @@ const requests = [
   create('{"na', { ...keepAlive, 'Content-Length': '100' }),
   create('{"na', { ...anonymous, 'Content-Length': '100' }),
   create('5\r\n{"nam\r\n', { ...keepAlive, 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }),
-  create('zz\r\n', { ...keepAlive, 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }),
   create('x'.repeat(900_000), keepAlive),
   get('/livez', { 'X-Y': 'x'.repeat(40_000) }),
   create('', { ...keepAlive, Expect: '100-continue', 'Content-Length': '12' }),
-  get('/livez', { Expect: '200-ok' }),
   createOne,
   getList.repeat(20),
-  get(asset).repeat(100),
-  `${get('/livez')}\0\0\0\0`,
   getList,
   list({ ...keepAlive, 'Accept-Encoding': 'br' }),
   list(anonymous),
   get(asset),
   get(asset, { Range: 'bytes=0-99999' }),
-  get('/openapi.yaml'),
-  get('/metrics'),
-  get('/readyz'),
   request('HEAD /v1/categories', keepAlive),
-  request('OPTIONS *', anonymous),
-  request('TRACE /', anonymous),
   get('/none'),
-  get('/%zz'),
   request('GET /livez HTTP/1.0', anonymous)
 ]
 
