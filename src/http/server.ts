@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.ts'
 import { respondAndClose } from './client-errors.ts'
-import { type HttpError, toHttpError } from './errors.ts'
+import { toHttpError } from './errors.ts'
 
 /**
  * Bytes that are parsed at once. Node.js parses a whole read of 64 KiB, which can be 3,500 pipelined requests with 2 KiB of
@@ -63,11 +63,14 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
   }
 
   /** Responds to an invalid request, unless the client would take the error for the response to an earlier request. */
-  function reject(socket: Duplex, error: HttpError): void {
-    const connection = connections.get(socket)
-    const latest = connection?.latest
-    const isExpected = latest?.req.complete ? latest.closed : connection?.waiting === 0 && !latest?.headersSent
-    if (isExpected && socket.writable) respondAndClose(socket, error)
+  function clientErrorHandler({ code }: NodeJS.ErrnoException, socket: Duplex): void {
+    const { latest, waiting = 0 } = connections.get(socket) ?? {}
+    // What follows the last request or response of a connection is discarded (RFC 9112, section 9.6).
+    if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded) return
+    // A request that is late because nothing is parsed before the response to an earlier one must not cut that off.
+    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && latest?.req.complete && !latest.closed) return
+    const isExpected = latest?.req.complete ? latest.closed : waiting === 0 && !latest?.headersSent
+    if (isExpected && socket.writable) respondAndClose(socket, toHttpError({ code, statusCode: 400 }))
     else socket.destroy()
   }
 
@@ -103,12 +106,6 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     // Other expectations than 100-continue may be ignored (RFC 9110, section 10.1.1).
     server.on('checkExpectation', listener)
     return server
-  }
-
-  function clientErrorHandler({ code }: NodeJS.ErrnoException, socket: Duplex): void {
-    // What follows the last request or response of a connection is discarded (RFC 9112, section 9.6).
-    if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded) return
-    reject(socket, toHttpError({ code, statusCode: 400 }))
   }
 
   return { options: { serverFactory, clientErrorHandler }, closeConnections }

@@ -178,6 +178,21 @@ t.test('a request to upgrade is the last one of its connection', async (t) => {
   t.same(await query(databaseUrl, 'SELECT FROM categories'), [], 'the body of a request is not taken for a request')
 })
 
+t.test('a request that is incomplete behind a slow one does not cut off its response', async (t) => {
+  const { app, port, key, databaseUrl } = await startService(t, { config: { HEADERS_TIMEOUT: 200 } })
+  const lock = await lockTable(t, databaseUrl, 'categories')
+  const timeout = once(app.server, 'clientError')
+  const { socket, statuses } = open(t, port)
+  const next = bytesOf(list(), key)
+  socket.write(Buffer.concat([bytesOf(getList, key), next.subarray(0, 30)]))
+  await timeout
+  await lock.release()
+  await until(() => statuses()?.length === 1, 'the first response arrives')
+  socket.write(next.subarray(30))
+  await until(() => statuses()?.length === 2, 'the second one too')
+  t.same(statuses(), ['200', '200'])
+})
+
 const invalid = { garbage: '\0\0\0\0', 'a CONNECT': connectTo }
 
 t.test('invalid HTTP behind a pending create gets no response that could be the create’s', async (t) => {

@@ -166,12 +166,11 @@ t.test('an operation is authenticated before its body is read, unless its securi
   t.equal(await status('/v1/closed'), 401)
   t.equal(await status('/v1/open'), 400)
 
-  const unknown = post('unknown', { security: [{ other: [] }] })
+  const unknown = { '/unknown': post('unknown', { security: [{ other: [] }] }) }
+  const message = 'The security scheme other of unknown has no hook'
   await t.rejects(
-    serve(t, { '/unknown': unknown }, () => ({})),
-    {
-      message: 'The security scheme other of unknown has no hook'
-    }
+    serve(t, unknown, () => ({})),
+    { message }
   )
 })
 
@@ -190,41 +189,25 @@ t.test('an operation without a handler stops the start, and its stub responds wi
     message: 'The operation createMessage has no handler: run npm run generate'
   })
   const response = await (await start(stubs)).inject('/v1/categories')
-  t.same(response.json(), {
-    code: 'not_implemented',
-    message: 'The operation listCategories is not implemented yet',
-    status: 501
-  })
+  t.match(response.json(), { code: 'not_implemented', status: 501 })
 })
 
 t.test('every response of a deprecated operation announces it', async (t) => {
   const deprecated = { deprecated: true, 'x-deprecated-at': '2023-06-30', 'x-sunset': '2024-01-31T12:00:00+01:00' }
+  const replaced = { deprecated: true, 'x-deprecated-sunset': '2024-01-31', 'x-successor': '/new/ones' }
   const get = (operationId: string, rest: object) => ({ get: { operationId, responses: anything, ...rest } })
   const paths = {
-    '/old': get('old', deprecated),
     '/closed': get('closed', { ...deprecated, security: [{ bearerAuth: [] }] }),
-    '/old/{id}': get('replaced', {
-      ...{ deprecated: true, 'x-deprecated-sunset': '2024-01-31', 'x-successor': '/new/ones' },
-      parameters: [parameter('path', 'id', int64)]
-    }),
-    '/undated': get('undated', { deprecated: true }),
-    '/new': get('new', {})
+    '/old/{id}': get('replaced', { ...replaced, parameters: [parameter('path', 'id', int64)] }),
+    '/undated': get('undated', { deprecated: true })
   }
   const app = await serve(t, paths, () => ({}))
-  const headers = async (method: 'GET' | 'HEAD', url: string) => {
-    const { deprecation, sunset, link } = (await app.inject({ method, url: `/v1/${url}` })).headers
-    return { deprecation, sunset, link }
-  }
-  const dates = { deprecation: '@1688083200', sunset: 'Wed, 31 Jan 2024 11:00:00 GMT' }
-  const link = undefined
-  t.same(await headers('GET', 'old'), { ...dates, link })
-  t.same(await headers('HEAD', 'old'), { ...dates, link })
-  t.same(await headers('GET', 'closed'), { ...dates, link: undefined }, 'a 401')
-  t.same(await headers('GET', 'old/1'), {
-    ...{ deprecation: undefined, sunset: 'Wed, 31 Jan 2024 00:00:00 GMT' },
-    link: '<../new/ones>; rel="successor-version"'
-  })
-  for (const url of ['undated', 'new']) {
-    t.same(await headers('GET', url), { deprecation: undefined, sunset: undefined, link: undefined }, url)
+  for (const [url, deprecation, sunset, link] of [
+    ['closed', '@1688083200', 'Wed, 31 Jan 2024 11:00:00 GMT', undefined],
+    ['old/1', undefined, 'Wed, 31 Jan 2024 00:00:00 GMT', '<../new/ones>; rel="successor-version"'],
+    ['undated', undefined, undefined, undefined]
+  ] as const) {
+    const { headers } = await app.inject(`/v1/${url}`)
+    t.same([headers['deprecation'], headers['sunset'], headers['link']], [deprecation, sunset, link], url)
   }
 })
