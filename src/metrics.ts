@@ -2,9 +2,6 @@ import { Counter, Gauge, Histogram } from 'prom-client'
 
 // These metrics are in the default registry of prom-client.
 
-const counter = <Label extends string>(name: string, help: string, label: Label) =>
-  new Counter({ name, help, labelNames: [label] })
-
 const histogram = <Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
   new Histogram({ name, help, labelNames, buckets })
 
@@ -23,19 +20,13 @@ export const requestsInFlight = new Gauge({
   name: 'http_requests_in_flight',
   help: 'Requests without a complete response'
 })
-export const rejectedKeys = counter('api_key_refusals_total', 'Responses with 401, by reason', 'reason')
-export const rateLimited = counter(
-  'rate_limited_requests_total',
-  'Responses with 429, by limit: of a key, or of an address with rejected keys',
-  'limit'
-)
 export const sharedReads = histogram('shared_read_requests', 'Requests per shared read', sizes)
 export const groupedWrites = histogram('grouped_write_rows', 'Rows per grouped write', sizes, 'statement')
-export const databaseErrors = counter(
-  'database_errors_total',
-  'Failed statements, by error code: unavailable, outcome_unknown or internal_error',
-  'code'
-)
+export const databaseErrors = new Counter({
+  name: 'database_errors_total',
+  help: 'Failed statements, by error code: unavailable, outcome_unknown or internal_error',
+  labelNames: ['code']
+})
 
 type Pool = Readonly<Record<'totalCount' | 'idleCount' | 'waitingCount', number>>
 let pool: Pool = { totalCount: 0, idleCount: 0, waitingCount: 0 }

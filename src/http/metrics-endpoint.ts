@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import fp from 'fastify-plugin'
 import { register } from 'prom-client'
-import { rateLimited, rejectedKeys, requestDuration, requestsInFlight } from '../metrics.ts'
+import { requestDuration, requestsInFlight } from '../metrics.ts'
 
 /** Measures every request. If its client disconnects before the end of the response, no duration is recorded. */
 export const requestMetrics = fp((app) => {
@@ -10,11 +10,9 @@ export const requestMetrics = fp((app) => {
     reply.raw.once('close', () => requestsInFlight.dec())
     next()
   })
-  app.addHook('onResponse', ({ routeOptions, apiKey }, { statusCode: status, elapsedTime }, next) => {
+  app.addHook('onResponse', ({ routeOptions }, { statusCode: status, elapsedTime }, next) => {
     const { operation = 'none' } = routeOptions.config
     requestDuration.observe({ operation, status }, elapsedTime / 1000)
-    if (status === 401) rejectedKeys.inc({ reason: String(apiKey?.state) })
-    if (status === 429) rateLimited.inc({ limit: apiKey?.state === 'valid' ? 'key' : 'address' })
     next()
   })
 })
