@@ -64,12 +64,13 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
 
   /** Responds to an invalid request, unless the client would take the error for the response to an earlier request. */
   function clientErrorHandler({ code }: NodeJS.ErrnoException, socket: Duplex): void {
-    const { latest, waiting = 0 } = connections.get(socket) ?? {}
+    const connection = connections.get(socket)
+    const latest = connection?.latest
     // What follows the last request or response of a connection is discarded (RFC 9112, section 9.6).
     if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded) return
     // A request that is late because nothing is parsed before the response to an earlier one must not cut that off.
     if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && latest?.req.complete && !latest.closed) return
-    const isExpected = latest?.req.complete ? latest.closed : waiting === 0 && !latest?.headersSent
+    const isExpected = latest?.req.complete ? latest.closed : connection?.waiting === 0 && !latest?.headersSent
     if (isExpected && socket.writable) respondAndClose(socket, toHttpError({ code, statusCode: 400 }))
     else socket.destroy()
   }
