@@ -94,7 +94,7 @@ t.test('commands report an unreachable database in one line', async (t) => {
   const running = [[...command('keys'), 'list'], command('migrate')].map((words) => run(t, words, { env }))
   for (const { exited, output } of running) {
     t.equal(await exited, 1)
-    t.equal(output(), 'pet-categories: DATABASE_URL cannot be used: connect ECONNREFUSED 127.0.0.1:1\n')
+    t.match(output(), /^pet-categories: DATABASE_URL cannot be used: .*connect ECONNREFUSED 127\.0\.0\.1:1\n$/)
   }
 })
 

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { oneLine } from '../log.ts'
 
 /**
  * SQLSTATEs, or classes of them, that prove that a statement had no effect, because only the statement itself causes them.
@@ -35,7 +36,7 @@ const isTransient = ({ code }: pg.DatabaseError) => /^(08|40|53|57|58)/.test(Str
 export class Unavailable extends Error {
   readonly code = 'unavailable'
   constructor(cause: unknown) {
-    super('the database is unavailable', { cause })
+    super(`the database is unavailable: ${oneLine(cause)}`, { cause })
   }
 }
 

@@ -4,7 +4,6 @@ import { type Config, loadConfig } from '../config.ts'
 import { createLogger, oneLine } from '../log.ts'
 import { type Database, openDatabase } from './database.ts'
 import { startEmbeddedPostgres } from './embedded.ts'
-import { Unavailable } from './errors.ts'
 import { applyMigrations, migrationCheck } from './migrations.ts'
 
 /**
@@ -27,8 +26,7 @@ export async function openConfigured(
     ? await startEmbeddedPostgres(config.DATA_DIR, opener, log)
     : { url: DATABASE_URL, stop: () => Promise.resolve() }
 
-  const explain = (error: unknown) =>
-    `${isEmbedded ? 'DATA_DIR' : 'DATABASE_URL'} cannot be used: ${oneLine(error instanceof Unavailable ? error.cause : error)}`
+  const explain = (error: unknown) => `${isEmbedded ? 'DATA_DIR' : 'DATABASE_URL'} cannot be used: ${oneLine(error)}`
 
   async function retry(prepare: () => Promise<void>) {
     for (let logged = ''; ; await sleep(1000)) {

@@ -41,7 +41,7 @@ t.test('errors of Fastify, its plugins and the database get the Error body of th
     [new HttpError(429, 'rate_limited', 'Wait'), 429, 'rate_limited'],
     // SDKs must not send it again.
     [new OutcomeUnknown(undefined), 503, 'outcome_unknown', { 'x-should-retry': 'false' }],
-    [new Unavailable(undefined), 503, 'unavailable', { 'retry-after': '1' }]
+    [new Unavailable(new Error()), 503, 'unavailable', { 'retry-after': '1' }]
   ] as const) {
     t.match(toHttpError(error), { status, code })
     t.same(toHttpError(error).headers, headers)

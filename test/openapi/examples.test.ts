@@ -70,11 +70,11 @@ async function conforms(t: Test, { app }: Service, { id, requests, responses }: 
 async function startSeeded(t: Test) {
   const { owner, service } = await createRoles(t)
   for (const [url, code, output] of [
-    [service, 1, 'pet-categories: permission denied for table orders\n'],
+    [service, 1, 'pet-categories: the database is unavailable: permission denied for table orders\n'],
     [owner, 0, 'Added 3 categories, 3 pets and 2 orders.\n'],
     [owner, 0, 'Nothing was added: the database has pets.\n']
   ] as const) {
-    const seed = run(t, script('src/seed.ts'), { env: { DATABASE_URL: url } })
+    const seed = run(t, script('tools/seed.ts'), { env: { DATABASE_URL: url } })
     t.equal(await seed.exited, code)
     t.equal(seed.output(), output)
   }
@@ -129,7 +129,7 @@ t.test('the service sends every example of an error', async (t) => {
     await post(limited, {}, { authorization: '' })
   }
   // Other tests provoke them on a connection.
-  for (const error of [new Error(), new Unavailable(undefined), new OutcomeUnknown(undefined)]) {
+  for (const error of [new Error(), new Unavailable(new Error()), new OutcomeUnknown(undefined)]) {
     const { status, body } = toHttpError(error)
     sent.push({ status, body })
   }

@@ -164,11 +164,11 @@ for (const refuses of [false, true]) {
     if (refuses) proxy.refuse()
     proxy.state.isSilent = true
     await Promise.all([
-      t.rejects(database.read(statement), { message: 'the database is unavailable' }),
-      t.rejects(database.write(statement), { message: 'the outcome of a write is unknown' })
+      t.rejects(database.read(statement), { code: 'unavailable' }),
+      t.rejects(database.write(statement), { code: 'outcome_unknown' })
     ])
     proxy.state.isSilent = false
-    if (refuses) await t.rejects(database.read(statement), { message: 'the database is unavailable' })
+    if (refuses) await t.rejects(database.read(statement), { code: 'unavailable' })
     else t.equal((await database.read(statement)).length, 1)
   })
 }
