@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { startEmbeddedPostgres } from '../src/postgres/embedded.ts'
-import { copyData, createDatabase, query, silent } from './support/database.ts'
+import { copyData, createDatabase, query } from './support/database.ts'
 import { keyPattern, post, run, script, serve, started } from './support/process.ts'
 import { until } from './support/until.ts'
 
@@ -74,20 +73,6 @@ t.test(
     t.equal(await service.exited, 0)
   }
 )
-
-t.test('a command reports in one line that the embedded database cannot be migrated', async (t) => {
-  const directory = t.testdir()
-  copyData(path.join(directory, '.data'))
-  const server = await startEmbeddedPostgres(path.join(directory, '.data'), 'keys', silent)
-  await query(server.url, 'CREATE TABLE categories ()')
-  await server.stop()
-  const list = run(t, [...command('keys'), 'list'], { cwd: directory })
-  t.equal(await list.exited, 1)
-  t.equal(
-    list.output(),
-    'pet-categories: DATA_DIR cannot be used: migration 0001_categories failed: relation "categories" already exists\n'
-  )
-})
 
 t.test('commands report an unreachable database in one line', async (t) => {
   const env = { DATABASE_URL: 'postgres://postgres:secret@127.0.0.1:1/x' }

@@ -3,7 +3,7 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { createDatabase, lockTable, query, silent } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
-import { errorResponse, mapErrors, startProxy } from '../support/proxy.ts'
+import { errorResponse, startProxy } from '../support/proxy.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const create = ({ app, auth }: Service, name = 'x') =>
@@ -84,32 +84,6 @@ t.test('the outcome of a create is unknown when a pooler reports that it lost th
     t.equal((await create(service)).statusCode, 201)
     t.equal((await query(databaseUrl, 'SELECT FROM categories WHERE name = $1', [severity])).length, 1)
   }
-})
-
-t.test('a create that a server in another language rejects fails alone, and keeps its connection', async (t) => {
-  const databaseUrl = await createDatabase(t)
-  const proxy = await startProxy(t, databaseUrl)
-  const service = await startService(t, { databaseUrl: proxy.url })
-  await query(databaseUrl, `ALTER TABLE categories ADD CHECK (name <> 'bad')`)
-  proxy.state.change = (chunk) =>
-    mapErrors(chunk, (fields) => fields.map((field) => (field.startsWith('S') ? 'SFEHLER' : field)))
-  const pids = async () => {
-    const connections =
-      "FROM pg_stat_activity WHERE application_name = 'pet-categories' AND datname = current_database()"
-    return (await query(databaseUrl, `SELECT pid ${connections}`)).map(({ pid }) => pid)
-  }
-  t.equal((await create(service, 'first')).statusCode, 201)
-  const before = await pids()
-  const responses = await Promise.all(['good', 'bad', 'better'].map((name) => create(service, name)))
-  t.same(
-    responses.map(({ statusCode }) => statusCode),
-    [201, 500, 201]
-  )
-  const after = new Set(await pids())
-  t.same(
-    before.filter((pid) => !after.has(pid)),
-    []
-  )
 })
 
 for (const [condition, isOutage] of [

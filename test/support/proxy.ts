@@ -101,20 +101,6 @@ export async function startProxy(t: Test, databaseUrl: string): Promise<Proxy> {
   }
 }
 
-/** Changes the fields of each ErrorResponse in a chunk of whole messages of the protocol. */
-export function mapErrors(chunk: Buffer, change: (fields: string[]) => string[]): Buffer {
-  const messages: Buffer[] = []
-  for (let start = 0; start < chunk.length;) {
-    const end = start + 1 + chunk.readInt32BE(start + 1)
-    const message = chunk.subarray(start, end)
-    messages.push(message[0] === 'E'.charCodeAt(0) ? errorResponse(change(fieldsOf(message))) : message)
-    start = end
-  }
-  return Buffer.concat(messages)
-}
-
-const fieldsOf = (message: Buffer) => message.toString('utf8', 5).split('\0').filter(Boolean)
-
 /** An ErrorResponse of fields such as `C08P01`. */
 export function errorResponse(fields: string[]): Buffer {
   const body = Buffer.from(fields.map((field) => `${field}\0`).join('') + '\0')
