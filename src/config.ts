@@ -31,7 +31,7 @@ export const configSchema = {
     PORT: { ...port('Port to listen on'), default: 3000 },
     HOST: { ...text('Address to listen on. The container image sets 0.0.0.0.'), default: '127.0.0.1' },
     DATABASE_URL: {
-      ...text('PostgreSQL 15 to 18 with the encoding UTF-8. Without it, the embedded PostgreSQL runs.'),
+      ...text('URL of PostgreSQL 15 to 18 (UTF-8), or several, comma-separated. If unset, an embedded one runs.'),
       pattern: '^postgres(ql)?://',
       must: 'start with postgres://'
     },

@@ -42,8 +42,6 @@ export function openDatabase(
     keepAlive: true,
     types
   }
-  // Throws now rather than at each statement.
-  new pg.Client(config)
   const pool = createPool({ ...config, max: poolSize })
   countConnections(pool)
   // `failedAt` is the time of the last failure during an outage, otherwise 0.
