@@ -25,8 +25,10 @@ export const unreplicated = new WeakSet<pg.Client>()
  *   limit for all of them together, and for the wait for a free connection
  * @throws Error when a URL, or a certificate file that it names, cannot be used
  */
-export function createPool(config: pg.PoolConfig): pg.Pool {
-  const { connectionString = '', connectionTimeoutMillis: timeout = 0 } = config
+export function createPool(
+  config: pg.PoolConfig & { connectionString: string; connectionTimeoutMillis: number }
+): pg.Pool {
+  const { connectionString, connectionTimeoutMillis: timeout } = config
   const urls = connectionString.split(/,(?=postgres(?:ql)?:)/)
   const share = timeout / urls.length
   const servers = urls.map((url) => ({ ...config, connectionString: url, connectionTimeoutMillis: share }))
