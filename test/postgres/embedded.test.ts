@@ -75,16 +75,12 @@ t.test('a server that a killed service left behind is not used, but waited for',
   await Promise.all([service.stop(), left.ended])
 })
 
-t.test('an unusable folder is reported as DATA_DIR', async (t) => {
-  const directory = t.testdir({ file: '' })
+t.test('a folder that PostgreSQL cannot use is reported as DATA_DIR', async (t) => {
   // Longer than PostgreSQL allows.
-  const long = path.join(directory, ...Array.from({ length: 6 }, () => 'x'.repeat(200)))
-  for (const [folder, message] of [
-    [path.join(directory, 'file'), /^DATA_DIR cannot be used: EEXIST/],
-    [long, /^DATA_DIR cannot be used: initdb failed: ./]
-  ] as const) {
-    await t.rejects(startEmbeddedPostgres(folder, 'service', silent), { message })
-  }
+  const folder = path.join(t.testdir(), ...Array.from({ length: 6 }, () => 'x'.repeat(200)))
+  await t.rejects(startEmbeddedPostgres(folder, 'service', silent), {
+    message: /^DATA_DIR cannot be used: initdb failed: ./
+  })
 })
 
 t.test('links that npm cannot pack are created', (t) => {
