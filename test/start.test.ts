@@ -51,7 +51,7 @@ t.test('the first start prints the docs and a curl with a key, and acknowledged 
   t.equal(await third.exited, 1)
   t.equal(
     third.output(),
-    `pet-categories: Already running from this folder (PID ${second.child.pid}): set DATA_DIR for a second one\n`
+    `pet-categories: DATA_DIR cannot be used: already running from this folder (PID ${second.child.pid}): set DATA_DIR for a second one\n`
   )
   second.child.kill('SIGTERM')
   t.equal(await second.exited, 0)

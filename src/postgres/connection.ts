@@ -47,12 +47,11 @@ export function createPool(
       const lastStart = performance.now() + timeout - share
       for (let attempt = 1; ; attempt++) {
         const server = current
-        try {
-          return await super.connect()
-        } catch (error) {
+        const client = await super.connect().catch((error: unknown) => {
           if (current === server) current = (current + 1) % servers.length
           if (attempt === servers.length || performance.now() > lastStart) throw error
-        }
+        })
+        if (client) return client
       }
     }
   }

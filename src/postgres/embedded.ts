@@ -24,7 +24,7 @@ export async function startEmbeddedPostgres(directory: string, startedBy: string
     const service = await findService(directory)
     if (service !== undefined) {
       if (startedBy !== 'service') return { url: service.url, stop: () => Promise.resolve() }
-      throw new Error(`Already running from this folder (PID ${service.pid}): set DATA_DIR for a second one`)
+      throw new Error(`already running from this folder (PID ${service.pid}): set DATA_DIR for a second one`)
     }
     const { initdb, postgres } = embeddedPrograms()
     try {
@@ -32,9 +32,7 @@ export async function startEmbeddedPostgres(directory: string, startedBy: string
       return await startServer([...postgres, '-D', data], startedBy)
     } catch (error) {
       const isInUse = /postmaster\.pid|still in use/.test(oneLine(error))
-      if (!isInUse || attempt === maxAttempts) {
-        throw new Error(`DATA_DIR cannot be used: ${oneLine(error)}`, { cause: error })
-      }
+      if (!isInUse || attempt === maxAttempts) throw error
     }
     if (attempt === 1) log.info({ directory }, 'waiting for another process to leave DATA_DIR')
     await sleep(100)
