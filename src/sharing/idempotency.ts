@@ -22,7 +22,7 @@ export interface KeyedRequest {
 function canonical(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return { bigint: String(value) }
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isObject ? Object.fromEntries(Object.entries(value).sort()) : value
+  return isObject ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value
 }
 
 const digest = (value: unknown) => hash('sha256', JSON.stringify(value, canonical), 'buffer')
