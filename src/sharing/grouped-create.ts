@@ -62,26 +62,16 @@ export function groupedCreate<Body extends object, Response extends Buffer | nul
   database: Database,
   creation: Creation<Body>
 ) {
-  const { table, given, values } = creation
-  const columns = (bodies: Body[]) => {
-    const rows = bodies.map(values)
-    return Object.keys(given).map((_name, column) => rows.map((row) => row[column]))
-  }
+  const { table, values } = creation
   const name = `create-${table}`
-  const write = groupedWrite<Body, Created>(database, name, create(creation), columns)
-  const writeOnce = createOncePerKey(
+  const write = groupedWrite<Body, Created>(database, name, create(creation), values)
+  const claim = groupedWrite<Key & { body: Body }, Created & { isClaimed: boolean }>(
     database,
-    groupedWrite<Key & { body: Body }, Created & { isClaimed: boolean }>(
-      database,
-      `${name}-once`,
-      createOnce(creation),
-      (items) => [
-        ...columns(items.map(({ body }) => body)),
-        items.map(({ key }) => key),
-        items.map(({ fingerprint }) => fingerprint)
-      ]
-    )
+    `${name}-once`,
+    createOnce(creation),
+    ({ body, key, fingerprint }) => [...values(body), key, fingerprint]
   )
+  const writeOnce = createOncePerKey(database, claim)
 
   return async (
     request: KeyedRequest & { body: Body },

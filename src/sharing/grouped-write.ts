@@ -10,18 +10,20 @@ import { isFaultOfValue } from '../postgres/errors.ts'
  *
  * @param name the name of the prepared statement
  * @param text one statement for any number of items that returns a row for each, in their order
- * @param columns the parameters of the statement: the items as one array for each column
+ * @param values returns the values of an item; the parameters of the statement are one array for each value, of all items
  * @returns writes an item and returns its row; rejects like `Database.write`, and with Overloaded if too many items wait
  */
 export function groupedWrite<Item, Row extends QueryResultRow>(
   database: Database,
   name: string,
   text: string,
-  columns: (items: Item[]) => unknown[][]
+  values: (item: Item) => unknown[]
 ) {
   function write(items: Item[]): Promise<Row[]> {
     groupedWrites.observe({ statement: name }, items.length)
-    return database.write<Row>({ name, text, values: columns(items) })
+    const rows = items.map(values)
+    const columns = (rows[0] as unknown[]).map((_value, column) => rows.map((row) => row[column]))
+    return database.write<Row>({ name, text, values: columns })
   }
   return batch(write, { maxWaiting: 1000, maxSize: 250, isFaultOfItem: isFaultOfValue })
 }

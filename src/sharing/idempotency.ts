@@ -70,7 +70,7 @@ export function createOncePerKey<Item extends Key>(
     database,
     'replay-creates',
     replay,
-    (keys) => [keys]
+    (key) => [key]
   )
 
   async function createOnce(item: Item): Promise<Created> {
