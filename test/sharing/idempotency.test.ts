@@ -144,11 +144,11 @@ t.test('a create without a key stores no key', async (t) => {
 t.test('expired keys are removed one batch after the other, and again later if that fails', async (t) => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.teardown(() => mock.timers.reset())
-  const full = Promise.resolve([{}])
-  const none = Promise.resolve([])
-  const lost = Promise.reject<[]>(new Error('no database'))
+  const full = () => Promise.resolve([{}])
+  const none = () => Promise.resolve([])
+  const lost = () => Promise.reject(new Error('no database'))
   const batches = [full, full, none, lost, full, none, none]
-  const stop = removeExpiredKeys({ writeInBackground: () => batches.shift() ?? none }, 24)
+  const stop = removeExpiredKeys({ writeInBackground: () => (batches.shift() ?? none)() }, 24)
   const left = async () => {
     mock.timers.tick(5000)
     for (let turn = 0; turn < 10; turn++) await setImmediate()
