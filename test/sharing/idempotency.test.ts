@@ -110,6 +110,13 @@ t.test('a create that fails leaves its key free, and one that succeeded replays 
   const { create, databaseUrl } = await start(t)
   t.match(await create('pets', { name: 'a' }, 'key'), { status: 400 })
   t.match(await create('pets', { name: 'a', categoryId: 2 }, 'key'), { status: 400 })
+  await query(
+    databaseUrl,
+    `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+     CREATE TRIGGER skip BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION skip()`
+  )
+  t.match(await create('pets', { name: 'a', categoryId: 1 }, 'key'), { status: 500 }, 'dropped by a trigger')
+  await query(databaseUrl, 'DROP TRIGGER skip ON pets')
   const pet = await create('pets', { name: 'a', categoryId: 1 }, 'key')
   t.match(pet, { status: 201, isReplay: false })
   await query(databaseUrl, 'TRUNCATE categories CASCADE')
