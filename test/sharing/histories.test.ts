@@ -1,30 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
 import t, { type Test } from 'tap'
 import { query } from '../support/database.ts'
 import { startHistory } from '../support/history.ts'
 import { startPostgres, startStandby } from '../support/postgres.ts'
 import { startProxy } from '../support/proxy.ts'
-import { scale } from '../support/scale.ts'
+import { scale, seed } from '../support/scale.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 // Only commits make transaction ids durable.
 const settings = { max_prepared_transactions: '20', wal_writer_delay: '10s', autovacuum: 'off', fsync: 'off' }
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 const postgres = await startPostgres(t, settings)
-
-/** Kills one backend, after which the server ends the others and recovers. */
-async function killBackend() {
-  const [victim, other] = [new pg.Client(postgres.url), new pg.Client(postgres.url)]
-  await Promise.all([victim.connect(), other.connect()])
-  for (const client of [victim, other]) client.on('error', () => {})
-  const ended = new Promise<void>((resolve) => other.once('end', resolve))
-  const { rows } = await victim.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-  process.kill(Number(rows[0]?.pid), 'SIGKILL')
-  await ended
-  await until(() => query(postgres.url, 'SELECT').then(Boolean, () => false), 'PostgreSQL has recovered')
-}
 
 async function killServer() {
   await postgres.kill()
@@ -94,7 +80,7 @@ async function reuseIds(t: Test, url: string, fail: () => Promise<void>, prepare
 }
 
 for (const [what, fail] of [
-  ['a kill of one backend', killBackend],
+  ['a kill of one backend', postgres.killBackend],
   ['a kill of PostgreSQL', killServer]
 ] as const) {
   t.test(`a change is listed although its transaction has an id that was lost by ${what}`, (t) =>
@@ -157,7 +143,7 @@ t.test('a change of the columns, or of a table that inherits, is in the next lis
 for (const [what, strike] of [
   ['nothing else happens', () => Promise.resolve()],
   ['PostgreSQL restarts', postgres.restart],
-  ['a backend of PostgreSQL is killed', killBackend],
+  ['a backend of PostgreSQL is killed', postgres.killBackend],
   ['PostgreSQL is killed', killServer]
 ] as const) {
   t.test(`lists show all that was acknowledged and nothing else, while ${what} (seed ${seed})`, async (t) => {

@@ -4,9 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import pg from 'pg'
 import type { Test } from 'tap'
 import { embeddedProgram } from '../../src/postgres/embedded-programs.ts'
 import { copyData, migrate, query } from './database.ts'
+import { until } from './until.ts'
 
 /** A PostgreSQL server for one test, on TCP, that can be killed and restarted. */
 export interface OwnPostgres {
@@ -15,6 +17,8 @@ export interface OwnPostgres {
   port: number
   /** Kills all its processes, as a machine that fails does. */
   kill: () => Promise<void>
+  /** Kills one backend, after which the server ends the others and recovers. Resolves when it responds again. */
+  killBackend: () => Promise<void>
   /** Starts it again, and resolves when it responds. */
   start: () => Promise<void>
   /** Shuts it down and starts it again. */
@@ -69,6 +73,16 @@ export async function startPostgres(
     async kill() {
       const processes = await query(url, 'SELECT pid FROM pg_stat_activity')
       await end(processes.map(({ pid }) => Number(pid)))
+    },
+    async killBackend() {
+      const [victim, other] = [new pg.Client(url), new pg.Client(url)]
+      await Promise.all([victim.connect(), other.connect()])
+      for (const client of [victim, other]) client.on('error', () => {})
+      const ended = new Promise<void>((resolve) => other.once('end', resolve))
+      const { rows } = await victim.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+      process.kill(Number(rows[0]?.pid), 'SIGKILL')
+      await ended
+      await until(() => query(url, 'SELECT').then(Boolean, () => false), 'PostgreSQL has recovered')
     },
     start,
     async restart() {

@@ -1,0 +1,71 @@
+import t, { type Test } from 'tap'
+import { keyStore } from '../../src/api-keys/store.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { createDatabase, query, silent } from '../support/database.ts'
+import { createKeyed, Creates, createUntilStored } from '../support/resend.ts'
+import { scale } from '../support/scale.ts'
+import { startService } from '../support/service.ts'
+
+/** Two replicas on one database, as the same client sees them, with a key store. */
+async function startReplicas(t: Test, config = {}) {
+  const databaseUrl = await createDatabase(t)
+  const options = { databaseUrl, config: { RATE_LIMIT_MAX: 0, ...config } }
+  const first = await startService(t, options)
+  const second = { ...(await startService(t, options)), key: first.key }
+  const database = openDatabase({ url: databaseUrl, poolSize: 1, timeout: 60_000 }, silent)
+  t.teardown(() => database.close())
+  const rows = () => query(databaseUrl, 'SELECT id, name FROM categories ORDER BY id')
+  return { first, second, databaseUrl, store: keyStore(database), rows }
+}
+
+const keys = scale(10_000, 300)
+const atOnce = 50
+
+t.test(`of two requests with one key, sent to two replicas at once, one creates: ${keys} times`, async (t) => {
+  const { first, second, rows } = await startReplicas(t)
+  const creates = new Creates()
+  for (let done = 0; done < keys; done += atOnce) {
+    const names = Array.from({ length: atOnce }, (_, index) => `key-${done + index}`)
+    // In opposite orders, in which statements that claimed keys one by one would deadlock.
+    const all = [
+      ...names.map((name) => ({ ...first, name })),
+      ...names.toReversed().map((name) => ({ ...second, name }))
+    ]
+    const outcomes = await Promise.all(all.map(({ name, ...replica }) => createUntilStored(() => replica, name, name)))
+    outcomes.forEach((outcome, index) => creates.record(String(all[index]?.name), outcome))
+    t.equal(outcomes.filter(({ isReplayed }) => isReplayed).length, atOnce)
+  }
+  t.equal(creates.size, keys)
+  t.same(creates.check(await rows()), [])
+})
+
+t.test('a successor of an API key gets what its predecessor created, on either replica', async (t) => {
+  const { first, second, store, rows } = await startReplicas(t)
+  const original = await createKeyed(first, 'one', 'name')
+  t.match(original, { status: 201, isReplayed: false })
+  // The second key is of the other replica.
+  for (const id of ['1', '3']) {
+    const key = await store.rotate(id, '24h')
+    for (const { url } of [first, second]) {
+      t.same(await createKeyed({ url, key }, 'one', 'name'), { ...original, isReplayed: true })
+    }
+  }
+  t.same(await createKeyed(second, 'one', 'name'), { ...original, isReplayed: true }, 'the old key, until it expires')
+  t.equal((await rows()).length, 1)
+})
+
+t.test('another client may use the same Idempotency-Key', async (t) => {
+  const { first, second, store, rows } = await startReplicas(t)
+  const other = await store.create('other')
+  const outcomes = [
+    await createKeyed(first, 'one', 'a'),
+    await createKeyed({ ...second, key: other }, 'one', 'b'),
+    await createKeyed({ ...first, key: other }, 'one', 'b'),
+    await createKeyed(second, 'one', 'a')
+  ]
+  t.same(
+    outcomes.map(({ isReplayed }) => isReplayed),
+    [false, false, true, true]
+  )
+  t.match(await rows(), [{ name: 'a' }, { name: 'b' }])
+})
