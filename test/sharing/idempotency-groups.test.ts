@@ -45,7 +45,7 @@ t.test(
       const group = Array.from({ length: 40 }, (_, index) => {
         const isBad = index % 10 === 3 || index % 10 === 6
         const payload = isBad ? { name: `bad ${index}`, description: 'taken' } : { name: `good ${index}` }
-        return { isBad, payload, ...(index % 2 === 0 ? {} : { key: `${moment} ${index}` }) }
+        return { isBad, payload, ...(index % 2 === 0 ? {} : { key: `${moment.replaceAll(' ', '-')}-${index}` }) }
       })
       t.same(
         await sendGroup(group),
@@ -69,7 +69,7 @@ t.test(
     const group = Array.from({ length: 40 }, (_, index) => {
       const isKnown = index % 5 !== 2
       const payload = { name: `pet ${index}`, categoryId: isKnown ? 1 : 2 }
-      return { isKnown, payload, ...(index % 2 === 0 ? {} : { key: `key ${index}` }) }
+      return { isKnown, payload, ...(index % 2 === 0 ? {} : { key: `key-${index}` }) }
     })
     t.same(
       await sendGroup(group),

@@ -1,3 +1,4 @@
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { keyStore } from '../../src/api-keys/store.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
@@ -68,4 +69,54 @@ t.test('another client may use the same Idempotency-Key', async (t) => {
     [false, false, true, true]
   )
   t.match(await rows(), [{ name: 'a' }, { name: 'b' }])
+})
+
+/** Holds an Idempotency-Key, as a replica does whose commit has not ended, until `release` is called or the test ends. */
+async function holdKey(t: Test, databaseUrl: string) {
+  const client = new pg.Client(databaseUrl)
+  await client.connect()
+  const release = () => client.end()
+  t.teardown(release)
+  // The only key that has been used.
+  await client.query(
+    `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(encode(key, 'hex'), 0)) FROM idempotency_keys`
+  )
+  await query(databaseUrl, 'TRUNCATE categories, idempotency_keys CASCADE')
+  return release
+}
+
+t.test('creates with other keys do not wait for a key that another transaction holds', async (t) => {
+  const { first, second, databaseUrl, rows } = await startReplicas(t, { DATABASE_TIMEOUT: 60_000 })
+  await createKeyed(first, 'held', 'held')
+  const release = await holdKey(t, databaseUrl)
+  const settled: string[] = []
+  const create = async (replica: { url: string; key: string }, name: string) => {
+    const { status, isReplayed } = await createKeyed(replica, name.replace(' ', '-'), name)
+    settled.push(name)
+    return isReplayed ? `${status} replayed` : status
+  }
+  const held = Promise.all([first, second].map((replica) => create(replica, 'held')))
+  for (let round = 0; round < 5; round++) {
+    const others = Array.from({ length: 20 }, (_, index) => create(index % 2 ? first : second, `${round} ${index}`))
+    t.same(new Set(await Promise.all(others)), new Set([201]))
+  }
+  t.notOk(settled.includes('held'))
+  await release()
+  t.same((await held).sort(), [201, '201 replayed'])
+  t.equal((await rows()).length, 101)
+})
+
+t.test('a create whose key is held for longer than DATABASE_TIMEOUT is a 409, and is stored later', async (t) => {
+  const { first, second, databaseUrl, rows } = await startReplicas(t, { DATABASE_TIMEOUT: 500 })
+  await createKeyed(first, 'held', 'held')
+  const release = await holdKey(t, databaseUrl)
+  for (const replica of [first, second]) {
+    const { status, body } = await createKeyed(replica, 'held', 'held')
+    t.equal(status, 409)
+    t.match(JSON.parse(body), { code: 'idempotency_key_in_use', status: 409 })
+  }
+  await release()
+  t.match(await createKeyed(second, 'held', 'held'), { status: 201, isReplayed: false })
+  t.match(await createKeyed(first, 'held', 'held'), { status: 201, isReplayed: true })
+  t.equal((await rows()).length, 1)
 })

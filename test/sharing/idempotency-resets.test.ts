@@ -15,7 +15,7 @@ t.test('a create whose connection is reset is stored once when it is sent again'
   for (const resetPoint of resetPoints) {
     const proxy = await startProxy(t, service.url)
     const target = { url: `http://127.0.0.1:${proxy.port}`, key: service.key }
-    const create = () => createKeyed(target, `"${resetPoint}"`, resetPoint)
+    const create = () => createKeyed(target, resetPoint.replaceAll(' ', '-'), resetPoint)
     const lock = resetPoint === 'after the request' ? await lockTable(t, databaseUrl, 'categories') : undefined
     proxy.state.resets = (point) => point === resetPoint
     await t.rejects(create(), resetPoint)
