@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { query } from '../support/database.ts'
 import { startHistory } from '../support/history.ts'
-import { startPostgres, startStandby } from '../support/postgres.ts'
-import { startProxy } from '../support/proxy.ts'
+import { startPair, startPostgres } from '../support/postgres.ts'
 import { scale, seed } from '../support/scale.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -15,34 +14,6 @@ const postgres = await startPostgres(t, settings)
 async function killServer() {
   await postgres.kill()
   await postgres.start()
-}
-
-/** A primary and its standby, behind one address. */
-async function startPair(t: Test) {
-  const primary = await startPostgres(t, settings)
-  const link = await startProxy(t, primary.url)
-  const standby = await startStandby(t, link.url, settings)
-  const proxy = await startProxy(t, primary.url)
-  return {
-    url: proxy.url,
-    /** The standby has what was committed before, and receives no more. */
-    isolate: async () => {
-      const [sent] = await query(primary.url, 'SELECT pg_current_wal_flush_lsn() AS lsn')
-      const isReceived = async () => {
-        const [received] = await query(standby.url, 'SELECT pg_last_wal_replay_lsn() >= $1 AS all', [sent?.['lsn']])
-        return received?.['all'] === true
-      }
-      await until(isReceived, 'the standby has everything')
-      link.refuse()
-      link.cut()
-    },
-    kill: primary.kill,
-    async promote() {
-      await query(standby.url, 'SELECT pg_promote()')
-      proxy.state.serverPort = standby.port
-      proxy.cut()
-    }
-  }
 }
 
 const burn = 'DO $$BEGIN FOR n IN 1..100 LOOP PERFORM pg_current_xact_id(); ROLLBACK; END LOOP; END$$'
@@ -89,7 +60,7 @@ for (const [what, fail] of [
 }
 
 t.test('a change is listed although its transaction has an id that was lost by a failover', async (t) => {
-  const pair = await startPair(t)
+  const pair = await startPair(t, settings)
   const failOver = async () => {
     await pair.kill()
     await pair.promote()
@@ -162,7 +133,7 @@ for (const [what, strike] of [
 
 for (let round = 0; round < scale(20, 1); round++) {
   t.test(`after a failover no list shows what the standby never received (seed ${seed + round})`, async (t) => {
-    const pair = await startPair(t)
+    const pair = await startPair(t, settings)
     const history = await startHistory(t, pair.url, seed + round)
     await history.commits(5)
     await pair.isolate()

@@ -8,6 +8,7 @@ import pg from 'pg'
 import type { Test } from 'tap'
 import { embeddedProgram } from '../../src/postgres/embedded-programs.ts'
 import { copyData, migrate, query } from './database.ts'
+import { startProxy } from './proxy.ts'
 import { until } from './until.ts'
 
 /** A PostgreSQL server for one test, on TCP, that can be killed and restarted. */
@@ -95,9 +96,44 @@ export async function startPostgres(
 }
 
 /** Starts a standby of the server at `url`, which has all its data from the same folder of new data. */
-export function startStandby(t: Test, url: string, settings: Record<string, string> = {}): Promise<OwnPostgres> {
+function startStandby(t: Test, url: string, settings: Record<string, string> = {}): Promise<OwnPostgres> {
   const primary = `host=127.0.0.1 port=${new URL(url).port} user=postgres`
   return startPostgres(t, { ...settings, primary_conninfo: primary }, { 'standby.signal': '' })
+}
+
+/** A primary and its standby, behind one address. */
+export async function startPair(t: Test, settings: Record<string, string>) {
+  const primary = await startPostgres(t, settings)
+  const link = await startProxy(t, primary.url)
+  const standby = await startStandby(t, link.url, settings)
+  const proxy = await startProxy(t, primary.url)
+  return {
+    url: proxy.url,
+    /** Lets commits wait for the standby from now on. */
+    async replicateSynchronously() {
+      await query(primary.url, "ALTER SYSTEM SET synchronous_standby_names = '*'")
+      await query(primary.url, 'SELECT pg_reload_conf()')
+      const isSynchronous = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
+      await until(async () => (await query(primary.url, isSynchronous)).length > 0, 'the standby is synchronous')
+    },
+    /** The standby has what was committed before, and receives no more. */
+    isolate: async () => {
+      const [sent] = await query(primary.url, 'SELECT pg_current_wal_flush_lsn() AS lsn')
+      const isReceived = async () => {
+        const [received] = await query(standby.url, 'SELECT pg_last_wal_replay_lsn() >= $1 AS all', [sent?.['lsn']])
+        return received?.['all'] === true
+      }
+      await until(isReceived, 'the standby has everything')
+      link.refuse()
+      link.cut()
+    },
+    kill: primary.kill,
+    async promote() {
+      await query(standby.url, 'SELECT pg_promote()')
+      proxy.state.serverPort = standby.port
+      proxy.cut()
+    }
+  }
 }
 
 /** A TCP port of 127.0.0.1 that nothing listened on a moment ago. */
