@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { createDatabase, lockAwaited, lockTable, query } from '../support/database.ts'
 import { type ResetPoint, startProxy } from '../support/proxy.ts'
-import { createKeyed, Creates, createUntilStored } from '../support/resend.ts'
+import { createKeyed, startClients } from '../support/resend.ts'
 import { randomizer, scale, seed } from '../support/scale.ts'
 import { startService } from '../support/service.ts'
 
@@ -34,30 +33,18 @@ const count = scale(5000, 200)
 t.test(`${count} creates are stored once through resets at random points (seed ${seed})`, async (t) => {
   const databaseUrl = await createDatabase(t)
   const options = { databaseUrl, config: { RATE_LIMIT_MAX: 0 } }
-  const { random, pick } = randomizer(seed)
-  const replicas = await Promise.all(
-    [await startService(t, options), await startService(t, options)].map(async ({ url, key }) => {
+  const { random } = randomizer(seed)
+  const services = [await startService(t, options), await startService(t, options)]
+  const key = String(services[0]?.key)
+  const targets = await Promise.all(
+    services.map(async ({ url }) => {
       const proxy = await startProxy(t, url)
       proxy.state.resets = () => random(6) === 0
       return { url: `http://127.0.0.1:${proxy.port}`, key }
     })
   )
-  // The same client on both: the key of the first replica.
-  const key = String(replicas[0]?.key)
-  const creates = new Creates()
-  const failures: Record<string, number> = {}
-  async function work() {
-    while (creates.size < count) {
-      const name = randomUUID()
-      const create = async () => {
-        const target = () => ({ url: pick(replicas).url, key })
-        creates.record(name, await createUntilStored(target, name, name, failures))
-      }
-      await create()
-      if (random(4) === 0) await create()
-    }
-  }
-  await Promise.all(Array.from({ length: 16 }, work))
-  t.same(creates.check(await query(databaseUrl, 'SELECT id, name FROM categories')), [])
-  t.ok(failures['lost'], `${failures['lost']} connections were reset`)
+  const clients = startClients(targets, seed)
+  await clients.stores(count)
+  t.same(await clients.stop(() => query(databaseUrl, 'SELECT id, name FROM categories')), [])
+  t.ok(clients.failures['lost'], 'connections were reset')
 })

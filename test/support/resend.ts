@@ -1,4 +1,12 @@
+import { randomUUID } from 'node:crypto'
+import { randomizer } from './scale.ts'
 import { until } from './until.ts'
+
+/** A replica, or a proxy in front of it, and an API key. */
+export interface Target {
+  url: string
+  key: string
+}
 
 /** A 201, or what a client cannot repair by sending the request again. */
 export interface Outcome {
@@ -8,11 +16,7 @@ export interface Outcome {
 }
 
 /** Sends a create with an Idempotency-Key once. */
-export async function createKeyed(
-  { url, key }: { url: string; key: string },
-  idempotencyKey: string,
-  name: string
-): Promise<Outcome> {
+export async function createKeyed({ url, key }: Target, idempotencyKey: string, name: string): Promise<Outcome> {
   const response = await fetch(`${url}/v1/categories`, {
     method: 'POST',
     headers: {
@@ -37,7 +41,7 @@ export async function createKeyed(
  * @param failures counts what made it send again: a status with its code, or `lost`
  */
 export async function createUntilStored(
-  target: () => { url: string; key: string },
+  target: () => Target,
   idempotencyKey: string,
   name: string,
   failures: Record<string, number> = {}
@@ -88,5 +92,41 @@ export class Creates {
       ...surplus.map((row) => `${row} is not the body of a response`),
       ...[...expected].map((body) => `${body} is lost`)
     ].slice(0, 20)
+  }
+}
+
+/** 16 clients that create categories, and send every failure again, until they are stopped. */
+export function startClients(targets: Target[], seed: number) {
+  const { random, pick } = randomizer(seed)
+  const creates = new Creates()
+  /** Number of failures by what they were. */
+  const failures: Record<string, number> = {}
+  let isStopped = false
+
+  async function work() {
+    while (!isStopped) {
+      const name = randomUUID()
+      const create = async () =>
+        creates.record(name, await createUntilStored(() => pick(targets), name, name, failures))
+      // Some do not wait for the response to their first request, and some send it again although they had one.
+      if (random(4) === 0) await Promise.all([create(), create()])
+      else await create()
+      if (random(4) === 0) await create()
+    }
+  }
+  const working = Promise.all(Array.from({ length: 16 }, work))
+  return {
+    failures,
+    /** Resolves when so many more creates are stored. */
+    stores(count: number) {
+      const enough = creates.size + count
+      return until(() => creates.size >= enough, `${count} more creates are stored`)
+    },
+    /** Lets every client end, and returns what is wrong with the rows that `read` returns then. */
+    async stop(read: () => Promise<Record<string, unknown>[]>) {
+      isStopped = true
+      await working
+      return creates.check(await read())
+    }
   }
 }
