@@ -27,12 +27,13 @@ function newRows({ rows, json }: Creation<never>, given: Record<string, string>)
     )`
 }
 
+// The division by zero rejects a row that a trigger of the table has dropped.
 const create = (creation: Creation<never>) => `${newRows(creation, creation.given)},
   stored AS (
     INSERT INTO ${creation.table} (${creation.stored})
     SELECT ${creation.stored} FROM new WHERE response IS NOT NULL ORDER BY place RETURNING id
   )
-  SELECT response FROM new LEFT JOIN stored USING (id) WHERE response IS NULL OR stored.id IS NOT NULL ORDER BY place`
+  SELECT response, 1 / (response IS NULL OR stored.id IS NOT NULL)::int FROM new LEFT JOIN stored USING (id) ORDER BY place`
 
 // Claims the keys of new rows, and stores only the rows whose key it has claimed. The response is unique, because it has the
 // id: it distinguishes rows with the same key. The lock makes a transaction that holds a key visible before it commits. Without
@@ -47,9 +48,8 @@ const createOnce = (creation: Creation<never>) => `
     INSERT INTO ${creation.table} (${creation.stored})
     SELECT ${creation.stored} FROM new JOIN claimed USING (key, response) ORDER BY place RETURNING id
   )
-  SELECT response, stored.id IS NOT NULL AS "isClaimed"
-  FROM new LEFT JOIN claimed USING (key, response) LEFT JOIN stored USING (id)
-  WHERE claimed.key IS NULL OR stored.id IS NOT NULL ORDER BY place`
+  SELECT response, stored.id IS NOT NULL AS "isClaimed", 1 / (claimed.key IS NULL OR stored.id IS NOT NULL)::int
+  FROM new LEFT JOIN claimed USING (key, response) LEFT JOIN stored USING (id) ORDER BY place`
 
 /**
  * Creates a row from the body of each request. Requests that arrive together share one statement; an Idempotency-Key creates

@@ -22,7 +22,7 @@ export interface KeyedRequest {
 function canonical(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return { bigint: String(value) }
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isObject ? Object.fromEntries(Object.entries(value).sort()) : value
+  return isObject ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value
 }
 
 const digest = (value: unknown) => hash('sha256', JSON.stringify(value, canonical), 'buffer')
@@ -104,7 +104,7 @@ const removalInterval = 5000
 // As many as take a fraction of a second.
 const removeExpired = `
   DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM idempotency_keys WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT 1000
+    SELECT ctid FROM idempotency_keys WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT 10000
   )) RETURNING true`
 
 /** Removes keys once they are older than some hours, until the returned function is called. Until its removal, a key replays. */
