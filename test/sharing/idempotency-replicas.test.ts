@@ -71,24 +71,23 @@ t.test('another client may use the same Idempotency-Key', async (t) => {
   t.match(await rows(), [{ name: 'a' }, { name: 'b' }])
 })
 
-/** Holds an Idempotency-Key, as a replica does whose commit has not ended, until `release` is called or the test ends. */
+/** Empties the tables, and holds the only key that was used, as a replica does whose commit has not ended, until `release`. */
 async function holdKey(t: Test, databaseUrl: string) {
+  const [used] = await query(databaseUrl, 'SELECT key FROM idempotency_keys')
+  await query(databaseUrl, 'DELETE FROM categories; DELETE FROM idempotency_keys')
   const client = new pg.Client(databaseUrl)
   await client.connect()
-  const release = () => client.end()
-  t.teardown(release)
-  // The only key that has been used.
-  await client.query(
-    `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(encode(key, 'hex'), 0)) FROM idempotency_keys`
-  )
-  await query(databaseUrl, 'DELETE FROM categories; DELETE FROM idempotency_keys')
-  return release
+  t.teardown(() => client.end())
+  await client.query('BEGIN')
+  await client.query(`SELECT pg_advisory_xact_lock(hashtextextended(encode($1, 'hex'), 0))`, [used?.['key']])
+  await client.query(`INSERT INTO idempotency_keys VALUES ($1, '', '')`, [used?.['key']])
+  return { release: () => client.query('ROLLBACK') }
 }
 
 t.test('creates with other keys do not wait for a key that another transaction holds', async (t) => {
   const { first, second, databaseUrl, rows } = await startReplicas(t, { DATABASE_TIMEOUT: 60_000 })
   await createKeyed(first, 'held', 'held')
-  const release = await holdKey(t, databaseUrl)
+  const { release } = await holdKey(t, databaseUrl)
   const settled: string[] = []
   const create = async (replica: { url: string; key: string }, name: string) => {
     const { status, isReplayed } = await createKeyed(replica, name.replace(' ', '-'), name)
@@ -109,7 +108,7 @@ t.test('creates with other keys do not wait for a key that another transaction h
 t.test('a create whose key is held for longer than DATABASE_TIMEOUT is a 409, and is stored later', async (t) => {
   const { first, second, databaseUrl, rows } = await startReplicas(t, { DATABASE_TIMEOUT: 500 })
   await createKeyed(first, 'held', 'held')
-  const release = await holdKey(t, databaseUrl)
+  const { release } = await holdKey(t, databaseUrl)
   for (const replica of [first, second]) {
     const { status, body } = await createKeyed(replica, 'held', 'held')
     t.equal(status, 409)
