@@ -104,7 +104,7 @@ const removalInterval = 5000
 // As many as take a fraction of a second.
 const removeExpired = `
   DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM idempotency_keys WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT 10000
+    SELECT ctid FROM idempotency_keys WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT 1000
   )) RETURNING true`
 
 /** Removes keys once they are older than some hours, until the returned function is called. Until its removal, a key replays. */
