@@ -14,8 +14,8 @@ const insertPets = `
 
 const insertKeys = `
   INSERT INTO idempotency_keys (key, fingerprint, response)
-  SELECT sha256(n::text::bytea), sha256(n::text::bytea), '{"id":1,"name":"Rabbit","description":"Small mammals with long ears"}'
-  FROM generate_series(1, $1::int) AS n`
+  SELECT sha256(n::text::bytea) AS key, sha256(n::text::bytea), '{"id":1,"name":"Rabbit","description":"Small mammals with long ears"}'
+  FROM generate_series(1, $1::int) AS n ORDER BY key`
 
 /** Connects to the database of the servers, to fill its tables. */
 export async function connect(connectionString: string) {
