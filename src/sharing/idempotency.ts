@@ -109,14 +109,12 @@ const removeExpired = `
 
 /** Removes keys once they are older than some hours, until the returned function is called. Until its removal, a key replays. */
 export function removeExpiredKeys(database: Pick<Database, 'writeInBackground'>, hours: number): () => void {
-  let isRemoving = false
+  const query = { name: 'remove-expired-keys', text: removeExpired, values: [hours] }
   async function remove() {
-    if (isRemoving) return
-    isRemoving = true
-    const query = { name: 'remove-expired-keys', text: removeExpired, values: [hours] }
     while ((await database.writeInBackground(query).catch(() => [])).length > 0);
-    isRemoving = false
   }
-  const timer = setInterval(() => void remove(), removalInterval)
+  // One after the other, however long the first takes.
+  let removal = Promise.resolve()
+  const timer = setInterval(() => void (removal = removal.then(remove)), removalInterval)
   return () => clearInterval(timer)
 }
