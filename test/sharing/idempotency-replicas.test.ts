@@ -120,7 +120,7 @@ t.test('an expired key replays until it is removed, in batches, and then creates
   await query(
     databaseUrl,
     `INSERT INTO idempotency_keys SELECT sha256(n::text::bytea), '', '', now() - interval '25 hours'
-       FROM generate_series(1, 25000) AS n;
+       FROM generate_series(1, 2500) AS n;
      CREATE TABLE removals (keys bigint);
      CREATE FUNCTION note_removal() RETURNS trigger LANGUAGE plpgsql AS
        $$BEGIN INSERT INTO removals SELECT count(*) FROM removed; RETURN NULL; END$$;
@@ -132,7 +132,7 @@ t.test('an expired key replays until it is removed, in batches, and then creates
   const kept = () => query(databaseUrl, 'SELECT FROM idempotency_keys')
   await until(async () => (await kept()).length === 1, 'expired keys are removed')
   const batches = await query(databaseUrl, 'SELECT keys::int FROM removals WHERE keys > 0')
-  t.ok(Math.max(...batches.map(({ keys }) => Number(keys))) <= 10_000)
+  t.ok(Math.max(...batches.map(({ keys }) => Number(keys))) <= 1000)
   const again = await createKeyed(patient, 'old', 'name')
   t.match(again, { status: 201, isReplayed: false })
   t.not(again.body, first.body)
