@@ -276,7 +276,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description The body or its Content-Type breaks a rule, which the message names */
+        /** @description The body, its Content-Type or the Idempotency-Key breaks a rule, which the message names */
         BadRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -301,8 +301,33 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description Another request with this Idempotency-Key is still in progress; retry with the same key and body */
+        IdempotencyKeyInUse: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The body is larger than this deployment accepts */
         PayloadTooLarge: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description This Idempotency-Key has created something from another body */
+        IdempotencyKeyReused: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -357,7 +382,8 @@ export interface components {
         /**
          * @description The service cannot reach its database, or is overloaded. `unavailable`
          *     has Retry-After, and nothing was stored. `outcome_unknown` has
-         *     X-Should-Retry instead, and the request may have taken effect.
+         *     X-Should-Retry, and the request may have taken effect: with an
+         *     Idempotency-Key, send it again with the same key.
          */
         UnavailableOrOutcomeUnknown: {
             headers: {
@@ -373,7 +399,15 @@ export interface components {
             };
         };
     };
-    parameters: never;
+    parameters: {
+        /**
+         * @description A new unique value for each thing to create, such as a UUID, bare or in
+         *     double quotes: `abc` and `"abc"` name one key
+         *     (draft-ietf-httpapi-idempotency-key-header-07). Send the same key and
+         *     body again after any failure: they create only once.
+         */
+        IdempotencyKey: string;
+    };
     requestBodies: never;
     headers: {
         /**
@@ -392,11 +426,18 @@ export interface components {
          */
         RetryAfter: number;
         /**
-         * @description `false` with the code `outcome_unknown`: clients must not retry
+         * @description With the code `outcome_unknown`: `true` if the request had an
+         *     Idempotency-Key, otherwise `false`, and clients must not retry
          *     automatically. Some generated SDKs obey this header. Absent otherwise.
          * @example false
          */
         ShouldRetry: string;
+        /**
+         * @description `true` if an earlier request with this Idempotency-Key created what the
+         *     response shows. Absent otherwise.
+         * @example true
+         */
+        IdempotentReplayed: string;
         /**
          * @description What remains of the limit in RateLimit-Policy: `r` requests in the next `t`
          *     seconds (draft-ietf-httpapi-ratelimit-headers). Absent if the
@@ -490,7 +531,15 @@ export interface operations {
     createCategory: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A new unique value for each thing to create, such as a UUID, bare or in
+                 *     double quotes: `abc` and `"abc"` name one key
+                 *     (draft-ietf-httpapi-idempotency-key-header-07). Send the same key and
+                 *     body again after any failure: they create only once.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -507,6 +556,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -515,7 +565,9 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            409: components["responses"]["IdempotencyKeyInUse"];
             413: components["responses"]["PayloadTooLarge"];
+            422: components["responses"]["IdempotencyKeyReused"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrOutcomeUnknown"];
@@ -524,7 +576,15 @@ export interface operations {
     createMessage: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A new unique value for each thing to create, such as a UUID, bare or in
+                 *     double quotes: `abc` and `"abc"` name one key
+                 *     (draft-ietf-httpapi-idempotency-key-header-07). Send the same key and
+                 *     body again after any failure: they create only once.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -541,6 +601,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -549,7 +610,9 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            409: components["responses"]["IdempotencyKeyInUse"];
             413: components["responses"]["PayloadTooLarge"];
+            422: components["responses"]["IdempotencyKeyReused"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrOutcomeUnknown"];
@@ -609,7 +672,15 @@ export interface operations {
     createPet: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A new unique value for each thing to create, such as a UUID, bare or in
+                 *     double quotes: `abc` and `"abc"` name one key
+                 *     (draft-ietf-httpapi-idempotency-key-header-07). Send the same key and
+                 *     body again after any failure: they create only once.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -626,13 +697,14 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pet"];
                 };
             };
-            /** @description The body or its Content-Type breaks a rule, which the message names */
+            /** @description The body, its Content-Type or the Idempotency-Key breaks a rule, which the message names */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -645,7 +717,9 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            409: components["responses"]["IdempotencyKeyInUse"];
             413: components["responses"]["PayloadTooLarge"];
+            422: components["responses"]["IdempotencyKeyReused"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrOutcomeUnknown"];

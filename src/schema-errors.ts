@@ -5,7 +5,7 @@ const unescapePointer = (part: string) => part.replaceAll('~1', '/').replaceAll(
 
 /**
  * Returns a message with a value and the rule that it breaks: `body.name must have at least 1 character`. A schema can word
- * its own rule: `must: 'start with postgres://'`.
+ * its own rule: `must: 'start with postgres://'`, or `x-must` in openapi.yaml.
  *
  * @param root the name of the whole value, such as `body`; may be empty
  */
@@ -16,8 +16,8 @@ export function explain(error: ErrorObject, root: string): string {
 }
 
 function rule(error: DefinedError): string {
-  const { must } = error.parentSchema as { must?: string }
-  if (must !== undefined) return `must ${must}`
+  const { must, 'x-must': mustInDocument = must } = error.parentSchema as Record<string, string | undefined>
+  if (mustInDocument !== undefined) return `must ${mustInDocument}`
   switch (error.keyword) {
     case 'required':
       return `must have the property "${error.params.missingProperty}"`
