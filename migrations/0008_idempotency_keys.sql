@@ -5,7 +5,7 @@ WITH RECURSIVE series AS (
   SELECT id AS root, replaced_by AS id FROM api_keys
   WHERE replaced_by IS NOT NULL AND id NOT IN (SELECT replaced_by FROM api_keys WHERE replaced_by IS NOT NULL)
   UNION
-  SELECT root, replaced_by FROM series JOIN api_keys USING (id)
+  SELECT series.root, replaced_by FROM series JOIN api_keys USING (id)
 )
 UPDATE api_keys SET root = series.root FROM series WHERE api_keys.id = series.id;
 

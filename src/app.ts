@@ -16,6 +16,7 @@ import { operations } from './openapi/routes.ts'
 import { pruneChanges } from './postgres/changes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrations.ts'
+import { removeExpiredKeys } from './sharing/idempotency.ts'
 
 interface AppOptions {
   config: Config
@@ -43,6 +44,7 @@ export async function buildApp({ config, contract, database, handlers, logger }:
   })
   app.addHook('preClose', server.closeConnections)
   app.addHook('onClose', pruneChanges(database))
+  app.addHook('onClose', removeExpiredKeys(database, config.IDEMPOTENCY_HOURS))
   app.setErrorHandler(sendError)
 
   await app.register(requestContext)

@@ -39,11 +39,15 @@ export class Unavailable extends Error {
   }
 }
 
-/** It is not known whether a write took effect, or whether it will survive a failover. It is never sent again. */
+/**
+ * It is not known whether a write took effect, or whether it will survive a failover. The service never sends it again. The
+ * client may do so if the request had an Idempotency-Key.
+ */
 export class OutcomeUnknown extends Error {
-  readonly code = 'outcome_unknown'
-  constructor(cause: unknown) {
+  readonly code: 'outcome_unknown' | 'outcome_unknown_with_key'
+  constructor(cause: unknown, code: OutcomeUnknown['code'] = 'outcome_unknown') {
     super('the outcome of a write is unknown', { cause })
+    this.code = code
   }
 }
 

@@ -2,7 +2,7 @@ import type { QueryResultRow } from 'pg'
 import { batch } from '../batch.ts'
 import { groupedWrites } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
-import { isFaultOfValue, OutcomeUnknown } from '../postgres/errors.ts'
+import { isFaultOfValue } from '../postgres/errors.ts'
 
 /**
  * Writes items that arrive together with one statement, in their order. The next group gathers while one commits, so an idle
@@ -19,11 +19,9 @@ export function groupedWrite<Item, Row extends QueryResultRow>(
   text: string,
   columns: (items: Item[]) => unknown[][]
 ) {
-  async function write(items: Item[]): Promise<Row[]> {
+  function write(items: Item[]): Promise<Row[]> {
     groupedWrites.observe({ statement: name }, items.length)
-    const rows = await database.write<Row>({ name, text, values: columns(items) })
-    if (rows.length < items.length) throw new OutcomeUnknown(new Error('PostgreSQL stored fewer rows than it was sent'))
-    return rows
+    return database.write<Row>({ name, text, values: columns(items) })
   }
   return batch(write, { maxWaiting: 1000, maxSize: 250, isFaultOfItem: isFaultOfValue })
 }
