@@ -1,7 +1,7 @@
-// Runs the code samples of openapi.yaml against the service. Generates each client from openapi.yaml, compiles it, runs its
-// program against the service, and compares docs/clients.md with the result. Exits 1 when a sample or client fails or the page is
-// stale. With --write, writes the page.
-import { exec, execSync } from 'node:child_process'
+// Runs the code samples of openapi.yaml against the service. Generates, compiles and runs each client, through a proxy that
+// resets connections, and compares docs/clients.md with the result. Exits 1 when a sample or client fails or the page is stale.
+// With --write, writes the page. Takes the names of clients to run them alone.
+import { exec } from 'node:child_process'
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,36 +10,119 @@ import pg from 'pg'
 import { format, resolveConfig } from 'prettier'
 import { startLiveService } from '../live-service.ts'
 import { type Client, clients } from './clients.ts'
-import { startProxy } from './proxy.ts'
+import { type Fault, startProxy } from './proxy.ts'
 import { runSamples } from './samples.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
+const sources = path.join(root, 'tools/gate/sdk')
 const work = path.join(root, 'tools/gate/.sdk')
 const page = path.join(root, 'docs/clients.md')
-const largestId = '9223372036854775807'
+const openapi = path.join(root, 'openapi.yaml')
+/** Rounded by a client that parses it as a double. */
+const largeId = '9223372036854770001'
 const bins = ['node_modules/.bin', 'tools/gate/node_modules/.bin', 'tools/gate/.venv/bin'].map((bin) =>
   path.join(root, bin)
 )
-const service = await startLiveService()
-const proxy = await startProxy(service.baseUrl)
-const env = { ...process.env, PATH: [...bins, process.env['PATH']].join(path.delimiter), API_KEY: service.key }
-
 const run = promisify(exec)
 
-async function query(sql: string) {
-  const database = new pg.Client({ connectionString: service.databaseUrl })
-  await database.connect()
-  await database.query(sql).finally(() => database.end())
+/** The output of each program, which creates a category with this id, calls the other operations and is rejected twice. */
+const transcript = (id: string) => `created ${id} Rabbit
+listed ${id} Rabbit
+queued Hello
+rejected 400 invalid_request
+rejected 401 unauthorized
+`
+
+/** What happens to each request of a program: the create arrives five times, the list once and the message twice. */
+const faults: Fault[] = ['before', 'after', 'midway', 'busy', 'none', 'none', 'after']
+
+const service = await startLiveService()
+const database = new pg.Client({ connectionString: service.databaseUrl })
+await database.connect()
+const proxy = await startProxy(service.baseUrl)
+const env = {
+  ...process.env,
+  PATH: [...bins, process.env['PATH']].join(path.delimiter),
+  CARGO_TARGET_DIR: path.join(work, 'cargo'),
+  BASE_URL: proxy.baseUrl,
+  API_KEY: service.key
 }
+
+const clear = () =>
+  database.query('TRUNCATE categories, pets, orders, messages, idempotency_keys RESTART IDENTITY CASCADE')
 
 /** Makes the data of src/seed.ts and enough pets for a second page the only data. */
 async function restore() {
-  await query('TRUNCATE categories, pets, orders, messages RESTART IDENTITY CASCADE')
+  await clear()
   await run('node --import tsx src/seed.ts', { cwd: root, env: { ...env, DATABASE_URL: service.databaseUrl } })
-  await query("INSERT INTO pets (name, category_id, status) SELECT 'Pet ' || n, 1, 'available' FROM generate_series(4, 30) n")
+  const pets =
+    "INSERT INTO pets (name, category_id, status) SELECT 'Pet ' || n, 1, 'available' FROM generate_series(4, 30) n"
+  await database.query(pets)
 }
-rmSync(work, { recursive: true, force: true })
-const problems = await runSamples(readFileSync(path.join(root, 'openapi.yaml'), 'utf8'), path.join(work, 'samples'), { proxy, restore, env })
+
+/**
+ * Generates the client in a new folder, compiles it and runs its program. Returns a row of the table in docs/clients.md and the
+ * commands to generate the same client.
+ *
+ * @throws Error when a step fails, or when the program prints something else than the transcript, creates something twice or
+ * ignores Retry-After
+ */
+async function tryClient(client: Client) {
+  const { name, language, helper, pin, install, generate, compile, errors } = client
+  const cwd = path.join(work, name)
+  rmSync(cwd, { recursive: true, force: true })
+  cpSync(path.join(sources, name), cwd, { recursive: true })
+  cpSync(path.join(sources, 'retry', helper), path.join(cwd, helper))
+  cpSync(openapi, path.join(cwd, 'openapi.yaml'))
+  await run(`(${generate} && ${compile}) >&2`, { cwd, env })
+
+  await clear()
+  await database.query(`ALTER TABLE categories ALTER COLUMN id RESTART WITH ${largeId}`)
+  proxy.reset([...faults])
+  const { stdout } = await run(client.run, { cwd, env })
+  const id = stdout.includes(largeId) ? largeId : String(Number(largeId))
+  if (stdout !== transcript(id)) throw new Error(`the program printed:\n${stdout}and not:\n${transcript(largeId)}`)
+  const { rowCount } = await database.query('SELECT FROM messages')
+  if (rowCount !== 1) throw new Error(`the program queued ${rowCount} messages`)
+  const exchanges = proxy.exchanges()
+  const busy = exchanges.findIndex(({ fault }) => fault === 'busy')
+  const waited = exchanges[busy + 1]!.time - exchanges[busy]!.time
+  if (waited < 999) throw new Error(`the program waited for ${waited} ms, not for a Retry-After of a second`)
+
+  const version = pin[1].exec(readFileSync(path.join(root, pin[0]), 'utf8'))?.[1] ?? ''
+  const int64 = id === largeId ? 'exact' : 'rounded beyond 2^53'
+  console.log(`${name}: passes, int64 ${int64}`)
+  const cells = [
+    `[${name}](../tools/gate/sdk/${name})`,
+    language,
+    version,
+    int64,
+    errors,
+    `[${helper}](../tools/gate/sdk/retry/${helper})`
+  ]
+  const prefix = language === 'TypeScript' && name !== 'openapi-generator-axios' ? 'npx ' : ''
+  return {
+    row: `| ${cells.join(' | ')} |\n`,
+    commands: `# ${name}\n${install.replace('VERSION', version)}\n${prefix}${generate}\n`
+  }
+}
+
+const chosen = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+const problems =
+  chosen.length > 0
+    ? []
+    : await runSamples(readFileSync(openapi, 'utf8'), path.join(work, 'samples'), { proxy, restore, env })
 for (const problem of problems) console.error(problem)
+const passed: Awaited<ReturnType<typeof tryClient>>[] = []
+for (const client of clients) {
+  if (chosen.length > 0 && !chosen.includes(client.name)) continue
+  const start = Date.now()
+  const result = await tryClient(client).catch((error: Error & { stderr?: string }) =>
+    console.error(`${client.name}: ${error.message}\n${error.stderr ?? ''}`)
+  )
+  console.log(client.name, Date.now() - start)
+  if (result) passed.push(result)
+}
+await database.end()
 proxy.stop()
-await service.stop()
+console.error((await service.stop()).slice(0, 3000))

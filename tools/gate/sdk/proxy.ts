@@ -1,35 +1,52 @@
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 
-/** A request that reached the proxy, and what the service responded, if the request was forwarded. */
+/** What happens to a request: its connection is reset before or after the service responds, or in the middle of the body. */
+export type Fault = 'none' | 'before' | 'after' | 'midway' | 'busy'
+
+/** A request that reached the proxy, and the response, if there was one. */
 export interface Exchange {
   method: string
   path: string
-  idempotencyKey: string | undefined
+  idempotencyKey: string
   /** Milliseconds since the start of the process. */
   time: number
-  status?: number
-  body?: string
+  fault: Fault
+  status: number
+  body: string
 }
 
 export type Proxy = Awaited<ReturnType<typeof startProxy>>
 
-/** Starts an HTTP proxy in front of the service at `baseUrl`, which records what passes. */
+const busy = { code: 'unavailable', message: 'The service is unavailable', status: 503 }
+
+/** Starts an HTTP proxy in front of the service at `baseUrl`. It records what passes, and injects faults. */
 export async function startProxy(baseUrl: string) {
-  const exchanges: Exchange[] = []
   const { origin, pathname } = new URL(baseUrl)
+  let exchanges: Exchange[] = []
+  let faults: Fault[] = []
   const server = createServer((incoming, outgoing) => {
-    const { method = '', url = '', headers } = incoming
-    const exchange: Exchange = { method, path: url, idempotencyKey: headers['idempotency-key']?.toString(), time: performance.now() }
+    const { method = '', url: path = '', headers, socket } = incoming
+    const [fault = 'none'] = faults.splice(0, 1)
+    const idempotencyKey = String(headers['idempotency-key'] ?? '')
+    const exchange: Exchange = { method, path, idempotencyKey, time: performance.now(), fault, status: 0, body: '' }
     exchanges.push(exchange)
-    const forwarded = request(origin + url, { method, headers }, async (response) => {
-      const { statusCode: status = 0 } = response
-      Object.assign(exchange, { status, body: await text(response) })
-      outgoing.writeHead(status, response.headers).end(exchange.body)
+    if (fault === 'before') return socket.resetAndDestroy()
+    if (fault === 'busy') {
+      return outgoing.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': 1 }).end(JSON.stringify(busy))
+    }
+    const forwarded = request(origin + path, { method, headers }, async (response) => {
+      const body = await buffer(response)
+      exchange.status = response.statusCode ?? 0
+      exchange.body = body.toString()
+      if (fault === 'after') return socket.resetAndDestroy()
+      outgoing.writeHead(exchange.status, response.headers)
+      if (fault === 'none') outgoing.end(body)
+      else outgoing.write(body.subarray(0, body.length / 2), () => socket.resetAndDestroy())
     })
-    forwarded.on('error', () => incoming.socket.destroy())
+    forwarded.on('error', () => socket.destroy())
     incoming.pipe(forwarded)
   })
   server.listen(0, '127.0.0.1')
@@ -37,8 +54,12 @@ export async function startProxy(baseUrl: string) {
   return {
     /** The base URL of the service through the proxy. */
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`,
-    /** Returns the exchanges since the previous call. */
-    take: () => exchanges.splice(0),
+    /** Forgets the exchanges. The next requests have these faults, and later ones none. */
+    reset: (next: Fault[] = []) => {
+      exchanges = []
+      faults = next
+    },
+    exchanges: () => exchanges,
     stop: () => server.close()
   }
 }

@@ -50,8 +50,9 @@ export async function runSamples(
         const cwd = path.join(folder, operationId)
         mkdirSync(cwd, { recursive: true })
         writeFileSync(path.join(cwd, file), source.replaceAll(production, proxy.baseUrl))
+        proxy.reset()
         const output = await outputOf(command, { cwd, env })
-        const problem = problemIn(proxy.take(), method.toUpperCase(), template, output)
+        const problem = problemIn(proxy.exchanges(), method.toUpperCase(), template, output)
         if (problem !== undefined) problems.push(`${operationId} in ${label}: ${problem}\n${output}`)
       }
     }
@@ -63,13 +64,14 @@ export async function runSamples(
 /** What is wrong with the requests of a sample, if anything: they must succeed, and the sample must print each value received. */
 function problemIn(exchanges: Exchange[], method: string, template: string, output: string): string | undefined {
   if (exchanges.length === 0) return 'no request'
-  for (const { status = 0, body = '', idempotencyKey, ...exchange } of exchanges) {
+  for (const { status, body, idempotencyKey, ...exchange } of exchanges) {
     const sent = `${exchange.method} ${exchange.path}`
     if (!new RegExp(`^${method} /v1${template.replace(/{\w+}/g, '\\d+')}(\\?.*)?$`).test(sent)) return `sends ${sent}`
     if (status < 200 || status > 299) return `the response has the status ${status}`
     if (method === 'POST' && !idempotencyKey) return 'no Idempotency-Key'
     const values: string[] = []
-    if (body !== '') JSON.parse(body, (_name, value) => typeof value === 'object' || values.push(String(value).toLowerCase()))
+    if (body !== '')
+      JSON.parse(body, (_name, value) => typeof value === 'object' || values.push(String(value).toLowerCase()))
     const missing = values.find((value) => !output.toLowerCase().includes(value))
     if (missing !== undefined) return `does not print ${missing}`
   }
