@@ -2,21 +2,21 @@
 // resets connections, and compares docs/clients.md with the result. Exits 1 when a sample or client fails or the page is stale.
 // With --write, writes the page. Takes the names of clients to run them alone.
 import { exec } from 'node:child_process'
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { format, resolveConfig } from 'prettier'
 import { startLiveService } from '../live-service.ts'
 import { type Client, clients } from './clients.ts'
+import { pageWith, versionOf } from './page.ts'
 import { type Fault, startProxy } from './proxy.ts'
 import { runSamples } from './samples.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const sources = path.join(root, 'tools/gate/sdk')
 const work = path.join(root, 'tools/gate/.sdk')
-const page = path.join(root, 'docs/clients.md')
+const page = 'docs/clients.md'
 const openapi = path.join(root, 'openapi.yaml')
 /** Rounded by a client that parses it as a double. */
 const largeId = '9223372036854770001'
@@ -61,24 +61,25 @@ async function restore() {
 }
 
 /**
- * Generates the client in a new folder, compiles it and runs its program. Returns a row of the table in docs/clients.md and the
- * commands to generate the same client.
+ * Generates the client in a new folder, compiles it and runs its program. Returns a row of the table in docs/clients.md.
  *
  * @throws Error when a step fails, or when the program prints something else than the transcript, creates something twice or
  * ignores Retry-After
  */
 async function tryClient(client: Client) {
-  const { name, language, helper, pin, install, generate, compile, errors } = client
+  const { name, language, retries, generate, compile, errors } = client
   const cwd = path.join(work, name)
   rmSync(cwd, { recursive: true, force: true })
   cpSync(path.join(sources, name), cwd, { recursive: true })
-  cpSync(path.join(sources, 'retry', helper), path.join(cwd, helper))
+  const helper = path.join(sources, 'retry', retries)
+  const hasHelper = existsSync(helper)
+  if (hasHelper) cpSync(helper, path.join(cwd, retries))
   cpSync(openapi, path.join(cwd, 'openapi.yaml'))
   await run(`(${generate} && ${compile}) >&2`, { cwd, env })
 
   await clear()
   await database.query(`ALTER TABLE categories ALTER COLUMN id RESTART WITH ${largeId}`)
-  proxy.reset([...faults])
+  proxy.reset(faults.filter((fault) => hasHelper || fault !== 'midway'))
   const { stdout } = await run(client.run, { cwd, env })
   const id = stdout.includes(largeId) ? largeId : String(Number(largeId))
   if (stdout !== transcript(id)) throw new Error(`the program printed:\n${stdout}and not:\n${transcript(largeId)}`)
@@ -89,22 +90,17 @@ async function tryClient(client: Client) {
   const waited = exchanges[busy + 1]!.time - exchanges[busy]!.time
   if (waited < 999) throw new Error(`the program waited for ${waited} ms, not for a Retry-After of a second`)
 
-  const version = pin[1].exec(readFileSync(path.join(root, pin[0]), 'utf8'))?.[1] ?? ''
   const int64 = id === largeId ? 'exact' : 'rounded beyond 2^53'
   console.log(`${name}: passes, int64 ${int64}`)
   const cells = [
     `[${name}](../tools/gate/sdk/${name})`,
     language,
-    version,
+    versionOf(root, client),
     int64,
     errors,
-    `[${helper}](../tools/gate/sdk/retry/${helper})`
+    hasHelper ? `[${retries}](../tools/gate/sdk/retry/${retries})` : retries
   ]
-  const prefix = language === 'TypeScript' && name !== 'openapi-generator-axios' ? 'npx ' : ''
-  return {
-    row: `| ${cells.join(' | ')} |\n`,
-    commands: `# ${name}\n${install.replace('VERSION', version)}\n${prefix}${generate}\n`
-  }
+  return `| ${cells.join(' | ')} |\n`
 }
 
 const chosen = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
@@ -112,17 +108,26 @@ const problems =
   chosen.length > 0
     ? []
     : await runSamples(readFileSync(openapi, 'utf8'), path.join(work, 'samples'), { proxy, restore, env })
-for (const problem of problems) console.error(problem)
-const passed: Awaited<ReturnType<typeof tryClient>>[] = []
+const rows: string[] = []
 for (const client of clients) {
   if (chosen.length > 0 && !chosen.includes(client.name)) continue
-  const start = Date.now()
-  const result = await tryClient(client).catch((error: Error & { stderr?: string }) =>
-    console.error(`${client.name}: ${error.message}\n${error.stderr ?? ''}`)
+  await tryClient(client).then(
+    (row) => rows.push(row),
+    (error: Error & { stderr?: string }) => problems.push(`${client.name}: ${error.message}\n${error.stderr ?? ''}`)
   )
-  console.log(client.name, Date.now() - start)
-  if (result) passed.push(result)
 }
 await database.end()
 proxy.stop()
-console.error((await service.stop()).slice(0, 3000))
+await service.stop()
+
+for (const problem of problems) console.error(problem)
+if (problems.length > 0) process.exit(1)
+if (chosen.length === 0) {
+  const file = path.join(root, page)
+  const after = await pageWith(root, page, rows)
+  if (process.argv.includes('--write')) writeFileSync(file, after)
+  else if (readFileSync(file, 'utf8') !== after) {
+    console.error(`${page} is stale: run npm run sdk:check -- --write and commit it`)
+    process.exitCode = 1
+  }
+}

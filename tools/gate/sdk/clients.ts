@@ -2,8 +2,8 @@
 export interface Client {
   name: string
   language: string
-  /** The file in `retry/` that its program uses. */
-  helper: string
+  /** The file in `retry/` that its program uses, or what else retries. Only these files retry within a body too. */
+  retries: string
   /** A file from the root of the repository, and what matches the version in it. */
   pin: [file: string, version: RegExp]
   /** Shown in docs/clients.md only; the gate has its own pinned installation. */
@@ -17,14 +17,14 @@ export interface Client {
 
 const typescript = {
   language: 'TypeScript',
-  helper: 'retry.ts',
+  retries: 'retry.ts',
   compile: 'tsc --project .',
   run: 'node --import tsx program.ts'
 }
-const python = { language: 'Python', helper: 'retry.py', run: 'python program.py' }
+const python = { language: 'Python', retries: 'retry.py', run: 'python program.py' }
 const go = {
   language: 'Go',
-  helper: 'retry.go',
+  retries: 'retry.go',
   compile: 'go vet . && go build -buildvcs=false -o program .',
   run: './program'
 }
@@ -91,6 +91,7 @@ export const clients: Client[] = [
     generate: `${generate} python --package-name pet_categories`,
     compile: 'MYPYPATH=client mypy --strict --follow-imports silent program.py',
     run: 'PYTHONPATH=client python program.py',
+    retries: '`urllib3.Retry`, not within a body',
     errors: '`data` of the `ApiException`'
   },
   {
@@ -104,7 +105,7 @@ export const clients: Client[] = [
     ...openapiGenerator,
     name: 'openapi-generator-java',
     language: 'Java',
-    helper: 'Retry.java',
+    retries: 'Retry.java',
     generate: `${generate} java`,
     compile:
       'mvn --quiet --batch-mode --file client compile dependency:build-classpath -Dmdep.outputFile=classpath && javac -cp client/target/classes:$(cat client/classpath) *.java',
@@ -115,7 +116,7 @@ export const clients: Client[] = [
     ...openapiGenerator,
     name: 'openapi-generator-rust',
     language: 'Rust',
-    helper: 'retry.rs',
+    retries: 'retry.rs',
     generate: `${generate} rust`,
     compile: 'cargo build --quiet',
     run: 'cargo run --quiet',

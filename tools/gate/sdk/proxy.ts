@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, request } from 'node:http'
+import { createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
@@ -37,17 +37,21 @@ export async function startProxy(baseUrl: string) {
     if (fault === 'busy') {
       return outgoing.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': 1 }).end(JSON.stringify(busy))
     }
-    const forwarded = request(origin + path, { method, headers }, async (response) => {
-      const body = await buffer(response)
-      exchange.status = response.statusCode ?? 0
-      exchange.body = body.toString()
-      if (fault === 'after') return socket.resetAndDestroy()
-      outgoing.writeHead(exchange.status, response.headers)
-      if (fault === 'none') outgoing.end(body)
-      else outgoing.write(body.subarray(0, body.length / 2), () => socket.resetAndDestroy())
+    const forwarded = request(origin + path, { method, headers }, (response) => {
+      void respond(response)
     })
     forwarded.on('error', () => socket.destroy())
     incoming.pipe(forwarded)
+
+    async function respond(response: IncomingMessage): Promise<void> {
+      const body = await buffer(response)
+      exchange.status = response.statusCode ?? 0
+      exchange.body = body.toString()
+      if (fault === 'after') return void socket.resetAndDestroy()
+      outgoing.writeHead(exchange.status, response.headers)
+      if (fault === 'none') outgoing.end(body)
+      else outgoing.write(body.subarray(0, body.length / 2), () => socket.resetAndDestroy())
+    }
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
