@@ -100,7 +100,7 @@ async function tryClient(client: Client) {
     errors,
     hasHelper ? `[${retries}](../tools/gate/sdk/retry/${retries})` : retries
   ]
-  return `| ${cells.join(' | ')} |\n`
+  return `| ${cells.join(' | ')} |`
 }
 
 const chosen = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))

@@ -49,7 +49,7 @@ export const clients: Client[] = [
     name: 'hey-api',
     pin: ['tools/gate/package.json', /"@hey-api\/openapi-ts": "(.+)"/],
     install: 'npm install @hey-api/openapi-ts@VERSION',
-    generate: 'openapi-ts --input openapi.yaml --output client --no-log-file',
+    generate: 'openapi-ts --input openapi.yaml --output client',
     errors: '`error` of the result'
   },
   {
@@ -88,7 +88,7 @@ export const clients: Client[] = [
     ...python,
     ...openapiGenerator,
     name: 'openapi-generator-python',
-    generate: `${generate} python --package-name pet_categories`,
+    generate: `${generate} python`,
     compile: 'MYPYPATH=client mypy --strict --follow-imports silent program.py',
     run: 'PYTHONPATH=client python program.py',
     retries: '`urllib3.Retry`, not within a body',

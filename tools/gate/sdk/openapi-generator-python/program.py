@@ -3,8 +3,8 @@ import uuid
 
 from urllib3 import Retry
 
-from pet_categories import ApiClient, ApiException, CategoriesApi, Configuration, Error
-from pet_categories import NewCategory, NewMessage, QuickstartApi
+from openapi_client import ApiClient, ApiException, CategoriesApi, Configuration, Error
+from openapi_client import NewCategory, NewMessage, QuickstartApi
 
 
 
