@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { toHttpError } from '../../src/http/errors.ts'
 import { readContract } from '../../src/openapi/document.ts'
 import { OutcomeUnknown, Unavailable } from '../../src/postgres/errors.ts'
-import { createRoles } from '../support/database.ts'
+import { createRoles, holdKeys } from '../support/database.ts'
 import { run, script } from '../support/process.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -128,8 +128,14 @@ t.test('the service sends every example of an error', async (t) => {
     await post(limited, { name: 'x' })
     await post(limited, {}, { authorization: '' })
   }
+  await post(service, { name: 'x' }, { 'idempotency-key': 'a b' })
+  const busy = await startService(t, { config: { DATABASE_TIMEOUT: 1000 } })
+  for (const name of ['x', 'y']) await post(busy, { name }, { 'idempotency-key': 'key' })
+  await holdKeys(t, busy.databaseUrl)
+  await post(busy, { name: 'x' }, { 'idempotency-key': 'key' })
+  const unknown = (code?: OutcomeUnknown['code']) => new OutcomeUnknown(undefined, code)
   // Other tests provoke them on a connection.
-  for (const error of [new Error(), new Unavailable(undefined), new OutcomeUnknown(undefined)]) {
+  for (const error of [new Error(), new Unavailable(undefined), unknown(), unknown('outcome_unknown_with_key')]) {
     const { status, body } = toHttpError(error)
     sent.push({ status, body })
   }

@@ -125,7 +125,7 @@ t.test('a category that PostgreSQL rejects fails alone', async (t) => {
 })
 
 t.test('creates beyond the queue get 503 with Retry-After at once, and those in the queue are stored', async (t) => {
-  const service = await startService(t)
+  const service = await startService(t, { config: { DATABASE_TIMEOUT: 60_000 } })
   const names = Array.from({ length: 1100 }, (_, index) => `name ${index}`)
   const responses = await createTogether(t, service, names)
   const stored = responses.filter(({ statusCode }) => statusCode === 201)
