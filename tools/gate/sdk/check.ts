@@ -34,7 +34,7 @@ rejected 401 unauthorized
 `
 
 /** What happens to each request of a program: the create arrives five times, the list once and the message twice. */
-const faults: Fault[] = ['before', 'after', 'midway', 'busy', 'none', 'none', 'after']
+const faults: Fault[] = ['busy', 'before', 'after', 'midway', 'none', 'none', 'after']
 
 const service = await startLiveService()
 const database = new pg.Client({ connectionString: service.databaseUrl })

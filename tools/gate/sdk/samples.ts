@@ -21,7 +21,7 @@ const languages = {
 
 const run = promisify(exec)
 
-/** What a command prints, or how it failed. */
+/** What a command prints, or `Command failed: …`. */
 const outputOf = (command: string, options: { cwd: string; env: NodeJS.ProcessEnv }) =>
   run(command, options).then(
     ({ stdout }) => stdout,
@@ -63,6 +63,7 @@ export async function runSamples(
 
 /** What is wrong with the requests of a sample, if anything: they must succeed, and the sample must print each value received. */
 function problemIn(exchanges: Exchange[], method: string, template: string, output: string): string | undefined {
+  if (output.startsWith('Command failed')) return 'it fails'
   if (exchanges.length === 0) return 'no request'
   for (const { status, body, idempotencyKey, ...exchange } of exchanges) {
     const sent = `${exchange.method} ${exchange.path}`
