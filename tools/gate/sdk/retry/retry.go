@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"io"
 	mathrand "math/rand/v2"
 	"net/http"
@@ -23,23 +24,23 @@ func (Retrying) RoundTrip(original *http.Request) (*http.Response, error) {
 		if original.GetBody != nil {
 			request.Body, _ = original.GetBody()
 		}
-		response, err := http.DefaultTransport.RoundTrip(request)
 		wait := 100 * time.Millisecond << attempt
+		response, err := http.DefaultTransport.RoundTrip(request)
 		if err == nil {
-			var body []byte
 			// Fails if the connection closes before the end of the body.
-			body, err = io.ReadAll(response.Body)
+			body, broken := io.ReadAll(response.Body)
 			response.Body.Close()
 			response.Body = io.NopCloser(bytes.NewReader(body))
 			status, retryAfter := response.StatusCode, response.Header.Get("Retry-After")
-			if err == nil && retryAfter == "" && status < 500 && status != 408 && status != 429 {
+			isFinal := retryAfter == "" && status < 500 && status != 408 && status != 429
+			if broken == nil && (isFinal || attempt == 8) {
 				return response, nil
 			}
 			seconds, _ := strconv.Atoi(retryAfter)
-			wait = max(wait, time.Duration(seconds)*time.Second)
+			wait, err = max(wait, time.Duration(seconds)*time.Second), broken
 		}
 		if attempt == 8 || request.Context().Err() != nil {
-			return response, err
+			return nil, errors.Join(err, request.Context().Err())
 		}
 		time.Sleep(wait + mathrand.N(wait/2))
 	}
