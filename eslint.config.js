@@ -23,7 +23,7 @@ export default defineConfig(
   },
   { files: ['**/*.js'], extends: [tseslint.configs.disableTypeChecked] },
   {
-    files: ['src/openapi/docs/page.js'],
-    languageOptions: { globals: { document: 'readonly', SwaggerUIStandalonePreset: 'readonly' } }
+    files: ['src/openapi/docs/*.js'],
+    languageOptions: { globals: { document: 'readonly', URL: 'readonly', SwaggerUIStandalonePreset: 'readonly' } }
   }
 )
