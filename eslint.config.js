@@ -24,6 +24,8 @@ export default defineConfig(
   { files: ['**/*.js'], extends: [tseslint.configs.disableTypeChecked] },
   {
     files: ['src/openapi/docs/*.js'],
-    languageOptions: { globals: { document: 'readonly', URL: 'readonly', SwaggerUIStandalonePreset: 'readonly' } }
+    languageOptions: {
+      globals: { matchMedia: 'readonly', document: 'readonly', URL: 'readonly', SwaggerUIStandalonePreset: 'readonly' }
+    }
   }
 )

@@ -377,7 +377,8 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Identifies the request in the logs of the service
+         * @description Identifies the request in the logs of the service: yours, if you sent
+         *     one of 1 to 128 letters, digits, `.`, `_`, `~` or `-`, else a new one.
          * @example 3f0c7a52-6f0e-4a43-9d0f-6f1f2f6f7a10
          */
         RequestId: string;
@@ -407,7 +408,8 @@ export interface components {
         /**
          * @description Limit that the request counts against: `q` requests in `w` seconds, per
          *     API key (`"key"`), or per address for requests without a valid one
-         *     (`"refused"`). Absent if the deployment has no such limit.
+         *     (`"refused"`). Absent if the deployment has no such limit. Each replica
+         *     counts separately, so a deployment may allow more.
          * @example "key";q=60000;w=60
          */
         RateLimitPolicy: string;

@@ -17,7 +17,7 @@ SwaggerUIStandalonePreset.push(({ React }) => {
     }
     // Samples name the production server. The reader wants the deployment that serves this page.
     const [here, ...others] = specSelectors.specJson().get('servers').toJS().map(serverUrl)
-    const source = others.reduce((text, other) => text.replaceAll(other, here), samples[index].source)
+    const source = others.reduce((text, other) => text.replaceAll(other, here), samples[index].source.trim())
     return h(
       'section',
       { className: 'samples', 'aria-label': 'Code samples' },
@@ -43,13 +43,10 @@ SwaggerUIStandalonePreset.push(({ React }) => {
       h(
         'div',
         { role: 'tabpanel', id, 'aria-labelledby': `${id}${languages[index]}` },
-        h(getComponent('HighlightCode', true), { language: highlighting[languages[index]] }, source)
+        h(getComponent('HighlightCode', true), { language: languages[index] === 'Shell' ? 'bash' : undefined }, source)
       )
     )
   }
-
-  /** The languages that Swagger UI can highlight. */
-  const highlighting = { Shell: 'bash', TypeScript: 'javascript', JavaScript: 'javascript' }
 
   /** The absolute URL of a server, with the defaults of its variables. */
   const serverUrl = ({ url, variables }) =>
@@ -57,6 +54,8 @@ SwaggerUIStandalonePreset.push(({ React }) => {
       url.replace(/\{(\w+)\}/g, (_, name) => variables[name].default),
       document.baseURI
     ).href
+
+  const isWide = matchMedia('(min-width: 641px)').matches
 
   return {
     components: { CodeSamples },
@@ -74,7 +73,7 @@ SwaggerUIStandalonePreset.push(({ React }) => {
         const extensions = props.extensions.delete('x-codeSamples')
         return extensions.size > 0 && h(Original, { ...props, extensions })
       },
-      // A line for each response. Only the success is open at first.
+      // A line for each response. Only the success is open at first, if the screen has room.
       response:
         (Original, { getComponent }) =>
         (props) => {
@@ -89,7 +88,7 @@ SwaggerUIStandalonePreset.push(({ React }) => {
               null,
               h(
                 'details',
-                { open: isDefault },
+                { open: isDefault && isWide },
                 h('summary', null, h('strong', null, code), description),
                 h('table', null, h('tbody', null, details))
               )

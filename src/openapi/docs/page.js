@@ -14,13 +14,12 @@ SwaggerUIStandalonePreset.push(({ React }) => {
       InfoUrl: () =>
         ['/openapi.yaml', '/openapi.json'].map((href) => h('a', { key: href, href, className: 'link' }, href, ' ')),
       // The Content-Security-Policy of the page blocks requests to other servers. The filter takes the place of their list.
-      ServersContainer: ({ layoutActions }) =>
-        h('input', {
-          type: 'search',
-          placeholder: 'Filter operations',
-          'aria-label': 'Filter operations',
-          onChange: ({ target }) => layoutActions.updateFilter(target.value)
-        }),
+      ServersContainer: ({ layoutActions }) => {
+        const label = 'Filter operations'
+        const onChange = ({ target }) => layoutActions.updateFilter(target.value)
+        const input = h('input', { type: 'search', placeholder: label, 'aria-label': label, onChange })
+        return h('search', null, h('h2', null, 'Operations'), input)
+      },
       FilterContainer: () => null
     },
     fn: {
@@ -50,7 +49,7 @@ SwaggerUIStandalonePreset.push(({ React }) => {
       Button: withProps({ 'aria-label': undefined }),
       Input: withProps({ 'aria-label': undefined }),
       operations: (Original) => (props) =>
-        props.specSelectors.taggedOperations().size > 0 ? h(Original, props) : h('p', null, 'No operation matches.'),
+        props.specSelectors.taggedOperations().size > 0 ? h(Original, props) : h('h3', null, 'No operation matches.'),
       // A native modal dialog keeps the focus inside, and returns it when it closes.
       authorizationPopup: (Original) => (props) => {
         const ref = React.useRef()
