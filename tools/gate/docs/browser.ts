@@ -42,6 +42,8 @@ export async function openDocs(t: Test, url: string, options: BrowserContextOpti
   })
   await page.goto(`${url}/docs`)
   await operation(page, 'listCategories').waitFor()
+  // Such as ERR_NETWORK_CHANGED, when a container starts on this machine.
+  if (faults.length > 0) throw new Error(faults.join(', '))
   return { page, faults }
 }
 
