@@ -131,6 +131,6 @@ t.test('docs/page.png shows the page as it is', async (t) => {
   }
   const hash = createHash('sha256').update(shown.join()).digest()
   const isCurrent = existsSync(file) && readFileSync(file).subarray(-hash.length).equals(hash)
-  if (!isCurrent) writeFileSync(file, Buffer.concat([await page.screenshot(), hash]))
+  if (!isCurrent) writeFileSync(file, Buffer.concat([await page.screenshot({ animations: 'disabled' }), hash]))
   t.ok(isCurrent, 'or is rewritten: commit it')
 })
