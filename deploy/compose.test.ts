@@ -343,3 +343,16 @@ t.test('with TLS=on and a certificate the proxy speaks HTTPS', async (t) => {
     fetch('https://proxy:8443/readyz').then((r) => console.log(r.status, r.headers.get('strict-transport-security')))"`)
   t.equal(answer, '200 max-age=31536000')
 })
+
+t.test('a key has MAX_REQUESTS_PER_KEY requests a minute over all replicas, when they are limited', async (t) => {
+  await sh('docker compose up -d --wait --no-deps proxy', { MAX_REQUESTS_PER_KEY: '5' })
+  const limited = lastLine(await documented('Install', 1))
+  const list = (key: string) => status(`${url}/v1/categories`, { authorization: `bearer ${key}` })
+  const statuses: number[] = []
+  while (statuses.length < 8) statuses.push(await list(limited))
+  t.same(statuses, [200, 200, 200, 200, 200, 429, 429, 429])
+  t.equal(await list(key), 200, 'another key is served')
+  const rejected = await fetch(`${url}/v1/categories`, { headers: { authorization: `Bearer ${limited}` } })
+  t.match(await rejected.json(), { code: 'rate_limited', status: 429 })
+  t.equal(rejected.headers.get('retry-after'), '10')
+})
