@@ -3,8 +3,8 @@
 //   LOAD_IMAGES         a shell command that gives its nodes the images on stdin, such as `kind load image-archive /dev/stdin`
 //   NODE_OFF, NODE_ON   shell commands that power $NODE off and on, such as `docker kill $NODE` and `docker start $NODE`;
 //                       without them, no node is lost
-import path from 'node:path'
 import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import t from 'tap'
 import { freshClone, lastLine, listed, notOnce, status, unfailing } from '../test/support/installation.ts'
 import { type Load, startLoad } from '../test/support/load.ts'
@@ -36,8 +36,7 @@ const metricsOf = ({ metadata }: Pod) =>
 const overlay = 'deploy/kubernetes/staging/kustomization.yaml'
 
 /** Sets the tag of the image in the overlay. */
-const setVersion = (version: string) =>
-  sh(`sed -i 's/newName:.*/newName: ${image}, newTag: ${version} }/' ${overlay}`)
+const setVersion = (version: string) => sh(`sed -i 's/newName:.*/newName: ${image}, newTag: ${version} }/' ${overlay}`)
 
 const sql = (statement: string) =>
   sh(`kubectl -n $DATABASE exec db-0 -- psql -U postgres -d pet_categories -Atc "${statement}"`)
