@@ -23,7 +23,9 @@ export default defineConfig(
   },
   { files: ['**/*.js'], extends: [tseslint.configs.disableTypeChecked] },
   {
-    files: ['src/openapi/docs/page.js'],
-    languageOptions: { globals: { document: 'readonly', SwaggerUIStandalonePreset: 'readonly' } }
+    files: ['src/openapi/docs/*.js'],
+    languageOptions: {
+      globals: { matchMedia: 'readonly', document: 'readonly', URL: 'readonly', SwaggerUIStandalonePreset: 'readonly' }
+    }
   }
 )

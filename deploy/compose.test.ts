@@ -1,18 +1,15 @@
 // Tests docker-compose.yml and the commands of docs/operations.md on a real engine: npm run test:compose. Takes some minutes.
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { generate } from 'selfsigned'
 import t from 'tap'
-import { type Load, startLoad } from '../test/support/load.ts'
+import { freshClone, lastLine, listed, notOnce, status, unfailing } from '../test/support/installation.ts'
+import { startLoad } from '../test/support/load.ts'
 import { parseRaw, sendRaw } from '../test/support/service.ts'
 
-const root = path.resolve(import.meta.dirname, '..')
-const folder = mkdtempSync(path.join(tmpdir(), 'petcat-compose-'))
 const project = 'petcat-compose-test'
 const url = 'http://127.0.0.1:3907'
 const environment = {
@@ -24,38 +21,11 @@ const environment = {
   RATE_LIMIT_MAX: '0'
 }
 
-/** Runs a shell command in the folder of the installation and gives what it printed; fails when the command does. */
-async function sh(command: string, more: Record<string, string> = {}): Promise<string> {
-  const child = spawn('bash', ['-euc', command], {
-    cwd: folder,
-    env: { ...environment, ...more },
-    stdio: ['ignore', 'pipe', 'pipe']
-  })
-  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-  if (child.exitCode !== 0) throw new Error(`${command}\nended with ${child.exitCode}:\n${output}${errors}`)
-  return output.trim()
-}
-
-const operations = readFileSync(path.join(root, 'docs/operations.md'), 'utf8')
-
-/** Runs a block of commands below a heading of docs/operations.md. */
-function documented(heading: string, block = 0, more: Record<string, string> = {}): Promise<string> {
-  const [, section = ''] = operations.split(new RegExp(`^#+ ${heading}$`, 'm'))
-  const blocks = [...(section.split(/^#/m)[0] ?? '').matchAll(/^```sh\n(.*?)^```$/gms)].map(([, code = '']) => code)
-  const code = blocks[block]
-  if (code === undefined) throw new Error(`docs/operations.md has no block ${heading} ${block}`)
-  return sh(code, more)
-}
+const { folder, sh, documented, ...clone } = freshClone('docs/operations.md', environment)
 
 /** Runs a statement as the superuser of the database. */
 const sql = (statement: string) =>
   sh(`docker compose exec -T db psql -U postgres -d pet_categories -Atc "${statement}"`)
-
-const status = async (target: string, headers: Record<string, string> = {}) => {
-  const response = await fetch(target, { headers })
-  await response.arrayBuffer()
-  return response.status
-}
 
 /** Waits for what must come true by itself, and fails when it has not after a minute. */
 async function eventually(check: () => Promise<boolean>, what: string): Promise<void> {
@@ -69,29 +39,11 @@ async function eventually(check: () => Promise<boolean>, what: string): Promise<
 const serves = (key: string) =>
   status(`${url}/v1/categories`, { authorization: `Bearer ${key}` }).then((s) => s === 200)
 
-/** The names that the service lists. */
-async function listed(key: string, at = url): Promise<string[]> {
-  const response = await fetch(`${at}/v1/categories`, { headers: { authorization: `Bearer ${key}` } })
-  return ((await response.json()) as { name: string }[]).map(({ name }) => name)
-}
-
-const lastLine = (output: string) => output.split('\n').at(-1) ?? ''
-
-/** Those names that are not listed, or more than once. */
-function notOnce(names: string[], list: string[]): string[] {
-  const counts = new Map<string, number>()
-  for (const name of list) counts.set(name, (counts.get(name) ?? 0) + 1)
-  return names.filter((name) => counts.get(name) !== 1)
-}
-
 const containers = async () => (await sh('docker compose ps -q api')).split('\n')
 
 const remove = 'docker compose down --volumes --remove-orphans --timeout 1; docker image rm -f $IMAGE:one $IMAGE:two'
 
 t.before(async () => {
-  // What a fresh clone has.
-  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root, encoding: 'utf8' })
-  for (const file of files.trim().split('\n')) cpSync(path.join(root, file), path.join(folder, file))
   // As of somebody with a strict umask.
   await sh('chmod -R go-rwx .')
   // What a run that was cut off has left.
@@ -99,7 +51,7 @@ t.before(async () => {
 })
 t.teardown(async () => {
   await sh(remove)
-  rmSync(folder, { recursive: true })
+  clone.remove()
 })
 
 let key = ''
@@ -225,8 +177,6 @@ t.test('three replicas share the work', async (t) => {
   }
 })
 
-const unfailing = (load: Load) => [load.lost, Object.keys(load.answers)]
-
 t.test('a new version rolls out under load without one failed request, and so does the way back', async (t) => {
   const before = await containers()
   const load = startLoad(url, key)
@@ -321,7 +271,7 @@ t.test('Postgres is killed 20 times under creates, and no acknowledged one is lo
     []
   )
   t.same(load.lost, [])
-  t.same(notOnce(load.acknowledged, await listed(key)), [])
+  t.same(notOnce(load.acknowledged, await listed(url, key)), [])
 })
 
 t.test('a Postgres whose process dies comes back by itself, and the service with it', async (t) => {
@@ -362,22 +312,22 @@ t.test(
     await load.acknowledges(100)
     await load.stop()
     t.same(load.lost, [])
-    t.same(notOnce(load.acknowledged, await listed(fullKey, fullUrl)), [])
+    t.same(notOnce(load.acknowledged, await listed(fullUrl, fullKey)), [])
   }
 )
 
 t.test('a dump is restored into a new installation, keys and all', async (t) => {
-  const names = await listed(key)
+  const names = await listed(url, key)
   await documented('Back up')
   await sh('docker compose down --volumes')
   await sh('docker compose up -d --wait')
   t.equal(await status(`${url}/v1/categories`, { authorization: `Bearer ${key}` }), 401)
   await documented('Restore')
-  t.same(await listed(key), names)
+  t.same(await listed(url, key), names)
   // As of a version that came after the dump.
   await sql('SET ROLE pet_categories_owner; CREATE TABLE later (category bigint REFERENCES categories)')
   await documented('Restore')
-  t.same(await listed(key), names)
+  t.same(await listed(url, key), names)
   t.equal(await sql("SELECT to_regclass('later')"), '')
   const created = startLoad(url, key, 1)
   await created.acknowledges(1)
@@ -394,4 +344,17 @@ t.test('with TLS=on and a certificate the proxy speaks HTTPS', async (t) => {
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
     fetch('https://proxy:8443/readyz').then((r) => console.log(r.status, r.headers.get('strict-transport-security')))"`)
   t.equal(answer, '200 max-age=31536000')
+})
+
+t.test('a key has MAX_REQUESTS_PER_KEY requests a minute over all replicas, when they are limited', async (t) => {
+  await sh('docker compose up -d --wait --no-deps proxy', { MAX_REQUESTS_PER_KEY: '5' })
+  const limited = lastLine(await documented('Install', 1))
+  const list = (key: string) => status(`${url}/v1/categories`, { authorization: `bearer ${key}` })
+  const statuses: number[] = []
+  while (statuses.length < 8) statuses.push(await list(limited))
+  t.same(statuses, [200, 200, 200, 200, 200, 429, 429, 429])
+  t.equal(await list(key), 200, 'another key is served')
+  const rejected = await fetch(`${url}/v1/categories`, { headers: { authorization: `Bearer ${limited}` } })
+  t.match(await rejected.json(), { code: 'rate_limited', status: 429 })
+  t.equal(rejected.headers.get('retry-after'), '10')
 })

@@ -14,6 +14,8 @@ SELECT format('CREATE ROLE %I LOGIN', role)
 ALTER ROLE postgres PASSWORD :'superuser';
 ALTER ROLE pet_categories_owner PASSWORD :'owner';
 ALTER ROLE pet_categories PASSWORD :'service';
+-- If a CancelRequest of the service is lost. Longer than DATABASE_TIMEOUT.
+ALTER ROLE pet_categories SET statement_timeout = '1min';
 ALTER DATABASE pet_categories OWNER TO pet_categories_owner;
 REVOKE ALL ON DATABASE pet_categories FROM PUBLIC;
 GRANT CONNECT ON DATABASE pet_categories TO pet_categories;

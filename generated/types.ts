@@ -276,7 +276,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description The body or its Content-Type breaks a rule, which the message names */
+        /** @description The body, its Content-Type or the Idempotency-Key breaks a rule, which the message names */
         BadRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -301,8 +301,33 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description Another request with this Idempotency-Key is still in progress; retry with the same key and body */
+        IdempotencyKeyInUse: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The body is larger than this deployment accepts */
         PayloadTooLarge: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description This Idempotency-Key has created something from another body */
+        IdempotencyKeyReused: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -357,7 +382,8 @@ export interface components {
         /**
          * @description The service cannot reach its database, or is overloaded. `unavailable`
          *     has Retry-After, and nothing was stored. `outcome_unknown` has
-         *     X-Should-Retry instead, and the request may have taken effect.
+         *     X-Should-Retry, and the request may have taken effect: with an
+         *     Idempotency-Key, send it again with the same key.
          */
         UnavailableOrOutcomeUnknown: {
             headers: {
@@ -373,11 +399,21 @@ export interface components {
             };
         };
     };
-    parameters: never;
+    parameters: {
+        /**
+         * @description A new unique value for each thing to create, such as a UUID, bare or in
+         *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). Whatever
+         *     fails, send the request again with the same key and body: for at least
+         *     24 hours it creates only once. An error stores nothing. Keys belong to
+         *     an API key and its rotations, and to one operation.
+         */
+        IdempotencyKey: string;
+    };
     requestBodies: never;
     headers: {
         /**
-         * @description Identifies the request in the logs of the service
+         * @description Identifies the request in the logs of the service: yours, if you sent
+         *     one of 1 to 128 letters, digits, `.`, `_`, `~` or `-`, else a new one.
          * @example 3f0c7a52-6f0e-4a43-9d0f-6f1f2f6f7a10
          */
         RequestId: string;
@@ -392,11 +428,18 @@ export interface components {
          */
         RetryAfter: number;
         /**
-         * @description `false` with the code `outcome_unknown`: clients must not retry
+         * @description With the code `outcome_unknown`: `true` if the request had an
+         *     Idempotency-Key, otherwise `false`, and clients must not retry
          *     automatically. Some generated SDKs obey this header. Absent otherwise.
          * @example false
          */
         ShouldRetry: string;
+        /**
+         * @description `true` if an earlier request with this Idempotency-Key created what the
+         *     response shows. Absent otherwise.
+         * @example true
+         */
+        IdempotentReplayed: string;
         /**
          * @description What remains of the limit in RateLimit-Policy: `r` requests in the next `t`
          *     seconds (draft-ietf-httpapi-ratelimit-headers). Absent if the
@@ -407,7 +450,8 @@ export interface components {
         /**
          * @description Limit that the request counts against: `q` requests in `w` seconds, per
          *     API key (`"key"`), or per address for requests without a valid one
-         *     (`"refused"`). Absent if the deployment has no such limit.
+         *     (`"refused"`). Absent if the deployment has no such limit. Each replica
+         *     counts separately, so a deployment may allow more.
          * @example "key";q=60000;w=60
          */
         RateLimitPolicy: string;
@@ -490,7 +534,16 @@ export interface operations {
     createCategory: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A new unique value for each thing to create, such as a UUID, bare or in
+                 *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). Whatever
+                 *     fails, send the request again with the same key and body: for at least
+                 *     24 hours it creates only once. An error stores nothing. Keys belong to
+                 *     an API key and its rotations, and to one operation.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -507,6 +560,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -515,7 +569,9 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            409: components["responses"]["IdempotencyKeyInUse"];
             413: components["responses"]["PayloadTooLarge"];
+            422: components["responses"]["IdempotencyKeyReused"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrOutcomeUnknown"];
@@ -524,7 +580,16 @@ export interface operations {
     createMessage: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A new unique value for each thing to create, such as a UUID, bare or in
+                 *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). Whatever
+                 *     fails, send the request again with the same key and body: for at least
+                 *     24 hours it creates only once. An error stores nothing. Keys belong to
+                 *     an API key and its rotations, and to one operation.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -541,6 +606,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -549,7 +615,9 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            409: components["responses"]["IdempotencyKeyInUse"];
             413: components["responses"]["PayloadTooLarge"];
+            422: components["responses"]["IdempotencyKeyReused"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrOutcomeUnknown"];
@@ -609,7 +677,16 @@ export interface operations {
     createPet: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A new unique value for each thing to create, such as a UUID, bare or in
+                 *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). Whatever
+                 *     fails, send the request again with the same key and body: for at least
+                 *     24 hours it creates only once. An error stores nothing. Keys belong to
+                 *     an API key and its rotations, and to one operation.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -626,13 +703,14 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pet"];
                 };
             };
-            /** @description The body or its Content-Type breaks a rule, which the message names */
+            /** @description The body, its Content-Type or the Idempotency-Key breaks a rule, which the message names */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -645,7 +723,9 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            409: components["responses"]["IdempotencyKeyInUse"];
             413: components["responses"]["PayloadTooLarge"];
+            422: components["responses"]["IdempotencyKeyReused"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["UnavailableOrOutcomeUnknown"];

@@ -3,7 +3,7 @@ import Fastify, { type FastifyBaseLogger } from 'fastify'
 import type { Operations } from '../generated/operations.ts'
 import { authentication } from './api-keys/bearer.ts'
 import { type Config, trustedProxies } from './config.ts'
-import { checkProtocol } from './http/client-errors.ts'
+import { checkHost } from './http/client-errors.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
 import { requestMetrics } from './http/metrics-endpoint.ts'
@@ -16,6 +16,7 @@ import { operations } from './openapi/routes.ts'
 import { pruneChanges } from './postgres/changes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrations.ts'
+import { removeExpiredKeys } from './sharing/idempotency.ts'
 
 interface AppOptions {
   config: Config
@@ -43,10 +44,11 @@ export async function buildApp({ config, contract, database, handlers, logger }:
   })
   app.addHook('preClose', server.closeConnections)
   app.addHook('onClose', pruneChanges(database))
+  app.addHook('onClose', removeExpiredKeys(database, config.IDEMPOTENCY_HOURS))
   app.setErrorHandler(sendError)
 
   await app.register(requestContext)
-  app.addHook('onRequest', checkProtocol)
+  app.addHook('onRequest', checkHost)
   if (config.METRICS_PORT !== undefined) await app.register(requestMetrics)
   if (config.CORS_ORIGINS !== undefined) {
     // Registered before the plugins that reject requests, so that a page can read their errors.

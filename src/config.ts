@@ -31,7 +31,7 @@ export const configSchema = {
     PORT: { ...port('Port to listen on'), default: 3000 },
     HOST: { ...text('Address to listen on. The container image sets 0.0.0.0.'), default: '127.0.0.1' },
     DATABASE_URL: {
-      ...text('PostgreSQL 15 to 18 with the encoding UTF-8. Without it, the embedded PostgreSQL runs.'),
+      ...text('URL of PostgreSQL 15 to 18 (UTF-8), or several, comma-separated. If unset, an embedded one runs.'),
       pattern: '^postgres(ql)?://',
       must: 'start with postgres://'
     },
@@ -62,6 +62,7 @@ export const configSchema = {
     BODY_LIMIT: number(65_536, 'Maximum size of a request body. Larger ones get 413.'),
     HEADER_LIMIT: number(16_384, 'Maximum size of the header section. Larger ones get 431.', 1024),
     RESPONSE_MEMORY: number(134_217_728, 'Memory limit for buffered responses, then 503', 0),
+    IDEMPOTENCY_HOURS: number(24, 'Hours for which an Idempotency-Key is kept, at least', 24, 8760),
     ENVIRONMENT: choice(['development', 'staging', 'production'], 'development', 'Environment, shown on the docs page'),
     HEADERS_TIMEOUT: time(10_000, 'Time to receive the headers of a request, then 408'),
     REQUEST_TIMEOUT: time(30_000, 'Time to receive a complete request, then 408'),

@@ -5,17 +5,8 @@ import { prettyFactory } from 'pino-pretty'
 /** Characters that may wait to be written. */
 const maxWaiting = 2 ** 24
 
-const digit = '(?:[0-9a-f]|%(?:25)*(?:3[0-9]|[46][1-6]))'
-const disguisedKey = new RegExp(`(petcat(?:_|%(?:25)*5f)${digit}{8})${digit}+|(${digit}{8})${digit}{40,}`, 'gi')
-
-/**
- * Replaces API keys in a URL or header, also without their prefix or percent-encoded repeatedly. Keeps the first 8 digits,
- * which `keys list` shows.
- */
-export const redactKeys = (text: string): string => text.replace(disguisedKey, '$1$2***')
-
-/** Applied to each line. Costs a fifteenth of the pattern above, which only URLs and headers need. */
-const plainKey = /(petcat_[0-9a-f]{8})[0-9a-f]+/gi
+/** An API key, of which the log keeps what `keys list` shows. */
+const apiKey = /(petcat_[0-9a-f]{8})[0-9a-f]+/gi
 
 /**
  * Creates the log: JSON lines, or readable ones on a terminal, without API keys.
@@ -28,7 +19,7 @@ export function createLogger(level: string, output: { fd: number; isTTY?: boolea
     ? prettyFactory({ singleLine: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' })
     : (line: string) => line
   const append = appender(output.fd, output.isTTY ? 1 : 65536)
-  return pino({ level }, { write: (line) => append(format(line).replace(plainKey, '$1***')) })
+  return pino({ level }, { write: (line) => append(format(line).replace(apiKey, '$1***')) })
 }
 
 /**

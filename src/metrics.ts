@@ -1,14 +1,9 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram } from 'prom-client'
 
-/** All metrics for Prometheus: of the service, and of Node.js after `watchProcess`. */
-export const registry = new Registry()
-const registers = [registry]
-
-const counter = <Label extends string>(name: string, help: string, label: Label) =>
-  new Counter({ name, help, labelNames: [label], registers })
+// These metrics are in the default registry of prom-client.
 
 const histogram = <Label extends string>(name: string, help: string, buckets: number[], ...labelNames: Label[]) =>
-  new Histogram({ name, help, labelNames, buckets, registers })
+  new Histogram({ name, help, labelNames, buckets })
 
 /** Seconds. */
 const durations = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -21,22 +16,17 @@ export const requestDuration = histogram(
   'operation',
   'status'
 )
-export const rejectedKeys = counter('api_key_refusals_total', 'Responses with 401, by reason', 'reason')
-export const rateLimited = counter(
-  'rate_limited_requests_total',
-  'Responses with 429, by limit: of a key, or of an address with rejected keys',
-  'limit'
-)
+export const requestsInFlight = new Gauge({
+  name: 'http_requests_in_flight',
+  help: 'Requests without a complete response'
+})
 export const sharedReads = histogram('shared_read_requests', 'Requests per shared read', sizes)
 export const groupedWrites = histogram('grouped_write_rows', 'Rows per grouped write', sizes, 'statement')
-export const databaseErrors = counter(
-  'database_errors_total',
-  'Failed statements, by error code: unavailable, outcome_unknown or internal_error',
-  'code'
-)
-
-/** Read on each scrape. A Gauge would look up its value twice in each request. */
-export const requestsInFlight = { count: 0 }
+export const databaseErrors = new Counter({
+  name: 'database_errors_total',
+  help: 'Failed statements, by error code: unavailable, outcome_unknown or internal_error',
+  labelNames: ['code']
+})
 
 type Pool = Readonly<Record<'totalCount' | 'idleCount' | 'waitingCount', number>>
 let pool: Pool = { totalCount: 0, idleCount: 0, waitingCount: 0 }
@@ -45,11 +35,8 @@ let pool: Pool = { totalCount: 0, idleCount: 0, waitingCount: 0 }
 export const countConnections = (ofService: Pool): void => void (pool = ofService)
 
 const gauge = (name: string, help: string, labelNames: string[], collect: (this: Gauge) => void) =>
-  new Gauge({ name, help, labelNames, registers, collect })
+  new Gauge({ name, help, labelNames, collect })
 
-gauge('http_requests_in_flight', 'Requests without a complete response', [], function () {
-  this.set(requestsInFlight.count)
-})
 gauge('database_connections', 'Connections of the pool, by state: idle or active', ['state'], function () {
   this.set({ state: 'idle' }, pool.idleCount)
   this.set({ state: 'active' }, pool.totalCount - pool.idleCount)
@@ -57,6 +44,3 @@ gauge('database_connections', 'Connections of the pool, by state: idle or active
 gauge('database_statements_waiting', 'Statements waiting for a connection', [], function () {
   this.set(pool.waitingCount)
 })
-
-/** Adds prom-client's metrics of Node.js: event loop, memory, garbage collection, CPU. Call it once. */
-export const watchProcess = (): void => collectDefaultMetrics({ register: registry })

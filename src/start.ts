@@ -1,17 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { collectDefaultMetrics } from 'prom-client'
 import { keyStore } from './api-keys/store.ts'
 import { buildApp } from './app.ts'
 import { type Config, loadConfig } from './config.ts'
 import { metricsServer } from './http/metrics-endpoint.ts'
-import { createLogger, fail } from './log.ts'
-import { watchProcess } from './metrics.ts'
+import { createLogger } from './log.ts'
 import { readContract } from './openapi/document.ts'
 import { openConfigured } from './postgres/open.ts'
 import { operationHandlers, privileges } from './resources/index.ts'
-
-/** Milliseconds for the database to finish after SHUTDOWN_TIMEOUT, when all client connections are closed. */
-const databaseGrace = 1000
 
 /**
  * Starts the service on the configuration of the environment.
@@ -25,10 +22,10 @@ export async function start(): Promise<() => Promise<void>> {
   const contract = readContract()
   const database = await openConfigured(config, 'service', logger, privileges)
   const app = await buildApp({ config, contract, database, handlers: operationHandlers(database, config), logger })
-  const metrics = metricsServer(config, logger)
+  const metrics = metricsServer()
   const url = await listen(app, 'PORT', config)
   if (config.METRICS_PORT !== undefined) {
-    watchProcess()
+    collectDefaultMetrics()
     logger.info(`metrics at ${await listen(metrics, 'METRICS_PORT', config)}/metrics`)
   }
   if (config.DATABASE_URL === undefined) {
@@ -37,12 +34,11 @@ export async function start(): Promise<() => Promise<void>> {
     console.log(welcome(url.replace('[::]', 'localhost'), contract.basePath, key))
   }
   return async () => {
-    const late = new Error('shutdown timed out: the database did not finish within SHUTDOWN_TIMEOUT')
-    setTimeout(() => fail(late), config.SHUTDOWN_DELAY + config.SHUTDOWN_TIMEOUT + databaseGrace).unref()
     logger.info('stopping')
     app.isDraining = true
     await sleep(config.SHUTDOWN_DELAY)
     await Promise.all([app.close(), metrics.close()])
+    // DATABASE_TIMEOUT limits its statements.
     await database.close()
     logger.info('stopped')
   }

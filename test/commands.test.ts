@@ -1,15 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { startEmbeddedPostgres } from '../src/postgres/embedded.ts'
-import { copyData, createDatabase, query, silent } from './support/database.ts'
+import { copyData, createDatabase, query } from './support/database.ts'
 import { keyPattern, post, run, script, serve, started } from './support/process.ts'
 import { until } from './support/until.ts'
 
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
 /** The command line of a script of package.json, as the tests run TypeScript. */
 const command = (name: string) => script(String(scripts[name]).replace('exec node --import tsx ', ''))
-const empty = "TEMPLATE template0 ENCODING 'UTF8'"
 
 t.test('keys are created, listed and revoked while the service runs and while it does not', async (t) => {
   const directory = t.testdir()
@@ -51,7 +49,7 @@ t.test('a service and three commands that start together on a new folder all suc
 t.test(
   'a given database is migrated by `npm run migrate` if MIGRATE_ON_START=false, and never by `keys`',
   async (t) => {
-    const env = { DATABASE_URL: await createDatabase(t, empty) }
+    const env = { DATABASE_URL: await createDatabase(t, "TEMPLATE template0 ENCODING 'UTF8'") }
     const service = serve(t, { ...env, MIGRATE_ON_START: 'false' })
     const list = run(t, [...command('keys'), 'list'], { env })
     t.equal(await list.exited, 1)
@@ -70,63 +68,20 @@ t.test(
     t.equal(await migrate.exited, 0)
     t.match(migrate.output(), 'The database is up to date.')
     t.equal(await status('/readyz'), 200)
+    t.same(await query(env.DATABASE_URL, 'SELECT FROM api_keys'), [], 'a service with DATABASE_URL creates no key')
+    const created = run(t, [...command('keys'), 'create', '--name', 'x'], { env })
+    t.equal(await created.exited, 0)
+    t.equal((await post(url, created.output().trim(), 'x')).status, 201)
     service.child.kill('SIGTERM')
     t.equal(await service.exited, 0)
   }
 )
-
-t.test('a command reports in one line that the embedded database cannot be migrated', async (t) => {
-  const directory = t.testdir()
-  copyData(path.join(directory, '.data'))
-  const server = await startEmbeddedPostgres(path.join(directory, '.data'), 'keys', silent)
-  await query(server.url, 'CREATE TABLE categories ()')
-  await server.stop()
-  const list = run(t, [...command('keys'), 'list'], { cwd: directory })
-  t.equal(await list.exited, 1)
-  t.equal(
-    list.output(),
-    'pet-categories: DATA_DIR cannot be used: migration 0001_categories failed: relation "categories" already exists\n'
-  )
-})
 
 t.test('commands report an unreachable database in one line', async (t) => {
   const env = { DATABASE_URL: 'postgres://postgres:secret@127.0.0.1:1/x' }
   const running = [[...command('keys'), 'list'], command('migrate')].map((words) => run(t, words, { env }))
   for (const { exited, output } of running) {
     t.equal(await exited, 1)
-    t.equal(output(), 'pet-categories: DATABASE_URL cannot be used: connect ECONNREFUSED 127.0.0.1:1\n')
+    t.match(output(), /^pet-categories: DATABASE_URL cannot be used: .*connect ECONNREFUSED 127\.0\.0\.1:1\n$/)
   }
-})
-
-t.test('on a given database no key is created, the log is JSON, and no key is in it', async (t) => {
-  const env = { DATABASE_URL: await createDatabase(t, empty) }
-  const service = serve(t, { ...env, ENVIRONMENT: 'staging' })
-  const url = await started(service)
-  await until(async () => (await fetch(`${url}/readyz`)).status === 200, 'the service is ready')
-  t.same(await query(env.DATABASE_URL, 'SELECT * FROM api_keys'), [])
-  const created = run(t, [...command('keys'), 'create', '--name', 'x'], { env })
-  t.equal(await created.exited, 0)
-  const response = await post(url, created.output().trim(), 'x')
-  t.equal(response.status, 201)
-  t.equal((await post(url, 'petcat_wrong', 'x')).status, 401)
-  service.child.kill('SIGINT')
-  t.equal(await service.exited, 0)
-
-  const lines = service.output().trim().split('\n')
-  const requests = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
-  t.match(
-    requests.filter(({ msg }) => msg === 'request'),
-    [
-      {
-        reqId: response.headers.get('x-request-id'),
-        method: 'POST',
-        path: '/v1/categories',
-        operation: 'createCategory',
-        status: 201,
-        key: '1'
-      },
-      { status: 401, key: undefined }
-    ]
-  )
-  t.notMatch(service.output(), /petcat_\w/)
 })

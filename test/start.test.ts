@@ -51,7 +51,7 @@ t.test('the first start prints the docs and a curl with a key, and acknowledged 
   t.equal(await third.exited, 1)
   t.equal(
     third.output(),
-    `pet-categories: Already running from this folder (PID ${second.child.pid}): set DATA_DIR for a second one\n`
+    `pet-categories: DATA_DIR cannot be used: already running from this folder (PID ${second.child.pid}): set DATA_DIR for a second one\n`
   )
   second.child.kill('SIGTERM')
   t.equal(await second.exited, 0)
@@ -72,7 +72,7 @@ t.test('a mistake that prevents the start is reported in one line', async (t) =>
   }
   const withoutCa = 'postgres://u:secret@db/x?sslmode=verify-full&sslrootcert=/none.pem'
   await Promise.all([
-    fails({ PORT: 'x' }, /^pet-categories: PORT must be an integer, not "x"\n$/),
+    fails({ PORT: 'x' }, /^pet-categories: PORT must be integer\n$/),
     fails({ DATABASE_URL, PORT }, new RegExp(`^pet-categories: Port ${PORT} is in use: set PORT\n$`)),
     fails({ DATABASE_URL, METRICS_PORT: PORT }, /^pet-categories: Port \d+ is in use: set METRICS_PORT$/m),
     fails({ DATABASE_URL, HOST: '192.0.2.1' }, /^pet-categories: listen EADDRNOTAVAIL.*\n$/),

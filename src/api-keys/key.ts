@@ -26,9 +26,13 @@ export function isWellFormedKey(text: string): boolean {
 /** SHA-256 of a key in hexadecimal, the only stored form. 160 random bits need neither salt nor stretching. */
 export const hashKey = (key: string): string => hash('sha256', key, 'hex')
 
-/** The result of a check. `id` is null for an unknown key; `isNoted` is true if the use in this minute is recorded. */
+/**
+ * The result of a check. `id` is null for an unknown key; `root` is the first key of its series of rotations; `isNoted` is true
+ * if the use in this minute is recorded.
+ */
 export interface KeyCheck {
   id: bigint | null
+  root?: bigint | null
   state: 'valid' | 'revoked' | 'expired' | 'unknown' | 'malformed' | 'absent'
   isNoted?: boolean | null
 }

@@ -43,11 +43,11 @@ export function keyStore(database: Database, command = 'service') {
       const key = makeKey()
       // A concurrent rotation waits for the lock and then sees replaced_by.
       const sql = `old AS (
-        SELECT id, name, expires_at - created_at AS lifetime FROM api_keys
+        SELECT id, coalesce(root, id) AS root, name, expires_at - created_at AS lifetime FROM api_keys
         WHERE id::text = $2 AND ${state} = 'valid' AND replaced_by IS NULL FOR UPDATE
       ), successor AS (
-        INSERT INTO api_keys (name, prefix, hash, expires_at)
-        SELECT name, $3, decode($4, 'hex'), now() + coalesce($5::interval, lifetime) FROM old RETURNING id
+        INSERT INTO api_keys (name, prefix, hash, expires_at, root)
+        SELECT name, $3, decode($4, 'hex'), now() + coalesce($5::interval, lifetime), root FROM old RETURNING id
       ), replaced AS (
         UPDATE api_keys SET expires_at = least(expires_at, now() + $6::interval), replaced_by = successor.id
         FROM successor WHERE api_keys.id::text = $2 RETURNING api_keys.id
@@ -86,14 +86,14 @@ export function keyStore(database: Database, command = 'service') {
     find: (hashes: string[]) =>
       database.read<KeyCheck>({
         name: 'find-keys',
-        text: `SELECT id, ${state} AS state, last_used_at = date_trunc('minute', now()) AS "isNoted"
+        text: `SELECT id, coalesce(root, id) AS root, ${state} AS state, last_used_at = date_trunc('minute', now()) AS "isNoted"
           FROM unnest($1::text[]) WITH ORDINALITY AS given (hash, position)
           LEFT JOIN api_keys ON api_keys.hash = decode(given.hash, 'hex') ORDER BY position`,
         values: [hashes]
       }),
 
     /** Records that the keys were used in this minute. Skips keys that another session has locked. */
-    noteUse: (keys: KeyCheck[]) =>
+    noteUse: (keys: KeyCheck[]): Promise<unknown> =>
       database.writeInBackground({
         name: 'note-use-of-keys',
         text: `UPDATE api_keys SET last_used_at = date_trunc('minute', now())

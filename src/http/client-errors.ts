@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { onRequestHookHandler } from 'fastify'
-import { badRequest, HttpError } from './errors.ts'
+import { badRequest, type HttpError } from './errors.ts'
 import { defaultHeaders } from './request-context.ts'
 
 /** Milliseconds for which a rejected connection stays open, so that its client can read the response. */
@@ -11,19 +11,11 @@ const lingerTime = 1000
 /** The characters of RFC 3986, section 3.2.2. Node.js joins repeated Host headers by a comma and a space. */
 const validHost = /^[\w.~%!$&'()*+,;=:[\]-]*$/
 
-/** Rejects requests that break a rule of RFC 9110 or 9112 that Node.js does not enforce. */
-export const checkProtocol: onRequestHookHandler = ({ raw: { headers, httpVersion } }, _reply, next) => {
-  const isOld = httpVersion === '1.0'
-  const { host = isOld ? '' : undefined, expect = '' } = headers
-  if (!isOld && httpVersion !== '1.1') {
-    next(badRequest('The request must be HTTP/1.1'))
-  } else if (host === undefined || !validHost.test(host)) {
-    next(badRequest('The request must have one valid Host header'))
-  } else if (!isOld && expect !== '' && !/(^|\W)100-continue($|\W)/i.test(expect)) {
-    next(new HttpError(417, 'expectation_failed', 'Expect must be 100-continue or be left out'))
-  } else {
-    next()
-  }
+/** Rejects requests without one valid Host header (RFC 9112, section 3.2), which Node.js would do without an Error body. */
+export const checkHost: onRequestHookHandler = ({ raw: { headers, httpVersion } }, _reply, next) => {
+  const { host = httpVersion === '1.0' ? '' : undefined } = headers
+  const isValid = host !== undefined && validHost.test(host)
+  next(isValid ? undefined : badRequest('The request must have one valid Host header'))
 }
 
 /** Writes an error to a socket that has no Fastify reply, and closes the connection. */

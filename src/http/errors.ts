@@ -40,9 +40,14 @@ const responses: Record<string, Response> = {
     // Some generated SDKs retry each 5xx unless this header forbids it.
     { 'x-should-retry': 'false' }
   ],
+  outcome_unknown_with_key: [
+    503,
+    'outcome_unknown',
+    'The database did not confirm the write, which may have taken effect: send it again with the same Idempotency-Key',
+    { ...retryLater, 'x-should-retry': 'true' }
+  ],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'request_timeout', 'The request did not arrive in time'],
   HPE_HEADER_OVERFLOW: [431, 'headers_too_large', 'The header section of the request is too large'],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'payload_too_large', 'The chunk extensions of the body are too large'],
   FST_ERR_CTP_BODY_TOO_LARGE: [413, 'payload_too_large', 'The body is larger than this deployment accepts'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [400, 'invalid_request', 'Content-Type must be application/json'],
   FST_ERR_BAD_URL: [400, 'invalid_request', 'The path must be percent-encoded UTF-8'],

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import fp from 'fastify-plugin'
-import { redactKeys } from '../log.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -17,11 +16,10 @@ declare module 'fastify' {
   }
 }
 
-/** The client's X-Request-Id if it is well-formed and contains no API key, otherwise a new one. */
+/** The client's X-Request-Id if it is well-formed, otherwise a new one. */
 export function requestId({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers['x-request-id']
-  const isUsable = typeof given === 'string' && /^[\w.~-]{1,128}$/.test(given) && redactKeys(given) === given
-  return isUsable ? given : randomUUID()
+  return typeof given === 'string' && /^[\w.~-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
 /** The headers of every response, unless its route overrides them. HSTS is left to the proxy that terminates TLS. */
@@ -37,11 +35,8 @@ export const requestContext = fp((app) => {
   app.decorate('isDraining', false)
   app.addHook('onRequest', (request, reply, next) => {
     reply.headers(defaultHeaders(request.id))
+    if (app.isDraining) reply.raw.shouldKeepAlive = false
     next()
-  })
-  app.addHook('onSend', (_request, reply, payload, next) => {
-    if (app.isDraining) reply.header('connection', 'close')
-    next(null, payload)
   })
 })
 
@@ -59,7 +54,7 @@ export class RequestLog extends LogController {
     const line = {
       method: request.method,
       // Without the query, into which people paste secrets.
-      path: redactKeys(request.url.replace(/\?.*/, '')),
+      path: request.url.replace(/\?.*/, ''),
       operation,
       status: reply.statusCode,
       ms: Math.round(reply.elapsedTime * 1000) / 1000,

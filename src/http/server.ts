@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.ts'
 import { respondAndClose } from './client-errors.ts'
-import { badRequest, type HttpError, toHttpError } from './errors.ts'
+import { toHttpError } from './errors.ts'
 
 /**
  * Bytes that are parsed at once. Node.js parses a whole read of 64 KiB, which can be 3,500 pipelined requests with 2 KiB of
@@ -47,8 +47,6 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     const connection: Connection = { waiting: 0 }
     connections.set(socket, connection)
     socket.once('close', () => connections.delete(socket))
-    // Node.js removes its listener after CONNECT, and an error without a listener ends the process.
-    socket.on('error', () => socket.destroy())
     // With a listener other than its own, Node.js passes bytes to listeners instead of directly to the parser.
     const parse = socket.listeners('data')[0] as (bytes: Buffer) => void
     socket.off('data', parse).on('data', (bytes: Buffer) => {
@@ -65,17 +63,24 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
   }
 
   /** Responds to an invalid request, unless the client would take the error for the response to an earlier request. */
-  function reject(socket: Duplex, error: HttpError): void {
+  function clientErrorHandler({ code }: NodeJS.ErrnoException, socket: Duplex): void {
     const connection = connections.get(socket)
     const latest = connection?.latest
+    // What follows the last request or response of a connection is discarded (RFC 9112, section 9.6).
+    if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded) return
+    // A request that is late because nothing is parsed before the response to an earlier one must not cut that off.
+    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && latest?.req.complete && !latest.closed) return
     const isExpected = latest?.req.complete ? latest.closed : connection?.waiting === 0 && !latest?.headersSent
-    if (isExpected && socket.writable) respondAndClose(socket, error)
+    if (isExpected && socket.writable) respondAndClose(socket, toHttpError({ code, statusCode: 400 }))
     else socket.destroy()
   }
 
-  /** A preClose hook. Closes the connections without a request in progress, and the others after SHUTDOWN_TIMEOUT. */
+  /** A preClose hook. Closes each connection after its response, at once if none is due, and at SHUTDOWN_TIMEOUT at the latest. */
   function closeConnections(done: () => void): void {
-    for (const [socket, { latest }] of connections) if (latest?.closed !== false) socket.destroy()
+    for (const [socket, { latest }] of connections) {
+      if (latest?.closed === false) latest.shouldKeepAlive = false
+      else socket.destroy()
+    }
     setTimeout(() => {
       if (connections.size > 0) log.warn({ connections: connections.size }, 'closing connections at SHUTDOWN_TIMEOUT')
       for (const socket of connections.keys()) socket.destroy()
@@ -98,20 +103,10 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     }
     const server = createServer(options, listener).setTimeout(config.IDLE_TIMEOUT)
     server.maxConnections = config.MAX_CONNECTIONS
-    // Node.js drops headers beyond a count silently, even Authorization. HEADER_LIMIT limits their size instead.
-    server.maxHeadersCount = 0
     server.on('connection', open)
-    // Without these listeners, Node.js sends 100 Continue before authentication, and a 417 without an Error body.
-    server.on('checkContinue', listener)
+    // Other expectations than 100-continue may be ignored (RFC 9110, section 10.1.1).
     server.on('checkExpectation', listener)
-    server.on('connect', (_request, socket) => reject(socket, badRequest('CONNECT is for proxies')))
     return server
-  }
-
-  function clientErrorHandler({ code }: NodeJS.ErrnoException, socket: Duplex): void {
-    // What follows the last request or response of a connection is discarded (RFC 9112, section 9.6).
-    if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded) return
-    reject(socket, toHttpError({ code, statusCode: 400 }))
   }
 
   return { options: { serverFactory, clientErrorHandler }, closeConnections }

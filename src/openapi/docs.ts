@@ -14,7 +14,7 @@ const policy =
 
 const read = (name: string) => readFileSync(new URL(`./docs/${name}`, import.meta.url), 'utf8')
 
-/** Swagger UI at /docs, changed by docs/page.js and docs/page.css; openapi.yaml byte for byte at /openapi.yaml, and as JSON at /openapi.json. */
+/** Swagger UI at /docs, changed by the plugins and style sheet in docs/; openapi.yaml byte for byte at /openapi.yaml, and as JSON at /openapi.json. */
 export async function docs(
   app: FastifyInstance,
   { contract, environment }: { contract: Contract; environment: keyof typeof colors }
@@ -41,7 +41,7 @@ export async function docs(
     theme: {
       title: `${title} · ${environment}`,
       css: [{ filename: 'page.css', content: `:root { --environment: ${color}; }\n${read('page.css')}` }],
-      js: [{ filename: 'page.js', content: read('page.js') }],
+      js: ['page.js', 'operation.js'].map((filename) => ({ filename, content: read(filename) })),
       favicon: [{ filename: 'icon.svg', rel: 'icon', sizes: 'any', type: 'image/svg+xml', content: icon }]
     }
   })

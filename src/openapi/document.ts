@@ -56,23 +56,15 @@ interface Deprecation {
   'x-successor'?: string
 }
 
-/**
- * Deprecation (RFC 9745), Sunset (RFC 8594), and a Link to the externalDocs and the successor (RFC 5829) of an operation. The
- * link to the successor is relative, because a proxy may change the base path.
- */
+/** Deprecation (RFC 9745), Sunset (RFC 8594) and a Link to the successor (RFC 5829), relative because a proxy may change the base path. */
 function deprecationHeaders(path: string, operation: OpenAPIV3.OperationObject & Deprecation): Record<string, string> {
-  const { deprecated, 'x-deprecated-at': since, 'x-successor': successor, externalDocs } = operation
+  const { deprecated, 'x-deprecated-at': since, 'x-successor': successor } = operation
   const { 'x-deprecated-sunset': otherSunset, 'x-sunset': sunset = otherSunset } = operation
   if (!deprecated) return {}
   const toRoot = '../'.repeat(path.split('/').length - 2)
-  const links = [
-    externalDocs && `<${externalDocs.url}>; rel="deprecation sunset"`,
-    successor && `<${toRoot}${successor.slice(1)}>; rel="successor-version"`
-  ]
-  const link = links.filter((one) => one !== undefined).join(', ')
   return {
     ...(since !== undefined && { Deprecation: `@${Date.parse(since) / 1000}` }),
     ...(sunset !== undefined && { Sunset: new Date(sunset).toUTCString() }),
-    ...(link !== '' && { Link: link })
+    ...(successor !== undefined && { Link: `<${toRoot}${successor.slice(1)}>; rel="successor-version"` })
   }
 }

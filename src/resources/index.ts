@@ -3,6 +3,7 @@ import type { Config } from '../config.ts'
 import { changePrivileges } from '../postgres/changes.ts'
 import type { Database } from '../postgres/database.ts'
 import { keyPrivileges } from '../api-keys/store.ts'
+import { idempotencyPrivileges } from '../sharing/idempotency.ts'
 import { responseMemory } from '../sharing/response-memory.ts'
 import { categoryHandlers, categoryPrivileges } from './categories.ts'
 import { messageHandlers, messagePrivileges } from './messages.ts'
@@ -13,6 +14,7 @@ import { petHandlers, petPrivileges } from './pets.ts'
 export const privileges = {
   ...keyPrivileges,
   ...changePrivileges,
+  ...idempotencyPrivileges,
   ...categoryPrivileges,
   ...messagePrivileges,
   ...orderPrivileges,

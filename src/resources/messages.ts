@@ -2,33 +2,25 @@ import { v7 as timeOrderedUuid } from 'uuid'
 import type { Operations } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import { type Database, isoTime } from '../postgres/database.ts'
-import { groupedWrite } from '../sharing/grouped-write.ts'
+import { groupedCreate } from '../sharing/grouped-create.ts'
 
-type Message = components['schemas']['Message']
+type NewMessage = components['schemas']['NewMessage']
 
 /** The privileges that the statement below needs. */
 export const messagePrivileges = { messages: 'SELECT, INSERT' }
 
-const createMessages = `
-  WITH given AS (
-    SELECT id, message, place FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS given (id, message, place)
-  ), stored AS (
-    INSERT INTO messages (id, message) SELECT id, message FROM given ORDER BY place
-    RETURNING id, message, status, created_at
-  )
-  SELECT stored.id, stored.message, stored.status, ${isoTime('stored.created_at')} AS "createdAt"
-  FROM given JOIN stored USING (id) ORDER BY place`
-
 /** The operations on messages. */
 export function messageHandlers(database: Database) {
-  const create = groupedWrite<Pick<Message, 'id' | 'message'>, Message>(
-    database,
-    'create-messages',
-    createMessages,
-    (messages) => [messages.map(({ id }) => id), messages.map(({ message }) => message)]
-  )
+  const create = groupedCreate<NewMessage>(database, {
+    table: 'messages',
+    given: { id: 'uuid', message: 'text' },
+    values: ({ message }) => [timeOrderedUuid(), message],
+    rows: "SELECT *, 'queued' AS status, now()::timestamptz(3) AS created_at FROM given",
+    stored: 'id, message, status, created_at',
+    json: `'{"id":"' || id || '","message":' || to_json(message) || ',"status":"' || status
+      || '","createdAt":"' || ${isoTime('created_at')} || '"}'`
+  })
   return {
-    createMessage: async ({ body: { message } }, reply) =>
-      reply.code(202).send(await create({ id: timeOrderedUuid(), message }))
+    createMessage: async (request, reply) => reply.code(202).send(await create(request, reply))
   } satisfies Partial<Operations>
 }

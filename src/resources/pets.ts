@@ -2,7 +2,7 @@ import type { Operations } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import { badRequest, HttpError } from '../http/errors.ts'
 import type { Database } from '../postgres/database.ts'
-import { groupedWrite } from '../sharing/grouped-write.ts'
+import { groupedCreate } from '../sharing/grouped-create.ts'
 import { idBefore, nextPage } from '../sharing/paging.ts'
 import type { ResponseMemory } from '../sharing/response-memory.ts'
 import { sharedRead } from '../sharing/shared-read.ts'
@@ -40,30 +40,20 @@ const petsById = `
   SELECT pets.id, name, category_id AS "categoryId", status
   FROM unnest($1::bigint[]) WITH ORDINALITY AS asked (id, place) LEFT JOIN pets ON pets.id = asked.id ORDER BY place`
 
-// Returns a null id for a pet whose category is unknown. The foreign key alone would reject the whole group.
-const createPets = `
-  WITH given AS (
-    SELECT name, category_id, status, place
-    FROM unnest($1::text[], $2::bigint[], $3::text[]) WITH ORDINALITY AS given (name, category_id, status, place)
-  ), new AS (
-    SELECT nextval('pets_id_seq') AS id, given.* FROM given JOIN categories ON categories.id = category_id ORDER BY place
-  ), stored AS (
-    INSERT INTO pets (id, name, category_id, status) SELECT id, name, category_id, status FROM new ORDER BY place
-    RETURNING id, name, category_id, status
-  )
-  SELECT stored.id, stored.name, stored.category_id AS "categoryId", stored.status
-  FROM given LEFT JOIN new USING (place) LEFT JOIN stored ON stored.id = new.id
-  WHERE new.id IS NULL OR stored.id IS NOT NULL ORDER BY place`
-
 /** The operations on pets. */
 export function petHandlers(database: Database, memory: ResponseMemory) {
   const readPage = sharedRead<{ pets: Buffer; next: bigint | null }>(database, 'pages-of-pets', pagesOfPets)
   const readPet = sharedRead<Pet | { id: null }>(database, 'pets-by-id', petsById)
-  const create = groupedWrite<NewPet, Pet | { id: null }>(database, 'create-pets', createPets, (pets) => [
-    pets.map(({ name }) => name),
-    pets.map(({ categoryId }) => categoryId),
-    pets.map(({ status }) => status)
-  ])
+  const create = groupedCreate<NewPet, Buffer | null>(database, {
+    table: 'pets',
+    given: { name: 'text', category_id: 'bigint', status: 'text' },
+    values: ({ name, categoryId, status }) => [name, categoryId, status],
+    // A pet whose category is unknown has no id, and so no JSON. The foreign key alone would reject the whole group.
+    rows: `SELECT CASE WHEN categories.id IS NOT NULL THEN nextval('pets_id_seq') END AS id, given.*
+      FROM given LEFT JOIN categories ON categories.id = category_id`,
+    stored: 'id, name, category_id, status',
+    json: `'{"id":' || id || ',"name":' || to_json(name) || ',"categoryId":' || category_id || ',"status":"' || status || '"}'`
+  })
   return {
     listPets: async ({ query: { limit, status, cursor } }, reply) => {
       const { pets, next } = await readPage([idBefore(cursor), status ?? null, String(limit)])
@@ -71,10 +61,11 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       if (next !== null) reply.header('link', nextPage({ limit: String(limit), ...(status && { status }) }, next))
       return reply.header('content-type', 'application/json; charset=utf-8').code(200).send(pets)
     },
-    createPet: async ({ body }, reply) => {
-      const pet = await create(body)
-      if (pet.id !== null) return reply.code(201).send(pet)
-      throw badRequest(`body.categoryId must be the id of an existing category, not ${body.categoryId}`)
+    createPet: async (request, reply) => {
+      const pet = await create(request, reply)
+      if (pet !== null) return reply.code(201).send(pet)
+      const { categoryId } = request.body
+      throw badRequest(`body.categoryId must be the id of an existing category, not ${categoryId}`)
     },
     getPet: async ({ params: { petId } }, reply) => {
       const pet = await readPet([String(petId)])

@@ -2,7 +2,7 @@ import type { QueryResultRow } from 'pg'
 import { batch } from '../batch.ts'
 import { groupedWrites } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
-import { isFaultOfValue, OutcomeUnknown } from '../postgres/errors.ts'
+import { isFaultOfValue } from '../postgres/errors.ts'
 
 /**
  * Writes items that arrive together with one statement, in their order. The next group gathers while one commits, so an idle
@@ -10,20 +10,20 @@ import { isFaultOfValue, OutcomeUnknown } from '../postgres/errors.ts'
  *
  * @param name the name of the prepared statement
  * @param text one statement for any number of items that returns a row for each, in their order
- * @param columns the parameters of the statement: the items as one array for each column
+ * @param values returns the values of an item; the parameters of the statement are one array for each value, of all items
  * @returns writes an item and returns its row; rejects like `Database.write`, and with Overloaded if too many items wait
  */
 export function groupedWrite<Item, Row extends QueryResultRow>(
   database: Database,
   name: string,
   text: string,
-  columns: (items: Item[]) => unknown[][]
+  values: (item: Item) => unknown[]
 ) {
-  async function write(items: Item[]): Promise<Row[]> {
+  function write(items: Item[]): Promise<Row[]> {
     groupedWrites.observe({ statement: name }, items.length)
-    const rows = await database.write<Row>({ name, text, values: columns(items) })
-    if (rows.length < items.length) throw new OutcomeUnknown(new Error('PostgreSQL stored fewer rows than it was sent'))
-    return rows
+    const rows = items.map(values)
+    const columns = (rows[0] as unknown[]).map((_value, column) => rows.map((row) => row[column]))
+    return database.write<Row>({ name, text, values: columns })
   }
   return batch(write, { maxWaiting: 1000, maxSize: 250, isFaultOfItem: isFaultOfValue })
 }

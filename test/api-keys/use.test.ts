@@ -1,4 +1,3 @@
-import pg from 'pg'
 import t from 'tap'
 import { keyStore } from '../../src/api-keys/store.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
@@ -8,20 +7,6 @@ import { until } from '../support/until.ts'
 
 const list = async ({ app, auth }: Service) => (await app.inject({ url: '/v1/categories', headers: auth })).statusCode
 const noting = "FROM pg_stat_activity WHERE query LIKE 'UPDATE api_keys%' AND datname = current_database()"
-
-t.test('the use of a key whose row is locked is not recorded, and no request waits', async (t) => {
-  const databaseUrl = await createDatabase(t)
-  const service = await startService(t, { databaseUrl, config: { DATABASE_TIMEOUT: 60_000, DATABASE_POOL_SIZE: 1 } })
-  const client = new pg.Client({ connectionString: databaseUrl })
-  await client.connect()
-  t.teardown(() => client.end())
-  await client.query('BEGIN; SELECT FROM api_keys FOR UPDATE')
-  t.equal(await list(service), 200)
-  const noted = `SELECT ${noting} AND state = 'idle'`
-  await until(async () => (await query(databaseUrl, noted)).length > 0, 'the statement has ended')
-  t.equal(await list(service), 200)
-  t.same(await query(databaseUrl, 'SELECT last_used_at FROM api_keys'), [{ last_used_at: null }])
-})
 
 t.test('while api_keys is read-only, requests succeed and at most one connection waits', async (t) => {
   const databaseUrl = await createDatabase(t)

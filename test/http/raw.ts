@@ -1,3 +1,5 @@
+import { requestsInFlight } from '../../src/metrics.ts'
+
 type Headers = Record<string, string | string[] | undefined>
 
 /**
@@ -24,3 +26,6 @@ export const list = (headers?: Headers) => request('GET /v1/categories', headers
 export const create = (body?: string | Buffer, headers?: Headers) => request('POST /v1/categories', headers, body)
 
 export const bytesOf = (request: string, key: string) => Buffer.from(request.replaceAll('$KEY', key), 'latin1')
+
+/** How many requests have no complete response, if the service has a METRICS_PORT. */
+export const inFlight = async () => (await requestsInFlight.get()).values[0]?.value

@@ -28,7 +28,7 @@ t.test('the page loads only its own files, which exist, and does not require HTT
     const page = await app.inject(base)
     t.equal(page.headers['content-type'], 'text/html; charset=utf-8')
     const files = [...page.body.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, file]) => String(file))
-    t.equal(files.length, 8)
+    t.equal(files.length, 9)
     for (const file of [base, ...files]) {
       const { statusCode, headers } = await app.inject(new URL(file, `http://localhost${base}`).pathname)
       t.equal(statusCode, 200, file)

@@ -1,38 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  unlinkSync,
-  writeFileSync
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, unlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
-import t, { type Test } from 'tap'
-import { embeddedProgram, runWatched } from '../../src/postgres/embedded-programs.ts'
+import t from 'tap'
+import { embeddedPrograms, runWatched } from '../../src/postgres/embedded-programs.ts'
 import { findService, startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { copyData, query, silent } from '../support/database.ts'
 import { until } from '../support/until.ts'
-
-/** A folder that only its owner can enter. */
-function closedFolder(t: Test): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
-  return folder
-}
-
-/** Makes these commands fail during a test. */
-function withoutPrograms(t: Test, ...names: string[]): void {
-  const folder = closedFolder(t)
-  for (const name of names) writeFileSync(path.join(folder, name), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
-  const before = process.env['PATH']
-  process.env['PATH'] = `${folder}:${before}`
-  t.teardown(() => (process.env['PATH'] = before))
-}
 
 /** A logger that calls `act` when a line has the text. */
 const onLine = (text: string, act: () => void) =>
@@ -50,7 +25,7 @@ t.test('of two first starts on one folder the slower uses the data of the faster
   const directory = t.testdir()
   const log = onLine('creating', () => mkdirSync(path.join(directory, 'postgres/faster'), { recursive: true }))
   await t.rejects(startEmbeddedPostgres(directory, 'service', log), {
-    message: /^DATA_DIR cannot be used: PostgreSQL did not start: ./
+    message: /^PostgreSQL did not start: ./
   })
   t.same(readdirSync(path.join(directory, 'postgres')), ['faster'])
   t.same(readdirSync(directory), ['postgres'])
@@ -65,7 +40,7 @@ t.test('a command uses the server of a running service, and a second service is 
   await command.stop()
   t.same(await query(service.url, 'SELECT 1 AS one'), [{ one: 1 }])
   await t.rejects(startEmbeddedPostgres(directory, 'service', silent), {
-    message: `Already running from this folder (PID ${process.pid}): set DATA_DIR for a second one`
+    message: `already running from this folder (PID ${process.pid}): set DATA_DIR for a second one`
   })
   const socket = new URL(service.url).searchParams.get('host') ?? ''
   t.ok(existsSync(socket))
@@ -90,7 +65,7 @@ t.test('a server that a killed service left behind is not used, but waited for',
   const { pid: dead } = spawnSync('true')
   const socket = mkdtempSync(path.join(tmpdir(), `petcat-service-${dead}-`))
   const options = ['-D', path.join(directory, 'postgres'), '-k', socket, '-c', 'listen_addresses=']
-  const left = runWatched([...embeddedProgram('postgres'), ...options], socket)
+  const left = runWatched([...embeddedPrograms().postgres, ...options], socket)
   await until(() => existsSync(path.join(socket, '.s.PGSQL.5432')), 'the server runs')
   const [pid] = readFileSync(path.join(directory, 'postgres/postmaster.pid'), 'utf8').split('\n')
   process.kill(Number(pid), 'SIGSTOP') // It keeps the folder and does not respond.
@@ -100,55 +75,46 @@ t.test('a server that a killed service left behind is not used, but waited for',
   await Promise.all([service.stop(), left.ended])
 })
 
-t.test('an unusable folder is reported as DATA_DIR', async (t) => {
-  const directory = t.testdir({ file: '' })
+t.test('a folder that PostgreSQL cannot use is reported as DATA_DIR', async (t) => {
   // Longer than PostgreSQL allows.
-  const long = path.join(directory, ...Array.from({ length: 6 }, () => 'x'.repeat(200)))
-  for (const [folder, message] of [
-    [path.join(directory, 'file'), /^DATA_DIR cannot be used: EEXIST/],
-    [long, /^DATA_DIR cannot be used: initdb failed: ./]
-  ] as const) {
-    await t.rejects(startEmbeddedPostgres(folder, 'service', silent), { message })
-  }
+  const folder = path.join(t.testdir(), ...Array.from({ length: 6 }, () => 'x'.repeat(200)))
+  await t.rejects(startEmbeddedPostgres(folder, 'service', silent), {
+    message: /^initdb failed: ./
+  })
 })
 
 t.test('links that npm cannot pack are created', (t) => {
-  const link = path.resolve(embeddedProgram('initdb').at(-1) ?? '', '../../lib/libecpg_compat.so')
+  const link = path.resolve(embeddedPrograms().postgres.at(-1) ?? '', '../../lib/libecpg_compat.so')
   if (existsSync(link)) unlinkSync(link)
-  embeddedProgram('initdb')
+  embeddedPrograms()
   t.equal(existsSync(link), process.platform === 'linux')
   t.end()
 })
 
 t.test('a machine without PostgreSQL, or on which root cannot run it, is reported', (t) => {
   t.intercept(process, 'getuid', { value: () => 1000 })
-  t.equal(embeddedProgram('initdb').length, 1, 'another user runs it directly')
+  t.equal(embeddedPrograms().initdb.length, 1, 'another user runs it directly')
   t.intercept(process, 'getuid', { value: () => 0 })
-  withoutPrograms(t, 'setpriv', 'unshare')
-  t.throws(() => embeddedProgram('initdb'), { message: /^PostgreSQL does not run as root.*: set DATABASE_URL, or/ })
+  t.intercept(process, 'env', { value: { PATH: '' } })
+  t.throws(embeddedPrograms, { message: /^PostgreSQL does not run as root.*: set DATABASE_URL, or/ })
   t.intercept(process, 'arch', { value: 'sparc' })
-  t.throws(() => embeddedProgram('initdb'), { message: /^There is no .* \(\S+-sparc\): set DATABASE_URL$/ })
+  t.throws(embeddedPrograms, { message: /^There is no .* \(\S+-sparc\): set DATABASE_URL$/ })
   t.end()
 })
 
 const forRoot = process.getuid?.() === 0 ? {} : { skip: 'only root' }
 
-t.test('root starts it in a folder that only root can enter, with and without user namespaces', forRoot, async (t) => {
-  for (const missing of ['setpriv', 'unshare']) {
-    await t.test(`without ${missing}`, async (t) => {
-      withoutPrograms(t, missing)
-      const directory = closedFolder(t)
-      const server = await startEmbeddedPostgres(directory, 'service', silent)
-      t.same(await query(server.url, 'SELECT 1 AS one'), [{ one: 1 }])
-      await server.stop()
+t.test('root starts it in a folder that only root can enter, with data and binaries in it', forRoot, async (t) => {
+  const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 10 }))
+  const server = await startEmbeddedPostgres(directory, 'service', silent)
+  t.same(await query(server.url, 'SELECT 1 AS one'), [{ one: 1 }])
+  await server.stop()
 
-      const [used = '', ...args] = embeddedProgram('initdb')
-      t.not(used, missing)
-      const binaries = path.dirname(args.at(-1) ?? '')
-      t.equal(spawnSync('cp', ['-r', path.dirname(binaries), directory]).status, 0)
-      const copy = path.join(directory, 'native/bin/initdb')
-      const { status, stderr } = spawnSync(used, [...args.slice(0, -1), copy, '-D', path.join(directory, 'x'), '-N'])
-      t.equal(status, 0, `the binaries in that folder: ${stderr.toString()}`)
-    })
-  }
+  const [setpriv = '', ...args] = embeddedPrograms().initdb
+  const binaries = path.resolve(args.pop() ?? '', '../..')
+  t.equal(spawnSync('cp', ['-r', binaries, directory]).status, 0)
+  const copy = path.join(directory, 'native/bin/initdb')
+  const { status, stderr } = spawnSync(setpriv, [...args, copy, '-D', path.join(directory, 'x'), '-N'])
+  t.equal(status, 0, stderr.toString())
 })

@@ -44,3 +44,18 @@ t.test('a check changes nothing and names the pending migrations', async (t) => 
   await query(url, "DELETE FROM pgmigrations WHERE name = '0003_messages'")
   await t.rejects(check(), { message: 'migrations are pending (0003_messages): run `npm run migrate`' })
 })
+
+t.test('a migration finds the first key of each series of rotations, which owns its idempotency keys', async (t) => {
+  const url = await createDatabase(t)
+  await query(
+    url,
+    `DROP TABLE idempotency_keys; ALTER TABLE api_keys DROP root; DELETE FROM pgmigrations WHERE name ~ '^0008';
+     INSERT INTO api_keys (name, hash) SELECT 'x', n::text::bytea FROM generate_series(1, 5) AS n;
+     UPDATE api_keys SET replaced_by = CASE id WHEN 1 THEN 3 WHEN 3 THEN 4 END`
+  )
+  await migrate(url)
+  t.same(
+    (await query(url, 'SELECT root::int FROM api_keys ORDER BY id')).map(({ root }) => root),
+    [null, null, 1, 1, null]
+  )
+})

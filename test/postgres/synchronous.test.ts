@@ -6,8 +6,9 @@ import { startProxy } from '../support/proxy.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-const create = async ({ app, auth }: Service, name: string) => {
-  const response = await app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name } })
+const create = async ({ app, auth }: Service, name: string, key: object = {}) => {
+  const headers = { ...auth, ...key }
+  const response = await app.inject({ method: 'POST', url: '/v1/categories', headers, payload: { name } })
   return response.json<{ code?: string }>().code ?? response.statusCode
 }
 const list = async ({ app, auth }: Service) => (await app.inject({ url: '/v1/categories', headers: auth })).statusCode
@@ -76,6 +77,18 @@ t.test('while a standby is missing, lists work, creates leave no connection behi
   }
   await requireStandby('')
   await until(async () => (await create(service, 'after')) === 201, 'creates work again')
+})
+
+t.test('a replay waits for the standby too, which may lack what it replays', async (t) => {
+  const { service, response } = await startWithoutStandby(t, { DATABASE_TIMEOUT: 500 })
+  await response
+  const key = { 'idempotency-key': 'key' }
+  t.equal(await create(service, 'keyed', key), 'outcome_unknown')
+  t.equal((await query(postgres.url, "SELECT FROM categories WHERE name = 'keyed'")).length, 1, 'it is stored here')
+  t.equal(await create(service, 'keyed', key), 'outcome_unknown')
+  await requireStandby('')
+  await until(async () => (await create(service, 'keyed', key)) === 201, 'it is replayed')
+  t.equal((await query(postgres.url, "SELECT FROM categories WHERE name = 'keyed'")).length, 1)
 })
 
 t.test('creates that no cancellation reaches are ended at the server', async (t) => {

@@ -1,62 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
 import t, { type Test } from 'tap'
 import { query } from '../support/database.ts'
 import { startHistory } from '../support/history.ts'
-import { startPostgres, startStandby } from '../support/postgres.ts'
-import { startProxy } from '../support/proxy.ts'
-import { scale } from '../support/scale.ts'
+import { startPair, startPostgres } from '../support/postgres.ts'
+import { scale, seed } from '../support/scale.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 // Only commits make transaction ids durable.
 const settings = { max_prepared_transactions: '20', wal_writer_delay: '10s', autovacuum: 'off', fsync: 'off' }
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 const postgres = await startPostgres(t, settings)
-
-/** Kills one backend, after which the server ends the others and recovers. */
-async function killBackend() {
-  const [victim, other] = [new pg.Client(postgres.url), new pg.Client(postgres.url)]
-  await Promise.all([victim.connect(), other.connect()])
-  for (const client of [victim, other]) client.on('error', () => {})
-  const ended = new Promise<void>((resolve) => other.once('end', resolve))
-  const { rows } = await victim.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-  process.kill(Number(rows[0]?.pid), 'SIGKILL')
-  await ended
-  await until(() => query(postgres.url, 'SELECT').then(Boolean, () => false), 'PostgreSQL has recovered')
-}
 
 async function killServer() {
   await postgres.kill()
   await postgres.start()
-}
-
-/** A primary and its standby, behind one address. */
-async function startPair(t: Test) {
-  const primary = await startPostgres(t, settings)
-  const link = await startProxy(t, primary.url)
-  const standby = await startStandby(t, link.url, settings)
-  const proxy = await startProxy(t, primary.url)
-  return {
-    url: proxy.url,
-    /** The standby has what was committed before, and receives no more. */
-    isolate: async () => {
-      const [sent] = await query(primary.url, 'SELECT pg_current_wal_flush_lsn() AS lsn')
-      const isReceived = async () => {
-        const [received] = await query(standby.url, 'SELECT pg_last_wal_replay_lsn() >= $1 AS all', [sent?.['lsn']])
-        return received?.['all'] === true
-      }
-      await until(isReceived, 'the standby has everything')
-      link.refuse()
-      link.cut()
-    },
-    kill: primary.kill,
-    async promote() {
-      await query(standby.url, 'SELECT pg_promote()')
-      proxy.state.serverPort = standby.port
-      proxy.cut()
-    }
-  }
 }
 
 const burn = 'DO $$BEGIN FOR n IN 1..100 LOOP PERFORM pg_current_xact_id(); ROLLBACK; END LOOP; END$$'
@@ -94,7 +51,7 @@ async function reuseIds(t: Test, url: string, fail: () => Promise<void>, prepare
 }
 
 for (const [what, fail] of [
-  ['a kill of one backend', killBackend],
+  ['a kill of one backend', postgres.killBackend],
   ['a kill of PostgreSQL', killServer]
 ] as const) {
   t.test(`a change is listed although its transaction has an id that was lost by ${what}`, (t) =>
@@ -103,7 +60,7 @@ for (const [what, fail] of [
 }
 
 t.test('a change is listed although its transaction has an id that was lost by a failover', async (t) => {
-  const pair = await startPair(t)
+  const pair = await startPair(t, settings)
   const failOver = async () => {
     await pair.kill()
     await pair.promote()
@@ -157,7 +114,7 @@ t.test('a change of the columns, or of a table that inherits, is in the next lis
 for (const [what, strike] of [
   ['nothing else happens', () => Promise.resolve()],
   ['PostgreSQL restarts', postgres.restart],
-  ['a backend of PostgreSQL is killed', killBackend],
+  ['a backend of PostgreSQL is killed', postgres.killBackend],
   ['PostgreSQL is killed', killServer]
 ] as const) {
   t.test(`lists show all that was acknowledged and nothing else, while ${what} (seed ${seed})`, async (t) => {
@@ -176,7 +133,7 @@ for (const [what, strike] of [
 
 for (let round = 0; round < scale(20, 1); round++) {
   t.test(`after a failover no list shows what the standby never received (seed ${seed + round})`, async (t) => {
-    const pair = await startPair(t)
+    const pair = await startPair(t, settings)
     const history = await startHistory(t, pair.url, seed + round)
     await history.commits(5)
     await pair.isolate()

@@ -96,6 +96,21 @@ export async function lockTable(t: Test, url: string, table: string): Promise<{ 
   return { release }
 }
 
+/**
+ * Forgets the idempotency keys and holds them, as a replica does whose commit has not ended, until `release` is called or the
+ * test ends.
+ */
+export async function holdKeys(t: Test, url: string): Promise<{ release: () => Promise<void> }> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query("SELECT pg_advisory_lock(hashtextextended(encode(key, 'hex'), 0)) FROM idempotency_keys")
+  await client.query('DELETE FROM idempotency_keys')
+  let ended: Promise<void> | undefined
+  const release = () => (ended ??= client.end())
+  t.teardown(release)
+  return { release }
+}
+
 const waitingForLock = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
 
 /** Resolves when a statement waits for a lock; with `terminate`, its connection is ended by the server. */

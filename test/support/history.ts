@@ -4,6 +4,7 @@ import pg from 'pg'
 import type { Test } from 'tap'
 import { query } from './database.ts'
 import { post } from './process.ts'
+import { randomizer } from './scale.ts'
 import { startService } from './service.ts'
 import { until } from './until.ts'
 
@@ -69,9 +70,7 @@ export async function startHistory(t: Test, databaseUrl: string, seed: number) {
   const options = { databaseUrl, config: { RATE_LIMIT_MAX: 0 } }
   const replicas = [await startService(t, options), await startService(t, options)]
   const truth = new Truth()
-  let drawn = 0
-  const random = (limit: number) => hash('sha256', `${seed} ${drawn++}`, 'buffer').readUInt32LE() % limit
-  const pick = <Item>(items: Item[]) => items[random(items.length)] as Item
+  const { random, pick } = randomizer(seed)
   /** Number of results, such as `201`, `304`, `gzip` or `ROLLBACK`. */
   const counts: Record<string, number> = {}
   const count = (result: string | number) => (counts[result] = (counts[result] ?? 0) + 1)

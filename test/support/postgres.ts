@@ -4,9 +4,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import pg from 'pg'
 import type { Test } from 'tap'
-import { embeddedProgram } from '../../src/postgres/embedded-programs.ts'
+import { embeddedPrograms } from '../../src/postgres/embedded-programs.ts'
 import { copyData, migrate, query } from './database.ts'
+import { startProxy } from './proxy.ts'
+import { until } from './until.ts'
 
 /** A PostgreSQL server for one test, on TCP, that can be killed and restarted. */
 export interface OwnPostgres {
@@ -15,6 +18,8 @@ export interface OwnPostgres {
   port: number
   /** Kills all its processes, as a machine that fails does. */
   kill: () => Promise<void>
+  /** Kills one backend, after which the server ends the others and recovers. Resolves when it responds again. */
+  killBackend: () => Promise<void>
   /** Starts it again, and resolves when it responds. */
   start: () => Promise<void>
   /** Shuts it down and starts it again. */
@@ -35,7 +40,7 @@ export async function startPostgres(
   const port = await freePort()
   const all = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '', ...settings }
   const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const [program = '', ...args] = [...embeddedProgram('postgres'), '-D', data, ...options]
+  const [program = '', ...args] = [...embeddedPrograms().postgres, '-D', data, ...options]
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
   const run = () => spawn(program, args, { stdio: 'ignore', env: { PATH: process.env['PATH'], TZ: 'UTC' } })
   let server: ChildProcess
@@ -70,6 +75,16 @@ export async function startPostgres(
       const processes = await query(url, 'SELECT pid FROM pg_stat_activity')
       await end(processes.map(({ pid }) => Number(pid)))
     },
+    async killBackend() {
+      const [victim, other] = [new pg.Client(url), new pg.Client(url)]
+      await Promise.all([victim.connect(), other.connect()])
+      for (const client of [victim, other]) client.on('error', () => {})
+      const ended = new Promise<void>((resolve) => other.once('end', resolve))
+      const { rows } = await victim.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+      process.kill(Number(rows[0]?.pid), 'SIGKILL')
+      await ended
+      await until(() => query(url, 'SELECT').then(Boolean, () => false), 'PostgreSQL has recovered')
+    },
     start,
     async restart() {
       const exited = once(server, 'exit')
@@ -84,6 +99,41 @@ export async function startPostgres(
 export function startStandby(t: Test, url: string, settings: Record<string, string> = {}): Promise<OwnPostgres> {
   const primary = `host=127.0.0.1 port=${new URL(url).port} user=postgres`
   return startPostgres(t, { ...settings, primary_conninfo: primary }, { 'standby.signal': '' })
+}
+
+/** A primary and its standby, behind one address. */
+export async function startPair(t: Test, settings: Record<string, string>) {
+  const primary = await startPostgres(t, settings)
+  const link = await startProxy(t, primary.url)
+  const standby = await startStandby(t, link.url, settings)
+  const proxy = await startProxy(t, primary.url)
+  return {
+    url: proxy.url,
+    /** Lets commits wait for the standby from now on. */
+    async replicateSynchronously() {
+      await query(primary.url, "ALTER SYSTEM SET synchronous_standby_names = '*'")
+      await query(primary.url, 'SELECT pg_reload_conf()')
+      const isSynchronous = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
+      await until(async () => (await query(primary.url, isSynchronous)).length > 0, 'the standby is synchronous')
+    },
+    /** The standby has what was committed before, and receives no more. */
+    isolate: async () => {
+      const [sent] = await query(primary.url, 'SELECT pg_current_wal_flush_lsn() AS lsn')
+      const isReceived = async () => {
+        const [received] = await query(standby.url, 'SELECT pg_last_wal_replay_lsn() >= $1 AS all', [sent?.['lsn']])
+        return received?.['all'] === true
+      }
+      await until(isReceived, 'the standby has everything')
+      link.refuse()
+      link.cut()
+    },
+    kill: primary.kill,
+    async promote() {
+      await query(standby.url, 'SELECT pg_promote()')
+      proxy.state.serverPort = standby.port
+      proxy.cut()
+    }
+  }
 }
 
 /** A TCP port of 127.0.0.1 that nothing listened on a moment ago. */

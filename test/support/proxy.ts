@@ -2,9 +2,12 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
-/** A TCP proxy in front of PostgreSQL, with faults that a test controls. */
+/** Where a proxy can reset a connection: before it passes bytes of the client on, after that, or instead of bytes of the server. */
+export type ResetPoint = 'before the request' | 'after the request' | 'before the response'
+
+/** A TCP proxy in front of PostgreSQL or the service, with faults that a test controls. */
 export interface Proxy {
-  /** The URL of the database through the proxy. */
+  /** The URL of the server through the proxy. */
   url: string
   port: number
   state: {
@@ -20,6 +23,8 @@ export interface Proxy {
     cutOnAnswer: string
     /** Changes the bytes of the server. */
     change: (chunk: Buffer) => Buffer
+    /** Whether to reset a connection at this point. */
+    resets: (point: ResetPoint) => boolean
   }
   /** The bytes of the clients. */
   sent: Buffer[]
@@ -35,8 +40,8 @@ export interface Proxy {
 export const cancelRequest = Buffer.from([0x04, 0xd2, 0x16, 0x2e])
 
 /** Starts a proxy in front of the server of the URL; stopped when the test ends. */
-export async function startProxy(t: Test, databaseUrl: string): Promise<Proxy> {
-  const target = new URL(databaseUrl)
+export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string): Promise<Proxy> {
+  const target = new URL(serverUrl)
   const socketFolder = target.searchParams.get('host')
   const pairs = new Set<[Socket, Socket]>()
   const state: Proxy['state'] = {
@@ -45,7 +50,8 @@ export async function startProxy(t: Test, databaseUrl: string): Promise<Proxy> {
     dropsCancel: false,
     isSilent: false,
     cutOnAnswer: '',
-    change: (chunk) => chunk
+    change: (chunk) => chunk,
+    resets: () => false
   }
   const sent: Buffer[] = []
   let connections = 0
@@ -65,11 +71,13 @@ export async function startProxy(t: Test, databaseUrl: string): Promise<Proxy> {
     pairs.add(pair)
     client.on('data', (chunk: Buffer) => {
       sent.push(chunk)
-      if (state.dropsCancel && chunk.includes(cancelRequest)) client.destroy()
-      else upstream.write(chunk)
+      if (state.resets('before the request')) client.resetAndDestroy()
+      else if (state.dropsCancel && chunk.includes(cancelRequest)) client.destroy()
+      else upstream.write(chunk, () => state.resets('after the request') && client.resetAndDestroy())
     })
     upstream.on('data', (chunk: Buffer) => {
-      if (state.cutOnAnswer !== '' && chunk.includes(state.cutOnAnswer)) cut()
+      if (state.resets('before the response')) client.resetAndDestroy()
+      else if (state.cutOnAnswer !== '' && chunk.includes(state.cutOnAnswer)) cut()
       else if (!state.isSilent) client.write(state.change(chunk))
     })
     for (const socket of pair) {
@@ -86,7 +94,7 @@ export async function startProxy(t: Test, databaseUrl: string): Promise<Proxy> {
     cut()
     server.close()
   })
-  const url = new URL(databaseUrl)
+  const url = new URL(serverUrl)
   url.searchParams.delete('host')
   url.hostname = '127.0.0.1'
   url.port = String((server.address() as AddressInfo).port)
@@ -100,20 +108,6 @@ export async function startProxy(t: Test, databaseUrl: string): Promise<Proxy> {
     refuse: () => server.close()
   }
 }
-
-/** Changes the fields of each ErrorResponse in a chunk of whole messages of the protocol. */
-export function mapErrors(chunk: Buffer, change: (fields: string[]) => string[]): Buffer {
-  const messages: Buffer[] = []
-  for (let start = 0; start < chunk.length;) {
-    const end = start + 1 + chunk.readInt32BE(start + 1)
-    const message = chunk.subarray(start, end)
-    messages.push(message[0] === 'E'.charCodeAt(0) ? errorResponse(change(fieldsOf(message))) : message)
-    start = end
-  }
-  return Buffer.concat(messages)
-}
-
-const fieldsOf = (message: Buffer) => message.toString('utf8', 5).split('\0').filter(Boolean)
 
 /** An ErrorResponse of fields such as `C08P01`. */
 export function errorResponse(fields: string[]): Buffer {

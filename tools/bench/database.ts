@@ -12,6 +12,11 @@ const insertPets = `
   SELECT 'Pet ' || n, 1 + n % 10, (ARRAY['available', 'pending', 'sold'])[1 + n % 3]
   FROM generate_series(1, $1::int) AS n`
 
+const insertKeys = `
+  INSERT INTO idempotency_keys (key, fingerprint, response)
+  SELECT sha256(n::text::bytea) AS key, sha256(n::text::bytea), '{"id":1,"name":"Rabbit","description":"Small mammals with long ears"}'
+  FROM generate_series(1, $1::int) AS n ORDER BY key`
+
 /** Connects to the database of the servers, to fill its tables. */
 export async function connect(connectionString: string) {
   // Nothing here is measured.
@@ -34,6 +39,12 @@ export async function connect(connectionString: string) {
       await client.query(
         `DO $$ BEGIN FOR n IN 1..${changes} LOOP DELETE FROM ${table} WHERE false; COMMIT; END LOOP; END $$`
       )
+    },
+    /** Stores so many idempotency keys, and no others. */
+    async storeKeys(count: number): Promise<void> {
+      await client.query('TRUNCATE idempotency_keys')
+      await client.query(insertKeys, [count])
+      await client.query('VACUUM ANALYZE idempotency_keys')
     },
     /** Deletes what is created, so that lists keep their length, until the returned function is called. */
     trim(rows: number): () => Promise<void> {

@@ -1,4 +1,5 @@
-import autocannon from 'autocannon'
+import { randomUUID } from 'node:crypto'
+import autocannon, { type Request } from 'autocannon'
 import type { Kind, LoadRequest } from './plan.ts'
 
 export interface Target {
@@ -23,10 +24,11 @@ export interface Throughput {
 export async function throughput({ url, key, kind, connections }: Target, seconds: number): Promise<Throughput> {
   const authorization = `Bearer ${key}`
   const { pathname } = new URL(url)
-  const sequence = kind.requests.map(({ path, headers, ...rest }) => ({
+  const sequence = kind.requests.map(({ path, headers, freshHeader, ...rest }) => ({
     ...rest,
     path: pathname + path,
-    headers: { ...headers, authorization }
+    headers: { ...headers, authorization },
+    ...(freshHeader !== undefined && { setupRequest: (request: Request) => withFresh(freshHeader, request) })
   }))
   const times: number[] = []
   let opened = 0
@@ -53,6 +55,11 @@ export async function throughput({ url, key, kind, connections }: Target, second
     p99: percentile(0.99)
   }
 }
+
+const withFresh = (header: string, request: Request): Request => ({
+  ...request,
+  headers: { ...request.headers, [header]: randomUUID() }
+})
 
 /** Responses of the service, for the bare servers to send. */
 export type Recording = Awaited<ReturnType<typeof respond>>[]

@@ -4,6 +4,8 @@ export interface LoadRequest {
   path: string
   headers?: Record<string, string>
   body?: string
+  /** The name of a header that has a new UUID in each request. */
+  freshHeader?: string
 }
 
 /** What clients request. */
@@ -34,6 +36,8 @@ export interface Plan {
   /** Seconds of each measurement. */
   seconds: number
   works: Work[]
+  /** Numbers of stored idempotency keys beside which creates with and without a key are measured, at 64 connections. */
+  storedKeys: number[]
   /** Rows of the very long list; 0 skips it. */
   bigList: number
 }
@@ -59,6 +63,9 @@ const ofPets = (title: string, ...requests: LoadRequest[]): Kind => ({ title, re
 export const kinds = {
   list: categories('list', listCategories),
   create: categories('create', createCategory),
+  keyed: categories('create with a key', { ...createCategory, freshHeader: 'idempotency-key' }),
+  // Takes the load generator as long as a key.
+  keyless: categories('create without a key', { ...createCategory, freshHeader: 'unused-header-1' }),
   mixed: categories('90 % list, 10 % create', createCategory, ...times(9, () => listCategories)),
   listAfterChanges: { ...categories('list beside an old transaction', listCategories), changes: 100_000 },
   firstPets: ofPets('100 pets', get('/pets?limit=100')),
@@ -98,6 +105,7 @@ export const plans: Record<'full' | 'quick', Plan> = {
       withPets(kinds.anyPet, 64),
       withPets(kinds.createPet, 64)
     ],
+    storedKeys: [0, 1_000_000],
     bigList: 1_000_000
   },
   quick: {
@@ -105,6 +113,7 @@ export const plans: Record<'full' | 'quick', Plan> = {
     rounds: 3,
     seconds: 0.7,
     works: [list(100, 1), list(100, 64), list(10_000, 64), create(64), mixed(64), withPets(kinds.anyPet, 64)],
+    storedKeys: [0, 100_000],
     bigList: 0
   }
 }

@@ -20,11 +20,15 @@ export interface Result {
   samples: Map<ServerName, Sample[]>
 }
 
+/** Requests per second of creates with and without an Idempotency-Key, by round. */
+export type KeyedResult = Record<'keyless' | 'keyed', number[]> & { storedKeys: number }
+
 /** The tables, as Markdown. `missing` says which servers were not measured, and why. */
 export function report(
   plan: Plan,
   results: Result[],
   missing: string[],
+  keyedResults: KeyedResult[],
   bigList: BigList | undefined,
   postgres: string
 ): string {
@@ -51,6 +55,16 @@ export function report(
     '## CPU and memory of the server',
     'Microseconds of CPU per request, and MiB resident at the end.',
     each((samples, name) => `${whole(median(samples, name, 'cpuPerRequest'))}, ${mib(median(samples, name, 'rss'))}`),
+    '## Creates with an Idempotency-Key',
+    'Requests per second of this service at 64 connections: medians of the rounds, and the median and range of their ratios. ' +
+      'Each request has a header with a new UUID: an Idempotency-Key, or one that the service ignores.',
+    table(
+      ['stored keys', 'without a key', 'with a key', 'with ÷ without'],
+      keyedResults.map(({ storedKeys, keyless, keyed }) => {
+        const ratios = keyed.map((rate, round) => rate / (keyless[round] ?? NaN))
+        return [whole(storedKeys), whole(middle(keyless)), whole(middle(keyed)), withRange(ratios)]
+      })
+    ),
     ...(bigList === undefined ? [] : ['## A very long list', bigListLine(bigList)])
   ].join('\n\n')
 }
@@ -103,7 +117,12 @@ const median = (samples: Result['samples'], name: ServerName, what: keyof Sample
 function ratio(samples: Result['samples'], name: ServerName): string {
   const own = samples.get('service') ?? []
   const ratios = (samples.get(name) ?? []).map(({ rate }, round) => (own[round]?.rate ?? NaN) / rate)
-  const finite = ratios.filter(Number.isFinite)
+  return withRange(ratios)
+}
+
+/** The median of the finite values, and their range. */
+function withRange(values: number[]): string {
+  const finite = values.filter(Number.isFinite)
   if (finite.length === 0) return '–'
   return `${decimal(middle(finite))} (${decimal(Math.min(...finite))}–${decimal(Math.max(...finite))})`
 }

@@ -11,7 +11,7 @@ import { measureBigList } from './big.ts'
 import { connect } from './database.ts'
 import { record, throughput } from './load.ts'
 import { type Kind, kinds, plans, titleOf, type Work } from './plan.ts'
-import { report, type Result, type Sample, writeReport } from './report.ts'
+import { type KeyedResult, report, type Result, type Sample, writeReport } from './report.ts'
 import { build, type Server, type ServerName, serverNames, servers, startServer } from './servers.ts'
 
 const isQuick = process.argv.includes('--quick')
@@ -87,6 +87,27 @@ for (const [index, work] of plan.works.entries()) {
   results.push({ work, samples })
 }
 
+const keyedResults: KeyedResult[] = []
+for (const storedKeys of plan.storedKeys) {
+  progress(`store ${storedKeys} keys`)
+  await tables.storeKeys(storedKeys)
+  const rates: KeyedResult = { storedKeys, keyless: [], keyed: [] }
+  for (let round = 1; round <= plan.rounds; round++) {
+    for (const name of ['keyless', 'keyed'] as const) {
+      const { rate, failures } = await measure(
+        'service',
+        { kind: kinds[name], rows: 100, connections: 64 },
+        plan.seconds
+      )
+      if (failures > 0) throw new Error(`${failures} creates failed`)
+      rates[name].push(rate)
+      progress(`${kinds[name].title}, ${storedKeys} stored keys, round ${round}: ${Math.round(rate)}/s`)
+    }
+  }
+  keyedResults.push(rates)
+}
+await tables.storeKeys(0)
+
 if (plan.bigList > 0) {
   progress(`fill the table with ${plan.bigList} rows`)
   await tables.fill(kinds.list, plan.bigList)
@@ -100,6 +121,6 @@ await embedded?.stop()
 rmSync(directory, { recursive: true, force: true })
 
 const version = `${serverVersion} (${embedded ? 'embedded' : 'from DATABASE_URL'})`
-const text = report(plan, results, missing, bigList, version)
+const text = report(plan, results, missing, keyedResults, bigList, version)
 console.log(text)
 if (!isQuick) await writeReport(text)

@@ -29,7 +29,7 @@ const directory = mkdtempSync(path.join(tmpdir(), 'petcat-conformance-'))
 const report = path.join(directory, 'report.json')
 const service = await startLiveService()
 // Without pets and orders, most requests would get a 404.
-const filler = fileURLToPath(new URL('../../src/seed.ts', import.meta.url))
+const filler = fileURLToPath(new URL('../seed.ts', import.meta.url))
 execFileSync(process.execPath, ['--import', import.meta.resolve('tsx'), filler], {
   cwd: directory,
   env: { PATH: process.env['PATH'], DATABASE_URL: service.databaseUrl },

@@ -8,6 +8,9 @@ import type { Test } from 'tap'
 /** CI runs as root, where Chromium has no sandbox. Host names that end in `.test` are this machine. */
 const args = ['--no-sandbox', '--disable-background-networking', '--host-resolver-rules=MAP *.test 127.0.0.1']
 
+export const desktop = { viewport: { width: 1400, height: 1000 } }
+export const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
+
 /** Returns the path of the browser: CHROMIUM, or the first of the usual names in PATH. */
 function findChromium(): string {
   const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
@@ -39,15 +42,31 @@ export async function openDocs(t: Test, url: string, options: BrowserContextOpti
   })
   await page.goto(`${url}/docs`)
   await operation(page, 'listCategories').waitFor()
+  // Such as ERR_NETWORK_CHANGED, when a container starts on this machine.
+  if (faults.length > 0) throw new Error(faults.join(', '))
   return { page, faults }
 }
 
 /** Finds the block of an operation. */
 export const operation = (page: Page, id: string) => page.locator(`.opblock[id$="-${id}"]`)
 
+/** Opens the block of an operation and returns it. */
+export async function openOperation(page: Page, id: string) {
+  const block = operation(page, id)
+  await block.locator('.opblock-summary-control').click()
+  await block.locator('.responses-table').waitFor()
+  return block
+}
+
+/** Opens the details of all responses of the open operations. */
+export const openDetails = (page: Page) =>
+  page.locator('details').evaluateAll((all) => {
+    for (const details of all) details.setAttribute('open', '')
+  })
+
 /** Opens an operation for Try it out. */
 export async function tryOut(page: Page, id: string): Promise<void> {
-  await operation(page, id).locator('.opblock-summary-control').click()
+  await openOperation(page, id)
   await operation(page, id).getByRole('button', { name: 'Try it out' }).click()
 }
 

@@ -1,20 +1,29 @@
-// Generates each client from openapi.yaml, compiles it, runs its program against the service, and compares docs/clients.md
-// with the result. Exits 1 when a client fails or the page is stale. With --write, writes the page.
-import { execSync } from 'node:child_process'
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+// Runs the code samples of openapi.yaml against the service. Generates, compiles and runs each client, through a proxy that
+// resets connections, and compares docs/clients.md with the result. Exits 1 when a sample or client fails or the page is stale.
+// With --write, writes the page. Takes the names of clients to run them alone.
+import { exec } from 'node:child_process'
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import pg from 'pg'
-import { format, resolveConfig } from 'prettier'
-import { type LiveService, startLiveService } from '../live-service.ts'
+import { startLiveService } from '../live-service.ts'
 import { type Client, clients } from './clients.ts'
+import { pageWith, versionOf } from './page.ts'
+import { type Fault, startProxy } from './proxy.ts'
+import { runSamples } from './samples.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
-const page = path.join(root, 'docs/clients.md')
-const largestId = '9223372036854775807'
+const sources = path.join(root, 'tools/gate/sdk')
+const work = path.join(root, 'tools/gate/.sdk')
+const page = 'docs/clients.md'
+const openapi = path.join(root, 'openapi.yaml')
+/** Rounded by a client that parses it as a double. */
+const largeId = '9223372036854770001'
 const bins = ['node_modules/.bin', 'tools/gate/node_modules/.bin', 'tools/gate/.venv/bin'].map((bin) =>
   path.join(root, bin)
 )
+const run = promisify(exec)
 
 /** The output of each program, which creates a category with this id, calls the other operations and is rejected twice. */
 const transcript = (id: string) => `created ${id} Rabbit
@@ -24,62 +33,101 @@ rejected 400 invalid_request
 rejected 401 unauthorized
 `
 
-/**
- * Generates the client in a new folder, compiles it and runs its program. Returns a row of the table in docs/clients.md and the
- * commands to generate the same client.
- *
- * @throws Error when a step fails or the program prints something else than the transcript
- */
-async function tryClient(client: Client, service: LiveService) {
-  const { name, language, pin, install, generate, compile, errors } = client
-  const cwd = path.join(root, 'tools/gate/.sdk', name)
-  const PATH = [...bins, process.env['PATH']].join(path.delimiter)
-  const env = { ...process.env, PATH, BASE_URL: service.baseUrl, API_KEY: service.key }
-  rmSync(cwd, { recursive: true, force: true })
-  cpSync(path.join(root, 'tools/gate/sdk', name), cwd, { recursive: true })
-  cpSync(path.join(root, 'openapi.yaml'), path.join(cwd, 'openapi.yaml'))
-  execSync(`(${generate} && ${compile}) >&2`, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
-
-  const database = new pg.Client({ connectionString: service.databaseUrl })
-  await database.connect()
-  // The list is empty, and the next category has the largest id.
-  await database
-    .query(`TRUNCATE categories CASCADE; ALTER TABLE categories ALTER COLUMN id RESTART WITH ${largestId}`)
-    .finally(() => database.end())
-  const printed = execSync(client.run, { cwd, env, encoding: 'utf8', stdio: 'pipe' })
-  const id = printed.includes(largestId) ? largestId : String(Number(largestId))
-  if (printed !== transcript(id)) throw new Error(`the program printed:\n${printed}and not:\n${transcript(largestId)}`)
-
-  const version = pin[1].exec(readFileSync(path.join(root, pin[0]), 'utf8'))?.[1]
-  const int64 = id === largestId ? 'exact' : 'rounded beyond 2^53'
-  console.log(`${name}: passes, int64 ${int64}`)
-  const row = `| [${name}](../tools/gate/sdk/${name}) | ${language} | passes \`${compile}\`, runs | ${int64} | ${errors} |\n`
-  const prefix = language === 'TypeScript' ? 'npx ' : ''
-  return { row, commands: `# ${name}\n${install.replace('VERSION', String(version))}\n${prefix}${generate}\n` }
-}
-
-const fence = (language: string, text: string) => `\`\`\`${language}\n${text}\`\`\`\n`
+/** What happens to each request of a program: the create arrives five times, the list once and the message twice. */
+const faults: Fault[] = ['busy', 'before', 'after', 'midway', 'none', 'none', 'after']
 
 const service = await startLiveService()
-const passed: Awaited<ReturnType<typeof tryClient>>[] = []
-for (const client of clients) {
-  const result = await tryClient(client, service).catch((error: Error) =>
-    console.error(`${client.name}: ${error.message}`)
-  )
-  if (result) passed.push(result)
+const database = new pg.Client({ connectionString: service.databaseUrl })
+await database.connect()
+const proxy = await startProxy(service.baseUrl)
+const env = {
+  ...process.env,
+  PATH: [...bins, process.env['PATH']].join(path.delimiter),
+  CARGO_TARGET_DIR: path.join(work, 'cargo'),
+  BASE_URL: proxy.baseUrl,
+  API_KEY: service.key
 }
-await service.stop()
-if (passed.length < clients.length) process.exit(1)
 
-const before = readFileSync(page, 'utf8')
-const table = `| client | language | verdict | int64 | errors |\n| - | - | - | - | - |\n${passed.map(({ row }) => row).join('')}`
-const install = fence('sh', passed.map(({ commands }) => commands).join('\n'))
-const program = fence('ts', readFileSync(path.join(root, 'tools/gate/sdk/openapi-fetch/program.ts'), 'utf8'))
-const made = `<!-- sdk:check -->\n\n${table}\n${install}\nWith openapi-fetch:\n\n${program}\n<!-- end of sdk:check -->`
-const text = before.replace(/<!-- sdk:check -->[^]*<!-- end of sdk:check -->/, () => made)
-const after = await format(text, { ...(await resolveConfig(page)), parser: 'markdown' })
-if (process.argv.includes('--write')) writeFileSync(page, after)
-else if (before !== after) {
-  console.error('docs/clients.md is stale: run npm run sdk:check -- --write and commit it')
-  process.exitCode = 1
+const clear = () =>
+  database.query('TRUNCATE categories, pets, orders, messages, idempotency_keys RESTART IDENTITY CASCADE')
+
+/** Makes the data of tools/seed.ts and enough pets for a second page the only data. */
+async function restore() {
+  await clear()
+  await run('node --import tsx tools/seed.ts', { cwd: root, env: { ...env, DATABASE_URL: service.databaseUrl } })
+  const pets =
+    "INSERT INTO pets (name, category_id, status) SELECT 'Pet ' || n, 1, 'available' FROM generate_series(4, 30) n"
+  await database.query(pets)
+}
+
+/**
+ * Generates the client in a new folder, compiles it and runs its program. Returns a row of the table in docs/clients.md.
+ *
+ * @throws Error when a step fails, or when the program prints something else than the transcript, creates something twice or
+ * ignores Retry-After
+ */
+async function tryClient(client: Client) {
+  const { name, language, retries, generate, compile, errors } = client
+  const cwd = path.join(work, name)
+  rmSync(cwd, { recursive: true, force: true })
+  cpSync(path.join(sources, name), cwd, { recursive: true })
+  const helper = path.join(sources, 'retry', retries)
+  const hasHelper = existsSync(helper)
+  if (hasHelper) cpSync(helper, path.join(cwd, retries))
+  cpSync(openapi, path.join(cwd, 'openapi.yaml'))
+  await run(`(${generate} && ${compile}) >&2`, { cwd, env })
+
+  await clear()
+  await database.query(`ALTER TABLE categories ALTER COLUMN id RESTART WITH ${largeId}`)
+  proxy.reset(faults.filter((fault) => hasHelper || fault !== 'midway'))
+  const { stdout } = await run(client.run, { cwd, env })
+  const id = stdout.includes(largeId) ? largeId : String(Number(largeId))
+  if (stdout !== transcript(id)) throw new Error(`the program printed:\n${stdout}and not:\n${transcript(largeId)}`)
+  const { rowCount } = await database.query('SELECT FROM messages')
+  if (rowCount !== 1) throw new Error(`the program queued ${rowCount} messages`)
+  const exchanges = proxy.exchanges()
+  const busy = exchanges.findIndex(({ fault }) => fault === 'busy')
+  const waited = exchanges[busy + 1]!.time - exchanges[busy]!.time
+  if (waited < 999) throw new Error(`the program waited for ${waited} ms, not for a Retry-After of a second`)
+
+  const int64 = id === largeId ? 'exact' : 'rounded beyond 2^53'
+  console.log(`${name}: passes, int64 ${int64}`)
+  const cells = [
+    `[${name}](../tools/gate/sdk/${name})`,
+    language,
+    versionOf(root, client),
+    int64,
+    errors,
+    hasHelper ? `[${retries}](../tools/gate/sdk/retry/${retries})` : retries
+  ]
+  return `| ${cells.join(' | ')} |`
+}
+
+const chosen = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+const problems =
+  chosen.length > 0
+    ? []
+    : await runSamples(readFileSync(openapi, 'utf8'), path.join(work, 'samples'), { proxy, restore, env })
+const rows: string[] = []
+for (const client of clients) {
+  if (chosen.length > 0 && !chosen.includes(client.name)) continue
+  await tryClient(client).then(
+    (row) => rows.push(row),
+    (error: Error & { stderr?: string }) => problems.push(`${client.name}: ${error.message}\n${error.stderr ?? ''}`)
+  )
+}
+await database.end()
+proxy.stop()
+await service.stop()
+
+for (const problem of problems) console.error(problem)
+if (problems.length > 0) process.exit(1)
+if (chosen.length === 0) {
+  const file = path.join(root, page)
+  const after = await pageWith(root, page, rows)
+  if (process.argv.includes('--write')) writeFileSync(file, after)
+  else if (readFileSync(file, 'utf8') !== after) {
+    console.error(`${page} is stale: run npm run sdk:check -- --write and commit it`)
+    process.exitCode = 1
+  }
 }

@@ -1,8 +1,9 @@
 import { createClient } from './client/client/index.js'
 import { createCategory, createMessage, listCategories } from './client/index.js'
+import { fetchWithRetries as fetch } from './retry.ts'
 
 const { BASE_URL: baseUrl = '', API_KEY: key = '' } = process.env
-const client = createClient({ baseUrl, auth: key })
+const client = createClient({ baseUrl, fetch, auth: key })
 
 const created = await createCategory({ client, body: { name: 'Rabbit', description: 'Long ears' } })
 if (created.error) throw new Error(created.error.message)

@@ -17,13 +17,14 @@ func withKey(_ context.Context, request *http.Request) error {
 
 func main() {
 	ctx := context.Background()
-	api, err := client.NewClientWithResponses(os.Getenv("BASE_URL"), client.WithRequestEditorFn(withKey))
+	retrying := client.WithHTTPClient(&http.Client{Transport: Retrying{}})
+	api, err := client.NewClientWithResponses(os.Getenv("BASE_URL"), client.WithRequestEditorFn(withKey), retrying)
 	if err != nil {
 		log.Fatal(err)
 	}
 
 	description := "Long ears"
-	created, err := api.CreateCategoryWithResponse(ctx, client.NewCategory{Name: "Rabbit", Description: &description})
+	created, err := api.CreateCategoryWithResponse(ctx, nil, client.NewCategory{Name: "Rabbit", Description: &description})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func main() {
 		}
 	}
 
-	message, err := api.CreateMessageWithResponse(ctx, client.NewMessage{Message: "Hello"})
+	message, err := api.CreateMessageWithResponse(ctx, nil, client.NewMessage{Message: "Hello"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func main() {
 		fmt.Println(message.JSON202.Status, message.JSON202.Message)
 	}
 
-	rejected, err := api.CreateCategoryWithResponse(ctx, client.NewCategory{Name: ""})
+	rejected, err := api.CreateCategoryWithResponse(ctx, nil, client.NewCategory{Name: ""})
 	if err != nil {
 		log.Fatal(err)
 	}

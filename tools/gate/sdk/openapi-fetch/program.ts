@@ -1,8 +1,9 @@
 import createClient from 'openapi-fetch'
 import type { paths } from './client/schema.ts'
+import { fetchWithRetries as fetch } from './retry.ts'
 
 const { BASE_URL: baseUrl = '', API_KEY: key = '' } = process.env
-const client = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${key}` } })
+const client = createClient<paths>({ baseUrl, fetch, headers: { Authorization: `Bearer ${key}` } })
 
 const created = await client.POST('/categories', { body: { name: 'Rabbit', description: 'Long ears' } })
 if (created.error) throw new Error(created.error.message)

@@ -4,9 +4,14 @@ from client import AuthenticatedClient, Client
 from client.api.categories import create_category, list_categories
 from client.api.quickstart import create_message
 from client.models import Category, Error, Message, NewCategory, NewMessage
+from retry import RetryingTransport
 
 base_url = os.environ["BASE_URL"]
-client = AuthenticatedClient(base_url=base_url, token=os.environ["API_KEY"])
+client = AuthenticatedClient(
+    base_url=base_url,
+    token=os.environ["API_KEY"],
+    httpx_args={"transport": RetryingTransport()},
+)
 
 created = create_category.sync(client=client, body=NewCategory(name="Rabbit", description="Long ears"))
 if not isinstance(created, Category):

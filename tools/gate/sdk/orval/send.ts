@@ -1,4 +1,5 @@
 import { isLosslessNumber, parse } from 'lossless-json'
+import { fetchWithRetries } from './retry.ts'
 
 const { BASE_URL: baseUrl = '', API_KEY: key = '' } = process.env
 
@@ -11,7 +12,7 @@ function toNumber(name: string, value: unknown): unknown {
 /** Sends the request of a generated function, with the key. */
 export async function send<T>(path: string, init: RequestInit): Promise<T> {
   const headers = new Headers({ Authorization: `Bearer ${key}`, ...init.headers })
-  const response = await fetch(baseUrl + path, { ...init, headers })
+  const response = await fetchWithRetries(baseUrl + path, { ...init, headers })
   const text = await response.text()
   const data = text === '' ? undefined : parse(text, toNumber)
   return { status: response.status, headers: response.headers, data } as T

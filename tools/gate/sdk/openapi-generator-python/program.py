@@ -1,19 +1,31 @@
 import os
+import uuid
 
-from pet_categories import ApiClient, ApiException, CategoriesApi, Configuration, Error
-from pet_categories import NewCategory, NewMessage, QuickstartApi
+from urllib3 import Retry
+
+from openapi_client import ApiClient, ApiException, CategoriesApi, Configuration, Error
+from openapi_client import NewCategory, NewMessage, QuickstartApi
+
+
+
+class Retries(Retry):
+    RETRY_AFTER_STATUS_CODES = frozenset({409, 429, 503})
+
 
 base_url = os.environ["BASE_URL"]
-client = ApiClient(Configuration(host=base_url, access_token=os.environ["API_KEY"]))
+retries = Retries(7, allowed_methods=None, status_forcelist=[408, 500, 502, 504], backoff_factor=0.1)
+client = ApiClient(Configuration(host=base_url, access_token=os.environ["API_KEY"], retries=retries))
 categories = CategoriesApi(client)
 
-created = categories.create_category(NewCategory(name="Rabbit", description="Long ears"))
+rabbit = NewCategory(name="Rabbit", description="Long ears")
+created = categories.create_category(rabbit, idempotency_key=str(uuid.uuid4()))
 print("created", created.id, created.name)
 
 for category in categories.list_categories():
     print("listed", category.id, category.name)
 
-message = QuickstartApi(client).create_message(NewMessage(message="Hello"))
+hello = NewMessage(message="Hello")
+message = QuickstartApi(client).create_message(hello, idempotency_key=str(uuid.uuid4()))
 print(message.status, message.message)
 
 try:

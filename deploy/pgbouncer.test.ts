@@ -1,0 +1,148 @@
+// The service behind PgBouncer in transaction mode. Run by `npm run test:pgbouncer`, which downloads PgBouncer if need be.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t from 'tap'
+import { keyStore } from '../src/api-keys/store.ts'
+import { openDatabase } from '../src/postgres/database.ts'
+import { lockTable, migrate, query, silent } from '../test/support/database.ts'
+import { startLoad } from '../test/support/load.ts'
+import { freePort, startPostgres } from '../test/support/postgres.ts'
+import { type Service, startService } from '../test/support/service.ts'
+import { until } from '../test/support/until.ts'
+
+const [program = '', ...args] = execFileSync('test/support/pgbouncer.sh', ['node_modules/.cache/pgbouncer'])
+  .toString()
+  .trim()
+  .split(' ')
+
+/** Starts PgBouncer in front of a server. */
+async function startPooler(serverPort: number) {
+  const port = await freePort()
+  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-pgbouncer-'))
+  const file = path.join(folder, 'pgbouncer.ini')
+  writeFileSync(
+    file,
+    `[databases]
+postgres = host=127.0.0.1 port=${serverPort} user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+max_prepared_statements = 200
+server_login_retry = 1
+`
+  )
+  // It does not run as root.
+  const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  const run = () => spawn(program, [...args, ...user, file], { stdio: 'ignore' })
+  let pooler = run()
+  const kill = async () => {
+    const exited = once(pooler, 'exit')
+    pooler.kill('SIGKILL')
+    await exited
+  }
+  t.teardown(async () => {
+    await kill()
+    rmSync(folder, { recursive: true })
+  })
+  const responds = () => until(() => query(url, 'SELECT').then(Boolean, () => false), 'PgBouncer responds')
+  await responds()
+  return {
+    url,
+    async restart() {
+      await kill()
+      pooler = run()
+      await responds()
+    }
+  }
+}
+
+const postgres = await startPostgres(t)
+const pooler = await startPooler(postgres.port)
+
+const create = async ({ app, auth }: Service) => {
+  const response = await app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name: 'x' } })
+  return response.json<{ code?: string }>().code ?? response.statusCode
+}
+const list = async ({ app, auth }: Service) => (await app.inject({ url: '/v1/categories', headers: auth })).statusCode
+
+t.test('migrations, creates, lists and keys work, and a revoked key is rejected', async (t) => {
+  await migrate(pooler.url)
+  const service = await startService(t, { databaseUrl: pooler.url })
+  const responses = await Promise.all(Array.from({ length: 100 }, (_, n) => (n % 2 ? create(service) : list(service))))
+  t.same(new Set(responses), new Set([200, 201]))
+  const database = openDatabase({ url: pooler.url, poolSize: 1, timeout: 5000 }, silent)
+  t.teardown(() => database.close())
+  await keyStore(database).revoke('1')
+  await until(async () => (await list(service)) === 401, 'the key is rejected')
+})
+
+t.test('a slow statement is cancelled at the server', async (t) => {
+  const service = await startService(t, { databaseUrl: pooler.url, config: { DATABASE_TIMEOUT: 1000 } })
+  const lock = await lockTable(t, postgres.url, 'categories')
+  t.equal(await create(service), 'unavailable')
+  t.same(await query(postgres.url, "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'"), [])
+  await lock.release()
+  t.equal(await create(service), 201)
+})
+
+t.test('a create whose standby is missing is an outcome_unknown, and ends at the server', async (t) => {
+  const service = await startService(t, { databaseUrl: pooler.url, config: { DATABASE_TIMEOUT: 1000 } })
+  const requireStandby = async (name: string) => {
+    await query(postgres.url, `ALTER SYSTEM SET synchronous_standby_names = '${name}'`)
+    await query(postgres.url, 'SELECT pg_reload_conf()')
+  }
+  t.teardown(() => requireStandby(''))
+  await requireStandby('missing')
+  await until(async () => (await create(service)) === 'outcome_unknown', 'the server waits for the standby')
+  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%INTO categories%'"
+  t.same(await query(postgres.url, waiting), [])
+  t.equal(await list(service), 200)
+})
+
+t.test('while PostgreSQL is down, creates are unavailable', async (t) => {
+  const service = await startService(t, { databaseUrl: pooler.url })
+  t.equal(await create(service), 201)
+  await postgres.kill()
+  // The connections that PgBouncer had to it.
+  await until(async () => (await create(service)) === 'unavailable', 'creates are known to have no effect')
+  t.same([await create(service), await list(service)], ['unavailable', 503])
+  await postgres.start()
+  await until(async () => (await create(service)) === 201, 'PgBouncer connects again')
+})
+
+for (const [what, fail] of [
+  ['PgBouncer', () => pooler.restart()],
+  [
+    'PostgreSQL',
+    async () => {
+      await postgres.kill()
+      await postgres.start()
+    }
+  ]
+] as const) {
+  t.test(`a kill of ${what} under load loses and doubles no create`, async (t) => {
+    const { url, key } = await startService(t, { databaseUrl: pooler.url })
+    const load = startLoad(url, key)
+    for (let round = 0; round < 3; round++) {
+      await load.acknowledges(100)
+      await fail()
+    }
+    await load.acknowledges(100)
+    await load.stop()
+    t.same(load.lost, [])
+    const stored = (await query(postgres.url, 'SELECT name FROM categories')).map(({ name }) => String(name))
+    const names = stored.filter((name) => name !== 'x')
+    t.equal(new Set(names).size, names.length)
+    t.same(
+      load.acknowledged.filter((name) => !names.includes(name)),
+      []
+    )
+  })
+}

@@ -1,0 +1,123 @@
+import { hash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { KeyCheck } from '../api-keys/key.ts'
+import { HttpError } from '../http/errors.ts'
+import type { Database } from '../postgres/database.ts'
+import { OutcomeUnknown } from '../postgres/errors.ts'
+import { groupedWrite } from './grouped-write.ts'
+
+/** The privileges that the statements of keyed creates need. */
+export const idempotencyPrivileges = { idempotency_keys: 'SELECT, INSERT, DELETE' }
+
+/** Milliseconds between two attempts to claim a key that another request holds. */
+const pollInterval = 50
+
+export interface KeyedRequest {
+  headers: { 'idempotency-key'?: string | undefined }
+  apiKey: KeyCheck | undefined
+  body: object
+}
+
+/** Lets equal values have equal JSON: properties are sorted by name, and a bigint is exact. */
+function canonical(_name: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return { bigint: String(value) }
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value
+}
+
+/** SHA-256 as text of PostgreSQL's type bytea. A Buffer takes longer. */
+const digest = (text: string) => `\\x${hash('sha256', text, 'hex')}`
+
+/**
+ * The Idempotency-Key of a valid request, in the scope of its API key and of an operation, and the fingerprint of its body;
+ * undefined without one.
+ *
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
+ */
+export function keyOf({ headers, apiKey, body }: KeyedRequest, operation: string) {
+  const { 'idempotency-key': given } = headers
+  if (given === undefined) return undefined
+  // A string of RFC 9651, section 3.3.3, or the bare text.
+  const text = given.startsWith('"') ? given.slice(1, -1).replace(/\\(.)/g, '$1') : given
+  return { key: digest(`${apiKey?.root} ${operation} ${text}`), fingerprint: digest(JSON.stringify(body, canonical)) }
+}
+
+const reused = 'This Idempotency-Key was used with another body: send a new key'
+const inUse = 'Another request with this Idempotency-Key is in progress: retry with the same key'
+
+export type Key = NonNullable<ReturnType<typeof keyOf>>
+
+/** A created row; the response is null if nothing was stored. */
+export type Created = { response: string | null; isReplay?: boolean }
+
+// The message makes the transaction a write, whose commit waits for the synchronous standby: the record may be visible before
+// the standby has it.
+const replay = `
+  SELECT response, idempotency_keys.fingerprint = given.fingerprint AS "isSame",
+    pg_logical_emit_message(true, 'idempotency-key', '')
+  FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS given (key, fingerprint, place)
+    LEFT JOIN idempotency_keys USING (key) ORDER BY place`
+
+/**
+ * Returns a function that creates once for each key, and returns the response of the first request to the others. While
+ * another request with the key is in progress, it waits for up to DATABASE_TIMEOUT.
+ *
+ * @param claim creates an item if its key is free
+ * @throws HttpError 409 after that time, and 422 when the key was used with another body
+ */
+export function createOncePerKey<Item extends Key>(
+  database: Database,
+  claim: (item: Item) => Promise<Created & { isClaimed: boolean }>
+) {
+  const read = groupedWrite<Key, { response: string | null; isSame: boolean }>(
+    database,
+    'replay-creates',
+    replay,
+    ({ key, fingerprint }) => [key, fingerprint]
+  )
+
+  async function createOnce(item: Item): Promise<Created> {
+    const deadline = performance.now() + database.timeout
+    for (;;) {
+      const { response, isClaimed } = await claim(item)
+      if (isClaimed) return { response }
+      const first = await read(item)
+      if (first.response !== null) {
+        if (first.isSame) return { response: first.response, isReplay: true }
+        throw new HttpError(422, 'idempotency_key_reused', reused)
+      }
+      // Nothing can be created now, and nothing was.
+      if (response === null) return { response }
+      if (performance.now() > deadline) {
+        throw new HttpError(409, 'idempotency_key_in_use', inUse, { 'retry-after': '1' })
+      }
+      await sleep(pollInterval)
+    }
+  }
+
+  return (item: Item) =>
+    createOnce(item).catch((error: unknown) => {
+      throw error instanceof OutcomeUnknown ? new OutcomeUnknown(error.cause, 'outcome_unknown_with_key') : error
+    })
+}
+
+/** Milliseconds between two removals of expired keys. */
+const removalInterval = 5000
+
+// As many as take a fraction of a second.
+const removeExpired = `
+  DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM idempotency_keys WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT 1000
+  )) RETURNING true`
+
+/** Removes keys once they are older than some hours, until the returned function is called. Until its removal, a key replays. */
+export function removeExpiredKeys(database: Pick<Database, 'writeInBackground'>, hours: number): () => void {
+  const query = { name: 'remove-expired-keys', text: removeExpired, values: [hours] }
+  async function remove() {
+    while ((await database.writeInBackground(query).catch(() => [])).length > 0);
+  }
+  // One after the other, however long the first takes.
+  let removal = Promise.resolve()
+  const timer = setInterval(() => void (removal = removal.then(remove)), removalInterval)
+  return () => clearInterval(timer)
+}

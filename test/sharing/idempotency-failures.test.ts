@@ -1,0 +1,113 @@
+import t from 'tap'
+import { createDatabase, lockAwaited, lockTable, query } from '../support/database.ts'
+import { startPair, startPostgres } from '../support/postgres.ts'
+import { serve, started } from '../support/process.ts'
+import { type ResetPoint, startProxy } from '../support/proxy.ts'
+import { createKeyed, startClients } from '../support/resend.ts'
+import { randomizer, scale, seed } from '../support/scale.ts'
+import { createKeyIn, startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+const readRows = (url: string) => () => query(url, 'SELECT id, name FROM categories')
+const kills = scale(100, 8)
+
+t.test(
+  `creates that are sent again after every failure are stored once, through ${kills} kills (seed ${seed})`,
+  async (t) => {
+    const { random } = randomizer(seed)
+    const postgres = await startPostgres(t, { fsync: 'off' })
+    const key = await createKeyIn(postgres.url)
+    const directory = t.testdir()
+    const startReplica = async () => {
+      const replica = serve(t, { DATABASE_URL: postgres.url, RATE_LIMIT_MAX: '0' }, directory)
+      return { ...replica, url: await started(replica), key }
+    }
+    const replicas = [await startReplica(), await startReplica()]
+    const clients = startClients(replicas, seed)
+    const strikes = [
+      async () => {
+        const index = random(2)
+        replicas[index]?.child.kill('SIGKILL')
+        await replicas[index]?.exited
+        replicas[index] = await startReplica()
+      },
+      postgres.killBackend,
+      async () => {
+        await postgres.kill()
+        await postgres.start()
+      },
+      postgres.restart
+    ]
+    for (let done = 0; done < kills; done++) {
+      await clients.stores(1 + random(100))
+      await strikes[done % strikes.length]?.()
+    }
+    await clients.stores(20)
+    t.same(await clients.stop(readRows(postgres.url)), [])
+    t.comment(clients.failures)
+    t.ok(clients.failures['lost'] && clients.failures['unavailable'], 'replicas and PostgreSQL were away')
+  }
+)
+
+for (let round = 0; round < scale(20, 1); round++) {
+  t.test(`a failover loses no create whose response was a 201, or a replay of it (seed ${seed + round})`, async (t) => {
+    const pair = await startPair(t, { fsync: 'off' })
+    const options = { databaseUrl: pair.url, config: { RATE_LIMIT_MAX: 0, DATABASE_TIMEOUT: 1000 } }
+    const [first, second] = [await startService(t, options), await startService(t, options)]
+    await pair.replicateSynchronously()
+    const clients = startClients([first, { ...second, key: first.key }], seed + round)
+    await clients.stores(50)
+    // From now on, the primary has rows and keys that the standby does not have.
+    await pair.isolate()
+    const { failures } = clients
+    await until(() => (failures['outcome_unknown'] ?? 0) >= 20, 'clients send again what may be stored')
+    await pair.kill()
+    await pair.promote()
+    await clients.stores(50)
+    t.same(await clients.stop(readRows(pair.url)), [])
+  })
+}
+
+const resetPoints: ResetPoint[] = ['before the request', 'after the request', 'before the response']
+
+t.test('a create whose connection is reset is stored once when it is sent again', async (t) => {
+  const databaseUrl = await createDatabase(t)
+  const service = await startService(t, { databaseUrl })
+  const rows = (name: string) => query(databaseUrl, 'SELECT FROM categories WHERE name = $1', [name])
+  for (const resetPoint of resetPoints) {
+    const proxy = await startProxy(t, service.url)
+    const target = { url: `http://127.0.0.1:${proxy.port}`, key: service.key }
+    const create = () => createKeyed(target, resetPoint.replaceAll(' ', '-'), resetPoint)
+    const lock = resetPoint === 'after the request' ? await lockTable(t, databaseUrl, 'categories') : undefined
+    proxy.state.resets = (point) => point === resetPoint
+    await t.rejects(create(), resetPoint)
+    proxy.state.resets = () => false
+    if (lock === undefined) t.equal((await rows(resetPoint)).length, resetPoint === 'before the response' ? 1 : 0)
+    else await lockAwaited(databaseUrl)
+    const again = create()
+    await lock?.release()
+    t.match(await again, { status: 201, isReplayed: resetPoint !== 'before the request' })
+    t.equal((await rows(resetPoint)).length, 1)
+  }
+})
+
+const count = scale(5000, 200)
+
+t.test(`${count} creates are stored once through resets at random points (seed ${seed})`, async (t) => {
+  const databaseUrl = await createDatabase(t)
+  const options = { databaseUrl, config: { RATE_LIMIT_MAX: 0 } }
+  const { random } = randomizer(seed)
+  const services = [await startService(t, options), await startService(t, options)]
+  const key = String(services[0]?.key)
+  const targets = await Promise.all(
+    services.map(async ({ url }) => {
+      const proxy = await startProxy(t, url)
+      proxy.state.resets = () => random(6) === 0
+      return { url: `http://127.0.0.1:${proxy.port}`, key }
+    })
+  )
+  const clients = startClients(targets, seed)
+  await clients.stores(count)
+  t.same(await clients.stop(readRows(databaseUrl)), [])
+  t.ok(clients.failures['lost'], 'connections were reset')
+})

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"io"
+	mathrand "math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Retrying sends a request up to 8 times, until the response is final. A POST gets an Idempotency-Key, the same for each
+// attempt, so that it creates only once.
+type Retrying struct{}
+
+func (Retrying) RoundTrip(original *http.Request) (*http.Response, error) {
+	request := original.Clone(original.Context())
+	if request.Method == "POST" && request.Header.Get("Idempotency-Key") == "" {
+		request.Header.Set("Idempotency-Key", rand.Text())
+	}
+	for attempt := 1; ; attempt++ {
+		if original.GetBody != nil {
+			request.Body, _ = original.GetBody()
+		}
+		wait := 100 * time.Millisecond << attempt
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err == nil {
+			// Fails if the connection closes before the end of the body.
+			body, broken := io.ReadAll(response.Body)
+			response.Body.Close()
+			response.Body = io.NopCloser(bytes.NewReader(body))
+			status, retryAfter := response.StatusCode, response.Header.Get("Retry-After")
+			isFinal := retryAfter == "" && status < 500 && status != 408 && status != 429
+			if broken == nil && (isFinal || attempt == 8) {
+				return response, nil
+			}
+			seconds, _ := strconv.Atoi(retryAfter)
+			wait, err = max(wait, time.Duration(seconds)*time.Second), broken
+		}
+		if attempt == 8 || request.Context().Err() != nil {
+			return nil, errors.Join(err, request.Context().Err())
+		}
+		time.Sleep(wait + mathrand.N(wait/2))
+	}
+}
