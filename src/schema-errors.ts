@@ -4,8 +4,8 @@ import type { DefinedError, ErrorObject } from 'ajv'
 const unescapePointer = (part: string) => part.replaceAll('~1', '/').replaceAll('~0', '~')
 
 /**
- * Returns a message with a value and the rule that it breaks: `body.name must have at least 1 character`. A schema can word
- * its own rule: `must: 'start with postgres://'`, or `x-must` in openapi.yaml.
+ * Returns a message with a value and the rule that it breaks: `body.name must NOT have fewer than 1 characters`. A schema
+ * can word its own rule: `must: 'start with postgres://'`, or `x-must` in openapi.yaml.
  *
  * @param root the name of the whole value, such as `body`; may be empty
  */
