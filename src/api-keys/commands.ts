@@ -56,7 +56,7 @@ export function keyCommands(run: (action: (store: KeyStore) => Promise<string>) 
     )
   program
     .command('revoke')
-    .description('revoke a key within a second')
+    .description('revoke a key, which stops working within a second')
     .argument('<id>', 'the key')
     .action((id: string) =>
       run(async (store) => {

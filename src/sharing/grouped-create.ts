@@ -57,8 +57,8 @@ const createOnce = (creation: Creation<never>) => `
  * Creates a row from the body of each request. Requests that arrive together share one statement; an Idempotency-Key creates
  * once, and its replays share one too.
  *
- * @returns returns the JSON of the response, whose headers it sets, and null for a row that was not stored; rejects like
- *   `groupedWrite`, and with HttpError 409 and 422 for keys
+ * @returns creates the row of a request, sets the headers of its response, and returns the JSON, or null for a row that was
+ *   not stored; rejects like `groupedWrite`, and with HttpError 409 and 422 for keys
  */
 export function groupedCreate<Body extends object, Response extends Buffer | null = Buffer>(
   database: Database,
