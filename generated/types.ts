@@ -402,10 +402,10 @@ export interface components {
     parameters: {
         /**
          * @description A new unique value for each thing to create, such as a UUID, bare or in
-         *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). Whatever
-         *     fails, send the request again with the same key and body: for at least
-         *     24 hours it creates only once. An error stores nothing. Keys belong to
-         *     an API key and its rotations, and to one operation.
+         *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
+         *     failure that may pass, send the request again with the same key and
+         *     body: for at least 24 hours it creates only once. Only a success uses up
+         *     a key. Keys belong to an API key and its rotations, and to one operation.
          */
         IdempotencyKey: string;
     };
@@ -537,10 +537,10 @@ export interface operations {
             header?: {
                 /**
                  * @description A new unique value for each thing to create, such as a UUID, bare or in
-                 *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). Whatever
-                 *     fails, send the request again with the same key and body: for at least
-                 *     24 hours it creates only once. An error stores nothing. Keys belong to
-                 *     an API key and its rotations, and to one operation.
+                 *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
+                 *     failure that may pass, send the request again with the same key and
+                 *     body: for at least 24 hours it creates only once. Only a success uses up
+                 *     a key. Keys belong to an API key and its rotations, and to one operation.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -583,10 +583,10 @@ export interface operations {
             header?: {
                 /**
                  * @description A new unique value for each thing to create, such as a UUID, bare or in
-                 *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). Whatever
-                 *     fails, send the request again with the same key and body: for at least
-                 *     24 hours it creates only once. An error stores nothing. Keys belong to
-                 *     an API key and its rotations, and to one operation.
+                 *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
+                 *     failure that may pass, send the request again with the same key and
+                 *     body: for at least 24 hours it creates only once. Only a success uses up
+                 *     a key. Keys belong to an API key and its rotations, and to one operation.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -680,10 +680,10 @@ export interface operations {
             header?: {
                 /**
                  * @description A new unique value for each thing to create, such as a UUID, bare or in
-                 *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). Whatever
-                 *     fails, send the request again with the same key and body: for at least
-                 *     24 hours it creates only once. An error stores nothing. Keys belong to
-                 *     an API key and its rotations, and to one operation.
+                 *     double quotes (draft-ietf-httpapi-idempotency-key-header-07). After a
+                 *     failure that may pass, send the request again with the same key and
+                 *     body: for at least 24 hours it creates only once. Only a success uses up
+                 *     a key. Keys belong to an API key and its rotations, and to one operation.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };

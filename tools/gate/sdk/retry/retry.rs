@@ -13,7 +13,8 @@ where
             Ok(_) => true,
             Err(Error::ResponseError(response)) => {
                 let status = response.status.as_u16();
-                status < 500 && status != 408 && status != 429
+                let is_in_use = response.content.contains("idempotency_key_in_use");
+                status < 500 && status != 408 && status != 429 && !is_in_use
             }
             Err(error) => !matches!(error, Error::Reqwest(_)),
         };
