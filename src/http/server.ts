@@ -78,8 +78,11 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
   /** A preClose hook. Closes each connection after its response, at once if none is due, and at SHUTDOWN_TIMEOUT at the latest. */
   function closeConnections(done: () => void): void {
     for (const [socket, { latest }] of connections) {
-      if (latest?.closed === false) latest.shouldKeepAlive = false
-      else socket.destroy()
+      if (latest?.closed === false) {
+        latest.shouldKeepAlive = false
+        // Its headers may have been sent, without Connection: close.
+        latest.once('close', () => latest.req.socket.destroySoon())
+      } else socket.destroy()
     }
     setTimeout(() => {
       if (connections.size > 0) log.warn({ connections: connections.size }, 'closing connections at SHUTDOWN_TIMEOUT')

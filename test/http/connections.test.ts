@@ -78,6 +78,25 @@ t.test('clients of a list of 16 MB', async (t) => {
     })
   }
 
+  t.test('one that reads it during the shutdown gets all of it, and its connection closes', async (t) => {
+    const day = 86_400_000
+    const config = { SHUTDOWN_TIMEOUT: day, KEEP_ALIVE_TIMEOUT: day, IDLE_TIMEOUT: day }
+    const { app, auth, port, key } = await startService(t, { databaseUrl, config })
+    const { rawPayload } = await app.inject({ url: '/v1/categories', headers: auth })
+    const socket = connect(port, '127.0.0.1')
+    t.teardown(() => socket.destroy())
+    socket.write(bytesOf(list({ Connection: undefined }), key))
+    await once(socket, 'readable')
+    const closing = app.close()
+    await until(() => !app.server.listening, 'the shutdown begins')
+    let received = 0
+    socket.on('data', (chunk: Buffer) => (received += chunk.length))
+    socket.resume()
+    await until(() => socket.closed, 'its connection closes')
+    await closing
+    t.ok(received > rawPayload.length)
+  })
+
   t.test('shutdown closes idle and incomplete requests at once, and waits for the others', async (t) => {
     const config = { SHUTDOWN_TIMEOUT: 1500, METRICS_PORT: 0 }
     const { app, port, key, url, auth } = await startService(t, { databaseUrl, config })
