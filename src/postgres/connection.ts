@@ -56,17 +56,16 @@ export function createPool(
     }
   }
 
-  const pool = new Pool({
-    ...config,
-    Client,
-    verify(client, done) {
-      const query = { text: 'SHOW transaction_read_only', query_timeout: share }
-      client.query<{ transaction_read_only: string }>(query).then(({ rows }) => {
-        const isReadOnly = rows[0]?.transaction_read_only === 'on'
-        done(isReadOnly ? new Error(`the server at ${client.host}:${client.port} is read-only`) : undefined)
-      }, done)
-    }
-  })
+  async function onConnect(client: pg.ClientBase) {
+    const query = { text: 'SHOW transaction_read_only', query_timeout: share }
+    const { rows } = await client.query<{ transaction_read_only: string }>(query)
+    const { host, port } = client as pg.Client
+    if (rows[0]?.transaction_read_only === 'on') throw new Error(`the server at ${host}:${port} is read-only`)
+  }
+
+  // With `verify`, the pool would lose a connection whose request stops waiting during the check.
+  const options = { ...config, Client, onConnect }
+  const pool = new Pool(options)
   pool.on('error', () => {})
   pool.on('connect', (client) => {
     client.on('error', () => {})

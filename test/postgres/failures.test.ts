@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { createPool } from '../../src/postgres/connection.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { createDatabase, lockTable, query, silent } from '../support/database.ts'
@@ -38,6 +40,26 @@ t.test('a database that cannot be reached is a 503 with Retry-After, and the ser
   t.equal((await list(service)).json<unknown[]>().length, 1)
   proxy.state.cutOnAnswer = 'SELECT 1'
   t.same((await list(service)).json(), unavailable, 'its connection is lost in the read')
+})
+
+t.test('a connection that is ready when its request has stopped waiting serves the next one', async (t) => {
+  const timeout = 1000
+  const proxy = await startProxy(t, await createDatabase(t))
+  const pool = createPool({ connectionString: proxy.url, connectionTimeoutMillis: timeout, max: 1 })
+  const first = await pool.connect()
+  const waiting = pool.connect()
+  const stopped = waiting.then(
+    () => {},
+    () => {}
+  )
+  proxy.state.change = (chunk) => (chunk.includes('SHOW') ? stopped.then(() => chunk) : chunk)
+  // The request stops waiting before the check of its connection times out.
+  await sleep(timeout / 2)
+  first.release(true)
+  await t.rejects(waiting)
+  const next = await pool.connect()
+  next.release()
+  await pool.end()
 })
 
 t.test(

@@ -21,8 +21,8 @@ export interface Proxy {
     isSilent: boolean
     /** When the server sends this text, it is lost and all connections are closed. */
     cutOnAnswer: string
-    /** Changes the bytes of the server. */
-    change: (chunk: Buffer) => Buffer
+    /** Changes or delays the bytes of the server. */
+    change: (chunk: Buffer) => Buffer | Promise<Buffer>
     /** Whether to reset a connection at this point. */
     resets: (point: ResetPoint) => boolean
   }
@@ -78,7 +78,7 @@ export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string): 
     upstream.on('data', (chunk: Buffer) => {
       if (state.resets('before the response')) client.resetAndDestroy()
       else if (state.cutOnAnswer !== '' && chunk.includes(state.cutOnAnswer)) cut()
-      else if (!state.isSilent) client.write(state.change(chunk))
+      else if (!state.isSilent) void Promise.resolve(state.change(chunk)).then((bytes) => client.write(bytes))
     })
     for (const socket of pair) {
       socket.on('error', () => {})
