@@ -29,7 +29,7 @@ export function createPool(
   config: pg.PoolConfig & { connectionString: string; connectionTimeoutMillis: number }
 ): pg.Pool {
   const { connectionString, connectionTimeoutMillis: timeout } = config
-  const urls = connectionString.split(/,(?=postgres(?:ql)?:)/)
+  const urls = connectionString.split(/, *(?=postgres(?:ql)?:)/)
   const share = timeout / urls.length
   const servers = urls.map((url) => ({ ...config, connectionString: url, connectionTimeoutMillis: share }))
   // Throws now rather than at each statement.

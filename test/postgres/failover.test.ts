@@ -25,7 +25,7 @@ t.test('of several servers only the primary is used, also after a failover, whic
   // The first server accepts connections and never responds.
   const silent = await startProxy(t, primary.url)
   silent.state.isSilent = true
-  const databaseUrl = [silent.url, standby.url, primary.url].join()
+  const databaseUrl = [silent.url, standby.url, primary.url].join(', ')
   await migrate(databaseUrl)
   const { url, key, app } = await startService(t, { databaseUrl })
   const load = startLoad(url, key)
