@@ -5,8 +5,8 @@ import { prettyFactory } from 'pino-pretty'
 /** Characters that may wait to be written. */
 const maxWaiting = 2 ** 24
 
-/** An API key, of which the log keeps what `keys list` shows. */
-const apiKey = /(petcat_[0-9a-f]{8})[0-9a-f]+/gi
+/** An API key, of which the log keeps what `keys list` shows. In a path, the underscore may be percent-encoded. */
+const apiKey = /(petcat(?:_|%5f)[0-9a-f]{8})[0-9a-f]+/gi
 
 /**
  * Creates the log: JSON lines, or readable ones on a terminal, without API keys.

@@ -109,6 +109,7 @@ t.test('no line holds a key, wherever a client sends it', async (t) => {
     'another scheme': [list({ Authorization: 'Basic $KEY' }), 401],
     'the path': [get('/v1/categories/$KEY'), 404],
     'the path, twice': [get(`/$KEY/${key.toUpperCase()}`), 404],
+    'the path, encoded': [get(`/${key.replace('_', '%5F')}`), 404],
     'a malformed path': [get('/$KEY/%zz'), 400],
     'the query': [get('/v1/categories?key=$KEY'), 401],
     'an absolute URI': [get('http://user:$KEY@test/nothing'), 404],
