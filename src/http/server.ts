@@ -75,7 +75,7 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     else socket.destroy()
   }
 
-  /** A preClose hook. Closes each connection after its response, at once if none is due, and at SHUTDOWN_TIMEOUT at the latest. */
+  /** A preClose hook. Closes each connection when no response is due, at SHUTDOWN_TIMEOUT at the latest. */
   function closeConnections(done: () => void): void {
     for (const [socket, { latest }] of connections) {
       if (latest?.closed === false) {
@@ -106,6 +106,8 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     }
     const server = createServer(options, listener).setTimeout(config.IDLE_TIMEOUT)
     server.maxConnections = config.MAX_CONNECTIONS
+    // Node.js drops headers beyond a count silently, even Authorization. HEADER_LIMIT limits their size instead.
+    server.maxHeadersCount = 0
     server.on('connection', open)
     // Other expectations than 100-continue may be ignored (RFC 9110, section 10.1.1).
     server.on('checkExpectation', listener)
