@@ -14,7 +14,7 @@ const policy =
 
 const read = (name: string) => readFileSync(new URL(`./docs/${name}`, import.meta.url), 'utf8')
 
-/** Swagger UI at /docs, changed by the plugins and style sheet in docs/; openapi.yaml byte for byte at /openapi.yaml, and as JSON at /openapi.json. */
+/** Swagger UI at /docs, changed by the files in docs/; openapi.yaml byte for byte, and as JSON at /openapi.json. */
 export async function docs(
   app: FastifyInstance,
   { contract, environment }: { contract: Contract; environment: keyof typeof colors }

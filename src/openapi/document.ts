@@ -56,7 +56,7 @@ interface Deprecation {
   'x-successor'?: string
 }
 
-/** Deprecation (RFC 9745), Sunset (RFC 8594) and a Link to the successor (RFC 5829), relative because a proxy may change the base path. */
+/** Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 5829), relative: a proxy may change the base path. */
 function deprecationHeaders(path: string, operation: OpenAPIV3.OperationObject & Deprecation): Record<string, string> {
   const { deprecated, 'x-deprecated-at': since, 'x-successor': successor } = operation
   const { 'x-deprecated-sunset': otherSunset, 'x-sunset': sunset = otherSunset } = operation
