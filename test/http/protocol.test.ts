@@ -180,10 +180,9 @@ t.test('a 401 has the challenge of RFC 6750, with an error only if a key was sen
 })
 
 t.test('an API key counts behind as many headers as fit', async (t) => {
-  const many = Array.from({ length: 2000 }, (_, index) => [index.toString(36), '']).concat([
-    ['authorization', auth.authorization]
-  ])
-  t.equal((await send(get('/v1/categories', { ...anonymous, ...Object.fromEntries(many) }))).status, 200)
+  const many = Object.fromEntries(Array.from({ length: 2000 }, (_, index) => [index.toString(36), ''] as const))
+  const headers = { ...anonymous, ...many, authorization: auth.authorization }
+  t.equal((await send(get('/v1/categories', headers))).status, 200)
 })
 
 t.test('HEAD responds as GET, without a body, and needs the key too', async (t) => {
