@@ -124,6 +124,10 @@ export function openDatabase(
   }
 }
 
+/** The parameters of a statement for any number of rows: an array for each column. There must be a row. */
+export const columnsOf = (rows: unknown[][]): unknown[][] =>
+  (rows[0] as unknown[]).map((_value, column) => rows.map((row) => row[column]))
+
 /** SQL for a timestamptz as RFC 3339 text in UTC, to the millisecond, whatever `datestyle` an operator has set. */
 export const isoTime = (column: string): string =>
   `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`

@@ -1,7 +1,7 @@
 import type { QueryResultRow } from 'pg'
 import { batch } from '../batch.ts'
 import { groupedWrites } from '../metrics.ts'
-import type { Database } from '../postgres/database.ts'
+import { columnsOf, type Database } from '../postgres/database.ts'
 import { isFaultOfValue } from '../postgres/errors.ts'
 
 /**
@@ -21,9 +21,7 @@ export function groupedWrite<Item, Row extends QueryResultRow>(
 ) {
   function write(items: Item[]): Promise<Row[]> {
     groupedWrites.observe({ statement: name }, items.length)
-    const rows = items.map(values)
-    const columns = (rows[0] as unknown[]).map((_value, column) => rows.map((row) => row[column]))
-    return database.write<Row>({ name, text, values: columns })
+    return database.write<Row>({ name, text, values: columnsOf(items.map(values)) })
   }
   return batch(write, { maxWaiting: 1000, maxSize: 250, isFaultOfItem: isFaultOfValue })
 }

@@ -1,7 +1,7 @@
 import type { QueryResultRow } from 'pg'
 import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
-import type { Database } from '../postgres/database.ts'
+import { columnsOf, type Database } from '../postgres/database.ts'
 
 /** The values that a read depends on. */
 type Key = (string | null)[]
@@ -20,9 +20,7 @@ export function sharedRead<Row extends QueryResultRow>(database: Database, name:
     sharedReads.observe(keys.length)
     const texts = keys.map((key) => JSON.stringify(key))
     const distinct = new Map(keys.map((key, index) => [texts[index], key]))
-    const distinctKeys = [...distinct.values()]
-    const values = (distinctKeys[0] as Key).map((_value, column) => distinctKeys.map((key) => key[column]))
-    const rows = await database.read<Row>({ name, text, values })
+    const rows = await database.read<Row>({ name, text, values: columnsOf([...distinct.values()]) })
     const found = new Map([...distinct.keys()].map((key, index) => [key, rows[index]]))
     return texts.map((key) => found.get(key) as Row)
   }
