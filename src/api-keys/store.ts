@@ -1,4 +1,4 @@
-import { type Database, isoTime } from '../postgres/database.ts'
+import { type Database, givenRows, isoTime } from '../postgres/database.ts'
 import { hashKey, type KeyCheck, makeKey, prefixOf } from './key.ts'
 
 /** The privileges that the service's database role needs. */
@@ -87,7 +87,7 @@ export function keyStore(database: Database, command = 'service') {
       database.read<KeyCheck>({
         name: 'find-keys',
         text: `SELECT id, coalesce(root, id) AS root, ${state} AS state, last_used_at = date_trunc('minute', now()) AS "isNoted"
-          FROM unnest($1::text[]) WITH ORDINALITY AS given (hash, position)
+          FROM ${givenRows(['text'])} AS given (hash, position)
           LEFT JOIN api_keys ON api_keys.hash = decode(given.hash, 'hex') ORDER BY position`,
         values: [hashes]
       }),

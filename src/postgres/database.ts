@@ -124,6 +124,15 @@ export function openDatabase(
   }
 }
 
+/**
+ * SQL for the rows whose columns are the parameters of a statement, with their positions. The subqueries hide the lengths of the
+ * arrays. Otherwise PostgreSQL may plan each execution for them, which can take longer than the execution.
+ *
+ * @param types the SQL types of the columns
+ */
+export const givenRows = (types: string[]): string =>
+  `unnest(${types.map((type, index) => `(SELECT $${index + 1}::${type}[])`).join()}) WITH ORDINALITY`
+
 /** The parameters of a statement for any number of rows: an array for each column. There must be a row. */
 export const columnsOf = (rows: unknown[][]): unknown[][] =>
   (rows[0] as unknown[]).map((_value, column) => rows.map((row) => row[column]))

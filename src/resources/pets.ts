@@ -1,7 +1,7 @@
 import type { Operations } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import { badRequest, HttpError } from '../http/errors.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, givenRows } from '../postgres/database.ts'
 import { groupedCreate } from '../sharing/grouped-create.ts'
 import { idBefore, nextPage } from '../sharing/paging.ts'
 import type { ResponseMemory } from '../sharing/response-memory.ts'
@@ -13,32 +13,30 @@ type NewPet = components['schemas']['NewPet']
 /** The privileges that the statements below need, beside those of categories. */
 export const petPrivileges = { pets: 'SELECT, INSERT', 'SEQUENCE pets_id_seq': 'USAGE' }
 
+/** A pet as JSON. */
+const json = `'{"id":' || id || ',"name":' || to_json(name) || ',"categoryId":' || category_id || ',"status":"' || status || '"}'`
+
 // One of the two branches is empty; each uses its own index. With `status = asked.status`, PostgreSQL would search the primary
 // key even for a rare status. Each branch reads one pet more than the page has, to find whether another page follows.
 const pagesOfPets = `
-  SELECT page.pets, page.next
-  FROM unnest($1::bigint[], $2::text[], $3::integer[]) WITH ORDINALITY AS asked (after, status, size, place),
+  SELECT convert_to('[' || coalesce(array_to_string(page.pets[:size], ','), '') || ']', 'UTF8') AS pets,
+    CASE WHEN cardinality(page.pets) > size THEN ids[size] END AS next
+  FROM ${givenRows(['bigint', 'text', 'integer'])} AS asked (after, status, size, place),
     coalesce(after, -9223372036854775808) AS start,
     LATERAL (
-      SELECT
-        convert_to('[' || coalesce(string_agg(json, ',' ORDER BY id) FILTER (WHERE n <= size), '') || ']', 'UTF8') AS pets,
-        CASE WHEN count(*) > size THEN max(id) FILTER (WHERE n <= size) END AS next
+      SELECT array_agg(id ORDER BY id) AS ids, array_agg(${json} ORDER BY id) AS pets
       FROM (
-        SELECT id, row_number() OVER (ORDER BY id) AS n, row_to_json(pet)::text AS json
-        FROM (
-          (SELECT id, name, category_id AS "categoryId", status FROM pets
-            WHERE asked.status IS NULL AND id > start ORDER BY id LIMIT size + 1)
-          UNION ALL
-          (SELECT id, name, category_id, status FROM pets
-            WHERE (status, id) > (asked.status, start) AND status <= asked.status ORDER BY status, id LIMIT size + 1)
-        ) AS pet
-      ) AS numbered
+        (SELECT * FROM pets WHERE asked.status IS NULL AND id > start ORDER BY id LIMIT size + 1)
+        UNION ALL
+        (SELECT * FROM pets
+          WHERE (status, id) > (asked.status, start) AND status <= asked.status ORDER BY status, id LIMIT size + 1)
+      ) AS pet
     ) AS page
   ORDER BY place`
 
 const petsById = `
   SELECT pets.id, name, category_id AS "categoryId", status
-  FROM unnest($1::bigint[]) WITH ORDINALITY AS asked (id, place) LEFT JOIN pets ON pets.id = asked.id ORDER BY place`
+  FROM ${givenRows(['bigint'])} AS asked (id, place) LEFT JOIN pets ON pets.id = asked.id ORDER BY place`
 
 /** The operations on pets. */
 export function petHandlers(database: Database, memory: ResponseMemory) {
@@ -52,7 +50,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     rows: `SELECT CASE WHEN categories.id IS NOT NULL THEN nextval('pets_id_seq') END AS id, given.*
       FROM given LEFT JOIN categories ON categories.id = category_id`,
     stored: 'id, name, category_id, status',
-    json: `'{"id":' || id || ',"name":' || to_json(name) || ',"categoryId":' || category_id || ',"status":"' || status || '"}'`
+    json
   })
   return {
     listPets: async ({ query: { limit, status, cursor } }, reply) => {

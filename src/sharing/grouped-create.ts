@@ -1,4 +1,4 @@
-import type { Database } from '../postgres/database.ts'
+import { type Database, givenRows } from '../postgres/database.ts'
 import { groupedWrite } from './grouped-write.ts'
 import { type Created, createOncePerKey, type Key, type KeyedRequest, keyOf } from './idempotency.ts'
 
@@ -18,10 +18,9 @@ interface Creation<Body> {
 }
 
 function newRows({ rows, json }: Creation<never>, given: Record<string, string>): string {
-  const arrays = Object.values(given).map((type, index) => `$${index + 1}::${type}[]`)
   return `
     WITH given AS (
-      SELECT * FROM unnest(${arrays.join()}) WITH ORDINALITY AS given (${Object.keys(given).join()}, place)
+      SELECT * FROM ${givenRows(Object.values(given))} AS given (${Object.keys(given).join()}, place)
     ), new AS (
       SELECT *, ${json} AS response FROM (${rows} ORDER BY place) AS new
     )`

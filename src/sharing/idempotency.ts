@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeyCheck } from '../api-keys/key.ts'
 import { HttpError } from '../http/errors.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, givenRows } from '../postgres/database.ts'
 import { OutcomeUnknown } from '../postgres/errors.ts'
 import { groupedWrite } from './grouped-write.ts'
 
@@ -55,7 +55,7 @@ export type Created = { response: string | null; isReplay?: boolean }
 const replay = `
   SELECT response, idempotency_keys.fingerprint = given.fingerprint AS "isSame",
     pg_logical_emit_message(true, 'idempotency-key', '')
-  FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS given (key, fingerprint, place)
+  FROM ${givenRows(['bytea', 'bytea'])} AS given (key, fingerprint, place)
     LEFT JOIN idempotency_keys USING (key) ORDER BY place`
 
 /**

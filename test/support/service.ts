@@ -21,6 +21,7 @@ export interface Service {
   url: string
   port: number
   databaseUrl: string
+  database: Database
   key: string
   /** The headers of an accepted request. */
   auth: { authorization: string }
@@ -65,7 +66,15 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
   const key = await keyStore(database, 'test').create('test')
-  return { app, url: `http://127.0.0.1:${port}`, port, databaseUrl, key, auth: { authorization: `Bearer ${key}` } }
+  return {
+    app,
+    url: `http://127.0.0.1:${port}`,
+    port,
+    databaseUrl,
+    database,
+    key,
+    auth: { authorization: `Bearer ${key}` }
+  }
 }
 
 /** Creates an API key in the database at `url`. */
