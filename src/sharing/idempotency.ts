@@ -100,24 +100,3 @@ export function createOncePerKey<Item extends Key>(
       throw error instanceof OutcomeUnknown ? new OutcomeUnknown(error.cause, 'outcome_unknown_with_key') : error
     })
 }
-
-/** Milliseconds between two removals of expired keys. */
-const removalInterval = 5000
-
-// As many as take a fraction of a second.
-const removeExpired = `
-  DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM idempotency_keys WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT 1000
-  )) RETURNING true`
-
-/** Removes keys once they are older than some hours, until the returned function is called. Until its removal, a key replays. */
-export function removeExpiredKeys(database: Pick<Database, 'writeInBackground'>, hours: number): () => void {
-  const query = { name: 'remove-expired-keys', text: removeExpired, values: [hours] }
-  async function remove() {
-    while ((await database.writeInBackground(query).catch(() => [])).length > 0);
-  }
-  // One after the other, however long the first takes.
-  let removal = Promise.resolve()
-  const timer = setInterval(() => void (removal = removal.then(remove)), removalInterval)
-  return () => clearInterval(timer)
-}
