@@ -16,24 +16,20 @@ export const petPrivileges = { pets: 'SELECT, INSERT', 'SEQUENCE pets_id_seq': '
 // One of the two branches is empty; each uses its own index. With `status = asked.status`, PostgreSQL would search the primary
 // key even for a rare status. Each branch reads one pet more than the page has, to find whether another page follows.
 const pagesOfPets = `
-  SELECT page.pets, page.next
+  SELECT convert_to(coalesce(array_to_json(pets[:size])::text, '[]'), 'UTF8') AS pets,
+    CASE WHEN cardinality(pets) > size THEN (pets[size]->>'id')::bigint END AS next
   FROM unnest($1::bigint[], $2::text[], $3::integer[]) WITH ORDINALITY AS asked (after, status, size, place),
     coalesce(after, -9223372036854775808) AS start,
     LATERAL (
-      SELECT
-        convert_to('[' || coalesce(string_agg(json, ',' ORDER BY id) FILTER (WHERE n <= size), '') || ']', 'UTF8') AS pets,
-        CASE WHEN count(*) > size THEN max(id) FILTER (WHERE n <= size) END AS next
+      SELECT array_agg(row_to_json(pet) ORDER BY id) AS pets
       FROM (
-        SELECT id, row_number() OVER (ORDER BY id) AS n, row_to_json(pet)::text AS json
-        FROM (
-          (SELECT id, name, category_id AS "categoryId", status FROM pets
-            WHERE asked.status IS NULL AND id > start ORDER BY id LIMIT size + 1)
-          UNION ALL
-          (SELECT id, name, category_id, status FROM pets
-            WHERE (status, id) > (asked.status, start) AND status <= asked.status ORDER BY status, id LIMIT size + 1)
-        ) AS pet
-      ) AS numbered
-    ) AS page
+        (SELECT id, name, category_id AS "categoryId", status FROM pets
+          WHERE asked.status IS NULL AND id > start ORDER BY id LIMIT size + 1)
+        UNION ALL
+        (SELECT id, name, category_id, status FROM pets
+          WHERE (status, id) > (asked.status, start) AND status <= asked.status ORDER BY status, id LIMIT size + 1)
+      ) AS pet
+    ) AS found
   ORDER BY place`
 
 const petsById = `
