@@ -44,14 +44,14 @@ const createOnce = (creation: Creation<never>) => `
   claimed AS (
     INSERT INTO idempotency_keys (key, fingerprint, response) SELECT key, fingerprint, response FROM new
     WHERE response IS NOT NULL AND pg_try_advisory_xact_lock(hashtextextended(encode(key, 'hex'), 0))
-    ON CONFLICT DO NOTHING RETURNING key, response
+    ON CONFLICT DO NOTHING RETURNING response
   ), stored AS (
     INSERT INTO ${creation.table} (${creation.stored})
-    SELECT ${creation.stored} FROM new JOIN claimed USING (key, response) ORDER BY place RETURNING id
+    SELECT ${creation.stored} FROM new JOIN claimed USING (response) ORDER BY place RETURNING id
   )
   SELECT response, stored.id IS NOT NULL AS "isClaimed"
-  FROM new LEFT JOIN claimed USING (key, response) LEFT JOIN stored USING (id)
-  WHERE 1 / (claimed.key IS NULL OR stored.id IS NOT NULL)::int = 1 ORDER BY place`
+  FROM new LEFT JOIN claimed USING (response) LEFT JOIN stored USING (id)
+  WHERE 1 / (claimed.response IS NULL OR stored.id IS NOT NULL)::int = 1 ORDER BY place`
 
 /**
  * Creates a row from the body of each request. Requests that arrive together share one statement; an Idempotency-Key creates

@@ -37,7 +37,7 @@ const pageOf = (table: string, json: string) => `
  * @param table must have a bigint `id` and the trigger record_change
  * @param json an SQL expression for a row as a JSON object
  */
-export function listHandler<Item>(database: Database, memory: ResponseMemory, table: string, json: string) {
+export function listHandler(database: Database, memory: ResponseMemory, table: string, json: string) {
   const query = { name: `page-of-${table}`, text: pageOf(table, json) }
   let rows = maxRows
 
@@ -97,7 +97,7 @@ export function listHandler<Item>(database: Database, memory: ResponseMemory, ta
 
   return async (
     { method, headers }: { method: string; headers: IncomingHttpHeaders },
-    reply: Reply<{ 200: Item[]; 304: undefined }>
+    reply: Reply<{ 200: object; 304: undefined }>
   ) => {
     const { body, next } = await shared(undefined)
     const isWhole = next === null
