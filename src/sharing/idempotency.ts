@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { stringify } from 'safe-stable-stringify'
 import type { KeyCheck } from '../api-keys/key.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Database } from '../postgres/database.ts'
@@ -18,13 +19,6 @@ export interface KeyedRequest {
   body: object
 }
 
-/** Lets equal values have equal JSON: properties are sorted by name, and a bigint is exact. */
-function canonical(_name: string, value: unknown): unknown {
-  if (typeof value === 'bigint') return { bigint: String(value) }
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isObject ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value
-}
-
 /** SHA-256 as text of PostgreSQL's type bytea. A Buffer takes longer. */
 const digest = (text: string) => `\\x${hash('sha256', text, 'hex')}`
 
@@ -39,7 +33,8 @@ export function keyOf({ headers, apiKey, body }: KeyedRequest, operation: string
   if (given === undefined) return undefined
   // A string of RFC 9651, section 3.3.3, or the bare text.
   const text = given.startsWith('"') ? given.slice(1, -1).replace(/\\(.)/g, '$1') : given
-  return { key: digest(`${apiKey?.root} ${operation} ${text}`), fingerprint: digest(JSON.stringify(body, canonical)) }
+  // Equal values have equal JSON: properties are sorted by name, and a bigint is exact.
+  return { key: digest(`${apiKey?.root} ${operation} ${text}`), fingerprint: digest(stringify(body)) }
 }
 
 const reused = 'This Idempotency-Key was used with another body: send a new key'
