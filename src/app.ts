@@ -13,10 +13,9 @@ import { httpServer } from './http/server.ts'
 import type { Contract } from './openapi/document.ts'
 import { docs } from './openapi/docs.ts'
 import { operations } from './openapi/routes.ts'
-import { pruneChanges } from './postgres/changes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrations.ts'
-import { removeExpiredKeys } from './sharing/idempotency.ts'
+import { removeOldRecords } from './sharing/housekeeping.ts'
 
 interface AppOptions {
   config: Config
@@ -43,8 +42,7 @@ export async function buildApp({ config, contract, database, handlers, logger }:
     frameworkErrors: sendError
   })
   app.addHook('preClose', server.closeConnections)
-  app.addHook('onClose', pruneChanges(database))
-  app.addHook('onClose', removeExpiredKeys(database, config.IDEMPOTENCY_HOURS))
+  app.addHook('onClose', removeOldRecords(database, config.IDEMPOTENCY_HOURS))
   app.setErrorHandler(sendError)
 
   await app.register(requestContext)

@@ -3,9 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 /** Too many calls are waiting. The rejected one had no effect and can be repeated. */
 export class Overloaded extends Error {
   readonly code = 'overloaded'
-  constructor() {
-    super('too many calls are waiting')
-  }
+  override readonly message = 'too many calls are waiting'
 }
 
 /** Milliseconds to find the items at fault in a group. */
@@ -24,10 +22,10 @@ const splitTimeout = 5000
 export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
   {
-    maxWaiting,
+    maxWaiting = 10_000,
     maxSize = maxWaiting,
     isFaultOfItem = () => false
-  }: { maxWaiting: number; maxSize?: number; isFaultOfItem?: (error: unknown) => boolean }
+  }: { maxWaiting?: number; maxSize?: number; isFaultOfItem?: (error: unknown) => boolean } = {}
 ): (item: Item) => Promise<Result> {
   const waiting: { item: Item; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
   let isRunning = false

@@ -109,19 +109,16 @@ export function loadConfig(environment: NodeJS.ProcessEnv, file = '.env'): Confi
   const isUnknown = (name: string) => /^\w+$/.test(name) && !Object.hasOwn(configSchema.properties, name)
   const unknown = Object.keys(fromFile).filter(isUnknown).join(', ')
   if (unknown !== '') console.error(`pet-categories: ${file}: ignoring unknown variables: ${unknown}`)
-  const variables = { ...withoutEmpty(fromFile), ...withoutEmpty(environment) }
+  const given = [...Object.entries(fromFile), ...Object.entries(environment)]
+  const variables = Object.fromEntries(given.filter(([, value]) => value !== ''))
   const { DATABASE_URL: url, DATABASE_URL_FILE: urlFile } = variables
   if (urlFile !== undefined) {
     if (url !== undefined) throw new Error('DATABASE_URL and DATABASE_URL_FILE must not both be set')
     variables['DATABASE_URL'] = readUrl(urlFile)
   }
-  const config: object = variables
-  if (!validate(config)) throw new Error(validate.errors?.map((error) => explain(error, '')).join('\n'))
-  return config
+  if (!validate(variables)) throw new Error(validate.errors?.map((error) => explain(error, '')).join('\n'))
+  return variables
 }
-
-const withoutEmpty = (variables: NodeJS.Dict<string>): NodeJS.Dict<string> =>
-  Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ''))
 
 function readUrl(file: string): string {
   try {

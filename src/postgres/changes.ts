@@ -1,8 +1,5 @@
 import type { Database } from './database.ts'
 
-/** Milliseconds between two prunings. */
-const pruneInterval = 5000
-
 /** The privileges that the statements below need. */
 export const changePrivileges = {
   changes: 'SELECT',
@@ -51,11 +48,4 @@ export function readIfChanged<Value>(database: Pick<Database, 'read'>, table: st
     if (now !== undefined) last = { moment: now, value }
     return value
   }
-}
-
-/** Prunes the record of changes periodically, until the returned function is called. */
-export function pruneChanges(database: Pick<Database, 'writeInBackground'>): () => void {
-  const prune = () => database.writeInBackground({ text: 'SELECT prune_changes()' })
-  const timer = setInterval(() => void prune().catch(() => {}), pruneInterval)
-  return () => clearInterval(timer)
 }

@@ -1,4 +1,3 @@
-import { Socket } from 'node:net'
 import pg from 'pg'
 
 // Missing in pg's types.
@@ -8,8 +7,7 @@ declare module 'pg' {
     readonly secretKey: number
   }
   interface Connection {
-    connect(port: number | string, host?: string): void
-    requestSsl(): void
+    startup(parameters: object): void
     cancel(processId: number, secretKey: number): void
   }
 }
@@ -84,12 +82,9 @@ export function createPool(
  * @param timeout milliseconds for the attempt
  */
 export function cancel({ host, port, ssl, processID, secretKey }: pg.Client, timeout: number): void {
-  const stream = () => new Socket({ signal: AbortSignal.timeout(timeout) })
-  const connection = new pg.Connection({ ssl, stream })
-  const send = () => connection.cancel(processID, secretKey)
-  connection.on('error', () => {})
-  connection.on('connect', () => (ssl ? connection.requestSsl() : send()))
-  connection.on('sslconnect', send)
-  if (host.startsWith('/')) connection.connect(`${host}/.s.PGSQL.${port}`)
-  else connection.connect(port, host)
+  const client = new pg.Client({ host, port, ssl, connectionTimeoutMillis: timeout })
+  const { connection } = client
+  connection.startup = () => connection.cancel(processID, secretKey)
+  client.on('error', () => {})
+  client.connect().catch(() => {})
 }

@@ -19,16 +19,10 @@ export async function openConfigured(
   log: Logger,
   privileges = {}
 ) {
-  const { DATABASE_URL, DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
+  const { DATABASE_URL, DATA_DIR, DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
   const isEmbedded = DATABASE_URL === undefined
   const isService = opener === 'service'
   const explain = (error: unknown) => `${isEmbedded ? 'DATA_DIR' : 'DATABASE_URL'} cannot be used: ${oneLine(error)}`
-  const rethrow = (error: unknown): never => {
-    throw new Error(explain(error), { cause: error })
-  }
-  const server = isEmbedded
-    ? await startEmbeddedPostgres(config.DATA_DIR, opener, log).catch(rethrow)
-    : { url: DATABASE_URL, stop: () => Promise.resolve() }
 
   async function retry(prepare: () => Promise<void>) {
     for (let logged = ''; ; await sleep(1000)) {
@@ -40,7 +34,8 @@ export async function openConfigured(
   }
 
   try {
-    const { url } = server
+    const server = isEmbedded ? await startEmbeddedPostgres(DATA_DIR, opener, log) : undefined
+    const url = server?.url ?? String(DATABASE_URL)
     const database = openDatabase({ url, poolSize, timeout }, log)
     const mayMigrate = isEmbedded || opener === 'migrate' || (isService && config.MIGRATE_ON_START)
     const prepare = mayMigrate ? () => applyMigrations(url, config, privileges, log) : migrationCheck(database)
@@ -51,12 +46,11 @@ export async function openConfigured(
       ...database,
       async close() {
         await database.close()
-        await server.stop()
+        await server?.stop()
       }
     }
   } catch (error) {
-    await server.stop()
-    return rethrow(error)
+    throw new Error(explain(error), { cause: error })
   }
 }
 

@@ -5,7 +5,6 @@ import { groupedCreate } from '../sharing/grouped-create.ts'
 import type { ResponseMemory } from '../sharing/response-memory.ts'
 import { listHandler } from '../sharing/shared-list.ts'
 
-type Category = components['schemas']['Category']
 type NewCategory = components['schemas']['NewCategory']
 
 /** The privileges that the statements below need. */
@@ -26,7 +25,7 @@ export function categoryHandlers(database: Database, memory: ResponseMemory) {
   })
 
   return {
-    listCategories: listHandler<Category>(database, memory, 'categories', json),
+    listCategories: listHandler(database, memory, 'categories', json),
     createCategory: async (request, reply) => reply.code(201).send(await create(request, reply))
   } satisfies Partial<Operations>
 }

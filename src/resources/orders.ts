@@ -1,11 +1,8 @@
 import type { Operations } from '../../generated/operations.ts'
-import type { components } from '../../generated/types.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Database, isoTime } from '../postgres/database.ts'
 import type { ResponseMemory } from '../sharing/response-memory.ts'
 import { listHandler } from '../sharing/shared-list.ts'
-
-type Order = components['schemas']['Order']
 
 /** The privileges that the statements below need. */
 export const orderPrivileges = { orders: 'SELECT, DELETE' }
@@ -20,7 +17,7 @@ const cancelOrder = `
 /** The operations on orders. */
 export function orderHandlers(database: Database, memory: ResponseMemory) {
   return {
-    listOrders: listHandler<Order>(database, memory, 'orders', json),
+    listOrders: listHandler(database, memory, 'orders', json),
     cancelOrder: async ({ params: { orderId } }, reply) => {
       const values = [orderId]
       const cancelled = await database.write({ name: 'cancel-order', text: cancelOrder, values })

@@ -42,7 +42,7 @@ const petsById = `
 export function petHandlers(database: Database, memory: ResponseMemory) {
   const readPage = sharedRead<{ pets: Buffer; next: bigint | null }>(database, 'pages-of-pets', pagesOfPets)
   const readPet = sharedRead<Pet | { id: null }>(database, 'pets-by-id', petsById)
-  const create = groupedCreate<NewPet, Buffer | null>(database, {
+  const create = groupedCreate<NewPet>(database, {
     table: 'pets',
     given: { name: 'text', category_id: 'bigint', status: 'text' },
     values: ({ name, categoryId, status }) => [name, categoryId, status],
@@ -50,7 +50,8 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     rows: `SELECT CASE WHEN categories.id IS NOT NULL THEN nextval('pets_id_seq') END AS id, given.*
       FROM given LEFT JOIN categories ON categories.id = category_id`,
     stored: 'id, name, category_id, status',
-    json
+    json,
+    invalid: ({ categoryId }) => badRequest(`body.categoryId must be the id of an existing category, not ${categoryId}`)
   })
   return {
     listPets: async ({ query: { limit, status, cursor } }, reply) => {
@@ -59,12 +60,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       if (next !== null) reply.header('link', nextPage({ limit: String(limit), ...(status && { status }) }, next))
       return reply.header('content-type', 'application/json; charset=utf-8').code(200).send(pets)
     },
-    createPet: async (request, reply) => {
-      const pet = await create(request, reply)
-      if (pet !== null) return reply.code(201).send(pet)
-      const { categoryId } = request.body
-      throw badRequest(`body.categoryId must be the id of an existing category, not ${categoryId}`)
-    },
+    createPet: async (request, reply) => reply.code(201).send(await create(request, reply)),
     getPet: async ({ params: { petId } }, reply) => {
       const pet = await readPet([String(petId)])
       if (pet.id !== null) return reply.code(200).send(pet)

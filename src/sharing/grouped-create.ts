@@ -1,3 +1,4 @@
+import type { Reply } from '../openapi/handler.ts'
 import { type Database, givenRows } from '../postgres/database.ts'
 import { groupedWrite } from './grouped-write.ts'
 import { type Created, createOncePerKey, type Key, type KeyedRequest, keyOf } from './idempotency.ts'
@@ -13,8 +14,10 @@ interface Creation<Body> {
   rows: string
   /** The columns to store. The rows have them. */
   stored: string
-  /** An SQL expression for the response to a row, as JSON; null for a row that must not be stored. */
+  /** An SQL expression for the response to a row, as JSON; null for an invalid row, which is not stored. */
   json: string
+  /** Returns the error for the body of an invalid row. */
+  invalid?: (body: Body) => Error
 }
 
 function newRows({ rows, json }: Creation<never>, given: Record<string, string>): string {
@@ -43,27 +46,24 @@ const createOnce = (creation: Creation<never>) => `
   claimed AS (
     INSERT INTO idempotency_keys (key, fingerprint, response) SELECT key, fingerprint, response FROM new
     WHERE response IS NOT NULL AND pg_try_advisory_xact_lock(hashtextextended(encode(key, 'hex'), 0))
-    ON CONFLICT DO NOTHING RETURNING key, response
+    ON CONFLICT DO NOTHING RETURNING response
   ), stored AS (
     INSERT INTO ${creation.table} (${creation.stored})
-    SELECT ${creation.stored} FROM new JOIN claimed USING (key, response) ORDER BY place RETURNING id
+    SELECT ${creation.stored} FROM new JOIN claimed USING (response) ORDER BY place RETURNING id
   )
   SELECT response, stored.id IS NOT NULL AS "isClaimed"
-  FROM new LEFT JOIN claimed USING (key, response) LEFT JOIN stored USING (id)
-  WHERE 1 / (claimed.key IS NULL OR stored.id IS NOT NULL)::int = 1 ORDER BY place`
+  FROM new LEFT JOIN claimed USING (response) LEFT JOIN stored USING (id)
+  WHERE 1 / (claimed.response IS NULL OR stored.id IS NOT NULL)::int = 1 ORDER BY place`
 
 /**
  * Creates a row from the body of each request. Requests that arrive together share one statement; an Idempotency-Key creates
  * once, and its replays share one too.
  *
- * @returns creates the row of a request, sets the headers of its response, and returns the JSON, or null for a row that was
- *   not stored; rejects like `groupedWrite`, and with HttpError 409 and 422 for keys
+ * @returns creates the row of a request, sets the headers of its response, and returns the JSON; rejects like
+ *   `groupedWrite`, and with HttpError 409 and 422 for keys
  */
-export function groupedCreate<Body extends object, Response extends Buffer | null = Buffer>(
-  database: Database,
-  creation: Creation<Body>
-) {
-  const { table, values } = creation
+export function groupedCreate<Body extends object>(database: Database, creation: Creation<Body>) {
+  const { table, values, invalid } = creation
   const name = `create-${table}`
   const write = groupedWrite<Body, Created>(database, name, create(creation), values)
   const claim = groupedWrite<Key & { body: Body }, Created & { isClaimed: boolean }>(
@@ -74,16 +74,13 @@ export function groupedCreate<Body extends object, Response extends Buffer | nul
   )
   const writeOnce = createOncePerKey(database, claim)
 
-  return async (
-    request: KeyedRequest & { body: Body },
-    reply: { header(name: string, value: string): unknown }
-  ): Promise<Response> => {
+  return async (request: KeyedRequest & { body: Body }, reply: Pick<Reply<object>, 'header'>) => {
     const { body } = request
     const key = keyOf(request, table)
     const { response, isReplay } = await (key === undefined ? write(body) : writeOnce({ body, ...key }))
-    if (response === null) return null as Response
+    if (response === null && invalid !== undefined) throw invalid(body)
     reply.header('content-type', 'application/json; charset=utf-8')
     if (isReplay) reply.header('idempotent-replayed', 'true')
-    return Buffer.from(response) as Response
+    return Buffer.from(response as string)
   }
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { stringify } from 'safe-stable-stringify'
 import type { KeyCheck } from '../api-keys/key.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Database, givenRows } from '../postgres/database.ts'
@@ -18,13 +19,6 @@ export interface KeyedRequest {
   body: object
 }
 
-/** Lets equal values have equal JSON: properties are sorted by name, and a bigint is exact. */
-function canonical(_name: string, value: unknown): unknown {
-  if (typeof value === 'bigint') return { bigint: String(value) }
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isObject ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value
-}
-
 /** SHA-256 as text of PostgreSQL's type bytea. A Buffer takes longer. */
 const digest = (text: string) => `\\x${hash('sha256', text, 'hex')}`
 
@@ -39,7 +33,8 @@ export function keyOf({ headers, apiKey, body }: KeyedRequest, operation: string
   if (given === undefined) return undefined
   // A string of RFC 9651, section 3.3.3, or the bare text.
   const text = given.startsWith('"') ? given.slice(1, -1).replace(/\\(.)/g, '$1') : given
-  return { key: digest(`${apiKey?.root} ${operation} ${text}`), fingerprint: digest(JSON.stringify(body, canonical)) }
+  // Equal values have equal JSON: properties are sorted by name, and a bigint is exact.
+  return { key: digest(`${apiKey?.root} ${operation} ${text}`), fingerprint: digest(stringify(body)) }
 }
 
 const reused = 'This Idempotency-Key was used with another body: send a new key'
@@ -99,25 +94,4 @@ export function createOncePerKey<Item extends Key>(
     createOnce(item).catch((error: unknown) => {
       throw error instanceof OutcomeUnknown ? new OutcomeUnknown(error.cause, 'outcome_unknown_with_key') : error
     })
-}
-
-/** Milliseconds between two removals of expired keys. */
-const removalInterval = 5000
-
-// As many as take a fraction of a second.
-const removeExpired = `
-  DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM idempotency_keys WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT 1000
-  )) RETURNING true`
-
-/** Removes keys once they are older than some hours, until the returned function is called. Until its removal, a key replays. */
-export function removeExpiredKeys(database: Pick<Database, 'writeInBackground'>, hours: number): () => void {
-  const query = { name: 'remove-expired-keys', text: removeExpired, values: [hours] }
-  async function remove() {
-    while ((await database.writeInBackground(query).catch(() => [])).length > 0);
-  }
-  // One after the other, however long the first takes.
-  let removal = Promise.resolve()
-  const timer = setInterval(() => void (removal = removal.then(remove)), removalInterval)
-  return () => clearInterval(timer)
 }

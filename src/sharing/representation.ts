@@ -30,12 +30,9 @@ export function represent(chunks: Buffer[], size: number, digest: string) {
 
   /** Compresses in other threads, chunk by chunk. */
   async function compress(coding: keyof typeof compressors) {
-    const encoded: Buffer[] = []
-    let length = 0
-    for await (const chunk of Readable.from(chunks).pipe(compressors[coding](Math.min(size, 2 ** 18)))) {
-      encoded.push(chunk as Buffer)
-      length += (chunk as Buffer).length
-    }
+    const compressor = compressors[coding](Math.min(size, 2 ** 18))
+    const encoded = (await Readable.from(chunks).pipe(compressor).toArray()) as Buffer[]
+    const length = encoded.reduce((sum, chunk) => sum + chunk.length, 0)
     return length < size ? { coding, chunks: encoded, size: length, etag: tags[coding] } : identity
   }
 
@@ -64,9 +61,9 @@ export function represent(chunks: Buffer[], size: number, digest: string) {
 /** The coding for an Accept-Encoding. */
 function negotiate(acceptEncoding: string | undefined): Coding {
   if (acceptEncoding === undefined) return 'identity'
-  const negotiator = new Negotiator({ headers: { 'accept-encoding': acceptEncoding } })
   // The types of negotiator lack the second parameter.
-  const choose: (available: readonly Coding[], options: object) => string | undefined =
-    negotiator.encoding.bind(negotiator)
-  return (choose(codings, { preferred: codings }) ?? 'identity') as Coding
+  const negotiator: { encoding(available: readonly Coding[], options: object): string | undefined } = new Negotiator({
+    headers: { 'accept-encoding': acceptEncoding }
+  })
+  return (negotiator.encoding(codings, { preferred: codings }) ?? 'identity') as Coding
 }

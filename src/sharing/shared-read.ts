@@ -24,5 +24,5 @@ export function sharedRead<Row extends QueryResultRow>(database: Database, name:
     const found = new Map([...distinct.keys()].map((key, index) => [key, rows[index]]))
     return texts.map((key) => found.get(key) as Row)
   }
-  return batch(readRows, { maxWaiting: 10_000, maxSize: 100 })
+  return batch(readRows, { maxSize: 100 })
 }

@@ -1,7 +1,6 @@
 import { mock } from 'node:test'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { pruneChanges } from '../../src/postgres/changes.ts'
 import { createRoles, query } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
@@ -145,20 +144,4 @@ t.test('a table that is replaced or restored, in one transaction or several, is 
   await expectReads(2, 'while the trigger is off')
   await run('ALTER TABLE categories ENABLE ALWAYS TRIGGER record_change; CREATE TABLE child () INHERITS (categories)')
   await expectReads(2, 'with rows of a child')
-})
-
-t.test('the record is pruned every five seconds until the service closes, whether or not that works', (t) => {
-  let prunings = 0
-  const stop = pruneChanges({
-    writeInBackground: () => {
-      prunings++
-      return Promise.reject(new Error('no database'))
-    }
-  })
-  mock.timers.tick(15_000)
-  t.equal(prunings, 3)
-  stop()
-  mock.timers.tick(15_000)
-  t.equal(prunings, 3)
-  t.end()
 })

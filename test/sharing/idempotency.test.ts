@@ -1,7 +1,4 @@
-import { mock } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { removeExpiredKeys } from '../../src/sharing/idempotency.ts'
 import { query } from '../support/database.ts'
 import { startProxy } from '../support/proxy.ts'
 import { parseRaw, sendRaw, type Service, startService } from '../support/service.ts'
@@ -146,22 +143,4 @@ t.test('a create without a key stores no key', async (t) => {
     statements.filter((name) => name !== 'find-keys'),
     ['create-categories']
   )
-})
-
-t.test('expired keys are removed one batch after the other, and again later if that fails', async (t) => {
-  mock.timers.enable({ apis: ['setInterval'] })
-  t.teardown(() => mock.timers.reset())
-  const full = () => Promise.resolve([{}])
-  const none = () => Promise.resolve([])
-  const lost = () => Promise.reject(new Error('no database'))
-  const batches = [full, full, none, lost, full, none, none]
-  const stop = removeExpiredKeys({ writeInBackground: () => (batches.shift() ?? none)() }, 24)
-  const left = async () => {
-    mock.timers.tick(5000)
-    for (let turn = 0; turn < 10; turn++) await setImmediate()
-    return batches.length
-  }
-  t.same([await left(), await left(), await left()], [4, 3, 1])
-  stop()
-  t.equal(await left(), 1)
 })

@@ -1,0 +1,28 @@
+import type { Database } from '../postgres/database.ts'
+
+/** Milliseconds between two removals. */
+const interval = 5000
+
+const pruneChanges = { text: 'SELECT prune_changes()' }
+
+// As many as take a fraction of a second.
+const removeExpired = `
+  DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM idempotency_keys WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT 1000
+  )) RETURNING true`
+
+/**
+ * Removes old records of changes, and idempotency keys once they are older than some hours, until the returned function is
+ * called. Until its removal, a key replays.
+ */
+export function removeOldRecords(database: Pick<Database, 'writeInBackground'>, hours: number): () => void {
+  const removeKeys = { name: 'remove-expired-keys', text: removeExpired, values: [hours] }
+  async function removeAllKeys() {
+    while ((await database.writeInBackground(removeKeys)).length > 0);
+  }
+  // One after the other, however long the first takes. The next one repeats what failed.
+  let removal: Promise<unknown> = Promise.resolve()
+  const remove = () => Promise.allSettled([database.writeInBackground(pruneChanges), removeAllKeys()])
+  const timer = setInterval(() => void (removal = removal.then(remove)), interval)
+  return () => clearInterval(timer)
+}

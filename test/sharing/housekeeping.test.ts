@@ -1,0 +1,30 @@
+import { mock } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { removeOldRecords } from '../../src/sharing/housekeeping.ts'
+
+t.test('old records are removed every five seconds until the service closes, whether or not that works', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  let prunings = 0
+  const full = () => Promise.resolve([{}])
+  const none = () => Promise.resolve([])
+  const lost = () => Promise.reject(new Error('no database'))
+  const batches = [full, full, none, lost, full, none, none]
+  const writeInBackground = ({ text }: { text: string }) => {
+    if (!text.includes('prune_changes')) return (batches.shift() ?? none)()
+    prunings++
+    return lost()
+  }
+  const stop = removeOldRecords({ writeInBackground }, 24)
+  const afterRemoval = async () => {
+    mock.timers.tick(5000)
+    for (let turn = 0; turn < 10; turn++) await setImmediate()
+    return { prunings, left: batches.length }
+  }
+  t.same(await afterRemoval(), { prunings: 1, left: 4 }, 'all expired keys, one batch after the other')
+  t.same(await afterRemoval(), { prunings: 2, left: 3 }, 'no database')
+  t.same(await afterRemoval(), { prunings: 3, left: 1 })
+  stop()
+  t.same(await afterRemoval(), { prunings: 3, left: 1 }, 'stopped')
+})
