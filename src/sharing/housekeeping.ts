@@ -5,10 +5,12 @@ const interval = 5000
 
 const pruneChanges = { text: 'SELECT prune_changes()' }
 
-// As many as take a fraction of a second.
+/** Keys to remove at once. They take a fraction of a second. */
+const batchSize = 1000
+
 const removeExpired = `
   DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM idempotency_keys WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT 1000
+    SELECT ctid FROM idempotency_keys WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT ${batchSize}
   )) RETURNING true`
 
 /**
@@ -18,7 +20,8 @@ const removeExpired = `
 export function removeOldRecords(database: Pick<Database, 'writeInBackground'>, hours: number): () => void {
   const removeKeys = { name: 'remove-expired-keys', text: removeExpired, values: [hours] }
   async function removeAllKeys() {
-    while ((await database.writeInBackground(removeKeys)).length > 0);
+    // The keys that expire meanwhile can wait for the next removal, or it would not end while many do.
+    while ((await database.writeInBackground(removeKeys)).length === batchSize);
   }
   // One after the other, however long the first takes. The next one repeats what failed.
   let removal: Promise<unknown> = Promise.resolve()

@@ -7,12 +7,12 @@ t.test('old records are removed every five seconds until the service closes, whe
   mock.timers.enable({ apis: ['setInterval'] })
   t.teardown(() => mock.timers.reset())
   let prunings = 0
-  const full = () => Promise.resolve([{}])
-  const none = () => Promise.resolve([])
+  const full = () => Promise.resolve(Array<object>(1000).fill({}))
+  const some = () => Promise.resolve([{}])
   const lost = () => Promise.reject(new Error('no database'))
-  const batches = [full, full, none, lost, full, none, none]
+  const batches = [full, full, some, lost, full, some, some]
   const writeInBackground = ({ text }: { text: string }) => {
-    if (!text.includes('prune_changes')) return (batches.shift() ?? none)()
+    if (!text.includes('prune_changes')) return (batches.shift() ?? some)()
     prunings++
     return lost()
   }
