@@ -58,9 +58,8 @@ interface Deprecation {
 
 /** Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 5829), relative: a proxy may change the base path. */
 function deprecationHeaders(path: string, operation: OpenAPIV3.OperationObject & Deprecation): Record<string, string> {
-  const { deprecated, 'x-deprecated-at': since, 'x-successor': successor } = operation
+  const { 'x-deprecated-at': since, 'x-successor': successor } = operation
   const { 'x-deprecated-sunset': otherSunset, 'x-sunset': sunset = otherSunset } = operation
-  if (!deprecated) return {}
   const toRoot = '../'.repeat(path.split('/').length - 2)
   return {
     ...(since !== undefined && { Deprecation: `@${Date.parse(since) / 1000}` }),
