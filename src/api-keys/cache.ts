@@ -4,43 +4,31 @@ import type { KeyStore } from './store.ts'
 
 /** Milliseconds that a valid key is trusted, counted from before its look-up. A revoked key works no longer than that. */
 const maxAge = 900
-/** Milliseconds between two look-ups of the keys in use. */
-const refreshInterval = 400
+/** Milliseconds after which a key in use is looked up again, while it is still trusted. */
+const refreshAge = 400
 
 /**
  * Checks API keys and remembers the valid ones, so that requests with a key in steady use wait for no query. Keys are looked
  * up by their SHA-256, which clients cannot choose, so timing reveals nothing about other keys. Invalid keys use no memory.
  */
 export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
-  const remembered = new Map<string, { key: KeyCheck; askedAt: number }>()
-  /** Hashes of the keys that were used since the last refresh. */
-  const used = new Set<string>()
-  let refreshedAt = 0
-  let isNoting = false
+  const remembered = new Map<string, { key: KeyCheck; askedAt: number; isRefreshing: boolean }>()
 
+  const noteUse = batch(store.noteUse, { maxWaiting: 1_000 })
   const lookUp = batch(
     async (hashes: string[]) => {
       const askedAt = performance.now()
       const found = await store.find(hashes)
       hashes.forEach((hash, index) => {
         const key = found[index]
-        if (key?.state === 'valid') remembered.set(hash, { key, askedAt })
-        else remembered.delete(hash)
+        if (key?.state !== 'valid') return remembered.delete(hash)
+        remembered.set(hash, { key, askedAt, isRefreshing: false })
+        if (!key.isNoted) noteUse(key).catch(() => {})
       })
-      noteUse(found)
       return found
     },
     { maxWaiting: 10_000, maxSize: 1_000 }
   )
-
-  /** Records in the background that keys were used, at most once a minute for each. */
-  function noteUse(keys: KeyCheck[]): void {
-    const due = keys.filter(({ state, isNoted }) => state === 'valid' && !isNoted)
-    if (isNoting || due.length === 0) return
-    isNoting = true
-    const end = () => (isNoting = false)
-    store.noteUse(due).then(end, end)
-  }
 
   /**
    * Checks a key, with a query unless it is trusted.
@@ -51,14 +39,12 @@ export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
   return (key: string, mayLookUp = () => true): KeyCheck | Promise<KeyCheck> => {
     const hash = hashKey(key)
     const known = remembered.get(hash)
-    const now = performance.now()
-    if (known !== undefined && now - known.askedAt < maxAge) {
-      used.add(hash)
-      if (now - refreshedAt >= refreshInterval) {
-        refreshedAt = now
-        // If this fails, the keys age until a request has to look them up and fails.
-        for (const hash of used) lookUp(hash).catch(() => {})
-        used.clear()
+    const age = performance.now() - (known?.askedAt ?? 0)
+    if (known !== undefined && age < maxAge) {
+      if (age >= refreshAge && !known.isRefreshing) {
+        known.isRefreshing = true
+        // If this fails, the key ages until a request has to wait for its look-up.
+        lookUp(hash).catch(() => {})
       }
       return known.key
     }

@@ -93,7 +93,7 @@ export function keyStore(database: Database, command = 'service') {
       }),
 
     /** Records that the keys were used in this minute. Skips keys that another session has locked. */
-    noteUse: (keys: KeyCheck[]): Promise<unknown> =>
+    noteUse: (keys: KeyCheck[]): Promise<unknown[]> =>
       database.writeInBackground({
         name: 'note-use-of-keys',
         text: `UPDATE api_keys SET last_used_at = date_trunc('minute', now())
