@@ -2,9 +2,6 @@ import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
 
-/** The methods that an OpenAPI 3.0 path item can have and Fastify can route. */
-const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const
-
 /** One operation of the OpenAPI document. */
 export interface Operation {
   id: string
@@ -24,16 +21,17 @@ export type Contract = ReturnType<typeof readContract>
 export function readContract(file: URL | string = new URL('../../openapi.yaml', import.meta.url)) {
   const yaml = readFileSync(file)
   const document = parse(yaml.toString()) as OpenAPIV3.Document
-  const operations: Operation[] = []
-  for (const [path, item] of Object.entries(document.paths)) {
-    for (const method of methods) {
-      const operation = item?.[method]
-      if (operation === undefined) continue
-      const { operationId: id = '', security = document.security ?? [] } = operation
-      const deprecation = deprecationHeaders(path, operation)
-      operations.push({ id, method: method.toUpperCase(), path, security: security.flatMap(Object.keys), deprecation })
-    }
-  }
+  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item as Record<string, OpenAPIV3.OperationObject>).map(
+      ([method, operation]): Operation => ({
+        id: String(operation.operationId),
+        method: method.toUpperCase(),
+        path,
+        security: (operation.security ?? document.security ?? []).flatMap(Object.keys),
+        deprecation: deprecationHeaders(path, operation)
+      })
+    )
+  )
   return {
     /** The file, byte for byte. */
     yaml,
