@@ -63,13 +63,15 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
 
   /** Responds to an invalid request, unless the client would take the error for the response to an earlier request. */
   function clientErrorHandler({ code }: NodeJS.ErrnoException, socket: Duplex): void {
-    const { latest, pending } = connections.get(socket) ?? { pending: [] }
+    const connection = connections.get(socket)
+    const latest = connection?.latest
+    const pending = connection?.pending.length
     // What follows the last request or response of a connection is discarded (RFC 9112, section 9.6).
     if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded) return
     const isPartial = latest?.req.complete === false
     // A request that is late because nothing is parsed before the response to an earlier one must not cut that off.
-    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && pending.length > 0 && !isPartial) return
-    const isExpected = isPartial ? pending.length === 1 && !latest.headersSent : pending.length === 0
+    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && pending !== 0 && !isPartial) return
+    const isExpected = isPartial ? pending === 1 && !latest.headersSent : pending === 0
     if (isExpected && socket.writable) respondAndClose(socket, toHttpError({ code, statusCode: 400 }))
     else socket.destroy()
   }

@@ -22,15 +22,13 @@ export function readContract(file: URL | string = new URL('../../openapi.yaml', 
   const yaml = readFileSync(file)
   const document = parse(yaml.toString()) as OpenAPIV3.Document
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item as Record<string, OpenAPIV3.OperationObject>).map(
-      ([method, operation]): Operation => ({
-        id: String(operation.operationId),
-        method: method.toUpperCase(),
-        path,
-        security: (operation.security ?? document.security ?? []).flatMap(Object.keys),
-        deprecation: deprecationHeaders(path, operation)
-      })
-    )
+    Object.entries(item as Record<string, OpenAPIV3.OperationObject>).map(([method, operation]): Operation => ({
+      id: String(operation.operationId),
+      method: method.toUpperCase(),
+      path,
+      security: (operation.security ?? document.security ?? []).flatMap(Object.keys),
+      deprecation: deprecationHeaders(path, operation)
+    }))
   )
   return {
     /** The file, byte for byte. */
