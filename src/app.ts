@@ -1,7 +1,7 @@
 import cors from '@fastify/cors'
 import Fastify, { type FastifyBaseLogger } from 'fastify'
 import type { Operations } from '../generated/operations.ts'
-import { authentication } from './api-keys/bearer.ts'
+import { requireApiKey } from './api-keys/bearer.ts'
 import { type Config, trustedProxies } from './config.ts'
 import { checkHost } from './http/client-errors.ts'
 import { sendError } from './http/errors.ts'
@@ -61,8 +61,8 @@ export async function buildApp({ config, contract, database, handlers, logger }:
     })
   }
   await app.register(notFound)
-  await app.register(authentication, { database, config })
-  await app.register(operations, { contract, handlers, schemes: { bearerAuth: app.requireApiKey } })
+  const schemes = { bearerAuth: await requireApiKey(app, database, config) }
+  await app.register(operations, { contract, handlers, schemes })
   await app.register(docs, { contract, environment: config.ENVIRONMENT })
   await app.register(health, { checkReady: migrationCheck(database) })
   return app

@@ -24,7 +24,7 @@ export function createLogger(level: string, output: { fd: number; isTTY?: boolea
 
 /**
  * Returns a function that appends text to a file without blocking, in groups of `minLength` characters, and retries on errors.
- * pino.destination() does not fit: on a full disk its flush at exit never returns.
+ * pino's SonicBoom does not fit: on a full disk its flushSync at exit never returns.
  */
 function appender(fd: number, minLength: number): (text: string) => void {
   let waiting = ''

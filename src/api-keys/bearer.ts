@@ -1,6 +1,5 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
-import type { FastifyError, onRequestHookHandler } from 'fastify'
-import fp from 'fastify-plugin'
+import type { FastifyError, FastifyInstance, onRequestHookHandler } from 'fastify'
 import { type Config, serviceName } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Database } from '../postgres/database.ts'
@@ -14,14 +13,13 @@ declare module 'fastify' {
     /** The API key of the request, once it has been checked. */
     apiKey: KeyCheck | undefined
   }
-  interface FastifyInstance {
-    /** Admits requests with a valid API key. Others get 401, 429 or, if the database is unavailable, 503. */
-    requireApiKey: onRequestHookHandler
-  }
 }
 
-/** Authentication by bearer API keys, with rate limits for each key and for each address that sends no valid one. */
-export const authentication = fp<{ database: Database; config: Config }>(async (app, { database, config }) => {
+/**
+ * Returns a hook that admits requests with a valid API key, within the rate limit of the key. Others get 401; 429 over the
+ * limit of the key or, without a valid one, of the address; or 503 if the database is unavailable.
+ */
+export async function requireApiKey(app: FastifyInstance, database: Database, config: Config) {
   const check = keyVerifier(keyStore(database))
   const admitted = rateLimiter('key', config.RATE_LIMIT_MAX, 'with this API key')
   const rejected = rateLimiter('refused', config.AUTH_FAILURES_MAX, 'without a valid API key from this address')
@@ -41,15 +39,15 @@ export const authentication = fp<{ database: Database; config: Config }>(async (
   const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
 
   app.decorateRequest('apiKey', undefined)
-  app.decorate('requireApiKey', (request, reply, done) => {
+  const hook: onRequestHookHandler = (request, reply, done) =>
     verify(request, reply, (error) => {
       if (error === undefined) return done(admitted.count(request.apiKey?.id, reply))
       if (!(error as FastifyError).code?.startsWith('FST_BEARER_AUTH_')) return done(error)
       request.apiKey ??= { id: null, state: 'absent' }
       done(rejected.count(networkOf(request.ip), reply) ?? unauthorized(request.apiKey))
     })
-  })
-})
+  return hook
+}
 
 /** The 401 of RFC 6750, section 3.1: `error` only if a token was sent. */
 function unauthorized({ state }: KeyCheck): HttpError {

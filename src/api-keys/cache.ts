@@ -30,7 +30,7 @@ export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
       noteUse(found)
       return found
     },
-    { maxWaiting: 10_000, maxSize: 1_000 }
+    { maxSize: 1_000 }
   )
 
   /** Records in the background that keys were used, at most once a minute for each. */

@@ -59,10 +59,7 @@ export function keyCommands(run: (action: (store: KeyStore) => Promise<string>) 
     .description('revoke a key, which stops working within a second')
     .argument('<id>', 'the key')
     .action((id: string) =>
-      run(async (store) => {
-        await store.revoke(id)
-        return `Revoked key ${id}. It stops working within a second.`
-      })
+      run((store) => store.revoke(id).then(() => `Revoked key ${id}. It stops working within a second.`))
     )
   addList('audit', 'show the audit log', (store) => store.events())
   return program

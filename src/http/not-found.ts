@@ -1,24 +1,21 @@
-import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { HttpError } from './errors.ts'
 
+const nothingHere = () => new HttpError(404, 'not_found', 'There is nothing at this path')
+
 /** 404 for unknown paths, 405 with Allow for methods that a path does not support. */
 export const notFound = fp((app) => {
-  function errorFor({ method, url }: FastifyRequest): HttpError {
+  // As a hook, because the response must neither depend on a body nor wait for it.
+  app.addHook('onRequest', ({ is404, method, url }, _reply, next) => {
+    if (!is404) return next()
     // @fastify/cors routes OPTIONS of every path.
-    const methods = app.supportedMethods.filter((one) => one !== 'OPTIONS')
-    const allowed = methods.filter((one) => app.findRoute({ method: one, url }) !== null)
-    // A route that matches also leads here, when the docs page has no such file.
-    if (allowed.length === 0 || allowed.includes(method)) {
-      return new HttpError(404, 'not_found', 'There is nothing at this path')
-    }
-    const allow = allowed.sort().join(', ')
-    return new HttpError(405, 'method_not_allowed', `This path supports ${allow}, not ${method}`, { allow })
-  }
-
-  // Also as a hook: the response must neither depend on a body nor wait for it.
-  app.addHook('onRequest', (request, _reply, next) => next(request.is404 ? errorFor(request) : undefined))
-  app.setNotFoundHandler((request) => {
-    throw errorFor(request)
+    const methods = app.supportedMethods.filter((one) => one !== 'OPTIONS' && app.findRoute({ method: one, url }))
+    if (methods.length === 0) return next(nothingHere())
+    const allow = methods.sort().join(', ')
+    next(new HttpError(405, 'method_not_allowed', `This path supports ${allow}, not ${method}`, { allow }))
+  })
+  // For files that the docs page does not have.
+  app.setNotFoundHandler(() => {
+    throw nothingHere()
   })
 })

@@ -14,8 +14,8 @@ const sliceSize = 512
 interface Connection {
   /** The response to its newest request. */
   latest?: ServerResponse
-  /** How many requests wait for the responses to earlier ones. */
-  waiting: number
+  /** Its requests without a complete response, as functions that handle them. The first one is being handled. */
+  pending: (() => void)[]
 }
 
 /**
@@ -29,35 +29,34 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
   function accept(response: ServerResponse, handle: () => void): void {
     const { socket, headers } = response.req
     const connection = connections.get(socket) as Connection
-    const previous = connection.latest
-    if (previous?.shouldKeepAlive === false || !socket.writable) return
+    const { latest, pending } = connection
+    if (latest?.shouldKeepAlive === false || !socket.writable) return
     // Node.js discards bytes behind a request to upgrade: what follows may not be the start of a request.
     if (headers.upgrade !== undefined) response.shouldKeepAlive = false
     connection.latest = response
-    response.once('close', () => socket.resume())
-    if (previous?.closed !== false) return handle()
-    connection.waiting++
-    previous.once('close', () => {
-      connection.waiting--
-      if (socket.writable) handle()
+    response.once('close', () => {
+      pending.shift()
+      if (socket.writable) pending[0]?.()
+      socket.resume()
     })
+    if (pending.push(handle) === 1) handle()
   }
 
   function open(socket: Duplex): void {
-    const connection: Connection = { waiting: 0 }
-    connections.set(socket, connection)
+    const pending: Connection['pending'] = []
+    connections.set(socket, { pending })
     socket.once('close', () => connections.delete(socket))
     // With a listener other than its own, Node.js passes bytes to listeners instead of directly to the parser.
     const parse = socket.listeners('data')[0] as (bytes: Buffer) => void
     socket.off('data', parse).on('data', (bytes: Buffer) => {
       let start = 0
       // Node.js pauses the socket while the client does not read.
-      for (; start < bytes.length && connection.waiting === 0 && !socket.isPaused(); start += sliceSize) {
+      for (; start < bytes.length && pending.length < 2 && !socket.isPaused(); start += sliceSize) {
         if (!socket.writable) return
         parse(bytes.subarray(start, start + sliceSize))
       }
       // Nothing is parsed while a request waits.
-      if (connection.waiting > 0) socket.pause()
+      if (pending.length > 1) socket.pause()
       if (start < bytes.length) socket.unshift(bytes.subarray(start))
     })
   }
@@ -66,11 +65,13 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
   function clientErrorHandler({ code }: NodeJS.ErrnoException, socket: Duplex): void {
     const connection = connections.get(socket)
     const latest = connection?.latest
+    const pending = connection?.pending.length
     // What follows the last request or response of a connection is discarded (RFC 9112, section 9.6).
     if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded) return
+    const isPartial = latest?.req.complete === false
     // A request that is late because nothing is parsed before the response to an earlier one must not cut that off.
-    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && latest?.req.complete && !latest.closed) return
-    const isExpected = latest?.req.complete ? latest.closed : connection?.waiting === 0 && !latest?.headersSent
+    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && pending !== 0 && !isPartial) return
+    const isExpected = isPartial ? pending === 1 && !latest.headersSent : pending === 0
     if (isExpected && socket.writable) respondAndClose(socket, toHttpError({ code, statusCode: 400 }))
     else socket.destroy()
   }

@@ -11,26 +11,16 @@ interface OperationTypes {
 
 type Json<Message> = Message extends { content: { 'application/json': infer Body } } ? Body : undefined
 
-/** Node.js gives the names of headers in lower case. */
-type LowerCase<Headers> = { [Name in keyof Headers as Lowercase<Name & string>]: Headers[Name] }
-
-declare const sent: unique symbol
-
 /** What `send` returns. A handler returns it as proof that it sent a documented response. */
-interface Sent {
-  readonly [sent]: true
-}
-
-interface StatusReply<Body> {
-  header(name: string, value: string | number): StatusReply<Body>
-  /** Sends the body. A Buffer or a stream is sent as it is: it must be the JSON of such a body. */
-  send(...body: Body extends undefined ? [] : [body: Body | Buffer | Readable]): Sent
-}
+type Sent = Pick<FastifyReply, 'sent'>
 
 /** Fastify's reply, narrowed to the documented statuses and their bodies; `undefined` is the body of a status without one. */
-export interface Reply<Bodies> extends Pick<FastifyReply, 'getHeader' | 'log' | 'raw' | 'request'> {
-  header(name: string, value: string | number): Reply<Bodies>
-  code<Status extends keyof Bodies>(status: Status): StatusReply<Bodies[Status]>
+export interface Reply<Bodies> extends Pick<FastifyReply, 'getHeader' | 'raw'> {
+  header(name: string, value: string | number): this
+  /** `send` sends a Buffer or a stream as it is: it must be the JSON of such a body. */
+  code<Status extends keyof Bodies>(
+    status: Status
+  ): { send(...body: Bodies[Status] extends undefined ? [] : [body: Bodies[Status] | Buffer | Readable]): Sent }
 }
 
 /**
@@ -41,7 +31,7 @@ export type Handler<Operation extends OperationTypes> = (
   request: FastifyRequest<{
     Params: Operation['parameters']['path']
     Querystring: NonNullable<Operation['parameters']['query']>
-    Headers: LowerCase<NonNullable<Operation['parameters']['header']>>
+    Headers: NonNullable<Operation['parameters']['header']>
     Body: Json<Operation['requestBody']>
   }>,
   reply: Reply<{ [Status in keyof Operation['responses']]: Json<Operation['responses'][Status]> }>

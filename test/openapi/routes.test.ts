@@ -91,7 +91,7 @@ t.test('parameters get the type of their schema, and an int64 is exact', async (
   for (const [query, message] of [
     ['limit=1e1', 'query.limit must be integer'],
     ['limit=0', 'query.limit must be >= 1'],
-    ['limit=9007199254740993', 'query.limit must be within ±9007199254740991'],
+    ['limit=9007199254740993', 'query.limit must be integer'],
     ['limit=1&limit=2', 'query.limit must be integer'],
     ['ratio=0x1', 'query.ratio must be number'],
     ['deep=1', 'query.deep must be boolean'],
@@ -113,7 +113,7 @@ t.test('in a body an int64 is exact, defaults are added, and nothing else change
       colour: { type: 'string', enum: ['red', 'blue'], default: 'red', example: 'red' },
       count: { type: 'integer' },
       code: { type: 'string', pattern: '^a' },
-      nothing: { type: 'object', additionalProperties: false }
+      point: { type: 'object', properties: { x: {}, y: {} }, additionalProperties: false }
     }
   }
   const requestBody = { required: true, ...jsonOf(schema) }
@@ -136,8 +136,8 @@ t.test('in a body an int64 is exact, defaults are added, and nothing else change
     ['{"small":10}', 'body.small must be an integer from 1 to 9'],
     ['{"colour":"green"}', 'body.colour must be one of: red, blue'],
     ['{"code":"b"}', 'body.code must match pattern "^a"'],
-    ['{"nothing":{"a":1}}', 'body.nothing must not have the property "a"'],
-    ['{"count":12345678901234567890}', 'body.count must be within ±9007199254740991'],
+    ['{"point":{"z":1}}', 'body.point must not have the property "z"; it may have: x, y'],
+    ['{"count":12345678901234567890}', 'body.count must be integer'],
     ['{"count":"1","id":"1"}', `body.id ${range}; body.count must be integer`]
   ] as const) {
     t.equal(await create(body), message)

@@ -2,49 +2,28 @@
 SwaggerUIStandalonePreset.push(({ React }) => {
   const h = React.createElement
 
-  /** The code samples of an operation in tabs. All operations show the language that was chosen last. */
+  /** The code samples of an operation. All operations show the language that was chosen last. */
   function CodeSamples({ samples, getComponent, layoutActions, layoutSelectors, specSelectors }) {
-    const id = React.useId()
-    const languages = samples.map(({ lang }) => lang)
-    const index = Math.max(0, languages.indexOf(layoutSelectors.whatMode('samples')))
-    const choose = (next) => layoutActions.changeMode('samples', languages[next])
-    const onKeyDown = ({ key, currentTarget }) => {
-      const { length } = languages
-      const next = { ArrowLeft: index + length - 1, ArrowRight: index + 1, Home: 0, End: length - 1 }[key]
-      if (next === undefined) return
-      choose(next % length)
-      currentTarget.children[next % length].focus()
+    const name = React.useId()
+    const chosen = samples.find(({ lang }) => lang === layoutSelectors.whatMode('samples')) ?? samples[0]
+    const choice = ({ lang, label = lang }) => {
+      const onChange = () => layoutActions.changeMode('samples', lang)
+      return h(
+        'label',
+        { key: lang },
+        h('input', { type: 'radio', name, checked: lang === chosen.lang, onChange }),
+        label
+      )
     }
     // Samples name the production server. The reader wants the deployment that serves this page.
     const [here, ...others] = specSelectors.specJson().get('servers').toJS().map(serverUrl)
-    const source = others.reduce((text, other) => text.replaceAll(other, here), samples[index].source.trim())
+    const source = others.reduce((text, other) => text.replaceAll(other, here), chosen.source.trim())
+    const language = chosen.lang === 'Shell' ? 'bash' : undefined
     return h(
       'section',
       { className: 'samples', 'aria-label': 'Code samples' },
-      h(
-        'div',
-        { role: 'tablist', 'aria-label': 'Language', onKeyDown },
-        samples.map(({ lang, label }, tab) =>
-          h(
-            'button',
-            {
-              key: lang,
-              id: `${id}${lang}`,
-              role: 'tab',
-              'aria-selected': tab === index,
-              'aria-controls': id,
-              tabIndex: tab === index ? 0 : -1,
-              onClick: () => choose(tab)
-            },
-            label ?? lang
-          )
-        )
-      ),
-      h(
-        'div',
-        { role: 'tabpanel', id, 'aria-labelledby': `${id}${languages[index]}` },
-        h(getComponent('HighlightCode', true), { language: languages[index] === 'Shell' ? 'bash' : undefined }, source)
-      )
+      samples.map(choice),
+      h(getComponent('HighlightCode', true), { language }, source)
     )
   }
 

@@ -32,7 +32,7 @@ for (const [look, { environment, ...options }] of Object.entries(looks)) {
     await openDetails(page)
     t.same(await violations(page), [], 'with responses and examples')
     for (const tab of await page.getByRole('tab', { name: 'Schema' }).all()) await tab.click()
-    await page.getByRole('tab', { name: 'Go' }).first().click()
+    await page.getByRole('radio', { name: 'Go' }).first().check()
     t.same(await violations(page), [], 'with schemas and long samples')
     t.equal(await contentWidth(), width)
     t.same(faults, [])
