@@ -46,19 +46,16 @@ export async function createUntilStored(
   name: string,
   failures: Record<string, number> = {}
 ): Promise<Outcome> {
-  let last: Outcome | undefined
-  await until(
-    async () => {
-      last = await createKeyed(target(), idempotencyKey, name).catch(() => undefined)
-      const isFinal = last !== undefined && last.status < 500 && last.status !== 429 && last.status !== 409
-      const { code } = last === undefined || isFinal ? { code: undefined } : (JSON.parse(last.body) as { code: string })
-      const failure = code ?? 'lost'
-      if (!isFinal) failures[failure] = (failures[failure] ?? 0) + 1
-      return isFinal
-    },
-    `a create is stored: ${JSON.stringify(failures)}`
-  )
-  return last as Outcome
+  let outcome: Outcome | undefined
+  await until(async () => {
+    outcome = await createKeyed(target(), idempotencyKey, name).catch(() => undefined)
+    const isFinal = outcome !== undefined && outcome.status < 500 && ![409, 429].includes(outcome.status)
+    if (isFinal) return true
+    const { code } = JSON.parse(outcome?.body ?? '{"code":"lost"}') as { code: string }
+    failures[code] = (failures[code] ?? 0) + 1
+    return false
+  }, `${name} is stored`)
+  return outcome as Outcome
 }
 
 /**
