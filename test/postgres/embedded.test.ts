@@ -29,7 +29,7 @@ t.test('of two first starts on one folder the slower uses the data of the faster
   t.same(readdirSync(directory), ['postgres'])
 })
 
-t.test('a service waits for a command to leave the folder, and later commands use its server', async (t) => {
+t.test('a service waits for a command to leave the folder, then shares its server, but with no service', async (t) => {
   const directory = t.testdir()
   copyData(directory)
   const first = await startEmbeddedPostgres(directory, 'keys', silent)
@@ -39,6 +39,9 @@ t.test('a service waits for a command to leave the folder, and later commands us
   t.equal(second.url, service.url)
   await second.stop()
   t.same(await query(service.url, 'SELECT 1 AS one'), [{ one: 1 }])
+  await t.rejects(startEmbeddedPostgres(directory, 'service', silent), {
+    message: `already running from this folder (PID ${process.pid}): set DATA_DIR for a second one`
+  })
   await service.stop()
   const socket = new URL(service.url).searchParams.get('host') ?? ''
   t.notOk(existsSync(socket), 'nothing stays in the temporary folder')

@@ -89,7 +89,7 @@ for (const [what, instead] of [
     const names = Array.from({ length: 5 }, (_, index) => `name ${index}`)
     proxy.state.change = (chunk) => (chunk.includes('name 2') ? (instead ?? proxy.cut()) : chunk)
     for (const response of await Promise.all(names.map((name) => create(service, name)))) {
-      t.match(response, { statusCode: 503, headers: { 'retry-after': undefined } })
+      t.match(response, { statusCode: 503, headers: { 'x-should-retry': 'false', 'retry-after': undefined } })
       t.same(response.json(), unknown)
     }
     t.equal(await result(create(service, 'last')), 201)

@@ -1,6 +1,8 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
-import { createDatabase, migrate, query } from '../support/database.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
+import { migrationCheck } from '../../src/postgres/migrations.ts'
+import { createDatabase, migrate, query, silent } from '../support/database.ts'
 
 const empty = "TEMPLATE template0 ENCODING 'UTF8'"
 
@@ -26,6 +28,15 @@ t.test('a migration that fails is named, and none is applied', async (t) => {
   await query(url, 'CREATE TABLE api_keys (x text)')
   await t.rejects(migrate(url), { message: 'migration 0002_api_keys failed: relation "api_keys" already exists' })
   t.same(await query(url, "SELECT to_regclass('categories') AS it"), [{ it: null }])
+})
+
+t.test('a check names the pending migrations', async (t) => {
+  const url = await createDatabase(t)
+  const database = openDatabase({ url, poolSize: 1, timeout: 5000 }, silent)
+  t.teardown(() => database.close())
+  await query(url, "DELETE FROM pgmigrations WHERE name ~ '^000[13]'")
+  const message = 'migrations are pending (0001_categories, 0003_messages): run `npm run migrate`'
+  await t.rejects(migrationCheck(database), { message })
 })
 
 t.test('a migration finds the first key of each series of rotations, which owns its idempotency keys', async (t) => {

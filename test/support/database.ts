@@ -111,10 +111,10 @@ export async function holdKeys(t: Test, url: string): Promise<{ release: () => P
   return { release: () => client.end() }
 }
 
-/** The number of statements that wait for a lock. */
-export async function lockWaits(url: string): Promise<number> {
-  const waits = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-  return (await query(url, waits)).length
+/** Selects this of the statements that wait for a lock, and returns their number. */
+export async function lockWaits(url: string, selected = 'pid'): Promise<number> {
+  const waits = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+  return (await query(url, `SELECT ${selected} ${waits}`)).length
 }
 
 /** Resolves when so many statements wait for locks. */

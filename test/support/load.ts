@@ -16,8 +16,6 @@ export function startLoad(url: string, key: string, connections = 16) {
     /** Number of responses by status, and by code if there is one: `201`, `503 unavailable`. */
     answers: {} as Record<string, number>,
     acknowledged: [] as string[],
-    /** Names with the response `outcome_unknown`, or without a response. */
-    unknown: [] as string[],
     /** The errors of requests without a complete response. */
     lost: [] as string[],
     /** Resolves when `count` more creates are acknowledged. */
@@ -41,10 +39,8 @@ export function startLoad(url: string, key: string, connections = 16) {
         const kind = code === undefined ? String(status) : `${status} ${code}`
         load.answers[kind] = (load.answers[kind] ?? 0) + 1
         if (status === 201) load.acknowledged.push(name)
-        if (code === 'outcome_unknown') load.unknown.push(name)
       } catch (error) {
         load.lost.push(String(error))
-        load.unknown.push(name)
       }
     }
   }
