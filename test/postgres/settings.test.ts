@@ -1,7 +1,6 @@
 import t from 'tap'
-import { openDatabase } from '../../src/postgres/database.ts'
 import { keyStore } from '../../src/api-keys/store.ts'
-import { createDatabase, query, silent } from '../support/database.ts'
+import { createDatabase, open, query } from '../support/database.ts'
 import { list, post } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
 
@@ -26,13 +25,12 @@ t.test(`a database with ${settings.join(', ')} returns the same values`, async (
   await post(service, 'categories', category)
   t.match((await list(service)).json(), [category])
 
-  const database = openDatabase({ url: databaseUrl, poolSize: 1, timeout: 5000 }, silent)
-  t.teardown(() => database.close())
-  const keys = keyStore(database)
+  const keys = keyStore(open(t, databaseUrl))
   await keys.create('temporary', '1h')
   const [first, temporary] = await keys.list()
   isTime(first?.['created_at'], 'created_at')
   t.equal(first?.['expires_at'], null)
-  t.equal(Date.parse(String(temporary?.['expires_at'])) - Date.parse(String(temporary?.['created_at'])), 3_600_000)
+  const [start, end] = ['created_at', 'expires_at'].map((name) => Date.parse(String(temporary?.[name])))
+  t.equal(Number(end) - Number(start), 3_600_000)
   isTime((await keys.events())[0]?.['at'], 'the time of an event')
 })

@@ -2,8 +2,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { generate } from 'selfsigned'
 import t from 'tap'
-import { openDatabase } from '../../src/postgres/database.ts'
-import { query, silent } from '../support/database.ts'
+import { open, query } from '../support/database.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { cancelRequest, startProxy } from '../support/proxy.ts'
 
@@ -24,11 +23,7 @@ t.test('with sslmode=verify-full the service connects only to a server that the 
     writeFileSync(file, cert)
     return `postgres://postgres@${host}:${port}/postgres?sslmode=verify-full&sslrootcert=${file}`
   }
-  const run = (url: string, text = 'SELECT', timeout = 5000) => {
-    const database = openDatabase({ url, poolSize: 1, timeout }, silent)
-    t.teardown(() => database.close())
-    return database.read({ text })
-  }
+  const run = (url: string, text = 'SELECT', timeout = 5000) => open(t, url, timeout).read({ text })
   await run(url('localhost', ca.cert))
   const encrypted = `SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'pet-categories'`
   t.same(await query(postgres.url, encrypted), [{ ssl: true }])

@@ -19,14 +19,9 @@ t.test('categories are listed with the ids that the service assigned, also two w
 t.test('the list is ordered by id, and ids are exact up to 2^63-1', async (t) => {
   const service = await startService(t)
   const ids = ['9223372036854775807', '9007199254740993', '3']
-  for (const id of ids) await query(service.databaseUrl, `INSERT INTO categories (id, name) VALUES (${id}, '${id}')`)
-  t.equal(
-    (await list(service)).body,
-    `[${ids
-      .reverse()
-      .map((id) => `{"id":${id},"name":"${id}"}`)
-      .join()}]`
-  )
+  for (const id of ids) await query(service.databaseUrl, `INSERT INTO categories (id, name) VALUES (${id}, 'x')`)
+  const rows = ids.reverse().map((id) => `{"id":${id},"name":"x"}`)
+  t.equal((await list(service)).body, `[${rows.join()}]`)
 })
 
 t.test('text is returned unchanged', async (t) => {

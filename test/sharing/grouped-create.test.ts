@@ -32,10 +32,8 @@ for (const [table, property] of [
     const responses = await gather(t, service, table, send, ['leader'], texts)
     t.same(statements, [`create-${table}`, `create-${table}`])
     const rows = responses.map((response) => response.json<Record<string, unknown>>())
-    t.same(
-      rows.map((row) => row[property]),
-      ['leader', ...texts]
-    )
+    const stored = rows.map((row) => row[property])
+    t.same(stored, ['leader', ...texts])
     const ids = rows.map(({ id }) => String(id).padStart(20))
     t.same(ids, [...ids].sort())
   })
@@ -66,22 +64,18 @@ for (const [moment, reject, accept] of [
     const { service, sendTo } = await start(t)
     const { databaseUrl } = service
     await query(databaseUrl, reject)
-    const isBad = (index: number) => [3, 6].includes(index % 10)
-    const group = Array.from({ length: 40 }, (_, index): Item => {
-      const payload = isBad(index) ? { name: `bad ${index}`, description: 'taken' } : { name: `good ${index}` }
-      return index % 2 === 0 ? { payload } : { payload, key: `key-${index}` }
+    const group = Array.from({ length: 40 }, (_, index) => {
+      const isBad = [3, 6].includes(index % 10)
+      const payload = isBad ? { name: `bad ${index}`, description: 'taken' } : { name: `good ${index}` }
+      return { isBad, payload, ...(index % 2 === 1 && { key: `key-${index}` }) }
     })
     const leaders = [{ payload: { name: 'leader' } }, { payload: { name: 'leader' }, key: 'leader' }]
     const send = sendTo('categories')
     const [, , ...results] = await gather(t, service, 'categories', send, leaders, group)
-    t.same(
-      results,
-      group.map((_, index) => (isBad(index) ? 'internal_error' : 201))
-    )
+    const expected = group.map(({ isBad }) => (isBad ? 'internal_error' : 201))
+    t.same(results, expected)
     await query(databaseUrl, accept)
-    for (const [index, item] of group.entries()) {
-      if (item.key !== undefined) t.equal(await send(item), isBad(index) ? 201 : '201 replayed', item.key)
-    }
+    for (const item of group) if (item.key) t.equal(await send(item), item.isBad ? 201 : '201 replayed', item.key)
     // The first row, the leaders, 32 good creates, and 4 bad ones with keys.
     t.equal((await storedNames(databaseUrl)).length, 1 + 2 + 32 + 4)
   })
@@ -89,18 +83,15 @@ for (const [moment, reject, accept] of [
 
 t.test('a pet of an unknown category fails alone in a group, without another statement', async (t) => {
   const { service, statements, sendTo } = await start(t)
-  const isKnown = (index: number) => index % 5 !== 2
-  const group = Array.from({ length: 40 }, (_, index): Item => {
-    const payload = { name: `pet ${index}`, categoryId: isKnown(index) ? 1 : 2 }
-    return index % 2 === 0 ? { payload } : { payload, key: `key-${index}` }
+  const group = Array.from({ length: 40 }, (_, index) => {
+    const payload = { name: `pet ${index}`, categoryId: index % 5 === 2 ? 2 : 1 }
+    return { payload, ...(index % 2 === 1 && { key: `key-${index}` }) }
   })
   const leader = { payload: { name: 'leader', categoryId: 1 } }
   const send = sendTo('pets')
   const [, , ...results] = await gather(t, service, 'pets', send, [leader, { ...leader, key: 'leader' }], group)
-  t.same(
-    results,
-    group.map((_, index) => (isKnown(index) ? 201 : 'invalid_request'))
-  )
+  const expected = group.map(({ payload }) => (payload.categoryId === 1 ? 201 : 'invalid_request'))
+  t.same(results, expected)
   t.same(statements.sort(), ['create-pets', 'create-pets', 'create-pets-once', 'create-pets-once'])
   t.equal((await query(service.databaseUrl, 'SELECT FROM pets')).length, 2 + 32)
 })

@@ -12,11 +12,6 @@ import { until } from '../support/until.ts'
 const settings = { max_prepared_transactions: '20', wal_writer_delay: '10s', autovacuum: 'off', fsync: 'off' }
 const postgres = await startPostgres(t, settings)
 
-async function killServer() {
-  await postgres.kill()
-  await postgres.start()
-}
-
 const burn = 'DO $$BEGIN FOR n IN 1..100 LOOP PERFORM pg_current_xact_id(); ROLLBACK; END LOOP; END$$'
 
 /** Lists, loses the ids of finished transactions by this failure, and uses one of them again. */
@@ -51,7 +46,7 @@ async function reuseIds(t: Test, fail: () => Promise<void>) {
   t.match(body, name)
 }
 
-for (const [what, fail] of Object.entries({ 'one backend': postgres.killBackend, PostgreSQL: killServer })) {
+for (const [what, fail] of Object.entries({ 'one backend': postgres.killBackend, PostgreSQL: postgres.crash })) {
   t.test(`a change is listed although a kill of ${what} lost the id of its transaction`, (t) => reuseIds(t, fail))
 }
 
@@ -59,7 +54,7 @@ t.test('a transaction that was prepared before a crash is listed once it is comm
   const service = await startService(t, { databaseUrl: postgres.url })
   const name = randomUUID()
   await query(postgres.url, `BEGIN; INSERT INTO categories (name) VALUES ('${name}'); PREPARE TRANSACTION '${name}'`)
-  await killServer()
+  await postgres.crash()
   await until(async () => (await list(service)).statusCode === 200, 'lists work again')
   // What the service does from time to time.
   await query(postgres.url, 'SELECT prune_changes()')
@@ -73,7 +68,7 @@ t.test(
   async (t) => {
     const history = await startHistory(t, postgres.url, seed)
     for (let round = 0; round < scale(20, 1); round++) {
-      for (const strike of [postgres.restart, postgres.killBackend, killServer]) {
+      for (const strike of [postgres.restart, postgres.killBackend, postgres.crash]) {
         await history.commits(10)
         await strike()
       }

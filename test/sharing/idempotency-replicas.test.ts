@@ -1,8 +1,7 @@
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { keyStore } from '../../src/api-keys/store.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
-import { createDatabase, holdKeys, query, silent, storedNames } from '../support/database.ts'
+import { createDatabase, holdKeys, open, query, storedNames } from '../support/database.ts'
 import { createKeyed, Creates, createUntilStored, type Target } from '../support/resend.ts'
 import { scale } from '../support/scale.ts'
 import { startService } from '../support/service.ts'
@@ -36,9 +35,7 @@ t.test(`of two requests with one key, sent to two replicas at once, one creates:
 
 t.test('an Idempotency-Key belongs to an API key and its successors, on every replica', async (t) => {
   const { first, second, other, databaseUrl } = await startReplicas(t)
-  const database = openDatabase({ url: databaseUrl, poolSize: 1, timeout: 60_000 }, silent)
-  t.teardown(() => database.close())
-  const store = keyStore(database)
+  const store = keyStore(open(t, databaseUrl))
   const original = await createKeyed(first, 'one', 'name')
   t.match(original, { status: 201, isReplayed: false })
   // The API key with the id 2 is the other client's.

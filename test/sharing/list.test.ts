@@ -139,7 +139,7 @@ t.test('a list beyond half of RESPONSE_MEMORY is streamed, complete and without 
   for (const other of await Promise.all(Array.from({ length: 5 }, () => list(service)))) t.equal(other.body, body)
   const together = counts.reads
   await list(service)
-  t.ok(together < 2 * (counts.reads - together), 'streams that start together share pages')
+  t.ok(together <= 2 * (counts.reads - together), 'streams that start together share pages')
 })
 
 /** Requests the list on a new connection and returns the response, unread. */

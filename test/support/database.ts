@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
+import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { applyMigrations } from '../../src/postgres/migrations.ts'
 import { privileges } from '../../src/resources/index.ts'
 import { until } from './until.ts'
@@ -91,6 +92,13 @@ export async function connect(t: Test, url: string): Promise<pg.Client> {
   await client.connect()
   t.teardown(() => client.end())
   return client
+}
+
+/** Opens the database as the service does, and closes it when the test ends. */
+export function open(t: Test, url: string, timeout = 5000): Database {
+  const database = openDatabase({ url, poolSize: 2, timeout }, silent)
+  t.teardown(() => database.close())
+  return database
 }
 
 /** Locks the table until `release` is called or the test ends. */

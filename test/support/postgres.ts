@@ -61,14 +61,18 @@ export async function startPostgres(
     rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
   })
   if (!('standby.signal' in files)) await migrate(url)
+  const kill = async () => end('SIGKILL', await query(url, 'SELECT pid FROM pg_stat_activity'))
   return {
     url,
     port,
     /** Kills all its processes, as a machine that fails does. */
-    kill: async () => {
-      const backends = await query(url, 'SELECT pid FROM pg_stat_activity')
-      await end('SIGKILL', backends)
-    },
+    kill,
+    /** Starts it again, and resolves when it responds. */
+    start,
+    /** Kills it and starts it again. */
+    crash: () => kill().then(start),
+    /** Shuts it down and starts it again. */
+    restart: () => end('SIGINT').then(start),
     /** Kills one backend, after which the server ends the others and recovers. Resolves when it responds again. */
     killBackend: async () => {
       const [victim, other] = [new pg.Client(url), new pg.Client(url)]
@@ -79,13 +83,6 @@ export async function startPostgres(
       process.kill(Number(rows[0]?.pid), 'SIGKILL')
       await ended
       await until(responds, 'PostgreSQL has recovered')
-    },
-    /** Starts it again, and resolves when it responds. */
-    start,
-    /** Shuts it down and starts it again. */
-    restart: async () => {
-      await end('SIGINT')
-      await start()
     }
   }
 }

@@ -17,20 +17,14 @@ export interface Outcome {
 
 /** Sends a create with an Idempotency-Key once. */
 export async function createKeyed({ url, key }: Target, idempotencyKey: string, name: string): Promise<Outcome> {
+  const authorization = `Bearer ${key}`
   const response = await fetch(`${url}/v1/categories`, {
     method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      'idempotency-key': idempotencyKey
-    },
+    headers: { authorization, 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
     body: JSON.stringify({ name })
   })
-  return {
-    status: response.status,
-    body: await response.text(),
-    isReplayed: response.headers.get('idempotent-replayed') === 'true'
-  }
+  const isReplayed = response.headers.get('idempotent-replayed') === 'true'
+  return { status: response.status, body: await response.text(), isReplayed }
 }
 
 /**
@@ -84,11 +78,9 @@ export class Creates {
     const stored = rows.map(({ id, name }) => JSON.stringify({ id: Number(id), name }))
     const expected = new Set(this.#bodies.values())
     const surplus = stored.filter((row) => !expected.delete(row))
-    return [
-      ...this.faults,
-      ...surplus.map((row) => `${row} is not the body of a response`),
-      ...[...expected].map((body) => `${body} is lost`)
-    ].slice(0, 20)
+    const unknown = surplus.map((row) => `${row} is not the body of a response`)
+    const lost = [...expected].map((body) => `${body} is lost`)
+    return [...this.faults, ...unknown, ...lost].slice(0, 20)
   }
 }
 
