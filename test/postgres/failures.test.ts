@@ -136,7 +136,7 @@ for (const refuses of [false, true]) {
   const title = `when a server goes silent${refuses ? ' and refuses connections' : ''}`
   t.test(`${title}, a read is unavailable and the outcome of a write is unknown`, async (t) => {
     const proxy = await startProxy(t, await createDatabase(t))
-    const database = open(t, proxy.url, 500)
+    const database = open(t, proxy.url, 1000)
     const statement = { text: 'SELECT pg_sleep(0.1)' }
     await Promise.all([database.read(statement), database.write(statement)])
     if (refuses) proxy.refuse()

@@ -85,7 +85,7 @@ t.test('while a standby is missing, lists work, creates leave no connection behi
 })
 
 t.test('a replay waits for the standby too, which may lack what it replays', async (t) => {
-  const { service, response } = await startWithoutStandby(t, { DATABASE_TIMEOUT: 500 })
+  const { service, response } = await startWithoutStandby(t, { DATABASE_TIMEOUT: 1000 })
   await response
   const key = { 'idempotency-key': 'key' }
   for (const which of ['the first', 'a replay']) {
@@ -97,7 +97,7 @@ t.test('a replay waits for the standby too, which may lack what it replays', asy
 })
 
 t.test('creates that no cancellation reaches are ended at the server', async (t) => {
-  const { proxy, service, response } = await startWithoutStandby(t, { DATABASE_TIMEOUT: 500, DATABASE_POOL_SIZE: 3 })
+  const { proxy, service, response } = await startWithoutStandby(t, { DATABASE_TIMEOUT: 1000, DATABASE_POOL_SIZE: 3 })
   proxy.state.dropsCancel = true
   for (const code of [await response, await create(service, 'unknown')]) t.equal(code, 'outcome_unknown')
   await until(async () => !(await waits()), 'no create waits')
