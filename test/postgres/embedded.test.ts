@@ -5,7 +5,7 @@ import path from 'node:path'
 import { pino } from 'pino'
 import t from 'tap'
 import { embeddedPrograms, runWatched } from '../../src/postgres/embedded-programs.ts'
-import { findService, startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
+import { startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { copyData, query, silent } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -24,39 +24,27 @@ t.test('a first start ignores what killed first starts left, and removes it', as
 t.test('of two first starts on one folder the slower uses the data of the faster', async (t) => {
   const directory = t.testdir()
   const log = onLine('creating', () => mkdirSync(path.join(directory, 'postgres/faster'), { recursive: true }))
-  await t.rejects(startEmbeddedPostgres(directory, 'service', log), {
-    message: /^PostgreSQL did not start: ./
-  })
+  await t.rejects(startEmbeddedPostgres(directory, 'service', log), { message: /^PostgreSQL did not start: ./ })
   t.same(readdirSync(path.join(directory, 'postgres')), ['faster'])
   t.same(readdirSync(directory), ['postgres'])
 })
 
-t.test('a command uses the server of a running service, and a second service is rejected', async (t) => {
+t.test('a service waits for a command to leave the folder, then shares its server, but with no service', async (t) => {
   const directory = t.testdir()
   copyData(directory)
-  const service = await startEmbeddedPostgres(directory, 'service', silent)
-  const command = await startEmbeddedPostgres(directory, 'keys', silent)
-  t.equal(command.url, service.url)
-  await command.stop()
+  const first = await startEmbeddedPostgres(directory, 'keys', silent)
+  const log = onLine('waiting for another process', () => void first.stop())
+  const service = await startEmbeddedPostgres(directory, 'service', log)
+  const second = await startEmbeddedPostgres(directory, 'keys', silent)
+  t.equal(second.url, service.url)
+  await second.stop()
   t.same(await query(service.url, 'SELECT 1 AS one'), [{ one: 1 }])
   await t.rejects(startEmbeddedPostgres(directory, 'service', silent), {
     message: `already running from this folder (PID ${process.pid}): set DATA_DIR for a second one`
   })
+  await service.stop()
   const socket = new URL(service.url).searchParams.get('host') ?? ''
-  t.ok(existsSync(socket))
-  await service.stop()
   t.notOk(existsSync(socket), 'nothing stays in the temporary folder')
-  t.equal(await findService(directory), undefined)
-})
-
-t.test('a service waits for a command to leave the folder', async (t) => {
-  const directory = t.testdir()
-  copyData(directory)
-  const command = await startEmbeddedPostgres(directory, 'keys', silent)
-  const log = onLine('waiting for another process', () => void command.stop())
-  const service = await startEmbeddedPostgres(directory, 'service', log)
-  t.not(service.url, command.url)
-  await service.stop()
 })
 
 t.test('a server that a killed service left behind is not used, but waited for', async (t) => {
@@ -78,9 +66,7 @@ t.test('a server that a killed service left behind is not used, but waited for',
 t.test('a folder that PostgreSQL cannot use is reported as DATA_DIR', async (t) => {
   // Longer than PostgreSQL allows.
   const folder = path.join(t.testdir(), ...Array.from({ length: 6 }, () => 'x'.repeat(200)))
-  await t.rejects(startEmbeddedPostgres(folder, 'service', silent), {
-    message: /^initdb failed: ./
-  })
+  await t.rejects(startEmbeddedPostgres(folder, 'service', silent), { message: /^initdb failed: ./ })
 })
 
 t.test('links that npm cannot pack are created', (t) => {
@@ -104,17 +90,14 @@ t.test('a machine without PostgreSQL, or on which root cannot run it, is reporte
 
 const forRoot = process.getuid?.() === 0 ? {} : { skip: 'only root' }
 
-t.test('root starts it in a folder that only root can enter, with data and binaries in it', forRoot, async (t) => {
+t.test('root starts programs in a folder that only root can enter', forRoot, (t) => {
   const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 10 }))
-  const server = await startEmbeddedPostgres(directory, 'service', silent)
-  t.same(await query(server.url, 'SELECT 1 AS one'), [{ one: 1 }])
-  await server.stop()
-
   const [setpriv = '', ...args] = embeddedPrograms().initdb
   const binaries = path.resolve(args.pop() ?? '', '../..')
   t.equal(spawnSync('cp', ['-r', binaries, directory]).status, 0)
   const copy = path.join(directory, 'native/bin/initdb')
   const { status, stderr } = spawnSync(setpriv, [...args, copy, '-D', path.join(directory, 'x'), '-N'])
   t.equal(status, 0, stderr.toString())
+  t.end()
 })

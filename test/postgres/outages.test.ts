@@ -6,16 +6,13 @@ import { openDatabase } from '../../src/postgres/database.ts'
 import { createDatabase, createRoles, lockAwaited, lockTable, query } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
 import { startPostgres } from '../support/postgres.ts'
+import * as requests from '../support/requests.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-const create = async ({ app, auth }: Service) => {
-  const response = await app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name: 'x' } })
-  return response.json<{ code?: string }>().code ?? response.statusCode
-}
-const send = async ({ app, auth }: Service) =>
-  (await app.inject({ method: 'POST', url: '/v1/messages', headers: auth, payload: { message: 'x' } })).statusCode
-const list = async ({ app, auth }: Service) => (await app.inject({ url: '/v1/categories', headers: auth })).statusCode
+const create = (service: Service) => requests.result(requests.create(service))
+const list = (service: Service) => requests.result(requests.list(service))
+const send = (service: Service) => requests.result(requests.post(service, 'messages', { message: 'x' }))
 
 /** What the log says about outages, except of background writes, which no request waits for. */
 const outagesIn = (lines: Record<string, unknown>[]) =>
@@ -32,28 +29,25 @@ t.test('the log shows the begin and the end of an outage once, however many requ
   await create(service)
   await postgres.kill()
   t.match(await create(service), /^(unavailable|outcome_unknown)$/, 'its connection may have seemed to be open')
-  t.same([await create(service), await probe(), await probe(), await list(service)], ['unavailable', 503, 503, 503])
+  const responses = async () => [await create(service), await probe(), await probe(), await list(service)]
+  t.same(await responses(), ['unavailable', 503, 503, 'unavailable'])
   await postgres.start()
-  t.same([await create(service), await probe(), await probe(), await list(service)], [201, 200, 200, 200])
+  t.same(await responses(), [201, 200, 200, 200])
   const isLogged = async () => (await list(service), outagesIn(lines).join().includes('again for reads'))
   await until(isLogged, 'the end is logged')
   const reported = outagesIn(lines)
   t.equal(new Set(reported).size, reported.length)
+  const ofReads = ['the database is available again for reads', 'the database is unavailable for reads']
   // Whether a create gets as far as its write depends on when its key was looked up.
-  t.same(reported.filter((msg) => !msg.includes('writes')).sort(), [
-    'not ready',
-    'ready',
-    'the database is available again for reads',
-    'the database is unavailable for reads'
-  ])
+  t.same(reported.filter((msg) => !msg.includes('writes')).sort(), ['not ready', 'ready', ...ofReads])
 })
 
 t.test('a connection whose prepared statement is outdated is replaced', async (t) => {
   const service = await startService(t, { config: { DATABASE_POOL_SIZE: 1 } })
-  const pet = async () => (await service.app.inject({ url: '/v1/pets/1', headers: service.auth })).statusCode
-  t.equal(await pet(), 404)
+  const pet = () => requests.result(requests.get(service, 'pets/1'))
+  t.equal(await pet(), 'not_found')
   await query(service.databaseUrl, 'ALTER TABLE pets ALTER name TYPE varchar(500)')
-  t.same([await pet(), await pet(), await create(service)], [503, 404, 201])
+  t.same([await pet(), await pet(), await create(service)], ['unavailable', 'not_found', 201])
 })
 
 t.test('while one table is locked and another is not, the log shows one outage', async (t) => {
@@ -64,10 +58,8 @@ t.test('while one table is locked and another is not, the log shows one outage',
     t.equal(await create(service), 'unavailable')
     await until(async () => (await send(service)) === 202, 'a message is stored')
   }
-  t.same(
-    outagesIn(lines).filter((msg) => msg.includes('writes')),
-    ['the database is unavailable for writes']
-  )
+  const ofWrites = outagesIn(lines).filter((msg) => msg.includes('writes'))
+  t.same(ofWrites, ['the database is unavailable for writes'])
 })
 
 t.test('a pending migration or a missing grant is a 503 unavailable, which the log explains', async (t) => {
@@ -81,14 +73,12 @@ t.test('a pending migration or a missing grant is a 503 unavailable, which the l
     [`REVOKE ALL ON categories FROM ${role}`, `GRANT SELECT, INSERT ON categories TO ${role}`]
   ] as const) {
     await query(owner, before)
-    t.same([await list(service), await create(service)], [503, 'unavailable'])
+    t.same([await list(service), await create(service)], ['unavailable', 'unavailable'])
     await query(owner, after)
     t.same([await list(service), await create(service)], [200, 201])
   }
-  t.same(
-    outagesIn(lines),
-    ['reads', 'writes'].map((kind) => `the database is unavailable for ${kind}: migrations or grants may be missing`)
-  )
+  const outage = (kind: string) => `the database is unavailable for ${kind}: migrations or grants may be missing`
+  t.same(outagesIn(lines), ['reads', 'writes'].map(outage))
   t.notOk(lines.some(({ msg }) => msg === 'internal_error'))
 })
 

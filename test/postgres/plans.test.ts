@@ -1,20 +1,19 @@
 import t from 'tap'
+import { create, get, post } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
 
 t.test('PostgreSQL plans no statement again for each execution', async (t) => {
   // With one connection, every statement is in the session that reports them.
-  const { app, auth, database } = await startService(t, { config: { DATABASE_POOL_SIZE: 1 } })
-  const create = (url: string, payload: object, key = {}) =>
-    app.inject({ method: 'POST', url, headers: { ...auth, ...key }, payload })
+  const service = await startService(t, { config: { DATABASE_POOL_SIZE: 1 } })
   const pet = { name: 'x', categoryId: 1 }
   for (let n = 0; n < 8; n++) {
-    await create('/v1/categories', { name: 'x' })
-    await create('/v1/pets', pet)
-    await create('/v1/pets', pet, { 'idempotency-key': String(n) })
-    await create('/v1/pets', pet, { 'idempotency-key': '0' })
-    for (const url of ['/v1/pets', '/v1/pets?status=sold', '/v1/pets/1']) await app.inject({ url, headers: auth })
+    await create(service)
+    await post(service, 'pets', pet)
+    await post(service, 'pets', pet, { 'idempotency-key': String(n) })
+    await post(service, 'pets', pet, { 'idempotency-key': '0' })
+    for (const path of ['pets', 'pets?status=sold', 'pets/1']) await get(service, path)
   }
-  const statements = await database.read<{ name: string; custom_plans: bigint }>({
+  const statements = await service.database.read<{ name: string; custom_plans: bigint }>({
     text: 'SELECT name, custom_plans FROM pg_prepared_statements WHERE generic_plans + custom_plans >= 8'
   })
   t.equal(statements.length, 6)

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { openDatabase } from '../../src/postgres/database.ts'
 import { keyStore } from '../../src/api-keys/store.ts'
-import { createDatabase, query, silent } from '../support/database.ts'
+import { createDatabase, open, query } from '../support/database.ts'
+import { list, post } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
 
 const settings = [
@@ -13,26 +13,24 @@ t.test(`a database with ${settings.join(', ')} returns the same values`, async (
   const databaseUrl = await createDatabase(t)
   const name = new URL(databaseUrl).pathname.slice(1)
   for (const setting of settings) await query(databaseUrl, `ALTER DATABASE ${name} SET ${setting}`)
-  const { app, auth: headers } = await startService(t, { databaseUrl })
+  const service = await startService(t, { databaseUrl })
   const isTime = (value: unknown, what: string) => {
     t.match(value, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, what)
     t.ok(Math.abs(Date.parse(String(value)) - Date.now()) < 120_000, what)
   }
 
-  const message = { message: 'Grüße 🐇' }
-  const sent = await app.inject({ method: 'POST', url: '/v1/messages', headers, payload: message })
+  const sent = await post(service, 'messages', { message: 'Grüße 🐇' })
   isTime(sent.json<{ createdAt: string }>().createdAt, 'createdAt')
   const category = { name: 'Grüße \\ 🐇', description: "it's \\x41" }
-  await app.inject({ method: 'POST', url: '/v1/categories', headers, payload: category })
-  t.match((await app.inject({ url: '/v1/categories', headers })).json(), [category])
+  await post(service, 'categories', category)
+  t.match((await list(service)).json(), [category])
 
-  const database = openDatabase({ url: databaseUrl, poolSize: 1, timeout: 5000 }, silent)
-  t.teardown(() => database.close())
-  const keys = keyStore(database)
+  const keys = keyStore(open(t, databaseUrl))
   await keys.create('temporary', '1h')
   const [first, temporary] = await keys.list()
   isTime(first?.['created_at'], 'created_at')
   t.equal(first?.['expires_at'], null)
-  t.equal(Date.parse(String(temporary?.['expires_at'])) - Date.parse(String(temporary?.['created_at'])), 3_600_000)
+  const [start, end] = ['created_at', 'expires_at'].map((name) => Date.parse(String(temporary?.[name])))
+  t.equal(Number(end) - Number(start), 3_600_000)
   isTime((await keys.events())[0]?.['at'], 'the time of an event')
 })

@@ -2,9 +2,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { generate } from 'selfsigned'
 import t from 'tap'
-import { openDatabase } from '../../src/postgres/database.ts'
-import { migrationCheck } from '../../src/postgres/migrations.ts'
-import { query, silent } from '../support/database.ts'
+import { open, query } from '../support/database.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { cancelRequest, startProxy } from '../support/proxy.ts'
 
@@ -17,32 +15,23 @@ t.test('with sslmode=verify-full the service connects only to a server that the 
     ca: { key: ca.private, cert: ca.cert },
     extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }] }]
   })
-  const postgres = await startPostgres(
-    t,
-    { ssl: 'on' },
-    { 'server.key': certificate.private, 'server.crt': certificate.cert }
-  )
+  const files = { 'server.key': certificate.private, 'server.crt': certificate.cert }
+  const postgres = await startPostgres(t, { ssl: 'on' }, files)
   const folder = t.testdir()
   const url = (host: string, cert: string, port = postgres.port) => {
     const file = path.join(folder, 'ca.pem')
     writeFileSync(file, cert)
     return `postgres://postgres@${host}:${port}/postgres?sslmode=verify-full&sslrootcert=${file}`
   }
-  const check = (url: string) => {
-    const database = openDatabase({ url, poolSize: 1, timeout: 5000 }, silent)
-    t.teardown(() => database.close())
-    return migrationCheck(database)()
-  }
-  await check(url('localhost', ca.cert))
+  const run = (url: string, text = 'SELECT', timeout = 5000) => open(t, url, timeout).read({ text })
+  await run(url('localhost', ca.cert))
   const encrypted = `SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'pet-categories'`
   t.same(await query(postgres.url, encrypted), [{ ssl: true }])
-  await t.rejects(check(url('127.0.0.1', ca.cert)), { cause: { code: 'ERR_TLS_CERT_ALTNAME_INVALID' } })
-  await t.rejects(check(url('localhost', stranger.cert)), { cause: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' } })
+  await t.rejects(run(url('127.0.0.1', ca.cert)), { cause: { code: 'ERR_TLS_CERT_ALTNAME_INVALID' } })
+  await t.rejects(run(url('localhost', stranger.cert)), { cause: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' } })
 
   const proxy = await startProxy(t, postgres.url)
-  const database = openDatabase({ url: url('localhost', ca.cert, proxy.port), poolSize: 1, timeout: 1000 }, silent)
-  t.teardown(() => database.close())
-  const slow = database.read({ text: 'SELECT pg_sleep(60)' })
+  const slow = run(url('localhost', ca.cert, proxy.port), 'SELECT pg_sleep(60)', 1000)
   await t.rejects(slow, { cause: { code: '57014' } }, 'a slow statement is cancelled')
   t.equal(proxy.connections(), 2)
   t.notOk(

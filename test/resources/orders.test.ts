@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import pg from 'pg'
 import t, { type Test } from 'tap'
-import { lockAwaited, query } from '../support/database.ts'
+import { connect, lockAwaited, query } from '../support/database.ts'
+import { get } from '../support/requests.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const [, insert = '', complete = '', grant = ''] =
@@ -20,8 +20,7 @@ async function start(t: Test) {
   return service
 }
 
-const list = ({ app, auth }: Service, headers = {}) =>
-  app.inject({ url: '/v1/store/orders', headers: { ...auth, ...headers } })
+const list = (service: Service, headers = {}) => get(service, 'store/orders', headers)
 const cancel = ({ app, auth }: Service, id: number) =>
   app.inject({ method: 'DELETE', url: `/v1/store/orders/${id}`, headers: auth })
 
@@ -50,9 +49,7 @@ t.test('an order is cancelled once, unless it is complete or shipped', async (t)
        (1, NULL, false), (1, now() + interval '1 hour', false), (1, now(), false), (1, NULL, true)`
   )
   for (const id of [1, 2]) {
-    const response = await cancel(service, id)
-    t.equal(response.statusCode, 204)
-    t.equal(response.body, '')
+    t.match(await cancel(service, id), { statusCode: 204, body: '' })
     t.match((await cancel(service, id)).json(), { code: 'not_found', status: 404 })
   }
   for (const id of [3, 4]) t.match((await cancel(service, id)).json(), { code: 'order_not_cancellable', status: 409 })
@@ -67,9 +64,7 @@ for (const [change, expected] of [
   t.test(`a cancellation that waits for the commit of "${change}" gets ${expected}`, async (t) => {
     const service = await start(t)
     await query(service.databaseUrl, 'INSERT INTO orders (pet_id) VALUES (1)')
-    const other = new pg.Client({ connectionString: service.databaseUrl })
-    await other.connect()
-    t.teardown(() => other.end())
+    const other = await connect(t, service.databaseUrl)
     await other.query(`BEGIN; ${change}`)
     const response = cancel(service, 1)
     await lockAwaited(service.databaseUrl)

@@ -1,72 +1,56 @@
 import t, { type Test } from 'tap'
-import { query } from '../support/database.ts'
+import { query, storedNames } from '../support/database.ts'
 import { startProxy } from '../support/proxy.ts'
-import { parseRaw, sendRaw, type Service, startService } from '../support/service.ts'
+import { post } from '../support/requests.ts'
+import { parseRaw, sendRaw, startService } from '../support/service.ts'
 
 /** A service with one category, and a function that sends a create. */
 async function start(t: Test, databaseUrl?: string) {
   const service = await startService(t, { ...(databaseUrl && { databaseUrl }) })
   await query(service.databaseUrl, "INSERT INTO categories (name) VALUES ('first')")
-  return { ...service, create: (...create: Create) => send(service, ...create) }
+  const create = async (path: string, payload: object | string, key?: string) => {
+    const headers = { 'content-type': 'application/json', ...(key !== undefined && { 'idempotency-key': key }) }
+    const response = await post(service, path, payload, headers)
+    const { 'idempotent-replayed': isReplay, 'x-request-id': id } = response.headers
+    return { status: response.statusCode, body: response.body, isReplay: isReplay === 'true', id, response }
+  }
+  return { ...service, create }
 }
 
-type Create = [path: string, payload: object | string, key?: string]
-
-async function send({ app, auth }: Service, ...[path, payload, key]: Create) {
-  const headers = { ...auth, 'content-type': 'application/json', ...(key !== undefined && { 'idempotency-key': key }) }
-  const response = await app.inject({ method: 'POST', url: `/v1/${path}`, headers, payload })
-  const { 'idempotent-replayed': isReplay, 'x-request-id': id } = response.headers
-  return { status: response.statusCode, body: response.body, isReplay: isReplay === 'true', id, response }
-}
-
-for (const [path, body, sameBody, otherBody] of [
-  [
-    'categories',
-    '{"name":"a \\" 🐇","description":"d"}',
-    '{ "description": "d", "name": "a \\u0022 🐇" }',
-    '{"name":"a \\" 🐇"}'
-  ],
-  [
-    'pets',
-    '{"name":"a","categoryId":9007199254740993}',
-    '{"categoryId":9007199254740993,"status":"available","name":"a"}',
-    '{"name":"a","categoryId":9007199254740992}'
-  ],
-  ['messages', '{"message":"a"}', '{"message":"\\u0061"}', '{"message":"A"}']
-] as const) {
-  t.test(`${path}: the same key and values get the first response again, and other values a 422`, async (t) => {
-    const { create, databaseUrl } = await start(t)
-    await query(
-      databaseUrl,
-      "INSERT INTO categories (id, name) VALUES (9007199254740992, 'x'), (9007199254740993, 'y')"
-    )
+t.test('for each operation, a key and equal values get the first response again, and others a 422', async (t) => {
+  const { create, databaseUrl } = await start(t)
+  await query(databaseUrl, "INSERT INTO categories (id, name) VALUES (9007199254740992, 'x'), (9007199254740993, 'y')")
+  for (const [path, status, body, sameBody, otherBody] of [
+    [
+      'categories',
+      201,
+      '{"name":"a \\" 🐇","description":"d"}',
+      '{ "description": "d", "name": "a \\u0022 🐇" }',
+      '{"name":"a \\" 🐇"}'
+    ],
+    [
+      'pets',
+      201,
+      '{"name":"a","categoryId":9007199254740993}',
+      '{"categoryId":9007199254740993,"status":"available","name":"a"}',
+      '{"name":"a","categoryId":9007199254740992}'
+    ],
+    ['messages', 202, '{"message":"a"}', '{"message":"\\u0061"}', '{"message":"A"}']
+  ] as const) {
+    const count = async (table: string) => (await query(databaseUrl, `SELECT FROM ${table}`)).length
+    const [rows, keys] = [await count(path), await count('idempotency_keys')]
     const first = await create(path, body, 'key')
-    t.match(first, { status: path === 'messages' ? 202 : 201, isReplay: false })
-    for (const [payload, key] of [
-      [body, 'key'],
-      [sameBody, '"key"']
-    ] as const) {
-      const again = await create(path, payload, key)
-      t.match(again, { status: first.status, body: first.body, isReplay: true })
+    t.match(first, { status, isReplay: false })
+    for (const again of [await create(path, body, 'key'), await create(path, sameBody, '"key"')]) {
+      t.match(again, { status, body: first.body, isReplay: true })
       t.equal(again.response.headers['content-type'], first.response.headers['content-type'])
       t.not(again.id, first.id)
     }
-    const other = await create(path, otherBody, 'key')
-    t.equal(other.status, 422)
-    t.match(JSON.parse(other.body), { code: 'idempotency_key_reused', status: 422 })
-    t.match(await create(path, otherBody, 'other'), { status: first.status, isReplay: false })
-    t.match(await create(path, body), { status: first.status, isReplay: false }, 'without a key')
-    const stored = "WHERE name LIKE 'a%'"
-    const rows = await query(databaseUrl, `SELECT FROM ${path} ${path === 'messages' ? '' : stored}`)
-    t.equal(rows.length, 3)
-    t.equal((await query(databaseUrl, 'SELECT FROM idempotency_keys')).length, 2)
-  })
-}
-
-t.test('each operation has its own keys', async (t) => {
-  const { create } = await start(t)
-  t.match(await create('categories', { name: 'a' }, 'key'), { status: 201, isReplay: false })
-  t.match(await create('pets', { name: 'a', categoryId: 1 }, 'key'), { status: 201, isReplay: false })
+    t.match((await create(path, otherBody, 'key')).response.json(), { code: 'idempotency_key_reused', status: 422 })
+    t.match(await create(path, otherBody, 'other'), { status, isReplay: false })
+    t.match(await create(path, body), { status, isReplay: false }, 'without a key')
+    t.same([(await count(path)) - rows, (await count('idempotency_keys')) - keys], [3, 2])
+  }
 })
 
 t.test('a key has 1 to 255 visible ASCII characters, bare or as a string of RFC 9651', async (t) => {
@@ -83,13 +67,10 @@ t.test('a key has 1 to 255 visible ASCII characters, bare or as a string of RFC 
     t.match(await create('categories', { name: 'a' }, quoted), { status: 201, isReplay: false }, quoted)
     if (bare) t.match(await create('categories', { name: 'a' }, bare), { status: 201, isReplay: true }, bare)
   }
-  const message =
-    'header.idempotency-key must be 1 to 255 visible ASCII characters, bare or in double quotes, and be sent once'
+  const message = /^header.idempotency-key must be 1 to 255 visible ASCII characters, bare or in double quotes, and be/
   const tooLong = 'k'.repeat(256)
   for (const key of ['', '""', '"', '"a', 'a b', '"a b"', '"a\\b"', '"a"b"', 'é', tooLong, `"${tooLong}"`, '"a";b=1']) {
-    const { status, body } = await create('categories', { name: 'a' }, key)
-    t.equal(status, 400, key)
-    t.equal((JSON.parse(body) as { message: string }).message, message)
+    t.match((await create('categories', { name: 'a' }, key)).response.json(), { status: 400, message }, key)
   }
 })
 
@@ -105,15 +86,9 @@ t.test('a repeated key gets 400', async (t) => {
 
 t.test('a create that fails leaves its key free, and one that succeeded replays whatever happened since', async (t) => {
   const { create, databaseUrl } = await start(t)
-  t.match(await create('pets', { name: 'a' }, 'key'), { status: 400 })
-  t.match(await create('pets', { name: 'a', categoryId: 2 }, 'key'), { status: 400 })
-  await query(
-    databaseUrl,
-    `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
-     CREATE TRIGGER skip BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION skip()`
-  )
-  t.match(await create('pets', { name: 'a', categoryId: 1 }, 'key'), { status: 500 }, 'dropped by a trigger')
-  await query(databaseUrl, 'DROP TRIGGER skip ON pets')
+  for (const invalid of [{ name: 'a' }, { name: 'a', categoryId: 2 }]) {
+    t.match(await create('pets', invalid, 'key'), { status: 400 })
+  }
   const pet = await create('pets', { name: 'a', categoryId: 1 }, 'key')
   t.match(pet, { status: 201, isReplay: false })
   await query(databaseUrl, 'TRUNCATE categories CASCADE')
@@ -125,22 +100,11 @@ t.test('a keyed create with an unknown outcome may be retried by SDKs, and is st
   const { databaseUrl } = await start(t)
   const proxy = await startProxy(t, databaseUrl)
   const { create } = await start(t, proxy.url)
-  proxy.state.cutOnAnswer = 'lost'
+  proxy.cutAt('lost')
   const { response } = await create('categories', { name: 'lost' }, 'key')
   t.match(response.headers, { 'x-should-retry': 'true', 'retry-after': '1' })
   t.match(response.json(), { code: 'outcome_unknown', message: /send it again with the same Idempotency-Key$/ })
-  proxy.state.cutOnAnswer = ''
+  proxy.cutAt('none')
   t.match(await create('categories', { name: 'lost' }, 'key'), { status: 201, isReplay: true })
-  t.equal((await query(databaseUrl, "SELECT FROM categories WHERE name = 'lost'")).length, 1)
-})
-
-t.test('a create without a key stores no key', async (t) => {
-  const statements: string[] = []
-  const { app, auth, databaseUrl } = await startService(t, { onStatement: (name) => statements.push(name) })
-  await app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name: 'a' } })
-  t.same(await query(databaseUrl, 'SELECT FROM idempotency_keys'), [])
-  t.same(
-    statements.filter((name) => name !== 'find-keys'),
-    ['create-categories']
-  )
+  t.same(await storedNames(databaseUrl), ['first', 'first', 'lost'])
 })

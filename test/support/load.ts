@@ -4,33 +4,32 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { until } from './until.ts'
 
-/** The creates of a load, by name and result. */
-export interface Load {
-  /** Number of responses by status, and by code if there is one: `201`, `503 unavailable`. */
-  answers: Record<string, number>
-  acknowledged: string[]
-  /** Names with the response `outcome_unknown`, or without a response. */
-  unknown: string[]
-  /** The errors of requests without a complete response. */
-  lost: string[]
-  /** Resolves when `count` more creates are acknowledged. */
-  acknowledges: (count: number) => Promise<void>
-  /** Sends no more, and resolves when every request has its response. */
-  stop: () => Promise<void>
-}
+export type Load = ReturnType<typeof startLoad>
 
-/** Creates categories with new names on keep-alive connections until it is stopped. */
-export function startLoad(url: string, key: string, connections = 16): Load {
+/** Creates categories with new names on new keep-alive connections until it is stopped. */
+export function startLoad(url: string, key: string, connections = 16) {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
-  const load: Pick<Load, 'answers' | 'acknowledged' | 'unknown' | 'lost'> = {
-    answers: {},
-    acknowledged: [],
-    unknown: [],
-    lost: []
-  }
   const run = randomUUID()
   let isStopped = false
   let next = 0
+  const load = {
+    /** Number of responses by status, and by code if there is one: `201`, `503 unavailable`. */
+    answers: {} as Record<string, number>,
+    acknowledged: [] as string[],
+    /** The errors of requests without a complete response. */
+    lost: [] as string[],
+    /** Resolves when `count` more creates are acknowledged. */
+    acknowledges(count: number): Promise<void> {
+      const enough = load.acknowledged.length + count
+      return until(() => load.acknowledged.length >= enough, `${count} more creates are acknowledged`)
+    },
+    /** Sends no more, and resolves when every request has its response. */
+    async stop(): Promise<void> {
+      isStopped = true
+      await working
+      agent.destroy()
+    }
+  }
 
   async function work() {
     while (!isStopped) {
@@ -40,25 +39,13 @@ export function startLoad(url: string, key: string, connections = 16): Load {
         const kind = code === undefined ? String(status) : `${status} ${code}`
         load.answers[kind] = (load.answers[kind] ?? 0) + 1
         if (status === 201) load.acknowledged.push(name)
-        if (code === 'outcome_unknown') load.unknown.push(name)
       } catch (error) {
         load.lost.push(String(error))
-        load.unknown.push(name)
       }
     }
   }
   const working = Promise.all(Array.from({ length: connections }, work))
-  return Object.assign(load, {
-    acknowledges(count: number) {
-      const enough = load.acknowledged.length + count
-      return until(() => load.acknowledged.length >= enough, `${count} more creates are acknowledged`)
-    },
-    async stop() {
-      isStopped = true
-      await working
-      agent.destroy()
-    }
-  })
+  return load
 }
 
 /** Milliseconds without a byte before a request fails: more than the service may take. */

@@ -2,68 +2,34 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
-/** Where a proxy can reset a connection: before it passes bytes of the client on, after that, or instead of bytes of the server. */
-export type ResetPoint = 'before the request' | 'after the request' | 'before the response'
-
-/** A TCP proxy in front of PostgreSQL or the service, with faults that a test controls. */
-export interface Proxy {
-  /** The URL of the server through the proxy. */
-  url: string
-  port: number
-  state: {
-    /** The port of the server that new connections reach. */
-    serverPort: number
-    /** New connections are closed at once. */
-    isClosed: boolean
-    /** CancelRequests are lost, as between independent poolers. */
-    dropsCancel: boolean
-    /** Bytes of the server are lost. */
-    isSilent: boolean
-    /** When the server sends this text, it is lost and all connections are closed. */
-    cutOnAnswer: string
-    /** Changes or delays the bytes of the server. */
-    change: (chunk: Buffer) => Buffer | Promise<Buffer>
-    /** Whether to reset a connection at this point. */
-    resets: (point: ResetPoint) => boolean
-  }
-  /** The bytes of the clients. */
-  sent: Buffer[]
-  /** Number of connections from clients. */
-  connections: () => number
-  /** Closes all connections. */
-  cut: () => void
-  /** Refuses new connections from now on. */
-  refuse: () => void
-}
+type Bytes = Buffer | undefined
 
 /** The code in a CancelRequest. */
 export const cancelRequest = Buffer.from([0x04, 0xd2, 0x16, 0x2e])
 
-/** Starts a proxy in front of the server of the URL; stopped when the test ends. */
-export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string): Promise<Proxy> {
+/** Starts a TCP proxy in front of PostgreSQL or the service, with faults that the test controls; stopped when it ends. */
+export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string) {
   const target = new URL(serverUrl)
   const socketFolder = target.searchParams.get('host')
-  const pairs = new Set<[Socket, Socket]>()
-  const state: Proxy['state'] = {
+  const state = {
+    /** The port of the server that new connections reach. */
     serverPort: Number(target.port || 5432),
-    isClosed: false,
+    /** CancelRequests are lost, as between independent poolers. */
     dropsCancel: false,
-    isSilent: false,
-    cutOnAnswer: '',
-    change: (chunk) => chunk,
-    resets: () => false
+    /** Whether to reset a connection, asked before and after the proxy passes bytes of a client on, and before a response. */
+    resets: () => false,
+    /** Changes or delays the bytes of the server; they are lost without a result. */
+    change: (chunk: Buffer): Bytes | Promise<Bytes> => chunk
   }
+  const pairs = new Set<[Socket, Socket]>()
   const sent: Buffer[] = []
   let connections = 0
   const cut = () => {
     for (const pair of pairs) for (const socket of pair) socket.destroy()
+    return undefined
   }
   const server = createServer((client) => {
     connections++
-    if (state.isClosed) {
-      client.destroy()
-      return
-    }
     const { serverPort } = state
     const upstream =
       socketFolder === null ? connect(serverPort, target.hostname) : connect(`${socketFolder}/.s.PGSQL.${serverPort}`)
@@ -71,14 +37,13 @@ export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string): 
     pairs.add(pair)
     client.on('data', (chunk: Buffer) => {
       sent.push(chunk)
-      if (state.resets('before the request')) client.resetAndDestroy()
+      if (state.resets()) client.resetAndDestroy()
       else if (state.dropsCancel && chunk.includes(cancelRequest)) client.destroy()
-      else upstream.write(chunk, () => state.resets('after the request') && client.resetAndDestroy())
+      else upstream.write(chunk, () => state.resets() && client.resetAndDestroy())
     })
     upstream.on('data', (chunk: Buffer) => {
-      if (state.resets('before the response')) client.resetAndDestroy()
-      else if (state.cutOnAnswer !== '' && chunk.includes(state.cutOnAnswer)) cut()
-      else if (!state.isSilent) void Promise.resolve(state.change(chunk)).then((bytes) => client.write(bytes))
+      if (state.resets()) client.resetAndDestroy()
+      else void Promise.resolve(state.change(chunk)).then((bytes) => bytes && client.write(bytes))
     })
     for (const socket of pair) {
       socket.on('error', () => {})
@@ -94,17 +59,25 @@ export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string): 
     cut()
     server.close()
   })
-  const url = new URL(serverUrl)
+  const { port } = server.address() as AddressInfo
+  const url = Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port })
   url.searchParams.delete('host')
-  url.hostname = '127.0.0.1'
-  url.port = String((server.address() as AddressInfo).port)
   return {
+    /** The URL of the server through the proxy. */
     url: url.href,
-    port: Number(url.port),
+    port,
     state,
+    /** The bytes of the clients. */
     sent,
+    /** Number of connections from clients. */
     connections: () => connections,
+    /** Closes all connections. */
     cut,
+    /** Closes all connections when the server sends this text, which is lost. */
+    cutAt(text: string) {
+      state.change = (chunk) => (chunk.includes(text) ? cut() : chunk)
+    },
+    /** Refuses new connections from now on. */
     refuse: () => server.close()
   }
 }

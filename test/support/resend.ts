@@ -17,20 +17,14 @@ export interface Outcome {
 
 /** Sends a create with an Idempotency-Key once. */
 export async function createKeyed({ url, key }: Target, idempotencyKey: string, name: string): Promise<Outcome> {
+  const authorization = `Bearer ${key}`
   const response = await fetch(`${url}/v1/categories`, {
     method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      'idempotency-key': idempotencyKey
-    },
+    headers: { authorization, 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
     body: JSON.stringify({ name })
   })
-  return {
-    status: response.status,
-    body: await response.text(),
-    isReplayed: response.headers.get('idempotent-replayed') === 'true'
-  }
+  const isReplayed = response.headers.get('idempotent-replayed') === 'true'
+  return { status: response.status, body: await response.text(), isReplayed }
 }
 
 /**
@@ -46,19 +40,16 @@ export async function createUntilStored(
   name: string,
   failures: Record<string, number> = {}
 ): Promise<Outcome> {
-  let last: Outcome | undefined
-  await until(
-    async () => {
-      last = await createKeyed(target(), idempotencyKey, name).catch(() => undefined)
-      const isFinal = last !== undefined && last.status < 500 && last.status !== 429 && last.status !== 409
-      const { code } = last === undefined || isFinal ? { code: undefined } : (JSON.parse(last.body) as { code: string })
-      const failure = code ?? 'lost'
-      if (!isFinal) failures[failure] = (failures[failure] ?? 0) + 1
-      return isFinal
-    },
-    `a create is stored: ${JSON.stringify(failures)}`
-  )
-  return last as Outcome
+  let outcome: Outcome | undefined
+  await until(async () => {
+    outcome = await createKeyed(target(), idempotencyKey, name).catch(() => undefined)
+    const isFinal = outcome !== undefined && outcome.status < 500 && ![409, 429].includes(outcome.status)
+    if (isFinal) return true
+    const { code } = JSON.parse(outcome?.body ?? '{"code":"lost"}') as { code: string }
+    failures[code] = (failures[code] ?? 0) + 1
+    return false
+  }, `${name} is stored`)
+  return outcome as Outcome
 }
 
 /**
@@ -87,11 +78,9 @@ export class Creates {
     const stored = rows.map(({ id, name }) => JSON.stringify({ id: Number(id), name }))
     const expected = new Set(this.#bodies.values())
     const surplus = stored.filter((row) => !expected.delete(row))
-    return [
-      ...this.faults,
-      ...surplus.map((row) => `${row} is not the body of a response`),
-      ...[...expected].map((body) => `${body} is lost`)
-    ].slice(0, 20)
+    const unknown = surplus.map((row) => `${row} is not the body of a response`)
+    const lost = [...expected].map((body) => `${body} is lost`)
+    return [...this.faults, ...unknown, ...lost].slice(0, 20)
   }
 }
 

@@ -1,0 +1,41 @@
+import type { Test } from 'tap'
+import { lockAwaited, lockTable } from './database.ts'
+import { handled, type Service } from './service.ts'
+
+/** Sends a GET request with the API key of the service. */
+export const get = ({ app, auth }: Service, path: string, headers = {}) =>
+  app.inject({ url: `/v1/${path}`, headers: { ...auth, ...headers } })
+
+/** Sends a POST request with the API key of the service. */
+export const post = ({ app, auth }: Service, path: string, payload: object | string, headers = {}) =>
+  app.inject({ method: 'POST', url: `/v1/${path}`, headers: { ...auth, ...headers }, payload })
+
+export const list = (service: Service, headers = {}) => get(service, 'categories', headers)
+
+export const create = (service: Service, name = 'x', headers = {}) => post(service, 'categories', { name }, headers)
+
+/** The code of an error, such as `unavailable`, or else the status; with `replayed` if it is a replay. */
+export async function result(request: ReturnType<typeof get>): Promise<string | number> {
+  const response = await request
+  if (response.headers['idempotent-replayed'] === 'true') return `${response.statusCode} replayed`
+  return response.json<{ code?: string }>().code ?? response.statusCode
+}
+
+/** Sends `others` while each of `leaders` waits for a lock on the table: they gather. Returns the responses to all. */
+export async function gather<Item, Response>(
+  t: Test,
+  { databaseUrl }: Service,
+  table: string,
+  send: (item: Item) => PromiseLike<Response>,
+  leaders: Item[],
+  others: Item[]
+): Promise<Response[]> {
+  const lock = await lockTable(t, databaseUrl, table)
+  const waiting = leaders.map((item) => send(item))
+  await lockAwaited(databaseUrl, leaders.length)
+  const allCame = handled(t, others.length)
+  const gathered = others.map((item) => send(item))
+  await allCame
+  await lock.release()
+  return Promise.all([...waiting, ...gathered])
+}
