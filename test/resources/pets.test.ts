@@ -30,6 +30,15 @@ t.test('created pets, available unless stated otherwise, are listed and found by
   t.equal((await get(service, 'pets/9223372036854775807')).body, milo)
 })
 
+t.test('every response to getPet announces its sunset and its successor', async (t) => {
+  const service = await startWithPets(t, 1)
+  for (const path of ['pets/1', 'pets/2']) {
+    const { deprecation, sunset, link } = (await get(service, path)).headers
+    t.same([deprecation, sunset], ['@1795305600', 'Thu, 05 Dec 2030 00:00:00 GMT'])
+    t.equal(link, '<../pets>; rel="successor-version"')
+  }
+})
+
 t.test('the pages of a filter have each of its pets once, in the order of ids', async (t) => {
   const service = await startWithPets(t, 100)
   await query(service.databaseUrl, "UPDATE pets SET status = 'sold' WHERE id % 10 <> 0")
