@@ -1,6 +1,5 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Logger } from 'pino'
 import t, { type Test } from 'tap'
 import { prefixOf } from '../src/api-keys/key.ts'
 import { createLogger, oneLine } from '../src/log.ts'
@@ -16,18 +15,17 @@ function logFile(t: Test, isTTY = false) {
   const fd = openSync(file, 'a')
   t.teardown(() => closeSync(fd))
   const logger = createLogger('info', { fd, isTTY })
-  return { logger, end: () => endOf(logger, file) }
+  const end = () => {
+    logger.info('the end')
+    return untilHas(file, 'the end')
+  }
+  return { logger, end }
 }
 
-async function endOf(logger: Logger, file: string): Promise<string> {
-  const written = () => readFileSync(file, 'utf8')
-  const isWritten = () => {
-    // Again and again: while the log is full, a line is dropped.
-    logger.info('the end')
-    return written().includes('the end')
-  }
-  await until(isWritten, 'the log is written')
-  return written()
+async function untilHas(file: string, text: string, log = () => {}): Promise<string> {
+  const read = () => (log(), readFileSync(file, 'utf8'))
+  await until(() => read().includes(text), `the log has ${text}`)
+  return read()
 }
 
 t.test('the log is JSON, and readable on a terminal', async (t) => {
@@ -63,22 +61,18 @@ t.test('the log of a full disk waits, keeps 16 MiB at most, and is written when 
   logger.info(`dropped${padding}`)
 
   const file = `${t.testdir()}/log`
-  const opened = reopen(fd, file)
-  t.teardown(() => opened.forEach(closeSync))
-  const log = await endOf(logger, file)
+  reopen(fd, file)
+  // Until the first write has ended, there is no room for another line.
+  const log = await untilHas(file, 'last', () => logger.info('last'))
   t.ok(log.includes('first'))
   t.notOk(log.includes('dropped'))
   t.ok(log.length > 2 ** 23 && log.length < 2 ** 24 + 100_000, `${log.length} characters`)
 })
 
 /** Makes the file descriptor one of the file: a closed one is given out again when it is the lowest that is free. */
-function reopen(fd: number, file: string): number[] {
+function reopen(fd: number, file: string): void {
   closeSync(fd)
-  const opened: number[] = []
-  for (let attempt = 0; attempt < 100; attempt++) {
-    opened.push(openSync(file, 'a'))
-    if (opened.at(-1) === fd) return opened
-  }
+  for (let attempt = 0; attempt < 100; attempt++) if (openSync(file, 'a') === fd) return
   throw new Error(`the file descriptor ${fd} is in use`)
 }
 

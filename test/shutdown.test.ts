@@ -15,85 +15,82 @@ async function serveGiven(t: Test, env: Record<string, string>) {
   const databaseUrl = await createDatabase(t)
   const key = await createKeyIn(databaseUrl)
   const service = serve(t, { DATABASE_URL: databaseUrl, ...env })
-  const url = await started(service)
-  /** Sends a create, which waits for a lock, and then SIGTERM. */
-  const stopWhileCreating = async () => {
-    const lock = await lockTable(t, databaseUrl, 'categories')
-    const created = post(url, key, 'in flight')
-    created.catch(() => {})
-    await lockAwaited(databaseUrl)
-    service.child.kill('SIGTERM')
-    await service.sees(/stopping/)
-    return { lock, created }
-  }
-  return { service, key, url, stopWhileCreating }
+  return { service, key, url: await started(service), databaseUrl }
 }
 
+/** Sends a create, which waits for a lock, and then the signal. */
+async function stopWhileCreating(
+  t: Test,
+  { service, url, key, databaseUrl }: Given,
+  signal = () => service.child.kill()
+) {
+  const lock = await lockTable(t, databaseUrl, 'categories')
+  const created = post(url, key, 'in flight').then(({ status }) => status)
+  created.catch(() => {})
+  await lockAwaited(databaseUrl)
+  signal()
+  await service.sees(/"stopping"/)
+  return { created, release: lock.release }
+}
+type Given = Awaited<ReturnType<typeof serveGiven>>
+
 t.test('a signal lets a request in flight finish, and a second signal at once counts as the same', async (t) => {
-  const { service, stopWhileCreating } = await serveGiven(t, {})
-  const { lock, created } = await stopWhileCreating()
-  service.child.kill('SIGINT')
-  await lock.release()
-  t.equal((await created).status, 201)
-  t.equal(await service.exited, 0)
+  const given = await serveGiven(t, {})
+  const { created, release } = await stopWhileCreating(t, given)
+  given.service.child.kill('SIGINT')
+  await release()
+  t.equal(await created, 201)
+  t.equal(await given.service.exited, 0)
 })
 
 t.test('a second signal a second later stops the service immediately', async (t) => {
-  const { service, stopWhileCreating } = await serveGiven(t, { DATABASE_TIMEOUT: '60000', SHUTDOWN_TIMEOUT: '60000' })
-  await stopWhileCreating()
-  const signals = setInterval(() => service.child.kill('SIGTERM'), 1100)
-  t.equal(await service.exited, 'SIGTERM')
+  const given = await serveGiven(t, { DATABASE_TIMEOUT: '60000', SHUTDOWN_TIMEOUT: '60000' })
+  await stopWhileCreating(t, given)
+  const signals = setInterval(() => given.service.child.kill(), 1100)
+  t.equal(await given.service.exited, 'SIGTERM')
   clearInterval(signals)
 })
 
-t.test('a signal to npm or its group lets a request on the embedded database finish', async (t) => {
-  for (const target of ['npm', 'group']) {
-    const directory = path.join(t.testdir(), target)
+for (const [target, signal] of [
+  ['npm', (pid: number) => process.kill(pid, 'SIGTERM')],
+  ['its group', (pid: number) => process.kill(-pid, 'SIGINT')]
+] as const) {
+  t.test(`a signal to ${target} lets a request on the embedded database finish`, async (t) => {
+    const directory = t.testdir()
     copyData(directory)
     const service = run(t, ['npm', 'start'], { env: { PORT: '0', DATA_DIR: directory } })
     const url = await started(service)
     const [key] = await service.sees(keyPattern)
-    const databaseUrl = (await findService(directory))?.url ?? ''
-    const lock = await lockTable(t, databaseUrl, 'categories')
-    const created = post(url, key, 'in flight')
-    await lockAwaited(databaseUrl)
-    const pid = service.child.pid ?? 0
-    process.kill(target === 'group' ? -pid : pid, target === 'group' ? 'SIGINT' : 'SIGTERM')
-    await service.sees(/"stopping"/)
-    await lock.release()
-    t.equal((await created).status, 201)
+    const given = { service, url, key, databaseUrl: (await findService(directory))?.url ?? '' }
+    const { created, release } = await stopWhileCreating(t, given, () => signal(Number(service.child.pid)))
+    await release()
+    t.equal(await created, 201)
     await service.exited
-    t.match(service.output(), '"stopped"', target)
-  }
-})
+    t.match(service.output(), '"stopped"')
+  })
+}
 
-t.test(
-  'at shutdown under load readiness ends first, responses close their connections, and none is lost',
-  async (t) => {
-    const { service, key, url } = await serveGiven(t, { SHUTDOWN_DELAY: '5000', RATE_LIMIT_MAX: '0' })
-    const load = startLoad(url, key)
-    await load.acknowledges(100)
-    service.child.kill('SIGTERM')
-    // A proxy looks at /readyz and sends no more.
-    await until(async () => (await fetch(`${url}/readyz`)).status === 503, 'the service reports that it stops')
-    await load.acknowledges(100)
-    const response = await post(url, key, 'x')
-    t.equal(response.status, 201)
-    t.equal(response.headers.get('connection'), 'close')
-    await load.stop()
-    t.same(load.lost, [])
-    t.same(Object.keys(load.answers), ['201'])
-    t.equal(await service.exited, 0)
-  }
-)
+t.test('at shutdown under load readiness ends first, responses close their connections, none is lost', async (t) => {
+  const { service, key, url } = await serveGiven(t, { SHUTDOWN_DELAY: '5000' })
+  const load = startLoad(url, key)
+  await load.acknowledges(100)
+  service.child.kill()
+  // A proxy looks at /readyz and sends no more.
+  await until(async () => (await fetch(`${url}/readyz`)).status === 503, 'the service reports that it stops')
+  await load.acknowledges(20)
+  const { status, headers } = await post(url, key, 'x')
+  t.same([status, headers.get('connection')], [201, 'close'])
+  await load.stop()
+  t.same([load.lost, Object.keys(load.answers)], [[], ['201']])
+  t.equal(await service.exited, 0)
+})
 
 t.test('a signal during the first start ends it, and the next start is not affected', async (t) => {
   const directory = t.testdir()
-  for (const isLast of [false, true]) {
+  for (const stage of [/creating a new database/, /This key is shown once/]) {
     const service = serve(t, {}, directory)
-    await service.sees(isLast ? /This key is shown once/ : /creating a new database/)
-    service.child.kill('SIGTERM')
-    t.equal(await service.exited, 0)
+    await service.sees(stage)
+    t.equal(await service.stop(), 0)
   }
   t.same(readdirSync(path.join(directory, '.data')), ['postgres'])
 })
@@ -107,6 +104,5 @@ t.test('a signal ends the wait for another migration', async (t) => {
   const service = serve(t, { DATABASE_URL: databaseUrl })
   await started(service)
   await lockAwaited(databaseUrl)
-  service.child.kill('SIGTERM')
-  t.equal(await service.exited, 0)
+  t.equal(await service.stop(), 0)
 })
