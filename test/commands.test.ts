@@ -42,24 +42,23 @@ t.test('keys are created, listed and revoked while the service runs and while it
 
 t.test('a service and three commands that start together on a new folder all succeed', async (t) => {
   const cwd = t.testdir()
-  const names = ['a', 'b', 'c']
-  const creating = Promise.all(names.map((name) => printed(t, `keys create --name ${name}`, { cwd })))
+  const creating = Promise.all([1, 2, 3].map(() => printed(t, 'keys create --name x', { cwd })))
   const service = serve(t, {}, cwd)
   const keys = await creating
   const url = await started(service)
   for (const key of keys) t.equal((await post(url, key, 'x')).status, 201)
   t.same(readdirSync(path.join(cwd, '.data')), ['postgres'])
-  const listed = JSON.parse(await printed(t, 'keys list --json', { cwd })) as { name: string }[]
-  t.match(listed.map(({ name }) => name).sort(), names)
 })
 
 t.test('a given database is migrated only by `npm run migrate` if MIGRATE_ON_START=false', async (t) => {
   const env = { DATABASE_URL: await createDatabase(t, "TEMPLATE template0 ENCODING 'UTF8'") }
   const service = serve(t, { ...env, MIGRATE_ON_START: 'false' })
-  const pending = 'migrations are pending (0001_categories, '
   const { code, output } = await npmRun(t, 'keys list', { env })
-  t.match({ code, output }, { code: 1, output: `pet-categories: DATABASE_URL cannot be used: ${pending}` })
-  t.match(output, /\): run `npm run migrate`\n$/)
+  t.equal(code, 1)
+  t.match(
+    output,
+    /^pet-categories: DATABASE_URL cannot be used: migrations are pending \(0001.*\): run `npm run migrate`\n$/
+  )
   const url = await started(service)
   const get = async (path: string) => (await fetch(url + path)).json()
   t.match(await get('/readyz'), { code: 'unavailable', status: 503 })

@@ -3,7 +3,8 @@ import { createDatabase, lockTable, query } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-const noting = "FROM pg_stat_activity WHERE query LIKE 'UPDATE api_keys%' AND datname = current_database()"
+const waiting = `SELECT pid FROM pg_stat_activity
+  WHERE query LIKE 'UPDATE api_keys%' AND datname = current_database() AND wait_event_type = 'Lock'`
 
 t.test('while api_keys is read-only, requests succeed and at most one connection waits', async (t) => {
   const config = { DATABASE_TIMEOUT: 2000, DATABASE_POOL_SIZE: 2 }
@@ -14,9 +15,9 @@ t.test('while api_keys is read-only, requests succeed and at most one connection
   const failures: unknown[] = []
   const observe = async () => {
     const status = await list()
-    const waiting = await query(databaseUrl, `SELECT pid ${noting} AND wait_event_type = 'Lock'`)
-    for (const { pid } of waiting) attempts.add(pid)
-    if (status !== 200 || waiting.length > 1) failures.push({ status, waiting })
+    const updates = await query(databaseUrl, waiting)
+    for (const { pid } of updates) attempts.add(pid)
+    if (status !== 200 || updates.length > 1) failures.push({ status, updates })
   }
   await until(() => observe().then(() => attempts.size >= 2), 'two attempts have been made')
   await lock.release()

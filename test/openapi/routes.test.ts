@@ -1,7 +1,6 @@
 import path from 'node:path'
 import Fastify, {
   type FastifyInstance,
-  type FastifyReply,
   type FastifyRequest,
   type InjectOptions,
   type onRequestHookHandler
@@ -24,9 +23,6 @@ const parameter = (place: string, name: string, schema: object) => ({
   required: place === 'path'
 })
 
-/** Returns the response, or throws it. */
-type Respond = (request: FastifyRequest, reply: FastifyReply) => unknown
-
 /** Rejects requests without the header Authorization. */
 const bearerAuth: onRequestHookHandler = ({ headers }, _reply, done) =>
   done(headers.authorization === undefined ? new HttpError(401, 'unauthorized', 'x') : undefined)
@@ -40,7 +36,12 @@ async function start(t: Test, contract: Contract, handlers: object): Promise<Fas
 }
 
 /** The routes of a document with these paths, whose operations all have this handler. */
-function serve(t: Test, paths: object, respond: Respond, rest: object = {}): Promise<FastifyInstance> {
+function serve(
+  t: Test,
+  paths: object,
+  respond: (request: FastifyRequest) => unknown,
+  rest: object = {}
+): Promise<FastifyInstance> {
   const info = { title: 'Test', version: '1.0.0' }
   const yaml = stringify({ openapi: '3.0.3', info, servers: [{ url: '/v1' }], paths, ...rest })
   const contract = readContract(path.join(t.testdir({ 'openapi.yaml': yaml }), 'openapi.yaml'))
@@ -94,11 +95,8 @@ t.test('parameters get the type of their schema, and an int64 is exact', async (
     ['1?tags=1&tags=b', 'query.tags[1] must be integer'],
     ['1', 'header.x-shard must be integer', 'x']
   ] as const) {
-    t.same(
-      await send(app, { url: `/v1/things/${url}`, headers: { ...(shard && { 'X-SHARD': shard }) } }),
-      expected,
-      url
-    )
+    const headers = { ...(shard && { 'X-SHARD': shard }) }
+    t.same(await send(app, { url: `/v1/things/${url}`, headers }), expected, url)
   }
 })
 
@@ -176,22 +174,19 @@ t.test('an operation without a handler stops the start, and its stub responds wi
   t.match(response.json(), { code: 'not_implemented', status: 501 })
 })
 
-t.test('every response of a deprecated operation announces it', async (t) => {
-  const deprecated = { deprecated: true, 'x-deprecated-at': '2023-06-30', 'x-sunset': '2024-01-31T12:00:00+01:00' }
-  const replaced = { deprecated: true, 'x-deprecated-sunset': '2024-01-31', 'x-successor': '/new/ones' }
-  const get = (operationId: string, rest: object) => ({ get: { operationId, responses: anything, ...rest } })
-  const paths = {
-    '/closed': get('closed', { ...deprecated, security: [{ bearerAuth: [] }] }),
-    '/old/{id}': get('replaced', { ...replaced, parameters: [parameter('path', 'id', int64)] }),
-    '/undated': get('undated', { deprecated: true })
-  }
-  const app = await serve(t, paths, () => ({}))
-  for (const [url, deprecation, sunset, link] of [
-    ['closed', '@1688083200', 'Wed, 31 Jan 2024 11:00:00 GMT', undefined],
-    ['old/1', undefined, 'Wed, 31 Jan 2024 00:00:00 GMT', '<../new/ones>; rel="successor-version"'],
-    ['undated', undefined, undefined, undefined]
+t.test('every response of a deprecated operation announces the dates and successor that it has', async (t) => {
+  const get = (rest: object) => ({ get: { operationId: 'old', deprecated: true, responses: anything, ...rest } })
+  const sunset = { 'x-deprecated-sunset': '2024-01-31T12:00:00+01:00', 'x-successor': '/new/ones' }
+  for (const [path, operation, expected] of [
+    [
+      '/old',
+      { 'x-deprecated-at': '2023-06-30', security: [{ bearerAuth: [] }] },
+      ['@1688083200', undefined, undefined]
+    ],
+    ['/very/old', sunset, [undefined, 'Wed, 31 Jan 2024 11:00:00 GMT', '<../new/ones>; rel="successor-version"']]
   ] as const) {
-    const { headers } = await app.inject(`/v1/${url}`)
-    t.same([headers['deprecation'], headers['sunset'], headers['link']], [deprecation, sunset, link], url)
+    const app = await serve(t, { [path]: get(operation) }, () => ({}))
+    const { deprecation, sunset, link } = (await app.inject(`/v1${path}`)).headers
+    t.same([deprecation, sunset, link], expected)
   }
 })

@@ -1,13 +1,12 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { connect } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import { type KeyStore, keyStore } from '../../src/api-keys/store.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
-import { type Contract, readContract } from '../../src/openapi/document.ts'
+import { readContract } from '../../src/openapi/document.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { operationHandlers } from '../../src/resources/index.ts'
 import { createDatabase, silent } from './database.ts'
@@ -29,8 +28,6 @@ export interface Service {
 
 export interface ServiceOptions {
   config?: Partial<Config>
-  /** Another OpenAPI document with the same operations. */
-  contract?: Contract
   databaseUrl?: string
   logger?: Logger
   /** Called with the name of every statement. */
@@ -42,7 +39,7 @@ const unlimited = { RATE_LIMIT_MAX: 0, AUTH_FAILURES_MAX: 0 }
 
 /** Starts the service on a new database and a free port, with one API key and no rate limits; stopped when the test ends. */
 export async function startService(t: Test, options: ServiceOptions = {}): Promise<Service> {
-  const { contract = readContract(), logger = silent, onStatement = () => {} } = options
+  const { logger = silent, onStatement = () => {} } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
   const { DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
@@ -53,7 +50,7 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
     write: (statement) => (onStatement(String(statement.name)), database.write(statement))
   }
   const handlers = operationHandlers(watched, config)
-  const app = await buildApp({ config, contract, database: watched, handlers, logger })
+  const app = await buildApp({ config, contract: readContract(), database: watched, handlers, logger })
   // Before the database is dropped: tap runs the newest teardown first.
   t.teardown(async () => {
     await app.close()
@@ -75,13 +72,11 @@ export async function createKeyIn(url: string): Promise<string> {
 }
 
 /** Resolves when `count` more requests have reached their handlers. */
-export async function handled(t: Test, count: number): Promise<void> {
+export function handled(t: Test, count: number): Promise<void> {
   const channel = 'tracing:fastify.request.handler:start'
   let handled = 0
-  await new Promise<void>((resolve) => {
-    const look = () => {
-      if (++handled === count) resolve()
-    }
+  return new Promise((resolve) => {
+    const look = () => void (++handled === count && resolve())
     subscribe(channel, look)
     t.teardown(() => unsubscribe(channel, look))
   })
