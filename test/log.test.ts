@@ -3,6 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { prefixOf } from '../src/api-keys/key.ts'
 import { createLogger, oneLine } from '../src/log.ts'
+import { breakCategories } from './support/database.ts'
+import { status } from './support/installation.ts'
+import { recorder } from './support/log.ts'
 import { freePort } from './support/postgres.ts'
 import { serve } from './support/process.ts'
 import { startService } from './support/service.ts'
@@ -82,18 +85,34 @@ t.test('a service whose stdout and stderr are full starts, serves and stops', as
   t.teardown(() => closeSync(file))
   // Without a DATABASE_URL it prints the docs and a key, too.
   const { stop } = serve(t, { PORT: String(port) }, t.testdir(), file)
-  const url = `http://127.0.0.1:${port}`
-  const status = () =>
-    fetch(`${url}/nothing`).then(
-      (response) => response.status,
-      () => 0
-    )
-  await until(async () => (await status()) === 404, 'the service responds')
+  const responds = async () => (await status(`http://127.0.0.1:${port}/nothing`)) === 404
+  await until(() => responds().catch(() => false), 'the service responds')
   // More lines than the log gathers before it writes.
-  for (let count = 0; count < 100; count++) t.equal(await status(), 404)
+  for (let count = 0; count < 100; count++) t.ok(await responds())
   await sleep(300)
-  t.equal(await status(), 404)
+  t.ok(await responds())
   t.equal(await stop(), 0)
+})
+
+t.test('the log has a line per request without secrets or probes, and the cause of an internal error', async (t) => {
+  const { lines, logger } = recorder()
+  const { app, auth: headers, databaseUrl } = await startService(t, { logger })
+  lines.length = 0
+  for (const quiet of ['/livez', '/docs']) await app.inject(quiet)
+  await app.inject({ url: '/v1/categories?token=secret', headers })
+  await breakCategories(databaseUrl)
+  const failed = await app.inject({ url: '/v1/categories', headers })
+  t.match(failed.json(), { code: 'internal_error', status: 500 })
+
+  const request = { msg: 'request', method: 'GET', path: '/v1/categories', operation: 'listCategories', key: '1' }
+  const reqId = failed.headers['x-request-id']
+  t.equal(lines.length, 3)
+  t.match(lines, [
+    { ...request, level: 30, status: 200, ms: Number, ip: '127.0.0.1' },
+    { level: 50, reqId, msg: 'internal_error', err: { message: 'division by zero' } },
+    { ...request, reqId, status: 500 }
+  ])
+  t.notMatch(JSON.stringify(lines), /secret|petcat_[0-9a-f]/)
 })
 
 t.test('no line holds a key, wherever a client sends it', async (t) => {

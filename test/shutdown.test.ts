@@ -1,12 +1,10 @@
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
-import pg from 'pg'
 import t, { type Test } from 'tap'
 import { findService } from '../src/postgres/embedded.ts'
-import { migrationLock } from '../src/postgres/migrations.ts'
 import { copyData, createDatabase, lockAwaited, lockTable } from './support/database.ts'
 import { startLoad } from './support/load.ts'
-import { keyPattern, post, run, serve, started } from './support/process.ts'
+import { keyPattern, post, run, script, serve, started } from './support/process.ts'
 import { createKeyIn } from './support/service.ts'
 import { until } from './support/until.ts'
 
@@ -18,57 +16,51 @@ async function serveGiven(t: Test, env: Record<string, string>) {
   return { service, key, url: await started(service), databaseUrl }
 }
 
-/** Sends a create, which waits for a lock, and then the signal. */
+/** Sends a create, which waits for a lock, and then the signal. `release` ends the lock. */
 async function stopWhileCreating(
   t: Test,
-  { service, url, key, databaseUrl }: Given,
-  signal = () => service.child.kill()
+  { service, url, key, databaseUrl }: Awaited<ReturnType<typeof serveGiven>>,
+  signal: () => void
 ) {
-  const lock = await lockTable(t, databaseUrl, 'categories')
-  const created = post(url, key, 'in flight').then(({ status }) => status)
+  const { release } = await lockTable(t, databaseUrl, 'categories')
+  const created = post(url, key, 'in flight')
   created.catch(() => {})
   await lockAwaited(databaseUrl)
   signal()
   await service.sees(/"stopping"/)
-  return { created, release: lock.release }
+  return { release, created }
 }
-type Given = Awaited<ReturnType<typeof serveGiven>>
 
-t.test('a signal lets a request in flight finish, and a second signal at once counts as the same', async (t) => {
-  const given = await serveGiven(t, {})
-  const { created, release } = await stopWhileCreating(t, given)
-  given.service.child.kill('SIGINT')
-  await release()
-  t.equal(await created, 201)
-  t.equal(await given.service.exited, 0)
-})
+const signals = ['SIGTERM', 'SIGINT'] as const
 
-t.test('a second signal a second later stops the service immediately', async (t) => {
-  const given = await serveGiven(t, { DATABASE_TIMEOUT: '60000', SHUTDOWN_TIMEOUT: '60000' })
-  await stopWhileCreating(t, given)
-  const signals = setInterval(() => given.service.child.kill(), 1100)
-  t.equal(await given.service.exited, 'SIGTERM')
-  clearInterval(signals)
-})
-
-for (const [target, signal] of [
-  ['npm', (pid: number) => process.kill(pid, 'SIGTERM')],
-  ['its group', (pid: number) => process.kill(-pid, 'SIGINT')]
+for (const [title, command, signal] of [
+  ['two signals to the service at once', script('src/main.ts'), (pid: number) => signals.forEach((one) => process.kill(pid, one))],
+  ['a signal to npm', ['npm', 'start'], (pid: number) => process.kill(pid, 'SIGTERM')],
+  ['a signal to the group of npm', ['npm', 'start'], (pid: number) => process.kill(-pid, 'SIGINT')]
 ] as const) {
-  t.test(`a signal to ${target} lets a request on the embedded database finish`, async (t) => {
+  t.test(`after ${title}, a request on the embedded database finishes`, async (t) => {
     const directory = t.testdir()
     copyData(directory)
-    const service = run(t, ['npm', 'start'], { env: { PORT: '0', DATA_DIR: directory } })
+    const service = run(t, [...command], { env: { PORT: '0', DATA_DIR: directory } })
     const url = await started(service)
     const [key] = await service.sees(keyPattern)
     const given = { service, url, key, databaseUrl: (await findService(directory))?.url ?? '' }
-    const { created, release } = await stopWhileCreating(t, given, () => signal(Number(service.child.pid)))
+    const { release, created } = await stopWhileCreating(t, given, () => void signal(Number(service.child.pid)))
     await release()
-    t.equal(await created, 201)
+    t.equal((await created).status, 201)
     await service.exited
     t.match(service.output(), '"stopped"')
   })
 }
+
+t.test('a second signal a second later stops the service immediately', async (t) => {
+  const given = await serveGiven(t, { DATABASE_TIMEOUT: '60000', SHUTDOWN_TIMEOUT: '60000' })
+  const signal = () => void given.service.child.kill()
+  await stopWhileCreating(t, given, signal)
+  const signals = setInterval(signal, 1100)
+  t.equal(await given.service.exited, 'SIGTERM')
+  clearInterval(signals)
+})
 
 t.test('at shutdown under load readiness ends first, responses close their connections, none is lost', async (t) => {
   const { service, key, url } = await serveGiven(t, { SHUTDOWN_DELAY: '5000' })
@@ -95,12 +87,9 @@ t.test('a signal during the first start ends it, and the next start is not affec
   t.same(readdirSync(path.join(directory, '.data')), ['postgres'])
 })
 
-t.test('a signal ends the wait for another migration', async (t) => {
-  const databaseUrl = await createDatabase(t, "TEMPLATE template0 ENCODING 'UTF8'")
-  const holder = new pg.Client({ connectionString: databaseUrl })
-  await holder.connect()
-  t.teardown(() => holder.end())
-  await holder.query(`SELECT pg_advisory_lock(${migrationLock})`)
+t.test('a signal ends the wait for a database whose migrations are locked', async (t) => {
+  const databaseUrl = await createDatabase(t)
+  await lockTable(t, databaseUrl, 'pgmigrations')
   const service = serve(t, { DATABASE_URL: databaseUrl })
   await started(service)
   await lockAwaited(databaseUrl)

@@ -1,7 +1,4 @@
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import t from 'tap'
 import { makeKey } from '../src/api-keys/key.ts'
@@ -10,6 +7,7 @@ import { createDatabase, query } from './support/database.ts'
 import { listed, notOnce } from './support/installation.ts'
 import { startLoad } from './support/load.ts'
 import { keyPattern, post, serve, started } from './support/process.ts'
+import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 t.test('the first start prints the docs and a curl with a key, and acknowledged rows survive a kill -9', async (t) => {
@@ -19,7 +17,8 @@ t.test('the first start prints the docs and a curl with a key, and acknowledged 
   const [curl, key = ''] = await first.sees(/curl \S+ -H 'Authorization: Bearer (petcat_\w+)'/)
   t.match(curl, `curl ${url}/v1/categories -H`)
   t.match(first.output(), `Docs    ${url}/docs`)
-  const databaseUrl = new URL((await findService(path.join(directory, '.data')))?.url ?? '')
+  const { url: databaseUrl = '' } = (await findService(path.join(directory, '.data'))) ?? {}
+  const socket = new URL(databaseUrl).searchParams.get('host')
 
   const load = startLoad(url, key)
   await load.acknowledges(20)
@@ -31,20 +30,14 @@ t.test('the first start prints the docs and a curl with a key, and acknowledged 
   const [, port = ''] = await second.sees(/Docs {4}http:\/\/localhost:(\d+)\/docs/)
   await second.sees(/Create a key: npm run keys/)
   t.notMatch(second.output(), keyPattern, 'the key is not shown again, and no other is created')
-  await until(
-    () => !existsSync(databaseUrl.searchParams.get('host') ?? ''),
-    'the folder of the first socket is removed'
-  )
+  await until(() => !existsSync(socket ?? ''), 'the folder of the first socket is removed')
   t.same(notOnce(load.acknowledged, await listed(`http://127.0.0.1:${port}`, key)), [])
   t.equal(await second.stop(), 0)
 })
 
 t.test('a mistake that prevents the start is reported in one line', async (t) => {
-  const DATABASE_URL = await createDatabase(t)
-  const taken = createServer().listen(0, '127.0.0.1')
-  t.teardown(() => taken.close())
-  await once(taken, 'listening')
-  const PORT = String((taken.address() as AddressInfo).port)
+  const { databaseUrl: DATABASE_URL, port: taken } = await startService(t)
+  const PORT = String(taken)
   const directory = t.testdir({ file: '' })
   const fails = async (env: Record<string, string>, message: RegExp) => {
     const { exited, output } = serve(t, env, directory)

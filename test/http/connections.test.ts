@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
 import t from 'tap'
 import { createDatabase, lockAwaited, lockTable, query } from '../support/database.ts'
 import { startService } from '../support/service.ts'
@@ -24,11 +23,12 @@ t.test('a request that does not arrive in time gets a 408', async (t) => {
 
 t.test('a connection above MAX_CONNECTIONS is closed, until another one ends', async (t) => {
   const service = await startService(t, { config: { MAX_CONNECTIONS: 1 } })
-  const first = connect(service.port, '127.0.0.1')
-  await once(first, 'connect')
+  const first = open(t, service)
+  await first.sent
   const second = open(t, service)
   await second.closed
-  first.destroy()
+  t.equal(second.received(), '')
+  first.socket.destroy()
   const isServed = async () => {
     const { closed, received } = open(t, service, request('GET /livez'))
     await closed
@@ -62,9 +62,11 @@ t.test('clients of a list of 16 MB', async (t) => {
     t.test(`one that stops reading is disconnected after ${limit}`, async (t) => {
       const service = await startService(t, { databaseUrl, config: { [limit]: 500 } })
       const handled = once(service.app.server, 'request')
-      open(t, service, list()).socket.pause()
+      const { socket, received } = open(t, service, list())
+      socket.pause()
       await handled
       await disconnected(service)
+      t.notOk(isComplete(received()))
     })
   }
 
@@ -85,25 +87,18 @@ t.test('clients of a list of 16 MB', async (t) => {
 
   t.test('shutdown closes idle and incomplete requests at once, and waits for the others', async (t) => {
     const service = await startService(t, { databaseUrl, config: { SHUTDOWN_TIMEOUT: 3000, METRICS_PORT: 0 } })
-    const stop = async (request: string) => {
-      const { socket, sent, closed } = open(t, service, request)
-      socket.pause()
-      await sent
-      return () => (socket.resume(), closed)
-    }
     const assets = request('GET /docs/static/swagger-ui-bundle.js', { Connection: undefined }).repeat(100)
-    const idle = await Promise.all(['', 'GET /livez HTT', 'GET /livez HTTP/1.1\r\nHos'].map(stop))
-    const stuck = await Promise.all([halfSent(), list(), assets].map(stop))
+    const idle = ['', 'GET /livez HTT', 'GET /livez HTTP/1.1\r\nHos'].map((text) => open(t, service, text))
+    const stuck = [halfSent(), list(), assets].map((text) => open(t, service, text).socket.pause())
     await until(async () => (await inFlight()) === stuck.length, 'those with headers are handled')
     const lock = await lockTable(t, databaseUrl, 'messages')
     const message = send(service, request('POST /v1/messages', {}, '{"message":"x"}'))
     await lockAwaited(databaseUrl)
     const closing = service.app.close()
-    await Promise.all(idle.map((closed) => closed()))
+    await Promise.all(idle.map(({ closed }) => closed))
     await lock.release()
     t.equal((await message).status, 202)
     await closing
-    await Promise.all(stuck.map((closed) => closed()))
   })
   t.end()
 })

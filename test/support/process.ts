@@ -18,12 +18,8 @@ export interface Running {
   stop: () => Promise<number | string>
 }
 
-interface Options {
-  cwd?: string
-  env?: Record<string, string>
-  /** Receives stdout and stderr. */
-  file?: number | undefined
-}
+/** `file` receives stdout and stderr. */
+type Options = { cwd?: string; env?: Record<string, string>; file?: number | undefined }
 
 /**
  * The environment of a child: that of the tests without variables of the service, and with `variables`. Coverage counts only
@@ -48,15 +44,16 @@ export function run(t: Test, command: string[], { cwd = root, env = {}, file }: 
     stdio: ['pipe', stdio, stdio]
   })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
   let hasEnded = false
-  const exited = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
-  t.teardown(async () => {
-    if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
-      process.kill(-child.pid, 'SIGKILL')
-    await exited
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const exited = once(child, 'close').then(([code, signal]) => {
+    hasEnded = true
+    return (code ?? signal) as number | string
   })
-  void exited.then(() => (hasEnded = true))
+  t.teardown(() => {
+    if (child.exitCode === null && child.signalCode === null) process.kill(-Number(child.pid), 'SIGKILL')
+    return exited
+  })
   const sees = async (pattern: RegExp) => {
     await until(() => hasEnded || pattern.test(output), `the output has ${pattern}`)
     const match = pattern.exec(output)
