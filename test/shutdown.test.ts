@@ -31,12 +31,10 @@ async function stopWhileCreating(
   return { release, created }
 }
 
-const signals = ['SIGTERM', 'SIGINT'] as const
-
-for (const [title, command, signal] of [
-  ['two signals to the service at once', script('src/main.ts'), (pid: number) => signals.forEach((one) => process.kill(pid, one))],
-  ['a signal to npm', ['npm', 'start'], (pid: number) => process.kill(pid, 'SIGTERM')],
-  ['a signal to the group of npm', ['npm', 'start'], (pid: number) => process.kill(-pid, 'SIGINT')]
+for (const [title, command, sign, ...signals] of [
+  ['two signals to the service at once', script('src/main.ts'), 1, 'SIGTERM', 'SIGINT'],
+  ['a signal to npm', ['npm', 'start'], 1, 'SIGTERM'],
+  ['a signal to the group of npm', ['npm', 'start'], -1, 'SIGINT']
 ] as const) {
   t.test(`after ${title}, a request on the embedded database finishes`, async (t) => {
     const directory = t.testdir()
@@ -45,7 +43,10 @@ for (const [title, command, signal] of [
     const url = await started(service)
     const [key] = await service.sees(keyPattern)
     const given = { service, url, key, databaseUrl: (await findService(directory))?.url ?? '' }
-    const { release, created } = await stopWhileCreating(t, given, () => void signal(Number(service.child.pid)))
+    const pid = sign * Number(service.child.pid)
+    const { release, created } = await stopWhileCreating(t, given, () =>
+      signals.forEach((signal) => process.kill(pid, signal))
+    )
     await release()
     t.equal((await created).status, 201)
     await service.exited

@@ -2,18 +2,18 @@ import t, { type Test } from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { rateLimiter } from '../../src/api-keys/rate-limit.ts'
 import type { Config } from '../../src/config.ts'
-import { createDatabase } from '../support/database.ts'
+import { silent } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
 import { post } from '../support/process.ts'
-import { type ServiceOptions, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
 
 /** Starts a service. `list` sends a request and checks its status; `pass` lets milliseconds pass. */
-async function start(t: Test, config: Partial<Config>, options: ServiceOptions = {}) {
+async function start(t: Test, config: Partial<Config>, logger = silent) {
   const now = performance.now.bind(performance)
   let passed = 0
   t.intercept(performance, 'now', { value: () => now() + passed })
   const statements: string[] = []
-  const service = await startService(t, { ...options, config, onStatement: (name) => statements.push(name) })
+  const service = await startService(t, { config, logger, onStatement: (name) => statements.push(name) })
   const list = async (status: number, key = service.key, remoteAddress = '192.0.2.1', forwarded = '') => {
     const authorization = key === '' ? {} : { authorization: `Bearer ${key}` }
     const headers = { ...authorization, ...(forwarded && { 'x-forwarded-for': forwarded }) }
@@ -62,29 +62,33 @@ t.test(
 )
 
 t.test('TRUST_PROXY decides whose address counts: an IPv4 address, or an IPv6 network', async (t) => {
-  const databaseUrl = await createDatabase(t)
-  const cases: [proxy: string | undefined, first: string, second: string, status: number][] = [
-    [undefined, '198.51.100.1', '198.51.100.2', 429],
-    ['1', '198.51.100.1', '198.51.100.2', 401],
-    ['1', '203.0.113.1, 198.51.100.1', '203.0.113.2, 198.51.100.1', 429],
-    ['192.0.2.0/24', '198.51.100.1', '198.51.100.2', 401],
-    ['10.0.0.0/8', '198.51.100.1', '198.51.100.2', 429],
-    ['1', '::ffff:198.51.100.1', '198.51.100.1', 429],
-    ['1', '2001:db8::1', '2001:0DB8:0:0:ffff::2', 429],
-    ['1', '2001:db8::1', '2001:db8:0:1::1', 401],
-    ['1', 'unknown', '198.51.100.2:80', 401]
+  type Case = [first: string, second: string, status: number]
+  const cases: [proxy: string | undefined, ...Case[]][] = [
+    [undefined, ['198.51.100.1', '198.51.100.2', 429]],
+    ['10.0.0.0/8', ['198.51.100.1', '198.51.100.2', 429]],
+    ['192.0.2.0/24', ['198.51.100.1', '198.51.100.2', 401]],
+    [
+      '1',
+      ['198.51.100.1', '198.51.100.2', 401],
+      ['203.0.113.1, 198.51.100.3', '203.0.113.2, 198.51.100.3', 429],
+      ['::ffff:198.51.100.4', '198.51.100.4', 429],
+      ['2001:db8::1', '2001:0DB8:0:0:ffff::2', 429],
+      ['2001:db8:1::1', '2001:db8:1:1::1', 401],
+      ['unknown', '198.51.100.5:80', 401]
+    ]
   ]
-  for (const [proxy, first, second, status] of cases) {
-    const config = { AUTH_FAILURES_MAX: 1, ...(proxy !== undefined && { TRUST_PROXY: proxy }) }
-    const { list } = await start(t, config, { databaseUrl })
-    await list(401, '', '192.0.2.1', first)
-    await list(status, '', '192.0.2.1', second)
+  for (const [proxy, ...addresses] of cases) {
+    const { list } = await start(t, { AUTH_FAILURES_MAX: 1, ...(proxy !== undefined && { TRUST_PROXY: proxy }) })
+    for (const [first, second, status] of addresses) {
+      await list(401, '', '192.0.2.1', first)
+      await list(status, '', '192.0.2.1', second)
+    }
   }
 })
 
 t.test('the log has the reason for each rejected request, but no line for those over the limit', async (t) => {
   const { lines, logger } = recorder()
-  const { list, app } = await start(t, { AUTH_FAILURES_MAX: 4 }, { logger })
+  const { list, app } = await start(t, { AUTH_FAILURES_MAX: 4 }, logger)
   const unknown = makeKey()
   const mistyped = unknown.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
   lines.length = 0
