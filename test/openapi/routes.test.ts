@@ -110,6 +110,7 @@ t.test('in a body an int64 is exact, defaults are added, and nothing else change
       map: { type: 'object', additionalProperties: int64 },
       color: { type: 'string', enum: ['red', 'blue'], default: 'red', example: 'red' },
       count: { type: 'integer' },
+      code: { type: 'string', pattern: '^a' },
       nothing: { type: 'object', additionalProperties: false }
     }
   }
@@ -129,6 +130,7 @@ t.test('in a body an int64 is exact, defaults are added, and nothing else change
     ['{"small":0}', 'body.small must be an integer from 1 to 9'],
     ['{"small":10}', 'body.small must be an integer from 1 to 9'],
     ['{"color":"green"}', 'body.color must be one of: red, blue'],
+    ['{"code":"b"}', 'body.code must match pattern "^a"'],
     ['{"nothing":{"a":1}}', 'body.nothing must not have the property "a"'],
     ['{"count":12345678901234567890}', 'body.count must be within ±9007199254740991'],
     ['{"count":"1","id":"1"}', `body.id ${range}; body.count must be integer`]
