@@ -124,7 +124,7 @@ for (const [what, fail] of [
   ]
 ] as const) {
   t.test(`a kill of ${what} under load loses and doubles no create`, async (t) => {
-    const { url, key } = await startService(t, { databaseUrl: pooler.url, config: { RATE_LIMIT_MAX: 0 } })
+    const { url, key } = await startService(t, { databaseUrl: pooler.url })
     const load = startLoad(url, key)
     for (let round = 0; round < 3; round++) {
       await load.acknowledges(100)

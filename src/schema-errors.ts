@@ -24,11 +24,16 @@ function rule(error: DefinedError): string {
       return `must have the property "${error.params.missingProperty}"`
     case 'additionalProperties': {
       const known = Object.keys(Object(error.parentSchema?.['properties']) as object)
-      return `must not have the property "${error.params.additionalProperty}"; it may have: ${known.join(', ')}`
+      const allowed = known.length > 0 ? `; it may have: ${known.join(', ')}` : ''
+      return `must not have the property "${error.params.additionalProperty}"${allowed}`
     }
     case 'enum':
       return `must be one of: ${error.params.allowedValues.join(', ')}`
-    default:
-      return String(error.message)
+    case 'pattern':
+      if (error.params.pattern === String.raw`^[^\x00]*$`) return 'must not contain NUL (U+0000)'
+      break
+    case 'type':
+      if (error.params.type === 'integer' && typeof error.data === 'bigint') return 'must be within ±9007199254740991'
   }
+  return String(error.message)
 }

@@ -14,21 +14,23 @@ t.test('without variables the defaults apply, and an empty variable counts as ab
 })
 
 t.test('an error names each invalid variable and what it must be', (t) => {
-  const fails = (variables: Record<string, string>, message: string | RegExp) =>
+  for (const [variables, message] of [
+    [{ PORT: '70000' }, 'PORT must be <= 65535'],
+    [
+      { PORT: 'x', LOG_LEVEL: 'loud' },
+      'PORT must be integer\nLOG_LEVEL must be one of: fatal, error, warn, info, debug, trace, silent'
+    ],
+    [{ DATABASE_URL: 'mysql://user:secret@host' }, 'DATABASE_URL must start with postgres://'],
+    [{ MIGRATE_ON_START: 'yes' }, 'MIGRATE_ON_START must be true or false'],
+    [{ CORS_ORIGINS: 'example.com' }, 'CORS_ORIGINS must be comma-separated origins such as https://example.com'],
+    [
+      { DATABASE_URL: 'postgres://a', DATABASE_URL_FILE: 'b' },
+      'DATABASE_URL and DATABASE_URL_FILE must not both be set'
+    ],
+    [{ DATABASE_URL_FILE: '.' }, /^DATABASE_URL_FILE must name a readable file: EISDIR/]
+  ] as const) {
     t.throws(() => loadConfig(variables, noFile), { message })
-  fails({ PORT: '70000' }, 'PORT must be <= 65535')
-  fails(
-    { PORT: 'x', LOG_LEVEL: 'loud' },
-    'PORT must be integer\nLOG_LEVEL must be one of: fatal, error, warn, info, debug, trace, silent'
-  )
-  fails({ DATABASE_URL: 'mysql://user:secret@host' }, 'DATABASE_URL must start with postgres://')
-  fails({ MIGRATE_ON_START: 'yes' }, 'MIGRATE_ON_START must be true or false')
-  fails({ CORS_ORIGINS: 'example.com' }, 'CORS_ORIGINS must be comma-separated origins such as https://example.com')
-  fails(
-    { DATABASE_URL: 'postgres://a', DATABASE_URL_FILE: 'b' },
-    'DATABASE_URL and DATABASE_URL_FILE must not both be set'
-  )
-  fails({ DATABASE_URL_FILE: '.' }, /^DATABASE_URL_FILE must name a readable file: EISDIR/)
+  }
   t.end()
 })
 
@@ -54,23 +56,15 @@ t.test('unknown variables in the file are reported without their values', (t) =>
 })
 
 t.test('TRUST_PROXY is a hop count, or addresses and networks', (t) => {
-  const proxies = (value: string) => trustedProxies(loadConfig({ TRUST_PROXY: value }, noFile).TRUST_PROXY)
-  t.equal(trustedProxies(undefined), '', 'no proxy')
-  for (const valid of ['10.0.0.0/8, ::1,fd00::/8,192.0.2.1', '10.0.0.0/32', '::1/128', '::ffff:10.0.0.1']) {
-    t.equal(proxies(valid), valid)
-    t.doesNotThrow(() => Fastify({ trustProxy: valid }), valid)
+  const start = (value: string) =>
+    Fastify({ trustProxy: trustedProxies(loadConfig({ TRUST_PROXY: value }, noFile).TRUST_PROXY) })
+  for (const valid of ['2', '10.0.0.0/8, ::1,fd00::/8,192.0.2.1', '10.0.0.0/32', '::1/128', '::ffff:10.0.0.1']) {
+    t.doesNotThrow(() => start(valid), valid)
   }
-  const two = proxies('2') as (address: string, hop: number) => boolean
-  t.strictSame(
-    [0, 1, 2].map((hop) => two('192.0.2.1', hop)),
-    [true, true, false]
-  )
   const message =
     'TRUST_PROXY must be a hop count such as 1, or comma-separated addresses and networks such as 10.0.0.0/8'
   const invalid =
     'true 10.0.0.0/8/8 10.0.0.0/ 10.1 10.0.0.256 999.1.1.1 10.0.0.0/99 10.0.0.0/0 ::1/x 1.2.3.4, -1 1,10.0.0.0/8 1000'
-  for (const value of invalid.split(' ')) {
-    t.throws(() => proxies(value), { message }, value)
-  }
+  for (const value of invalid.split(' ')) t.throws(() => start(value), { message }, value)
   t.end()
 })

@@ -3,48 +3,54 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { prefixOf } from '../src/api-keys/key.ts'
 import { createLogger, oneLine } from '../src/log.ts'
+import { breakCategories } from './support/database.ts'
+import { status } from './support/installation.ts'
+import { recorder } from './support/log.ts'
 import { freePort } from './support/postgres.ts'
-import { run, script } from './support/process.ts'
-import { parseRaw, sendRaw, startService } from './support/service.ts'
+import { serve } from './support/process.ts'
+import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
-import { bytesOf, create, list, request } from './http/raw.ts'
+import { create, list, request, send } from './http/raw.ts'
 
-/** A log in a file, and its text once the text has the pattern. */
-function logFile(t: Test, isTTY: boolean) {
+/** A log in a file. `end` logs a last line, and resolves with the text when it is written. */
+function logFile(t: Test, isTTY = false) {
   const file = `${t.testdir()}/log`
   const fd = openSync(file, 'a')
   t.teardown(() => closeSync(fd))
-  return { logger: createLogger('info', { fd, isTTY }), has: (pattern: RegExp) => fileHas(file, pattern) }
+  const logger = createLogger('info', { fd, isTTY })
+  const end = () => {
+    logger.info('the end')
+    return untilHas(file, 'the end')
+  }
+  return { logger, end }
 }
 
-async function fileHas(file: string, pattern: RegExp): Promise<string> {
-  await until(() => pattern.test(readFileSync(file, 'utf8')), `the log has ${pattern}`)
-  return readFileSync(file, 'utf8')
+async function untilHas(file: string, text: string, log = () => {}): Promise<string> {
+  const read = () => (log(), readFileSync(file, 'utf8'))
+  await until(() => read().includes(text), `the log has ${text}`)
+  return read()
 }
 
 t.test('the log is JSON, and readable on a terminal', async (t) => {
   for (const isTTY of [false, true]) {
-    const { logger, has } = logFile(t, isTTY)
+    const { logger, end } = logFile(t, isTTY)
     logger.info({ status: 201 }, 'request')
-    const line = await has(/request/)
+    const [line = ''] = (await end()).split('\n')
     if (isTTY) t.match(line, /INFO.*request/)
     else t.match(JSON.parse(line), { level: 30, status: 201, msg: 'request' })
   }
 })
 
 t.test('lines are written in the order they were logged, however many', async (t) => {
-  const { logger, has } = logFile(t, false)
+  const { logger, end } = logFile(t)
   const numbers = Array.from({ length: 5000 }, (_, number) => number)
   for (const number of numbers) {
     logger.info({ number })
     // Some are logged while others are being written.
     if (number % 500 === 0) await sleep(1)
   }
-  const lines = (await has(/"number":4999/)).trimEnd().split('\n')
-  t.same(
-    lines.map((line) => (JSON.parse(line) as { number: number }).number),
-    numbers
-  )
+  const written = [...(await end()).matchAll(/"number":(\d+)/g)].map(([, number]) => Number(number))
+  t.same(written, numbers)
 })
 
 t.test('the log of a full disk waits, keeps 16 MiB at most, and is written when there is room again', async (t) => {
@@ -58,24 +64,18 @@ t.test('the log of a full disk waits, keeps 16 MiB at most, and is written when 
   logger.info(`dropped${padding}`)
 
   const file = `${t.testdir()}/log`
-  const opened = reopen(fd, file)
-  t.teardown(() => opened.forEach(closeSync))
-  await fileHas(file, /x/)
-  logger.info('last')
-  const log = await fileHas(file, /last/)
+  reopen(fd, file)
+  // Until the first write has ended, there is no room for another line.
+  const log = await untilHas(file, 'last', () => logger.info('last'))
   t.ok(log.includes('first'))
   t.notOk(log.includes('dropped'))
-  t.ok(log.length > 2 ** 23 && log.length < 2 ** 24 + 1000, `${log.length} characters`)
+  t.ok(log.length > 2 ** 23 && log.length < 2 ** 24 + 100_000, `${log.length} characters`)
 })
 
 /** Makes the file descriptor one of the file: a closed one is given out again when it is the lowest that is free. */
-function reopen(fd: number, file: string): number[] {
+function reopen(fd: number, file: string): void {
   closeSync(fd)
-  const opened: number[] = []
-  for (let attempt = 0; attempt < 100; attempt++) {
-    opened.push(openSync(file, 'a'))
-    if (opened.at(-1) === fd) return opened
-  }
+  for (let attempt = 0; attempt < 100; attempt++) if (openSync(file, 'a') === fd) return
   throw new Error(`the file descriptor ${fd} is in use`)
 }
 
@@ -84,25 +84,41 @@ t.test('a service whose stdout and stderr are full starts, serves and stops', as
   const file = openSync('/dev/full', 'a')
   t.teardown(() => closeSync(file))
   // Without a DATABASE_URL it prints the docs and a key, too.
-  const { child, exited } = run(t, script('src/main.ts'), { cwd: t.testdir(), env: { PORT: String(port) }, file })
-  const url = `http://127.0.0.1:${port}`
-  const status = () =>
-    fetch(`${url}/nothing`).then(
-      (response) => response.status,
-      () => 0
-    )
-  await until(async () => (await status()) === 404, 'the service responds')
+  const { stop } = serve(t, { PORT: String(port) }, t.testdir(), file)
+  const responds = async () => (await status(`http://127.0.0.1:${port}/nothing`)) === 404
+  await until(() => responds().catch(() => false), 'the service responds')
   // More lines than the log gathers before it writes.
-  for (let count = 0; count < 100; count++) t.equal(await status(), 404)
+  for (let count = 0; count < 100; count++) t.ok(await responds())
   await sleep(300)
-  t.equal(await status(), 404)
-  child.kill('SIGTERM')
-  t.equal(await exited, 0)
+  t.ok(await responds())
+  t.equal(await stop(), 0)
+})
+
+t.test('the log has a line per request without secrets or probes, and the cause of an internal error', async (t) => {
+  const { lines, logger } = recorder()
+  const { app, auth: headers, databaseUrl } = await startService(t, { logger })
+  lines.length = 0
+  for (const quiet of ['/livez', '/docs']) await app.inject(quiet)
+  await app.inject({ url: '/v1/categories?token=secret', headers })
+  await breakCategories(databaseUrl)
+  const failed = await app.inject({ url: '/v1/categories', headers })
+  t.match(failed.json(), { code: 'internal_error', status: 500 })
+
+  const request = { msg: 'request', method: 'GET', path: '/v1/categories', operation: 'listCategories', key: '1' }
+  const reqId = failed.headers['x-request-id']
+  t.equal(lines.length, 3)
+  t.match(lines, [
+    { ...request, level: 30, status: 200, ms: Number, ip: '127.0.0.1' },
+    { level: 50, reqId, msg: 'internal_error', err: { message: 'division by zero' } },
+    { ...request, reqId, status: 500 }
+  ])
+  t.notMatch(JSON.stringify(lines), /secret|petcat_[0-9a-f]/)
 })
 
 t.test('no line holds a key, wherever a client sends it', async (t) => {
-  const { logger, has } = logFile(t, false)
-  const { port, key } = await startService(t, { logger, config: { TRUST_PROXY: '1' } })
+  const { logger, end } = logFile(t)
+  const service = await startService(t, { logger, config: { TRUST_PROXY: '1' } })
+  const { key } = service
   const get = (path: string, headers = {}) => request(`GET ${path}`, { Authorization: undefined, ...headers })
   const sent: Record<string, [bytes: string, status: number]> = {
     'a valid key': [list(), 200],
@@ -122,10 +138,9 @@ t.test('no line holds a key, wherever a client sends it', async (t) => {
     'no HTTP at all': ['$KEY\r\n\r\n', 400]
   }
   for (const [place, [bytes, status]] of Object.entries(sent)) {
-    t.equal(parseRaw(await sendRaw(port, bytesOf(bytes, key))).status, status, place)
+    t.equal((await send(service, bytes)).status, status, place)
   }
-  logger.info('the end')
-  const log = await has(/the end/)
+  const log = await end()
   t.notOk(log.toLowerCase().includes(key.slice(-20)))
   // An operator sees which key it was.
   for (const target of ['/v1/categories/', 'http://user:']) t.ok(log.includes(`"path":"${target}${prefixOf(key)}***`))

@@ -1,13 +1,13 @@
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import t from 'tap'
 import { makeKey } from '../src/api-keys/key.ts'
 import { findService } from '../src/postgres/embedded.ts'
 import { createDatabase, query } from './support/database.ts'
+import { listed, notOnce } from './support/installation.ts'
+import { startLoad } from './support/load.ts'
 import { keyPattern, post, serve, started } from './support/process.ts'
+import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 t.test('the first start prints the docs and a curl with a key, and acknowledged rows survive a kill -9', async (t) => {
@@ -17,58 +17,33 @@ t.test('the first start prints the docs and a curl with a key, and acknowledged 
   const [curl, key = ''] = await first.sees(/curl \S+ -H 'Authorization: Bearer (petcat_\w+)'/)
   t.match(curl, `curl ${url}/v1/categories -H`)
   t.match(first.output(), `Docs    ${url}/docs`)
-  const databaseUrl = new URL((await findService(path.join(directory, '.data')))?.url ?? '')
+  const { url: databaseUrl = '' } = (await findService(path.join(directory, '.data'))) ?? {}
+  const socket = new URL(databaseUrl).searchParams.get('host')
 
-  const acknowledged: string[] = []
-  const creating = (async () => {
-    for (let n = 0; ; n++) {
-      const response = await post(url, key, `category ${n}`)
-      if (response.status === 201) acknowledged.push(`category ${n}`)
-      if (n === 20) first.child.kill('SIGKILL')
-    }
-  })()
-  await t.rejects(creating)
+  const load = startLoad(url, key)
+  await load.acknowledges(20)
+  first.child.kill('SIGKILL')
   t.equal(await first.exited, 'SIGKILL')
+  await load.stop()
 
   const second = serve(t, { HOST: '::' }, directory)
   const [, port = ''] = await second.sees(/Docs {4}http:\/\/localhost:(\d+)\/docs/)
   await second.sees(/Create a key: npm run keys/)
   t.notMatch(second.output(), keyPattern, 'the key is not shown again, and no other is created')
-  await until(
-    () => !existsSync(databaseUrl.searchParams.get('host') ?? ''),
-    'the folder of the first socket is removed'
-  )
-  const response = await fetch(`http://127.0.0.1:${port}/v1/categories`, {
-    headers: { authorization: `Bearer ${key}` }
-  })
-  const names = ((await response.json()) as { name: string }[]).map(({ name }) => name)
-  t.same(
-    acknowledged.filter((name) => !names.includes(name)),
-    []
-  )
-
-  const third = serve(t, {}, directory)
-  t.equal(await third.exited, 1)
-  t.equal(
-    third.output(),
-    `pet-categories: DATA_DIR cannot be used: already running from this folder (PID ${second.child.pid}): set DATA_DIR for a second one\n`
-  )
-  second.child.kill('SIGTERM')
-  t.equal(await second.exited, 0)
+  await until(() => !existsSync(socket ?? ''), 'the folder of the first socket is removed')
+  t.same(notOnce(load.acknowledged, await listed(`http://127.0.0.1:${port}`, key)), [])
+  t.equal(await second.stop(), 0)
 })
 
 t.test('a mistake that prevents the start is reported in one line', async (t) => {
-  const DATABASE_URL = await createDatabase(t)
-  const taken = createServer().listen(0, '127.0.0.1')
-  t.teardown(() => taken.close())
-  await once(taken, 'listening')
-  const PORT = String((taken.address() as AddressInfo).port)
+  const { databaseUrl: DATABASE_URL, port: taken } = await startService(t)
+  const PORT = String(taken)
   const directory = t.testdir({ file: '' })
   const fails = async (env: Record<string, string>, message: RegExp) => {
-    const service = serve(t, env, directory)
-    t.equal(await service.exited, 1)
-    t.match(service.output(), message)
-    t.notMatch(service.output(), /^ +at /m)
+    const { exited, output } = serve(t, env, directory)
+    t.equal(await exited, 1)
+    t.match(output(), message)
+    t.notMatch(output(), /^ +at /m)
   }
   const withoutCa = 'postgres://u:secret@db/x?sslmode=verify-full&sslrootcert=/none.pem'
   await Promise.all([
@@ -97,9 +72,8 @@ t.test('the service waits for a database that is not there yet, and logs it in o
   t.teardown(() => query(databaseUrl.href, `DROP DATABASE ${later} WITH (FORCE)`))
   await service.sees(/the database is ready/)
   t.equal(await status('/readyz'), 200)
-  service.child.kill('SIGTERM')
-  t.equal(await service.exited, 0)
-  const lines = service.output().split('\n')
-  t.equal(lines.filter((line) => line.includes('retrying')).length, 1)
-  t.notMatch(lines.filter((line) => line.includes('retrying')).join(), /secret|"stack"/)
+  t.equal(await service.stop(), 0)
+  const lines = service.output().match(/^.*retrying.*$/gm) ?? []
+  t.equal(lines.length, 1)
+  t.notMatch(lines[0], /secret|"stack"/)
 })

@@ -1,4 +1,9 @@
+import { connect } from 'node:net'
+import { promisify } from 'node:util'
+import type { Test } from 'tap'
 import { requestsInFlight } from '../../src/metrics.ts'
+import { parseRaw, sendRaw, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 type Headers = Record<string, string | string[] | undefined>
 
@@ -25,7 +30,35 @@ export function request(line: string, headers: Headers = {}, body?: string | Buf
 export const list = (headers?: Headers) => request('GET /v1/categories', headers)
 export const create = (body?: string | Buffer, headers?: Headers) => request('POST /v1/categories', headers, body)
 
-export const bytesOf = (request: string, key: string) => Buffer.from(request.replaceAll('$KEY', key), 'latin1')
+const bytesOf = (request: string, key: string) => Buffer.from(request.replaceAll('$KEY', key), 'latin1')
+
+/** Sends a request and returns the response. */
+export const send = async ({ port, key }: Service, request: string) =>
+  parseRaw(await sendRaw(port, bytesOf(request, key)))
+
+/** A connection that sends a request and collects the responses. Its errors are ignored. */
+export function open(t: Test, { port, key }: Service, request = '') {
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  t.teardown(() => socket.destroy())
+  let received = ''
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')))
+  const write = (text: string) => new Promise((resolve) => socket.write(bytesOf(text, key), resolve))
+  return {
+    socket,
+    write,
+    sent: write(request),
+    responded: new Promise((resolve) => socket.once('data', resolve)),
+    closed: new Promise((resolve) => socket.once('close', resolve)),
+    received: () => received,
+    statuses: () => received.match(/(?<=HTTP\/1\.1 )\d+/g)
+  }
+}
 
 /** How many requests have no complete response, if the service has a METRICS_PORT. */
 export const inFlight = async () => (await requestsInFlight.get()).values[0]?.value
+
+/** Resolves when the service has no connection. */
+export async function disconnected({ app: { server } }: Service): Promise<void> {
+  const connections = promisify(server.getConnections.bind(server))
+  await until(async () => (await connections()) === 0, 'every connection closes')
+}

@@ -1,14 +1,12 @@
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
-import { promisify } from 'node:util'
-import type { FastifyInstance } from 'fastify'
+import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Config } from '../../src/config.ts'
 import { lockAwaited, lockTable, query } from '../support/database.ts'
-import { startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { bytesOf, create, inFlight, list, request } from './raw.ts'
+import { create, disconnected, inFlight, list, open, request } from './raw.ts'
 
 const keepAlive = { Connection: undefined }
 const anonymous = { ...keepAlive, Authorization: undefined }
@@ -53,183 +51,159 @@ const ways: ((socket: Socket) => unknown)[] = [
 
 /** When clients leave. */
 const stages = ['after half of the request', 'after all of it', 'at the response'] as const
+type Stage = (typeof stages)[number]
 
-/** A connection that collects what it receives. */
-function open(t: Test, port: number) {
-  const socket = connect(port, '127.0.0.1').on('error', () => {})
-  t.teardown(() => socket.destroy())
-  const client = { socket, closed: once(socket, 'close'), statuses: () => received.match(/(?<=HTTP\/1\.1 )\d+/g) }
-  let received = ''
-  socket.on('data', (chunk: Buffer) => (received += chunk.toString()))
-  return client
-}
-
-async function leave(t: Test, port: number, bytes: Buffer, stage: (typeof stages)[number], way: (typeof ways)[number]) {
-  const { socket, closed } = open(t, port)
-  await once(socket, 'connect')
-  const sent = stage === 'after half of the request' ? bytes.subarray(0, bytes.length >> 1) : bytes
-  await new Promise((resolve) => socket.write(sent, resolve))
+async function leave(t: Test, service: Service, request: string, stage: Stage, way: (socket: Socket) => unknown) {
+  const bytes = stage === 'after half of the request' ? request.slice(0, request.length >> 1) : request
+  const { socket, sent, responded, closed } = open(t, service, bytes)
+  await sent
   // An incomplete request gets its response when the time for it ends.
-  if (stage === 'at the response') await Promise.race([once(socket, 'data'), closed])
+  if (stage === 'at the response') await Promise.race([responded, closed])
   way(socket)
   await closed
 }
 
 /** Starts the service with a list that is streamed. */
 async function start(t: Test, config: Partial<Config>) {
-  const service = await startService(t, {
-    config: { METRICS_PORT: 0, RATE_LIMIT_MAX: 0, AUTH_FAILURES_MAX: 0, ...config }
-  })
+  const service = await startService(t, { config: { METRICS_PORT: 0, ...config } })
   const rows = "SELECT n, repeat('x', 2000) FROM generate_series(1, 5000) n"
   await query(service.databaseUrl, `INSERT INTO categories (name, description) ${rows}`)
   return service
 }
 
-/** Resolves when the server has no connection and no request. */
-async function idle({ server }: FastifyInstance): Promise<void> {
-  const connections = promisify(server.getConnections.bind(server))
-  await until(async () => (await connections()) === 0, 'every connection closes')
+/** Checks that nothing is left of clients that have gone, and that others are served. */
+async function recovers(t: Test, service: Service) {
+  await disconnected(service)
   await until(async () => (await inFlight()) === 0, 'no request is in flight')
+  const response = await service.app.inject({ url: '/v1/categories', headers: service.auth })
+  t.ok(response.json<unknown[]>().length >= 5000)
+}
+
+/** Sends a request that waits for a lock until `release` is called. */
+async function block(t: Test, service: Service, request: string) {
+  const { release } = await lockTable(t, service.databaseUrl, 'categories')
+  const client = open(t, service, request)
+  await lockAwaited(service.databaseUrl)
+  return { ...client, release }
 }
 
 t.test('clients that reset, close or half-close at any stage of any request leave nothing behind', async (t) => {
-  const { app, key, port, auth } = await start(t, { HEADERS_TIMEOUT: 1000, REQUEST_TIMEOUT: 1000 })
+  const service = await start(t, { HEADERS_TIMEOUT: 1000, REQUEST_TIMEOUT: 1000 })
   const clients = requests.flatMap((request) =>
-    stages.flatMap((stage) => ways.map((way) => leave(t, port, bytesOf(request, key), stage, way)))
+    stages.flatMap((stage) => ways.map((way) => leave(t, service, request, stage, way)))
   )
   await Promise.all(clients)
-  await idle(app)
-  t.equal((await app.inject({ url: '/v1/categories', headers: auth })).statusCode, 200)
+  await recovers(t, service)
 })
 
 t.test('pipelined requests of clients that reset release their files and their memory', async (t) => {
-  const { app, port, key, auth } = await start(t, { RESPONSE_MEMORY: 2 ** 23 })
+  const service = await start(t, { RESPONSE_MEMORY: 2 ** 23 })
   const openFiles = () => readdirSync('/dev/fd').length
   const before = openFiles()
-  const reset = async (request: string) => {
-    const socket = connect(port, '127.0.0.1').pause()
-    socket.write(bytesOf(request.repeat(100), key))
-    await once(socket, 'readable')
-    return () => socket.resetAndDestroy()
+  for (const [clients, request] of [
+    [50, get(asset)],
+    [20, getList]
+  ] as const) {
+    const paused = Array.from({ length: clients }, async () => {
+      const { socket, responded } = open(t, service, request.repeat(100))
+      await responded
+      return socket.pause()
+    })
+    for (const socket of await Promise.all(paused)) socket.resetAndDestroy()
   }
-  for (const kind of [Array(50).fill(get(asset)), Array(20).fill(getList)] as string[][]) {
-    for (const leave of await Promise.all(kind.map(reset))) leave()
-  }
-  await idle(app)
+  await recovers(t, service)
   // The pool may have opened its connections meanwhile.
   await until(() => openFiles() <= before + 10, 'files are closed')
-  const response = await app.inject({ url: '/v1/categories', headers: auth })
-  t.equal(response.statusCode, 200)
-  t.equal(response.json<unknown[]>().length, 5000)
 })
 
 t.test('pipelined requests have their responses in order, whatever their size and number', async (t) => {
-  const { port, key } = await startService(t)
-  const large = create(`{"name":"x"${' '.repeat(2000)}}`, keepAlive)
+  const service = await startService(t)
   const kinds = [
     get('/livez'),
     get('/none'),
-    large,
+    create(`{"name":"x"${' '.repeat(2000)}}`, keepAlive),
     get(asset, { Range: 'bytes=0-99999' }),
     request('TRACE /', keepAlive)
   ]
-  const { socket, closed, statuses } = open(t, port)
-  socket.write(bytesOf(kinds.join('').repeat(100) + get('/livez', { Connection: 'close' }), key))
-  socket.write('what follows the end is discarded')
+  const last = get('/livez', { Connection: 'close' })
+  const { closed, statuses } = open(t, service, `${kinds.join('').repeat(100)}${last}what follows the end is discarded`)
   await closed
   const expected = Array.from({ length: 100 }, () => ['200', '404', '201', '206', '405']).flat()
   t.same(statuses(), [...expected, '200'])
 })
 
 t.test('thousands of requests in one packet are not parsed before their turn', async (t) => {
-  const { app, port, databaseUrl, key } = await startService(t)
-  const lock = await lockTable(t, databaseUrl, 'categories')
+  const service = await startService(t)
   let parsed = 0
-  app.server.on('request', () => parsed++)
-  open(t, port).socket.write(bytesOf(getList + 'GET / HTTP/1.1\r\nHost:\r\n\r\n'.repeat(3000), key))
-  await lockAwaited(databaseUrl)
+  service.app.server.on('request', () => parsed++)
+  const { release } = await block(t, service, getList + 'GET / HTTP/1.1\r\nHost:\r\n\r\n'.repeat(3000))
   t.ok(parsed < 100, `${parsed} are parsed while the first one waits`)
-  await lock.release()
+  await release()
   await until(() => parsed === 3001, 'all are parsed')
 })
 
 t.test('a request to upgrade is the last one of its connection', async (t) => {
-  const { app, port, key, databaseUrl } = await startService(t)
+  const service = await startService(t)
   const upgrade = { Connection: 'Upgrade', Upgrade: 'h2c' }
-  const hidden = bytesOf(createOne, key)
-  const { socket, closed, statuses } = open(t, port)
-  socket.on('data', () => socket.write(hidden))
-  socket.write(
-    get('/livez', upgrade) + request('POST /none', { ...anonymous, 'Content-Length': String(hidden.length) })
-  )
-  await closed
-  t.same(statuses(), ['200'])
-
-  const lock = await lockTable(t, databaseUrl, 'categories')
-  const slow = open(t, port)
-  slow.socket.write(bytesOf(list(upgrade), key))
-  await lockAwaited(databaseUrl)
-  const parsed = once(app.server, 'request')
-  slow.socket.write(hidden)
+  const body = { ...anonymous, 'Content-Length': String(createOne.replace('$KEY', service.key).length) }
+  const fast = open(t, service, get('/livez', upgrade) + request('POST /none', body))
+  fast.socket.on('data', () => void fast.write(createOne))
+  await fast.closed
+  const slow = await block(t, service, list(upgrade))
+  const parsed = once(service.app.server, 'request')
+  void slow.write(createOne)
   await parsed
-  await lock.release()
+  await slow.release()
   await slow.closed
-  t.same(slow.statuses(), ['200'])
-  t.same(await query(databaseUrl, 'SELECT FROM categories'), [], 'the body of a request is not taken for a request')
+  t.same([fast.statuses(), slow.statuses()], [['200'], ['200']])
+  const stored = await query(service.databaseUrl, 'SELECT FROM categories')
+  t.same(stored, [], 'the body of a request is not taken for a request')
 })
 
 t.test('a request that is incomplete behind a slow one does not cut off its response', async (t) => {
-  const { app, port, key, databaseUrl } = await startService(t, { config: { HEADERS_TIMEOUT: 200 } })
-  const lock = await lockTable(t, databaseUrl, 'categories')
-  const timeout = once(app.server, 'clientError')
-  const { socket, statuses } = open(t, port)
-  const next = bytesOf(list(), key)
-  socket.write(Buffer.concat([bytesOf(getList, key), next.subarray(0, 30)]))
+  const service = await startService(t, { config: { HEADERS_TIMEOUT: 200 } })
+  const { server } = service.app
+  const timeout = once(server, 'clientError')
+  const next = list()
+  const { write, release, closed, statuses } = await block(t, service, getList + next.slice(0, 30))
   await timeout
-  await lock.release()
-  await until(() => statuses()?.length === 1, 'the first response arrives')
-  socket.write(next.subarray(30))
-  await until(() => statuses()?.length === 2, 'the second one too')
+  const parsed = once(server, 'request')
+  void write(next.slice(30))
+  await parsed
+  await release()
+  await closed
   t.same(statuses(), ['200', '200'])
 })
 
-const invalid = { garbage: '\0\0\0\0', 'a CONNECT': connectTo }
-
-t.test('invalid HTTP behind a pending create gets no response that could be the create’s', async (t) => {
-  const { port, key, databaseUrl } = await startService(t)
-  for (const [title, bytes] of Object.entries(invalid)) {
-    const lock = await lockTable(t, databaseUrl, 'categories')
-    const { socket, closed, statuses } = open(t, port)
-    socket.write(bytesOf(createOne, key))
-    await lockAwaited(databaseUrl)
-    socket.write(bytes)
+for (const [title, bytes, expected] of [
+  ['garbage', '\0\0\0\0', ['400']],
+  ['a CONNECT', connectTo, null]
+] as const) {
+  t.test(`${title} behind a pending create gets no response that could be the create’s`, async (t) => {
+    const service = await startService(t)
+    const { write, release, closed, received } = await block(t, service, createOne)
+    void write(bytes)
     await closed
-    t.equal(statuses(), null, title)
-    await lock.release()
-  }
-  await until(
-    async () => (await query(databaseUrl, 'SELECT FROM categories')).length === 2,
-    'all creates are stored: a 400 would have been wrong'
-  )
-})
+    t.equal(received(), '')
+    await release()
+    const isStored = async () => (await query(service.databaseUrl, 'SELECT FROM categories')).length === 1
+    await until(isStored, 'the create is stored: a 400 would have been wrong')
+  })
 
-t.test('nothing behind a rejected request is handled', async (t) => {
-  const { port, key, databaseUrl } = await startService(t)
-  for (const [title, bytes] of Object.entries(invalid)) {
-    const { socket, closed, statuses } = open(t, port)
-    socket.write(bytesOf(bytes + createOne, key))
+  t.test(`nothing behind ${title} is handled`, async (t) => {
+    const service = await startService(t)
+    const { closed, statuses } = open(t, service, bytes + createOne)
     await closed
-    t.same(statuses(), bytes === connectTo ? null : ['400'], title)
-  }
-  t.same(await query(databaseUrl, 'SELECT FROM categories'), [])
-})
+    t.same(statuses(), expected)
+    t.same(await query(service.databaseUrl, 'SELECT FROM categories'), [])
+  })
+}
 
 t.test('what follows a response to half a request gets no second response', async (t) => {
-  const { port } = await startService(t)
-  const { socket, closed, statuses } = open(t, port)
-  socket.write(create('', { ...anonymous, 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }))
-  await once(socket, 'data')
-  socket.write('zz\r\n')
+  const body = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }
+  const { write, responded, closed, statuses } = open(t, await startService(t), create('', { ...anonymous, ...body }))
+  await responded
+  void write('zz\r\n')
   await closed
   t.same(statuses(), ['401'])
 })

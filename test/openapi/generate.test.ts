@@ -1,29 +1,17 @@
-import { appendFileSync, cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { run } from '../support/process.ts'
+import { call } from '../support/process.ts'
+
+const inputs = ['openapi.yaml', 'package.json', '.env.example', 'README.md', 'src', 'generated', 'tools/generate.ts']
 
 /** A copy of what the generator reads and writes, and a way to run it there. */
 function copyTree(t: Test) {
-  const copy = t.testdir()
-  for (const name of [
-    'openapi.yaml',
-    'package.json',
-    '.env.example',
-    'README.md',
-    'src',
-    'generated',
-    'tools/generate.ts'
-  ]) {
-    cpSync(name, path.join(copy, name), { recursive: true })
-  }
-  symlinkSync(path.resolve('node_modules'), path.join(copy, 'node_modules'))
+  const cwd = t.testdir({ node_modules: t.fixture('symlink', path.resolve('node_modules')) })
+  for (const name of inputs) cpSync(name, path.join(cwd, name), { recursive: true })
   return {
-    file: (name: string) => path.join(copy, name),
-    generate: async (...options: string[]) => {
-      const { exited, output } = run(t, ['node', '--import', 'tsx', 'tools/generate.ts', ...options], { cwd: copy })
-      return { code: await exited, output: output() }
-    }
+    file: (name: string) => path.join(cwd, name),
+    generate: (...options: string[]) => call(t, ['node', '--import', 'tsx', 'tools/generate.ts', ...options], { cwd })
   }
 }
 

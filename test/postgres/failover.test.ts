@@ -18,7 +18,7 @@ t.test('of several servers only the primary is used, also after a failover, whic
   silent.state.change = () => undefined
   const databaseUrl = [silent.url, standby.url, primary.url].join(', ')
   await migrate(databaseUrl)
-  const { url, key, app } = await startService(t, { databaseUrl, config: { RATE_LIMIT_MAX: 0 } })
+  const { url, key, app } = await startService(t, { databaseUrl })
   const load = startLoad(url, key)
   await load.acknowledges(100)
   t.same(await query(standby.url, connections), [])

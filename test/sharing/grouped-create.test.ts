@@ -12,7 +12,7 @@ interface Item {
 async function start(t: Test) {
   const statements: string[] = []
   const onStatement = (name: string) => name.startsWith('create-') && statements.push(name)
-  const service = await startService(t, { onStatement, config: { DATABASE_TIMEOUT: 60_000, RATE_LIMIT_MAX: 0 } })
+  const service = await startService(t, { onStatement, config: { DATABASE_TIMEOUT: 60_000 } })
   await query(service.databaseUrl, "INSERT INTO categories (name, description) VALUES ('one', 'taken')")
   const sendTo =
     (path: string) =>

@@ -19,7 +19,7 @@ t.test(
     const key = await createKeyIn(postgres.url)
     const directory = t.testdir()
     const startReplica = async () => {
-      const replica = serve(t, { DATABASE_URL: postgres.url, RATE_LIMIT_MAX: '0' }, directory)
+      const replica = serve(t, { DATABASE_URL: postgres.url }, directory)
       return { ...replica, url: await started(replica), key }
     }
     const replicas = [await startReplica(), await startReplica()]
@@ -49,7 +49,7 @@ t.test(
 for (let round = 0; round < scale(20, 1); round++) {
   t.test(`a failover loses no create whose response was a 201, or a replay of it (seed ${seed + round})`, async (t) => {
     const pair = await startPair(t, { fsync: 'off' })
-    const options = { databaseUrl: pair.url, config: { RATE_LIMIT_MAX: 0, DATABASE_TIMEOUT: 1000 } }
+    const options = { databaseUrl: pair.url, config: { DATABASE_TIMEOUT: 1000 } }
     const [first, second] = [await startService(t, options), await startService(t, options)]
     await pair.replicateSynchronously()
     const clients = startClients([first, { ...second, key: first.key }], seed + round)
@@ -69,9 +69,8 @@ const count = scale(5000, 200)
 
 t.test(`${count} creates are stored once through resets at random points (seed ${seed})`, async (t) => {
   const databaseUrl = await createDatabase(t)
-  const options = { databaseUrl, config: { RATE_LIMIT_MAX: 0 } }
   const { random } = randomizer(seed)
-  const services = [await startService(t, options), await startService(t, options)]
+  const services = [await startService(t, { databaseUrl }), await startService(t, { databaseUrl })]
   const key = String(services[0]?.key)
   const proxyOf = async ({ url }: Service) => {
     const proxy = await startProxy(t, url)

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 /** Two replicas on one database, as one client sees them, with the API key of another client. */
 async function startReplicas(t: Test, config = {}) {
   const databaseUrl = await createDatabase(t)
-  const options = { databaseUrl, config: { RATE_LIMIT_MAX: 0, ...config } }
+  const options = { databaseUrl, config }
   const first = await startService(t, options)
   const second = await startService(t, options)
   return { databaseUrl, first, second: { ...second, key: first.key }, other: second.key }

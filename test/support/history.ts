@@ -63,8 +63,7 @@ class Truth {
 /** Ten writers and ten readers on two replicas, which share a database that has `max_prepared_transactions`. */
 export async function startHistory(t: Test, databaseUrl: string, seed: number) {
   await query(databaseUrl, 'TRUNCATE categories CASCADE')
-  const options = { databaseUrl, config: { RATE_LIMIT_MAX: 0 } }
-  const replicas = [await startService(t, options), await startService(t, options)]
+  const replicas = [await startService(t, { databaseUrl }), await startService(t, { databaseUrl })]
   const truth = new Truth()
   const { random, pick } = randomizer(seed)
   /** Number of results, such as `201`, `304`, `gzip` or `ROLLBACK`. */

@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { until } from './until.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
+const root = path.resolve(import.meta.dirname, '../..')
 
 export interface Running {
   child: ChildProcess
@@ -15,59 +14,74 @@ export interface Running {
   sees: (pattern: RegExp) => Promise<RegExpMatchArray>
   /** Resolves with the exit code, or the signal that ended the process. */
   exited: Promise<number | string>
+  /** Sends SIGTERM, and resolves like `exited`. */
+  stop: () => Promise<number | string>
 }
+
+/** `file` receives stdout and stderr. */
+type Options = { cwd?: string; env?: Record<string, string>; file?: number | undefined }
 
 /**
  * The environment of a child: that of the tests without variables of the service, and with `variables`. Coverage counts only
  * processes that load TypeScript as the tests do: another compiler moves its counts to wrong lines.
  */
 function environment(command: string[], variables: Record<string, string>): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => /^(PATH|HOME|TMPDIR|NODE_EXTRA_CA_CERTS)$/.test(name))
-  const tap = Object.entries(process.env).filter(([name]) => /^(_TAPJS|TAP_|NODE_OPTIONS$)/.test(name))
+  const ofTests = (names: RegExp) =>
+    Object.fromEntries(Object.entries(process.env).filter(([name]) => names.test(name)))
   const isScript = command[0] === process.execPath
-  const loader = isScript ? Object.fromEntries(tap) : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
-  return { ...Object.fromEntries(kept), ...loader, ...variables }
+  const loader = isScript ? ofTests(/^(_TAPJS|TAP_|NODE_OPTIONS$)/) : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
+  return { ...ofTests(/^(PATH|HOME|TMPDIR|NODE_EXTRA_CA_CERTS)$/), ...loader, ...variables }
 }
 
-/** Runs a command in a separate process group, which is killed when the test ends. `file` receives stdout and stderr. */
-export function run(
-  t: Test,
-  command: string[],
-  options: { cwd?: string; env?: Record<string, string>; file?: number } = {}
-): Running {
-  const { file = 'pipe' } = options
+/** Runs a command in a separate process group, which is killed when the test ends. */
+export function run(t: Test, command: string[], { cwd = root, env = {}, file }: Options = {}): Running {
   const [program = '', ...args] = command
+  const stdio = file ?? 'pipe'
   const child = spawn(program, args, {
-    cwd: options.cwd ?? root,
-    env: environment(command, options.env ?? {}),
+    cwd,
+    env: environment(command, env),
     detached: true,
-    stdio: ['pipe', file, file]
+    stdio: ['pipe', stdio, stdio]
   })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
   let hasEnded = false
-  const exited = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
-  t.teardown(async () => {
-    if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
-      process.kill(-child.pid, 'SIGKILL')
-    await exited
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const exited = once(child, 'close').then(([code, signal]) => {
+    hasEnded = true
+    return (code ?? signal) as number | string
   })
-  void exited.then(() => (hasEnded = true))
+  t.teardown(() => {
+    if (child.exitCode === null && child.signalCode === null) process.kill(-Number(child.pid), 'SIGKILL')
+    return exited
+  })
   const sees = async (pattern: RegExp) => {
     await until(() => hasEnded || pattern.test(output), `the output has ${pattern}`)
     const match = pattern.exec(output)
     if (match === null) throw new Error(`ended without ${pattern}:\n${output}`)
     return match
   }
-  return { child, output: () => output, sees, exited }
+  const stop = () => {
+    child.kill('SIGTERM')
+    return exited
+  }
+  return { child, output: () => output, sees, exited, stop }
+}
+
+/** Runs a command to its end. */
+export async function call(t: Test, command: string[], options?: Options) {
+  const { exited, output } = run(t, command, options)
+  return { code: await exited, output: output() }
 }
 
 /** The command line that runs a TypeScript file as the tests run, with coverage. */
 export const script = (file: string): string[] => [process.execPath, ...process.execArgv, path.join(root, file)]
 
-/** Starts the service as a process in an empty folder, on a free port. Services of one test need a folder of the caller. */
-export function serve(t: Test, env: Record<string, string>, directory = t.testdir()): Running {
-  return run(t, script('src/main.ts'), { cwd: directory, env: { PORT: '0', ...env } })
+/**
+ * Starts the service as a process in an empty folder, on a free port and without a rate limit, which a fast machine would exceed.
+ * Services of one test need a folder of the caller.
+ */
+export function serve(t: Test, env: Record<string, string>, cwd = t.testdir(), file?: number): Running {
+  return run(t, script('src/main.ts'), { cwd, env: { PORT: '0', RATE_LIMIT_MAX: '0', ...env }, file })
 }
 
 /** Resolves with the URL of a service when it listens. */

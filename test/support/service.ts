@@ -1,15 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { connect } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
+import { type KeyStore, keyStore } from '../../src/api-keys/store.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
-import { type Contract, readContract } from '../../src/openapi/document.ts'
+import { readContract } from '../../src/openapi/document.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { operationHandlers } from '../../src/resources/index.ts'
-import { keyStore } from '../../src/api-keys/store.ts'
 import { createDatabase, silent } from './database.ts'
 
 /** Keeps the developer's `.env` out of the tests. */
@@ -22,6 +21,7 @@ export interface Service {
   port: number
   databaseUrl: string
   database: Database
+  keys: KeyStore
   key: string
   /** The headers of an accepted request. */
   auth: { authorization: string }
@@ -29,99 +29,80 @@ export interface Service {
 
 export interface ServiceOptions {
   config?: Partial<Config>
-  /** Another OpenAPI document with the same operations. */
-  contract?: Contract
   databaseUrl?: string
   logger?: Logger
   /** Called with the name of every statement. */
   onStatement?: (name: string) => void
 }
 
-/** Starts the service on a new database and a free port, with one API key; stopped when the test ends. */
+/** A fast machine would exceed the default limits. */
+const unlimited = { RATE_LIMIT_MAX: 0, AUTH_FAILURES_MAX: 0 }
+
+/** Starts the service on a new database and a free port, with one API key and no rate limits; stopped when the test ends. */
 export async function startService(t: Test, options: ServiceOptions = {}): Promise<Service> {
+  const { logger = silent, onStatement = () => {} } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
-  const config = { ...loadConfig({}, noFile), ...options.config }
-  const database = openDatabase(
-    { url: databaseUrl, poolSize: config.DATABASE_POOL_SIZE, timeout: config.DATABASE_TIMEOUT },
-    options.logger ?? silent
-  )
-  const { onStatement = () => {} } = options
+  const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
+  const { DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
+  const database = openDatabase({ url: databaseUrl, poolSize, timeout }, logger)
   const watched: Database = {
     ...database,
     read: (statement) => (onStatement(String(statement.name)), database.read(statement)),
     write: (statement) => (onStatement(String(statement.name)), database.write(statement))
   }
-  const app = await buildApp({
-    config,
-    contract: options.contract ?? readContract(),
-    database: watched,
-    handlers: operationHandlers(watched, config),
-    logger: options.logger ?? silent
-  })
+  const handlers = operationHandlers(watched, config)
+  const app = await buildApp({ config, contract: readContract(), database: watched, handlers, logger })
   // Before the database is dropped: tap runs the newest teardown first.
   t.teardown(async () => {
     await app.close()
     await database.close()
   })
-  await app.listen({ port: 0, host: '127.0.0.1' })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
-  const key = await keyStore(database, 'test').create('test')
-  return {
-    app,
-    url: `http://127.0.0.1:${port}`,
-    port,
-    databaseUrl,
-    database,
-    key,
-    auth: { authorization: `Bearer ${key}` }
-  }
+  const keys = keyStore(database, 'test')
+  const key = await keys.create('test')
+  return { app, url, port, databaseUrl, database, keys, key, auth: { authorization: `Bearer ${key}` } }
 }
 
 /** Creates an API key in the database at `url`. */
 export async function createKeyIn(url: string): Promise<string> {
   const database = openDatabase({ url, poolSize: 1, timeout: 5000 }, silent)
-  try {
-    return await keyStore(database, 'test').create('test')
-  } finally {
-    await database.close()
-  }
+  return keyStore(database, 'test')
+    .create('test')
+    .finally(() => database.close())
 }
 
 /** Resolves when `count` more requests have reached their handlers. */
-export async function handled(t: Test, count: number): Promise<void> {
+export function handled(t: Test, count: number): Promise<void> {
   const channel = 'tracing:fastify.request.handler:start'
   let handled = 0
-  await new Promise<void>((resolve) => {
-    const look = () => {
-      if (++handled === count) resolve()
-    }
+  return new Promise((resolve) => {
+    const look = () => void (++handled === count && resolve())
     subscribe(channel, look)
     t.teardown(() => unsubscribe(channel, look))
   })
 }
 
 /** Sends bytes and returns all bytes of the server until it closes the connection. */
-export function sendRaw(port: number, ...chunks: (string | Buffer)[]): Promise<string> {
+export function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
-    let answer = ''
-    const socket = connect(port, '127.0.0.1', () => {
-      for (const chunk of chunks) socket.write(chunk)
-    })
+    let response = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
     socket.setEncoding('utf8')
-    socket.on('data', (text: string) => (answer += text))
+    socket.on('data', (text: string) => (response += text))
     socket.on('error', reject)
-    socket.on('close', () => resolve(answer))
+    socket.on('close', () => resolve(response))
   })
 }
 
 /** Splits a raw response into its status, headers (lower case) and body. */
-export function parseRaw(answer: string): { status: number; headers: Record<string, string>; body: string } {
-  const [head = '', ...rest] = answer.split('\r\n\r\n')
+export function parseRaw(response: string): { status: number; headers: Record<string, string>; body: string } {
+  const [head = '', ...rest] = response.split('\r\n\r\n')
   const [statusLine = '', ...lines] = head.split('\r\n')
   const headers = Object.fromEntries(
     lines.map((line): [string, string] => {
-      const colon = line.indexOf(':')
-      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
+      const [name = '', ...value] = line.split(':')
+      return [name.toLowerCase(), value.join(':').trim()]
     })
   )
   return { status: Number(statusLine.split(' ')[1]), headers, body: rest.join('\r\n\r\n') }
