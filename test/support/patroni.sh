@@ -95,7 +95,7 @@ EOF
 on() {
   host=$1
   shift
-  ip netns exec "pg$host" setpriv --reuid=postgres --regid=postgres --init-groups --reset-env "$@" >>"/run/pg$host/log" 2>&1 &
+  ip netns exec "pg$host" setpriv --reuid=postgres --regid=postgres --init-groups --reset-env "$@" >>"/run/pg$host/$1.log" 2>&1 &
 }
 
 start() {

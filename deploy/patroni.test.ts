@@ -1,0 +1,159 @@
+// The service on three hosts with PostgreSQL, Patroni and etcd, of which the primary fails. Run by `npm run test:patroni`, which
+// makes the hosts in network namespaces (test/support/patroni.sh).
+import { execFile, execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { migrate, query } from '../test/support/database.ts'
+import { Creates, createUntilStored, startClients, type Target } from '../test/support/resend.ts'
+import { seed } from '../test/support/scale.ts'
+import { startService } from '../test/support/service.ts'
+import { until } from '../test/support/until.ts'
+
+const hosts = ['1', '2', '3']
+const urlOf = (host: string) => `postgres://postgres@10.0.1.${host}/postgres`
+const proxyUrl = 'postgres://postgres@127.0.0.1:5000/postgres'
+const hostsUrl = hosts.map(urlOf).join()
+
+/** What test/support/patroni.sh does to a host. */
+const act = (action: string, host: string) => promisify(execFile)('test/support/patroni.sh', [action, host])
+
+const patroni = (host: string, path: string, options: RequestInit = {}) =>
+  fetch(`http://10.0.1.${host}:8008${path}`, { ...options, signal: AbortSignal.timeout(2000) })
+
+/** Whether Patroni on one of the hosts responds with 200. */
+const anyIs = async (path: string) => {
+  const found = hosts.map((host) =>
+    patroni(host, path).then(
+      ({ ok }) => ok,
+      () => false
+    )
+  )
+  return (await Promise.all(found)).includes(true)
+}
+
+/** Resolves with the host of the primary when the two others follow it, one of them synchronously. */
+async function healthyPrimary(isSynchronous = true): Promise<string> {
+  let primary = ''
+  await until(async () => {
+    const sql = `SELECT host(inet_server_addr()) AS address, sync_state FROM pg_stat_replication
+      WHERE application_name LIKE 'pg_' AND state = 'streaming'`
+    const standbys = await query(proxyUrl, sql).catch(() => [])
+    primary = String(standbys[0]?.['address']).slice(-1)
+    const synchronous = standbys.filter(({ sync_state }) => sync_state === 'sync')
+    // Patroni promotes only the standby in its record.
+    if (synchronous.length !== Number(isSynchronous) || (isSynchronous && !(await anyIs('/sync')))) return false
+    return standbys.length === 2
+  }, 'three members are healthy')
+  return primary
+}
+
+/** Resolves with the seconds until the host no longer accepts writes. */
+async function demoted(host: string): Promise<number> {
+  const since = performance.now()
+  const isPrimary = async () => (await query(urlOf(host), 'SHOW transaction_read_only'))[0]?.['transaction_read_only']
+  await until(async () => (await isPrimary().catch(() => undefined)) !== 'off', `host ${host} is demoted`)
+  return (performance.now() - since) / 1000
+}
+
+/** Lists the categories again and again. Each list must have every create that was acknowledged before its request. */
+function startReader({ url, key }: Target, { acknowledged }: Creates) {
+  const reader = { faults: new Set<string>(), seen: new Set<string>(), counts: {} as Record<number, number> }
+  let isStopped = false
+  async function work() {
+    for (; !isStopped; await sleep(100)) {
+      const count = acknowledged.size
+      const response = await fetch(`${url}/v1/categories`, { headers: { authorization: `Bearer ${key}` } })
+      const rows = (await response.json()) as object[]
+      reader.counts[response.status] = (reader.counts[response.status] ?? 0) + 1
+      if (response.status !== 200) continue
+      const listed = new Set(rows.map((row) => JSON.stringify(row)))
+      for (const row of listed) reader.seen.add(row)
+      const missing = [...acknowledged].slice(0, count).filter((row) => !listed.has(row))
+      for (const row of missing.slice(0, 3)) reader.faults.add(`a list from ${url} misses ${row}`)
+    }
+  }
+  const working = work()
+  return Object.assign(reader, {
+    stop() {
+      isStopped = true
+      return working
+    }
+  })
+}
+
+for (const host of hosts) await act('start', host)
+t.teardown(() => {
+  if (t.passing()) return
+  for (const host of hosts) t.comment(execFileSync('tail', ['-n', '50', `/run/pg${host}/patroni.log`]).toString())
+})
+await healthyPrimary()
+await migrate(hostsUrl)
+const proxied = await startService(t, { databaseUrl: proxyUrl, config: { RATE_LIMIT_MAX: 0 } })
+const direct = await startService(t, { databaseUrl: hostsUrl, config: { RATE_LIMIT_MAX: 0 } })
+/** One client uses both. */
+const targets = [proxied, { ...direct, key: proxied.key }]
+
+const rows = () => query(proxyUrl, 'SELECT id, name FROM categories')
+
+/** Lets the primary fail and heal under load. Returns what is wrong, and the creates that are lost. */
+async function strike(t: Test, fail: string, heal: string, isSynchronous = true) {
+  await query(proxyUrl, 'DELETE FROM categories')
+  const primary = await healthyPrimary(isSynchronous)
+  const clients = startClients(targets, seed)
+  const { creates } = clients
+  const readers = targets.map((target) => startReader(target, creates))
+  await clients.stores(200)
+
+  await act(fail, primary)
+  const failedAt = performance.now()
+  const seconds = () => ((performance.now() - failedAt) / 1000).toFixed(1)
+  const demotion = fail === 'isolate' ? demoted(primary) : undefined
+  const back = targets.map(async (target) => {
+    const name = randomUUID()
+    creates.record(name, await createUntilStored(() => target, name, name))
+    return seconds()
+  })
+  const [byProxy, directly] = await Promise.all(back)
+  t.comment(`writes are back after ${byProxy} s through HAProxy, ${directly} s with several URLs`)
+  if (demotion) t.comment(`the old primary was demoted after ${(await demotion).toFixed(1)} s`)
+  await clients.stores(200)
+
+  await act(heal, primary)
+  if (heal === 'resume')
+    t.comment(`the old primary is demoted ${(await demoted(primary)).toFixed(1)} s after it resumes`)
+  await healthyPrimary(isSynchronous)
+  t.comment(`three members are healthy again after ${seconds()} s`)
+  await clients.stores(200)
+  const lists = readers.flatMap(({ counts }) => Object.entries(counts))
+  await Promise.all(readers.map((reader) => reader.stop()))
+  let stored: Record<string, unknown>[] = []
+  const faults = await clients.stop(async () => (stored = await rows()))
+  const remaining = new Set(stored.map(({ id, name }) => JSON.stringify({ id: Number(id), name })))
+  const lost = [...creates.acknowledged].filter((body) => !remaining.has(body))
+  const vanished = new Set(readers.flatMap(({ seen }) => [...seen]).filter((row) => !remaining.has(row)))
+  t.comment(
+    `${creates.size} creates, ${lost.length} lost; ${vanished.size} rows listed and gone`,
+    clients.failures,
+    lists
+  )
+  return { faults: [...faults, ...readers.flatMap((reader) => [...reader.faults])], lost }
+}
+
+for (const [what, fail, heal] of [
+  ['is killed', 'kill', 'start'],
+  ['is paused, and goes on', 'pause', 'resume'],
+  ['is cut off from the other hosts, but not from the service', 'isolate', 'join'],
+  ['is cut off from everything', 'cut', 'join']
+] as const) {
+  t.test(`with synchronous replication, no acknowledged create is lost when the primary ${what}`, async (t) => {
+    t.same(await strike(t, fail, heal), { faults: [], lost: [] })
+  })
+}
+
+t.test('with asynchronous replication, writes come back too', async (t) => {
+  const body = JSON.stringify({ synchronous_mode: false, synchronous_mode_strict: false })
+  t.ok((await patroni('1', '/config', { method: 'PATCH', body })).ok)
+  await strike(t, 'kill', 'start', false)
+})
