@@ -7,9 +7,10 @@
 #   patroni.sh start|kill|pause|resume HOST  all processes of the host
 #   patroni.sh isolate|cut|join HOST         without the other hosts; without anyone; with all
 #
-# Needs root on Linux, and Debian's packages patroni, etcd-server, haproxy, iproute2 and postgresql.
+# Needs root on Linux, Debian's packages etcd-server, haproxy, iproute2 and postgresql, and Patroni of `npm run gate:python`.
+# Debian 12 has Patroni 3.0.2: the primary that resumes after a pause can take its lock back from its successor.
 set -eu
-PATH=$PATH:/usr/sbin:/sbin
+PATH=tools/gate/.venv/bin:$PATH:/usr/sbin:/sbin
 binaries=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
 
 require() {
@@ -18,7 +19,7 @@ require() {
     command -v "$program" >/dev/null || missing="${missing-} $program"
   done
   [ -z "${missing-}" ] && return
-  echo "Missing:$missing. This needs root on Linux, and patroni, etcd-server, haproxy, iproute2 and postgresql of Debian." >&2
+  echo "Missing:$missing. This needs root on Linux, and Debian's etcd-server, haproxy, iproute2 and postgresql." >&2
   exit 1
 }
 
@@ -55,11 +56,12 @@ bootstrap:
     loop_wait: 5
     retry_timeout: 5
     primary_start_timeout: 0
+    primary_stop_timeout: 5
     synchronous_mode: true
     synchronous_mode_strict: true
     postgresql:
       use_pg_rewind: true
-      parameters: { shared_buffers: 32MB, max_wal_size: 256MB, wal_keep_size: 256MB }
+      parameters: { shared_buffers: 32MB, max_wal_size: 256MB, wal_keep_size: 256MB, wal_retrieve_retry_interval: 1s }
   initdb: [encoding: UTF8, locale: C]
 postgresql:
   listen: 0.0.0.0:5432
@@ -91,11 +93,12 @@ EOF
   setpriv --reuid=nobody --regid=nogroup --clear-groups haproxy -f /run/haproxy.cfg >/run/haproxy.log 2>&1 &
 }
 
-# Runs a program of a host as the user postgres.
+# Runs a program of a host as the user postgres, who may read a clone in a folder of root.
 on() {
   host=$1
   shift
-  ip netns exec "pg$host" setpriv --reuid=postgres --regid=postgres --init-groups --reset-env "$@" >>"/run/pg$host/$1.log" 2>&1 &
+  ip netns exec "pg$host" setpriv --reuid=postgres --regid=postgres --init-groups --securebits=+no_setuid_fixup \
+    --inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override "$@" >>"/run/pg$host/$1.log" 2>&1 &
 }
 
 start() {
