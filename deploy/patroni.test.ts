@@ -1,5 +1,5 @@
 // The service on three hosts with PostgreSQL, Patroni and etcd, of which the primary fails. Run by `npm run test:patroni`, which
-// makes the hosts in network namespaces (test/support/patroni.sh).
+// makes the hosts in network namespaces (test/support/patroni.sh). Times are printed, not asserted.
 import { execFile, execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,18 +19,14 @@ const hostsUrl = hosts.map(urlOf).join()
 /** What test/support/patroni.sh does to a host. */
 const act = (action: string, host: string) => promisify(execFile)('test/support/patroni.sh', [action, host])
 
+/** Sends a request to Patroni on a host. */
 const patroni = (host: string, path: string, options: RequestInit = {}) =>
   fetch(`http://10.0.1.${host}:8008${path}`, { ...options, signal: AbortSignal.timeout(2000) })
 
 /** Whether Patroni on one of the hosts responds with 200. */
-const anyIs = async (path: string) => {
-  const found = hosts.map((host) =>
-    patroni(host, path).then(
-      ({ ok }) => ok,
-      () => false
-    )
-  )
-  return (await Promise.all(found)).includes(true)
+async function anyIs(path: string): Promise<boolean> {
+  const responses = await Promise.allSettled(hosts.map((host) => patroni(host, path)))
+  return responses.some((response) => response.status === 'fulfilled' && response.value.ok)
 }
 
 /** Resolves with the host of the primary when the two others follow it, one of them synchronously. */
@@ -104,6 +100,7 @@ async function strike(t: Test, fail: string, heal: string, isSynchronous = true)
   const clients = startClients(targets, seed)
   const { creates } = clients
   const readers = targets.map((target) => startReader(target, creates))
+  t.teardown(() => Promise.all([clients.stop(() => Promise.resolve([])), ...readers.map((reader) => reader.stop())]))
   await clients.stores(500)
 
   await act(fail, primary)

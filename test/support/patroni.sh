@@ -19,7 +19,7 @@ require() {
     command -v "$program" >/dev/null || missing="${missing-} $program"
   done
   [ -z "${missing-}" ] && return
-  echo "Missing:$missing. This needs root on Linux, and Debian's etcd-server, haproxy, iproute2 and postgresql." >&2
+  echo "Missing:$missing. This needs root on Linux, and Debian's etcd-server, haproxy, iproute2 and postgresql, and npm run gate:python." >&2
   exit 1
 }
 
@@ -115,7 +115,7 @@ signal() {
   for _ in 1 2; do ip netns pids "pg$2" | xargs -r kill "-$1" || true; done
 }
 
-case "$1 ${2-}" in
+case "${1-} ${2-}" in
 'run '?*)
   require
   exec unshare --mount --net --pid --fork --kill-child --mount-proc "$0" beside "$@"
