@@ -19,7 +19,8 @@ require() {
     command -v "$program" >/dev/null || missing="${missing-} $program"
   done
   [ -z "${missing-}" ] && return
-  echo "Missing:$missing. This needs root on Linux, and Debian's etcd-server, haproxy, iproute2 and postgresql, and npm run gate:python." >&2
+  echo "Missing:$missing. This needs root on Linux, Debian's etcd-server, haproxy, iproute2 and postgresql," \
+    'and Patroni of npm run gate:python.' >&2
   exit 1
 }
 
