@@ -70,6 +70,8 @@ export async function createDatabase(
 /** Runs one statement on the database at `url`, without the service. */
 export async function query(url: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
+  // A lost connection also rejects the query.
+  client.on('error', () => {})
   await client.connect()
   try {
     return (await client.query<Record<string, unknown>>(sql, values)).rows

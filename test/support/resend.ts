@@ -58,6 +58,8 @@ export async function createUntilStored(
  */
 export class Creates {
   readonly faults: string[] = []
+  /** The bodies of the 201, in the order of their arrival. */
+  readonly acknowledged = new Set<string>()
   readonly #bodies = new Map<string, string>()
   readonly #firsts = new Set<string>()
 
@@ -71,12 +73,13 @@ export class Creates {
     if (!isReplayed && this.#firsts.has(name)) this.faults.push(`${name} was created twice`)
     if (!isReplayed) this.#firsts.add(name)
     this.#bodies.set(name, body)
+    this.acknowledged.add(body)
   }
 
   /** Returns what is wrong, given all rows of the table; the first 20 faults. */
   check(rows: Record<string, unknown>[]): string[] {
     const stored = rows.map(({ id, name }) => JSON.stringify({ id: Number(id), name }))
-    const expected = new Set(this.#bodies.values())
+    const expected = new Set(this.acknowledged)
     const surplus = stored.filter((row) => !expected.delete(row))
     const unknown = surplus.map((row) => `${row} is not the body of a response`)
     const lost = [...expected].map((body) => `${body} is lost`)
@@ -105,6 +108,7 @@ export function startClients(targets: Target[], seed: number) {
   }
   const working = Promise.all(Array.from({ length: 16 }, work))
   return {
+    creates,
     failures,
     /** Resolves when so many more creates are stored. */
     stores(count: number) {
