@@ -24,8 +24,7 @@ function rule(error: DefinedError): string {
       return `must have the property "${error.params.missingProperty}"`
     case 'additionalProperties': {
       const known = Object.keys(Object(error.parentSchema?.['properties']) as object)
-      const allowed = known.length > 0 ? `; it may have: ${known.join(', ')}` : ''
-      return `must not have the property "${error.params.additionalProperty}"${allowed}`
+      return `must not have the property "${error.params.additionalProperty}"; it may have: ${known.join(', ')}`
     }
     case 'enum':
       return `must be one of: ${error.params.allowedValues.join(', ')}`
