@@ -7,13 +7,9 @@ SwaggerUIStandalonePreset.push(({ React }) => {
     const name = React.useId()
     const chosen = samples.find(({ lang }) => lang === layoutSelectors.whatMode('samples')) ?? samples[0]
     const choice = ({ lang, label = lang }) => {
+      const checked = lang === chosen.lang
       const onChange = () => layoutActions.changeMode('samples', lang)
-      return h(
-        'label',
-        { key: lang },
-        h('input', { type: 'radio', name, checked: lang === chosen.lang, onChange }),
-        label
-      )
+      return h('label', { key: lang }, h('input', { type: 'radio', name, checked, onChange }), label)
     }
     // Samples name the production server. The reader wants the deployment that serves this page.
     const [here, ...others] = specSelectors.specJson().get('servers').toJS().map(serverUrl)
