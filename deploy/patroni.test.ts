@@ -1,5 +1,5 @@
-// The service on three hosts with PostgreSQL, Patroni and etcd, of which the primary fails. Run by `npm run test:patroni`, which
-// makes the hosts in network namespaces (test/support/patroni.sh). Times are printed, not asserted.
+// Tests the service on three hosts with PostgreSQL, Patroni and etcd while the primary fails. Run by `npm run test:patroni`, which
+// creates the hosts as network namespaces (test/support/patroni.sh). Times are printed, not asserted.
 import { execFile, execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -67,7 +67,7 @@ function startReader({ url, key }: Target, { acknowledged }: Creates) {
       const listed = new Set(rows.map((row) => JSON.stringify(row)))
       for (const row of listed) reader.seen.add(row)
       const missing = [...acknowledged].slice(0, count).filter((row) => !listed.has(row))
-      for (const row of missing.slice(0, 3)) reader.faults.add(`a list from ${url} misses ${row}`)
+      for (const row of missing.slice(0, 3)) reader.faults.add(`a list from ${url} lacks ${row}`)
     }
   }
   const working = work()
@@ -118,7 +118,7 @@ async function strike(t: Test, fail: string, heal: string, isSynchronous = true)
   await act(heal, primary)
   if (heal === 'resume')
     t.comment(`seconds from its resumption until the old primary is demoted: ${await demoted(primary)}`)
-  await healthyPrimary(isSynchronous)
+  t.not(await healthyPrimary(isSynchronous), primary, 'another host is the primary')
   t.comment(`seconds until three members are healthy: ${seconds()}`)
   await clients.stores(500)
 
@@ -134,7 +134,7 @@ async function strike(t: Test, fail: string, heal: string, isSynchronous = true)
 
 const failures = [
   ['is killed', 'kill', 'start'],
-  ['is paused, and goes on', 'pause', 'resume'],
+  ['is frozen, and resumes', 'freeze', 'resume'],
   ['is cut off from everything', 'cut', 'join'],
   ['is cut off from the other hosts, but not from the service', 'isolate', 'join']
 ] as const

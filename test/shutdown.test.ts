@@ -63,7 +63,7 @@ t.test('a second signal a second later stops the service immediately', async (t)
   clearInterval(signals)
 })
 
-t.test('at shutdown under load readiness ends first, responses close their connections, none is lost', async (t) => {
+t.test('under load, shutdown ends readiness first, then connections, and fails no request', async (t) => {
   const { service, key, url } = await serveGiven(t, { SHUTDOWN_DELAY: '5000' })
   const load = startLoad(url, key)
   await load.acknowledges(100)

@@ -70,7 +70,7 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded) return
     const isPartial = latest?.req.complete === false
     // A request that is late because nothing is parsed before the response to an earlier one must not cut that off.
-    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && pending !== 0 && !isPartial) return
+    if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && pending !== 0 && !(isPartial && pending === 1)) return
     const isExpected = isPartial ? pending === 1 && !latest.headersSent : pending === 0
     if (isExpected && socket.writable) respondAndClose(socket, toHttpError({ code, statusCode: 400 }))
     else socket.destroy()

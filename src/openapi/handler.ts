@@ -11,6 +11,9 @@ interface OperationTypes {
 
 type Json<Message> = Message extends { content: { 'application/json': infer Body } } ? Body : undefined
 
+/** Node.js gives the names of headers in lower case. */
+type LowerCase<Headers> = { [Name in keyof Headers as Lowercase<Name & string>]: Headers[Name] }
+
 /** What `send` returns. A handler returns it as proof that it sent a documented response. */
 type Sent = Pick<FastifyReply, 'sent'>
 
@@ -31,7 +34,7 @@ export type Handler<Operation extends OperationTypes> = (
   request: FastifyRequest<{
     Params: Operation['parameters']['path']
     Querystring: NonNullable<Operation['parameters']['query']>
-    Headers: NonNullable<Operation['parameters']['header']>
+    Headers: LowerCase<NonNullable<Operation['parameters']['header']>>
     Body: Json<Operation['requestBody']>
   }>,
   reply: Reply<{ [Status in keyof Operation['responses']]: Json<Operation['responses'][Status]> }>

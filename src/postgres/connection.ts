@@ -86,5 +86,5 @@ export function cancel({ host, port, ssl, processID, secretKey }: pg.Client, tim
   const { connection } = client
   connection.startup = () => connection.cancel(processID, secretKey)
   client.on('error', () => {})
-  client.connect().catch(() => {})
+  client.connect().catch(() => connection.stream.destroy())
 }

@@ -125,8 +125,8 @@ export function openDatabase(
 }
 
 /**
- * SQL for the rows whose columns are the parameters of a statement, with their positions. The subqueries hide the lengths of the
- * arrays. Otherwise PostgreSQL may plan each execution for them, which can take longer than the execution.
+ * SQL for rows from the parameters of a statement, an array for each column, with their positions. The subqueries hide the
+ * lengths of the arrays from the planner. Otherwise PostgreSQL may plan each execution anew, which can take longer than it.
  *
  * @param types the SQL types of the columns
  */

@@ -17,8 +17,10 @@ const meanings = [
   ['conflict', /40001|40P01/],
   // Disk full, out of memory, a lock that is not available, a cancelled statement.
   ['resource', /53100|53200|55P03|57014/],
-  // Data exceptions, constraints, syntax errors, check options, exceptions of triggers.
-  ['value', /^(22|23|42|44|P0)/]
+  // Data exceptions, constraints, check options, exceptions of triggers.
+  ['value', /^(22|23|44|P0)/],
+  // Syntax errors and access rules.
+  ['statement', /^42/]
 ] as const
 
 /** Returns the meaning of an error's SQLSTATE; undefined if the statement may have had an effect. */
@@ -53,7 +55,7 @@ export class OutcomeUnknown extends Error {
 /** The error for the caller of a failed statement: Unavailable, OutcomeUnknown, or the error itself if it would occur again. */
 export function failureOf(error: Error, isWrite: boolean): Error {
   const meaning = meaningOf(error)
-  if (meaning === 'value') return error
+  if (meaning === 'value' || meaning === 'statement') return error
   if (meaning !== undefined) return new Unavailable(error)
   if (isWrite) return new OutcomeUnknown(error)
   return error instanceof pg.DatabaseError && !isTransient(error) ? error : new Unavailable(error)

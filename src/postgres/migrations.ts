@@ -10,7 +10,7 @@ import { meaningOf } from './errors.ts'
 const directory = new URL('../../migrations/', import.meta.url)
 
 /** The advisory lock of a migration. It and the table are those of node-pg-migrate, which earlier versions used. */
-export const migrationLock = 7241865325823964n
+const migrationLock = 7241865325823964n
 
 const begin = `BEGIN ISOLATION LEVEL READ COMMITTED;
   SELECT pg_advisory_xact_lock(${migrationLock});

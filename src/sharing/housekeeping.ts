@@ -5,7 +5,7 @@ const interval = 5000
 
 const pruneChanges = { text: 'SELECT prune_changes()' }
 
-/** Keys to remove at once. They take a fraction of a second. */
+/** Maximum number of keys to remove by one statement, which then takes a fraction of a second. */
 const batchSize = 1000
 
 const removeExpired = `
@@ -20,12 +20,17 @@ const removeExpired = `
 export function removeOldRecords(database: Pick<Database, 'writeInBackground'>, hours: number): () => void {
   const removeKeys = { name: 'remove-expired-keys', text: removeExpired, values: [hours] }
   async function removeAllKeys() {
-    // The keys that expire meanwhile can wait for the next removal, or it would not end while many do.
+    // Ends at the first incomplete batch. Keys that expire meanwhile wait for the next removal; otherwise, this one might not end.
     while ((await database.writeInBackground(removeKeys)).length === batchSize);
   }
-  // One after the other, however long the first takes. The next one repeats what failed.
-  let removal: Promise<unknown> = Promise.resolve()
-  const remove = () => Promise.allSettled([database.writeInBackground(pruneChanges), removeAllKeys()])
-  const timer = setInterval(() => void (removal = removal.then(remove)), interval)
+  let isRemoving = false
+  const timer = setInterval(() => {
+    // The next run repeats what failed.
+    database.writeInBackground(pruneChanges).catch(() => {})
+    if (isRemoving) return
+    isRemoving = true
+    const end = () => (isRemoving = false)
+    removeAllKeys().then(end, end)
+  }, interval)
   return () => clearInterval(timer)
 }

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs'
 import { register } from 'prom-client'
 import t from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
-import { breakCategories, createDatabase } from '../support/database.ts'
+import { breakCategories, createDatabase, lockTable } from '../support/database.ts'
 import { post, serve, started } from '../support/process.ts'
 import { startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { list, send } from './raw.ts'
 
 /** The value of a sample, such as `name{label="value"}`; 0 when there is none. */
@@ -18,7 +19,11 @@ t.test('requests, rejections and the load of the database are counted', async (t
   const service = await startService(t, { config })
   const status = async (headers = {}) => (await send(service, list(headers))).status
   t.equal((await post(service.url, service.key, 'x')).status, 201)
-  t.equal(await status(), 200)
+  const lock = await lockTable(t, service.databaseUrl, 'categories')
+  const waiting = status()
+  await until(async () => (await sample('database_connections{state="active"}')) === 1, 'a statement waits')
+  await lock.release()
+  t.equal(await waiting, 200)
   await breakCategories(service.databaseUrl)
   t.same([await status(), await status()], [500, 429])
   const wrong = { Authorization: `Bearer ${makeKey()}` }

@@ -160,7 +160,19 @@ t.test('a request to upgrade is the last one of its connection', async (t) => {
   t.same(stored, [], 'the body of a request is not taken for a request')
 })
 
-t.test('a request that is incomplete behind a slow one does not cut off its response', async (t) => {
+t.test('a request whose body is incomplete behind a slow one does not cut off its response', async (t) => {
+  const service = await startService(t, { config: { REQUEST_TIMEOUT: 200 } })
+  const timeout = once(service.app.server, 'clientError')
+  const next = create('{"name":"x"}')
+  const { write, release, closed, statuses } = await block(t, service, getList + next.slice(0, -5))
+  await timeout
+  void write(next.slice(-5))
+  await release()
+  await closed
+  t.same(statuses(), ['200', '201'])
+})
+
+t.test('a request whose headers are incomplete behind a slow one does not cut off its response', async (t) => {
   const service = await startService(t, { config: { HEADERS_TIMEOUT: 200 } })
   const { server } = service.app
   const timeout = once(server, 'clientError')

@@ -7,6 +7,10 @@ export const accepted: Partial<Operations> = {
   createCategory: ({ body }, reply) => reply.code(201).send({ ...category, name: body.name }),
   // Validation has added the defaults.
   listPets: ({ query }, reply) => reply.header('x-limit', query.limit).code(200).send([]),
+  createMessage: ({ headers }, reply) => {
+    const key: string | undefined = headers['idempotency-key']
+    return reply.code(202).send({ id: '', message: key ?? '', status: 'queued', createdAt: '' })
+  },
   createPet: ({ body }, reply) => reply.code(201).send({ ...body, id: 1n, status: body.status })
 }
 

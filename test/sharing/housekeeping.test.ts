@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { removeOldRecords } from '../../src/sharing/housekeeping.ts'
 
-t.test('old records are removed every five seconds until the service closes, whether or not that works', async (t) => {
+t.test('old records are removed every five seconds until the service closes, even if a removal fails', async (t) => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.teardown(() => mock.timers.reset())
   let prunings = 0

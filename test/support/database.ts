@@ -127,7 +127,7 @@ export async function lockWaits(url: string, selected = 'pid'): Promise<number> 
   return (await query(url, `SELECT ${selected} ${waits}`)).length
 }
 
-/** Resolves when so many statements wait for locks. */
+/** Resolves when at least this many statements wait for locks. */
 export const lockAwaited = (url: string, count = 1) =>
   until(async () => (await lockWaits(url)) >= count, `${count} statements wait for locks`)
 

@@ -52,7 +52,7 @@ export async function listed(url: string, key: string): Promise<string[]> {
   return ((await response.json()) as { name: string }[]).map(({ name }) => name)
 }
 
-/** Returns those names that are not listed, or more than once. */
+/** Returns the names that are not listed exactly once. */
 export function notOnce(names: string[], list: string[]): string[] {
   const counts = new Map<string, number>()
   for (const name of list) counts.set(name, (counts.get(name) ?? 0) + 1)

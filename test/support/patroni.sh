@@ -3,15 +3,15 @@
 # namespaces on two bridges: `database` joins them with each other (10.0.0.1 to 10.0.0.3), `service` with the tests (10.0.1.1 to
 # 10.0.1.3). Everything is in namespaces of its own, and ends with the command.
 #
-#   patroni.sh run COMMAND                   runs a command beside the hosts, which it starts and strikes by:
-#   patroni.sh start|kill|pause|resume HOST  all processes of the host
-#   patroni.sh isolate|cut|join HOST         without the other hosts; without anyone; with all
+#   patroni.sh run COMMAND                   runs a command beside the hosts, which it controls by:
+#   patroni.sh start|kill|freeze|resume HOST  all processes of the host
+#   patroni.sh isolate|cut|join HOST         disconnects it from the other hosts; from everything; reconnects it
 #
 # Needs root on Linux, Debian's packages etcd-server, haproxy, iproute2 and postgresql, and Patroni of `npm run gate:python`.
-# Debian 12 has Patroni 3.0.2: the primary that resumes after a pause can take its lock back from its successor.
+# Debian 12 has Patroni 3.0.2, with which a frozen primary that resumes can take the lock back from its successor.
 set -eu
 PATH=tools/gate/.venv/bin:$PATH:/usr/sbin:/sbin
-binaries=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
+binaries=$(dirname "$(ls /usr/lib/postgresql/*/bin/pg_rewind 2>/dev/null | sort -V | tail -n 1)")
 
 require() {
   [ "$(id -u)" = 0 ] || missing=' root'
@@ -132,7 +132,7 @@ case "${1-} ${2-}" in
   ;;
 'start '[123]) start "$2" ;;
 'kill '[123]) signal KILL "$2" ;;
-'pause '[123]) signal STOP "$2" ;;
+'freeze '[123]) signal STOP "$2" ;;
 'resume '[123]) signal CONT "$2" ;;
 'isolate '[123]) ip link set "database$2" nomaster ;;
 'cut '[123]) for link in database service; do ip link set "$link$2" nomaster; done ;;
