@@ -11,7 +11,8 @@ import { applyMigrations, migrationCheck } from './migrations.ts'
  * commands only check a DATABASE_URL; the service does not wait for one, but retries every second in the background.
  *
  * @param privileges of DATABASE_SERVICE_ROLE
- * @throws Error that names DATABASE_URL or DATA_DIR when the database cannot be used
+ * @throws Error that names DATABASE_URL or DATA_DIR when the database cannot be used. The process must end then, which also stops
+ *   the embedded PostgreSQL.
  */
 export async function openConfigured(
   config: Config,
