@@ -126,7 +126,8 @@ export function openDatabase(
 
 /**
  * SQL for rows from the parameters of a statement, an array for each column, with their positions. The subqueries hide the
- * lengths of the arrays from the planner. Otherwise PostgreSQL may plan each execution anew, which can take longer than it.
+ * lengths of the arrays from the planner. Otherwise PostgreSQL may plan each execution again, which can take longer than it.
+ * Look up rows of a table that grows by LATERAL and LIMIT: a plan for a join, made on a small table, would keep scanning it.
  *
  * @param types the SQL types of the columns
  */

@@ -34,7 +34,6 @@ const pagesOfPets = `
     ) AS page
   ORDER BY place`
 
-// With a join, a plan made on a small table would scan the table, also when it has grown.
 const petsById = `
   SELECT pet.id, name, category_id AS "categoryId", status
   FROM ${givenRows(['bigint'])} AS asked (id, place)

@@ -46,7 +46,7 @@ export type Key = NonNullable<ReturnType<typeof keyOf>>
 export type Created = { response: string | null; isReplay?: boolean }
 
 // The message makes the transaction a write, whose commit waits for the synchronous standby: the record may be visible before
-// the standby has it. With a join, a plan made on a small table would scan the table, also when it has grown.
+// the standby has it.
 const replay = `
   SELECT response, stored.fingerprint = given.fingerprint AS "isSame",
     pg_logical_emit_message(true, 'idempotency-key', '')

@@ -1,14 +1,12 @@
 import t from 'tap'
-import { keyStore } from '../../src/api-keys/store.ts'
 import { privileges } from '../../src/resources/index.ts'
-import { createRoles, migrate, open, query } from '../support/database.ts'
+import { createRoles, migrate, query } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
 t.test('the role of the service can manage keys, owns nothing, and can change nothing else', async (t) => {
   const { owner, service } = await createRoles(t)
-  const { app } = await startService(t, { databaseUrl: service })
+  const { app, keys } = await startService(t, { databaseUrl: service })
   t.equal((await app.inject('/readyz')).statusCode, 200)
-  const keys = keyStore(open(t, service))
   await keys.create('x')
   t.match(await keys.rotate('2', '0s'), /^petcat_/)
   await keys.revoke('3')

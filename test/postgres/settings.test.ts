@@ -1,6 +1,5 @@
 import t from 'tap'
-import { keyStore } from '../../src/api-keys/store.ts'
-import { createDatabase, open, query } from '../support/database.ts'
+import { createDatabase, query } from '../support/database.ts'
 import { list, post } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
 
@@ -25,7 +24,7 @@ t.test(`a database with ${settings.join(', ')} returns the same values`, async (
   await post(service, 'categories', category)
   t.match((await list(service)).json(), [category])
 
-  const keys = keyStore(open(t, databaseUrl))
+  const { keys } = service
   await keys.create('temporary', '1h')
   const [first, temporary] = await keys.list()
   isTime(first?.['created_at'], 'created_at')

@@ -1,7 +1,6 @@
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
-import { keyStore } from '../../src/api-keys/store.ts'
-import { createDatabase, holdKeys, open, query, storedNames } from '../support/database.ts'
+import { createDatabase, holdKeys, query, storedNames } from '../support/database.ts'
 import { createKeyed, Creates, createUntilStored, type Target } from '../support/resend.ts'
 import { scale } from '../support/scale.ts'
 import { startService } from '../support/service.ts'
@@ -35,11 +34,10 @@ t.test(`of two requests with one key, sent to two replicas at once, one creates:
 
 t.test('an Idempotency-Key belongs to an API key and its successors, on every replica', async (t) => {
   const { first, second, other, databaseUrl } = await startReplicas(t)
-  const store = keyStore(open(t, databaseUrl))
   const original = await createKeyed(first, 'one', 'name')
   t.match(original, { status: 201, isReplayed: false })
   // The API key with the id 2 is the other client's.
-  const keys = [first.key, await store.rotate('1', '24h'), await store.rotate('3', '24h')]
+  const keys = [first.key, await first.keys.rotate('1', '24h'), await first.keys.rotate('3', '24h')]
   for (const { url } of [first, second]) {
     for (const key of keys) t.same(await createKeyed({ url, key }, 'one', 'name'), { ...original, isReplayed: true })
     const body = /"other name"/
