@@ -168,7 +168,7 @@ t.test('three replicas share the work', async (t) => {
   const load = startLoad(url, key)
   await load.acknowledges(500)
   await load.stop()
-  t.same(Object.keys(load.answers), ['201'])
+  t.same(Object.keys(load.responses), ['201'])
   for (const id of before) {
     const metrics = await sh(
       `docker exec ${id} node -e "fetch('http://127.0.0.1:9464/metrics').then((r) => r.text()).then(console.log)"`
@@ -267,7 +267,7 @@ t.test('Postgres is killed 20 times under creates, and no acknowledged one is lo
   await load.acknowledges(20)
   await load.stop()
   t.same(
-    Object.keys(load.answers).filter((kind) => !/^(201|503 (unavailable|outcome_unknown))$/.test(kind)),
+    Object.keys(load.responses).filter((kind) => !/^(201|503 (unavailable|outcome_unknown))$/.test(kind)),
     []
   )
   t.same(load.lost, [])
@@ -305,7 +305,7 @@ t.test(
     await load.acknowledges(100)
     await sh('docker exec $COMPOSE_PROJECT_NAME-holder sh -c "cat /dev/zero > /data/filler" || true', full)
     await eventually(
-      () => Promise.resolve(Object.keys(load.answers).some((kind) => kind.startsWith('503'))),
+      () => Promise.resolve(Object.keys(load.responses).some((kind) => kind.startsWith('503'))),
       'the disk is full'
     )
     await sh('docker exec $COMPOSE_PROJECT_NAME-holder rm /data/filler', full)

@@ -189,7 +189,7 @@ t.test('the database is killed under creates, and no acknowledged one is lost or
   await load.acknowledges(100)
   await load.stop()
   t.same(
-    Object.keys(load.answers).filter((kind) => !/^(201|503 (unavailable|outcome_unknown))$/.test(kind)),
+    Object.keys(load.responses).filter((kind) => !/^(201|503 (unavailable|outcome_unknown))$/.test(kind)),
     []
   )
   // After a longer outage, no pod is ready.
@@ -231,7 +231,7 @@ t.test('a node is lost under creates: its pods move, and no acknowledged create 
   await load.stop()
   t.comment(`${load.lost.length} of ${load.acknowledged.length + load.lost.length} requests had no response`)
   t.same(
-    Object.keys(load.answers).filter((kind) => kind !== '201'),
+    Object.keys(load.responses).filter((kind) => kind !== '201'),
     []
   )
   t.same(notOnce(load.acknowledged, await listed(url, key)), [])

@@ -74,7 +74,7 @@ t.test('under load, shutdown ends readiness first, then connections, and fails n
   const { status, headers } = await post(url, key, 'x')
   t.same([status, headers.get('connection')], [201, 'close'])
   await load.stop()
-  t.same([load.lost, Object.keys(load.answers)], [[], ['201']])
+  t.same([load.lost, Object.keys(load.responses)], [[], ['201']])
   t.equal(await service.exited, 0)
 })
 

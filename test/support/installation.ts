@@ -63,4 +63,4 @@ export function notOnce(names: string[], list: string[]): string[] {
 export const lastLine = (output: string) => output.split('\n').at(-1) ?? ''
 
 /** Returns the errors of a load without responses, and the kinds of its responses: `[[], ['201']]` if nothing failed. */
-export const unfailing = (load: Load) => [load.lost, Object.keys(load.answers)]
+export const unfailing = (load: Load) => [load.lost, Object.keys(load.responses)]

@@ -14,7 +14,7 @@ export function startLoad(url: string, key: string, connections = 16) {
   let next = 0
   const load = {
     /** Number of responses by status, and by code if there is one: `201`, `503 unavailable`. */
-    answers: {} as Record<string, number>,
+    responses: {} as Record<string, number>,
     acknowledged: [] as string[],
     /** The errors of requests without a complete response. */
     lost: [] as string[],
@@ -37,7 +37,7 @@ export function startLoad(url: string, key: string, connections = 16) {
       try {
         const { status, code } = await create(`${url}/v1/categories`, key, agent, name)
         const kind = code === undefined ? String(status) : `${status} ${code}`
-        load.answers[kind] = (load.answers[kind] ?? 0) + 1
+        load.responses[kind] = (load.responses[kind] ?? 0) + 1
         if (status === 201) load.acknowledged.push(name)
       } catch (error) {
         load.lost.push(String(error))
