@@ -1,4 +1,4 @@
-// Tests the service on three hosts with PostgreSQL, Patroni and etcd while the primary fails. Run by `npm run test:patroni`, which
+// Tests the service on three hosts with PostgreSQL and Patroni while the primary fails. Run by `npm run test:patroni`, which
 // creates the hosts as network namespaces (test/support/patroni.sh). Times are printed, not asserted.
 import { execFile, execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Three hosts, each with PostgreSQL, Patroni and etcd, and HAProxy in front of them on 127.0.0.1:5000. The hosts are network
-# namespaces on two bridges: `database` joins them with each other (10.0.0.1 to 10.0.0.3), `service` with the tests (10.0.1.1 to
-# 10.0.1.3). Everything is in namespaces of its own, and ends with the command.
+# Three hosts, each with PostgreSQL and Patroni, and HAProxy in front of them on 127.0.0.1:5000. The hosts are network namespaces
+# on two bridges: `database` joins them with each other (10.0.0.1 to 10.0.0.3) and with etcd (10.0.0.11 to 10.0.0.13), `service`
+# with the tests (10.0.1.1 to 10.0.1.3). Everything is in namespaces of its own, and ends with the command.
 #
 #   patroni.sh run COMMAND                   runs a command beside the hosts, which it controls by:
 #   patroni.sh start|kill|freeze|resume HOST  all processes of the host
@@ -30,6 +30,7 @@ make_hosts() {
   ip link set lo up
   for bridge in database service; do ip link add $bridge up type bridge; done
   ip addr add 10.0.1.254/24 dev service
+  for member in 1 2 3; do ip addr add 10.0.0.1$member/24 dev database; done
   for host in 1 2 3; do
     ip netns add pg$host
     ip -n pg$host link set lo up
@@ -50,7 +51,7 @@ configure() {
 scope: test
 name: pg$1
 restapi: { listen: 0.0.0.0:8008, connect_address: 10.0.0.$1:8008 }
-etcd3: { hosts: [10.0.0.1:2379, 10.0.0.2:2379, 10.0.0.3:2379] }
+etcd3: { hosts: [10.0.0.11:2379, 10.0.0.12:2379, 10.0.0.13:2379] }
 bootstrap:
   dcs:
     ttl: 20
@@ -75,6 +76,22 @@ postgresql:
 EOF
 }
 
+as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
+
+# Not on the hosts of the primary: an etcd leader that was frozen may revoke the lease of the new primary when it resumes.
+start_etcd() {
+  for member in 1 2 3; do
+    own=10.0.0.1$member
+    mkdir /run/etcd$member
+    chown nobody: /run/etcd$member
+    as_nobody etcd --name etcd$member --data-dir /run/etcd$member/data --logger zap \
+      --listen-client-urls http://$own:2379 --advertise-client-urls http://$own:2379 \
+      --listen-peer-urls http://$own:2380 --initial-advertise-peer-urls http://$own:2380 \
+      --initial-cluster etcd1=http://10.0.0.11:2380,etcd2=http://10.0.0.12:2380,etcd3=http://10.0.0.13:2380 \
+      >/run/etcd$member.log 2>&1 &
+  done
+}
+
 start_proxy() {
   cat >/run/haproxy.cfg <<\EOF
 defaults
@@ -91,24 +108,13 @@ listen primary
   server pg2 10.0.1.2:5432
   server pg3 10.0.1.3:5432
 EOF
-  setpriv --reuid=nobody --regid=nogroup --clear-groups haproxy -f /run/haproxy.cfg >/run/haproxy.log 2>&1 &
+  as_nobody haproxy -f /run/haproxy.cfg >/run/haproxy.log 2>&1 &
 }
 
-# Runs a program of a host as the user postgres, who may read a clone in a folder of root.
-on() {
-  host=$1
-  shift
-  ip netns exec "pg$host" setpriv --reuid=postgres --regid=postgres --init-groups --securebits=+no_setuid_fixup \
-    --inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override "$@" >>"/run/pg$host/$1.log" 2>&1 &
-}
-
+# Starts Patroni as the user postgres, who may read a clone in a folder of root.
 start() {
-  own=10.0.0.$1
-  on "$1" etcd --name "pg$1" --data-dir "/run/pg$1/etcd" --logger zap \
-    --listen-client-urls "http://$own:2379" --advertise-client-urls "http://$own:2379" \
-    --listen-peer-urls "http://$own:2380" --initial-advertise-peer-urls "http://$own:2380" \
-    --initial-cluster pg1=http://10.0.0.1:2380,pg2=http://10.0.0.2:2380,pg3=http://10.0.0.3:2380
-  on "$1" patroni "/run/pg$1/patroni.yml"
+  ip netns exec "pg$1" setpriv --reuid=postgres --regid=postgres --init-groups --securebits=+no_setuid_fixup \
+    --inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override patroni "/run/pg$1/patroni.yml" >>"/run/pg$1/patroni.log" 2>&1 &
 }
 
 # Sends a signal to all processes of a host, until a second time finds no new ones.
@@ -124,6 +130,7 @@ case "${1-} ${2-}" in
 'beside run')
   shift 2
   make_hosts
+  start_etcd
   start_proxy
   # Not by exec: the shell is the init of its namespace, and reaps what Patroni leaves.
   status=0
