@@ -3,12 +3,11 @@ import Fastify, { type FastifyBaseLogger } from 'fastify'
 import type { Operations } from '../generated/operations.ts'
 import { requireApiKey } from './api-keys/bearer.ts'
 import { type Config, trustedProxies } from './config.ts'
-import { checkHost } from './http/client-errors.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
 import { requestMetrics } from './http/metrics-endpoint.ts'
-import { notFound } from './http/not-found.ts'
 import { requestContext, requestId, RequestLog } from './http/request-context.ts'
+import { requestTarget } from './http/request-target.ts'
 import { httpServer } from './http/server.ts'
 import type { Contract } from './openapi/document.ts'
 import { docs } from './openapi/docs.ts'
@@ -46,7 +45,6 @@ export async function buildApp({ config, contract, database, handlers, logger }:
   app.setErrorHandler(sendError)
 
   await app.register(requestContext)
-  app.addHook('onRequest', checkHost)
   if (config.METRICS_PORT !== undefined) await app.register(requestMetrics)
   if (config.CORS_ORIGINS !== undefined) {
     // Registered before the plugins that reject requests, so that a page can read their errors.
@@ -60,7 +58,7 @@ export async function buildApp({ config, contract, database, handlers, logger }:
       strictPreflight: false
     })
   }
-  await app.register(notFound)
+  await app.register(requestTarget)
   const schemes = { bearerAuth: await requireApiKey(app, database, config) }
   await app.register(operations, { contract, handlers, schemes })
   await app.register(docs, { contract, environment: config.ENVIRONMENT })
