@@ -27,11 +27,7 @@ export async function docs(
 </svg>`
   app.get('/', (_request, reply) => reply.redirect('docs'))
   app.get('/openapi.yaml', (_request, reply) => reply.type('application/yaml; charset=utf-8').send(contract.yaml))
-  app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(contract.json))
-
-  app.addHook('onRoute', (route) => {
-    route.config = { ...route.config, quiet: true }
-  })
+  app.get('/openapi.json', () => contract.document)
   await app.register(swagger, { mode: 'static', specification: { document: contract.document } })
   await app.register(swaggerUi, {
     routePrefix: '/docs',
