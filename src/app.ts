@@ -1,11 +1,10 @@
 import cors from '@fastify/cors'
 import Fastify, { type FastifyBaseLogger } from 'fastify'
-import type { Operations } from '../generated/operations.ts'
 import { requireApiKey } from './api-keys/bearer.ts'
 import { type Config, trustedProxies } from './config.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
-import { requestMetrics } from './http/metrics-endpoint.ts'
+import { metrics } from './http/metrics-endpoint.ts'
 import { requestContext, requestId, RequestLog } from './http/request-context.ts'
 import { requestTarget } from './http/request-target.ts'
 import { httpServer } from './http/server.ts'
@@ -14,18 +13,11 @@ import { docs } from './openapi/docs.ts'
 import { operations } from './openapi/routes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrations.ts'
+import { operationHandlers } from './resources/index.ts'
 import { removeOldRecords } from './sharing/housekeeping.ts'
 
-interface AppOptions {
-  config: Config
-  contract: Contract
-  database: Database
-  handlers: Operations
-  logger: FastifyBaseLogger
-}
-
 /** Builds the service, ready to listen, in production and in tests. A request passes the plugins in this order. */
-export async function buildApp({ config, contract, database, handlers, logger }: AppOptions) {
+export async function buildApp(config: Config, contract: Contract, database: Database, logger: FastifyBaseLogger) {
   const server = httpServer(config, logger)
   const app = Fastify({
     ...server.options,
@@ -45,7 +37,7 @@ export async function buildApp({ config, contract, database, handlers, logger }:
   app.setErrorHandler(sendError)
 
   await app.register(requestContext)
-  if (config.METRICS_PORT !== undefined) await app.register(requestMetrics)
+  if (config.METRICS_PORT !== undefined) await app.register(metrics, { port: config.METRICS_PORT, host: config.HOST })
   if (config.CORS_ORIGINS !== undefined) {
     // Registered before the plugins that reject requests, so that a page can read their errors.
     await app.register(cors, {
@@ -60,7 +52,7 @@ export async function buildApp({ config, contract, database, handlers, logger }:
   }
   await app.register(requestTarget)
   const schemes = { bearerAuth: await requireApiKey(app, database, config) }
-  await app.register(operations, { contract, handlers, schemes })
+  await app.register(operations, { contract, handlers: operationHandlers(database, config), schemes })
   await app.register(docs, { contract, environment: config.ENVIRONMENT })
   await app.register(health, { checkReady: migrationCheck(database) })
   return app
