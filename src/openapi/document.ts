@@ -2,15 +2,8 @@ import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
 
-/** Extensions for what OpenAPI has no fields for. The dates are optional: `2026-11-21` is midnight UTC. */
-interface Deprecation {
-  'x-deprecated-at'?: string
-  'x-sunset'?: string
-  /** Another name of x-sunset. */
-  'x-deprecated-sunset'?: string
-  /** The path of the replacement: `/pets`. */
-  'x-successor'?: string
-}
+/** Extensions for what OpenAPI has no fields for, explained in docs/versioning.md. */
+type Deprecation = Partial<Record<'x-deprecated-at' | 'x-sunset' | 'x-deprecated-sunset' | 'x-successor', string>>
 
 /** The methods that an OpenAPI 3.0 path item can have and Fastify can route. */
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const
@@ -45,7 +38,7 @@ export function readContract(file: URL | string = new URL('../../openapi.yaml', 
 /** Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 5829), relative: a proxy may change the base path. */
 function deprecationHeaders(path: string, operation: OpenAPIV3.OperationObject<Deprecation>) {
   const { deprecated, 'x-deprecated-at': since, 'x-successor': successor } = operation
-  const { 'x-deprecated-sunset': otherSunset, 'x-sunset': sunset = otherSunset } = operation
+  const sunset = operation['x-sunset'] ?? operation['x-deprecated-sunset']
   if (!deprecated) return {}
   const toRoot = '../'.repeat(path.split('/').length - 2)
   return {
