@@ -53,7 +53,7 @@ export async function buildApp(config: Config, contract: Contract, database: Dat
   await app.register(requestTarget)
   const schemes = { bearerAuth: await requireApiKey(app, database, config) }
   await app.register(operations, { contract, handlers: operationHandlers(database, config), schemes })
-  await app.register(docs, { contract, environment: config.ENVIRONMENT })
+  await docs(app, contract, config.ENVIRONMENT)
   await app.register(health, { checkReady: migrationCheck(database) })
   return app
 }

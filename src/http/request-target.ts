@@ -6,10 +6,7 @@ const validHost = /^[\w.~%!$&'()*+,;=:[\]-]*$/
 
 const nothingHere = () => new HttpError(404, 'not_found', 'There is nothing at this path')
 
-/**
- * 400 without one valid Host header (RFC 9112, section 3.2), 404 for unknown paths, 405 with Allow for methods that a path
- * does not support.
- */
+/** 400 without one valid Host (RFC 9112, section 3.2), 404 for unknown paths, 405 with Allow for unsupported methods. */
 export const requestTarget = fp((app) => {
   // As a hook, because the response must neither depend on a body nor wait for it.
   app.addHook('onRequest', ({ is404, method, url, raw: { headers, httpVersion } }, _reply, next) => {

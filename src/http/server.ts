@@ -68,6 +68,7 @@ export function httpServer(config: Config, log: FastifyBaseLogger) {
     if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded) return
     const { latest, pending }: Connection = connections.get(socket) ?? { pending: [] }
     const isInBody = latest?.req.complete === false
+    /** Responses that are due before the one to this request. */
     const earlier = pending.length - Number(isInBody)
     // A request that is late because nothing is parsed before the response to an earlier one must not cut that off.
     if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && earlier > 0) return
