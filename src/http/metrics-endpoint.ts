@@ -14,7 +14,7 @@ export const metrics = fp<{ port: number; host: string }>((app, address) => {
     next()
   })
   app.addHook('onResponse', ({ routeOptions }, { statusCode: status, elapsedTime }, next) => {
-    const { operation = 'none' } = routeOptions.config
+    const operation = routeOptions.schema?.operationId ?? 'none'
     requestDuration.observe({ operation, status }, elapsedTime / 1000)
     next()
   })

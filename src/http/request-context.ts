@@ -8,10 +8,6 @@ declare module 'fastify' {
     /** Set at shutdown: /readyz fails, and each response closes its connection, so that clients reconnect elsewhere. */
     isDraining: boolean
   }
-  interface FastifyContextConfig {
-    /** The operationId, if the route is an operation of the OpenAPI document. */
-    operation?: string
-  }
 }
 
 /** The client's X-Request-Id if it is well-formed, otherwise a new one. */
@@ -43,7 +39,7 @@ export class RequestLog extends LogController {
   override incomingRequest(): void {}
 
   override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
-    const { operation } = request.routeOptions.config
+    const operation = request.routeOptions.schema?.operationId
     const { apiKey } = request
     const rejected = apiKey?.state === 'valid' ? undefined : apiKey?.state
     // Requests over the limit without a valid key are only counted, by the metrics.

@@ -41,7 +41,6 @@ export async function operations(app: FastifyInstance, { contract, handlers, sch
       done()
     }
     route.onRequest = [announce, ...authenticate]
-    route.config = { ...route.config, operation: id }
     // Fastify would choose a schema by Content-Type and skip validation without one. jsonBody has checked the type.
     if (schema.body !== undefined) route.schema = { ...schema, body: schema.body.content['application/json'].schema }
   })
