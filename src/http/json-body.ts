@@ -20,10 +20,8 @@ export const jsonBody = fp((app) => {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Returns the value of a JSON text. An integer beyond 2^53 is a bigint.
- *
- * @throws HttpError 400 for bytes that are not UTF-8 or not JSON, a property given twice with different values, and strings
- *   with unpaired surrogates
+ * Returns the value of a JSON text, in which an integer beyond 2^53 becomes a bigint. lossless-json rejects properties that are
+ * given twice with different values.
  */
 function parseJson(bytes: Uint8Array): unknown {
   try {

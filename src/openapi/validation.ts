@@ -69,7 +69,8 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({ schema, httpP
   const ajv = new Ajv({ ...options, allErrors: true, keywords: [int64] })
   addFormats.default(ajv)
   const validate = ajv.compile(JSON.parse(JSON.stringify(schema), useInt64) as object)
-  const parameters = part === 'body' ? [] : Object.entries(schema.properties ?? {})
+  const { properties = {} } = schema
+  const parameters = part === 'body' ? [] : Object.entries(properties)
   return (data: Record<string, unknown>) => {
     for (const [name, type] of parameters) if (data[name] !== undefined) data[name] = convert(data[name], type)
     if (validate(data)) return true
