@@ -1,32 +1,23 @@
 import cors from '@fastify/cors'
 import Fastify, { type FastifyBaseLogger } from 'fastify'
-import type { Operations } from '../generated/operations.ts'
 import { requireApiKey } from './api-keys/bearer.ts'
 import { type Config, trustedProxies } from './config.ts'
-import { checkHost } from './http/client-errors.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
-import { requestMetrics } from './http/metrics-endpoint.ts'
-import { notFound } from './http/not-found.ts'
+import { metrics } from './http/metrics-endpoint.ts'
 import { requestContext, requestId, RequestLog } from './http/request-context.ts'
+import { requestTarget } from './http/request-target.ts'
 import { httpServer } from './http/server.ts'
 import type { Contract } from './openapi/document.ts'
 import { docs } from './openapi/docs.ts'
 import { operations } from './openapi/routes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrations.ts'
+import { operationHandlers } from './resources/index.ts'
 import { removeOldRecords } from './sharing/housekeeping.ts'
 
-interface AppOptions {
-  config: Config
-  contract: Contract
-  database: Database
-  handlers: Operations
-  logger: FastifyBaseLogger
-}
-
 /** Builds the service, ready to listen, in production and in tests. A request passes the plugins in this order. */
-export async function buildApp({ config, contract, database, handlers, logger }: AppOptions) {
+export async function buildApp(config: Config, contract: Contract, database: Database, logger: FastifyBaseLogger) {
   const server = httpServer(config, logger)
   const app = Fastify({
     ...server.options,
@@ -46,8 +37,7 @@ export async function buildApp({ config, contract, database, handlers, logger }:
   app.setErrorHandler(sendError)
 
   await app.register(requestContext)
-  app.addHook('onRequest', checkHost)
-  if (config.METRICS_PORT !== undefined) await app.register(requestMetrics)
+  if (config.METRICS_PORT !== undefined) await app.register(metrics, { port: config.METRICS_PORT, host: config.HOST })
   if (config.CORS_ORIGINS !== undefined) {
     // Registered before the plugins that reject requests, so that a page can read their errors.
     await app.register(cors, {
@@ -60,10 +50,10 @@ export async function buildApp({ config, contract, database, handlers, logger }:
       strictPreflight: false
     })
   }
-  await app.register(notFound)
+  await app.register(requestTarget)
   const schemes = { bearerAuth: await requireApiKey(app, database, config) }
-  await app.register(operations, { contract, handlers, schemes })
-  await app.register(docs, { contract, environment: config.ENVIRONMENT })
+  await app.register(operations, { contract, handlers: operationHandlers(database, config), schemes })
+  await docs(app, contract, config.ENVIRONMENT)
   await app.register(health, { checkReady: migrationCheck(database) })
   return app
 }

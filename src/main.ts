@@ -4,14 +4,12 @@ const signals = ['SIGTERM', 'SIGINT'] as const
 
 // During the start there is nothing to finish. The embedded PostgreSQL ends with this process.
 let stop = (): unknown => process.exit()
-let isStopping = false
 
 function onSignal() {
-  if (isStopping) return
-  isStopping = true
-  // npm and a terminal may both send the signal. Another one after a second ends the process immediately.
-  setTimeout(() => signals.forEach((signal) => process.off(signal, onSignal)), 1000).unref()
   stop()
+  // npm and a terminal may both send the signal. Another one after a second ends the process immediately.
+  stop = () => {}
+  setTimeout(() => signals.forEach((signal) => process.off(signal, onSignal)), 1000).unref()
 }
 for (const signal of signals) process.on(signal, onSignal)
 

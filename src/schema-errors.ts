@@ -1,8 +1,5 @@
 import type { DefinedError, ErrorObject } from 'ajv'
 
-/** Decodes a part of a JSON pointer (RFC 6901, section 4). */
-const unescapePointer = (part: string) => part.replaceAll('~1', '/').replaceAll('~0', '~')
-
 /**
  * Returns a message with a value and the rule that it breaks: `body.name must NOT have fewer than 1 characters`. A schema
  * can word its own rule: `must: 'start with postgres://'`, or `x-must` in openapi.yaml.
@@ -10,29 +7,23 @@ const unescapePointer = (part: string) => part.replaceAll('~1', '/').replaceAll(
  * @param root the name of the whole value, such as `body`; may be empty
  */
 export function explain(error: ErrorObject, root: string): string {
-  const parts = error.instancePath.split('/').slice(1).map(unescapePointer)
-  const path = parts.map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`)).join('')
-  return `${root}${path} ${rule(error as DefinedError)}`.replace(/^[. ]/, '')
+  const steps = error.instancePath.split('/').slice(1)
+  const path = steps.map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`)).join('')
+  // The escapes of a JSON pointer (RFC 6901, section 4).
+  const readable = path.replaceAll('~1', '/').replaceAll('~0', '~')
+  return `${root}${readable} ${rule(error as DefinedError)}`.replace(/^[. ]/, '')
 }
 
 /** Ajv's own message, or a clearer one. */
-function rule(error: DefinedError): string {
-  const { must, 'x-must': mustInDocument = must } = error.parentSchema as Record<string, string | undefined>
+function rule({ keyword, params, data, message, parentSchema }: DefinedError): string {
+  const { must, 'x-must': mustInDocument = must } = parentSchema as Record<string, string | undefined>
   if (mustInDocument !== undefined) return `must ${mustInDocument}`
-  switch (error.keyword) {
-    case 'required':
-      return `must have the property "${error.params.missingProperty}"`
-    case 'additionalProperties': {
-      const known = Object.keys(Object(error.parentSchema?.['properties']) as object)
-      return `must not have the property "${error.params.additionalProperty}"; it may have: ${known.join(', ')}`
-    }
-    case 'enum':
-      return `must be one of: ${error.params.allowedValues.join(', ')}`
-    case 'pattern':
-      if (error.params.pattern === String.raw`^[^\x00]*$`) return 'must not contain NUL (U+0000)'
-      break
-    case 'type':
-      if (error.params.type === 'integer' && typeof error.data === 'bigint') return 'must be within ±9007199254740991'
-  }
-  return String(error.message)
+  if (keyword === 'required') return `must have the property "${params.missingProperty}"`
+  if (keyword === 'enum') return `must be one of: ${params.allowedValues.join(', ')}`
+  if (keyword === 'pattern' && params.pattern === String.raw`^[^\x00]*$`) return 'must not contain NUL (U+0000)'
+  const isRounded = keyword === 'type' && params.type === 'integer' && typeof data === 'bigint'
+  if (isRounded) return 'must be within ±9007199254740991'
+  if (keyword !== 'additionalProperties') return String(message)
+  const known = Object.keys(Object(parentSchema?.['properties']) as object)
+  return `must not have the property "${params.additionalProperty}"; it may have: ${known.join(', ')}`
 }

@@ -3,27 +3,21 @@ import { defaultHeaders } from './request-context.ts'
 
 /** An error with its response. The message is for the client: it says what to change. */
 export class HttpError extends Error {
-  readonly status: number
-  readonly code: string
+  /** The body of every response that is not a success. */
+  readonly body: { code: string; message: string; status: number }
   readonly headers: Record<string, string>
 
   constructor(status: number, code: string, message: string, headers: Record<string, string> = {}) {
     super(message)
-    this.status = status
-    this.code = code
+    this.body = { code, message, status }
     this.headers = headers
-  }
-
-  /** The body of every response that is not a success. */
-  get body() {
-    return { code: this.code, message: this.message, status: this.status }
   }
 }
 
 /** 400: the request breaks a rule. */
 export const badRequest = (message: string) => new HttpError(400, 'invalid_request', message)
 
-type Response = [status: number, code: string, message: string, headers?: Record<string, string>]
+type Response = ConstructorParameters<typeof HttpError>
 
 const invalidHttp: Response = [400, 'invalid_request', 'The request is not valid HTTP/1.1']
 const internalError: Response = [500, 'internal_error', 'Internal error: quote the X-Request-Id when you report it']
@@ -67,11 +61,11 @@ export function toHttpError(error: unknown): HttpError {
 
 /** Responds to any error with the Error body, and logs the cause of a 5xx. */
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const error = toHttpError(thrown)
-  if (error.status === 500) request.log.error({ err: thrown }, error.code)
-  if (error.code === 'outcome_unknown') request.log.warn({ err: (thrown as Error).cause }, error.code)
+  const { body, headers } = toHttpError(thrown)
+  if (body.status === 500) request.log.error({ err: thrown }, body.code)
+  if (body.code === 'outcome_unknown') request.log.warn({ err: (thrown as Error).cause }, body.code)
   // Fastify closes the connection after any error of a body. If the whole body was read, the connection can stay open.
   if (request.raw.complete) reply.removeHeader('connection')
   reply.headers(defaultHeaders(request.id))
-  void reply.code(error.status).headers(error.headers).send(error.body)
+  void reply.code(body.status).headers(headers).send(body)
 }

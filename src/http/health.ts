@@ -7,10 +7,9 @@ import { Unavailable } from '../postgres/errors.ts'
  * @param checkReady throws while the service cannot serve requests
  */
 export const health = fp<{ checkReady: () => Promise<void> }>((app, { checkReady }) => {
-  const config = { quiet: true }
   let isReady = true
-  app.get('/livez', { config }, () => ({ status: 'ok' }))
-  app.get('/readyz', { config }, async () => {
+  app.get('/livez', () => ({ status: 'ok' }))
+  app.get('/readyz', async () => {
     try {
       if (app.isDraining) throw new Error('the service is stopping')
       await checkReady()

@@ -6,28 +6,22 @@ import { badRequest } from './errors.ts'
 /** Parses request bodies as JSON (RFC 8259) in UTF-8, and rejects those of every other Content-Type. */
 export const jsonBody = fp((app) => {
   app.removeAllContentTypeParsers()
-  // Registered for every type, so that the size is checked before the type.
-  app.addContentTypeParser(
-    ['application/json', '*'],
-    { parseAs: 'buffer' },
-    ({ headers, mediaType = 'left out' }: FastifyRequest, bytes: Buffer, done) => {
-      if (headers['content-encoding'] !== undefined) throw badRequest('Content-Encoding must be left out')
-      // A charset has no effect (RFC 8259, section 11).
-      if (mediaType !== 'application/json') {
-        throw badRequest(`Content-Type must be application/json, not ${mediaType}`)
-      }
-      done(null, bytes.length === 0 ? undefined : parseJson(bytes))
-    }
-  )
+  // For every type, so that the size is checked before the type.
+  const types = ['application/json', '*']
+  app.addContentTypeParser(types, { parseAs: 'buffer' }, (request: FastifyRequest, bytes: Buffer, done) => {
+    const { headers, mediaType = 'left out' } = request
+    if (headers['content-encoding'] !== undefined) throw badRequest('Content-Encoding must be left out')
+    // A charset has no effect (RFC 8259, section 11).
+    if (mediaType !== 'application/json') throw badRequest(`Content-Type must be application/json, not ${mediaType}`)
+    done(null, bytes.length === 0 ? undefined : parseJson(bytes))
+  })
 })
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Returns the value of a JSON text. An integer beyond 2^53 is a bigint.
- *
- * @throws HttpError 400 for bytes that are not UTF-8 or not JSON, a property given twice with different values, and strings
- *   with unpaired surrogates
+ * Returns the value of a JSON text, in which an integer beyond 2^53 becomes a bigint. lossless-json rejects properties that are
+ * given twice with different values.
  */
 function parseJson(bytes: Uint8Array): unknown {
   try {

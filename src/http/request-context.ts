@@ -8,12 +8,6 @@ declare module 'fastify' {
     /** Set at shutdown: /readyz fails, and each response closes its connection, so that clients reconnect elsewhere. */
     isDraining: boolean
   }
-  interface FastifyContextConfig {
-    /** The operationId, if the route is an operation of the OpenAPI document. */
-    operation?: string
-    /** Whether only failures are logged, as for health checks and files of the docs page. */
-    quiet?: boolean
-  }
 }
 
 /** The client's X-Request-Id if it is well-formed, otherwise a new one. */
@@ -40,17 +34,18 @@ export const requestContext = fp((app) => {
   })
 })
 
-/** The access log: one line per request, after its response. */
+/** The access log: a line for each request, after its response. Of health checks and the docs, it has only failures. */
 export class RequestLog extends LogController {
   override incomingRequest(): void {}
 
   override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
-    const { quiet, operation } = request.routeOptions.config
+    const operation = request.routeOptions.schema?.operationId
     const { apiKey } = request
     const rejected = apiKey?.state === 'valid' ? undefined : apiKey?.state
     // Requests over the limit without a valid key are only counted, by the metrics.
     const isFlood = rejected !== undefined && reply.statusCode === 429
-    if (isFlood || (quiet && !error && reply.statusCode !== 500)) return
+    const isQuiet = operation === undefined && !request.is404 && !error && reply.statusCode !== 500
+    if (isFlood || isQuiet) return
     const line = {
       method: request.method,
       // Without the query, into which people paste secrets.

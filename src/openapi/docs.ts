@@ -15,10 +15,7 @@ const policy =
 const read = (name: string) => readFileSync(new URL(`./docs/${name}`, import.meta.url), 'utf8')
 
 /** Swagger UI at /docs, changed by the files in docs/; openapi.yaml byte for byte, and as JSON at /openapi.json. */
-export async function docs(
-  app: FastifyInstance,
-  { contract, environment }: { contract: Contract; environment: keyof typeof colors }
-) {
+export async function docs(app: FastifyInstance, contract: Contract, environment: keyof typeof colors) {
   const { title } = contract.document.info
   const color = colors[environment]
   const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
@@ -27,11 +24,7 @@ export async function docs(
 </svg>`
   app.get('/', (_request, reply) => reply.redirect('docs'))
   app.get('/openapi.yaml', (_request, reply) => reply.type('application/yaml; charset=utf-8').send(contract.yaml))
-  app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(contract.json))
-
-  app.addHook('onRoute', (route) => {
-    route.config = { ...route.config, quiet: true }
-  })
+  app.get('/openapi.json', () => contract.document)
   await app.register(swagger, { mode: 'static', specification: { document: contract.document } })
   await app.register(swaggerUi, {
     routePrefix: '/docs',

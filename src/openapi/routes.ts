@@ -41,15 +41,11 @@ export async function operations(app: FastifyInstance, { contract, handlers, sch
       done()
     }
     route.onRequest = [announce, ...authenticate]
-    route.config = { ...route.config, operation: id }
     // Fastify would choose a schema by Content-Type and skip validation without one. jsonBody has checked the type.
     if (schema.body !== undefined) route.schema = { ...schema, body: schema.body.content['application/json'].schema }
   })
-  await app.register(glue, {
-    specification: JSON.parse(contract.json, lowerCaseHeader) as object,
-    prefix: contract.basePath,
-    serviceHandlers: handlers
-  })
+  const specification = JSON.parse(JSON.stringify(contract.document), lowerCaseHeader) as object
+  await app.register(glue, { specification, prefix: contract.basePath, serviceHandlers: handlers })
 }
 
 /** HTTP field names are case-insensitive, and Node gives those of a request in lower case. */

@@ -19,28 +19,43 @@ interface Schema {
 /** The parts of a request, and how error messages name them. */
 const parts = { body: 'body', params: 'path', querystring: 'query', headers: 'header' }
 
-/** A keyword whose value is an int64 schema. Accepts a number or a bigint, and converts it to a bigint. */
+const int64Range = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }
+
+/** Ajv's `type: integer` rejects a bigint, so the keyword below replaces each int64 schema, at any depth. */
+function useInt64(_key: string, value: unknown): unknown {
+  const schema = value as Schema | null
+  const isInt64 = schema?.type === 'integer' && schema.format === 'int64'
+  return isInt64 ? { int64: { ...int64Range, ...schema } } : value
+}
+
+/** Accepts a number or a bigint, and converts it to a bigint. */
 const int64: FuncKeywordDefinition = {
   keyword: 'int64',
   modifying: true,
-  validate(schema: Schema, data: unknown, _parentSchema: unknown, context?: DataValidationCxt) {
-    const { minimum = -(2n ** 63n), maximum = 2n ** 63n, nullable = false } = schema
-    if (data === null) return nullable
+  validate(schema: Schema & typeof int64Range, data: unknown, _parentSchema: unknown, context?: DataValidationCxt) {
+    if (data === null) return schema.nullable === true
     if (typeof data !== 'bigint' && !Number.isSafeInteger(data)) return false
     const value = BigInt(data as bigint | number)
     if (context !== undefined) context.parentData[context.parentDataProperty] = value
-    return BigInt.asIntN(64, value) === value && value >= minimum && value <= maximum
+    // A maximum of 2^63-1 in the document is rounded to 2^63.
+    return value >= schema.minimum && value <= schema.maximum && BigInt.asIntN(64, value) === value
   },
   error: {
-    message: ({ schema: { minimum = -(2n ** 63n), maximum = 2n ** 63n - 1n } }: { schema: Schema }) =>
-      `must be an integer from ${minimum} to ${maximum}`
+    message: ({ schema }: { schema: Schema }) => `must be an integer from ${schema.minimum} to ${schema.maximum}`
   }
 }
 
-/** Ajv's `type: integer` rejects a bigint, so the keyword replaces each int64 schema, at any depth. */
-function useInt64(_key: string, value: unknown): unknown {
-  const schema = value as Schema | null
-  return schema?.type === 'integer' && schema.format === 'int64' ? { int64: schema } : value
+/** The text of a parameter that is converted, by type. Other text remains a string, which validation rejects. */
+const formats: Record<string, RegExp> = {
+  boolean: /^(true|false)$/,
+  integer: /^-?\d+$/,
+  number: /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
+}
+
+function convert(value: unknown, { type = '', items = {} }: Schema): unknown {
+  if (type === 'array') return [value].flat().map((item) => convert(item, items))
+  if (typeof value !== 'string' || !formats[type]?.test(value)) return value
+  return type === 'boolean' ? value === 'true' : parseNumber(value)
 }
 
 /**
@@ -51,35 +66,15 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({ schema, httpP
   const part = httpPart as keyof typeof parts
   // Not strict, because OpenAPI has keywords that JSON Schema lacks, such as example. The linter finds misspelled ones.
   const options = { strict: false, strictNumbers: true, logger: false, verbose: true, useDefaults: true } as const
-  const ajv = new Ajv({ ...options, allErrors: true })
+  const ajv = new Ajv({ ...options, allErrors: true, keywords: [int64] })
   addFormats.default(ajv)
-  ajv.addKeyword(int64)
   const validate = ajv.compile(JSON.parse(JSON.stringify(schema), useInt64) as object)
-  return (data: unknown) => {
-    if (part !== 'body') convertParameters(data as Record<string, unknown>, schema)
+  const { properties = {} } = schema
+  const parameters = part === 'body' ? [] : Object.entries(properties)
+  return (data: Record<string, unknown>) => {
+    for (const [name, type] of parameters) if (data[name] !== undefined) data[name] = convert(data[name], type)
     if (validate(data)) return true
     const errors = (validate.errors as ErrorObject[]).slice(0, 10)
-    const messages = errors.map((error) => explain(error, parts[part]))
-    return { error: badRequest(messages.join('; ')) }
+    return { error: badRequest(errors.map((error) => explain(error, parts[part])).join('; ')) }
   }
-}
-
-/** The text that is converted, by type. Other text remains a string, which validation rejects. */
-const formats: Record<string, RegExp> = {
-  boolean: /^(true|false)$/,
-  integer: /^-?\d+$/,
-  number: /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
-}
-
-/** Gives each parameter the type of its schema. */
-function convertParameters(values: Record<string, unknown>, { properties = {} }: Schema): void {
-  for (const [name, schema] of Object.entries(properties)) {
-    if (values[name] !== undefined) values[name] = convert(values[name], schema)
-  }
-}
-
-function convert(value: unknown, { type = '', items = {} }: Schema): unknown {
-  if (type === 'array') return [value].flat().map((item) => convert(item, items))
-  if (typeof value !== 'string' || !formats[type]?.test(value)) return value
-  return type === 'boolean' ? value === 'true' : parseNumber(value)
 }

@@ -110,8 +110,8 @@ t.test('the service sends every example of an error', async (t) => {
   const unknown = (code?: OutcomeUnknown['code']) => new OutcomeUnknown(undefined, code)
   // Other tests provoke them on a connection.
   for (const error of [new Error(), new Unavailable(new Error()), unknown(), unknown('outcome_unknown_with_key')]) {
-    const { status, body } = toHttpError(error)
-    sent.push({ status, body })
+    const { body } = toHttpError(error)
+    sent.push({ status: body.status, body })
   }
   for (const { id, responses } of operations) {
     for (const { status, examples } of responses.filter(({ status }) => status >= 400)) {

@@ -8,7 +8,6 @@ import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { readContract } from '../../src/openapi/document.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
-import { operationHandlers } from '../../src/resources/index.ts'
 import { createDatabase, silent } from './database.ts'
 
 /** Keeps the developer's `.env` out of the tests. */
@@ -50,8 +49,7 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
     read: (statement) => (onStatement(String(statement.name)), database.read(statement)),
     write: (statement) => (onStatement(String(statement.name)), database.write(statement))
   }
-  const handlers = operationHandlers(watched, config)
-  const app = await buildApp({ config, contract: readContract(), database: watched, handlers, logger })
+  const app = await buildApp(config, readContract(), watched, logger)
   // Before the database is dropped: tap runs the newest teardown first.
   t.teardown(async () => {
     await app.close()
