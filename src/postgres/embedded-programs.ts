@@ -1,5 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -29,38 +28,4 @@ export function embeddedPrograms(): Record<'initdb' | 'postgres', string[]> {
     throw new Error('PostgreSQL does not run as root, nor setpriv here: set DATABASE_URL, or start as another user')
   const command = (program: string) => [setpriv, ...options, path.join(folder, 'native/bin', program)].filter(Boolean)
   return { initdb: command('initdb'), postgres: command('postgres') }
-}
-
-// The shell briefly outlives this process: when its stdin closes, even after SIGKILL, it interrupts the program repeatedly,
-// because a program that is still starting ignores the signal.
-const watchdog = `
-  folder=$1; shift; exec 3<&0
-  "$@" & program=$!
-  (read -r _ <&3; while kill -INT $program; do sleep 0.1; done) 2>/dev/null & reader=$!
-  wait $program; status=$?
-  kill $reader; rm -rf "$folder"
-  exit $status`
-
-/**
- * Runs a program that ends with this process, however that ends. Its process group is separate, so Ctrl-C does not reach it.
- *
- * @param remove folder to remove when the program has ended
- */
-export function runWatched(command: string[], remove = '') {
-  const child = spawn('sh', ['-c', watchdog, 'sh', remove, ...command], {
-    detached: true,
-    stdio: ['pipe', 'ignore', 'pipe'],
-    env: { PATH: process.env['PATH'], TZ: 'UTC' }
-  })
-  let output = ''
-  child.stderr.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4000)))
-  /** Resolves with the exit status when the program and its children have ended. */
-  const ended = once(child, 'close').then(([status]) => status as number | null)
-  return {
-    ended,
-    /** Interrupts the program, and resolves when it has ended. */
-    stop: async () => void (child.stdin.end(), await ended),
-    /** The end of its stderr. */
-    output: () => output.trim()
-  }
 }

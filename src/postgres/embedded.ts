@@ -1,14 +1,28 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { oneLine } from '../log.ts'
-import { embeddedPrograms, runWatched } from './embedded-programs.ts'
+import { embeddedPrograms } from './embedded-programs.ts'
 
 /** Attempts to start while another process uses the folder, each of a tenth of a second or more. */
 const maxAttempts = 200
+
+const env = { PATH: process.env['PATH'], TZ: 'UTC' }
+
+// Runs the server. The shell briefly outlives this process: when its stdin closes, even after SIGKILL, it interrupts the server
+// repeatedly, because a server that is still starting ignores the signal.
+const watchdog = `
+  folder=$1; shift; exec 3<&0
+  "$@" & server=$!
+  (read -r _ <&3; while kill -INT $server; do sleep 0.1; done) 2>/dev/null & reader=$!
+  wait $server
+  kill $reader; rm -rf "$folder"`
 
 /**
  * Starts PostgreSQL on the data in `directory`, which is created if it does not exist. The server ends with this process,
@@ -50,9 +64,11 @@ async function findData(directory: string, initdb: string[], log: Logger): Promi
     log.info({ directory }, 'creating a new database')
     const fresh = path.join(mkdtempSync(path.join(directory, 'initdb-')), 'postgres')
     const settings = '-U postgres -A trust -E UTF8 --locale=C --no-instructions'.split(' ')
-    const program = runWatched([...initdb, '-D', fresh, ...settings])
+    const creating = promisify(execFile)('env', [...initdb, '-D', fresh, ...settings], { env })
     try {
-      if ((await program.ended) !== 0) throw new Error(`initdb failed: ${program.output()}`)
+      await creating.catch(({ stderr }: { stderr: string }) => {
+        throw new Error(`initdb failed: ${stderr.trim()}`)
+      })
       renameSync(fresh, data)
     } catch (error) {
       // Another process may have been faster.
@@ -70,13 +86,18 @@ async function startServer(postgres: string[], startedBy: string) {
   // findService() reads this name.
   const socket = mkdtempSync(path.join(tmpdir(), `petcat-${startedBy}-${process.pid}-`))
   const settings = ['-k', socket, '-c', 'listen_addresses=', '-c', 'log_min_messages=fatal']
-  const server = runWatched([...postgres, ...settings], socket)
+  const args = ['-c', watchdog, 'sh', socket, ...postgres, ...settings]
+  // A separate process group, which Ctrl-C does not reach.
+  const shell = spawn('sh', args, { detached: true, stdio: ['pipe', 'ignore', 'pipe'], env })
+  let output = ''
+  shell.stderr.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4000)))
+  const ended = once(shell, 'close').then(() => true)
   const url = urlOf(socket)
   while (!(await accepts(url))) {
-    const isEnded = await Promise.race([server.ended.then(() => true), sleep(20, false)])
-    if (isEnded) throw new Error(`PostgreSQL did not start: ${server.output()}`)
+    const isEnded = await Promise.race([ended, sleep(20, false)])
+    if (isEnded) throw new Error(`PostgreSQL did not start: ${output.trim()}`)
   }
-  return { url, stop: server.stop }
+  return { url, stop: async () => void (shell.stdin.end(), await ended) }
 }
 
 /** Finds the server that a running service has on the data in `directory`: its URL, and the process id of the service. */

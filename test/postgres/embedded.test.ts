@@ -1,10 +1,11 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, unlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import t from 'tap'
-import { embeddedPrograms, runWatched } from '../../src/postgres/embedded-programs.ts'
+import { embeddedPrograms } from '../../src/postgres/embedded-programs.ts'
 import { startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { copyData, query, silent } from '../support/database.ts'
 import { until } from '../support/until.ts'
@@ -53,14 +54,16 @@ t.test('a server that a killed service left behind is not used, but waited for',
   const { pid: dead } = spawnSync('true')
   const socket = mkdtempSync(path.join(tmpdir(), `petcat-service-${dead}-`))
   const options = ['-D', path.join(directory, 'postgres'), '-k', socket, '-c', 'listen_addresses=']
-  const left = runWatched([...embeddedPrograms().postgres, ...options], socket)
+  t.teardown(() => rmSync(socket, { recursive: true }))
+  const [program = '', ...args] = [...embeddedPrograms().postgres, ...options]
+  const left = once(spawn(program, args, { stdio: 'ignore' }), 'exit')
   await until(() => existsSync(path.join(socket, '.s.PGSQL.5432')), 'the server runs')
   const [pid] = readFileSync(path.join(directory, 'postgres/postmaster.pid'), 'utf8').split('\n')
   process.kill(Number(pid), 'SIGSTOP') // It keeps the folder and does not respond.
   const log = onLine('waiting for another process', () => process.kill(Number(pid), 'SIGKILL'))
   const service = await startEmbeddedPostgres(directory, 'service', log)
   t.same(await query(service.url, 'SELECT 1 AS one'), [{ one: 1 }])
-  await Promise.all([service.stop(), left.ended])
+  await Promise.all([service.stop(), left])
 })
 
 t.test('a folder that PostgreSQL cannot use is reported as DATA_DIR', async (t) => {
