@@ -1,9 +1,9 @@
 import pg, { type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
-import { serviceName } from '../config.ts'
+import { type Config, serviceName } from '../config.ts'
 import { countConnections, databaseErrors } from '../metrics.ts'
 import { cancel, createPool, unreplicated } from './connection.ts'
-import { failureOf, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
+import { failureOf, isFaultOfValue, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
 
 /** Milliseconds for a statement in the background, and for the server to end a cancelled statement. */
 const second = 1000
@@ -27,27 +27,20 @@ export type Database = ReturnType<typeof openDatabase>
 /**
  * Opens PostgreSQL; connections are made on first use. An int8 is a bigint.
  *
- * @param poolSize maximum connections for requests; background writes have one more
- * @param timeout milliseconds to connect, and to run a statement
  * @throws Error when the URL, or a certificate file that it names, cannot be used
  */
 export function openDatabase(
-  { url, poolSize, timeout }: { url: string; poolSize: number; timeout: number },
+  url: string,
+  { DATABASE_POOL_SIZE, DATABASE_TIMEOUT: timeout }: Pick<Config, 'DATABASE_POOL_SIZE' | 'DATABASE_TIMEOUT'>,
   log: Logger
 ) {
-  const config = {
-    connectionString: url,
-    application_name: serviceName,
-    connectionTimeoutMillis: timeout,
-    keepAlive: true,
-    types
-  }
-  const pool = createPool({ ...config, max: poolSize })
+  const options = { application_name: serviceName, keepAlive: true, types }
+  const pool = createPool(url, timeout, { ...options, max: DATABASE_POOL_SIZE })
+  const ownPool = createPool(url, timeout, { ...options, max: 1 })
   countConnections(pool)
   // `failedAt` is the time of the last failure during an outage, otherwise 0.
   const reads = { kind: 'reads', pool, timeout, failedAt: 0 }
   const writes = { ...reads, kind: 'writes' }
-  const ownPool = createPool({ ...config, max: 1 })
   const background = { ...writes, kind: 'background writes', pool: ownPool, timeout: Math.min(timeout, second) }
 
   /** Counts a failure, and logs the first of an outage. */
@@ -91,9 +84,8 @@ export function openDatabase(
         // A server whose client_min_messages hides warnings reports a success after the cancelled wait for a standby.
         const isInDoubt = isWrite && (isCancelled || unreplicated.has(client))
         const cause = error ?? (isInDoubt ? new Error('the commit may not have reached its standby') : undefined)
-        const meaning = meaningOf(cause)
         // A late cancellation must not reach the next statement.
-        client.release(isCancelled || (cause !== undefined && (meaning === undefined || meaning === 'connection')))
+        client.release(isCancelled || (cause !== undefined && !isFaultOfValue(cause)))
         if (cause !== undefined) return reject(report(failureOf(cause, isWrite), use))
         reportSuccess(use)
         resolve(result.rows)
