@@ -12,12 +12,10 @@ declare module 'pg' {
   }
 }
 
-/** Connections on which the server warned that a commit may not have reached its synchronous standby. */
-export const unreplicated = new WeakSet<pg.Client>()
-
 /**
  * Creates a pool of connections to the one of several servers that accepts writes: the primary, never a standby. If a
- * connection fails, the next server is tried. The loss of a connection only fails the statement on it.
+ * connection fails, the next server is tried. The loss of a connection only fails the statement on it. So does a warning that
+ * its commit may not have reached the synchronous standby, although PostgreSQL then reports a success.
  *
  * @param url the URLs of the servers, separated by commas
  * @param timeout milliseconds to connect, for all servers together, and to wait for a free connection
@@ -37,7 +35,7 @@ export function createPool(url: string, timeout: number, options: pg.PoolConfig 
       this.on('error', () => {})
       this.on('notice', ({ routine }) => {
         // The text of the warning is translated, and its SQLSTATE is not specific.
-        if (routine === 'SyncRepWaitForLSN') unreplicated.add(this)
+        if (routine === 'SyncRepWaitForLSN') this.connection.emit('error', new Error('the wait for the standby ended'))
       })
     }
   }

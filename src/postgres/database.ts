@@ -2,7 +2,7 @@ import pg, { type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { type Config, serviceName } from '../config.ts'
 import { countConnections, databaseErrors } from '../metrics.ts'
-import { cancel, createPool, unreplicated } from './connection.ts'
+import { cancel, createPool } from './connection.ts'
 import { failureOf, isFaultOfValue, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
 
 /** Milliseconds for a statement in the background, and for the server to end a cancelled statement. */
@@ -80,13 +80,11 @@ export function openDatabase(
       }, use.timeout)
       client.query<Row>(query, (error: Error | null, result) => {
         clearTimeout(timer)
-        const isWrite = use !== reads
         // A server whose client_min_messages hides warnings reports a success after the cancelled wait for a standby.
-        const isInDoubt = isWrite && (isCancelled || unreplicated.has(client))
-        const cause = error ?? (isInDoubt ? new Error('the commit may not have reached its standby') : undefined)
+        const cause = error ?? (isCancelled ? new Error('the statement was cancelled') : undefined)
         // A late cancellation must not reach the next statement.
         client.release(isCancelled || (cause !== undefined && !isFaultOfValue(cause)))
-        if (cause !== undefined) return reject(report(failureOf(cause, isWrite), use))
+        if (cause !== undefined) return reject(report(failureOf(cause, use !== reads), use))
         reportSuccess(use)
         resolve(result.rows)
       })
