@@ -25,7 +25,7 @@ types.setTypeParser(pg.types.builtins.INT8, BigInt)
 export type Database = ReturnType<typeof openDatabase>
 
 /**
- * Opens PostgreSQL; connections are made on first use. An int8 is a bigint.
+ * Opens PostgreSQL; connections are made on first use. Statements return their rows, in which an int8 is a bigint.
  *
  * @throws Error when the URL, or a certificate file that it names, cannot be used
  */
@@ -93,24 +93,14 @@ export function openDatabase(
 
   return {
     timeout,
-    /**
-     * Runs one statement that changes nothing and returns its rows.
-     *
-     * @throws Unavailable when the database cannot run it now
-     */
+    /** Runs one statement that changes nothing. Rejects with Unavailable if the database cannot run it now. */
     read: <Row extends QueryResultRow>(query: QueryConfig) => run<Row>(query, reads),
-    /**
-     * Runs and commits one statement that changes something and returns its rows.
-     *
-     * @throws Unavailable when it had no effect, OutcomeUnknown when that is not known
-     */
+    /** Runs and commits one statement. Rejects with Unavailable if it had no effect, OutcomeUnknown if that is not known. */
     write: <Row extends QueryResultRow>(query: QueryConfig) => run<Row>(query, writes),
     /** Like `write`, for what no request waits for: on a separate connection, for at most a second. */
     writeInBackground: (query: QueryConfig) => run(query, background),
     /** Waits for the statements in flight and closes every connection. */
-    async close() {
-      await Promise.all([pool.end(), ownPool.end()])
-    }
+    close: (): Promise<unknown> => Promise.all([pool.end(), ownPool.end()])
   }
 }
 

@@ -43,13 +43,7 @@ export async function openConfigured(
     // Only a DATABASE_URL may become usable later.
     if (isEmbedded || !isService) await prepare()
     else void retry(prepare)
-    return {
-      ...database,
-      async close() {
-        await database.close()
-        await server?.stop()
-      }
-    }
+    return { ...database, close: () => database.close().then(server?.stop) }
   } catch (error) {
     throw new Error(explain(error), { cause: error })
   }
