@@ -19,10 +19,7 @@ declare module 'fastify' {
 const unauthorized = (message: string, error = '') =>
   new HttpError(401, 'unauthorized', message, { 'www-authenticate': `Bearer realm="${serviceName}"${error}` })
 const absent = unauthorized('An API key is required: send the header "Authorization: Bearer <API_KEY>"')
-const invalid = unauthorized(
-  'The API key is not valid',
-  ', error="invalid_token", error_description="The API key is not valid"'
-)
+const invalid = unauthorized('The API key is not valid', ', error="invalid_token"')
 
 /**
  * Returns a hook that admits requests with a valid API key, within the rate limit of the key. Others get 401; 429 over the
