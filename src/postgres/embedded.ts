@@ -73,9 +73,9 @@ async function findData(directory: string, log: Logger): Promise<string> {
       await promisify(execFile)('env', [...initdb, '-D', fresh, ...settings], { env })
       renameSync(fresh, data)
     } catch (error) {
-      const { stderr, message } = error as Error & { stderr?: string }
+      const reason = oneLine(error).replace(/^Command failed: .*\n(?=.)/, '')
       // Another process may have been faster.
-      if (!existsSync(data)) throw new Error(`initdb failed: ${stderr?.trim() || message}`, { cause: error })
+      if (!existsSync(data)) throw new Error(`initdb failed: ${reason.trim()}`, { cause: error })
     }
   }
   // Left behind by this and earlier first starts.
