@@ -76,7 +76,7 @@ t.test('migrations, creates, lists and keys work, and a revoked key is rejected'
   const service = await startService(t, { databaseUrl: pooler.url })
   const responses = await Promise.all(Array.from({ length: 100 }, (_, n) => (n % 2 ? create(service) : list(service))))
   t.same(new Set(responses), new Set([200, 201]))
-  const database = openDatabase({ url: pooler.url, poolSize: 1, timeout: 5000 }, silent)
+  const database = openDatabase(pooler.url, { DATABASE_POOL_SIZE: 1, DATABASE_TIMEOUT: 5000 }, silent)
   t.teardown(() => database.close())
   await keyStore(database).revoke('1')
   await until(async () => (await list(service)) === 'unauthorized', 'the key is rejected')

@@ -15,6 +15,12 @@ declare module 'fastify' {
   }
 }
 
+/** The 401 of RFC 6750, section 3.1. */
+const unauthorized = (message: string, error = '') =>
+  new HttpError(401, 'unauthorized', message, { 'www-authenticate': `Bearer realm="${serviceName}"${error}` })
+const absent = unauthorized('An API key is required: send the header "Authorization: Bearer <API_KEY>"')
+const invalid = unauthorized('The API key is not valid', ', error="invalid_token"')
+
 /**
  * Returns a hook that admits requests with a valid API key, within the rate limit of the key. Others get 401; 429 over the
  * limit of the key or, without a valid one, of the address; or 503 if the database is unavailable.
@@ -44,18 +50,7 @@ export async function requireApiKey(app: FastifyInstance, database: Database, co
       if (error === undefined) return done(admitted.count(request.apiKey?.id, reply))
       if (!(error as FastifyError).code?.startsWith('FST_BEARER_AUTH_')) return done(error)
       request.apiKey ??= { id: null, state: 'absent' }
-      done(rejected.count(networkOf(request.ip), reply) ?? unauthorized(request.apiKey))
+      done(rejected.count(networkOf(request.ip), reply) ?? (request.apiKey.state === 'absent' ? absent : invalid))
     })
   return hook
-}
-
-/** The 401 of RFC 6750, section 3.1: `error` only if a token was sent. */
-function unauthorized({ state }: KeyCheck): HttpError {
-  const isAbsent = state === 'absent'
-  const message = isAbsent
-    ? 'An API key is required: send the header "Authorization: Bearer <API_KEY>"'
-    : 'The API key is not valid'
-  const challenge = isAbsent ? '' : `, error="invalid_token", error_description="${message}"`
-  const headers = { 'www-authenticate': `Bearer realm="${serviceName}"${challenge}` }
-  return new HttpError(401, 'unauthorized', message, headers)
 }

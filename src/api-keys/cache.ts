@@ -16,31 +16,20 @@ export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
   /** Hashes of the keys that were used since the last refresh. */
   const used = new Set<string>()
   let refreshedAt = 0
-  let isNoting = false
+  const noteUse = batch(store.noteUse, { maxSize: 1000 })
 
-  const lookUp = batch(
-    async (hashes: string[]) => {
-      const askedAt = performance.now()
-      const found = await store.find(hashes)
-      hashes.forEach((hash, index) => {
-        const key = found[index]
-        if (key?.state === 'valid') remembered.set(hash, { key, askedAt })
-        else remembered.delete(hash)
-      })
-      noteUse(found)
-      return found
-    },
-    { maxSize: 1_000 }
-  )
-
-  /** Records in the background that keys were used, at most once a minute for each. */
-  function noteUse(keys: KeyCheck[]): void {
-    const due = keys.filter(({ state, isNoted }) => state === 'valid' && !isNoted)
-    if (isNoting || due.length === 0) return
-    isNoting = true
-    const end = () => (isNoting = false)
-    store.noteUse(due).then(end, end)
-  }
+  const lookUp = batch(async (hashes: string[]) => {
+    const askedAt = performance.now()
+    const found = await store.find(hashes)
+    hashes.forEach((hash, index) => {
+      const key = found[index]
+      if (key?.state !== 'valid') return void remembered.delete(hash)
+      remembered.set(hash, { key, askedAt })
+      // In the background. If this fails, the next look-up repeats it.
+      if (!key.isNoted) noteUse(key).catch(() => {})
+    })
+    return found
+  })
 
   /**
    * Checks a key, with a query unless it is trusted.

@@ -5,8 +5,6 @@ import { runCommand } from '../postgres/open.ts'
 import { keyCommands } from './commands.ts'
 import { keyStore } from './store.ts'
 
-const commands = keyCommands((action) =>
-  runCommand((database) => action(keyStore(database, ['keys', ...process.argv.slice(2)].join(' '))))
-)
-
+const command = ['keys', ...process.argv.slice(2)].join(' ')
+const commands = keyCommands((action) => runCommand((database) => action(keyStore(database, command))))
 await commands.parseAsync().catch(fail)

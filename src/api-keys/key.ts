@@ -1,14 +1,11 @@
 import { hash, randomBytes } from 'node:crypto'
 
-/**
- * An API key is `petcat_`, 40 random hexadecimal digits (160 bits) and 8 digits of a checksum over them. The checksum
- * exposes mistyped and invented keys without a query, and the prefix lets scanners find leaked ones.
- */
-const pattern = /^petcat_([0-9a-f]{40})([0-9a-f]{8})$/
-
 const checksum = (random: string) => hashKey(random).slice(0, 8)
 
-/** Returns a new key. */
+/**
+ * Returns a new key: `petcat_`, 40 random hexadecimal digits (160 bits) and 8 digits of a checksum over them. The checksum
+ * exposes mistyped and invented keys without a query, and the prefix lets scanners find leaked ones.
+ */
 export function makeKey(): string {
   const random = randomBytes(20).toString('hex')
   return `petcat_${random}${checksum(random)}`
@@ -18,10 +15,8 @@ export function makeKey(): string {
 export const prefixOf = (key: string): string => key.slice(0, 15)
 
 /** Whether the text has the format of a key, including its checksum. */
-export function isWellFormedKey(text: string): boolean {
-  const [, random, sum] = pattern.exec(text) ?? []
-  return random !== undefined && checksum(random) === sum
-}
+export const isWellFormedKey = (text: string): boolean =>
+  /^petcat_[0-9a-f]{48}$/.test(text) && text.endsWith(checksum(text.slice(7, 47)))
 
 /** SHA-256 of a key in hexadecimal, the only stored form. 160 random bits need neither salt nor stretching. */
 export const hashKey = (key: string): string => hash('sha256', key, 'hex')

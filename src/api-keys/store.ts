@@ -21,6 +21,8 @@ export function keyStore(database: Database, command = 'service') {
     return (await database.write({ text, values: [command, ...values] })).length > 0
   }
 
+  const rows = (text: string) => () => database.read<Record<string, string | null>>({ text })
+
   return {
     /** Creates and returns a key. Without a lifetime, it is valid until it is revoked. */
     async create(name: string, lifetime?: string): Promise<string> {
@@ -67,20 +69,16 @@ export function keyStore(database: Database, command = 'service') {
     },
 
     /** All keys, oldest first. The time of a use is rounded down to the minute, so it can be before the creation. */
-    list: () =>
-      database.read<Record<string, string | null>>({
-        text: `SELECT id::text, name, prefix, ${isoTime('created_at')} AS created_at,
-            CASE WHEN last_used_at IS NOT NULL THEN ${isoTime('greatest(last_used_at, created_at)')} END AS last_used_at,
-            ${isoTime('expires_at')} AS expires_at, ${isoTime('revoked_at')} AS revoked_at, replaced_by::text,
-            ${state} AS state FROM api_keys ORDER BY api_keys.id`
-      }),
+    list: rows(`
+      SELECT id::text, name, prefix, ${isoTime('created_at')} AS created_at,
+        CASE WHEN last_used_at IS NOT NULL THEN ${isoTime('greatest(last_used_at, created_at)')} END AS last_used_at,
+        ${isoTime('expires_at')} AS expires_at, ${isoTime('revoked_at')} AS revoked_at, replaced_by::text,
+        ${state} AS state FROM api_keys ORDER BY api_keys.id`),
 
     /** The audit log, oldest first. */
-    events: () =>
-      database.read<Record<string, string | null>>({
-        text: `SELECT ${isoTime('at')} AS at, key_id::text, name, event, command
-          FROM key_events JOIN api_keys ON api_keys.id = key_id ORDER BY key_events.id`
-      }),
+    events: rows(`
+      SELECT ${isoTime('at')} AS at, key_id::text, name, event, command
+      FROM key_events JOIN api_keys ON api_keys.id = key_id ORDER BY key_events.id`),
 
     /** Looks up keys by their hashes. The results are in the order of the hashes. */
     find: (hashes: string[]) =>
@@ -93,7 +91,7 @@ export function keyStore(database: Database, command = 'service') {
       }),
 
     /** Records that the keys were used in this minute. Skips keys that another session has locked. */
-    noteUse: (keys: KeyCheck[]): Promise<unknown> =>
+    noteUse: (keys: KeyCheck[]) =>
       database.writeInBackground({
         name: 'note-use-of-keys',
         text: `UPDATE api_keys SET last_used_at = date_trunc('minute', now())

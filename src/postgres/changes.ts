@@ -35,8 +35,7 @@ interface Moment {
 export function readIfChanged<Value>(database: Pick<Database, 'read'>, table: string, read: () => Promise<Value>) {
   let last: { moment: Moment; value: Value } | undefined
   return async (): Promise<Value> => {
-    const values = [table, last?.moment.snapshot]
-    const [now] = await database.read<Moment>({ name: 'changes', text: moment, values })
+    const [now] = await database.read<Moment>({ name: 'changes', text: moment, values: [table, last?.moment.snapshot] })
     if (last !== undefined && now?.isChanged === false && now.identity === last.moment.identity) {
       last.moment = now
       return last.value

@@ -12,24 +12,19 @@ declare module 'pg' {
   }
 }
 
-/** Connections on which the server warned that a commit may not have reached its synchronous standby. */
-export const unreplicated = new WeakSet<pg.Client>()
-
 /**
  * Creates a pool of connections to the one of several servers that accepts writes: the primary, never a standby. If a
- * connection fails, the next server is tried. The loss of a connection only fails the statement on it.
+ * connection fails, the next server is tried. The loss of a connection only fails the statement on it. So does a warning that
+ * its commit may not have reached the synchronous standby, although PostgreSQL then reports a success.
  *
- * @param config its `connectionString` holds the URLs of the servers, separated by commas; `connectionTimeoutMillis` is the
- *   limit for all of them together, and for the wait for a free connection
+ * @param url the URLs of the servers, separated by commas
+ * @param timeout milliseconds to connect, for all servers together, and to wait for a free connection
  * @throws Error when a URL, or a certificate file that it names, cannot be used
  */
-export function createPool(
-  config: pg.PoolConfig & { connectionString: string; connectionTimeoutMillis: number }
-): pg.Pool {
-  const { connectionString, connectionTimeoutMillis: timeout } = config
-  const urls = connectionString.split(/, *(?=postgres(?:ql)?:)/)
+export function createPool(url: string, timeout: number, options: pg.PoolConfig = {}): pg.Pool {
+  const urls = url.split(/, *(?=postgres(?:ql)?:)/)
   const share = timeout / urls.length
-  const servers = urls.map((url) => ({ ...config, connectionString: url, connectionTimeoutMillis: share }))
+  const servers = urls.map((connectionString) => ({ ...options, connectionString, connectionTimeoutMillis: share }))
   // Throws now rather than at each statement.
   for (const server of servers) new pg.Client(server)
   let current = 0
@@ -37,6 +32,11 @@ export function createPool(
   class Client extends pg.Client {
     constructor() {
       super(servers[current])
+      this.on('error', () => {})
+      this.on('notice', ({ routine }) => {
+        // The text of the warning is translated, and its SQLSTATE is not specific.
+        if (routine === 'SyncRepWaitForLSN') this.connection.emit('error', new Error('the wait for the standby ended'))
+      })
     }
   }
 
@@ -62,17 +62,8 @@ export function createPool(
   }
 
   // With `verify`, the pool would lose a connection whose request stops waiting during the check.
-  const options = { ...config, Client, onConnect }
-  const pool = new Pool(options)
-  pool.on('error', () => {})
-  pool.on('connect', (client) => {
-    client.on('error', () => {})
-    client.on('notice', ({ routine }) => {
-      // The text of the warning is translated, and its SQLSTATE is not specific.
-      if (routine === 'SyncRepWaitForLSN') unreplicated.add(client)
-    })
-  })
-  return pool
+  const config = { ...options, connectionTimeoutMillis: timeout, Client, onConnect }
+  return new Pool(config).on('error', () => {})
 }
 
 /**

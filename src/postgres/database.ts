@@ -1,9 +1,9 @@
 import pg, { type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
-import { serviceName } from '../config.ts'
+import { type Config, serviceName } from '../config.ts'
 import { countConnections, databaseErrors } from '../metrics.ts'
-import { cancel, createPool, unreplicated } from './connection.ts'
-import { failureOf, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
+import { cancel, createPool } from './connection.ts'
+import { failureOf, isFaultOfValue, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
 
 /** Milliseconds for a statement in the background, and for the server to end a cancelled statement. */
 const second = 1000
@@ -25,29 +25,22 @@ types.setTypeParser(pg.types.builtins.INT8, BigInt)
 export type Database = ReturnType<typeof openDatabase>
 
 /**
- * Opens PostgreSQL; connections are made on first use. An int8 is a bigint.
+ * Opens PostgreSQL; connections are made on first use. Statements return their rows, in which an int8 is a bigint.
  *
- * @param poolSize maximum connections for requests; background writes have one more
- * @param timeout milliseconds to connect, and to run a statement
  * @throws Error when the URL, or a certificate file that it names, cannot be used
  */
 export function openDatabase(
-  { url, poolSize, timeout }: { url: string; poolSize: number; timeout: number },
+  url: string,
+  { DATABASE_POOL_SIZE, DATABASE_TIMEOUT: timeout }: Pick<Config, 'DATABASE_POOL_SIZE' | 'DATABASE_TIMEOUT'>,
   log: Logger
 ) {
-  const config = {
-    connectionString: url,
-    application_name: serviceName,
-    connectionTimeoutMillis: timeout,
-    keepAlive: true,
-    types
-  }
-  const pool = createPool({ ...config, max: poolSize })
+  const options = { application_name: serviceName, keepAlive: true, types }
+  const pool = createPool(url, timeout, { ...options, max: DATABASE_POOL_SIZE })
+  const ownPool = createPool(url, timeout, { ...options, max: 1 })
   countConnections(pool)
   // `failedAt` is the time of the last failure during an outage, otherwise 0.
   const reads = { kind: 'reads', pool, timeout, failedAt: 0 }
   const writes = { ...reads, kind: 'writes' }
-  const ownPool = createPool({ ...config, max: 1 })
   const background = { ...writes, kind: 'background writes', pool: ownPool, timeout: Math.min(timeout, second) }
 
   /** Counts a failure, and logs the first of an outage. */
@@ -87,14 +80,11 @@ export function openDatabase(
       }, use.timeout)
       client.query<Row>(query, (error: Error | null, result) => {
         clearTimeout(timer)
-        const isWrite = use !== reads
         // A server whose client_min_messages hides warnings reports a success after the cancelled wait for a standby.
-        const isInDoubt = isWrite && (isCancelled || unreplicated.has(client))
-        const cause = error ?? (isInDoubt ? new Error('the commit may not have reached its standby') : undefined)
-        const meaning = meaningOf(cause)
+        const cause = error ?? (isCancelled ? new Error('the statement was cancelled') : undefined)
         // A late cancellation must not reach the next statement.
-        client.release(isCancelled || (cause !== undefined && (meaning === undefined || meaning === 'connection')))
-        if (cause !== undefined) return reject(report(failureOf(cause, isWrite), use))
+        client.release(isCancelled || (cause !== undefined && !isFaultOfValue(cause)))
+        if (cause !== undefined) return reject(report(failureOf(cause, use !== reads), use))
         reportSuccess(use)
         resolve(result.rows)
       })
@@ -103,24 +93,14 @@ export function openDatabase(
 
   return {
     timeout,
-    /**
-     * Runs one statement that changes nothing and returns its rows.
-     *
-     * @throws Unavailable when the database cannot run it now
-     */
+    /** Runs one statement that changes nothing. Rejects with Unavailable if the database cannot run it now. */
     read: <Row extends QueryResultRow>(query: QueryConfig) => run<Row>(query, reads),
-    /**
-     * Runs and commits one statement that changes something and returns its rows.
-     *
-     * @throws Unavailable when it had no effect, OutcomeUnknown when that is not known
-     */
+    /** Runs and commits one statement. Rejects with Unavailable if it had no effect, OutcomeUnknown if that is not known. */
     write: <Row extends QueryResultRow>(query: QueryConfig) => run<Row>(query, writes),
     /** Like `write`, for what no request waits for: on a separate connection, for at most a second. */
     writeInBackground: (query: QueryConfig) => run(query, background),
     /** Waits for the statements in flight and closes every connection. */
-    async close() {
-      await Promise.all([pool.end(), ownPool.end()])
-    }
+    close: (): Promise<unknown> => Promise.all([pool.end(), ownPool.end()])
   }
 }
 

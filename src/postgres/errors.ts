@@ -11,12 +11,11 @@ import { oneLine } from '../log.ts'
 const meanings = [
   // Missing privilege, column, function or table.
   ['schema', /42501|42703|42883|42P01/],
-  // A server that a failover made read-only; prepared statements that a migration changed, or a pooler lost or repeated.
-  ['connection', /25006|0A000|26000|42P05/],
+  // A server that a failover made read-only, disk full, out of memory, a lock that is not available, a cancelled statement;
+  // prepared statements that a migration changed, or a pooler lost or repeated.
+  ['server', /25006|53100|53200|55P03|57014|0A000|26000|42P05/],
   // Serialization failures and deadlocks.
   ['conflict', /40001|40P01/],
-  // Disk full, out of memory, a lock that is not available, a cancelled statement.
-  ['resource', /53100|53200|55P03|57014/],
   // Data exceptions, constraints, check options, exceptions of triggers.
   ['value', /^(22|23|44|P0)/],
   // Syntax errors and access rules.
@@ -28,9 +27,6 @@ export function meaningOf(error: unknown) {
   const code = error instanceof pg.DatabaseError ? String(error.code) : ''
   return meanings.find(([, codes]) => codes.test(code))?.[0]
 }
-
-/** Whether another attempt may succeed: after connection errors, rollbacks, lack of resources, operators and system errors. */
-const isTransient = ({ code }: pg.DatabaseError) => /^(08|40|53|57|58)/.test(String(code))
 
 /** The database cannot run the statement now, and the statement had no effect: it can be sent again. */
 export class Unavailable extends Error {
@@ -58,7 +54,9 @@ export function failureOf(error: Error, isWrite: boolean): Error {
   if (meaning === 'value' || meaning === 'statement') return error
   if (meaning !== undefined) return new Unavailable(error)
   if (isWrite) return new OutcomeUnknown(error)
-  return error instanceof pg.DatabaseError && !isTransient(error) ? error : new Unavailable(error)
+  // Another attempt may succeed after connection errors, rollbacks, lack of resources, operators and system errors.
+  const isLasting = error instanceof pg.DatabaseError && !/^(08|40|53|57|58)/.test(String(error.code))
+  return isLasting ? error : new Unavailable(error)
 }
 
 /** Whether a statement may succeed without one of its values. A trigger can also raise a conflict. */

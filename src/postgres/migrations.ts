@@ -46,11 +46,7 @@ export async function applyMigrations(
   privileges: Record<string, string>,
   log: Logger
 ): Promise<void> {
-  const pool = createPool({
-    connectionString: url,
-    connectionTimeoutMillis: DATABASE_TIMEOUT,
-    application_name: `${serviceName} migrate`
-  })
+  const pool = createPool(url, DATABASE_TIMEOUT, { application_name: `${serviceName} migrate` })
   const client = await pool.connect()
   try {
     await client.query(begin)

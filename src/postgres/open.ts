@@ -20,7 +20,7 @@ export async function openConfigured(
   log: Logger,
   privileges = {}
 ) {
-  const { DATABASE_URL, DATA_DIR, DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
+  const { DATABASE_URL, DATA_DIR } = config
   const isEmbedded = DATABASE_URL === undefined
   const isService = opener === 'service'
   const explain = (error: unknown) => `${isEmbedded ? 'DATA_DIR' : 'DATABASE_URL'} cannot be used: ${oneLine(error)}`
@@ -37,19 +37,13 @@ export async function openConfigured(
   try {
     const server = isEmbedded ? await startEmbeddedPostgres(DATA_DIR, opener, log) : undefined
     const url = server?.url ?? String(DATABASE_URL)
-    const database = openDatabase({ url, poolSize, timeout }, log)
+    const database = openDatabase(url, config, log)
     const mayMigrate = isEmbedded || opener === 'migrate' || (isService && config.MIGRATE_ON_START)
     const prepare = mayMigrate ? () => applyMigrations(url, config, privileges, log) : migrationCheck(database)
     // Only a DATABASE_URL may become usable later.
     if (isEmbedded || !isService) await prepare()
     else void retry(prepare)
-    return {
-      ...database,
-      async close() {
-        await database.close()
-        await server?.stop()
-      }
-    }
+    return { ...database, close: () => database.close().then(server?.stop) }
   } catch (error) {
     throw new Error(explain(error), { cause: error })
   }

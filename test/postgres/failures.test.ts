@@ -41,7 +41,7 @@ t.test('a connection that is ready when its request has stopped waiting serves t
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const proxy = await startProxy(t, await createDatabase(t))
-  const pool = createPool({ connectionString: proxy.url, connectionTimeoutMillis: 1000, max: 1 })
+  const pool = createPool(proxy.url, 1000, { max: 1 })
   const first = await pool.connect()
   const waiting = pool.connect()
   const stopped = t.rejects(waiting)

@@ -85,7 +85,7 @@ t.test('a pending migration or a missing grant is a 503 unavailable, which the l
 t.test('a service that stops while it looks up keys logs no outage', async (t) => {
   const { lines, logger } = recorder()
   const databaseUrl = await createDatabase(t)
-  const database = openDatabase({ url: databaseUrl, poolSize: 2, timeout: 60_000 }, logger)
+  const database = openDatabase(databaseUrl, { DATABASE_POOL_SIZE: 2, DATABASE_TIMEOUT: 60_000 }, logger)
   const check = keyVerifier(keyStore(database))
   const lock = await lockTable(t, databaseUrl, 'api_keys')
   const lookedUp = check(makeKey())

@@ -98,7 +98,7 @@ export async function connect(t: Test, url: string): Promise<pg.Client> {
 
 /** Opens the database as the service does, and closes it when the test ends. */
 export function open(t: Test, url: string, timeout = 5000): Database {
-  const database = openDatabase({ url, poolSize: 2, timeout }, silent)
+  const database = openDatabase(url, { DATABASE_POOL_SIZE: 2, DATABASE_TIMEOUT: timeout }, silent)
   t.teardown(() => database.close())
   return database
 }

@@ -42,8 +42,7 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
   const { logger = silent, onStatement = () => {} } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
-  const { DATABASE_POOL_SIZE: poolSize, DATABASE_TIMEOUT: timeout } = config
-  const database = openDatabase({ url: databaseUrl, poolSize, timeout }, logger)
+  const database = openDatabase(databaseUrl, config, logger)
   const watched: Database = {
     ...database,
     read: (statement) => (onStatement(String(statement.name)), database.read(statement)),
@@ -64,7 +63,7 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
 
 /** Creates an API key in the database at `url`. */
 export async function createKeyIn(url: string): Promise<string> {
-  const database = openDatabase({ url, poolSize: 1, timeout: 5000 }, silent)
+  const database = openDatabase(url, { DATABASE_POOL_SIZE: 1, DATABASE_TIMEOUT: 5000 }, silent)
   return keyStore(database, 'test')
     .create('test')
     .finally(() => database.close())
