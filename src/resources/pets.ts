@@ -7,8 +7,6 @@ import { idBefore, nextPage } from '../sharing/paging.ts'
 import type { ResponseMemory } from '../sharing/response-memory.ts'
 import { sharedRead } from '../sharing/shared-read.ts'
 
-type Pet = components['schemas']['Pet']
-
 /** The privileges that the statements below need, beside those of categories. */
 export const petPrivileges = { pets: 'SELECT, INSERT', 'SEQUENCE pets_id_seq': 'USAGE' }
 
@@ -41,7 +39,7 @@ const petsById = `
 /** The operations on pets. */
 export function petHandlers(database: Database, memory: ResponseMemory) {
   const readPage = sharedRead<{ pets: Buffer; next: bigint | null }>(database, 'pages-of-pets', pagesOfPets)
-  const readPet = sharedRead<Pet | { id: null }>(database, 'pets-by-id', petsById)
+  const readPet = sharedRead<components['schemas']['Pet'] | { id: null }>(database, 'pets-by-id', petsById)
   return {
     listPets: async ({ query: { limit, status, cursor } }, reply) => {
       const { pets, next } = await readPage([idBefore(cursor), status ?? null, String(limit)])

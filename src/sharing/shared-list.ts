@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
+import type { FastifyRequest } from 'fastify'
 import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
 import type { Reply } from '../openapi/handler.ts'
@@ -92,10 +92,7 @@ export function listHandler(database: Database, memory: ResponseMemory, table: s
     }
   }
 
-  return async (
-    { method, headers }: { method: string; headers: IncomingHttpHeaders },
-    reply: Reply<{ 200: object; 304: undefined }>
-  ) => {
+  return async ({ method, headers }: FastifyRequest, reply: Reply<{ 200: object; 304: undefined }>) => {
     const { body, next } = await shared(undefined)
     const isWhole = next === null
     // The client may keep the list, but must check before each use that it is unchanged (RFC 9111, section 5.2.2).
