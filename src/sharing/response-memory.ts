@@ -1,25 +1,23 @@
 import type { ServerResponse } from 'node:http'
 import { Overloaded } from '../batch.ts'
-import type { Config } from '../config.ts'
 
 export type ResponseMemory = ReturnType<typeof responseMemory>
 
 /** Bytes. A body of this size fits the buffers of the operating system and is not counted. */
 const notCounted = 2 ** 16
 
-/** Limits the memory that responses hold until their clients have read them, and the time for a client to read a chunk. */
-export function responseMemory({
-  RESPONSE_MEMORY: limit,
-  ANSWER_TIMEOUT: timeout
-}: Pick<Config, 'RESPONSE_MEMORY' | 'ANSWER_TIMEOUT'>) {
+/**
+ * Limits the memory that responses hold until their clients have read them, in bytes, and the time for a client to read a
+ * chunk, in milliseconds.
+ */
+export function responseMemory(limit: number, timeout: number) {
   const holders = new WeakMap<object, number>()
   let total = 0
   return {
-    /** Bytes. */
     limit,
     /**
      * Counts a body until the response has closed, once for all responses that share it. Disconnects a client that reads no
-     * chunk for ANSWER_TIMEOUT.
+     * chunk in time.
      *
      * @throws Overloaded if the limit would be exceeded
      */
