@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { batch } from '../batch.ts'
 import { HttpError } from '../http/errors.ts'
 import { groupedWrites } from '../metrics.ts'
-import type { Reply } from '../openapi/handler.ts'
+import type { Reply, Sent } from '../openapi/handler.ts'
 import { columnsOf, type Database, givenRows } from '../postgres/database.ts'
 import { isFaultOfValue, OutcomeUnknown } from '../postgres/errors.ts'
 import { type KeyedRequest, keyOf } from './idempotency.ts'
@@ -36,6 +36,11 @@ interface Created {
   isReplay?: boolean
   /** Whether the first body of the key was the same; null while nothing is recorded for the key. */
   isSame?: boolean | null
+}
+
+/** The reply of an operation that documents the status. */
+interface ReplyWith<Status> extends Pick<Reply<never>, 'header'> {
+  code: (status: Status) => { send(body: Buffer): Sent }
 }
 
 function newRows({ rows, json }: Creation<never>, given: Record<string, string>): string {
@@ -95,7 +100,11 @@ function groupedWrite(database: Database, name: string, text: string) {
  * @param status of the response
  * @returns rejects like `Database.write`, with Overloaded if too many requests wait, and with HttpError 409 and 422 for keys
  */
-export function createHandler<Body extends object>(database: Database, status: number, creation: Creation<Body>) {
+export function createHandler<Body extends object, Status extends number>(
+  database: Database,
+  status: Status,
+  creation: Creation<Body>
+) {
   const { table, values, invalid } = creation
   const write = groupedWrite(database, `create-${table}`, create(creation))
   const claim = groupedWrite(database, `create-${table}-once`, createOnce(creation))
@@ -114,7 +123,7 @@ export function createHandler<Body extends object>(database: Database, status: n
     }
   }
 
-  return async (request: KeyedRequest<Body>, reply: Reply<Record<number, object>>) => {
+  return async (request: KeyedRequest<Body>, reply: ReplyWith<Status>) => {
     const key = keyOf(request, table)
     const row = values(request.body)
     const { response, isReplay } = await (key === undefined ? write(row) : createOncePerKey([...row, ...key]))
