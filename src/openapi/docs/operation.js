@@ -34,7 +34,8 @@ SwaggerUIStandalonePreset.push(({ React }) => {
         (Original, { getComponent }) =>
         (props) => {
           const samples = props.operation.get('x-codeSamples')?.toJS()
-          return h(React.Fragment, null, samples && h(getComponent('CodeSamples', true), { samples }), h(Original, props))
+          const codeSamples = samples && h(getComponent('CodeSamples', true), { samples })
+          return h(React.Fragment, null, codeSamples, h(Original, props))
         },
       OperationExt: (Original) => (props) => {
         const extensions = props.extensions.delete('x-codeSamples')
