@@ -21,12 +21,9 @@ const splitTimeout = 5000
  */
 export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
-  {
-    maxWaiting = 10_000,
-    maxSize = maxWaiting,
-    isFaultOfItem = () => false
-  }: { maxWaiting?: number; maxSize?: number; isFaultOfItem?: (error: unknown) => boolean } = {}
+  options: { maxWaiting?: number; maxSize?: number; isFaultOfItem?: (error: unknown) => boolean } = {}
 ): (item: Item) => Promise<Result> {
+  const { maxWaiting = 10_000, maxSize = maxWaiting, isFaultOfItem = () => false } = options
   const waiting: { item: Item; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
   let isRunning = false
 

@@ -28,11 +28,10 @@ export const databaseErrors = new Counter({
   labelNames: ['code']
 })
 
-type Pool = Readonly<Record<'totalCount' | 'idleCount' | 'waitingCount', number>>
-let pool: Pool = { totalCount: 0, idleCount: 0, waitingCount: 0 }
+let pool = { totalCount: 0, idleCount: 0, waitingCount: 0 }
 
 /** Sets the pg pool whose connections are counted. */
-export const countConnections = (ofService: Pool): void => void (pool = ofService)
+export const countConnections = (ofService: Readonly<typeof pool>): void => void (pool = ofService)
 
 const gauge = (name: string, help: string, labelNames: string[], collect: (this: Gauge) => void) =>
   new Gauge({ name, help, labelNames, collect })

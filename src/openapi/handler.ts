@@ -15,7 +15,7 @@ type Json<Message> = Message extends { content: { 'application/json': infer Body
 type LowerCase<Headers> = { [Name in keyof Headers as Lowercase<Name & string>]: Headers[Name] }
 
 /** What `send` returns. A handler returns it as proof that it sent a documented response. */
-type Sent = Pick<FastifyReply, 'sent'>
+export type Sent = Pick<FastifyReply, 'sent'>
 
 /** Fastify's reply, narrowed to the documented statuses and their bodies; `undefined` is the body of a status without one. */
 export interface Reply<Bodies> extends Pick<FastifyReply, 'getHeader' | 'raw'> {

@@ -1,11 +1,8 @@
 import type { Operations } from '../../generated/operations.ts'
-import type { components } from '../../generated/types.ts'
 import type { Database } from '../postgres/database.ts'
-import { groupedCreate } from '../sharing/grouped-create.ts'
+import { createHandler } from '../sharing/grouped-create.ts'
 import type { ResponseMemory } from '../sharing/response-memory.ts'
 import { listHandler } from '../sharing/shared-list.ts'
-
-type NewCategory = components['schemas']['NewCategory']
 
 /** The privileges that the statements below need. */
 export const categoryPrivileges = { categories: 'SELECT, INSERT', 'SEQUENCE categories_id_seq': 'USAGE' }
@@ -15,17 +12,15 @@ const json = `'{"id":' || id || ',"name":' || to_json(name) || coalesce(',"descr
 
 /** The operations on categories. */
 export function categoryHandlers(database: Database, memory: ResponseMemory) {
-  const create = groupedCreate<NewCategory>(database, {
-    table: 'categories',
-    given: { name: 'text', description: 'text' },
-    values: ({ name, description }) => [name, description],
-    rows: "SELECT nextval('categories_id_seq') AS id, given.* FROM given",
-    stored: 'id, name, description',
-    json
-  })
-
   return {
     listCategories: listHandler(database, memory, 'categories', json),
-    createCategory: async (request, reply) => reply.code(201).send(await create(request, reply))
+    createCategory: createHandler(database, 201, {
+      table: 'categories',
+      given: { name: 'text', description: 'text' },
+      values: ({ name, description }) => [name, description],
+      rows: "SELECT nextval('categories_id_seq') AS id, given.* FROM given",
+      stored: 'id, name, description',
+      json
+    })
   } satisfies Partial<Operations>
 }

@@ -23,7 +23,7 @@ export const privileges = {
 
 /** The handler of every operation; an operation without one has its generated stub. */
 export function operationHandlers(database: Database, config: Config): Operations {
-  const memory = responseMemory(config)
+  const memory = responseMemory(config.RESPONSE_MEMORY, config.ANSWER_TIMEOUT)
   return {
     ...stubs,
     ...categoryHandlers(database, memory),

@@ -1,26 +1,22 @@
 import { v7 as timeOrderedUuid } from 'uuid'
 import type { Operations } from '../../generated/operations.ts'
-import type { components } from '../../generated/types.ts'
 import { type Database, isoTime } from '../postgres/database.ts'
-import { groupedCreate } from '../sharing/grouped-create.ts'
-
-type NewMessage = components['schemas']['NewMessage']
+import { createHandler } from '../sharing/grouped-create.ts'
 
 /** The privileges that the statement below needs. */
 export const messagePrivileges = { messages: 'SELECT, INSERT' }
 
 /** The operations on messages. */
 export function messageHandlers(database: Database) {
-  const create = groupedCreate<NewMessage>(database, {
-    table: 'messages',
-    given: { id: 'uuid', message: 'text' },
-    values: ({ message }) => [timeOrderedUuid(), message],
-    rows: "SELECT *, 'queued' AS status, now()::timestamptz(3) AS created_at FROM given",
-    stored: 'id, message, status, created_at',
-    json: `'{"id":"' || id || '","message":' || to_json(message) || ',"status":"' || status
-      || '","createdAt":"' || ${isoTime('created_at')} || '"}'`
-  })
   return {
-    createMessage: async (request, reply) => reply.code(202).send(await create(request, reply))
+    createMessage: createHandler(database, 202, {
+      table: 'messages',
+      given: { id: 'uuid', message: 'text' },
+      values: ({ message }) => [timeOrderedUuid(), message],
+      rows: "SELECT *, 'queued' AS status, now()::timestamptz(3) AS created_at FROM given",
+      stored: 'id, message, status, created_at',
+      json: `'{"id":"' || id || '","message":' || to_json(message) || ',"status":"' || status
+        || '","createdAt":"' || ${isoTime('created_at')} || '"}'`
+    })
   } satisfies Partial<Operations>
 }

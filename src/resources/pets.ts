@@ -2,13 +2,10 @@ import type { Operations } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import { badRequest, HttpError } from '../http/errors.ts'
 import { type Database, givenRows } from '../postgres/database.ts'
-import { groupedCreate } from '../sharing/grouped-create.ts'
+import { createHandler } from '../sharing/grouped-create.ts'
 import { idBefore, nextPage } from '../sharing/paging.ts'
 import type { ResponseMemory } from '../sharing/response-memory.ts'
 import { sharedRead } from '../sharing/shared-read.ts'
-
-type Pet = components['schemas']['Pet']
-type NewPet = components['schemas']['NewPet']
 
 /** The privileges that the statements below need, beside those of categories. */
 export const petPrivileges = { pets: 'SELECT, INSERT', 'SEQUENCE pets_id_seq': 'USAGE' }
@@ -42,18 +39,7 @@ const petsById = `
 /** The operations on pets. */
 export function petHandlers(database: Database, memory: ResponseMemory) {
   const readPage = sharedRead<{ pets: Buffer; next: bigint | null }>(database, 'pages-of-pets', pagesOfPets)
-  const readPet = sharedRead<Pet | { id: null }>(database, 'pets-by-id', petsById)
-  const create = groupedCreate<NewPet>(database, {
-    table: 'pets',
-    given: { name: 'text', category_id: 'bigint', status: 'text' },
-    values: ({ name, categoryId, status }) => [name, categoryId, status],
-    // A pet whose category is unknown has no id, and so no JSON. The foreign key alone would reject the whole group.
-    rows: `SELECT CASE WHEN categories.id IS NOT NULL THEN nextval('pets_id_seq') END AS id, given.*
-      FROM given LEFT JOIN categories ON categories.id = category_id`,
-    stored: 'id, name, category_id, status',
-    json,
-    invalid: ({ categoryId }) => badRequest(`body.categoryId must be the id of an existing category, not ${categoryId}`)
-  })
+  const readPet = sharedRead<components['schemas']['Pet'] | { id: null }>(database, 'pets-by-id', petsById)
   return {
     listPets: async ({ query: { limit, status, cursor } }, reply) => {
       const { pets, next } = await readPage([idBefore(cursor), status ?? null, String(limit)])
@@ -61,7 +47,18 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       if (next !== null) reply.header('link', nextPage({ limit: String(limit), ...(status && { status }) }, next))
       return reply.header('content-type', 'application/json; charset=utf-8').code(200).send(pets)
     },
-    createPet: async (request, reply) => reply.code(201).send(await create(request, reply)),
+    createPet: createHandler(database, 201, {
+      table: 'pets',
+      given: { name: 'text', category_id: 'bigint', status: 'text' },
+      values: ({ name, categoryId, status }) => [name, categoryId, status],
+      // A pet whose category is unknown has no id, and so no JSON. The foreign key alone would reject the whole group.
+      rows: `SELECT CASE WHEN categories.id IS NOT NULL THEN nextval('pets_id_seq') END AS id, given.*
+        FROM given LEFT JOIN categories ON categories.id = category_id`,
+      stored: 'id, name, category_id, status',
+      json,
+      invalid: ({ categoryId }) =>
+        badRequest(`body.categoryId must be the id of an existing category, not ${categoryId}`)
+    }),
     getPet: async ({ params: { petId } }, reply) => {
       const pet = await readPet([String(petId)])
       if (pet.id !== null) return reply.code(200).send(pet)

@@ -3,8 +3,6 @@ import type { Database } from '../postgres/database.ts'
 /** Milliseconds between two removals. */
 const interval = 5000
 
-const pruneChanges = { text: 'SELECT prune_changes()' }
-
 /** Maximum number of keys to remove by one statement, which then takes a fraction of a second. */
 const batchSize = 1000
 
@@ -23,14 +21,12 @@ export function removeOldRecords(database: Pick<Database, 'writeInBackground'>, 
     // Ends at the first incomplete batch. Keys that expire meanwhile wait for the next removal; otherwise, this one might not end.
     while ((await database.writeInBackground(removeKeys)).length === batchSize);
   }
-  let isRemoving = false
+  let removal: Promise<unknown> | undefined
+  const end = () => (removal = undefined)
   const timer = setInterval(() => {
     // The next run repeats what failed.
-    database.writeInBackground(pruneChanges).catch(() => {})
-    if (isRemoving) return
-    isRemoving = true
-    const end = () => (isRemoving = false)
-    removeAllKeys().then(end, end)
+    database.writeInBackground({ text: 'SELECT prune_changes()' }).catch(() => {})
+    removal ??= removeAllKeys().then(end, end)
   }, interval)
   return () => clearInterval(timer)
 }

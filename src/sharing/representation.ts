@@ -26,7 +26,7 @@ const compressors = {
 export function represent(chunks: Buffer[], size: number, digest: string) {
   const tags = { identity: `"${digest}"`, gzip: `"${digest}-gzip"`, br: `"${digest}-br"` }
   const identity = { coding: 'identity' as Coding, chunks, size, etag: tags.identity }
-  const encodings = new Map<Coding, Promise<typeof identity>>()
+  const encodings: Partial<Record<Coding, Promise<typeof identity>>> = {}
 
   /** Compresses in other threads, chunk by chunk. */
   async function compress(coding: keyof typeof compressors) {
@@ -38,16 +38,15 @@ export function represent(chunks: Buffer[], size: number, digest: string) {
 
   return {
     /** The body in the coding that an Accept-Encoding prefers (RFC 9110, section 12.5.3), unless that is not smaller. */
-    encoded(acceptEncoding: string | undefined): Promise<typeof identity> | typeof identity {
-      const coding = size < minSize || size > maxSize ? 'identity' : negotiate(acceptEncoding)
+    encoded(acceptEncoding: string | undefined) {
+      if (acceptEncoding === undefined || size < minSize || size > maxSize) return identity
+      const coding = negotiate(acceptEncoding)
       if (coding === 'identity') return identity
-      let encoded = encodings.get(coding)
-      if (encoded === undefined) {
-        encodings.set(coding, (encoded = compress(coding)))
+      return (encodings[coding] ??= compress(coding).catch((error: unknown) => {
         // A failure, such as a lack of memory, must not be kept with the body.
-        encoded.catch(() => encodings.delete(coding))
-      }
-      return encoded
+        delete encodings[coding]
+        throw error
+      }))
     },
     /** The first tag of an If-None-Match that is one of this body's, in any coding; for `*` the tag of the unencoded body. */
     match(ifNoneMatch = '') {
@@ -59,8 +58,7 @@ export function represent(chunks: Buffer[], size: number, digest: string) {
 }
 
 /** The coding for an Accept-Encoding. */
-function negotiate(acceptEncoding: string | undefined): Coding {
-  if (acceptEncoding === undefined) return 'identity'
+function negotiate(acceptEncoding: string): Coding {
   // The types of negotiator lack the second parameter.
   const negotiator: { encoding(available: readonly Coding[], options: object): string | undefined } = new Negotiator({
     headers: { 'accept-encoding': acceptEncoding }

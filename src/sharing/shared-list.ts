@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
+import type { FastifyRequest } from 'fastify'
 import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
 import type { Reply } from '../openapi/handler.ts'
@@ -79,25 +79,20 @@ export function listHandler(database: Database, memory: ResponseMemory, table: s
     return cursors.map((cursor) => pages.get(cursor) as Page)
   })
 
-  /** Calls `taken` when the client has taken a chunk, and lets other work run before the next one. */
-  async function* stream(chunks: Buffer[], next: string | null, taken: () => void) {
+  async function* stream(chunks: Buffer[], next: string | null) {
     for (const chunk of chunks) {
       yield chunk
-      taken()
+      // Lets other work run before the next chunk.
       await setImmediate()
     }
     while (next !== null) {
       const page: Page = await sharedPage(next)
       yield page.bytes
-      taken()
       next = page.next
     }
   }
 
-  return async (
-    { method, headers }: { method: string; headers: IncomingHttpHeaders },
-    reply: Reply<{ 200: object; 304: undefined }>
-  ) => {
+  return async ({ method, headers }: FastifyRequest, reply: Reply<{ 200: object; 304: undefined }>) => {
     const { body, next } = await shared(undefined)
     const isWhole = next === null
     // The client may keep the list, but must check before each use that it is unchanged (RFC 9111, section 5.2.2).
@@ -108,12 +103,13 @@ export function listHandler(database: Database, memory: ResponseMemory, table: s
     if (matched !== undefined) return (isWhole ? reply.header('etag', matched) : reply).code(304).send()
     const encoded = await body.encoded(isWhole ? headers['accept-encoding'] : undefined)
     const { coding, chunks, size, etag } = encoded
-    const taken = memory.hold(reply.raw, encoded, isWhole ? 0 : 2 * maxBytes)
+    memory.hold(reply.raw, encoded)
+    if (!isWhole) memory.hold(reply.raw, { size: 2 * maxBytes })
     reply.header('content-type', 'application/json; charset=utf-8')
     if (coding !== 'identity') reply.header('content-encoding', coding)
     if (isWhole) reply.header('etag', etag).header('content-length', size)
     if (isWhole && chunks.length === 1) return reply.code(200).send(chunks[0] as Buffer)
-    const source = method === 'HEAD' ? [] : stream(chunks, next, taken)
+    const source = method === 'HEAD' ? [] : stream(chunks, next)
     return reply.code(200).send(Readable.from(source, { objectMode: false, highWaterMark: 1 }))
   }
 }

@@ -3,9 +3,6 @@ import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
 import { columnsOf, type Database } from '../postgres/database.ts'
 
-/** The values that a read depends on. */
-type Key = (string | null)[]
-
 /**
  * Reads a row by its key. Requests that wait at the same time share one statement, and those with the same key its row. A
  * request never joins a statement that has started, so it sees everything that was committed before it arrived.
@@ -16,7 +13,7 @@ type Key = (string | null)[]
  * @returns reads the row of a key; rejects like `Database.read`, and with Overloaded if too many requests wait
  */
 export function sharedRead<Row extends QueryResultRow>(database: Database, name: string, text: string) {
-  async function readRows(keys: Key[]): Promise<Row[]> {
+  async function readRows(keys: (string | null)[][]): Promise<Row[]> {
     sharedReads.observe(keys.length)
     const texts = keys.map((key) => JSON.stringify(key))
     const distinct = new Map(keys.map((key, index) => [texts[index], key]))

@@ -1,5 +1,9 @@
 // The compiler is the test, in `npm run check`: it accepts the first handler, and rejects what follows each comment.
 import type { Operations } from '../../generated/operations.ts'
+import { createHandler } from '../../src/sharing/grouped-create.ts'
+
+declare const database: Parameters<typeof createHandler>[0]
+declare const creation: Parameters<typeof createHandler>[2]
 
 const category = { id: 1n, name: 'x' }
 
@@ -25,6 +29,8 @@ export const rejected: Partial<Operations>[] = [
   { createCategory: (_request, reply) => reply.code(201).send({ ...category, color: 'red' }) },
   // @ts-expect-error no body
   { createCategory: (_request, reply) => reply.code(201).send() },
+  // @ts-expect-error an undocumented status of a shared handler
+  { createCategory: createHandler(database, 202, creation) },
   // @ts-expect-error a response without a status
   { createCategory: () => category },
   // @ts-expect-error no response

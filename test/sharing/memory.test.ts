@@ -6,7 +6,7 @@ import { responseMemory } from '../../src/sharing/response-memory.ts'
 const response = () => new ServerResponse(new IncomingMessage(new Socket()))
 
 t.test('a body that responses share counts once, until the last of them has closed', (t) => {
-  const memory = responseMemory({ RESPONSE_MEMORY: 1_000_000, ANSWER_TIMEOUT: 1 })
+  const memory = responseMemory(1_000_000, 1)
   const [first, second, gone] = [response(), response(), response()]
   gone.destroy()
   memory.hold(gone, { size: 600_000 })

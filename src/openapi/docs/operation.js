@@ -15,20 +15,15 @@ SwaggerUIStandalonePreset.push(({ React }) => {
     const [here, ...others] = specSelectors.specJson().get('servers').toJS().map(serverUrl)
     const source = others.reduce((text, other) => text.replaceAll(other, here), chosen.source.trim())
     const language = chosen.lang === 'Shell' ? 'bash' : undefined
-    return h(
-      'section',
-      { className: 'samples', 'aria-label': 'Code samples' },
-      samples.map(choice),
-      h(getComponent('HighlightCode', true), { language }, source)
-    )
+    const code = h(getComponent('HighlightCode', true), { language }, source)
+    return h('section', { className: 'samples', 'aria-label': 'Code samples' }, samples.map(choice), code)
   }
 
   /** The absolute URL of a server, with the defaults of its variables. */
-  const serverUrl = ({ url, variables }) =>
-    new URL(
-      url.replace(/\{(\w+)\}/g, (_, name) => variables[name].default),
-      document.baseURI
-    ).href
+  const serverUrl = ({ url, variables }) => {
+    const expanded = url.replace(/\{(\w+)\}/g, (_, name) => variables[name].default)
+    return new URL(expanded, document.baseURI).href
+  }
 
   const isWide = matchMedia('(min-width: 641px)').matches
 
@@ -39,10 +34,8 @@ SwaggerUIStandalonePreset.push(({ React }) => {
         (Original, { getComponent }) =>
         (props) => {
           const samples = props.operation.get('x-codeSamples')?.toJS()
-          return [
-            samples && h(getComponent('CodeSamples', true), { key: 'samples', samples }),
-            h(Original, { key: 'parameters', ...props })
-          ]
+          const codeSamples = samples && h(getComponent('CodeSamples', true), { samples })
+          return h(React.Fragment, null, codeSamples, h(Original, props))
         },
       OperationExt: (Original) => (props) => {
         const extensions = props.extensions.delete('x-codeSamples')
@@ -54,21 +47,10 @@ SwaggerUIStandalonePreset.push(({ React }) => {
         (props) => {
           const { code, response, isDefault } = props
           const description = h(getComponent('Markdown', true), { source: response.get('description') })
+          const summary = h('summary', null, h('strong', null, code), description)
           const details = h(Original, { ...props, response: response.delete('description') })
-          return h(
-            'tr',
-            null,
-            h(
-              'td',
-              null,
-              h(
-                'details',
-                { open: isDefault && isWide },
-                h('summary', null, h('strong', null, code), description),
-                h('table', null, h('tbody', null, details))
-              )
-            )
-          )
+          const table = h('table', null, h('tbody', null, details))
+          return h('tr', null, h('td', null, h('details', { open: isDefault && isWide }, summary, table)))
         },
       headers: (Original) => (props) =>
         h('details', null, h('summary', null, 'Headers: ', props.headers.keySeq().join(', ')), h(Original, props))
