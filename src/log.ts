@@ -22,7 +22,7 @@ export function createLogger(level: string, output: { fd: number; isTTY?: boolea
   return pino({ level }, { write: (line) => append(format(line).replace(apiKey, '$1***')) })
 }
 
-/** Appends text to a file without blocking, in groups of `minLength` characters at least, and retries on errors. */
+/** Returns a function that appends text to a file in the background, in groups of `minLength` characters, and retries. */
 function appender(fd: number, minLength: number): (text: string) => void {
   let waiting = ''
   let chunk = Buffer.alloc(0)

@@ -23,7 +23,7 @@ export async function start(): Promise<() => Promise<void>> {
   if (config.METRICS_PORT !== undefined) collectDefaultMetrics()
   const { PORT: port, HOST: host } = config
   const url = await app.listen({ port, host }).catch((error: Error & { code?: string; port?: number }) => {
-    const variable = error.port === port ? 'PORT' : 'METRICS_PORT'
+    const variable = error.port === config.METRICS_PORT ? 'METRICS_PORT' : 'PORT'
     throw error.code === 'EADDRINUSE' ? new Error(`Port ${error.port} is in use: set ${variable}`) : error
   })
   if (config.DATABASE_URL === undefined) {

@@ -96,9 +96,11 @@ t.test('a service whose stdout and stderr are full starts, serves and stops', as
 
 t.test('the log has a line per request without secrets or probes, and the cause of an internal error', async (t) => {
   const { lines, logger } = recorder()
-  const { app, auth: headers, databaseUrl } = await startService(t, { logger })
+  const config = { CORS_ORIGINS: 'https://app.example' }
+  const { app, auth: headers, databaseUrl } = await startService(t, { logger, config })
   lines.length = 0
   for (const quiet of ['/livez', '/docs']) await app.inject(quiet)
+  await app.inject({ method: 'OPTIONS', url: '/v1/categories', headers: { origin: config.CORS_ORIGINS } })
   await app.inject({ url: '/v1/categories?token=secret', headers })
   await breakCategories(databaseUrl)
   const failed = await app.inject({ url: '/v1/categories', headers })
@@ -106,8 +108,9 @@ t.test('the log has a line per request without secrets or probes, and the cause 
 
   const request = { msg: 'request', method: 'GET', path: '/v1/categories', operation: 'listCategories', key: '1' }
   const reqId = failed.headers['x-request-id']
-  t.equal(lines.length, 3)
+  t.equal(lines.length, 4)
   t.match(lines, [
+    { msg: 'request', method: 'OPTIONS', status: 204 },
     { ...request, level: 30, status: 200, ms: Number, ip: '127.0.0.1' },
     { level: 50, reqId, msg: 'internal_error', err: { message: 'division by zero' } },
     { ...request, reqId, status: 500 }

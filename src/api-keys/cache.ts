@@ -16,7 +16,7 @@ export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
   /** Hashes of the keys that were used since the last refresh. */
   const used = new Set<string>()
   let refreshedAt = 0
-  const noteUse = batch(store.noteUse, { maxSize: 1000 })
+  const noteUse = batch(store.noteUse, { maxWaiting: 1000 })
 
   const lookUp = batch(async (hashes: string[]) => {
     const askedAt = performance.now()

@@ -46,16 +46,18 @@ export function keyCommands(run: (action: (store: KeyStore) => Promise<string>) 
     .action(({ name, expires }: { name: string; expires?: string }) => run((store) => store.create(name, expires)))
   addList('list', 'list all keys, each with its first characters only', (store) => store.list())
   program
-    .command('rotate <id>')
+    .command('rotate')
     .description('replace a key: print a new one and let the old one expire')
+    .argument('<id>', 'the old key')
     .option('--overlap <duration>', 'how long the old key still works; 0s ends it within a second', duration, '24h')
     .option('--expires <duration>', 'the lifetime of the new key (default: that of the old one)', duration)
     .action((id: string, { overlap, expires }: { overlap: string; expires?: string }) =>
       run((store) => store.rotate(id, overlap, expires))
     )
   program
-    .command('revoke <id>')
+    .command('revoke')
     .description('revoke a key, which stops working within a second')
+    .argument('<id>', 'the key')
     .action((id: string) =>
       run((store) => store.revoke(id).then(() => `Revoked key ${id}. It stops working within a second.`))
     )

@@ -5,7 +5,7 @@ import { requestDuration, requestsInFlight } from '../metrics.ts'
 
 /**
  * Measures every request; without a duration if its client disconnects before the end of the response. Serves /metrics
- * without authentication, on a port that is not published.
+ * without authentication, on a port that must not be published.
  */
 export const metrics = fp<{ port: number; host: string }>((app, address) => {
   app.addHook('onRequest', (_request, reply, next) => {

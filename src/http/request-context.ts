@@ -34,7 +34,7 @@ export const requestContext = fp((app) => {
   })
 })
 
-/** The access log: a line for each request, after its response. Of health checks and the docs, it has only failures. */
+/** The access log: a line for each request, after its response. Health checks and the docs are logged only on failure. */
 export class RequestLog extends LogController {
   override incomingRequest(): void {}
 
@@ -44,7 +44,8 @@ export class RequestLog extends LogController {
     const rejected = apiKey?.state === 'valid' ? undefined : apiKey?.state
     // Requests over the limit without a valid key are only counted, by the metrics.
     const isFlood = rejected !== undefined && reply.statusCode === 429
-    const isQuiet = operation === undefined && !request.is404 && !error && reply.statusCode !== 500
+    const isProbe = operation === undefined && !request.is404 && request.method !== 'OPTIONS'
+    const isQuiet = isProbe && !error && reply.statusCode !== 500
     if (isFlood || isQuiet) return
     const line = {
       method: request.method,

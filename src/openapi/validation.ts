@@ -37,7 +37,7 @@ const int64: FuncKeywordDefinition = {
     if (typeof data !== 'bigint' && !Number.isSafeInteger(data)) return false
     const value = BigInt(data as bigint | number)
     if (context !== undefined) context.parentData[context.parentDataProperty] = value
-    // A maximum of 2^63-1 in the document is rounded to 2^63.
+    // A maximum of 2^63-1 in the OpenAPI document is rounded to 2^63.
     return value >= schema.minimum && value <= schema.maximum && BigInt.asIntN(64, value) === value
   },
   error: {

@@ -14,8 +14,8 @@ declare module 'pg' {
 
 /**
  * Creates a pool of connections to the one of several servers that accepts writes: the primary, never a standby. If a
- * connection fails, the next server is tried. The loss of a connection only fails the statement on it. So does a warning that
- * its commit may not have reached the synchronous standby, although PostgreSQL then reports a success.
+ * connection fails, the next server is tried. The loss of a connection only fails the statement on it. A
+ * warning that a commit may not have reached the synchronous standby fails it too, although PostgreSQL reports a success.
  *
  * @param url the URLs of the servers, separated by commas
  * @param timeout milliseconds to connect, for all servers together, and to wait for a free connection

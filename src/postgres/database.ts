@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { type Config, serviceName } from '../config.ts'
 import { countConnections, databaseErrors } from '../metrics.ts'
 import { cancel, createPool } from './connection.ts'
-import { failureOf, isFaultOfValue, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
+import { failureOf, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
 
 /** Milliseconds for a statement in the background, and for the server to end a cancelled statement. */
 const second = 1000
@@ -81,9 +81,11 @@ export function openDatabase(
       client.query<Row>(query, (error: Error | null, result) => {
         clearTimeout(timer)
         // A server whose client_min_messages hides warnings reports a success after the cancelled wait for a standby.
-        const cause = error ?? (isCancelled ? new Error('the statement was cancelled') : undefined)
-        // A late cancellation must not reach the next statement.
-        client.release(isCancelled || (cause !== undefined && !isFaultOfValue(cause)))
+        const isInDoubt = isCancelled && use !== reads
+        const cause = error ?? (isInDoubt ? new Error('the statement was cancelled') : undefined)
+        const meaning = meaningOf(cause)
+        // A late cancellation must not reach the next statement, nor what is wrong with the connection.
+        client.release(isCancelled || (cause && (meaning === undefined || meaning === 'connection')))
         if (cause !== undefined) return reject(report(failureOf(cause, use !== reads), use))
         reportSuccess(use)
         resolve(result.rows)

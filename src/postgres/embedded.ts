@@ -66,11 +66,11 @@ async function findData(directory: string, log: Logger): Promise<string> {
   mkdirSync(directory, { recursive: true })
   if (!existsSync(data)) {
     log.info({ directory }, 'creating a new database')
-    const initdb = embeddedProgram('initdb')
+    const [initdb = '', ...options] = embeddedProgram('initdb')
     const fresh = path.join(mkdtempSync(path.join(directory, 'initdb-')), 'postgres')
     const settings = '-U postgres -A trust -E UTF8 --locale=C --no-instructions'.split(' ')
     try {
-      await promisify(execFile)('env', [...initdb, '-D', fresh, ...settings], { env })
+      await promisify(execFile)(initdb, [...options, '-D', fresh, ...settings], { env })
       renameSync(fresh, data)
     } catch (error) {
       const reason = oneLine(error).replace(/^Command failed: .*\n(?=.)/, '')

@@ -11,9 +11,10 @@ import { oneLine } from '../log.ts'
 const meanings = [
   // Missing privilege, column, function or table.
   ['schema', /42501|42703|42883|42P01/],
-  // A server that a failover made read-only, disk full, out of memory, a lock that is not available, a cancelled statement;
-  // prepared statements that a migration changed, or a pooler lost or repeated.
-  ['server', /25006|53100|53200|55P03|57014|0A000|26000|42P05/],
+  // A server that a failover made read-only; prepared statements that a migration changed, or a pooler lost or repeated.
+  ['connection', /25006|0A000|26000|42P05/],
+  // Disk full, out of memory, a lock that is not available, a cancelled statement.
+  ['resource', /53100|53200|55P03|57014/],
   // Serialization failures and deadlocks.
   ['conflict', /40001|40P01/],
   // Data exceptions, constraints, check options, exceptions of triggers.

@@ -30,7 +30,7 @@ interface Creation<Body> {
   invalid?: (body: Body) => Error
 }
 
-/** A created row, or the first one of its key. Without a key, the response is the only property. */
+/** The row created for a request, or by the first request with its key. Without a key, it has only the response. */
 interface Created {
   response: string | null
   isReplay?: boolean
@@ -93,12 +93,13 @@ function groupedWrite(database: Database, name: string, text: string) {
 }
 
 /**
- * The handler of an operation that creates a row from its body. Requests that arrive together share one statement. The next group
- * gathers while one commits, so an idle service adds no delay. A row that PostgreSQL rejects fails alone. An Idempotency-Key
- * creates once; while another request with the key is in progress, a request waits for up to DATABASE_TIMEOUT.
+ * The handler of an operation that creates a row from its body. Requests that arrive together share one statement. The next
+ * group gathers while one commits, so an idle service adds no delay. A row that PostgreSQL rejects fails alone. An
+ * Idempotency-Key creates once; while another request with the key is in progress, a request waits for up to DATABASE_TIMEOUT.
  *
  * @param status of the response
- * @returns rejects like `Database.write`, with Overloaded if too many requests wait, and with HttpError 409 and 422 for keys
+ * @returns a handler that rejects like `Database.write`, with Overloaded if too many requests wait, and with HttpError 409 and
+ *   422 for keys
  */
 export function createHandler<Body extends object, Status extends number>(
   database: Database,

@@ -16,28 +16,27 @@ export function responseMemory(limit: number, timeout: number) {
   return {
     limit,
     /**
-     * Counts a body until the response has closed, once for all responses that share it. Disconnects a client that reads no
-     * chunk in time.
+     * Counts a body until the response has closed, once for all responses that share it, and `own` bytes of the response.
      *
+     * @returns a function to call for each chunk that the client has read; it is disconnected if that takes too long
      * @throws Overloaded if the limit would be exceeded
      */
-    hold(response: ServerResponse, body: { size: number }): void {
+    hold(response: ServerResponse, body: { size: number }, own = 0): () => void {
       // A closed response emits no further event that could release what it holds.
-      if (body.size <= notCounted || response.destroyed) return
+      if (body.size + own <= notCounted || response.destroyed) return () => {}
       const count = holders.get(body) ?? 0
-      if (count === 0) {
-        if (total + body.size > limit) throw new Overloaded()
-        total += body.size
-      }
+      const added = own + (count === 0 ? body.size : 0)
+      if (total + added > limit) throw new Overloaded()
+      total += added
       holders.set(body, count + 1)
       const timer = setTimeout(() => response.destroy(), timeout)
-      response.on('drain', () => timer.refresh())
       response.once('close', () => {
         clearTimeout(timer)
         const left = (holders.get(body) as number) - 1
         holders.set(body, left)
-        if (left === 0) total -= body.size
+        total -= own + (left === 0 ? body.size : 0)
       })
+      return () => timer.refresh()
     }
   }
 }

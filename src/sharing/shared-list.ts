@@ -79,15 +79,17 @@ export function listHandler(database: Database, memory: ResponseMemory, table: s
     return cursors.map((cursor) => pages.get(cursor) as Page)
   })
 
-  async function* stream(chunks: Buffer[], next: string | null) {
+  /** Calls `taken` when the client has read a chunk, and lets other work run before the next one. */
+  async function* stream(chunks: Buffer[], next: string | null, taken: () => void) {
     for (const chunk of chunks) {
       yield chunk
-      // Lets other work run before the next chunk.
+      taken()
       await setImmediate()
     }
     while (next !== null) {
       const page: Page = await sharedPage(next)
       yield page.bytes
+      taken()
       next = page.next
     }
   }
@@ -103,13 +105,12 @@ export function listHandler(database: Database, memory: ResponseMemory, table: s
     if (matched !== undefined) return (isWhole ? reply.header('etag', matched) : reply).code(304).send()
     const encoded = await body.encoded(isWhole ? headers['accept-encoding'] : undefined)
     const { coding, chunks, size, etag } = encoded
-    memory.hold(reply.raw, encoded)
-    if (!isWhole) memory.hold(reply.raw, { size: 2 * maxBytes })
+    const taken = memory.hold(reply.raw, encoded, isWhole ? 0 : 2 * maxBytes)
     reply.header('content-type', 'application/json; charset=utf-8')
     if (coding !== 'identity') reply.header('content-encoding', coding)
     if (isWhole) reply.header('etag', etag).header('content-length', size)
     if (isWhole && chunks.length === 1) return reply.code(200).send(chunks[0] as Buffer)
-    const source = method === 'HEAD' ? [] : stream(chunks, next)
+    const source = method === 'HEAD' ? [] : stream(chunks, next, taken)
     return reply.code(200).send(Readable.from(source, { objectMode: false, highWaterMark: 1 }))
   }
 }

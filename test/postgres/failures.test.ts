@@ -63,6 +63,17 @@ t.test('a connection that is ready when its request has stopped waiting serves t
   await pool.end()
 })
 
+t.test('a connection on which a statement has failed serves the next one', async (t) => {
+  const database = open(t, await createDatabase(t), 1000)
+  const session = () => database.read({ text: 'SELECT pg_backend_pid()' })
+  const first = await session()
+  for (const condition of ['disk_full', 'lock_not_available', 'undefined_table', 'check_violation']) {
+    const text = `DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${condition}'; END $$`
+    await t.rejects(database.read({ text }))
+  }
+  t.same(await session(), first)
+})
+
 t.test('a read that fails for a lasting reason, such as corrupt data, is a 500', async (t) => {
   const proxy = await startProxy(t, await createDatabase(t))
   const service = await startService(t, { databaseUrl: proxy.url })

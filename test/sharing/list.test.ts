@@ -1,7 +1,12 @@
 import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
+import { get, IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import { gunzipSync } from 'node:zlib'
+import type { FastifyRequest } from 'fastify'
 import t, { type Test } from 'tap'
+import type { Reply } from '../../src/openapi/handler.ts'
+import { listHandler } from '../../src/sharing/shared-list.ts'
 import { lockAwaited, lockTable, lockWaits, query } from '../support/database.ts'
 import { create, gather, list } from '../support/requests.ts'
 import { handled, type Service, startService } from '../support/service.ts'
@@ -140,6 +145,24 @@ t.test('a list beyond half of RESPONSE_MEMORY is streamed, complete and without 
   const together = counts.reads
   await list(service)
   t.ok(together <= 2 * (counts.reads - together), 'streams that start together share pages')
+})
+
+t.test('a streamed list reports each chunk that its client has read, however short', async (t) => {
+  const { database, databaseUrl } = await startService(t)
+  await fill(databaseUrl, 4_500, "''")
+  let chunks = 0
+  let body: unknown
+  const memory = { limit: 2_000, hold: () => () => void chunks++ }
+  const reply: Reply<{ 200: object; 304: undefined }> = {
+    raw: new ServerResponse(new IncomingMessage(new Socket())),
+    getHeader: () => undefined,
+    header: () => reply,
+    code: () => ({ send: (...sent: unknown[]) => ({ sent: Boolean((body = sent[0])) }) })
+  }
+  await listHandler(database, memory, 'categories', "'1'")({ method: 'GET', headers: {} } as FastifyRequest, reply)
+  const text = Buffer.concat((await (body as Readable).toArray()) as Buffer[]).toString()
+  t.equal((JSON.parse(text) as number[]).length, 4_500)
+  t.equal(chunks, 5, 'one for each thousand rows')
 })
 
 /** Requests the list on a new connection and returns the response, unread. */
