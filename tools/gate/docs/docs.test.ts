@@ -1,7 +1,18 @@
 // The docs page in Chromium: run it with `npm run docs:check`.
 import t from 'tap'
 import { startService } from '../../../test/support/service.ts'
-import { authorize, desktop, execute, openDetails, openDocs, operation, phone, tryOut, violations } from './browser.ts'
+import {
+  authorize,
+  desktop,
+  execute,
+  openDetails,
+  openDocs,
+  openOperation,
+  operation,
+  phone,
+  tryOut,
+  violations
+} from './browser.ts'
 
 const looks = {
   'a light desktop': { ...desktop, environment: 'development', colorScheme: 'light' },
@@ -107,8 +118,7 @@ t.test('the keyboard reaches everything, with a visible focus', async (t) => {
 t.test('the page marks a deprecated operation and displays its x-sunset', async (t) => {
   const { url } = await startService(t)
   const { page } = await openDocs(t, url)
-  const block = operation(page, 'getPet')
-  await block.locator('.opblock-summary-control').click()
+  const block = await openOperation(page, 'getPet')
   t.match(await block.innerText(), /Deprecated[^]*x-sunset\s+"?2030-12-05/i)
   t.same(await violations(page), [])
 })
