@@ -340,10 +340,10 @@ t.test('with TLS=on and a certificate the proxy speaks HTTPS', async (t) => {
   writeFileSync(path.join(folder, 'secrets/tls/localhost.pem'), `${certificate.cert}\n${certificate.private}`)
   const port = '3908'
   await sh('docker compose up -d --wait --no-deps proxy', { TLS: 'on', PUBLISH: `127.0.0.1:${port}:8443` })
-  const answer = await sh(`docker compose exec -T api node -e "
+  const response = await sh(`docker compose exec -T api node -e "
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
     fetch('https://proxy:8443/readyz').then((r) => console.log(r.status, r.headers.get('strict-transport-security')))"`)
-  t.equal(answer, '200 max-age=31536000')
+  t.equal(response, '200 max-age=31536000')
 })
 
 t.test('a key has MAX_REQUESTS_PER_KEY requests a minute over all replicas, when they are limited', async (t) => {

@@ -105,7 +105,7 @@ function parametersOf(databaseUrl: string): string {
   return `host='${host}' port=${port} user='${user}' password='${password ?? ''}' dbname='${database}'`
 }
 
-/** The usage of a process that does not report it. Only Linux tells. */
+/** The usage of a process that does not report it itself: from /proc, which only Linux has. */
 function usageOf(pid: number | undefined): Usage {
   const read = (file: string) => (process.platform === 'linux' ? readFileSync(`/proc/${pid}/${file}`, 'utf8') : '')
   // In hundredths of a second, the twelfth and thirteenth value behind the name of the process.
