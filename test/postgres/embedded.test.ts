@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import t from 'tap'
-import { embeddedProgram, startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
+import { embeddedPrograms, startEmbeddedPostgres } from '../../src/postgres/embedded.ts'
 import { copyData, query, silent } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -54,7 +54,7 @@ t.test('a server that a killed service left behind is not used, but waited for',
   const socket = mkdtempSync(path.join(tmpdir(), `petcat-service-${dead}-`))
   const options = ['-D', path.join(directory, 'postgres'), '-k', socket, '-c', 'listen_addresses=']
   t.teardown(() => rmSync(socket, { recursive: true }))
-  const [program = '', ...args] = [...embeddedProgram('postgres'), ...options]
+  const [program = '', ...args] = [...embeddedPrograms()('postgres'), ...options]
   const left = once(spawn(program, args, { stdio: 'ignore' }), 'exit')
   await until(() => existsSync(path.join(socket, '.s.PGSQL.5432')), 'the server runs')
   const [pid] = readFileSync(path.join(directory, 'postgres/postmaster.pid'), 'utf8').split('\n')
@@ -72,21 +72,21 @@ t.test('a folder that PostgreSQL cannot use is reported as DATA_DIR', async (t) 
 })
 
 t.test('links that npm cannot pack are created', (t) => {
-  const link = path.resolve(embeddedProgram('postgres').at(-1) ?? '', '../../lib/libecpg_compat.so')
+  const link = path.resolve(embeddedPrograms()('postgres').at(-1) ?? '', '../../lib/libecpg_compat.so')
   if (existsSync(link)) unlinkSync(link)
-  embeddedProgram('postgres')
+  embeddedPrograms()
   t.equal(existsSync(link), process.platform === 'linux')
   t.end()
 })
 
 t.test('a machine without PostgreSQL, or on which root cannot run it, is reported', (t) => {
   t.intercept(process, 'getuid', { value: () => 1000 })
-  t.equal(embeddedProgram('initdb').length, 1, 'another user runs it directly')
+  t.equal(embeddedPrograms()('initdb').length, 1, 'another user runs it directly')
   t.intercept(process, 'getuid', { value: () => 0 })
   t.intercept(process, 'env', { value: { PATH: '' } })
-  t.throws(() => embeddedProgram('initdb'), { message: /^PostgreSQL does not run as root.*: set DATABASE_URL, or/ })
+  t.throws(embeddedPrograms, { message: /^PostgreSQL does not run as root.*: set DATABASE_URL, or/ })
   t.intercept(process, 'arch', { value: 'sparc' })
-  t.throws(() => embeddedProgram('initdb'), { message: /^There is no .* \(\S+-sparc\): set DATABASE_URL$/ })
+  t.throws(embeddedPrograms, { message: /^There is no .* \(\S+-sparc\): set DATABASE_URL$/ })
   t.end()
 })
 
@@ -95,7 +95,7 @@ const forRoot = process.getuid?.() === 0 ? {} : { skip: 'only root' }
 t.test('root starts programs in a folder that only root can enter', forRoot, (t) => {
   const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 10 }))
-  const [setpriv = '', ...args] = embeddedProgram('initdb')
+  const [setpriv = '', ...args] = embeddedPrograms()('initdb')
   const binaries = path.resolve(args.pop() ?? '', '../..')
   t.equal(spawnSync('cp', ['-r', binaries, directory]).status, 0)
   const copy = path.join(directory, 'native/bin/initdb')

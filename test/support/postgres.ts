@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import type { Test } from 'tap'
-import { embeddedProgram } from '../../src/postgres/embedded.ts'
+import { embeddedPrograms } from '../../src/postgres/embedded.ts'
 import { copyData, migrate, query } from './database.ts'
 import { startProxy } from './proxy.ts'
 import { until } from './until.ts'
@@ -30,7 +30,7 @@ export async function startPostgres(
   const port = await freePort()
   const all = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '', ...settings }
   const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const [program = '', ...args] = [...embeddedProgram('postgres'), '-D', data, ...options]
+  const [program = '', ...args] = [...embeddedPrograms()('postgres'), '-D', data, ...options]
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
   const run = () => spawn(program, args, { stdio: 'ignore', env: { PATH: process.env['PATH'], TZ: 'UTC' } })
   const responds = () => query(url, 'SELECT').then(Boolean, () => false)
