@@ -6,10 +6,12 @@ const layers = [
   'src/(main|start|migrate)[.]ts',
   'src/app[.]ts',
   'src/resources/',
-  'src/sharing/',
+  'src/creates/',
+  'src/lists/',
   'src/openapi/',
   'src/api-keys/',
   'src/http/',
+  'src/embedded/',
   'src/postgres/',
   'src/config'
 ]
@@ -21,16 +23,34 @@ export default {
     forbid('no-cycle', {}, { circular: true }),
     ...layers
       .slice(1)
-      .map((layer, above) => forbid(`layer ${layer}`, { path: layer }, { path: layers.slice(0, above + 1) })),
+      .map((layer, above) =>
+        forbid(
+          `layer ${layer}`,
+          { path: layer },
+          { path: layers.slice(0, above + 1) }
+        )
+      ),
     forbid('ground', { path: '^src/', pathNot: layers }, { path: layers }),
-    forbid('generated-is-for-resources', { path: '^src/', pathNot: layers.slice(0, 3) }, { path: '^generated/' }),
+    forbid(
+      'generated-is-for-resources',
+      { path: '^src/', pathNot: layers.slice(0, 3) },
+      { path: '^generated/' }
+    ),
     forbid(
       'generated-needs-handler-types-only',
       { path: '^generated/' },
       { path: '^src/', pathNot: 'src/openapi/handler[.]ts' }
     ),
-    forbid('resources-without-fastify', { path: '^src/resources/' }, { path: '/fastify/' }),
-    forbid('service-without-tools', { path: '^(src|generated)/' }, { path: '^(test|tools)/' })
+    forbid(
+      'resources-without-fastify',
+      { path: '^src/resources/' },
+      { path: '/fastify/' }
+    ),
+    forbid(
+      'service-without-tools',
+      { path: '^(src|generated)/' },
+      { path: '^(test|tools)/' }
+    )
   ],
   options: { tsPreCompilationDeps: true, doNotFollow: 'node_modules' }
 }

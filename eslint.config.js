@@ -3,12 +3,26 @@ import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
 export default defineConfig(
-  globalIgnores(['dist/', 'generated/', '.tap/', 'tools/gate/.venv/', 'tools/gate/.sdk/', 'tools/gate/sdk/*/']),
+  globalIgnores([
+    'dist/',
+    'generated/',
+    '.tap/',
+    'tools/gate/.venv/',
+    'tools/gate/.sdk/',
+    'tools/gate/sdk/*/'
+  ]),
   eslint.configs.recommended,
   tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: {
-      parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js', 'test/support/typescript.js'] } }
+      parserOptions: {
+        projectService: {
+          allowDefaultProject: [
+            'eslint.config.js',
+            'test/support/typescript.js'
+          ]
+        }
+      }
     }
   },
   {
@@ -17,7 +31,15 @@ export default defineConfig(
       // tap awaits its subtests itself.
       '@typescript-eslint/no-floating-promises': [
         'error',
-        { allowForKnownSafePromises: [{ from: 'package', name: 'PromiseWithSubtest', package: '@tapjs/core' }] }
+        {
+          allowForKnownSafePromises: [
+            {
+              from: 'package',
+              name: 'PromiseWithSubtest',
+              package: '@tapjs/core'
+            }
+          ]
+        }
       ]
     }
   },
@@ -25,7 +47,12 @@ export default defineConfig(
   {
     files: ['src/openapi/docs/*.js'],
     languageOptions: {
-      globals: { matchMedia: 'readonly', document: 'readonly', URL: 'readonly', SwaggerUIStandalonePreset: 'readonly' }
+      globals: {
+        matchMedia: 'readonly',
+        document: 'readonly',
+        URL: 'readonly',
+        SwaggerUIStandalonePreset: 'readonly'
+      }
     }
   }
 )

@@ -14,7 +14,7 @@ SELECT format('CREATE ROLE %I LOGIN', role)
 ALTER ROLE postgres PASSWORD :'superuser';
 ALTER ROLE pet_categories_owner PASSWORD :'owner';
 ALTER ROLE pet_categories PASSWORD :'service';
--- If a CancelRequest of the service is lost. Longer than DATABASE_TIMEOUT.
+-- If a CancelRequest of the service is lost. Longer than DATABASE_TIMEOUT_MS.
 ALTER ROLE pet_categories SET statement_timeout = '1min';
 ALTER DATABASE pet_categories OWNER TO pet_categories_owner;
 REVOKE ALL ON DATABASE pet_categories FROM PUBLIC;

@@ -450,7 +450,7 @@ export interface components {
         /**
          * @description Limit that the request counts against: `q` requests in `w` seconds, per
          *     API key (`"key"`), or per address for requests without a valid one
-         *     (`"refused"`). Absent if the deployment has no such limit. Each replica
+         *     (`"rejected"`). Absent if the deployment has no such limit. Each replica
          *     counts separately, so a deployment may allow more.
          * @example "key";q=60000;w=60
          */

@@ -4,20 +4,25 @@ import { requireApiKey } from './api-keys/bearer.ts'
 import { type Config, trustedProxies } from './config.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
-import { metrics } from './http/metrics-endpoint.ts'
-import { requestContext, requestId, RequestLog } from './http/request-context.ts'
-import { requestTarget } from './http/request-target.ts'
-import { httpServer } from './http/server.ts'
+import { metrics } from './http/metrics.ts'
+import { requestContext, requestId, RequestLog } from './http/access-log.ts'
+import { requestTarget } from './http/not-found.ts'
+import { httpServer } from './http/connections.ts'
 import type { Contract } from './openapi/document.ts'
 import { docs } from './openapi/docs.ts'
 import { operations } from './openapi/routes.ts'
 import type { Database } from './postgres/database.ts'
-import { migrationCheck } from './postgres/migrations.ts'
+import { migrationCheck } from './postgres/migrate.ts'
 import { operationHandlers } from './resources/index.ts'
-import { removeOldRecords } from './sharing/housekeeping.ts'
+import { removeOldRecords } from './creates/retention.ts'
 
 /** Builds the service, ready to listen, in production and in tests. A request passes the plugins in this order. */
-export async function buildApp(config: Config, contract: Contract, database: Database, logger: FastifyBaseLogger) {
+export async function buildApp(
+  config: Config,
+  contract: Contract,
+  database: Database,
+  logger: FastifyBaseLogger
+) {
   const server = httpServer(config, logger)
   const app = Fastify({
     ...server.options,
@@ -25,19 +30,26 @@ export async function buildApp(config: Config, contract: Contract, database: Dat
     logController: new RequestLog(),
     genReqId: requestId,
     trustProxy: trustedProxies(config.TRUST_PROXY),
-    bodyLimit: config.BODY_LIMIT,
-    // HEADER_LIMIT limits the whole URL.
+    bodyLimit: config.MAX_BODY_BYTES,
+    // MAX_HEADER_BYTES limits the whole URL.
     routerOptions: { maxParamLength: 65536 },
     // While closing, requests on open connections are served, with Connection: close.
     return503OnClosing: false,
     frameworkErrors: sendError
   })
   app.addHook('preClose', server.closeConnections)
-  app.addHook('onClose', removeOldRecords(database, config.IDEMPOTENCY_HOURS))
+  app.addHook(
+    'onClose',
+    removeOldRecords(database, config.IDEMPOTENCY_KEY_HOURS)
+  )
   app.setErrorHandler(sendError)
 
   await app.register(requestContext)
-  if (config.METRICS_PORT !== undefined) await app.register(metrics, { port: config.METRICS_PORT, host: config.HOST })
+  if (config.METRICS_PORT !== undefined)
+    await app.register(metrics, {
+      port: config.METRICS_PORT,
+      host: config.HOST
+    })
   if (config.CORS_ORIGINS !== undefined) {
     // Registered before the plugins that reject requests, so that a page can read their errors.
     await app.register(cors, {
@@ -52,7 +64,11 @@ export async function buildApp(config: Config, contract: Contract, database: Dat
   }
   await app.register(requestTarget)
   const schemes = { bearerAuth: await requireApiKey(app, database, config) }
-  await app.register(operations, { contract, handlers: operationHandlers(database, config), schemes })
+  await app.register(operations, {
+    contract,
+    handlers: operationHandlers(database, config),
+    schemes
+  })
   await docs(app, contract, config.ENVIRONMENT)
   await app.register(health, { checkReady: migrationCheck(database) })
   return app

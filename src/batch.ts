@@ -21,10 +21,22 @@ const splitTimeout = 5000
  */
 export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
-  options: { maxWaiting?: number; maxSize?: number; isFaultOfItem?: (error: unknown) => boolean } = {}
+  options: {
+    maxWaiting?: number
+    maxSize?: number
+    isFaultOfItem?: (error: unknown) => boolean
+  } = {}
 ): (item: Item) => Promise<Result> {
-  const { maxWaiting = 10_000, maxSize = maxWaiting, isFaultOfItem = () => false } = options
-  const waiting: { item: Item; resolve: (result: Result) => void; reject: (error: unknown) => void }[] = []
+  const {
+    maxWaiting = 10_000,
+    maxSize = maxWaiting,
+    isFaultOfItem = () => false
+  } = options
+  const waiting: {
+    item: Item
+    resolve: (result: Result) => void
+    reject: (error: unknown) => void
+  }[] = []
   let isRunning = false
 
   async function runWaiting(): Promise<void> {
@@ -37,7 +49,10 @@ export function batch<Item, Result>(
     isRunning = false
   }
 
-  async function settle(calls: typeof waiting, deadline: number): Promise<void> {
+  async function settle(
+    calls: typeof waiting,
+    deadline: number
+  ): Promise<void> {
     try {
       const results = await run(calls.map(({ item }) => item))
       calls.forEach(({ resolve }, index) => resolve(results[index] as Result))
@@ -47,7 +62,8 @@ export function batch<Item, Result>(
         await settle(calls.splice(0, calls.length >> 1), deadline)
         await settle(calls, deadline)
       } else {
-        for (const { reject } of calls) reject(isShared ? new Overloaded() : error)
+        for (const { reject } of calls)
+          reject(isShared ? new Overloaded() : error)
       }
     }
   }

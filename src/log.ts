@@ -14,12 +14,22 @@ const apiKey = /(petcat(?:_|%5f)[0-9a-f]{8})[0-9a-f]+/gi
  * JSON lines are written in groups, at the latest after 0.2 s and when the process exits; a SIGKILL loses that much. While the
  * output cannot be written, such as on a full disk, up to 16 MiB wait and further lines are dropped.
  */
-export function createLogger(level: string, output: { fd: number; isTTY?: boolean } = process.stdout): Logger {
+export function createLogger(
+  level: string,
+  output: { fd: number; isTTY?: boolean } = process.stdout
+): Logger {
   const format = output.isTTY
-    ? prettyFactory({ singleLine: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' })
+    ? prettyFactory({
+        singleLine: true,
+        ignore: 'pid,hostname',
+        translateTime: 'SYS:HH:MM:ss.l'
+      })
     : (line: string) => line
   const append = appender(output.fd, output.isTTY ? 1 : 65536)
-  return pino({ level }, { write: (line) => append(format(line).replace(apiKey, '$1***')) })
+  return pino(
+    { level },
+    { write: (line) => append(format(line).replace(apiKey, '$1***')) }
+  )
 }
 
 /** Returns a function that appends text to a file in the background, in groups of `minLength` characters, and retries. */
@@ -44,7 +54,8 @@ function appender(fd: number, minLength: number): (text: string) => void {
   setInterval(flush, 200).unref()
   process.on('exit', () => {
     try {
-      for (let rest = Buffer.from(waiting); rest.length > 0;) rest = rest.subarray(writeSync(fd, rest))
+      for (let rest = Buffer.from(waiting); rest.length > 0;)
+        rest = rest.subarray(writeSync(fd, rest))
     } catch {
       // There is no place left to report this.
     }

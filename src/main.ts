@@ -9,12 +9,16 @@ function onSignal() {
   stop()
   // npm and a terminal may both send the signal. Another one after a second ends the process immediately.
   stop = () => {}
-  setTimeout(() => signals.forEach((signal) => process.off(signal, onSignal)), 1000).unref()
+  setTimeout(
+    () => signals.forEach((signal) => process.off(signal, onSignal)),
+    1000
+  ).unref()
 }
 for (const signal of signals) process.on(signal, onSignal)
 
 // A full disk behind stdout or stderr must not end the service. The log retries; other output is lost.
-for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
+for (const output of [process.stdout, process.stderr])
+  output.on('error', () => {})
 
 const { fail } = await import('./log.ts')
 const { start } = await import('./start.ts')

@@ -6,7 +6,12 @@ import { privileges } from './resources/index.ts'
 
 try {
   const config = loadConfig(process.env)
-  const database = await openConfigured(config, 'migrate', createLogger(config.LOG_LEVEL), privileges)
+  const database = await openConfigured(
+    config,
+    'migrate',
+    createLogger(config.LOG_LEVEL),
+    privileges
+  )
   await database.close()
   console.log('The database is up to date.')
 } catch (error) {

@@ -22,21 +22,29 @@ export async function start(): Promise<() => Promise<void>> {
   const app = await buildApp(config, contract, database, logger)
   if (config.METRICS_PORT !== undefined) collectDefaultMetrics()
   const { PORT: port, HOST: host } = config
-  const url = await app.listen({ port, host }).catch((error: Error & { code?: string; port?: number }) => {
-    const variable = error.port === config.METRICS_PORT ? 'METRICS_PORT' : 'PORT'
-    throw error.code === 'EADDRINUSE' ? new Error(`Port ${error.port} is in use: set ${variable}`) : error
-  })
+  const url = await app
+    .listen({ port, host })
+    .catch((error: Error & { code?: string; port?: number }) => {
+      const variable =
+        error.port === config.METRICS_PORT ? 'METRICS_PORT' : 'PORT'
+      throw error.code === 'EADDRINUSE'
+        ? new Error(`Port ${error.port} is in use: set ${variable}`)
+        : error
+    })
   if (config.DATABASE_URL === undefined) {
     const keys = keyStore(database)
-    const key = (await keys.list()).length === 0 ? await keys.create('first') : undefined
-    console.log(welcome(url.replace('[::]', 'localhost'), contract.basePath, key))
+    const key =
+      (await keys.list()).length === 0 ? await keys.create('first') : undefined
+    console.log(
+      welcome(url.replace('[::]', 'localhost'), contract.basePath, key)
+    )
   }
   return async () => {
     logger.info('stopping')
     app.isDraining = true
-    await sleep(config.SHUTDOWN_DELAY)
+    await sleep(config.SHUTDOWN_DELAY_MS)
     await app.close()
-    // DATABASE_TIMEOUT limits its statements.
+    // DATABASE_TIMEOUT_MS limits its statements.
     await database.close()
     logger.info('stopped')
   }

@@ -14,18 +14,24 @@ t.test('a run takes the oldest items, up to its maximum', async (t) => {
   t.same(runs, [[1, 2], [3]])
 })
 
-t.test('the search for the item at fault ends after a time limit, and rejects the others as overload', async (t) => {
-  let runs = 0
-  // The limit passes while the first run works.
-  t.intercept(performance, 'now', { value: () => runs * 10_000 })
-  const fail = () => {
-    runs++
-    return Promise.reject(new Error('at fault'))
+t.test(
+  'the search for the item at fault ends after a time limit, and rejects the others as overload',
+  async (t) => {
+    let runs = 0
+    // The limit passes while the first run works.
+    t.intercept(performance, 'now', { value: () => runs * 10_000 })
+    const fail = () => {
+      runs++
+      return Promise.reject(new Error('at fault'))
+    }
+    const call = batch<number, number>(fail, {
+      maxWaiting: 10,
+      isFaultOfItem: () => true
+    })
+    for (const settled of await Promise.allSettled([1, 2, 3].map(call))) {
+      t.match(settled, { status: 'rejected', reason: { code: 'overloaded' } })
+    }
+    t.equal(runs, 1)
+    await t.rejects(call(4), { message: 'at fault' })
   }
-  const call = batch<number, number>(fail, { maxWaiting: 10, isFaultOfItem: () => true })
-  for (const settled of await Promise.allSettled([1, 2, 3].map(call))) {
-    t.match(settled, { status: 'rejected', reason: { code: 'overloaded' } })
-  }
-  t.equal(runs, 1)
-  await t.rejects(call(4), { message: 'at fault' })
-})
+)

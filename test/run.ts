@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
-import { startEmbeddedPostgres } from '../src/postgres/embedded.ts'
+import { startEmbeddedPostgres } from '../src/embedded/postgres.ts'
 import { copyData, createTemplate, dropDatabase } from './support/database.ts'
 
 const given = process.env['TEST_DATABASE_URL']
@@ -17,20 +17,27 @@ const newData = path.join(directory, 'new')
 await (await startEmbeddedPostgres(newData, 'service', log)).stop()
 process.env['TEST_DATA'] = path.join(newData, 'postgres')
 copyData(directory)
-const embedded = given === undefined ? await startEmbeddedPostgres(directory, 'service', log) : undefined
+const embedded =
+  given === undefined
+    ? await startEmbeddedPostgres(directory, 'service', log)
+    : undefined
 const server = given ?? embedded?.url ?? ''
 const template = await createTemplate(server)
 const options = [`--jobs=${availableParallelism()}`, ...process.argv.slice(2)]
-const tap = spawn(process.execPath, ['node_modules/tap/dist/esm/run.mjs', ...options], {
-  stdio: 'inherit',
-  env: {
-    ...process.env,
-    NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import=${import.meta.resolve('./support/typescript.js')}`,
-    TMPDIR: directory,
-    TEST_SERVER: server,
-    TEST_TEMPLATE: template
+const tap = spawn(
+  process.execPath,
+  ['node_modules/tap/dist/esm/run.mjs', ...options],
+  {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import=${import.meta.resolve('./support/typescript.js')}`,
+      TMPDIR: directory,
+      TEST_SERVER: server,
+      TEST_TEMPLATE: template
+    }
   }
-})
+)
 // Ctrl-C ends tap, and then this process.
 process.on('SIGINT', () => {})
 const [code] = (await once(tap, 'exit')) as [number | null]

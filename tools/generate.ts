@@ -9,32 +9,51 @@ import ts from 'typescript'
 import { parseDocument } from 'yaml'
 import { configSchema } from '../src/config.ts'
 import { type Operation, readContract } from '../src/openapi/document.ts'
-import { explain } from '../src/schema-errors.ts'
+import { explain } from '../src/openapi/validation-errors.ts'
 
-const header = '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
+const header =
+  '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
 
 /** The first fault in openapi.yaml, by the validator that fastify-openapi-glue also runs. */
 async function findFault(): Promise<string | undefined> {
-  const yaml = parseDocument(readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8'))
+  const yaml = parseDocument(
+    readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8')
+  )
   // The other lines of the message are an excerpt of the file.
   if (yaml.errors[0] !== undefined) return yaml.errors[0].message.split('\n')[0]
-  const { errors } = await new Validator({ verbose: true }).validate({ ...(yaml.toJS() as object) })
+  const { errors } = await new Validator({ verbose: true }).validate({
+    ...(yaml.toJS() as object)
+  })
   if (errors === undefined || typeof errors === 'string') return errors
   // Each alternative of a oneOf reports errors. The deepest error is the nearest to the fault.
-  const [error] = errors.sort((a, b) => b.instancePath.split('/').length - a.instancePath.split('/').length)
+  const [error] = errors.sort(
+    (a, b) =>
+      b.instancePath.split('/').length - a.instancePath.split('/').length
+  )
   return error && explain({ ...error, parentSchema: {} }, '')
 }
 
 /** The types of the document, in which an int64 is a bigint, and a parameter with a default is never left out. */
 async function types(json: string): Promise<string> {
-  const document = JSON.parse(json, (_key, value: OpenAPIV3.ParameterObject | null) =>
-    value?.in !== undefined && value.schema && 'default' in value.schema ? { ...value, required: true } : value
+  const document = JSON.parse(
+    json,
+    (_key, value: OpenAPIV3.ParameterObject | null) =>
+      value?.in !== undefined && value.schema && 'default' in value.schema
+        ? { ...value, required: true }
+        : value
   ) as OpenAPI3
   const bigint = ts.factory.createKeywordTypeNode(ts.SyntaxKind.BigIntKeyword)
-  const nullable = ts.factory.createUnionTypeNode([bigint, ts.factory.createLiteralTypeNode(ts.factory.createNull())])
+  const nullable = ts.factory.createUnionTypeNode([
+    bigint,
+    ts.factory.createLiteralTypeNode(ts.factory.createNull())
+  ])
   const ast = await openapiTS(document, {
     transform: ({ type, format, nullable: isNullable }) =>
-      type === 'integer' && format === 'int64' ? (isNullable ? nullable : bigint) : undefined
+      type === 'integer' && format === 'int64'
+        ? isNullable
+          ? nullable
+          : bigint
+        : undefined
   })
   return header + astToString(ast)
 }
@@ -62,30 +81,48 @@ const variables = Object.entries<{
   default?: string | number | boolean
   description: string
   enum?: readonly string[]
-}>(configSchema.properties).map(([name, { default: value = '', description, enum: values }]) => ({
-  name,
-  value: String(value),
-  meaning: values === undefined ? description : `${description}: ${values.join(', ')}`
-}))
+}>(configSchema.properties).map(
+  ([name, { default: value = '', description, enum: values }]) => ({
+    name,
+    value: String(value),
+    meaning:
+      values === undefined
+        ? description
+        : `${description}: ${values.join(', ')}`
+  })
+)
 
 function envExample(): string {
   const head =
     '# Copy to .env and uncomment what you change. Times are in milliseconds, sizes in bytes.\n' +
     '# Generated from src/config.ts by `npm run generate`. Do not edit.\n'
-  return head + variables.map(({ name, value, meaning }) => `\n# ${meaning}\n# ${name}=${value}\n`).join('')
+  return (
+    head +
+    variables
+      .map(({ name, value, meaning }) => `\n# ${meaning}\n# ${name}=${value}\n`)
+      .join('')
+  )
 }
 
 /** README.md with the table of the configuration between its two comments. */
 async function readme(): Promise<string> {
   const text = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-  const between = /(?<=<!-- begin: configuration.*\n\n)[^]*(?=<!-- end: configuration -->)/
-  if (!between.test(text)) throw new Error('README.md: the comments around the table of the configuration are missing')
+  const between =
+    /(?<=<!-- begin: configuration.*\n\n)[^]*(?=<!-- end: configuration -->)/
+  if (!between.test(text))
+    throw new Error(
+      'README.md: the comments around the table of the configuration are missing'
+    )
   const rows = variables.map(
-    ({ name, value, meaning }) => `| \`${name}\` | ${value && `\`${value}\``} | ${meaning} |\n`
+    ({ name, value, meaning }) =>
+      `| \`${name}\` | ${value && `\`${value}\``} | ${meaning} |\n`
   )
-  const table = await format(`| Variable | Default | Meaning |\n| - | - | - |\n${rows.join('')}`, {
-    parser: 'markdown'
-  })
+  const table = await format(
+    `| Variable | Default | Meaning |\n| - | - | - |\n${rows.join('')}`,
+    {
+      parser: 'markdown'
+    }
+  )
   return text.replace(between, () => `${table}\n`)
 }
 

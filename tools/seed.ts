@@ -30,7 +30,9 @@ const seed = `
 
 async function addExamples(database: Database): Promise<string> {
   const orders = await database.write({ text: seed })
-  return orders.length > 0 ? 'Added 3 categories, 3 pets and 2 orders.' : 'Nothing was added: the database has pets.'
+  return orders.length > 0
+    ? 'Added 3 categories, 3 pets and 2 orders.'
+    : 'Nothing was added: the database has pets.'
 }
 
 await runCommand(addExamples).catch(fail)

@@ -37,7 +37,10 @@ export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
    * @param mayLookUp whether to look up a key that is not remembered as valid
    * @throws Unavailable or Overloaded when the look-up is not possible now
    */
-  return (key: string, mayLookUp = () => true): KeyCheck | Promise<KeyCheck> => {
+  return (
+    key: string,
+    mayLookUp = () => true
+  ): KeyCheck | Promise<KeyCheck> => {
     const hash = hashKey(key)
     const known = remembered.get(hash)
     const now = performance.now()
@@ -52,7 +55,8 @@ export function keyVerifier(store: Pick<KeyStore, 'find' | 'noteUse'>) {
       return known.key
     }
     if (!isWellFormedKey(key)) return { id: null, state: 'malformed' }
-    if (known === undefined && !mayLookUp()) return { id: null, state: 'unknown' }
+    if (known === undefined && !mayLookUp())
+      return { id: null, state: 'unknown' }
     return lookUp(hash)
   }
 }

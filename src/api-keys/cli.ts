@@ -6,5 +6,7 @@ import { keyCommands } from './commands.ts'
 import { keyStore } from './store.ts'
 
 const command = ['keys', ...process.argv.slice(2)].join(' ')
-const commands = keyCommands((action) => runCommand((database) => action(keyStore(database, command))))
+const commands = keyCommands((action) =>
+  runCommand((database) => action(keyStore(database, command)))
+)
 await commands.parseAsync().catch(fail)

@@ -16,7 +16,8 @@ export const prefixOf = (key: string): string => key.slice(0, 15)
 
 /** Whether the text has the format of a key, including its checksum. */
 export const isWellFormedKey = (text: string): boolean =>
-  /^petcat_[0-9a-f]{48}$/.test(text) && text.endsWith(checksum(text.slice(7, 47)))
+  /^petcat_[0-9a-f]{48}$/.test(text) &&
+  text.endsWith(checksum(text.slice(7, 47)))
 
 /** SHA-256 of a key in hexadecimal, the only stored form. 160 random bits need neither salt nor stretching. */
 export const hashKey = (key: string): string => hash('sha256', key, 'hex')

@@ -33,16 +33,29 @@ export function rateLimiter(policy: string, max: number, requests: string) {
     isReached: (source: unknown) => max > 0 && windowOf(source).count >= max,
 
     /** Counts a request and sets its RateLimit headers. Returns the 429 of a request over the limit. */
-    count(source: unknown, reply: { header(name: string, value: string): unknown }): HttpError | undefined {
+    count(
+      source: unknown,
+      reply: { header(name: string, value: string): unknown }
+    ): HttpError | undefined {
       if (max === 0) return undefined
       const window = windowOf(source)
       const left = max - ++window.count
-      const seconds = String(Math.ceil((window.endsAt - performance.now()) / 1000))
-      reply.header('ratelimit-policy', `"${policy}";q=${max};w=${windowLength / 1000}`)
-      reply.header('ratelimit', `"${policy}";r=${Math.max(0, left)};t=${seconds}`)
+      const seconds = String(
+        Math.ceil((window.endsAt - performance.now()) / 1000)
+      )
+      reply.header(
+        'ratelimit-policy',
+        `"${policy}";q=${max};w=${windowLength / 1000}`
+      )
+      reply.header(
+        'ratelimit',
+        `"${policy}";r=${Math.max(0, left)};t=${seconds}`
+      )
       if (left >= 0) return undefined
       const message = `Too many requests ${requests}; retry after Retry-After seconds`
-      return new HttpError(429, 'rate_limited', message, { 'retry-after': seconds })
+      return new HttpError(429, 'rate_limited', message, {
+        'retry-after': seconds
+      })
     }
   }
 }
@@ -51,5 +64,7 @@ export function rateLimiter(policy: string, max: number, requests: string) {
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
-  return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString()
+  return parsed instanceof ipaddr.IPv6
+    ? parsed.parts.slice(0, 4).join(':')
+    : parsed.toString()
 }

@@ -2,7 +2,10 @@ import { type Database, givenRows, isoTime } from '../postgres/database.ts'
 import { hashKey, type KeyCheck, makeKey, prefixOf } from './key.ts'
 
 /** The privileges that the service's database role needs. */
-export const keyPrivileges = { api_keys: 'SELECT, INSERT, UPDATE', key_events: 'SELECT, INSERT' }
+export const keyPrivileges = {
+  api_keys: 'SELECT, INSERT, UPDATE',
+  key_events: 'SELECT, INSERT'
+}
 
 const state = `CASE WHEN id IS NULL THEN 'unknown' WHEN revoked_at IS NOT NULL THEN 'revoked'
   WHEN expires_at <= now() THEN 'expired' ELSE 'valid' END`
@@ -18,10 +21,13 @@ export function keyStore(database: Database, command = 'service') {
   /** Runs SQL that defines `changed (id, event)`, and adds these rows to the audit log in the same commit. */
   async function change(sql: string, values: unknown[]): Promise<boolean> {
     const text = `WITH ${sql} INSERT INTO key_events (key_id, event, command) SELECT id, event, $1 FROM changed RETURNING id`
-    return (await database.write({ text, values: [command, ...values] })).length > 0
+    return (
+      (await database.write({ text, values: [command, ...values] })).length > 0
+    )
   }
 
-  const rows = (text: string) => () => database.read<Record<string, string | null>>({ text })
+  const rows = (text: string) => () =>
+    database.read<Record<string, string | null>>({ text })
 
   return {
     /** Creates and returns a key. Without a lifetime, it is valid until it is revoked. */
@@ -41,7 +47,11 @@ export function keyStore(database: Database, command = 'service') {
      *
      * @throws Error when the old key is not valid or has been replaced
      */
-    async rotate(id: string, overlap: string, lifetime?: string): Promise<string> {
+    async rotate(
+      id: string,
+      overlap: string,
+      lifetime?: string
+    ): Promise<string> {
       const key = makeKey()
       // A concurrent rotation waits for the lock and then sees replaced_by.
       const sql = `old AS (
@@ -56,8 +66,13 @@ export function keyStore(database: Database, command = 'service') {
       ), changed AS (
         SELECT id, 'rotated' AS event FROM replaced UNION ALL SELECT id, 'created' FROM successor
       )`
-      if (await change(sql, [id, prefixOf(key), hashKey(key), lifetime, overlap])) return key
-      throw new Error(`Key ${id} is not valid or has been replaced; see: keys list`)
+      if (
+        await change(sql, [id, prefixOf(key), hashKey(key), lifetime, overlap])
+      )
+        return key
+      throw new Error(
+        `Key ${id} is not valid or has been replaced; see: keys list`
+      )
     },
 
     /** @throws Error when the key is not valid */
@@ -65,7 +80,8 @@ export function keyStore(database: Database, command = 'service') {
       const sql = `changed AS (
         UPDATE api_keys SET revoked_at = now() WHERE id::text = $2 AND ${state} = 'valid' RETURNING id, 'revoked' AS event
       )`
-      if (!(await change(sql, [id]))) throw new Error(`Key ${id} is not valid; see: keys list`)
+      if (!(await change(sql, [id])))
+        throw new Error(`Key ${id} is not valid; see: keys list`)
     },
 
     /** All keys, oldest first. The time of a use is rounded down to the minute, so it can be before the creation. */

@@ -8,13 +8,21 @@ export const jsonBody = fp((app) => {
   app.removeAllContentTypeParsers()
   // For every type, so that the size is checked before the type.
   const types = ['application/json', '*']
-  app.addContentTypeParser(types, { parseAs: 'buffer' }, (request: FastifyRequest, bytes: Buffer, done) => {
-    const { headers, mediaType = 'left out' } = request
-    if (headers['content-encoding'] !== undefined) throw badRequest('Content-Encoding must be left out')
-    // A charset has no effect (RFC 8259, section 11).
-    if (mediaType !== 'application/json') throw badRequest(`Content-Type must be application/json, not ${mediaType}`)
-    done(null, bytes.length === 0 ? undefined : parseJson(bytes))
-  })
+  app.addContentTypeParser(
+    types,
+    { parseAs: 'buffer' },
+    (request: FastifyRequest, bytes: Buffer, done) => {
+      const { headers, mediaType = 'left out' } = request
+      if (headers['content-encoding'] !== undefined)
+        throw badRequest('Content-Encoding must be left out')
+      // A charset has no effect (RFC 8259, section 11).
+      if (mediaType !== 'application/json')
+        throw badRequest(
+          `Content-Type must be application/json, not ${mediaType}`
+        )
+      done(null, bytes.length === 0 ? undefined : parseJson(bytes))
+    }
+  )
 })
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -27,22 +35,29 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return parse(utf8.decode(bytes), requireWellFormed, { parseNumber })
   } catch (error) {
-    if (error instanceof SyntaxError) throw badRequest(`The body must be JSON: ${error.message}`)
+    if (error instanceof SyntaxError)
+      throw badRequest(`The body must be JSON: ${error.message}`)
     if (error instanceof TypeError) throw badRequest('The body must be UTF-8')
     // Thousands of levels of arrays or objects exhaust the stack.
-    throw error instanceof RangeError ? badRequest('The body must not be nested so deeply') : error
+    throw error instanceof RangeError
+      ? badRequest('The body must not be nested so deeply')
+      : error
   }
 }
 
 /** PostgreSQL cannot store unpaired surrogates. */
 function requireWellFormed(key: string, value: unknown): unknown {
-  const isWellFormed = key.isWellFormed() && (typeof value !== 'string' || value.isWellFormed())
-  if (!isWellFormed) throw badRequest('The body must not have unpaired surrogates')
+  const isWellFormed =
+    key.isWellFormed() && (typeof value !== 'string' || value.isWellFormed())
+  if (!isWellFormed)
+    throw badRequest('The body must not have unpaired surrogates')
   return value
 }
 
 /** Parses a decimal number, to a bigint if it is an integer that a number would round. */
 export function parseNumber(text: string): number | bigint {
   const number = Number(text)
-  return /^-?\d+$/.test(text) && !Number.isSafeInteger(number) ? BigInt(text) : number
+  return /^-?\d+$/.test(text) && !Number.isSafeInteger(number)
+    ? BigInt(text)
+    : number
 }

@@ -9,10 +9,16 @@ interface OperationTypes {
   responses: object
 }
 
-type Json<Message> = Message extends { content: { 'application/json': infer Body } } ? Body : undefined
+type Json<Message> = Message extends {
+  content: { 'application/json': infer Body }
+}
+  ? Body
+  : undefined
 
 /** Node.js gives the names of headers in lower case. */
-type LowerCase<Headers> = { [Name in keyof Headers as Lowercase<Name & string>]: Headers[Name] }
+type LowerCase<Headers> = {
+  [Name in keyof Headers as Lowercase<Name & string>]: Headers[Name]
+}
 
 /** What `send` returns. A handler returns it as proof that it sent a documented response. */
 export type Sent = Pick<FastifyReply, 'sent'>
@@ -23,7 +29,13 @@ export interface Reply<Bodies> extends Pick<FastifyReply, 'getHeader' | 'raw'> {
   /** `send` sends a Buffer or a stream as it is: it must be the JSON of such a body. */
   code<Status extends keyof Bodies>(
     status: Status
-  ): { send(...body: Bodies[Status] extends undefined ? [] : [body: Bodies[Status] | Buffer | Readable]): Sent }
+  ): {
+    send(
+      ...body: Bodies[Status] extends undefined
+        ? []
+        : [body: Bodies[Status] | Buffer | Readable]
+    ): Sent
+  }
 }
 
 /**
@@ -37,10 +49,18 @@ export type Handler<Operation extends OperationTypes> = (
     Headers: LowerCase<NonNullable<Operation['parameters']['header']>>
     Body: Json<Operation['requestBody']>
   }>,
-  reply: Reply<{ [Status in keyof Operation['responses']]: Json<Operation['responses'][Status]> }>
+  reply: Reply<{
+    [Status in keyof Operation['responses']]: Json<
+      Operation['responses'][Status]
+    >
+  }>
 ) => Promise<Sent> | Sent
 
 /** The handler of an operation that is documented but not implemented: responds with 501. */
 export const notImplemented = (operationId: string) => () => {
-  throw new HttpError(501, 'not_implemented', `The operation ${operationId} is not implemented yet`)
+  throw new HttpError(
+    501,
+    'not_implemented',
+    `The operation ${operationId} is not implemented yet`
+  )
 }

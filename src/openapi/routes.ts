@@ -24,16 +24,25 @@ interface OperationsOptions {
  *
  * @throws (at start) when an operation has no handler, or a security scheme has no hook, which would leave it open
  */
-export async function operations(app: FastifyInstance, { contract, handlers, schemes }: OperationsOptions) {
+export async function operations(
+  app: FastifyInstance,
+  { contract, handlers, schemes }: OperationsOptions
+) {
   await app.register(jsonBody)
   app.setValidatorCompiler(validatorCompiler)
   app.addHook('onRoute', (route) => {
     const schema = route.schema as RouteSchema
-    const { id, security, deprecation } = contract.operations.find(({ id }) => id === schema.operationId) as Operation
-    if (!(id in handlers)) throw new Error(`The operation ${id} has no handler: run npm run generate`)
+    const { id, security, deprecation } = contract.operations.find(
+      ({ id }) => id === schema.operationId
+    ) as Operation
+    if (!(id in handlers))
+      throw new Error(
+        `The operation ${id} has no handler: run npm run generate`
+      )
     const authenticate = security.map((scheme) => {
       const hook = schemes[scheme]
-      if (hook === undefined) throw new Error(`The security scheme ${scheme} of ${id} has no hook`)
+      if (hook === undefined)
+        throw new Error(`The security scheme ${scheme} of ${id} has no hook`)
       return hook
     })
     const announce: onRequestHookHandler = (_request, reply, done) => {
@@ -42,14 +51,24 @@ export async function operations(app: FastifyInstance, { contract, handlers, sch
     }
     route.onRequest = [announce, ...authenticate]
     // Fastify would choose a schema by Content-Type and skip validation without one. jsonBody has checked the type.
-    if (schema.body !== undefined) route.schema = { ...schema, body: schema.body.content['application/json'].schema }
+    if (schema.body !== undefined)
+      route.schema = {
+        ...schema,
+        body: schema.body.content['application/json'].schema
+      }
   })
   const specification = JSON.parse(contract.json, lowerCaseHeader) as object
-  await app.register(glue, { specification, prefix: contract.basePath, serviceHandlers: handlers })
+  await app.register(glue, {
+    specification,
+    prefix: contract.basePath,
+    serviceHandlers: handlers
+  })
 }
 
 /** HTTP field names are case-insensitive, and Node gives those of a request in lower case. */
 function lowerCaseHeader(_key: string, value: unknown): unknown {
   const parameter = value as { in?: string; name: string } | null
-  return parameter?.in === 'header' ? { ...parameter, name: parameter.name.toLowerCase() } : value
+  return parameter?.in === 'header'
+    ? { ...parameter, name: parameter.name.toLowerCase() }
+    : value
 }

@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import { badRequest } from '../http/errors.ts'
 import { parseNumber } from '../http/json-body.ts'
-import { explain } from '../schema-errors.ts'
+import { explain } from './validation-errors.ts'
 
 interface Schema {
   type?: string
@@ -17,7 +17,12 @@ interface Schema {
 }
 
 /** The parts of a request, and how error messages name them. */
-const parts = { body: 'body', params: 'path', querystring: 'query', headers: 'header' }
+const parts = {
+  body: 'body',
+  params: 'path',
+  querystring: 'query',
+  headers: 'header'
+}
 
 const int64Range = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }
 
@@ -32,16 +37,27 @@ function useInt64(_key: string, value: unknown): unknown {
 const int64: FuncKeywordDefinition = {
   keyword: 'int64',
   modifying: true,
-  validate(schema: Schema & typeof int64Range, data: unknown, _parentSchema: unknown, context?: DataValidationCxt) {
+  validate(
+    schema: Schema & typeof int64Range,
+    data: unknown,
+    _parentSchema: unknown,
+    context?: DataValidationCxt
+  ) {
     if (data === null) return schema.nullable === true
     if (typeof data !== 'bigint' && !Number.isSafeInteger(data)) return false
     const value = BigInt(data as bigint | number)
-    if (context !== undefined) context.parentData[context.parentDataProperty] = value
+    if (context !== undefined)
+      context.parentData[context.parentDataProperty] = value
     // A maximum of 2^63-1 in the OpenAPI document is rounded to 2^63.
-    return value >= schema.minimum && value <= schema.maximum && BigInt.asIntN(64, value) === value
+    return (
+      value >= schema.minimum &&
+      value <= schema.maximum &&
+      BigInt.asIntN(64, value) === value
+    )
   },
   error: {
-    message: ({ schema }: { schema: Schema }) => `must be an integer from ${schema.minimum} to ${schema.maximum}`
+    message: ({ schema }: { schema: Schema }) =>
+      `must be an integer from ${schema.minimum} to ${schema.maximum}`
   }
 }
 
@@ -53,7 +69,8 @@ const formats: Record<string, RegExp> = {
 }
 
 function convert(value: unknown, { type = '', items = {} }: Schema): unknown {
-  if (type === 'array') return [value].flat().map((item) => convert(item, items))
+  if (type === 'array')
+    return [value].flat().map((item) => convert(item, items))
   if (typeof value !== 'string' || !formats[type]?.test(value)) return value
   return type === 'boolean' ? value === 'true' : parseNumber(value)
 }
@@ -62,19 +79,35 @@ function convert(value: unknown, { type = '', items = {} }: Schema): unknown {
  * Compiles a schema of the OpenAPI document to a validator. It adds defaults, makes each int64 a bigint, and converts
  * parameters from text; a body is otherwise left as it was sent.
  */
-export const validatorCompiler: FastifySchemaCompiler<Schema> = ({ schema, httpPart }) => {
+export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
+  schema,
+  httpPart
+}) => {
   const part = httpPart as keyof typeof parts
   // Not strict, because OpenAPI has keywords that JSON Schema lacks, such as example. The linter finds misspelled ones.
-  const options = { strict: false, strictNumbers: true, logger: false, verbose: true, useDefaults: true } as const
+  const options = {
+    strict: false,
+    strictNumbers: true,
+    logger: false,
+    verbose: true,
+    useDefaults: true
+  } as const
   const ajv = new Ajv({ ...options, allErrors: true, keywords: [int64] })
   addFormats.default(ajv)
-  const validate = ajv.compile(JSON.parse(JSON.stringify(schema), useInt64) as object)
+  const validate = ajv.compile(
+    JSON.parse(JSON.stringify(schema), useInt64) as object
+  )
   const { properties = {} } = schema
   const parameters = part === 'body' ? [] : Object.entries(properties)
   return (data: Record<string, unknown>) => {
-    for (const [name, type] of parameters) if (data[name] !== undefined) data[name] = convert(data[name], type)
+    for (const [name, type] of parameters)
+      if (data[name] !== undefined) data[name] = convert(data[name], type)
     if (validate(data)) return true
     const errors = (validate.errors as ErrorObject[]).slice(0, 10)
-    return { error: badRequest(errors.map((error) => explain(error, parts[part])).join('; ')) }
+    return {
+      error: badRequest(
+        errors.map((error) => explain(error, parts[part])).join('; ')
+      )
+    }
   }
 }

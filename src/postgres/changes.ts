@@ -32,11 +32,23 @@ interface Moment {
  * @param table must have the trigger record_change (migrations/0006_changes.sql)
  * @param read must depend on this table only; it may run several statements
  */
-export function readIfChanged<Value>(database: Pick<Database, 'read'>, table: string, read: () => Promise<Value>) {
+export function readIfChanged<Value>(
+  database: Pick<Database, 'read'>,
+  table: string,
+  read: () => Promise<Value>
+) {
   let last: { moment: Moment; value: Value } | undefined
   return async (): Promise<Value> => {
-    const [now] = await database.read<Moment>({ name: 'changes', text: moment, values: [table, last?.moment.snapshot] })
-    if (last !== undefined && now?.isChanged === false && now.identity === last.moment.identity) {
+    const [now] = await database.read<Moment>({
+      name: 'changes',
+      text: moment,
+      values: [table, last?.moment.snapshot]
+    })
+    if (
+      last !== undefined &&
+      now?.isChanged === false &&
+      now.identity === last.moment.identity
+    ) {
       last.moment = now
       return last.value
     }

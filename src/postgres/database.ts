@@ -2,8 +2,13 @@ import pg, { type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { type Config, serviceName } from '../config.ts'
 import { countConnections, databaseErrors } from '../metrics.ts'
-import { cancel, createPool } from './connection.ts'
-import { failureOf, meaningOf, OutcomeUnknown, Unavailable } from './errors.ts'
+import { cancel, createPool } from './primary-pool.ts'
+import {
+  failureOf,
+  meaningOf,
+  OutcomeUnknown,
+  Unavailable
+} from './outcomes.ts'
 
 /** Milliseconds for a statement in the background, and for the server to end a cancelled statement. */
 const second = 1000
@@ -31,38 +36,59 @@ export type Database = ReturnType<typeof openDatabase>
  */
 export function openDatabase(
   url: string,
-  { DATABASE_POOL_SIZE, DATABASE_TIMEOUT: timeout }: Pick<Config, 'DATABASE_POOL_SIZE' | 'DATABASE_TIMEOUT'>,
+  {
+    MAX_DATABASE_CONNECTIONS,
+    DATABASE_TIMEOUT_MS: timeout
+  }: Pick<Config, 'MAX_DATABASE_CONNECTIONS' | 'DATABASE_TIMEOUT_MS'>,
   log: Logger
 ) {
   const options = { application_name: serviceName, keepAlive: true, types }
-  const pool = createPool(url, timeout, { ...options, max: DATABASE_POOL_SIZE })
+  const pool = createPool(url, timeout, {
+    ...options,
+    max: MAX_DATABASE_CONNECTIONS
+  })
   const ownPool = createPool(url, timeout, { ...options, max: 1 })
   countConnections(pool)
   // `failedAt` is the time of the last failure during an outage, otherwise 0.
   const reads = { kind: 'reads', pool, timeout, failedAt: 0 }
   const writes = { ...reads, kind: 'writes' }
-  const background = { ...writes, kind: 'background writes', pool: ownPool, timeout: Math.min(timeout, second) }
+  const background = {
+    ...writes,
+    kind: 'background writes',
+    pool: ownPool,
+    timeout: Math.min(timeout, second)
+  }
 
   /** Counts a failure, and logs the first of an outage. */
   function report(error: Error, use: typeof reads): Error {
-    const isOutage = error instanceof Unavailable || error instanceof OutcomeUnknown
+    const isOutage =
+      error instanceof Unavailable || error instanceof OutcomeUnknown
     databaseErrors.inc({ code: isOutage ? error.code : 'internal_error' })
     const meaning = meaningOf(error.cause)
     if (!isOutage || meaning === 'conflict' || pool.ending) return error
-    const hint = meaning === 'schema' ? ': migrations or grants may be missing' : ''
-    if (use.failedAt === 0) log.error({ err: error.cause }, `the database is unavailable for ${use.kind}${hint}`)
+    const hint =
+      meaning === 'schema' ? ': migrations or grants may be missing' : ''
+    if (use.failedAt === 0)
+      log.error(
+        { err: error.cause },
+        `the database is unavailable for ${use.kind}${hint}`
+      )
     use.failedAt = performance.now()
     return error
   }
 
   /** Logs the first success after an outage. */
   function reportSuccess(use: typeof reads): void {
-    if (use.failedAt === 0 || performance.now() - use.failedAt < quietTime) return
+    if (use.failedAt === 0 || performance.now() - use.failedAt < quietTime)
+      return
     use.failedAt = 0
     log.info(`the database is available again for ${use.kind}`)
   }
 
-  async function run<Row extends QueryResultRow>(query: QueryConfig, use: typeof reads) {
+  async function run<Row extends QueryResultRow>(
+    query: QueryConfig,
+    use: typeof reads
+  ) {
     const client = await use.pool.connect().catch((error: unknown) => {
       throw report(new Unavailable(error), use)
     })
@@ -82,11 +108,17 @@ export function openDatabase(
         clearTimeout(timer)
         // A server whose client_min_messages hides warnings reports a success after the cancelled wait for a standby.
         const isInDoubt = isCancelled && use !== reads
-        const cause = error ?? (isInDoubt ? new Error('the statement was cancelled') : undefined)
+        const cause =
+          error ??
+          (isInDoubt ? new Error('the statement was cancelled') : undefined)
         const meaning = meaningOf(cause)
         // A late cancellation must not reach the next statement, nor what is wrong with the connection.
-        client.release(isCancelled || (cause && (meaning === undefined || meaning === 'connection')))
-        if (cause !== undefined) return reject(report(failureOf(cause, use !== reads), use))
+        client.release(
+          isCancelled ||
+            (cause && (meaning === undefined || meaning === 'connection'))
+        )
+        if (cause !== undefined)
+          return reject(report(failureOf(cause, use !== reads), use))
         reportSuccess(use)
         resolve(result.rows)
       })
@@ -96,9 +128,11 @@ export function openDatabase(
   return {
     timeout,
     /** Runs one statement that changes nothing. Rejects with Unavailable if the database cannot run it now. */
-    read: <Row extends QueryResultRow>(query: QueryConfig) => run<Row>(query, reads),
+    read: <Row extends QueryResultRow>(query: QueryConfig) =>
+      run<Row>(query, reads),
     /** Runs and commits one statement. Rejects with Unavailable if it had no effect, OutcomeUnknown if that is not known. */
-    write: <Row extends QueryResultRow>(query: QueryConfig) => run<Row>(query, writes),
+    write: <Row extends QueryResultRow>(query: QueryConfig) =>
+      run<Row>(query, writes),
     /** Like `write`, for what no request waits for: on a separate connection, for at most a second. */
     writeInBackground: (query: QueryConfig) => run(query, background),
     /** Waits for the statements in flight and closes every connection. */

@@ -3,8 +3,8 @@ import type { Logger } from 'pino'
 import { type Config, loadConfig } from '../config.ts'
 import { createLogger, oneLine } from '../log.ts'
 import { type Database, openDatabase } from './database.ts'
-import { startEmbeddedPostgres } from './embedded.ts'
-import { applyMigrations, migrationCheck } from './migrations.ts'
+import { startEmbeddedPostgres } from '../embedded/postgres.ts'
+import { applyMigrations, migrationCheck } from './migrate.ts'
 
 /**
  * Opens the database in DATABASE_URL, or else starts the embedded PostgreSQL in DATA_DIR, and migrates it. The keys and seed
@@ -23,23 +23,32 @@ export async function openConfigured(
   const { DATABASE_URL, DATA_DIR } = config
   const isEmbedded = DATABASE_URL === undefined
   const isService = opener === 'service'
-  const explain = (error: unknown) => `${isEmbedded ? 'DATA_DIR' : 'DATABASE_URL'} cannot be used: ${oneLine(error)}`
+  const explain = (error: unknown) =>
+    `${isEmbedded ? 'DATA_DIR' : 'DATABASE_URL'} cannot be used: ${oneLine(error)}`
 
   async function retry(prepare: () => Promise<void>) {
     for (let logged = ''; ; await sleep(1000)) {
       const reason = await prepare().then(() => undefined, explain)
-      if (reason === undefined) return logged === '' || log.info('the database is ready')
+      if (reason === undefined)
+        return logged === '' || log.info('the database is ready')
       if (reason !== logged) log.error(`${reason}; retrying every second`)
       logged = reason
     }
   }
 
   try {
-    const server = isEmbedded ? await startEmbeddedPostgres(DATA_DIR, opener, log) : undefined
+    const server = isEmbedded
+      ? await startEmbeddedPostgres(DATA_DIR, opener, log)
+      : undefined
     const url = server?.url ?? String(DATABASE_URL)
     const database = openDatabase(url, config, log)
-    const mayMigrate = isEmbedded || opener === 'migrate' || (isService && config.MIGRATE_ON_START)
-    const prepare = mayMigrate ? () => applyMigrations(url, config, privileges, log) : migrationCheck(database)
+    const mayMigrate =
+      isEmbedded ||
+      opener === 'migrate' ||
+      (isService && config.MIGRATE_ON_START)
+    const prepare = mayMigrate
+      ? () => applyMigrations(url, config, privileges, log)
+      : migrationCheck(database)
     // Only a DATABASE_URL may become usable later.
     if (isEmbedded || !isService) await prepare()
     else void retry(prepare)
@@ -50,8 +59,14 @@ export async function openConfigured(
 }
 
 /** Runs a command on the database of the environment's configuration, without a log, and prints the text that it returns. */
-export async function runCommand(command: (database: Database) => Promise<string>): Promise<void> {
-  const database = await openConfigured(loadConfig(process.env), 'command', createLogger('silent'))
+export async function runCommand(
+  command: (database: Database) => Promise<string>
+): Promise<void> {
+  const database = await openConfigured(
+    loadConfig(process.env),
+    'command',
+    createLogger('silent')
+  )
   try {
     console.log(await command(database))
   } finally {

@@ -1,11 +1,14 @@
 import type { Operations } from '../../generated/operations.ts'
 import type { Database } from '../postgres/database.ts'
-import { createHandler } from '../sharing/grouped-create.ts'
-import type { ResponseMemory } from '../sharing/response-memory.ts'
-import { listHandler } from '../sharing/shared-list.ts'
+import { createHandler } from '../creates/grouped-create.ts'
+import type { ResponseMemory } from '../lists/response-memory.ts'
+import { listHandler } from '../lists/cached-list.ts'
 
 /** The privileges that the statements below need. */
-export const categoryPrivileges = { categories: 'SELECT, INSERT', 'SEQUENCE categories_id_seq': 'USAGE' }
+export const categoryPrivileges = {
+  categories: 'SELECT, INSERT',
+  'SEQUENCE categories_id_seq': 'USAGE'
+}
 
 /** A category as JSON, without a description that is null. */
 const json = `'{"id":' || id || ',"name":' || to_json(name) || coalesce(',"description":' || to_json(description), '') || '}'`

@@ -3,8 +3,8 @@ import type { Config } from '../config.ts'
 import { changePrivileges } from '../postgres/changes.ts'
 import type { Database } from '../postgres/database.ts'
 import { keyPrivileges } from '../api-keys/store.ts'
-import { idempotencyPrivileges } from '../sharing/idempotency.ts'
-import { responseMemory } from '../sharing/response-memory.ts'
+import { idempotencyPrivileges } from '../creates/idempotency.ts'
+import { responseMemory } from '../lists/response-memory.ts'
 import { categoryHandlers, categoryPrivileges } from './categories.ts'
 import { messageHandlers, messagePrivileges } from './messages.ts'
 import { orderHandlers, orderPrivileges } from './orders.ts'
@@ -22,8 +22,14 @@ export const privileges = {
 }
 
 /** The handler of every operation; an operation without one has its generated stub. */
-export function operationHandlers(database: Database, config: Config): Operations {
-  const memory = responseMemory(config.RESPONSE_MEMORY, config.ANSWER_TIMEOUT)
+export function operationHandlers(
+  database: Database,
+  config: Config
+): Operations {
+  const memory = responseMemory(
+    config.MAX_RESPONSE_BYTES,
+    config.RESPONSE_TIMEOUT_MS
+  )
   return {
     ...stubs,
     ...categoryHandlers(database, memory),

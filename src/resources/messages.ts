@@ -1,7 +1,7 @@
 import { v7 as timeOrderedUuid } from 'uuid'
 import type { Operations } from '../../generated/operations.ts'
 import { type Database, isoTime } from '../postgres/database.ts'
-import { createHandler } from '../sharing/grouped-create.ts'
+import { createHandler } from '../creates/grouped-create.ts'
 
 /** The privileges that the statement below needs. */
 export const messagePrivileges = { messages: 'SELECT, INSERT' }

@@ -1,8 +1,8 @@
 import type { Operations } from '../../generated/operations.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Database, isoTime } from '../postgres/database.ts'
-import type { ResponseMemory } from '../sharing/response-memory.ts'
-import { listHandler } from '../sharing/shared-list.ts'
+import type { ResponseMemory } from '../lists/response-memory.ts'
+import { listHandler } from '../lists/cached-list.ts'
 
 /** The privileges that the statements below need. */
 export const orderPrivileges = { orders: 'SELECT, DELETE' }
@@ -20,12 +20,26 @@ export function orderHandlers(database: Database, memory: ResponseMemory) {
     listOrders: listHandler(database, memory, 'orders', json),
     cancelOrder: async ({ params: { orderId } }, reply) => {
       const values = [orderId]
-      const cancelled = await database.write({ name: 'cancel-order', text: cancelOrder, values })
+      const cancelled = await database.write({
+        name: 'cancel-order',
+        text: cancelOrder,
+        values
+      })
       if (cancelled.length > 0) return reply.code(204).send()
       // A separate statement, which sees whether the DELETE waited for a transaction that deleted the order.
-      const found = await database.read({ name: 'order-by-id', text: 'SELECT FROM orders WHERE id = $1', values })
-      if (found.length === 0) throw new HttpError(404, 'not_found', `There is no order with the id ${orderId}`)
-      const message = 'The order cannot be cancelled, because it is complete or its shipDate is past'
+      const found = await database.read({
+        name: 'order-by-id',
+        text: 'SELECT FROM orders WHERE id = $1',
+        values
+      })
+      if (found.length === 0)
+        throw new HttpError(
+          404,
+          'not_found',
+          `There is no order with the id ${orderId}`
+        )
+      const message =
+        'The order cannot be cancelled, because it is complete or its shipDate is past'
       throw new HttpError(409, 'order_not_cancellable', message)
     }
   } satisfies Partial<Operations>

@@ -2,13 +2,16 @@ import type { Operations } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import { badRequest, HttpError } from '../http/errors.ts'
 import { type Database, givenRows } from '../postgres/database.ts'
-import { createHandler } from '../sharing/grouped-create.ts'
-import { idBefore, nextPage } from '../sharing/paging.ts'
-import type { ResponseMemory } from '../sharing/response-memory.ts'
-import { sharedRead } from '../sharing/shared-read.ts'
+import { createHandler } from '../creates/grouped-create.ts'
+import { idBefore, nextPage } from '../lists/paging.ts'
+import type { ResponseMemory } from '../lists/response-memory.ts'
+import { sharedRead } from '../lists/shared-read.ts'
 
 /** The privileges that the statements below need, beside those of categories. */
-export const petPrivileges = { pets: 'SELECT, INSERT', 'SEQUENCE pets_id_seq': 'USAGE' }
+export const petPrivileges = {
+  pets: 'SELECT, INSERT',
+  'SEQUENCE pets_id_seq': 'USAGE'
+}
 
 /** A pet as JSON. */
 const json = `'{"id":' || id || ',"name":' || to_json(name) || ',"categoryId":' || category_id || ',"status":"' || status || '"}'`
@@ -38,14 +41,33 @@ const petsById = `
 
 /** The operations on pets. */
 export function petHandlers(database: Database, memory: ResponseMemory) {
-  const readPage = sharedRead<{ pets: Buffer; next: bigint | null }>(database, 'pages-of-pets', pagesOfPets)
-  const readPet = sharedRead<components['schemas']['Pet'] | { id: null }>(database, 'pets-by-id', petsById)
+  const readPage = sharedRead<{ pets: Buffer; next: bigint | null }>(
+    database,
+    'pages-of-pets',
+    pagesOfPets
+  )
+  const readPet = sharedRead<components['schemas']['Pet'] | { id: null }>(
+    database,
+    'pets-by-id',
+    petsById
+  )
   return {
     listPets: async ({ query: { limit, status, cursor } }, reply) => {
-      const { pets, next } = await readPage([idBefore(cursor), status ?? null, String(limit)])
+      const { pets, next } = await readPage([
+        idBefore(cursor),
+        status ?? null,
+        String(limit)
+      ])
       memory.hold(reply.raw, { size: pets.length })
-      if (next !== null) reply.header('link', nextPage({ limit: String(limit), ...(status && { status }) }, next))
-      return reply.header('content-type', 'application/json; charset=utf-8').code(200).send(pets)
+      if (next !== null)
+        reply.header(
+          'link',
+          nextPage({ limit: String(limit), ...(status && { status }) }, next)
+        )
+      return reply
+        .header('content-type', 'application/json; charset=utf-8')
+        .code(200)
+        .send(pets)
     },
     createPet: createHandler(database, 201, {
       table: 'pets',
@@ -57,12 +79,18 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       stored: 'id, name, category_id, status',
       json,
       invalid: ({ categoryId }) =>
-        badRequest(`body.categoryId must be the id of an existing category, not ${categoryId}`)
+        badRequest(
+          `body.categoryId must be the id of an existing category, not ${categoryId}`
+        )
     }),
     getPet: async ({ params: { petId } }, reply) => {
       const pet = await readPet([String(petId)])
       if (pet.id !== null) return reply.code(200).send(pet)
-      throw new HttpError(404, 'not_found', `There is no pet with the id ${petId}`)
+      throw new HttpError(
+        404,
+        'not_found',
+        `There is no pet with the id ${petId}`
+      )
     }
   } satisfies Partial<Operations>
 }

@@ -26,7 +26,8 @@ t.test(
   'a key is looked up at once, then in the background every 400 ms, and its use noted once a minute',
   async (t) => {
     const { stored, state, check } = verifier(t)
-    for (const found of await Promise.all([check(), check()])) t.match(found, { id: 7n, state: 'valid' })
+    for (const found of await Promise.all([check(), check()]))
+      t.match(found, { id: 7n, state: 'valid' })
     await new Promise(setImmediate)
     t.same(state, { now: 1000, queries: 1, notes: 1 })
     for (state.now = 1100; state.now < 61_000; state.now += 100) {
@@ -42,10 +43,13 @@ t.test(
   }
 )
 
-t.test('a key that is no longer valid is trusted for less than a second', async (t) => {
-  const { stored, state, check } = verifier(t)
-  await check()
-  stored.state = 'revoked'
-  state.now += 900
-  t.match(await check(), { state: 'revoked' })
-})
+t.test(
+  'a key that is no longer valid is trusted for less than a second',
+  async (t) => {
+    const { stored, state, check } = verifier(t)
+    await check()
+    stored.state = 'revoked'
+    state.now += 900
+    t.match(await check(), { state: 'revoked' })
+  }
+)

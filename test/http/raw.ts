@@ -11,26 +11,42 @@ type Headers = Record<string, string | string[] | undefined>
  * The bytes of a request, in latin1. Without `HTTP/` in the first line it is HTTP/1.1. `$KEY` stands for a valid API key. A header
  * with several values is sent several times, an undefined one is not sent.
  */
-export function request(line: string, headers: Headers = {}, body?: string | Buffer): string {
+export function request(
+  line: string,
+  headers: Headers = {},
+  body?: string | Buffer
+): string {
   const bytes = Buffer.from(body ?? '')
-  const ofBody = { 'Content-Type': 'application/json', 'Content-Length': String(bytes.length) }
+  const ofBody = {
+    'Content-Type': 'application/json',
+    'Content-Length': String(bytes.length)
+  }
   const defaults = {
     Host: 'test',
     Authorization: 'Bearer $KEY',
     Connection: 'close',
     ...(body !== undefined && ofBody)
   }
-  const lines = Object.entries({ ...defaults, ...headers }).flatMap(([name, values]) =>
-    [values ?? []].flat().map((value) => `${name}: ${value}`)
+  const lines = Object.entries({ ...defaults, ...headers }).flatMap(
+    ([name, values]) =>
+      [values ?? []].flat().map((value) => `${name}: ${value}`)
   )
-  return [line.includes('HTTP/') ? line : `${line} HTTP/1.1`, ...lines, '', bytes.toString('latin1')].join('\r\n')
+  return [
+    line.includes('HTTP/') ? line : `${line} HTTP/1.1`,
+    ...lines,
+    '',
+    bytes.toString('latin1')
+  ].join('\r\n')
 }
 
 /** A request that lists or creates categories and closes its connection. */
-export const list = (headers?: Headers) => request('GET /v1/categories', headers)
-export const create = (body?: string | Buffer, headers?: Headers) => request('POST /v1/categories', headers, body)
+export const list = (headers?: Headers) =>
+  request('GET /v1/categories', headers)
+export const create = (body?: string | Buffer, headers?: Headers) =>
+  request('POST /v1/categories', headers, body)
 
-const bytesOf = (request: string, key: string) => Buffer.from(request.replaceAll('$KEY', key), 'latin1')
+const bytesOf = (request: string, key: string) =>
+  Buffer.from(request.replaceAll('$KEY', key), 'latin1')
 
 /** Sends a request and returns the response. */
 export const send = async ({ port, key }: Service, request: string) =>
@@ -42,7 +58,8 @@ export function open(t: Test, { port, key }: Service, request = '') {
   t.teardown(() => socket.destroy())
   let received = ''
   socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')))
-  const write = (text: string) => new Promise((resolve) => socket.write(bytesOf(text, key), resolve))
+  const write = (text: string) =>
+    new Promise((resolve) => socket.write(bytesOf(text, key), resolve))
   return {
     socket,
     write,
@@ -55,10 +72,16 @@ export function open(t: Test, { port, key }: Service, request = '') {
 }
 
 /** How many requests have no complete response, if the service has a METRICS_PORT. */
-export const inFlight = async () => (await requestsInFlight.get()).values[0]?.value
+export const inFlight = async () =>
+  (await requestsInFlight.get()).values[0]?.value
 
 /** Resolves when the service has no connection. */
-export async function disconnected({ app: { server } }: Service): Promise<void> {
+export async function disconnected({
+  app: { server }
+}: Service): Promise<void> {
   const connections = promisify(server.getConnections.bind(server))
-  await until(async () => (await connections()) === 0, 'every connection closes')
+  await until(
+    async () => (await connections()) === 0,
+    'every connection closes'
+  )
 }

@@ -8,37 +8,50 @@ import { create, result } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-const connections = "SELECT FROM pg_stat_activity WHERE application_name = 'pet-categories'"
+const connections =
+  "SELECT FROM pg_stat_activity WHERE application_name = 'pet-categories'"
 
-t.test('of several servers only the primary is used, also after a failover, which loses no create', async (t) => {
-  const { primary, standby, ...pair } = await startPair(t)
-  await pair.replicateSynchronously()
-  // The first server accepts connections and never responds.
-  const silent = await startProxy(t, primary.url)
-  silent.state.change = () => undefined
-  const databaseUrl = [silent.url, standby.url, primary.url].join(', ')
-  await migrate(databaseUrl)
-  const { url, key, app } = await startService(t, { databaseUrl })
-  const load = startLoad(url, key)
-  await load.acknowledges(100)
-  t.same(await query(standby.url, connections), [])
+t.test(
+  'of several servers only the primary is used, also after a failover, which loses no create',
+  async (t) => {
+    const { primary, standby, ...pair } = await startPair(t)
+    await pair.replicateSynchronously()
+    // The first server accepts connections and never responds.
+    const silent = await startProxy(t, primary.url)
+    silent.state.change = () => undefined
+    const databaseUrl = [silent.url, standby.url, primary.url].join(', ')
+    await migrate(databaseUrl)
+    const { url, key, app } = await startService(t, { databaseUrl })
+    const load = startLoad(url, key)
+    await load.acknowledges(100)
+    t.same(await query(standby.url, connections), [])
 
-  await primary.kill()
-  await query(standby.url, 'SELECT pg_promote()')
-  await load.acknowledges(100)
-  await load.stop()
-  t.equal((await app.inject('/readyz')).statusCode, 200)
-  t.same(load.lost, [])
-  const stored = await storedNames(standby.url)
-  t.same(notOnce([...load.acknowledged, ...stored], stored), [])
-})
+    await primary.kill()
+    await query(standby.url, 'SELECT pg_promote()')
+    await load.acknowledges(100)
+    await load.stop()
+    t.equal((await app.inject('/readyz')).statusCode, 200)
+    t.same(load.lost, [])
+    const stored = await storedNames(standby.url)
+    t.same(notOnce([...load.acknowledged, ...stored], stored), [])
+  }
+)
 
-t.test('a primary that becomes read-only is unavailable until it accepts writes again', async (t) => {
-  const primary = await startPostgres(t)
-  const service = await startService(t, { databaseUrl: primary.url })
-  t.equal(await result(create(service)), 201)
-  await configure(primary.url, 'default_transaction_read_only = on')
-  await until(async () => (await result(create(service))) === 'unavailable', 'the server is read-only')
-  await configure(primary.url, 'default_transaction_read_only = off')
-  await until(async () => (await result(create(service))) === 201, 'the server accepts writes')
-})
+t.test(
+  'a primary that becomes read-only is unavailable until it accepts writes again',
+  async (t) => {
+    const primary = await startPostgres(t)
+    const service = await startService(t, { databaseUrl: primary.url })
+    t.equal(await result(create(service)), 201)
+    await configure(primary.url, 'default_transaction_read_only = on')
+    await until(
+      async () => (await result(create(service))) === 'unavailable',
+      'the server is read-only'
+    )
+    await configure(primary.url, 'default_transaction_read_only = off')
+    await until(
+      async () => (await result(create(service))) === 201,
+      'the server accepts writes'
+    )
+  }
+)

@@ -3,7 +3,13 @@ import { keyVerifier } from '../../src/api-keys/cache.ts'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { keyStore } from '../../src/api-keys/store.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
-import { createDatabase, createRoles, lockAwaited, lockTable, query } from '../support/database.ts'
+import {
+  createDatabase,
+  createRoles,
+  lockAwaited,
+  lockTable,
+  query
+} from '../support/database.ts'
 import { recorder } from '../support/log.ts'
 import { startPostgres } from '../support/postgres.ts'
 import * as requests from '../support/requests.ts'
@@ -12,87 +18,156 @@ import { until } from '../support/until.ts'
 
 const create = (service: Service) => requests.result(requests.create(service))
 const list = (service: Service) => requests.result(requests.list(service))
-const send = (service: Service) => requests.result(requests.post(service, 'messages', { message: 'x' }))
+const send = (service: Service) =>
+  requests.result(requests.post(service, 'messages', { message: 'x' }))
 
 /** What the log says about outages, except of background writes, which no request waits for. */
 const outagesIn = (lines: Record<string, unknown>[]) =>
   lines
     .map(({ msg }) => String(msg))
-    .filter((msg) => /unavailable|again|ready/.test(msg) && !msg.includes('background'))
+    .filter(
+      (msg) =>
+        /unavailable|again|ready/.test(msg) && !msg.includes('background')
+    )
 
 const postgres = await startPostgres(t)
 
-t.test('the log shows the begin and the end of an outage once, however many requests and probes fail', async (t) => {
-  const { lines, logger } = recorder()
-  const service = await startService(t, { databaseUrl: postgres.url, logger })
-  const probe = async () => (await service.app.inject('/readyz')).statusCode
-  await create(service)
-  await postgres.kill()
-  t.match(await create(service), /^(unavailable|outcome_unknown)$/, 'its connection may have seemed to be open')
-  const responses = async () => [await create(service), await probe(), await probe(), await list(service)]
-  t.same(await responses(), ['unavailable', 503, 503, 'unavailable'])
-  await postgres.start()
-  t.same(await responses(), [201, 200, 200, 200])
-  const isLogged = async () => (await list(service), outagesIn(lines).join().includes('again for reads'))
-  await until(isLogged, 'the end is logged')
-  const reported = outagesIn(lines)
-  t.equal(new Set(reported).size, reported.length)
-  const ofReads = ['the database is available again for reads', 'the database is unavailable for reads']
-  // Whether a create gets as far as its write depends on when its key was looked up.
-  t.same(reported.filter((msg) => !msg.includes('writes')).sort(), ['not ready', 'ready', ...ofReads])
-})
-
-t.test('a connection whose prepared statement is outdated is replaced', async (t) => {
-  const service = await startService(t, { config: { DATABASE_POOL_SIZE: 1 } })
-  const pet = () => requests.result(requests.get(service, 'pets/1'))
-  t.equal(await pet(), 'not_found')
-  await query(service.databaseUrl, 'ALTER TABLE pets ALTER name TYPE varchar(500)')
-  t.same([await pet(), await pet(), await create(service)], ['unavailable', 'not_found', 201])
-})
-
-t.test('while one table is locked and another is not, the log shows one outage', async (t) => {
-  const { lines, logger } = recorder()
-  const service = await startService(t, { logger, config: { DATABASE_TIMEOUT: 300 } })
-  await lockTable(t, service.databaseUrl, 'categories')
-  for (let round = 0; round < 3; round++) {
-    t.equal(await create(service), 'unavailable')
-    await until(async () => (await send(service)) === 202, 'a message is stored')
+t.test(
+  'the log shows the begin and the end of an outage once, however many requests and probes fail',
+  async (t) => {
+    const { lines, logger } = recorder()
+    const service = await startService(t, { databaseUrl: postgres.url, logger })
+    const probe = async () => (await service.app.inject('/readyz')).statusCode
+    await create(service)
+    await postgres.kill()
+    t.match(
+      await create(service),
+      /^(unavailable|outcome_unknown)$/,
+      'its connection may have seemed to be open'
+    )
+    const responses = async () => [
+      await create(service),
+      await probe(),
+      await probe(),
+      await list(service)
+    ]
+    t.same(await responses(), ['unavailable', 503, 503, 'unavailable'])
+    await postgres.start()
+    t.same(await responses(), [201, 200, 200, 200])
+    const isLogged = async () => (
+      await list(service),
+      outagesIn(lines).join().includes('again for reads')
+    )
+    await until(isLogged, 'the end is logged')
+    const reported = outagesIn(lines)
+    t.equal(new Set(reported).size, reported.length)
+    const ofReads = [
+      'the database is available again for reads',
+      'the database is unavailable for reads'
+    ]
+    // Whether a create gets as far as its write depends on when its key was looked up.
+    t.same(reported.filter((msg) => !msg.includes('writes')).sort(), [
+      'not ready',
+      'ready',
+      ...ofReads
+    ])
   }
-  const ofWrites = outagesIn(lines).filter((msg) => msg.includes('writes'))
-  t.same(ofWrites, ['the database is unavailable for writes'])
-})
+)
 
-t.test('a pending migration or a missing grant is a 503 unavailable, which the log explains', async (t) => {
-  const { lines, logger } = recorder()
-  const { owner, service: databaseUrl } = await createRoles(t)
-  const service = await startService(t, { databaseUrl, logger })
-  const role = new URL(databaseUrl).username
-  for (const [before, after] of [
-    ['ALTER TABLE categories RENAME TO later', 'ALTER TABLE later RENAME TO categories'],
-    ['ALTER TABLE categories RENAME description TO later', 'ALTER TABLE categories RENAME later TO description'],
-    [`REVOKE ALL ON categories FROM ${role}`, `GRANT SELECT, INSERT ON categories TO ${role}`]
-  ] as const) {
-    await query(owner, before)
-    t.same([await list(service), await create(service)], ['unavailable', 'unavailable'])
-    await query(owner, after)
-    t.same([await list(service), await create(service)], [200, 201])
+t.test(
+  'a connection whose prepared statement is outdated is replaced',
+  async (t) => {
+    const service = await startService(t, {
+      config: { MAX_DATABASE_CONNECTIONS: 1 }
+    })
+    const pet = () => requests.result(requests.get(service, 'pets/1'))
+    t.equal(await pet(), 'not_found')
+    await query(
+      service.databaseUrl,
+      'ALTER TABLE pets ALTER name TYPE varchar(500)'
+    )
+    t.same(
+      [await pet(), await pet(), await create(service)],
+      ['unavailable', 'not_found', 201]
+    )
   }
-  const outage = (kind: string) => `the database is unavailable for ${kind}: migrations or grants may be missing`
-  t.same(outagesIn(lines), ['reads', 'writes'].map(outage))
-  t.notOk(lines.some(({ msg }) => msg === 'internal_error'))
-})
+)
 
-t.test('a service that stops while it looks up keys logs no outage', async (t) => {
-  const { lines, logger } = recorder()
-  const databaseUrl = await createDatabase(t)
-  const database = openDatabase(databaseUrl, { DATABASE_POOL_SIZE: 2, DATABASE_TIMEOUT: 60_000 }, logger)
-  const check = keyVerifier(keyStore(database))
-  const lock = await lockTable(t, databaseUrl, 'api_keys')
-  const lookedUp = check(makeKey())
-  await lockAwaited(databaseUrl)
-  const closing = database.close()
-  await lock.release()
-  t.match(await lookedUp, { state: 'unknown' })
-  await closing
-  t.same(outagesIn(lines), [])
-})
+t.test(
+  'while one table is locked and another is not, the log shows one outage',
+  async (t) => {
+    const { lines, logger } = recorder()
+    const service = await startService(t, {
+      logger,
+      config: { DATABASE_TIMEOUT_MS: 300 }
+    })
+    await lockTable(t, service.databaseUrl, 'categories')
+    for (let round = 0; round < 3; round++) {
+      t.equal(await create(service), 'unavailable')
+      await until(
+        async () => (await send(service)) === 202,
+        'a message is stored'
+      )
+    }
+    const ofWrites = outagesIn(lines).filter((msg) => msg.includes('writes'))
+    t.same(ofWrites, ['the database is unavailable for writes'])
+  }
+)
+
+t.test(
+  'a pending migration or a missing grant is a 503 unavailable, which the log explains',
+  async (t) => {
+    const { lines, logger } = recorder()
+    const { owner, service: databaseUrl } = await createRoles(t)
+    const service = await startService(t, { databaseUrl, logger })
+    const role = new URL(databaseUrl).username
+    for (const [before, after] of [
+      [
+        'ALTER TABLE categories RENAME TO later',
+        'ALTER TABLE later RENAME TO categories'
+      ],
+      [
+        'ALTER TABLE categories RENAME description TO later',
+        'ALTER TABLE categories RENAME later TO description'
+      ],
+      [
+        `REVOKE ALL ON categories FROM ${role}`,
+        `GRANT SELECT, INSERT ON categories TO ${role}`
+      ]
+    ] as const) {
+      await query(owner, before)
+      t.same(
+        [await list(service), await create(service)],
+        ['unavailable', 'unavailable']
+      )
+      await query(owner, after)
+      t.same([await list(service), await create(service)], [200, 201])
+    }
+    const outage = (kind: string) =>
+      `the database is unavailable for ${kind}: migrations or grants may be missing`
+    t.same(outagesIn(lines), ['reads', 'writes'].map(outage))
+    t.notOk(lines.some(({ msg }) => msg === 'internal_error'))
+  }
+)
+
+t.test(
+  'a service that stops while it looks up keys logs no outage',
+  async (t) => {
+    const { lines, logger } = recorder()
+    const databaseUrl = await createDatabase(t)
+    const database = openDatabase(
+      databaseUrl,
+      { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: 60_000 },
+      logger
+    )
+    const check = keyVerifier(keyStore(database))
+    const lock = await lockTable(t, databaseUrl, 'api_keys')
+    const lookedUp = check(makeKey())
+    await lockAwaited(databaseUrl)
+    const closing = database.close()
+    await lock.release()
+    t.match(await lookedUp, { state: 'unknown' })
+    await closing
+    t.same(outagesIn(lines), [])
+  }
+)

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
-import { applyMigrations } from '../../src/postgres/migrations.ts'
+import { applyMigrations } from '../../src/postgres/migrate.ts'
 import { privileges } from '../../src/resources/index.ts'
 import { until } from './until.ts'
 
@@ -22,37 +22,62 @@ export function urlOf(server: string, name: string): string {
 }
 
 /** Creates a database on the server. */
-async function makeDatabase(server: string, options: string): Promise<{ name: string; url: string }> {
+async function makeDatabase(
+  server: string,
+  options: string
+): Promise<{ name: string; url: string }> {
   const name = uniqueName()
   await query(server, `CREATE DATABASE ${name} ${options}`)
   return { name, url: urlOf(server, name) }
 }
 
 /** Migrates the database at `url`. */
-export const migrate = (url: string, role: { DATABASE_SERVICE_ROLE?: string } = {}, privileges = {}) =>
-  applyMigrations(url, { DATABASE_TIMEOUT: 5000, ...role }, privileges, silent)
+export const migrate = (
+  url: string,
+  role: { DATABASE_SERVICE_ROLE?: string } = {},
+  privileges = {}
+) =>
+  applyMigrations(
+    url,
+    { DATABASE_TIMEOUT_MS: 5000, ...role },
+    privileges,
+    silent
+  )
 
 /** Creates the migrated database that tests copy, and returns its name. */
 export async function createTemplate(server: string): Promise<string> {
-  const { name, url } = await makeDatabase(server, "TEMPLATE template0 ENCODING 'UTF8'")
+  const { name, url } = await makeDatabase(
+    server,
+    "TEMPLATE template0 ENCODING 'UTF8'"
+  )
   await migrate(url)
   return name
 }
 
-export async function dropDatabase(server: string, name: string): Promise<void> {
+export async function dropDatabase(
+  server: string,
+  name: string
+): Promise<void> {
   await query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
 }
 
 /** Puts new data of an embedded PostgreSQL into a data folder, several times faster than initdb. */
 export function copyData(directory: string): void {
   mkdirSync(directory, { recursive: true })
-  const { status, stderr } = spawnSync('cp', ['-a', environment('TEST_DATA'), directory], { encoding: 'utf8' })
+  const { status, stderr } = spawnSync(
+    'cp',
+    ['-a', environment('TEST_DATA'), directory],
+    { encoding: 'utf8' }
+  )
   if (status !== 0) throw new Error(stderr)
 }
 
-function environment(name: 'TEST_SERVER' | 'TEST_TEMPLATE' | 'TEST_DATA'): string {
+function environment(
+  name: 'TEST_SERVER' | 'TEST_TEMPLATE' | 'TEST_DATA'
+): string {
   const value = process.env[name]
-  if (value === undefined) throw new Error(`${name} is not set: run the tests by npm test`)
+  if (value === undefined)
+    throw new Error(`${name} is not set: run the tests by npm test`)
   return value
 }
 
@@ -68,7 +93,11 @@ export async function createDatabase(
 }
 
 /** Runs one statement on the database at `url`, without the service. */
-export async function query(url: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+export async function query(
+  url: string,
+  sql: string,
+  values: unknown[] = []
+): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
   // A lost connection also rejects the query.
   client.on('error', () => {})
@@ -98,13 +127,21 @@ export async function connect(t: Test, url: string): Promise<pg.Client> {
 
 /** Opens the database as the service does, and closes it when the test ends. */
 export function open(t: Test, url: string, timeout = 5000): Database {
-  const database = openDatabase(url, { DATABASE_POOL_SIZE: 2, DATABASE_TIMEOUT: timeout }, silent)
+  const database = openDatabase(
+    url,
+    { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: timeout },
+    silent
+  )
   t.teardown(() => database.close())
   return database
 }
 
 /** Locks the table until `release` is called or the test ends. */
-export async function lockTable(t: Test, url: string, table: string): Promise<{ release: () => Promise<void> }> {
+export async function lockTable(
+  t: Test,
+  url: string,
+  table: string
+): Promise<{ release: () => Promise<void> }> {
   const client = await connect(t, url)
   await client.query(`BEGIN; LOCK TABLE ${table}`)
   return { release: () => client.end() }
@@ -114,39 +151,69 @@ export async function lockTable(t: Test, url: string, table: string): Promise<{ 
  * Forgets the idempotency keys and holds them, as a replica does whose commit has not ended, until `release` is called or the
  * test ends.
  */
-export async function holdKeys(t: Test, url: string): Promise<{ release: () => Promise<void> }> {
+export async function holdKeys(
+  t: Test,
+  url: string
+): Promise<{ release: () => Promise<void> }> {
   const client = await connect(t, url)
-  await client.query("SELECT pg_advisory_lock(hashtextextended(encode(key, 'hex'), 0)) FROM idempotency_keys")
+  await client.query(
+    "SELECT pg_advisory_lock(hashtextextended(encode(key, 'hex'), 0)) FROM idempotency_keys"
+  )
   await client.query('DELETE FROM idempotency_keys')
   return { release: () => client.end() }
 }
 
 /** Selects this of the statements that wait for a lock, and returns their number. */
-export async function lockWaits(url: string, selected = 'pid'): Promise<number> {
-  const waits = "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+export async function lockWaits(
+  url: string,
+  selected = 'pid'
+): Promise<number> {
+  const waits =
+    "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
   return (await query(url, `SELECT ${selected} ${waits}`)).length
 }
 
 /** Resolves when at least this many statements wait for locks. */
 export const lockAwaited = (url: string, count = 1) =>
-  until(async () => (await lockWaits(url)) >= count, `${count} statements wait for locks`)
+  until(
+    async () => (await lockWaits(url)) >= count,
+    `${count} statements wait for locks`
+  )
 
 /** The names of all categories, in the order of their ids. */
 export const storedNames = async (url: string) =>
-  (await query(url, 'SELECT name FROM categories ORDER BY id')).map(({ name }) => String(name))
+  (await query(url, 'SELECT name FROM categories ORDER BY id')).map(
+    ({ name }) => String(name)
+  )
 
 /**
  * A database whose tables belong to another role than the one of the service, which has what the migrations allow it.
  *
  * @returns the URL of each
  */
-export async function createRoles(t: Test): Promise<{ owner: string; service: string }> {
+export async function createRoles(
+  t: Test
+): Promise<{ owner: string; service: string }> {
   const roles = { owner: uniqueName(), service: uniqueName() }
   const server = environment('TEST_SERVER')
-  t.teardown(() => query(server, `DROP ROLE ${roles.owner}; DROP ROLE ${roles.service}`))
-  for (const role of Object.values(roles)) await query(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)
-  const database = new URL(await createDatabase(t, `TEMPLATE template0 ENCODING 'UTF8' OWNER ${roles.owner}`))
-  const as = (role: string) => Object.assign(new URL(database), { username: role, password: 'secret' }).href
-  await migrate(as(roles.owner), { DATABASE_SERVICE_ROLE: roles.service }, privileges)
+  t.teardown(() =>
+    query(server, `DROP ROLE ${roles.owner}; DROP ROLE ${roles.service}`)
+  )
+  for (const role of Object.values(roles))
+    await query(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)
+  const database = new URL(
+    await createDatabase(
+      t,
+      `TEMPLATE template0 ENCODING 'UTF8' OWNER ${roles.owner}`
+    )
+  )
+  const as = (role: string) =>
+    Object.assign(new URL(database), { username: role, password: 'secret' })
+      .href
+  await migrate(
+    as(roles.owner),
+    { DATABASE_SERVICE_ROLE: roles.service },
+    privileges
+  )
   return { owner: as(roles.owner), service: as(roles.service) }
 }

@@ -29,26 +29,32 @@ class Truth {
   }
 
   record(what: keyof typeof unknown, names: string[]) {
-    for (const name of names) Object.assign(this.#lives.get(name) ?? {}, { [what]: this.now })
+    for (const name of names)
+      Object.assign(this.#lives.get(name) ?? {}, { [what]: this.now })
   }
 
   /** Checks what a response to a request that was sent at this time shows. */
   check(names: string[], sent: number, what: string) {
     const shown = new Set(names)
-    if (shown.size < names.length) this.faults.add(`${what} shows a category twice`)
+    if (shown.size < names.length)
+      this.faults.add(`${what} shows a category twice`)
     for (const name of shown) {
-      if (!this.#lives.has(name)) this.faults.add(`${what} shows ${name}, which is not committed`)
+      if (!this.#lives.has(name))
+        this.faults.add(`${what} shows ${name}, which is not committed`)
     }
     for (const [name, { stored, removing, removed }] of this.#lives) {
-      if (stored < sent && removing > this.now && !shown.has(name)) this.faults.add(`${what} misses ${name}`)
-      if (removed < sent && shown.has(name)) this.faults.add(`${what} shows ${name}, which was removed`)
+      if (stored < sent && removing > this.now && !shown.has(name))
+        this.faults.add(`${what} misses ${name}`)
+      if (removed < sent && shown.has(name))
+        this.faults.add(`${what} shows ${name}, which was removed`)
     }
   }
 
   /** An ETag names one body, in one coding, for ever. */
   checkTag(etag: string, coding: string, body: string) {
     const digest = hash('sha256', coding + body)
-    if ((this.#bodies.get(etag) ?? digest) !== digest) this.faults.add(`${etag} names two bodies`)
+    if ((this.#bodies.get(etag) ?? digest) !== digest)
+      this.faults.add(`${etag} names two bodies`)
     this.#bodies.set(etag, digest)
   }
 
@@ -63,12 +69,16 @@ class Truth {
 /** Ten writers and ten readers on two replicas, which share a database that has `max_prepared_transactions`. */
 export async function startHistory(t: Test, databaseUrl: string, seed: number) {
   await query(databaseUrl, 'TRUNCATE categories CASCADE')
-  const replicas = [await startService(t, { databaseUrl }), await startService(t, { databaseUrl })]
+  const replicas = [
+    await startService(t, { databaseUrl }),
+    await startService(t, { databaseUrl })
+  ]
   const truth = new Truth()
   const { random, pick } = randomizer(seed)
   /** Number of results, such as `201`, `304`, `gzip` or `ROLLBACK`. */
   const counts: Record<string, number> = {}
-  const count = (result: string | number) => (counts[result] = (counts[result] ?? 0) + 1)
+  const count = (result: string | number) =>
+    (counts[result] = (counts[result] ?? 0) + 1)
   const seen = [{ etag: '"none"', names: ['none'] }]
   let removable: string[] = []
   let [isPaused, isStopped, active] = [false, false, 0]
@@ -76,7 +86,10 @@ export async function startHistory(t: Test, databaseUrl: string, seed: number) {
   /** Resolves when so many events have happened elsewhere. */
   function others(events: number) {
     const end = truth.now + events
-    return until(() => isPaused || isStopped || truth.now >= end, 'others go on')
+    return until(
+      () => isPaused || isStopped || truth.now >= end,
+      'others go on'
+    )
   }
 
   async function createByApi() {
@@ -96,26 +109,38 @@ export async function startHistory(t: Test, databaseUrl: string, seed: number) {
     const client = new pg.Client({ connectionString: databaseUrl })
     client.on('error', () => {})
     const name = randomUUID()
-    const insert = (name: string) => `INSERT INTO categories (name) VALUES ('${name}')`
-    const changes = [{ sql: insert(name), added: [name], removed: [] as string[] }]
+    const insert = (name: string) =>
+      `INSERT INTO categories (name) VALUES ('${name}')`
+    const changes = [
+      { sql: insert(name), added: [name], removed: [] as string[] }
+    ]
     const [old] = removable.splice(random(removable.length + 1), 1)
     if (old !== undefined) {
       const update = `UPDATE categories SET name = '${name}' WHERE name = '${old}'`
       changes.push({ sql: update, added: [name], removed: [old] })
-      changes.push({ sql: `DELETE FROM categories WHERE name = '${old}'`, added: [], removed: [old] })
+      changes.push({
+        sql: `DELETE FROM categories WHERE name = '${old}'`,
+        added: [],
+        removed: [old]
+      })
     }
     const { sql, added, removed } = pick(changes)
     try {
       await client.connect()
-      await client.query(`BEGIN ISOLATION LEVEL ${pick(['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'])}`)
+      await client.query(
+        `BEGIN ISOLATION LEVEL ${pick(['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'])}`
+      )
       await client.query(sql)
       // Others commit higher ids meanwhile.
       if (random(2) === 0) await others(random(100))
-      await client.query(`SAVEPOINT undone; ${insert(randomUUID())}; ROLLBACK TO undone`)
+      await client.query(
+        `SAVEPOINT undone; ${insert(randomUUID())}; ROLLBACK TO undone`
+      )
       const end = pick(['ROLLBACK', 'COMMIT', 'COMMIT PREPARED'])
       if (end === 'ROLLBACK') await client.query(end)
       else {
-        if (end === 'COMMIT PREPARED') await client.query(`PREPARE TRANSACTION '${name}'`)
+        if (end === 'COMMIT PREPARED')
+          await client.query(`PREPARE TRANSACTION '${name}'`)
         truth.allow(added)
         truth.record('removing', removed)
         await client.query(end === 'COMMIT' ? end : `${end} '${name}'`)
@@ -136,19 +161,26 @@ export async function startHistory(t: Test, databaseUrl: string, seed: number) {
   async function list() {
     const { url, auth } = pick(replicas)
     const known = pick(seen)
-    const coded = { ...auth, 'accept-encoding': pick(['identity', 'gzip', 'br']) }
-    const headers = random(4) > 0 ? { ...coded, 'if-none-match': known.etag } : coded
+    const coded = {
+      ...auth,
+      'accept-encoding': pick(['identity', 'gzip', 'br'])
+    }
+    const headers =
+      random(4) > 0 ? { ...coded, 'if-none-match': known.etag } : coded
     const sent = ++truth.now
     const response = await fetch(`${url}/v1/categories`, { headers })
     const body = await response.text()
     truth.now++
     count(response.status)
     const etag = String(response.headers.get('etag'))
-    if (response.status === 304) truth.check(known.names, sent, `a 304 for ${etag}`)
+    if (response.status === 304)
+      truth.check(known.names, sent, `a 304 for ${etag}`)
     if (response.status === 503) await setTimeout(20)
     if (response.status !== 200) return
     const coding = response.headers.get('content-encoding') ?? 'identity'
-    const names = (JSON.parse(body) as { name: string }[]).map(({ name }) => name)
+    const names = (JSON.parse(body) as { name: string }[]).map(
+      ({ name }) => name
+    )
     count(coding)
     truth.checkTag(etag, coding, body)
     truth.check(names, sent, 'a list')
@@ -166,7 +198,9 @@ export async function startHistory(t: Test, databaseUrl: string, seed: number) {
       await step().finally(() => active--)
     }
   }
-  const steps = [createByApi, changeBySql, list, list].flatMap((step) => Array<typeof step>(5).fill(step))
+  const steps = [createByApi, changeBySql, list, list].flatMap((step) =>
+    Array<typeof step>(5).fill(step)
+  )
   const working = Promise.all(steps.map(work))
   const end = () => {
     isStopped = true
@@ -178,8 +212,14 @@ export async function startHistory(t: Test, databaseUrl: string, seed: number) {
     /** Resolves when both kinds of writers have each committed so many more times, or a fault has been found. */
     commits(times: number) {
       const before = { ...counts }
-      const isDone = () => [201, 'COMMIT'].every((result) => (counts[result] ?? 0) >= (before[result] ?? 0) + times)
-      return until(() => truth.faults.size > 0 || isDone(), 'creates and transactions commit')
+      const isDone = () =>
+        [201, 'COMMIT'].every(
+          (result) => (counts[result] ?? 0) >= (before[result] ?? 0) + times
+        )
+      return until(
+        () => truth.faults.size > 0 || isDone(),
+        'creates and transactions commit'
+      )
     },
     /** Lets nothing begin, and resolves when nothing is in flight. */
     pause() {

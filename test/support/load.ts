@@ -21,7 +21,10 @@ export function startLoad(url: string, key: string, connections = 16) {
     /** Resolves when `count` more creates are acknowledged. */
     acknowledges(count: number): Promise<void> {
       const enough = load.acknowledged.length + count
-      return until(() => load.acknowledged.length >= enough, `${count} more creates are acknowledged`)
+      return until(
+        () => load.acknowledged.length >= enough,
+        `${count} more creates are acknowledged`
+      )
     },
     /** Sends no more, and resolves when every request has its response. */
     async stop(): Promise<void> {
@@ -35,7 +38,12 @@ export function startLoad(url: string, key: string, connections = 16) {
     while (!isStopped) {
       const name = `${run} ${next++}`
       try {
-        const { status, code } = await create(`${url}/v1/categories`, key, agent, name)
+        const { status, code } = await create(
+          `${url}/v1/categories`,
+          key,
+          agent,
+          name
+        )
         const kind = code === undefined ? String(status) : `${status} ${code}`
         load.responses[kind] = (load.responses[kind] ?? 0) + 1
         if (status === 201) load.acknowledged.push(name)
@@ -52,8 +60,16 @@ export function startLoad(url: string, key: string, connections = 16) {
 const silence = 60_000
 
 async function create(url: string, key: string, agent: Agent, name: string) {
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const sent = request(url, { method: 'POST', agent, headers, timeout: silence })
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json'
+  }
+  const sent = request(url, {
+    method: 'POST',
+    agent,
+    headers,
+    timeout: silence
+  })
   sent.on('timeout', () => sent.destroy(new Error('no response')))
   // An error after the response is reported by its body too.
   sent.on('error', () => {})

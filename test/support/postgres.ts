@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import type { Test } from 'tap'
-import { embeddedPrograms } from '../../src/postgres/embedded.ts'
+import { embeddedPrograms } from '../../src/embedded/postgres.ts'
 import { copyData, migrate, query } from './database.ts'
 import { startProxy } from './proxy.ts'
 import { until } from './until.ts'
@@ -26,13 +26,31 @@ export async function startPostgres(
   const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
   copyData(directory)
   const data = path.join(directory, 'postgres')
-  for (const [name, text] of Object.entries(files)) writeFileSync(path.join(data, name), text, { mode: 0o600 })
+  for (const [name, text] of Object.entries(files))
+    writeFileSync(path.join(data, name), text, { mode: 0o600 })
   const port = await freePort()
-  const all = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '', ...settings }
-  const options = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const [program = '', ...args] = [...embeddedPrograms()('postgres'), '-D', data, ...options]
+  const all = {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+    ...settings
+  }
+  const options = Object.entries(all).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`
+  ])
+  const [program = '', ...args] = [
+    ...embeddedPrograms()('postgres'),
+    '-D',
+    data,
+    ...options
+  ]
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-  const run = () => spawn(program, args, { stdio: 'ignore', env: { PATH: process.env['PATH'], TZ: 'UTC' } })
+  const run = () =>
+    spawn(program, args, {
+      stdio: 'ignore',
+      env: { PATH: process.env['PATH'], TZ: 'UTC' }
+    })
   const responds = () => query(url, 'SELECT').then(Boolean, () => false)
   let server: ChildProcess
   const start = async () => {
@@ -43,7 +61,10 @@ export async function startPostgres(
       return responds()
     }, 'PostgreSQL responds')
   }
-  const end = async (signal: NodeJS.Signals, backends: Record<string, unknown>[] = []) => {
+  const end = async (
+    signal: NodeJS.Signals,
+    backends: Record<string, unknown>[] = []
+  ) => {
     const exited = once(server, 'exit')
     server.kill(signal)
     for (const { pid } of backends) {
@@ -61,7 +82,8 @@ export async function startPostgres(
     rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
   })
   if (!('standby.signal' in files)) await migrate(url)
-  const kill = async () => end('SIGKILL', await query(url, 'SELECT pid FROM pg_stat_activity'))
+  const kill = async () =>
+    end('SIGKILL', await query(url, 'SELECT pid FROM pg_stat_activity'))
   return {
     url,
     port,
@@ -79,7 +101,9 @@ export async function startPostgres(
       await Promise.all([victim.connect(), other.connect()])
       for (const client of [victim, other]) client.on('error', () => {})
       const ended = new Promise((resolve) => other.once('end', resolve))
-      const { rows } = await victim.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+      const { rows } = await victim.query<{ pid: number }>(
+        'SELECT pg_backend_pid() AS pid'
+      )
       process.kill(Number(rows[0]?.pid), 'SIGKILL')
       await ended
       await until(responds, 'PostgreSQL has recovered')
@@ -94,12 +118,19 @@ export async function configure(url: string, setting: string): Promise<void> {
 }
 
 /** A primary and its standby, behind one address. */
-export async function startPair(t: Test, settings: Record<string, string> = {}) {
+export async function startPair(
+  t: Test,
+  settings: Record<string, string> = {}
+) {
   const primary = await startPostgres(t, settings)
   const link = await startProxy(t, primary.url)
   const conninfo = `host=127.0.0.1 port=${link.port} user=postgres`
   // It starts with the same new data.
-  const standby = await startPostgres(t, { ...settings, primary_conninfo: conninfo }, { 'standby.signal': '' })
+  const standby = await startPostgres(
+    t,
+    { ...settings, primary_conninfo: conninfo },
+    { 'standby.signal': '' }
+  )
   const proxy = await startProxy(t, primary.url)
   return {
     url: proxy.url,
@@ -108,14 +139,25 @@ export async function startPair(t: Test, settings: Record<string, string> = {}) 
     /** Lets commits wait for the standby from now on. */
     async replicateSynchronously() {
       await configure(primary.url, "synchronous_standby_names = '*'")
-      const isSynchronous = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
-      await until(async () => (await query(primary.url, isSynchronous)).length > 0, 'the standby is synchronous')
+      const isSynchronous =
+        "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
+      await until(
+        async () => (await query(primary.url, isSynchronous)).length > 0,
+        'the standby is synchronous'
+      )
     },
     /** The standby has what was committed before, and receives no more. */
     async isolate() {
-      const [sent] = await query(primary.url, 'SELECT pg_current_wal_flush_lsn() AS lsn')
+      const [sent] = await query(
+        primary.url,
+        'SELECT pg_current_wal_flush_lsn() AS lsn'
+      )
       const isReceived = async () => {
-        const [received] = await query(standby.url, 'SELECT pg_last_wal_replay_lsn() >= $1 AS all', [sent?.['lsn']])
+        const [received] = await query(
+          standby.url,
+          'SELECT pg_last_wal_replay_lsn() >= $1 AS all',
+          [sent?.['lsn']]
+        )
         return received?.['all'] === true
       }
       await until(isReceived, 'the standby has everything')

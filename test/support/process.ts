@@ -19,22 +19,41 @@ export interface Running {
 }
 
 /** `file` receives stdout and stderr. */
-type Options = { cwd?: string; env?: Record<string, string>; file?: number | undefined }
+type Options = {
+  cwd?: string
+  env?: Record<string, string>
+  file?: number | undefined
+}
 
 /**
  * The environment of a child: that of the tests without variables of the service, and with `variables`. Coverage counts only
  * processes that load TypeScript as the tests do: another compiler moves its counts to wrong lines.
  */
-function environment(command: string[], variables: Record<string, string>): NodeJS.ProcessEnv {
+function environment(
+  command: string[],
+  variables: Record<string, string>
+): NodeJS.ProcessEnv {
   const ofTests = (names: RegExp) =>
-    Object.fromEntries(Object.entries(process.env).filter(([name]) => names.test(name)))
+    Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => names.test(name))
+    )
   const isScript = command[0] === process.execPath
-  const loader = isScript ? ofTests(/^(_TAPJS|TAP_|NODE_OPTIONS$)/) : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
-  return { ...ofTests(/^(PATH|HOME|TMPDIR|NODE_EXTRA_CA_CERTS)$/), ...loader, ...variables }
+  const loader = isScript
+    ? ofTests(/^(_TAPJS|TAP_|NODE_OPTIONS$)/)
+    : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
+  return {
+    ...ofTests(/^(PATH|HOME|TMPDIR|NODE_EXTRA_CA_CERTS)$/),
+    ...loader,
+    ...variables
+  }
 }
 
 /** Runs a command in a separate process group, which is killed when the test ends. */
-export function run(t: Test, command: string[], { cwd = root, env = {}, file }: Options = {}): Running {
+export function run(
+  t: Test,
+  command: string[],
+  { cwd = root, env = {}, file }: Options = {}
+): Running {
   const [program = '', ...args] = command
   const stdio = file ?? 'pipe'
   const child = spawn(program, args, {
@@ -45,17 +64,22 @@ export function run(t: Test, command: string[], { cwd = root, env = {}, file }: 
   })
   let output = ''
   let hasEnded = false
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
   const exited = once(child, 'close').then(([code, signal]) => {
     hasEnded = true
     return (code ?? signal) as number | string
   })
   t.teardown(() => {
-    if (child.exitCode === null && child.signalCode === null) process.kill(-Number(child.pid), 'SIGKILL')
+    if (child.exitCode === null && child.signalCode === null)
+      process.kill(-Number(child.pid), 'SIGKILL')
     return exited
   })
   const sees = async (pattern: RegExp) => {
-    await until(() => hasEnded || pattern.test(output), `the output has ${pattern}`)
+    await until(
+      () => hasEnded || pattern.test(output),
+      `the output has ${pattern}`
+    )
     const match = pattern.exec(output)
     if (match === null) throw new Error(`ended without ${pattern}:\n${output}`)
     return match
@@ -74,19 +98,34 @@ export async function call(t: Test, command: string[], options?: Options) {
 }
 
 /** The command line that runs a TypeScript file as the tests run, with coverage. */
-export const script = (file: string): string[] => [process.execPath, ...process.execArgv, path.join(root, file)]
+export const script = (file: string): string[] => [
+  process.execPath,
+  ...process.execArgv,
+  path.join(root, file)
+]
 
 /**
  * Starts the service as a process in an empty folder, on a free port and without a rate limit, which a fast machine would exceed.
  * Services of one test need a folder of the caller.
  */
-export function serve(t: Test, env: Record<string, string>, cwd = t.testdir(), file?: number): Running {
-  return run(t, script('src/main.ts'), { cwd, env: { PORT: '0', RATE_LIMIT_MAX: '0', ...env }, file })
+export function serve(
+  t: Test,
+  env: Record<string, string>,
+  cwd = t.testdir(),
+  file?: number
+): Running {
+  return run(t, script('src/main.ts'), {
+    cwd,
+    env: { PORT: '0', MAX_REQUESTS_PER_MINUTE: '0', ...env },
+    file
+  })
 }
 
 /** Resolves with the URL of a service when it listens. */
 export async function started(service: Running): Promise<string> {
-  const [, url = ''] = await service.sees(/Server listening at (http:\/\/127\.0\.0\.1:\d+)/)
+  const [, url = ''] = await service.sees(
+    /Server listening at (http:\/\/127\.0\.0\.1:\d+)/
+  )
   return url
 }
 
@@ -96,6 +135,9 @@ export const keyPattern = /petcat_[0-9a-f]{48}/
 export const post = (url: string, key: string, name: string) =>
   fetch(`${url}/v1/categories`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json'
+    },
     body: JSON.stringify({ name })
   })

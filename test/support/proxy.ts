@@ -32,18 +32,25 @@ export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string) {
     connections++
     const { serverPort } = state
     const upstream =
-      socketFolder === null ? connect(serverPort, target.hostname) : connect(`${socketFolder}/.s.PGSQL.${serverPort}`)
+      socketFolder === null
+        ? connect(serverPort, target.hostname)
+        : connect(`${socketFolder}/.s.PGSQL.${serverPort}`)
     const pair: [Socket, Socket] = [client, upstream]
     pairs.add(pair)
     client.on('data', (chunk: Buffer) => {
       sent.push(chunk)
       if (state.resets()) client.resetAndDestroy()
-      else if (state.dropsCancel && chunk.includes(cancelRequest)) client.destroy()
-      else upstream.write(chunk, () => state.resets() && client.resetAndDestroy())
+      else if (state.dropsCancel && chunk.includes(cancelRequest))
+        client.destroy()
+      else
+        upstream.write(chunk, () => state.resets() && client.resetAndDestroy())
     })
     upstream.on('data', (chunk: Buffer) => {
       if (state.resets()) client.resetAndDestroy()
-      else void Promise.resolve(state.change(chunk)).then((bytes) => bytes && client.write(bytes))
+      else
+        void Promise.resolve(state.change(chunk)).then(
+          (bytes) => bytes && client.write(bytes)
+        )
     })
     for (const socket of pair) {
       socket.on('error', () => {})

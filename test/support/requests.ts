@@ -7,17 +7,32 @@ export const get = ({ app, auth }: Service, path: string, headers = {}) =>
   app.inject({ url: `/v1/${path}`, headers: { ...auth, ...headers } })
 
 /** Sends a POST request with the API key of the service. */
-export const post = ({ app, auth }: Service, path: string, payload: object | string, headers = {}) =>
-  app.inject({ method: 'POST', url: `/v1/${path}`, headers: { ...auth, ...headers }, payload })
+export const post = (
+  { app, auth }: Service,
+  path: string,
+  payload: object | string,
+  headers = {}
+) =>
+  app.inject({
+    method: 'POST',
+    url: `/v1/${path}`,
+    headers: { ...auth, ...headers },
+    payload
+  })
 
-export const list = (service: Service, headers = {}) => get(service, 'categories', headers)
+export const list = (service: Service, headers = {}) =>
+  get(service, 'categories', headers)
 
-export const create = (service: Service, name = 'x', headers = {}) => post(service, 'categories', { name }, headers)
+export const create = (service: Service, name = 'x', headers = {}) =>
+  post(service, 'categories', { name }, headers)
 
 /** The code of an error, such as `unavailable`, or else the status; with `replayed` if it is a replay. */
-export async function result(request: ReturnType<typeof get>): Promise<string | number> {
+export async function result(
+  request: ReturnType<typeof get>
+): Promise<string | number> {
   const response = await request
-  if (response.headers['idempotent-replayed'] === 'true') return `${response.statusCode} replayed`
+  if (response.headers['idempotent-replayed'] === 'true')
+    return `${response.statusCode} replayed`
   return response.json<{ code?: string }>().code ?? response.statusCode
 }
 

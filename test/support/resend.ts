@@ -16,11 +16,19 @@ export interface Outcome {
 }
 
 /** Sends a create with an Idempotency-Key once. */
-export async function createKeyed({ url, key }: Target, idempotencyKey: string, name: string): Promise<Outcome> {
+export async function createKeyed(
+  { url, key }: Target,
+  idempotencyKey: string,
+  name: string
+): Promise<Outcome> {
   const authorization = `Bearer ${key}`
   const response = await fetch(`${url}/v1/categories`, {
     method: 'POST',
-    headers: { authorization, 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
+    headers: {
+      authorization,
+      'content-type': 'application/json',
+      'idempotency-key': idempotencyKey
+    },
     body: JSON.stringify({ name })
   })
   const isReplayed = response.headers.get('idempotent-replayed') === 'true'
@@ -42,10 +50,17 @@ export async function createUntilStored(
 ): Promise<Outcome> {
   let outcome: Outcome | undefined
   await until(async () => {
-    outcome = await createKeyed(target(), idempotencyKey, name).catch(() => undefined)
-    const isFinal = outcome !== undefined && outcome.status < 500 && ![409, 429].includes(outcome.status)
+    outcome = await createKeyed(target(), idempotencyKey, name).catch(
+      () => undefined
+    )
+    const isFinal =
+      outcome !== undefined &&
+      outcome.status < 500 &&
+      ![409, 429].includes(outcome.status)
     if (isFinal) return true
-    const { code } = JSON.parse(outcome?.body ?? '{"code":"lost"}') as { code: string }
+    const { code } = JSON.parse(outcome?.body ?? '{"code":"lost"}') as {
+      code: string
+    }
     failures[code] = (failures[code] ?? 0) + 1
     return false
   }, `${name} is stored`)
@@ -68,9 +83,12 @@ export class Creates {
   }
 
   record(name: string, { status, body, isReplayed }: Outcome) {
-    if (status !== 201) this.faults.push(`${name} failed with ${status} ${body}`)
-    if ((this.#bodies.get(name) ?? body) !== body) this.faults.push(`${name} has two bodies`)
-    if (!isReplayed && this.#firsts.has(name)) this.faults.push(`${name} was created twice`)
+    if (status !== 201)
+      this.faults.push(`${name} failed with ${status} ${body}`)
+    if ((this.#bodies.get(name) ?? body) !== body)
+      this.faults.push(`${name} has two bodies`)
+    if (!isReplayed && this.#firsts.has(name))
+      this.faults.push(`${name} was created twice`)
     if (!isReplayed) this.#firsts.add(name)
     this.#bodies.set(name, body)
     this.acknowledged.add(body)
@@ -78,7 +96,9 @@ export class Creates {
 
   /** Returns what is wrong, given all rows of the table; the first 20 faults. */
   check(rows: Record<string, unknown>[]): string[] {
-    const stored = rows.map(({ id, name }) => JSON.stringify({ id: Number(id), name }))
+    const stored = rows.map(({ id, name }) =>
+      JSON.stringify({ id: Number(id), name })
+    )
     const expected = new Set(this.acknowledged)
     const surplus = stored.filter((row) => !expected.delete(row))
     const unknown = surplus.map((row) => `${row} is not the body of a response`)
@@ -99,7 +119,10 @@ export function startClients(targets: Target[], seed: number) {
     while (!isStopped) {
       const name = randomUUID()
       const create = async () =>
-        creates.record(name, await createUntilStored(() => pick(targets), name, name, failures))
+        creates.record(
+          name,
+          await createUntilStored(() => pick(targets), name, name, failures)
+        )
       // Some do not wait for the response to their first request, and some send it again although they had one.
       if (random(4) === 0) await Promise.all([create(), create()])
       else await create()
@@ -113,7 +136,10 @@ export function startClients(targets: Target[], seed: number) {
     /** Resolves when so many more creates are stored. */
     stores(count: number) {
       const enough = creates.size + count
-      return until(() => creates.size >= enough, `${count} more creates are stored`)
+      return until(
+        () => creates.size >= enough,
+        `${count} more creates are stored`
+      )
     },
     /** Lets every client end, and returns what is wrong with the rows that `read` returns then. */
     async stop(read: () => Promise<Record<string, unknown>[]>) {

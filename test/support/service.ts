@@ -35,18 +35,30 @@ export interface ServiceOptions {
 }
 
 /** A fast machine would exceed the default limits. */
-const unlimited = { RATE_LIMIT_MAX: 0, AUTH_FAILURES_MAX: 0 }
+const unlimited = {
+  MAX_REQUESTS_PER_MINUTE: 0,
+  MAX_REJECTED_KEYS_PER_MINUTE: 0
+}
 
 /** Starts the service on a new database and a free port, with one API key and no rate limits; stopped when the test ends. */
-export async function startService(t: Test, options: ServiceOptions = {}): Promise<Service> {
+export async function startService(
+  t: Test,
+  options: ServiceOptions = {}
+): Promise<Service> {
   const { logger = silent, onStatement = () => {} } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
   const database = openDatabase(databaseUrl, config, logger)
   const watched: Database = {
     ...database,
-    read: (statement) => (onStatement(String(statement.name)), database.read(statement)),
-    write: (statement) => (onStatement(String(statement.name)), database.write(statement))
+    read: (statement) => (
+      onStatement(String(statement.name)),
+      database.read(statement)
+    ),
+    write: (statement) => (
+      onStatement(String(statement.name)),
+      database.write(statement)
+    )
   }
   const app = await buildApp(config, readContract(), watched, logger)
   // Before the database is dropped: tap runs the newest teardown first.
@@ -58,12 +70,25 @@ export async function startService(t: Test, options: ServiceOptions = {}): Promi
   const { port } = app.server.address() as AddressInfo
   const keys = keyStore(database, 'test')
   const key = await keys.create('test')
-  return { app, url, port, databaseUrl, database, keys, key, auth: { authorization: `Bearer ${key}` } }
+  return {
+    app,
+    url,
+    port,
+    databaseUrl,
+    database,
+    keys,
+    key,
+    auth: { authorization: `Bearer ${key}` }
+  }
 }
 
 /** Creates an API key in the database at `url`. */
 export async function createKeyIn(url: string): Promise<string> {
-  const database = openDatabase(url, { DATABASE_POOL_SIZE: 1, DATABASE_TIMEOUT: 5000 }, silent)
+  const database = openDatabase(
+    url,
+    { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
+    silent
+  )
   return keyStore(database, 'test')
     .create('test')
     .finally(() => database.close())
@@ -93,7 +118,11 @@ export function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
 }
 
 /** Splits a raw response into its status, headers (lower case) and body. */
-export function parseRaw(response: string): { status: number; headers: Record<string, string>; body: string } {
+export function parseRaw(response: string): {
+  status: number
+  headers: Record<string, string>
+  body: string
+} {
   const [head = '', ...rest] = response.split('\r\n\r\n')
   const [statusLine = '', ...lines] = head.split('\r\n')
   const headers = Object.fromEntries(
@@ -102,5 +131,9 @@ export function parseRaw(response: string): { status: number; headers: Record<st
       return [name.toLowerCase(), value.join(':').trim()]
     })
   )
-  return { status: Number(statusLine.split(' ')[1]), headers, body: rest.join('\r\n\r\n') }
+  return {
+    status: Number(statusLine.split(' ')[1]),
+    headers,
+    body: rest.join('\r\n\r\n')
+  }
 }

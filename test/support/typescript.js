@@ -1,6 +1,12 @@
 // Loads TypeScript in the tests and in the processes that they start, in place of tap's loader: it compiles each file once and
 // keeps the result in .tap/compiled, which halves the start of a process. (tsx joins lines, which breaks coverage.)
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync
+} from 'node:fs'
 import { register } from 'node:module'
 import path from 'node:path'
 import process from 'node:process'
@@ -18,12 +24,17 @@ if (isMainThread) {
 
 export async function load(url, context, next) {
   const file = url.startsWith('file:') ? fileURLToPath(url) : ''
-  if (!file.endsWith('.ts') || file.includes('node_modules')) return next(url, context)
+  if (!file.endsWith('.ts') || file.includes('node_modules'))
+    return next(url, context)
   return { format: 'module', shortCircuit: true, source: await compiled(file) }
 }
 
 async function compiled(file) {
-  const output = path.join(root, '.tap/compiled', `${path.relative(root, file)}.js`)
+  const output = path.join(
+    root,
+    '.tap/compiled',
+    `${path.relative(root, file)}.js`
+  )
   const compiledAt = statSync(output, { throwIfNoEntry: false })?.mtimeMs ?? 0
   if (compiledAt > statSync(file).mtimeMs) return readFileSync(output)
   const { default: ts } = await import('typescript')
@@ -34,7 +45,10 @@ async function compiled(file) {
     inlineSourceMap: true,
     inlineSources: true
   }
-  const { outputText } = ts.transpileModule(readFileSync(file, 'utf8'), { fileName: file, compilerOptions })
+  const { outputText } = ts.transpileModule(readFileSync(file, 'utf8'), {
+    fileName: file,
+    compilerOptions
+  })
   // Renamed when complete: other processes compile at the same time.
   const incomplete = `${output}.${process.pid}`
   mkdirSync(path.dirname(output), { recursive: true })

@@ -20,7 +20,10 @@ const insertKeys = `
 /** Connects to the database of the servers, to fill its tables. */
 export async function connect(connectionString: string) {
   // Nothing here is measured.
-  const client = new pg.Client({ connectionString, options: '-c synchronous_commit=off' })
+  const client = new pg.Client({
+    connectionString,
+    options: '-c synchronous_commit=off'
+  })
   const old = new pg.Client({ connectionString })
   await client.connect()
   await old.connect()
@@ -62,7 +65,9 @@ export async function connect(connectionString: string) {
     },
     /** Disconnects. Returns the version of PostgreSQL. */
     async end(): Promise<string> {
-      const { rows } = await client.query<{ server_version: string }>('SHOW server_version')
+      const { rows } = await client.query<{ server_version: string }>(
+        'SHOW server_version'
+      )
       await client.end()
       await old.end()
       return rows[0]?.server_version ?? ''

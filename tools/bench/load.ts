@@ -21,15 +21,22 @@ export interface Throughput {
 }
 
 /** Sends requests for some seconds; each connection sends the next one after each response. */
-export async function throughput({ url, key, kind, connections }: Target, seconds: number): Promise<Throughput> {
+export async function throughput(
+  { url, key, kind, connections }: Target,
+  seconds: number
+): Promise<Throughput> {
   const authorization = `Bearer ${key}`
   const { pathname } = new URL(url)
-  const sequence = kind.requests.map(({ path, headers, freshHeader, ...rest }) => ({
-    ...rest,
-    path: pathname + path,
-    headers: { ...headers, authorization },
-    ...(freshHeader !== undefined && { setupRequest: (request: Request) => withFresh(freshHeader, request) })
-  }))
+  const sequence = kind.requests.map(
+    ({ path, headers, freshHeader, ...rest }) => ({
+      ...rest,
+      path: pathname + path,
+      headers: { ...headers, authorization },
+      ...(freshHeader !== undefined && {
+        setupRequest: (request: Request) => withFresh(freshHeader, request)
+      })
+    })
+  )
   const times: number[] = []
   let opened = 0
   const result = await autocannon({
@@ -42,12 +49,18 @@ export async function throughput({ url, key, kind, connections }: Target, second
     setupClient(client) {
       // Connections start at different places of the sequence.
       const first = opened++ % sequence.length
-      client.setRequests([...sequence.slice(first), ...sequence.slice(0, first)])
-      client.on('response', (_status, _bytes, milliseconds) => times.push(milliseconds))
+      client.setRequests([
+        ...sequence.slice(first),
+        ...sequence.slice(0, first)
+      ])
+      client.on('response', (_status, _bytes, milliseconds) =>
+        times.push(milliseconds)
+      )
     }
   })
   times.sort((a, b) => a - b)
-  const percentile = (share: number) => times[Math.floor(times.length * share)] ?? NaN
+  const percentile = (share: number) =>
+    times[Math.floor(times.length * share)] ?? NaN
   return {
     rate: result['2xx'] / result.duration,
     failures: result.errors + result.non2xx,
@@ -68,18 +81,41 @@ export type Recording = Awaited<ReturnType<typeof respond>>[]
 const automatic = ['connection', 'date', 'keep-alive', 'transfer-encoding']
 
 /** Returns the response to the first request of each method. */
-export function record({ url, key, kind }: Omit<Target, 'connections'>): Promise<Recording> {
-  const firsts = new Map(kind.requests.toReversed().map((request) => [request.method, request]))
-  return Promise.all([...firsts.values()].map((request) => respond(url, key, request)))
+export function record({
+  url,
+  key,
+  kind
+}: Omit<Target, 'connections'>): Promise<Recording> {
+  const firsts = new Map(
+    kind.requests.toReversed().map((request) => [request.method, request])
+  )
+  return Promise.all(
+    [...firsts.values()].map((request) => respond(url, key, request))
+  )
 }
 
-async function respond(url: string, key: string, { method, path, headers, body }: LoadRequest) {
+async function respond(
+  url: string,
+  key: string,
+  { method, path, headers, body }: LoadRequest
+) {
   const response = await fetch(url + path, {
     method,
-    headers: { ...headers, authorization: `Bearer ${key}`, 'accept-encoding': 'identity' },
+    headers: {
+      ...headers,
+      authorization: `Bearer ${key}`,
+      'accept-encoding': 'identity'
+    },
     body: body ?? null
   })
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`)
-  const sent = [...response.headers].filter(([name]) => !automatic.includes(name))
-  return { method, status: response.status, headers: Object.fromEntries(sent), body: await response.text() }
+  const sent = [...response.headers].filter(
+    ([name]) => !automatic.includes(name)
+  )
+  return {
+    method,
+    status: response.status,
+    headers: Object.fromEntries(sent),
+    body: await response.text()
+  }
 }

@@ -49,30 +49,66 @@ const post = (path: string, body: object): LoadRequest => ({
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify(body)
 })
-const times = <Item>(length: number, item: (index: number) => Item) => Array.from({ length }, (_, index) => item(index))
+const times = <Item>(length: number, item: (index: number) => Item) =>
+  Array.from({ length }, (_, index) => item(index))
 
 const listCategories = get('/categories')
-const createCategory = post('/categories', { name: 'Rabbit', description: 'Small mammals with long ears' })
+const createCategory = post('/categories', {
+  name: 'Rabbit',
+  description: 'Small mammals with long ears'
+})
 const pets = 10_000
 /** Spread over the table. */
 const anyPet = (index: number) => 1 + ((index * 7919) % pets)
 
-const categories = (title: string, ...requests: LoadRequest[]): Kind => ({ title, requests, table: 'categories' })
-const ofPets = (title: string, ...requests: LoadRequest[]): Kind => ({ title, requests, table: 'pets' })
+const categories = (title: string, ...requests: LoadRequest[]): Kind => ({
+  title,
+  requests,
+  table: 'categories'
+})
+const ofPets = (title: string, ...requests: LoadRequest[]): Kind => ({
+  title,
+  requests,
+  table: 'pets'
+})
 
 export const kinds = {
   list: categories('list', listCategories),
   create: categories('create', createCategory),
-  keyed: categories('create with a key', { ...createCategory, freshHeader: 'idempotency-key' }),
+  keyed: categories('create with a key', {
+    ...createCategory,
+    freshHeader: 'idempotency-key'
+  }),
   // Takes the load generator as long as a key.
-  keyless: categories('create without a key', { ...createCategory, freshHeader: 'unused-header-1' }),
-  mixed: categories('90 % list, 10 % create', createCategory, ...times(9, () => listCategories)),
-  listAfterChanges: { ...categories('list beside an old transaction', listCategories), changes: 100_000 },
+  keyless: categories('create without a key', {
+    ...createCategory,
+    freshHeader: 'unused-header-1'
+  }),
+  mixed: categories(
+    '90 % list, 10 % create',
+    createCategory,
+    ...times(9, () => listCategories)
+  ),
+  listAfterChanges: {
+    ...categories('list beside an old transaction', listCategories),
+    changes: 100_000
+  },
   firstPets: ofPets('100 pets', get('/pets?limit=100')),
-  soldPets: ofPets('20 sold pets of 100 pages', ...times(100, (index) => get(soldAfter(anyPet(index) / 2)))),
+  soldPets: ofPets(
+    '20 sold pets of 100 pages',
+    ...times(100, (index) => get(soldAfter(anyPet(index) / 2)))
+  ),
   onePet: ofPets('the same pet', get('/pets/5000')),
-  anyPet: ofPets('one of 100 pets', ...times(100, (index) => get(`/pets/${anyPet(index)}`))),
-  createPet: ofPets('create a pet', ...times(10, (index) => post('/pets', { name: 'Milo', categoryId: index + 1 })))
+  anyPet: ofPets(
+    'one of 100 pets',
+    ...times(100, (index) => get(`/pets/${anyPet(index)}`))
+  ),
+  createPet: ofPets(
+    'create a pet',
+    ...times(10, (index) =>
+      post('/pets', { name: 'Milo', categoryId: index + 1 })
+    )
+  )
 }
 
 /** A page in the middle of the sold pets. Its cursor is that of the service. */
@@ -82,18 +118,39 @@ function soldAfter(id: number): string {
   return `/pets?status=sold&limit=20&cursor=${cursor.toString('base64url')}`
 }
 
-const list = (rows: number, connections: number): Work => ({ kind: kinds.list, rows, connections })
-const create = (connections: number): Work => ({ kind: kinds.create, rows: 100, connections })
-const mixed = (connections: number): Work => ({ kind: kinds.mixed, rows: 100, connections })
-const withPets = (kind: Kind, connections: number): Work => ({ kind, rows: pets, connections, rounds: 3 })
+const list = (rows: number, connections: number): Work => ({
+  kind: kinds.list,
+  rows,
+  connections
+})
+const create = (connections: number): Work => ({
+  kind: kinds.create,
+  rows: 100,
+  connections
+})
+const mixed = (connections: number): Work => ({
+  kind: kinds.mixed,
+  rows: 100,
+  connections
+})
+const withPets = (kind: Kind, connections: number): Work => ({
+  kind,
+  rows: pets,
+  connections,
+  rounds: 3
+})
 
 export const plans: Record<'full' | 'quick', Plan> = {
   full: {
-    title: 'full run, medians of 5 rounds (3 with pets, 1 beside an old transaction)',
+    title:
+      'full run, medians of 5 rounds (3 with pets, 1 beside an old transaction)',
     rounds: 5,
     seconds: 1.4,
     works: [
-      ...[100, 1_000, 10_000].flatMap((rows) => [list(rows, 1), list(rows, 64)]),
+      ...[100, 1_000, 10_000].flatMap((rows) => [
+        list(rows, 1),
+        list(rows, 64)
+      ]),
       { kind: kinds.listAfterChanges, rows: 100, connections: 64, rounds: 1 },
       create(1),
       create(64),
@@ -112,7 +169,14 @@ export const plans: Record<'full' | 'quick', Plan> = {
     title: 'quick run, medians of 3 rounds',
     rounds: 3,
     seconds: 0.7,
-    works: [list(100, 1), list(100, 64), list(10_000, 64), create(64), mixed(64), withPets(kinds.anyPet, 64)],
+    works: [
+      list(100, 1),
+      list(100, 64),
+      list(10_000, 64),
+      create(64),
+      mixed(64),
+      withPets(kinds.anyPet, 64)
+    ],
     storedKeys: [0, 100_000],
     bigList: 0
   }

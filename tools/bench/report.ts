@@ -21,7 +21,9 @@ export interface Result {
 }
 
 /** Requests per second of creates with and without an Idempotency-Key, by round. */
-export type KeyedResult = Record<'keyless' | 'keyed', number[]> & { storedKeys: number }
+export type KeyedResult = Record<'keyless' | 'keyed', number[]> & {
+  storedKeys: number
+}
 
 /** The tables, as Markdown. `missing` says which servers were not measured, and why. */
 export function report(
@@ -34,10 +36,17 @@ export function report(
 ): string {
   const names = [...(results[0]?.samples.keys() ?? [])]
   const peers = names.filter((name) => name !== 'service')
-  const each = (cell: (samples: Result['samples'], name: ServerName) => string, columns = names, prefix = '') =>
+  const each = (
+    cell: (samples: Result['samples'], name: ServerName) => string,
+    columns = names,
+    prefix = ''
+  ) =>
     table(
       ['work', ...columns.map((name) => prefix + servers[name].title)],
-      results.map(({ work, samples }) => [titleOf(work), ...columns.map((name) => cell(samples, name))])
+      results.map(({ work, samples }) => [
+        titleOf(work),
+        ...columns.map((name) => cell(samples, name))
+      ])
     )
   return [
     '# Benchmark results',
@@ -51,31 +60,51 @@ export function report(
     each((samples, name) => whole(median(samples, name, 'rate'))),
     '## Milliseconds per request',
     'Median and 99th percentile, while each connection sends as fast as it gets responses.',
-    each((samples, name) => `${decimal(median(samples, name, 'p50'))}, ${decimal(median(samples, name, 'p99'))}`),
+    each(
+      (samples, name) =>
+        `${decimal(median(samples, name, 'p50'))}, ${decimal(median(samples, name, 'p99'))}`
+    ),
     '## CPU and memory of the server',
     'Microseconds of CPU per request, and MiB resident at the end.',
-    each((samples, name) => `${whole(median(samples, name, 'cpuPerRequest'))}, ${mib(median(samples, name, 'rss'))}`),
+    each(
+      (samples, name) =>
+        `${whole(median(samples, name, 'cpuPerRequest'))}, ${mib(median(samples, name, 'rss'))}`
+    ),
     '## Creates with an Idempotency-Key',
     'Requests per second of this service at 64 connections: medians of the rounds, and the median and range of their ratios. ' +
       'Each request has a header with a new UUID: an Idempotency-Key, or one that the service ignores.',
     table(
       ['stored keys', 'without a key', 'with a key', 'with ÷ without'],
       keyedResults.map(({ storedKeys, keyless, keyed }) => {
-        const ratios = keyed.map((rate, round) => rate / (keyless[round] ?? NaN))
-        return [whole(storedKeys), whole(middle(keyless)), whole(middle(keyed)), withRange(ratios)]
+        const ratios = keyed.map(
+          (rate, round) => rate / (keyless[round] ?? NaN)
+        )
+        return [
+          whole(storedKeys),
+          whole(middle(keyless)),
+          whole(middle(keyed)),
+          withRange(ratios)
+        ]
       })
     ),
-    ...(bigList === undefined ? [] : ['## A very long list', bigListLine(bigList)])
+    ...(bigList === undefined
+      ? []
+      : ['## A very long list', bigListLine(bigList)])
   ].join('\n\n')
 }
 
 export async function writeReport(text: string): Promise<void> {
   const file = new URL('../../../tools/bench/RESULTS.md', import.meta.url)
-  writeFileSync(file, await format(text, { ...(await resolveConfig(file)), parser: 'markdown' }))
+  writeFileSync(
+    file,
+    await format(text, { ...(await resolveConfig(file)), parser: 'markdown' })
+  )
 }
 
 function conditions({ title, seconds }: Plan, postgres: string): string {
-  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim()
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
+    encoding: 'utf8'
+  }).trim()
   const machine = `${cpus().length} CPUs (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB`
   const system = `${platform()} ${release()} ${arch()}, Node.js ${process.version}, PostgreSQL ${postgres}`
   return (
@@ -88,13 +117,25 @@ function failures(results: Result[]): string {
   const lines = results.flatMap(({ work, samples }) =>
     [...samples].flatMap(([name, all]) => {
       const count = all.reduce((sum, sample) => sum + sample.failures, 0)
-      return count > 0 ? [`- ${servers[name].title}: ${count} requests failed in "${titleOf(work)}"`] : []
+      return count > 0
+        ? [
+            `- ${servers[name].title}: ${count} requests failed in "${titleOf(work)}"`
+          ]
+        : []
     })
   )
   return lines.length > 0 ? lines.join('\n') : 'No request failed.'
 }
 
-function bigListLine({ rows, clients, slowClients, size, seconds, rss, longestStall }: BigList): string {
+function bigListLine({
+  rows,
+  clients,
+  slowClients,
+  size,
+  seconds,
+  rss,
+  longestStall
+}: BigList): string {
   return (
     `${whole(rows)} categories (${mib(size)} MiB of JSON), ${clients} clients at once, ${slowClients} of them slow. ` +
     `The other ${clients - slowClients} had the whole list after ${seconds.toFixed(1)} s. ` +
@@ -105,18 +146,28 @@ function bigListLine({ rows, clients, slowClients, size, seconds, rss, longestSt
 
 function table(head: string[], rows: string[][]): string {
   const line = (cells: string[]) => `| ${cells.join(' | ')} |`
-  return [line(head), line(head.map((_, index) => (index === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
+  return [
+    line(head),
+    line(head.map((_, index) => (index === 0 ? '---' : '---:'))),
+    ...rows.map(line)
+  ].join('\n')
 }
 
-const middle = (values: number[]) => values.sort((a, b) => a - b)[values.length >> 1] ?? NaN
+const middle = (values: number[]) =>
+  values.sort((a, b) => a - b)[values.length >> 1] ?? NaN
 
-const median = (samples: Result['samples'], name: ServerName, what: keyof Sample) =>
-  middle((samples.get(name) ?? []).map((sample) => sample[what]))
+const median = (
+  samples: Result['samples'],
+  name: ServerName,
+  what: keyof Sample
+) => middle((samples.get(name) ?? []).map((sample) => sample[what]))
 
 /** Of the rounds in which both responded. */
 function ratio(samples: Result['samples'], name: ServerName): string {
   const own = samples.get('service') ?? []
-  const ratios = (samples.get(name) ?? []).map(({ rate }, round) => (own[round]?.rate ?? NaN) / rate)
+  const ratios = (samples.get(name) ?? []).map(
+    ({ rate }, round) => (own[round]?.rate ?? NaN) / rate
+  )
   return withRange(ratios)
 }
 
@@ -128,6 +179,8 @@ function withRange(values: number[]): string {
 }
 
 /** A server without a single response has no value. */
-const decimal = (value: number) => (Number.isFinite(value) ? value.toFixed(value < 10 ? 2 : 0) : '–')
-const whole = (value: number) => (Number.isFinite(value) ? Math.round(value).toLocaleString('en') : '–')
+const decimal = (value: number) =>
+  Number.isFinite(value) ? value.toFixed(value < 10 ? 2 : 0) : '–'
+const whole = (value: number) =>
+  Number.isFinite(value) ? Math.round(value).toLocaleString('en') : '–'
 const mib = (bytes: number) => whole(bytes / 2 ** 20)

@@ -6,21 +6,41 @@ import pg from 'pg'
 import type { Recording } from './load.ts'
 
 /** What is measured, in the order of the tables: a Node.js program, or what builds a peer in another language. */
-export const servers: Record<ServerName, { title: string; file: string; build?: string; hasPets?: boolean }> = {
+export const servers: Record<
+  ServerName,
+  { title: string; file: string; build?: string; hasPets?: boolean }
+> = {
   service: { title: 'this service', file: 'dist/src/main.js', hasPets: true },
-  http: { title: 'bare node:http', file: 'dist/tools/bench/servers/bare-http.js', hasPets: true },
-  fastify: { title: 'bare Fastify', file: 'dist/tools/bench/servers/bare-fastify.js', hasPets: true },
-  go: { title: 'Go', file: 'tools/bench/servers/go/target/peer', build: 'go build -o target/peer .' },
+  http: {
+    title: 'bare node:http',
+    file: 'dist/tools/bench/servers/bare-http.js',
+    hasPets: true
+  },
+  fastify: {
+    title: 'bare Fastify',
+    file: 'dist/tools/bench/servers/bare-fastify.js',
+    hasPets: true
+  },
+  go: {
+    title: 'Go',
+    file: 'tools/bench/servers/go/target/peer',
+    build: 'go build -o target/peer .'
+  },
   rust: {
     title: 'Rust',
     file: 'tools/bench/servers/rust/target/release/peer',
     build: 'cargo build --release --locked --quiet --target-dir target'
   },
-  baseline: { title: 'baseline', file: 'dist/tools/bench/servers/baseline.js', hasPets: true },
+  baseline: {
+    title: 'baseline',
+    file: 'dist/tools/bench/servers/baseline.js',
+    hasPets: true
+  },
   express: { title: 'Express', file: 'dist/tools/bench/servers/express.js' }
 }
 
-export type ServerName = 'service' | 'http' | 'fastify' | 'go' | 'rust' | 'baseline' | 'express'
+export type ServerName =
+  'service' | 'http' | 'fastify' | 'go' | 'rust' | 'baseline' | 'express'
 export const serverNames = Object.keys(servers) as ServerName[]
 
 export interface Usage {
@@ -33,14 +53,18 @@ export interface Usage {
   longestStall: number
 }
 
-const pathOf = (file: string) => fileURLToPath(new URL(`../../../${file}`, import.meta.url))
+const pathOf = (file: string) =>
+  fileURLToPath(new URL(`../../../${file}`, import.meta.url))
 
 /** Builds a peer in another language. Returns why it cannot be measured, or undefined. */
 export function build(name: ServerName): string | undefined {
   const { file, build } = servers[name]
   const [command, ...options] = build?.split(' ') ?? []
   if (command === undefined) return undefined
-  const { error, status } = spawnSync(command, options, { cwd: pathOf(file.replace(/target.*/, '')), stdio: 'inherit' })
+  const { error, status } = spawnSync(command, options, {
+    cwd: pathOf(file.replace(/target.*/, '')),
+    stdio: 'inherit'
+  })
   if (error !== undefined) return `${command} is not installed`
   return status === 0 ? undefined : 'its build failed'
 }
@@ -48,22 +72,28 @@ export function build(name: ServerName): string | undefined {
 export type Server = Awaited<ReturnType<typeof startServer>>
 
 /** Starts a server as a separate process, discards its log, and waits until it listens. */
-export async function startServer(name: ServerName, databaseUrl: string, key: string) {
+export async function startServer(
+  name: ServerName,
+  databaseUrl: string,
+  key: string
+) {
   const { file, build } = servers[name]
   const usage = new URL('servers/usage.js', import.meta.url).href
-  const command = build === undefined ? [process.execPath, '--import', usage] : []
+  const command =
+    build === undefined ? [process.execPath, '--import', usage] : []
   const port = 4001 + serverNames.indexOf(name)
   const [program = '', ...options] = [...command, pathOf(file)]
   const child = spawn(program, options, {
     stdio: ['pipe', 'ignore', 'inherit', 'ipc'],
     env: {
       ...process.env,
-      DATABASE_URL: build === undefined ? databaseUrl : parametersOf(databaseUrl),
+      DATABASE_URL:
+        build === undefined ? databaseUrl : parametersOf(databaseUrl),
       PORT: String(port),
       HOST: '127.0.0.1',
       BENCH_KEY: key,
       // Requests are counted as in production, but never rejected.
-      RATE_LIMIT_MAX: '1000000000'
+      MAX_REQUESTS_PER_MINUTE: '1000000000'
     }
   })
   process.on('exit', () => child.kill('SIGKILL'))
@@ -75,7 +105,8 @@ export async function startServer(name: ServerName, databaseUrl: string, key: st
       () => false
     ))
   ) {
-    if (child.exitCode !== null) throw new Error(`${file} exited with ${child.exitCode}`)
+    if (child.exitCode !== null)
+      throw new Error(`${file} exited with ${child.exitCode}`)
   }
   return {
     url,
@@ -90,7 +121,10 @@ export async function startServer(name: ServerName, databaseUrl: string, key: st
     /** Gives a bare server what it sends from now on. */
     replay: (recording: Recording) => child.send(recording),
     /** Waits until the server has finished earlier requests. */
-    settle: () => fetch(`${url}/categories`, { headers }).then((response) => response.arrayBuffer()),
+    settle: () =>
+      fetch(`${url}/categories`, { headers }).then((response) =>
+        response.arrayBuffer()
+      ),
     async stop() {
       const exit = once(child, 'exit')
       child.kill('SIGKILL')
@@ -107,9 +141,17 @@ function parametersOf(databaseUrl: string): string {
 
 /** The usage of a process that does not report it itself: from /proc, which only Linux has. */
 function usageOf(pid: number | undefined): Usage {
-  const read = (file: string) => (process.platform === 'linux' ? readFileSync(`/proc/${pid}/${file}`, 'utf8') : '')
+  const read = (file: string) =>
+    process.platform === 'linux'
+      ? readFileSync(`/proc/${pid}/${file}`, 'utf8')
+      : ''
   // In hundredths of a second, the twelfth and thirteenth value behind the name of the process.
   const [, user, system] = /\) (?:\S+ ){11}(\d+) (\d+)/.exec(read('stat')) ?? []
   const [, rss] = /VmRSS:\s*(\d+)/.exec(read('status')) ?? []
-  return { cpu: (Number(user) + Number(system)) * 10_000, rss: Number(rss) * 1024, peak: NaN, longestStall: NaN }
+  return {
+    cpu: (Number(user) + Number(system)) * 10_000,
+    rss: Number(rss) * 1024,
+    peak: NaN,
+    longestStall: NaN
+  }
 }

@@ -21,7 +21,9 @@ interface Report {
   warnings: Record<string, unknown[]>
 }
 
-const schemathesis = fileURLToPath(new URL('.venv/bin/schemathesis', import.meta.url))
+const schemathesis = fileURLToPath(
+  new URL('.venv/bin/schemathesis', import.meta.url)
+)
 const seed = process.argv[2] ?? String(randomInt(2 ** 32))
 console.log(`Repeat this run with: npm run conformance -- ${seed}`)
 
@@ -30,16 +32,28 @@ const report = path.join(directory, 'report.json')
 const service = await startLiveService()
 // Without pets and orders, most requests would get a 404.
 const filler = fileURLToPath(new URL('../seed.ts', import.meta.url))
-execFileSync(process.execPath, ['--import', import.meta.resolve('tsx'), filler], {
-  cwd: directory,
-  env: { PATH: process.env['PATH'], DATABASE_URL: service.databaseUrl },
-  stdio: 'inherit'
-})
+execFileSync(
+  process.execPath,
+  ['--import', import.meta.resolve('tsx'), filler],
+  {
+    cwd: directory,
+    env: { PATH: process.env['PATH'], DATABASE_URL: service.databaseUrl },
+    stdio: 'inherit'
+  }
+)
 const { status, signal } = spawnSync(
   schemathesis,
   [
-    ...['--config-file', fileURLToPath(new URL('schemathesis.toml', import.meta.url))],
-    ...['run', new URL('/openapi.yaml', service.baseUrl).href, '--header', `Authorization: Bearer ${service.key}`],
+    ...[
+      '--config-file',
+      fileURLToPath(new URL('schemathesis.toml', import.meta.url))
+    ],
+    ...[
+      'run',
+      new URL('/openapi.yaml', service.baseUrl).href,
+      '--header',
+      `Authorization: Bearer ${service.key}`
+    ],
     ...['--checks', 'all', '--phases', 'examples,coverage,fuzzing,stateful'],
     ...['--max-examples', String(casesPerOperation), '--request-timeout', '10'],
     // One worker and no memory of earlier runs: a seed gives the same cases in the same order.
@@ -49,7 +63,10 @@ const { status, signal } = spawnSync(
   { cwd: directory, stdio: 'inherit', timeout }
 )
 const logged = await service.stop()
-const problems = status === 0 ? shortcomings(report) : [`Schemathesis exited with ${status ?? signal}`]
+const problems =
+  status === 0
+    ? shortcomings(report)
+    : [`Schemathesis exited with ${status ?? signal}`]
 if (logged !== '') problems.push(`the service logged:\n${logged}`)
 rmSync(directory, { recursive: true })
 
@@ -58,12 +75,18 @@ if (problems.length > 0) process.exitCode = 1
 
 /** Returns why a run without failures proves too little. */
 function shortcomings(file: string): string[] {
-  const { complete, operations, test_cases, warnings } = JSON.parse(readFileSync(file, 'utf8')) as Report
+  const { complete, operations, test_cases, warnings } = JSON.parse(
+    readFileSync(file, 'utf8')
+  ) as Report
   const cases = test_cases.generated - test_cases.without_checks
   return [
     !complete && 'the run is not complete',
-    operations.tested < operations.total && `${operations.tested} of ${operations.total} operations were tested`,
-    cases < minimumCases && `${cases} cases were checked, fewer than ${minimumCases}`,
-    ...Object.entries(warnings).map(([kind, found]) => found.length > 0 && `${kind}: ${JSON.stringify(found)}`)
+    operations.tested < operations.total &&
+      `${operations.tested} of ${operations.total} operations were tested`,
+    cases < minimumCases &&
+      `${cases} cases were checked, fewer than ${minimumCases}`,
+    ...Object.entries(warnings).map(
+      ([kind, found]) => found.length > 0 && `${kind}: ${JSON.stringify(found)}`
+    )
   ].filter((problem) => problem !== false)
 }

@@ -17,25 +17,45 @@ export type LiveService = Awaited<ReturnType<typeof startLiveService>>
  */
 export async function startLiveService() {
   const directory = mkdtempSync(path.join(tmpdir(), 'petcat-live-'))
-  const limits = { LOG_LEVEL: 'error', RATE_LIMIT_MAX: '0', AUTH_FAILURES_MAX: '0' }
-  const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), main], {
-    // It has no `.env`.
-    cwd: directory,
-    env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: directory, ...limits },
-    stdio: ['ignore', 'pipe', 'inherit']
-  })
+  const limits = {
+    LOG_LEVEL: 'error',
+    MAX_REQUESTS_PER_MINUTE: '0',
+    MAX_REJECTED_KEYS_PER_MINUTE: '0'
+  }
+  const child = spawn(
+    process.execPath,
+    ['--import', import.meta.resolve('tsx'), main],
+    {
+      // It has no `.env`.
+      cwd: directory,
+      env: {
+        PATH: process.env['PATH'],
+        PORT: '0',
+        DATA_DIR: directory,
+        ...limits
+      },
+      stdio: ['ignore', 'pipe', 'inherit']
+    }
+  )
   let output = ''
   const exited = once(child, 'close')
-  const [, baseUrl = '', key = ''] = await new Promise<RegExpExecArray>((resolve, reject) => {
-    child.stdout.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-      const welcome = /curl (\S+)\/categories .*(petcat_\w+)'/.exec(output)
-      if (welcome !== null) resolve(welcome)
-    })
-    void exited.then(() => reject(new Error(`the service did not start:\n${output}`)))
-  })
+  const [, baseUrl = '', key = ''] = await new Promise<RegExpExecArray>(
+    (resolve, reject) => {
+      child.stdout.on('data', (chunk: Buffer) => {
+        output += chunk.toString()
+        const welcome = /curl (\S+)\/categories .*(petcat_\w+)'/.exec(output)
+        if (welcome !== null) resolve(welcome)
+      })
+      void exited.then(() =>
+        reject(new Error(`the service did not start:\n${output}`))
+      )
+    }
+  )
   // The fifth line of this file of PostgreSQL is the folder of its socket.
-  const socket = readFileSync(path.join(directory, 'postgres/postmaster.pid'), 'utf8').split('\n')[4] ?? ''
+  const socket =
+    readFileSync(path.join(directory, 'postgres/postmaster.pid'), 'utf8').split(
+      '\n'
+    )[4] ?? ''
   return {
     /** The base URL of the paths in openapi.yaml, without a slash at the end. */
     baseUrl,

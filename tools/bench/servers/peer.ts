@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import pg from 'pg'
 import { createLogger } from '../../../src/log.ts'
-import { idBefore, nextPage } from '../../../src/sharing/paging.ts'
+import { idBefore, nextPage } from '../../../src/lists/paging.ts'
 
 const { DATABASE_URL, PORT, HOST = '127.0.0.1', BENCH_KEY = '' } = process.env
-const sha256 = (text: string) => createHash('sha256').update(text).digest('base64')
+const sha256 = (text: string) =>
+  createHash('sha256').update(text).digest('base64')
 const keyHash = sha256(BENCH_KEY)
 const petColumns = 'id, name, category_id AS "categoryId", status'
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
@@ -16,11 +17,21 @@ export const peer = {
   host: HOST,
   logger: createLogger('info'),
   isValidKey: (key: string) => sha256(key) === keyHash,
-  log(method: string, path: string, { statusCode: status }: ServerResponse, startedAt: number) {
-    peer.logger.info({ method, path, status, ms: performance.now() - startedAt }, 'request')
+  log(
+    method: string,
+    path: string,
+    { statusCode: status }: ServerResponse,
+    startedAt: number
+  ) {
+    peer.logger.info(
+      { method, path, status, ms: performance.now() - startedAt },
+      'request'
+    )
   },
   async list() {
-    const { rows } = await pool.query<object>('SELECT id, name, description FROM categories ORDER BY id')
+    const { rows } = await pool.query<object>(
+      'SELECT id, name, description FROM categories ORDER BY id'
+    )
     return rows
   },
   async create({ name, description }: { name: string; description?: string }) {
@@ -30,20 +41,47 @@ export const peer = {
     )
     return rows[0]
   },
-  async listPets({ limit, status, cursor }: { limit: number; status?: string; cursor?: string }) {
+  async listPets({
+    limit,
+    status,
+    cursor
+  }: {
+    limit: number
+    status?: string
+    cursor?: string
+  }) {
     const { rows } = await pool.query<{ id: string }>(
       `SELECT ${petColumns} FROM pets WHERE id > $1 ${status ? 'AND status = $3' : ''} ORDER BY id LIMIT $2`,
       [idBefore(cursor) ?? 0, limit + 1, ...(status ? [status] : [])]
     )
     const pets = rows.slice(0, limit)
     const last = rows.length > limit ? pets.at(-1) : undefined
-    return { pets, link: last && nextPage({ limit: String(limit), ...(status && { status }) }, BigInt(last.id)) }
+    return {
+      pets,
+      link:
+        last &&
+        nextPage(
+          { limit: String(limit), ...(status && { status }) },
+          BigInt(last.id)
+        )
+    }
   },
   async getPet(id: number) {
-    const { rows } = await pool.query<object>(`SELECT ${petColumns} FROM pets WHERE id = $1`, [id])
+    const { rows } = await pool.query<object>(
+      `SELECT ${petColumns} FROM pets WHERE id = $1`,
+      [id]
+    )
     return rows[0]
   },
-  async createPet({ name, categoryId, status }: { name: string; categoryId: number; status: string }) {
+  async createPet({
+    name,
+    categoryId,
+    status
+  }: {
+    name: string
+    categoryId: number
+    status: string
+  }) {
     const { rows } = await pool.query<object>(
       `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING ${petColumns}`,
       [name, categoryId, status]

@@ -7,5 +7,6 @@ export const responses = { GET: none, POST: none }
 
 process.on('message', (message: Recording | string) => {
   if (typeof message === 'string') return
-  for (const { method, body, ...rest } of message) responses[method] = { ...rest, body: Buffer.from(body) }
+  for (const { method, body, ...rest } of message)
+    responses[method] = { ...rest, body: Buffer.from(body) }
 })

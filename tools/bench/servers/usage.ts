@@ -7,11 +7,19 @@ let peak = 0
 process.on('message', (message) => {
   if (message === 'watch') {
     delay.enable()
-    setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 50).unref()
+    setInterval(
+      () => (peak = Math.max(peak, process.memoryUsage.rss())),
+      50
+    ).unref()
   }
   if (message === 'usage') {
     const { user, system } = process.cpuUsage()
-    process.send?.({ cpu: user + system, rss: process.memoryUsage.rss(), peak, longestStall: delay.max / 1e6 })
+    process.send?.({
+      cpu: user + system,
+      rss: process.memoryUsage.rss(),
+      peak,
+      longestStall: delay.max / 1e6
+    })
     delay.reset()
   }
 })

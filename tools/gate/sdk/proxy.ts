@@ -20,7 +20,11 @@ export interface Exchange {
 
 export type Proxy = Awaited<ReturnType<typeof startProxy>>
 
-const busy = { code: 'unavailable', message: 'The service is unavailable', status: 503 }
+const busy = {
+  code: 'unavailable',
+  message: 'The service is unavailable',
+  status: 503
+}
 
 /** Starts an HTTP proxy in front of the service at `baseUrl`. It records what passes, and injects faults. */
 export async function startProxy(baseUrl: string) {
@@ -31,15 +35,32 @@ export async function startProxy(baseUrl: string) {
     const { method = '', url: path = '', headers, socket } = incoming
     const [fault = 'none'] = faults.splice(0, 1)
     const idempotencyKey = String(headers['idempotency-key'] ?? '')
-    const exchange: Exchange = { method, path, idempotencyKey, time: performance.now(), fault, status: 0, body: '' }
+    const exchange: Exchange = {
+      method,
+      path,
+      idempotencyKey,
+      time: performance.now(),
+      fault,
+      status: 0,
+      body: ''
+    }
     exchanges.push(exchange)
     if (fault === 'before') return socket.resetAndDestroy()
     if (fault === 'busy') {
-      return outgoing.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': 1 }).end(JSON.stringify(busy))
+      return outgoing
+        .writeHead(503, {
+          'Content-Type': 'application/json',
+          'Retry-After': 1
+        })
+        .end(JSON.stringify(busy))
     }
-    const forwarded = request(origin + path, { method, headers }, (response) => {
-      void respond(response)
-    })
+    const forwarded = request(
+      origin + path,
+      { method, headers },
+      (response) => {
+        void respond(response)
+      }
+    )
     forwarded.on('error', () => socket.destroy())
     incoming.pipe(forwarded)
 
@@ -50,7 +71,10 @@ export async function startProxy(baseUrl: string) {
       if (fault === 'after') return void socket.resetAndDestroy()
       outgoing.writeHead(exchange.status, response.headers)
       if (fault === 'none') outgoing.end(body)
-      else outgoing.write(body.subarray(0, body.length / 2), () => socket.resetAndDestroy())
+      else
+        outgoing.write(body.subarray(0, body.length / 2), () =>
+          socket.resetAndDestroy()
+        )
     }
   })
   server.listen(0, '127.0.0.1')

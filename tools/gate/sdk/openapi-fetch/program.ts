@@ -3,9 +3,15 @@ import type { paths } from './client/schema.ts'
 import { fetchWithRetries as fetch } from './retry.ts'
 
 const { BASE_URL: baseUrl = '', API_KEY: key = '' } = process.env
-const client = createClient<paths>({ baseUrl, fetch, headers: { Authorization: `Bearer ${key}` } })
+const client = createClient<paths>({
+  baseUrl,
+  fetch,
+  headers: { Authorization: `Bearer ${key}` }
+})
 
-const created = await client.POST('/categories', { body: { name: 'Rabbit', description: 'Long ears' } })
+const created = await client.POST('/categories', {
+  body: { name: 'Rabbit', description: 'Long ears' }
+})
 if (created.error) throw new Error(created.error.message)
 console.log('created', created.data.id, created.data.name)
 
@@ -16,8 +22,10 @@ const message = await client.POST('/messages', { body: { message: 'Hello' } })
 if (message.data) console.log(message.data.status, message.data.message)
 
 const rejected = await client.POST('/categories', { body: { name: '' } })
-if (rejected.error) console.log('rejected', rejected.error.status, rejected.error.code)
+if (rejected.error)
+  console.log('rejected', rejected.error.status, rejected.error.code)
 
 const stranger = createClient<paths>({ baseUrl })
 const unknown = await stranger.GET('/categories')
-if (unknown.error) console.log('rejected', unknown.error.status, unknown.error.code)
+if (unknown.error)
+  console.log('rejected', unknown.error.status, unknown.error.code)

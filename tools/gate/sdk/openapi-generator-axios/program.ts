@@ -1,5 +1,10 @@
 import axios, { isAxiosError } from 'axios'
-import { CategoriesApi, Configuration, type ModelError, QuickstartApi } from './client/index.ts'
+import {
+  CategoriesApi,
+  Configuration,
+  type ModelError,
+  QuickstartApi
+} from './client/index.ts'
 import { fetchWithRetries as fetch } from './retry.ts'
 
 const { BASE_URL: basePath = '', API_KEY: accessToken = '' } = process.env
@@ -13,7 +18,10 @@ function printError(error: unknown) {
   console.log('rejected', error.response.data.status, error.response.data.code)
 }
 
-const { data: created } = await categories.createCategory({ name: 'Rabbit', description: 'Long ears' })
+const { data: created } = await categories.createCategory({
+  name: 'Rabbit',
+  description: 'Long ears'
+})
 console.log('created', created.id, created.name)
 
 const { data: list } = await categories.listCategories()

@@ -4,7 +4,10 @@ export default {
     output: {
       target: 'client/client.ts',
       client: 'fetch',
-      override: { useBigInt: true, mutator: { path: 'send.ts', name: 'send', extension: '.ts' } }
+      override: {
+        useBigInt: true,
+        mutator: { path: 'send.ts', name: 'send', extension: '.ts' }
+      }
     }
   }
 }

@@ -11,7 +11,10 @@ function toNumber(name: string, value: unknown): unknown {
 
 /** Sends the request of a generated function, with the key. */
 export async function send<T>(path: string, init: RequestInit): Promise<T> {
-  const headers = new Headers({ Authorization: `Bearer ${key}`, ...init.headers })
+  const headers = new Headers({
+    Authorization: `Bearer ${key}`,
+    ...init.headers
+  })
   const response = await fetchWithRetries(baseUrl + path, { ...init, headers })
   const text = await response.text()
   const data = text === '' ? undefined : parse(text, toNumber)

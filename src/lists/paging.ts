@@ -1,0 +1,27 @@
+import { badRequest } from '../http/errors.ts'
+
+/**
+ * The id that precedes a page, as text; null for the first page.
+ *
+ * @throws HttpError 400 for a cursor that is not from `nextPage`
+ */
+export function idBefore(cursor: string | undefined): string | null {
+  if (cursor === undefined) return null
+  const bytes = Buffer.from(cursor, 'base64url')
+  if (bytes.length === 8 && bytes.toString('base64url') === cursor)
+    return String(bytes.readBigInt64BE())
+  throw badRequest(
+    'query.cursor must be taken from the Link header of the previous page, or left out'
+  )
+}
+
+/** A Link to the page after an id (RFC 8288). It is relative, because a proxy may change the rest of the URL. */
+export function nextPage(query: Record<string, string>, id: bigint): string {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigInt64BE(id)
+  const parameters = new URLSearchParams({
+    ...query,
+    cursor: bytes.toString('base64url')
+  })
+  return `<?${parameters.toString()}>; rel="next"`
+}

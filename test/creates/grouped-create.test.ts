@@ -1,0 +1,218 @@
+import t, { type Test } from 'tap'
+import { query, storedNames } from '../support/database.ts'
+import { create, gather, post, result } from '../support/requests.ts'
+import { startService } from '../support/service.ts'
+
+interface Item {
+  payload: object
+  key?: string
+}
+
+/** A service with the category 1, and the names of its creating statements. */
+async function start(t: Test) {
+  const statements: string[] = []
+  const onStatement = (name: string) =>
+    name.startsWith('create-') && statements.push(name)
+  const service = await startService(t, {
+    onStatement,
+    config: { DATABASE_TIMEOUT_MS: 60_000 }
+  })
+  await query(
+    service.databaseUrl,
+    "INSERT INTO categories (name, description) VALUES ('one', 'taken')"
+  )
+  const sendTo =
+    (path: string) =>
+    ({ payload, key }: Item) =>
+      result(
+        post(
+          service,
+          path,
+          payload,
+          key === undefined ? {} : { 'idempotency-key': key }
+        )
+      )
+  return { service, statements, sendTo }
+}
+
+for (const [table, property] of [
+  ['categories', 'name'],
+  ['messages', 'message']
+] as const) {
+  t.test(
+    `${table} that arrive together are written by one statement, with ids in their order`,
+    async (t) => {
+      const { service, statements } = await start(t)
+      const texts = Array.from(
+        { length: 100 },
+        (_, index) => `text ${index % 10}`
+      )
+      const send = (text: string) => post(service, table, { [property]: text })
+      const responses = await gather(t, service, table, send, ['leader'], texts)
+      t.same(statements, [`create-${table}`, `create-${table}`])
+      const rows = responses.map((response) =>
+        response.json<Record<string, unknown>>()
+      )
+      const stored = rows.map((row) => row[property])
+      t.same(stored, ['leader', ...texts])
+      const ids = rows.map(({ id }) => String(id).padStart(20))
+      t.same(ids, [...ids].sort())
+    }
+  )
+}
+
+t.test(
+  'creates beyond the queue get 503 with Retry-After at once, and those in the queue are stored',
+  async (t) => {
+    const { service } = await start(t)
+    const names = Array.from({ length: 1100 }, (_, index) => `name ${index}`)
+    const responses = await gather(
+      t,
+      service,
+      'categories',
+      (name) => create(service, name),
+      ['leader'],
+      names
+    )
+    const rejected = responses.filter(({ statusCode }) => statusCode === 503)
+    t.equal(rejected.length, 100)
+    t.match(rejected[0]?.headers, {
+      'retry-after': '1',
+      'cache-control': 'no-store'
+    })
+    t.match(rejected[0]?.json(), {
+      code: 'unavailable',
+      message: /requests are waiting/
+    })
+    t.same(await storedNames(service.databaseUrl), [
+      'one',
+      'leader',
+      ...names.slice(0, 1000)
+    ])
+  }
+)
+
+const dropRow = `CREATE FUNCTION drop_row() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+  CREATE TRIGGER bad BEFORE INSERT ON categories FOR EACH ROW WHEN (NEW.name LIKE 'bad%') EXECUTE FUNCTION drop_row()`
+const unique =
+  'ALTER TABLE categories ADD CONSTRAINT bad UNIQUE (description) DEFERRABLE INITIALLY DEFERRED'
+const dropConstraint = 'ALTER TABLE categories DROP CONSTRAINT bad'
+
+for (const [moment, reject, accept] of [
+  [
+    'in the statement',
+    "ALTER TABLE categories ADD CONSTRAINT bad CHECK (name NOT LIKE 'bad%')",
+    dropConstraint
+  ],
+  ['at the commit', unique, dropConstraint],
+  ['because a trigger drops its row', dropRow, 'DROP TRIGGER bad ON categories']
+] as const) {
+  t.test(
+    `a create that fails ${moment} fails alone in a group, and its key creates later`,
+    async (t) => {
+      const { service, sendTo } = await start(t)
+      const { databaseUrl } = service
+      await query(databaseUrl, reject)
+      const group = Array.from({ length: 40 }, (_, index) => {
+        const isBad = [3, 6].includes(index % 10)
+        const payload = isBad
+          ? { name: `bad ${index}`, description: 'taken' }
+          : { name: `good ${index}` }
+        return {
+          isBad,
+          payload,
+          ...(index % 2 === 1 && { key: `key-${index}` })
+        }
+      })
+      const leaders = [
+        { payload: { name: 'leader' } },
+        { payload: { name: 'leader' }, key: 'leader' }
+      ]
+      const send = sendTo('categories')
+      const [, , ...results] = await gather(
+        t,
+        service,
+        'categories',
+        send,
+        leaders,
+        group
+      )
+      const expected = group.map(({ isBad }) =>
+        isBad ? 'internal_error' : 201
+      )
+      t.same(results, expected)
+      await query(databaseUrl, accept)
+      for (const item of group)
+        if (item.key)
+          t.equal(await send(item), item.isBad ? 201 : '201 replayed', item.key)
+      // The first row, the leaders, 32 good creates, and 4 bad ones with keys.
+      t.equal((await storedNames(databaseUrl)).length, 1 + 2 + 32 + 4)
+    }
+  )
+}
+
+t.test(
+  'a pet of an unknown category fails alone in a group, without another statement',
+  async (t) => {
+    const { service, statements, sendTo } = await start(t)
+    const group = Array.from({ length: 40 }, (_, index) => {
+      const payload = {
+        name: `pet ${index}`,
+        categoryId: index % 5 === 2 ? 2 : 1
+      }
+      return { payload, ...(index % 2 === 1 && { key: `key-${index}` }) }
+    })
+    const leader = { payload: { name: 'leader', categoryId: 1 } }
+    const send = sendTo('pets')
+    const [, , ...results] = await gather(
+      t,
+      service,
+      'pets',
+      send,
+      [leader, { ...leader, key: 'leader' }],
+      group
+    )
+    const expected = group.map(({ payload }) =>
+      payload.categoryId === 1 ? 201 : 'invalid_request'
+    )
+    t.same(results, expected)
+    t.same(statements.sort(), [
+      'create-pets',
+      'create-pets',
+      'create-pets-once',
+      'create-pets-once'
+    ])
+    t.equal(
+      (await query(service.databaseUrl, 'SELECT FROM pets')).length,
+      2 + 32
+    )
+  }
+)
+
+t.test(
+  'of creates with one key in one group, one is stored, and others with its body are replays of it',
+  async (t) => {
+    const { service, statements, sendTo } = await start(t)
+    const item = (name: string, key: string) => ({ payload: { name }, key })
+    const a = item('a', 'one')
+    const group = [a, a, item('b', 'one'), item('b', 'two'), a]
+    const results = await gather(
+      t,
+      service,
+      'categories',
+      sendTo('categories'),
+      [item('leader', 'leader')],
+      group
+    )
+    t.same(results, [
+      201,
+      201,
+      '201 replayed',
+      'idempotency_key_reused',
+      201,
+      '201 replayed'
+    ])
+    t.same(statements, ['create-categories-once', 'create-categories-once'])
+    t.same(await storedNames(service.databaseUrl), ['one', 'leader', 'a', 'b'])
+  }
+)

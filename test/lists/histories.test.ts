@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { query } from '../support/database.ts'
+import { startHistory } from '../support/history.ts'
+import { startPair, startPostgres } from '../support/postgres.ts'
+import { list } from '../support/requests.ts'
+import { scale, seed } from '../support/scale.ts'
+import { startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+// Only commits make transaction ids durable.
+const settings = {
+  max_prepared_transactions: '20',
+  wal_writer_delay: '10s',
+  autovacuum: 'off',
+  fsync: 'off'
+}
+const postgres = await startPostgres(t, settings)
+
+const burn =
+  'DO $$BEGIN FOR n IN 1..100 LOOP PERFORM pg_current_xact_id(); ROLLBACK; END LOOP; END$$'
+
+/** Lists, loses the ids of finished transactions by this failure, and uses one of them again. */
+async function reuseIds(t: Test, fail: () => Promise<void>) {
+  const { url } = postgres
+  const service = await startService(t, { databaseUrl: url })
+  const select = async (what: string) =>
+    String((await query(url, `SELECT ${what} AS value`))[0]?.['value'])
+  const nextId = async () =>
+    Number(await select('pg_snapshot_xmax(pg_current_snapshot())::text'))
+  let [etag, body] = ['', '']
+  const read = async () => {
+    const response = await list(service, { 'if-none-match': etag })
+    if (response.statusCode === 200)
+      [etag, body] = [String(response.headers.etag), response.body]
+    return response.statusCode
+  }
+  const lose = async () => {
+    const written = await select('pg_current_wal_insert_lsn()')
+    await query(url, burn)
+    await read()
+    return (
+      (await select(`pg_current_wal_flush_lsn() <= '${written}'`)) === 'true'
+    )
+  }
+  // Another transaction, of the service or of PostgreSQL, may make them durable at the last moment.
+  const failAfterLists = async () => {
+    await until(lose, 'PostgreSQL has listed, and not yet written their end')
+    const before = await nextId()
+    await fail()
+    return (await nextId()) < before
+  }
+  await until(failAfterLists, 'ids are used again')
+  const name = randomUUID()
+  await query(url, 'INSERT INTO categories (name) VALUES ($1)', [name])
+  await until(async () => (await read()) !== 503, 'lists work again')
+  t.match(body, name)
+}
+
+for (const [what, fail] of Object.entries({
+  'one backend': postgres.killBackend,
+  PostgreSQL: postgres.crash
+})) {
+  t.test(
+    `a change is listed although a kill of ${what} lost the id of its transaction`,
+    (t) => reuseIds(t, fail)
+  )
+}
+
+t.test(
+  'a transaction that was prepared before a crash is listed once it is committed',
+  async (t) => {
+    const service = await startService(t, { databaseUrl: postgres.url })
+    const name = randomUUID()
+    await query(
+      postgres.url,
+      `BEGIN; INSERT INTO categories (name) VALUES ('${name}'); PREPARE TRANSACTION '${name}'`
+    )
+    await postgres.crash()
+    await until(
+      async () => (await list(service)).statusCode === 200,
+      'lists work again'
+    )
+    // What the service does from time to time.
+    await query(postgres.url, 'SELECT prune_changes()')
+    for (let requests = 0; requests < 2; requests++)
+      t.notMatch((await list(service)).body, name)
+    await query(postgres.url, `COMMIT PREPARED '${name}'`)
+    t.match((await list(service)).body, name)
+  }
+)
+
+t.test(
+  `lists show all that was acknowledged and nothing else, through restarts and kills (seed ${seed})`,
+  async (t) => {
+    const history = await startHistory(t, postgres.url, seed)
+    for (let round = 0; round < scale(20, 1); round++) {
+      for (const strike of [
+        postgres.restart,
+        postgres.killBackend,
+        postgres.crash
+      ]) {
+        await history.commits(10)
+        await strike()
+      }
+      await history.commits(10)
+    }
+    t.same(await history.stop(), [])
+    for (const result of [
+      304,
+      'gzip',
+      'br',
+      'identity',
+      'ROLLBACK',
+      'COMMIT PREPARED'
+    ]) {
+      t.ok(history.counts[result], `${result}: ${history.counts[result]}`)
+    }
+  }
+)
+
+for (let round = 0; round < scale(20, 1); round++) {
+  t.test(
+    `after a failover no list shows what the standby never received (seed ${seed + round})`,
+    async (t) => {
+      const pair = await startPair(t, settings)
+      const history = await startHistory(t, pair.url, seed + round)
+      await history.commits(5)
+      await pair.isolate()
+      await history.commits(10)
+      await pair.primary.kill()
+      await history.pause()
+      await pair.promote()
+      await history.resume()
+      // Transactions use the ids of those that are lost again.
+      await history.commits(10)
+      t.same(await history.stop(), [])
+    }
+  )
+}
