@@ -11,8 +11,9 @@ import {
   Unavailable
 } from './outcomes.ts'
 import { PrimaryPool } from './primary-pool.ts'
+import { sql } from './sql.ts'
 
-export { columnsOf, inputRows as givenRows, isoTime } from './statements.ts'
+export { columnsOf, isoTime } from './sql.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeout = 1000
@@ -20,7 +21,7 @@ const maxBackgroundTimeout = 1000
 // Terminates commits that still wait for a standby after they were cancelled,
 // those of all replicas: PostgreSQL would keep their connections open although
 // the service has closed them.
-const endHangingCommits = `
+const endHangingCommits = sql`
   SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity
   WHERE application_name = current_setting('application_name')
@@ -215,4 +216,12 @@ function isConnectionBroken(cause: Error | null): boolean {
   if (cause === null) return false
   const meaning = meaningOf(cause)
   return meaning === undefined || meaning === 'connection'
+}
+
+/** The former name of `inputRows`, for columns without names. */
+export function givenRows(types: string[]): string {
+  const arrays = types.map(
+    (type, index) => `(SELECT $${index + 1}::text[]::${type}[])`
+  )
+  return `unnest(${arrays.join(', ')}) WITH ORDINALITY`
 }

@@ -46,7 +46,7 @@ export class Deadline {
 
   #abandon(): void {
     this.#state = 'abandoned'
-    this.#client.end()
+    this.#client.end().catch(() => {})
     this.#onAbandoned()
   }
 }

@@ -6,6 +6,7 @@ import { oneLine } from '../log.ts'
 import type { Database } from './database.ts'
 import { meaningOf, Unavailable } from './outcomes.ts'
 import { PrimaryPool } from './primary-pool.ts'
+import { sql } from './sql.ts'
 
 const directory = new URL('../../migrations/', import.meta.url)
 
@@ -18,9 +19,9 @@ const migrations = readdirSync(directory).map((file) =>
  * The advisory lock of a migration. The lock and the table pgmigrations are
  * those of node-pg-migrate, which earlier versions used.
  */
-const migrationLock = 7241865325823964n
+const migrationLock = '7241865325823964'
 
-const begin = `
+const begin = sql`
   BEGIN ISOLATION LEVEL READ COMMITTED;
 
   SELECT pg_advisory_xact_lock(${migrationLock});
@@ -47,7 +48,7 @@ const begin = `
 
 const pendingMigrations = {
   name: 'pending-migrations',
-  text: `
+  text: sql`
     SELECT name
     FROM unnest($1::text[]) AS name
     EXCEPT
@@ -116,9 +117,9 @@ async function applyPending(client: ClientBase): Promise<string[]> {
 }
 
 async function applyMigration(client: ClientBase, name: string): Promise<void> {
-  const sql = readFileSync(new URL(`${name}.sql`, directory), 'utf8')
+  const statements = readFileSync(new URL(`${name}.sql`, directory), 'utf8')
   try {
-    await client.query(sql)
+    await client.query(statements)
   } catch (error) {
     const message = `migration ${name} failed: ${oneLine(error)}`
     throw new Error(message, { cause: error })

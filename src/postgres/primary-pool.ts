@@ -79,7 +79,7 @@ export class PrimaryPool extends pg.Pool {
       }))
     )
 
-    super({
+    const config = {
       ...options,
       connectionTimeoutMillis: timeout,
       Client: class extends PrimaryClient {
@@ -89,8 +89,11 @@ export class PrimaryPool extends pg.Pool {
       },
       // With `verify` instead, the pool would lose a connection whose request
       // stops waiting during the check.
-      onConnect: (client) => rejectReadOnly(client, timeoutOfServer)
-    })
+      onConnect: (client: pg.ClientBase) =>
+        rejectReadOnly(client, timeoutOfServer)
+    }
+
+    super(config)
     this.#servers = servers
     this.#timeToStart = timeout - timeoutOfServer
     this.on('error', () => {})

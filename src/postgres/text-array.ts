@@ -13,8 +13,8 @@ const nullLength = -1
  * In the text format, which pg uses for an array, NULL is the word NULL
  * without quotes. A server with `array_nulls = off` takes it for text.
  *
- * @param values null, undefined, bytes, or values whose text PostgreSQL can
- *   cast to the type of the column
+ * @param values null, undefined, or what PostgreSQL can cast from text to the
+ *   type of the column
  */
 export function textArray(values: readonly unknown[]): Buffer {
   const texts = values.map(textOf)
@@ -32,11 +32,13 @@ export function textArray(values: readonly unknown[]): Buffer {
   return bytes
 }
 
-/** The text of a value, as a cast from text reads it. */
+/** The text of a value, as a cast from text reads it: objects are JSON. */
 function textOf(value: unknown): string | null {
   if (value === null || value === undefined) return null
+  if (typeof value === 'string') return value
+  if (typeof value === 'bigint') return value.toString()
   if (Buffer.isBuffer(value)) return `\\x${value.toString('hex')}`
-  return String(value)
+  return JSON.stringify(value)
 }
 
 function sizeOf(texts: (string | null)[]): number {
