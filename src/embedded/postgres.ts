@@ -25,10 +25,11 @@ const attemptInterval = 100
 const inUse =
   /lock file "postmaster\.pid" (already exists|is empty)|still in use/
 
+const waiting = 'waiting for another process to leave DATA_DIR'
+
 /** What became of an attempt to start the server. */
 type Attempt =
-  | { outcome: 'started'; server: Server }
-  | { outcome: 'folder in use'; error: Error }
+  { outcome: 'started'; server: Server } | { outcome: 'folder in use' }
 
 /**
  * Starts PostgreSQL on the data in `directory`, which is created if it does not
@@ -53,19 +54,14 @@ export async function startEmbeddedPostgres(
     const service = await findService(folder)
     if (service !== undefined) return useServerOf(service, startedBy)
 
-    const result = await tryToStart(folder, startedBy, log)
+    const mayWait = attempt < maxAttempts
+    const result = await tryToStart(folder, startedBy, mayWait, log)
     switch (result.outcome) {
       case 'started':
         return result.server
 
       case 'folder in use':
-        if (attempt === maxAttempts) throw result.error
-        if (attempt === 1) {
-          log.info(
-            { directory },
-            'waiting for another process to leave DATA_DIR'
-          )
-        }
+        if (attempt === 1) log.info({ directory }, waiting)
         await sleep(attemptInterval)
     }
   }
@@ -84,6 +80,7 @@ function useServerOf({ url, pid }: ServiceServer, startedBy: string): Server {
 async function tryToStart(
   directory: string,
   startedBy: string,
+  mayWait: boolean,
   log: Logger
 ): Promise<Attempt> {
   try {
@@ -92,9 +89,9 @@ async function tryToStart(
     const postgres = [...commandOf('postgres'), '-D', data]
     const server = await startServer(postgres, startedBy)
     return { outcome: 'started', server }
-  } catch (cause) {
-    const error = withRemedy(cause)
-    if (inUse.test(oneLine(cause))) return { outcome: 'folder in use', error }
-    throw error
+  } catch (error) {
+    const isInUse = inUse.test(oneLine(error))
+    if (isInUse && mayWait) return { outcome: 'folder in use' }
+    throw withRemedy(error)
   }
 }

@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
@@ -20,6 +21,9 @@ const startInterval = 20
 
 /** Milliseconds to connect to a server. */
 const connectTimeout = 2000
+
+/** The shell that runs watchdog.sh. */
+type Shell = ChildProcessByStdio<Writable, null, Readable>
 
 /** A running server. */
 export interface Server {
@@ -54,7 +58,7 @@ export async function startServer(
   const ended = once(shell, 'close').then(() => true)
 
   const stop = async () => {
-    shell.stdin?.end()
+    shell.stdin.end()
     await ended
   }
 
@@ -69,7 +73,7 @@ export async function startServer(
   }
 }
 
-function spawnWatchdog(postgres: string[], socketFolder: string): ChildProcess {
+function spawnWatchdog(postgres: string[], socketFolder: string): Shell {
   const settings = [
     `--unix_socket_directories=${socketFolder}`,
     '--listen_addresses=',
@@ -86,9 +90,9 @@ function spawnWatchdog(postgres: string[], socketFolder: string): ChildProcess {
 }
 
 /** Collects stderr. Returns a function that returns the end of it. */
-function lastOutputOf(shell: ChildProcess): () => string {
+function lastOutputOf(shell: Shell): () => string {
   let output = ''
-  shell.stderr?.on('data', (chunk: Buffer) => {
+  shell.stderr.on('data', (chunk: Buffer) => {
     output = (output + chunk.toString()).slice(-maxOutput)
   })
   return () => output
@@ -111,9 +115,7 @@ export async function findService(
   const [socketFolder, service] = found
   const pid = Number(service)
   // A killed service leaves the lock file, and for a moment the server.
-  if (!isRunning(pid)) return undefined
-
-  const url = await urlOf(socketFolder)
+  const url = isRunning(pid) ? await urlOf(socketFolder) : undefined
   return url === undefined ? undefined : { url, pid }
 }
 

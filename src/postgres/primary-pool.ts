@@ -27,8 +27,8 @@ class Servers {
 
   /** Makes the next server the current one, unless that has happened. */
   skip(server: pg.ClientConfig | undefined): void {
-    if (server !== this.current) return
-    this.#current = (this.#current + 1) % this.count
+    const next = (this.#current + 1) % this.count
+    if (server === this.current) this.#current = next
   }
 }
 
