@@ -1,4 +1,4 @@
--- A key itself is never stored: hash is the SHA-256 of its text.
+-- An API key itself is never stored: hash is the SHA-256 of its text.
 CREATE TABLE api_keys (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL,

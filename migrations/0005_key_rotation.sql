@@ -1,8 +1,9 @@
--- The key that a rotation made in place of this one.
+-- The API key that replaced this one in a rotation.
 ALTER TABLE api_keys ADD COLUMN replaced_by bigint REFERENCES api_keys (id);
 
--- Until now a rotation recorded two events in one transaction, and so at one time: 'rotated' for the old key and 'created' for the
--- new one, under the same command. It shows one successor for each old key, unless a key was rotated twice: the first one counts.
+-- Earlier versions recorded a rotation only as two events of one transaction:
+-- 'rotated' for the old key, 'created' for the new one. Both have the same time
+-- and command. If a key was rotated twice, the first successor counts.
 UPDATE api_keys SET replaced_by = (
   SELECT min(successor.key_id)
   FROM key_events AS rotation

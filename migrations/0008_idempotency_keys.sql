@@ -1,4 +1,5 @@
--- The first key of a series of rotations, in each of its successors. It owns the idempotency keys of the series.
+-- The first API key of a series of rotations, for each of its successors. It
+-- owns the idempotency keys of the series.
 ALTER TABLE api_keys ADD COLUMN root bigint REFERENCES api_keys (id);
 
 WITH RECURSIVE series AS (

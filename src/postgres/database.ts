@@ -1,159 +1,227 @@
-import pg, { type QueryConfig, type QueryResultRow } from 'pg'
+import pg, { type PoolClient, type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { type Config, serviceName } from '../config.ts'
 import { countConnections, databaseErrors } from '../metrics.ts'
-import { cancel, createPool } from './primary-pool.ts'
+import { Availability } from './availability.ts'
+import { Deadline } from './deadline.ts'
 import {
   failureOf,
   meaningOf,
   OutcomeUnknown,
   Unavailable
 } from './outcomes.ts'
+import { PrimaryPool } from './primary-pool.ts'
+import { sql } from './sql.ts'
 
-/** Milliseconds for a statement in the background, and for the server to end a cancelled statement. */
-const second = 1000
-/** Milliseconds without a failure before a success ends an outage: some statements may succeed during it. */
-const quietTime = 5000
+export { columnsOf, isoTime } from './sql.ts'
 
-/**
- * Terminates the commits, of all replicas, that still wait for a standby after they were cancelled: PostgreSQL would keep
- * their connections open although the service has closed them.
- */
-const endHanging = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-  WHERE application_name = current_setting('application_name') AND datname = current_database()
-    AND usename = current_user AND wait_event = 'SyncRep' AND query_start < now() - $1 * interval '1 ms'`
+/** Milliseconds for a statement in the background. */
+const maxBackgroundTimeout = 1000
+
+// Terminates commits that still wait for a standby after they were cancelled,
+// those of all replicas: PostgreSQL would keep their connections open although
+// the service has closed them.
+const endHangingCommits = sql`
+  SELECT pg_terminate_backend(pid)
+  FROM pg_stat_activity
+  WHERE application_name = current_setting('application_name')
+    AND datname = current_database()
+    AND usename = current_user
+    AND wait_event = 'SyncRep'
+    AND query_start < now() - $1 * interval '1 ms'
+`
 
 // A number would round an int8 beyond 2^53.
 const types = new pg.TypeOverrides()
 types.setTypeParser(pg.types.builtins.INT8, BigInt)
 
-export type Database = ReturnType<typeof openDatabase>
+/** What statements have in common that share the way in which they run. */
+interface StatementKind {
+  isWrite: boolean
+  pool: PrimaryPool
+  /** Milliseconds until a statement is cancelled. */
+  timeout: number
+  availability: Availability
+}
+
+type DatabaseConfig = Pick<
+  Config,
+  'MAX_DATABASE_CONNECTIONS' | 'DATABASE_TIMEOUT_MS'
+>
 
 /**
- * Opens PostgreSQL; connections are made on first use. Statements return their rows, in which an int8 is a bigint.
- *
- * @throws Error when the URL, or a certificate file that it names, cannot be used
+ * PostgreSQL, as a pool of connections to the primary. Statements return their
+ * rows, in which an int8 is a bigint.
  */
-export function openDatabase(
-  url: string,
-  {
-    MAX_DATABASE_CONNECTIONS,
-    DATABASE_TIMEOUT_MS: timeout
-  }: Pick<Config, 'MAX_DATABASE_CONNECTIONS' | 'DATABASE_TIMEOUT_MS'>,
-  log: Logger
-) {
-  const options = { application_name: serviceName, keepAlive: true, types }
-  const pool = createPool(url, timeout, {
-    ...options,
-    max: MAX_DATABASE_CONNECTIONS
-  })
-  const ownPool = createPool(url, timeout, { ...options, max: 1 })
-  countConnections(pool)
-  // `failedAt` is the time of the last failure during an outage, otherwise 0.
-  const reads = { kind: 'reads', pool, timeout, failedAt: 0 }
-  const writes = { ...reads, kind: 'writes' }
-  const background = {
-    ...writes,
-    kind: 'background writes',
-    pool: ownPool,
-    timeout: Math.min(timeout, second)
-  }
+export class Database {
+  /** Milliseconds until a statement of a request is cancelled. */
+  readonly timeout: number
 
-  /** Counts a failure, and logs the first of an outage. */
-  function report(error: Error, use: typeof reads): Error {
-    const isOutage =
-      error instanceof Unavailable || error instanceof OutcomeUnknown
-    databaseErrors.inc({ code: isOutage ? error.code : 'internal_error' })
-    const meaning = meaningOf(error.cause)
-    if (!isOutage || meaning === 'conflict' || pool.ending) return error
-    const hint =
-      meaning === 'schema' ? ': migrations or grants may be missing' : ''
-    if (use.failedAt === 0)
-      log.error(
-        { err: error.cause },
-        `the database is unavailable for ${use.kind}${hint}`
-      )
-    use.failedAt = performance.now()
-    return error
-  }
+  /**
+   * False while the service prepares the database and reports itself why it
+   * cannot: the log shows no outages then.
+   */
+  isReady = true
 
-  /** Logs the first success after an outage. */
-  function reportSuccess(use: typeof reads): void {
-    if (use.failedAt === 0 || performance.now() - use.failedAt < quietTime)
-      return
-    use.failedAt = 0
-    log.info(`the database is available again for ${use.kind}`)
-  }
+  readonly #reads: StatementKind
+  readonly #writes: StatementKind
+  readonly #backgroundWrites: StatementKind
 
-  async function run<Row extends QueryResultRow>(
-    query: QueryConfig,
-    use: typeof reads
-  ) {
-    const client = await use.pool.connect().catch((error: unknown) => {
-      throw report(new Unavailable(error), use)
+  /** @see openDatabase */
+  constructor(url: string, config: DatabaseConfig, log: Logger) {
+    const timeout = config.DATABASE_TIMEOUT_MS
+    const options = { application_name: serviceName, keepAlive: true, types }
+    const pool = new PrimaryPool(url, timeout, {
+      ...options,
+      max: config.MAX_DATABASE_CONNECTIONS
     })
-    // A callback and a timer: with a promise and pg's query_timeout the rows outlive two garbage collections, which costs a
-    // tenth of a small read. A statement_timeout does not end a commit that waits for a standby, and poolers reject it.
+
+    this.timeout = timeout
+    this.#reads = {
+      isWrite: false,
+      pool,
+      timeout,
+      availability: new Availability('reads', log)
+    }
+    this.#writes = {
+      isWrite: true,
+      pool,
+      timeout,
+      availability: new Availability('writes', log)
+    }
+    this.#backgroundWrites = {
+      isWrite: true,
+      pool: new PrimaryPool(url, timeout, { ...options, max: 1 }),
+      timeout: Math.min(timeout, maxBackgroundTimeout),
+      availability: new Availability('background writes', log)
+    }
+    countConnections(pool)
+  }
+
+  /**
+   * Runs one statement that changes nothing. Rejects with Unavailable if the
+   * database cannot run it now.
+   */
+  read<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
+    return this.#run<Row>(query, this.#reads)
+  }
+
+  /**
+   * Runs and commits one statement. Rejects with Unavailable if it had no
+   * effect, OutcomeUnknown if that is not known.
+   */
+  write<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
+    return this.#run<Row>(query, this.#writes)
+  }
+
+  /**
+   * Like `write`, for what no request waits for: on a separate connection, for
+   * at most a second.
+   */
+  writeInBackground(query: QueryConfig): Promise<QueryResultRow[]> {
+    return this.#run(query, this.#backgroundWrites)
+  }
+
+  /** Waits for the statements in flight and closes every connection. */
+  async close(): Promise<void> {
+    await Promise.all([
+      this.#reads.pool.end(),
+      this.#backgroundWrites.pool.end()
+    ])
+  }
+
+  async #run<Row extends QueryResultRow>(
+    query: QueryConfig,
+    kind: StatementKind
+  ): Promise<Row[]> {
+    const client = await this.#connect(kind)
+
+    // A callback: with a promise and pg's query_timeout the rows outlive two
+    // garbage collections, which costs a tenth of a small read.
     return new Promise<Row[]>((resolve, reject) => {
-      let isCancelled = false
-      let timer = setTimeout(() => {
-        isCancelled = true
-        cancel(client, second)
-        timer = setTimeout(() => {
-          void client.end()
-          run({ text: endHanging, values: [timeout] }, reads).catch(() => {})
-        }, second)
-      }, use.timeout)
+      const deadline = new Deadline(client, kind.timeout, () =>
+        this.#endHangingCommits()
+      )
+
       client.query<Row>(query, (error: Error | null, result) => {
-        clearTimeout(timer)
-        // A server whose client_min_messages hides warnings reports a success after the cancelled wait for a standby.
-        const isInDoubt = isCancelled && use !== reads
-        const cause =
-          error ??
-          (isInDoubt ? new Error('the statement was cancelled') : undefined)
-        const meaning = meaningOf(cause)
-        // A late cancellation must not reach the next statement, nor what is wrong with the connection.
-        client.release(
-          isCancelled ||
-            (cause && (meaning === undefined || meaning === 'connection'))
-        )
-        if (cause !== undefined)
-          return reject(report(failureOf(cause, use !== reads), use))
-        reportSuccess(use)
+        deadline.clear()
+        const cause = error ?? doubtAbout(deadline, kind)
+
+        // Discard the connection if it is broken, or if a late CancelRequest
+        // could cancel the next statement.
+        client.release(deadline.isExceeded || isConnectionBroken(cause))
+
+        if (cause !== null) {
+          return reject(this.#report(failureOf(cause, kind.isWrite), kind))
+        }
+        kind.availability.succeeded()
         resolve(result.rows)
       })
     })
   }
 
-  return {
-    timeout,
-    /** Runs one statement that changes nothing. Rejects with Unavailable if the database cannot run it now. */
-    read: <Row extends QueryResultRow>(query: QueryConfig) =>
-      run<Row>(query, reads),
-    /** Runs and commits one statement. Rejects with Unavailable if it had no effect, OutcomeUnknown if that is not known. */
-    write: <Row extends QueryResultRow>(query: QueryConfig) =>
-      run<Row>(query, writes),
-    /** Like `write`, for what no request waits for: on a separate connection, for at most a second. */
-    writeInBackground: (query: QueryConfig) => run(query, background),
-    /** Waits for the statements in flight and closes every connection. */
-    close: (): Promise<unknown> => Promise.all([pool.end(), ownPool.end()])
+  async #connect(kind: StatementKind): Promise<PoolClient> {
+    try {
+      return await kind.pool.connect()
+    } catch (error) {
+      throw this.#report(new Unavailable(error), kind)
+    }
+  }
+
+  #endHangingCommits(): void {
+    const query = { text: endHangingCommits, values: [this.timeout] }
+    // If this fails, the next abandoned statement repeats it.
+    this.read(query).catch(() => {})
+  }
+
+  /** Counts a failure, logs it if it begins an outage, and returns it. */
+  #report(failure: Error, kind: StatementKind): Error {
+    const isOutage =
+      failure instanceof Unavailable || failure instanceof OutcomeUnknown
+    databaseErrors.inc({ code: isOutage ? failure.code : 'internal_error' })
+
+    const meaning = meaningOf(failure.cause)
+    const isExpected = !this.isReady || kind.pool.ending
+    if (!isOutage || isExpected || meaning === 'conflict') return failure
+
+    const hint =
+      meaning === 'schema' ? ': migrations or grants may be missing' : ''
+    kind.availability.failed(failure.cause, hint)
+    return failure
   }
 }
 
 /**
- * SQL for rows from the parameters of a statement, an array for each column, with their positions. The subqueries hide the
- * lengths of the arrays from the planner. Otherwise PostgreSQL may plan each execution again, which can take longer than it.
- * Look up rows of a table that grows by LATERAL and LIMIT: a plan for a join, made on a small table, would keep scanning it.
+ * Opens PostgreSQL; connections are made on first use.
  *
- * @param types the SQL types of the columns
+ * @throws Error when the URL, or a certificate file that it names, cannot be
+ *   used
  */
-export const givenRows = (types: string[]): string =>
-  `unnest(${types.map((type, index) => `(SELECT $${index + 1}::${type}[])`).join()}) WITH ORDINALITY`
+export const openDatabase = (
+  url: string,
+  config: DatabaseConfig,
+  log: Logger
+): Database => new Database(url, config, log)
 
-/** The parameters of a statement for any number of rows: an array for each column. There must be a row. */
-export const columnsOf = (rows: unknown[][]): unknown[][] =>
-  (rows[0] as unknown[]).map((_value, column) => rows.map((row) => row[column]))
+/**
+ * A cancelled wait for a standby ends in a warning and a success. A server
+ * whose client_min_messages hides warnings sends only the success.
+ */
+function doubtAbout(deadline: Deadline, kind: StatementKind): Error | null {
+  const isInDoubt = deadline.isExceeded && kind.isWrite
+  return isInDoubt ? new Error('the statement was cancelled') : null
+}
 
-/** SQL for a timestamptz as RFC 3339 text in UTC, to the millisecond, whatever `datestyle` an operator has set. */
-export const isoTime = (column: string): string =>
-  `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+function isConnectionBroken(cause: Error | null): boolean {
+  if (cause === null) return false
+  const meaning = meaningOf(cause)
+  return meaning === undefined || meaning === 'connection'
+}
+
+/** The former name of `inputRows`, for columns without names. */
+export function givenRows(types: string[]): string {
+  const arrays = types.map(
+    (type, index) => `(SELECT $${index + 1}::text[]::${type}[])`
+  )
+  return `unnest(${arrays.join(', ')}) WITH ORDINALITY`
+}

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Config, loadConfig } from '../config.ts'
 import { createLogger, oneLine } from '../log.ts'
-import { type Database, openDatabase } from './database.ts'
+import { Database, openDatabase } from './database.ts'
 import { startEmbeddedPostgres } from '../embedded/postgres.ts'
 import { applyMigrations, migrationCheck } from './migrate.ts'
 
@@ -51,8 +51,12 @@ export async function openConfigured(
       : migrationCheck(database)
     // Only a DATABASE_URL may become usable later.
     if (isEmbedded || !isService) await prepare()
-    else void retry(prepare)
-    return { ...database, close: () => database.close().then(server?.stop) }
+    else {
+      database.isReady = false
+      void retry(prepare).then(() => (database.isReady = true))
+    }
+    const close = () => Database.prototype.close.call(database)
+    return Object.assign(database, { close: () => close().then(server?.stop) })
   } catch (error) {
     throw new Error(explain(error), { cause: error })
   }

@@ -1,48 +1,103 @@
 import pg from 'pg'
 import { oneLine } from '../log.ts'
 
+/** What an error says about its statement, which had no effect. */
+type Meaning =
+  /** A privilege, column, function or table is missing. */
+  | 'schema'
+  /** The connection cannot run the statement; another one may. */
+  | 'connection'
+  /** The server lacks something for now, or cancelled the statement. */
+  | 'resource'
+  /** Another transaction was in the way. */
+  | 'conflict'
+  /** A value is not accepted. */
+  | 'value'
+  /** The SQL is wrong. */
+  | 'statement'
+
 /**
- * SQLSTATEs, or classes of them, that prove that a statement had no effect, because only the statement itself causes them.
- * Other codes prove nothing: PgBouncer sends 08P01 when a server closes the connection of a running statement. Nor does the
- * severity, which lc_messages translates.
+ * SQLSTATEs that prove that a statement had no effect, because only the
+ * statement itself causes them. Other codes prove nothing: PgBouncer sends
+ * 08P01 when a server closes the connection of a running statement. The
+ * severity proves nothing either, because lc_messages translates it.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
-const meanings = [
-  // Missing privilege, column, function or table.
-  ['schema', /42501|42703|42883|42P01/],
-  // A server that a failover made read-only; prepared statements that a migration changed, or a pooler lost or repeated.
-  ['connection', /25006|0A000|26000|42P05/],
-  // Disk full, out of memory, a lock that is not available, a cancelled statement.
-  ['resource', /53100|53200|55P03|57014/],
-  // Serialization failures and deadlocks.
-  ['conflict', /40001|40P01/],
-  // Data exceptions, constraints, check options, exceptions of triggers.
-  ['value', /^(22|23|44|P0)/],
-  // Syntax errors and access rules.
-  ['statement', /^42/]
-] as const
+const meanings: Record<string, Meaning> = {
+  '42501': 'schema', // insufficient_privilege
+  '42703': 'schema', // undefined_column
+  '42883': 'schema', // undefined_function
+  '42P01': 'schema', // undefined_table
 
-/** Returns the meaning of an error's SQLSTATE; undefined if the statement may have had an effect. */
-export function meaningOf(error: unknown) {
-  const code = error instanceof pg.DatabaseError ? String(error.code) : ''
-  return meanings.find(([, codes]) => codes.test(code))?.[0]
+  '25006': 'connection', // read_only_sql_transaction, after a failover
+  '0A000': 'connection', // feature_not_supported, of a plan made before a DDL
+  '26000': 'connection', // invalid_sql_statement_name, lost by a pooler
+  '42P05': 'connection', // duplicate_prepared_statement, kept by a pooler
+
+  '53100': 'resource', // disk_full
+  '53200': 'resource', // out_of_memory
+  '55P03': 'resource', // lock_not_available
+  '57014': 'resource', // query_canceled
+
+  '40001': 'conflict', // serialization_failure
+  '40P01': 'conflict' // deadlock_detected
 }
 
-/** The database cannot run the statement now, and the statement had no effect: it can be sent again. */
+/** The same for classes of SQLSTATEs: their first two characters. */
+const meaningsOfClasses: Record<string, Meaning> = {
+  '22': 'value', // data_exception
+  '23': 'value', // integrity_constraint_violation
+  '44': 'value', // with_check_option_violation
+  P0: 'value', // PL/pgSQL error: exceptions of triggers
+
+  '42': 'statement' // syntax_error_or_access_rule_violation
+}
+
+/** Classes after which the same read may succeed. */
+const transientClasses = [
+  '08', // connection_exception
+  '40', // transaction_rollback
+  '53', // insufficient_resources
+  '57', // operator_intervention
+  '58' // system_error
+]
+
+/**
+ * Returns what the SQLSTATE of an error means; undefined if it has none, or
+ * the statement may have had an effect.
+ */
+export function meaningOf(error: unknown): Meaning | undefined {
+  const code = codeOf(error)
+  return meanings[code] ?? meaningsOfClasses[classOf(code)]
+}
+
+/** The SQLSTATE of an error of the server; otherwise an empty text. */
+const codeOf = (error: unknown): string =>
+  error instanceof pg.DatabaseError ? String(error.code) : ''
+
+const classOf = (code: string): string => code.slice(0, 2)
+
+/**
+ * The database cannot run the statement now. The statement had no effect: it
+ * can be sent again.
+ */
 export class Unavailable extends Error {
   readonly code = 'unavailable'
+
   constructor(cause: unknown) {
     super(`the database is unavailable: ${oneLine(cause)}`, { cause })
   }
 }
 
 /**
- * It is not known whether a write took effect, or whether it will survive a failover. The service never sends it again. The
- * client may do so if the request had an Idempotency-Key.
+ * It is not known whether a write took effect, or whether it will survive a
+ * failover. The service never sends it again. The client may do so if the
+ * request had an Idempotency-Key.
  */
 export class OutcomeUnknown extends Error {
   readonly code: 'outcome_unknown' | 'outcome_unknown_with_key'
+
   constructor(
     cause: unknown,
     code: OutcomeUnknown['code'] = 'outcome_unknown'
@@ -52,21 +107,39 @@ export class OutcomeUnknown extends Error {
   }
 }
 
-/** The error for the caller of a failed statement: Unavailable, OutcomeUnknown, or the error itself if it would occur again. */
+/**
+ * Returns the error for the caller of a failed statement: Unavailable,
+ * OutcomeUnknown, or the error itself if it would occur again.
+ */
 export function failureOf(error: Error, isWrite: boolean): Error {
-  const meaning = meaningOf(error)
-  if (meaning === 'value' || meaning === 'statement') return error
-  if (meaning !== undefined) return new Unavailable(error)
-  if (isWrite) return new OutcomeUnknown(error)
-  // Another attempt may succeed after connection errors, rollbacks, lack of resources, operators and system errors.
-  const isLasting =
-    error instanceof pg.DatabaseError &&
-    !/^(08|40|53|57|58)/.test(String(error.code))
-  return isLasting ? error : new Unavailable(error)
+  switch (meaningOf(error)) {
+    case 'value':
+    case 'statement':
+      return error
+    case 'schema':
+    case 'connection':
+    case 'resource':
+    case 'conflict':
+      return new Unavailable(error)
+    case undefined:
+      if (isWrite) return new OutcomeUnknown(error)
+      return isTransient(error) ? new Unavailable(error) : error
+  }
 }
 
-/** Whether a statement may succeed without one of its values. A trigger can also raise a conflict. */
+/** Whether a read that failed without a known meaning may succeed later. */
+function isTransient(error: Error): boolean {
+  const code = codeOf(error)
+  const isOfConnection = code === ''
+  return isOfConnection || transientClasses.includes(classOf(code))
+}
+
+/**
+ * Whether one row may have made the whole statement fail: then the statement
+ * is worth retrying in halves. A trigger can also raise a conflict.
+ */
 export function isFaultOfValue(error: unknown): boolean {
-  const meaning = meaningOf(error instanceof Unavailable ? error.cause : error)
+  const cause = error instanceof Unavailable ? error.cause : error
+  const meaning = meaningOf(cause)
   return meaning === 'value' || meaning === 'conflict'
 }

@@ -1,6 +1,6 @@
 import { mock } from 'node:test'
 import t from 'tap'
-import { createPool } from '../../src/postgres/primary-pool.ts'
+import { PrimaryPool } from '../../src/postgres/primary-pool.ts'
 import { makeKey } from '../../src/api-keys/key.ts'
 import {
   createDatabase,
@@ -65,7 +65,7 @@ t.test(
     mock.timers.enable({ apis: ['setTimeout'] })
     t.teardown(() => mock.timers.reset())
     const proxy = await startProxy(t, await createDatabase(t))
-    const pool = createPool(proxy.url, 1000, { max: 1 })
+    const pool = new PrimaryPool(proxy.url, 1000, { max: 1 })
     const first = await pool.connect()
     const waiting = pool.connect()
     const stopped = t.rejects(waiting)

@@ -1,49 +1,87 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createDatabase, query } from '../support/database.ts'
-import { list, post } from '../support/requests.ts'
+import { get, list, post } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
 
+/** Settings of a database that change what SQL means, or how values look. */
 const settings = [
-  ...[
-    'datestyle = German',
-    'timezone = "America/St_Johns"',
-    'intervalstyle = sql_standard'
-  ],
-  ...[
-    'standard_conforming_strings = off',
-    'bytea_output = escape',
-    'client_encoding = LATIN1'
-  ]
+  'array_nulls = off',
+  'bytea_output = escape',
+  'client_encoding = LATIN1',
+  'datestyle = German',
+  'extra_float_digits = -15',
+  'intervalstyle = sql_standard',
+  'quote_all_identifiers = on',
+  'standard_conforming_strings = off',
+  'timezone = "America/St_Johns"',
+  'transform_null_equals = on'
 ]
 
-t.test(
-  `a database with ${settings.join(', ')} returns the same values`,
-  async (t) => {
-    const databaseUrl = await createDatabase(t)
-    const name = new URL(databaseUrl).pathname.slice(1)
-    for (const setting of settings)
-      await query(databaseUrl, `ALTER DATABASE ${name} SET ${setting}`)
-    const service = await startService(t, { databaseUrl })
-    const isTime = (value: unknown, what: string) => {
-      t.match(value, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, what)
-      t.ok(Math.abs(Date.parse(String(value)) - Date.now()) < 120_000, what)
-    }
+/** Starts the service on a database with these settings. */
+async function startWithSettings(t: Test) {
+  const databaseUrl = await createDatabase(t)
+  const name = new URL(databaseUrl).pathname.slice(1)
+  for (const setting of settings)
+    await query(databaseUrl, `ALTER DATABASE ${name} SET ${setting}`)
+  return startService(t, { databaseUrl })
+}
 
-    const sent = await post(service, 'messages', { message: 'Grüße 🐇' })
-    isTime(sent.json<{ createdAt: string }>().createdAt, 'createdAt')
-    const category = { name: 'Grüße \\ 🐇', description: "it's \\x41" }
-    await post(service, 'categories', category)
-    t.match((await list(service)).json(), [category])
+/** Asserts that the value is the time of now, as RFC 3339 has it in UTC. */
+function isNow(t: Test, value: unknown, what: string) {
+  const twoMinutes = 120_000
+  const distance = Math.abs(Date.parse(String(value)) - Date.now())
+  t.match(value, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, what)
+  t.ok(distance < twoMinutes, what)
+}
 
-    const { keys } = service
-    await keys.create('temporary', '1h')
-    const [first, temporary] = await keys.list()
-    isTime(first?.['created_at'], 'created_at')
-    t.equal(first?.['expires_at'], null)
-    const [start, end] = ['created_at', 'expires_at'].map((name) =>
-      Date.parse(String(temporary?.[name]))
-    )
-    t.equal(Number(end) - Number(start), 3_600_000)
-    isTime((await keys.events())[0]?.['at'], 'the time of an event')
+const service = await startWithSettings(t)
+
+t.test('settings of the database change no text', async (t) => {
+  const category = { name: 'Grüße \\ 🐇', description: "it's \\x41" }
+  await post(service, 'categories', category)
+  t.match((await list(service)).json<unknown[]>().at(-1), category)
+})
+
+t.test('settings of the database turn no NULL into text', async (t) => {
+  const category = { name: 'without description' }
+  const idempotent = { 'idempotency-key': 'key' }
+  for (const headers of [{}, idempotent]) {
+    const created = await post(service, 'categories', category, headers)
+    t.same(Object.keys(created.json<object>()), ['id', 'name'])
   }
-)
+  const listed = (await list(service)).json<{ description?: string }[]>()
+  t.notOk(listed.some(({ description }) => description === 'NULL'))
+})
+
+t.test('pages of pets work whatever the settings', async (t) => {
+  const category = await post(service, 'categories', { name: 'x' })
+  const { id: categoryId } = category.json<{ id: number }>()
+  for (const name of ['first', 'second'])
+    await post(service, 'pets', { name, categoryId })
+
+  for (const path of ['pets', 'pets?status=available']) {
+    const page = (await get(service, path)).json<{ name: string }[]>()
+    t.same(
+      page.map(({ name }) => name),
+      ['first', 'second']
+    )
+  }
+})
+
+t.test('settings of the database change no time', async (t) => {
+  const sent = await post(service, 'messages', { message: 'x' })
+  isNow(t, sent.json<{ createdAt: string }>().createdAt, 'createdAt')
+
+  const { keys } = service
+  await keys.create('temporary', '1h')
+  const [first, temporary] = await keys.list()
+  isNow(t, first?.['created_at'], 'created_at')
+  t.equal(first?.['expires_at'], null)
+
+  const createdAt = Date.parse(String(temporary?.['created_at']))
+  const expiresAt = Date.parse(String(temporary?.['expires_at']))
+  t.equal(expiresAt - createdAt, 3_600_000, 'it expires after an hour')
+
+  const [event] = await keys.events()
+  isNow(t, event?.['at'], 'the time of an event')
+})

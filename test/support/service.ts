@@ -1,13 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type AddressInfo, connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import type { QueryConfig, QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import { type KeyStore, keyStore } from '../../src/api-keys/store.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { readContract } from '../../src/openapi/document.ts'
-import { type Database, openDatabase } from '../../src/postgres/database.ts'
+import { Database, openDatabase } from '../../src/postgres/database.ts'
 import { createDatabase, silent } from './database.ts'
 
 /** Keeps the developer's `.env` out of the tests. */
@@ -34,6 +35,21 @@ export interface ServiceOptions {
   onStatement?: (name: string) => void
 }
 
+/** Reports the names of the statements of requests. */
+class WatchedDatabase extends Database {
+  onStatement: (name: string) => void = () => {}
+
+  override read<Row extends QueryResultRow>(query: QueryConfig) {
+    this.onStatement(String(query.name))
+    return super.read<Row>(query)
+  }
+
+  override write<Row extends QueryResultRow>(query: QueryConfig) {
+    this.onStatement(String(query.name))
+    return super.write<Row>(query)
+  }
+}
+
 /** A fast machine would exceed the default limits. */
 const unlimited = {
   MAX_REQUESTS_PER_MINUTE: 0,
@@ -48,19 +64,9 @@ export async function startService(
   const { logger = silent, onStatement = () => {} } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
-  const database = openDatabase(databaseUrl, config, logger)
-  const watched: Database = {
-    ...database,
-    read: (statement) => (
-      onStatement(String(statement.name)),
-      database.read(statement)
-    ),
-    write: (statement) => (
-      onStatement(String(statement.name)),
-      database.write(statement)
-    )
-  }
-  const app = await buildApp(config, readContract(), watched, logger)
+  const database = new WatchedDatabase(databaseUrl, config, logger)
+  database.onStatement = onStatement
+  const app = await buildApp(config, readContract(), database, logger)
   // Before the database is dropped: tap runs the newest teardown first.
   t.teardown(async () => {
     await app.close()

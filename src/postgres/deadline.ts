@@ -1,0 +1,52 @@
+import type { PoolClient } from 'pg'
+import { sendCancelRequest } from './cancel-request.ts'
+
+/** Milliseconds in which the server must end a cancelled statement. */
+const cancelGracePeriod = 1000
+
+/**
+ * The deadline of one statement: `running` until the timeout, `cancelled`
+ * until the grace period has passed too, then `abandoned`, with its connection
+ * closed. `clear` stops this.
+ *
+ * A statement_timeout would not end a commit that waits for a standby, and
+ * poolers reject it as a startup parameter.
+ */
+export class Deadline {
+  #state: 'running' | 'cancelled' | 'abandoned' = 'running'
+  #timer: NodeJS.Timeout
+  readonly #client: PoolClient
+  readonly #onAbandoned: () => void
+
+  /**
+   * @param client runs the statement, and only it
+   * @param timeout milliseconds until the statement is cancelled
+   * @param onAbandoned called when the server did not end the statement
+   */
+  constructor(client: PoolClient, timeout: number, onAbandoned: () => void) {
+    this.#client = client
+    this.#onAbandoned = onAbandoned
+    this.#timer = setTimeout(() => this.#cancel(), timeout)
+  }
+
+  /** Whether a CancelRequest was sent. It may arrive at any time from then. */
+  get isExceeded(): boolean {
+    return this.#state !== 'running'
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #cancel(): void {
+    this.#state = 'cancelled'
+    sendCancelRequest(this.#client, cancelGracePeriod)
+    this.#timer = setTimeout(() => this.#abandon(), cancelGracePeriod)
+  }
+
+  #abandon(): void {
+    this.#state = 'abandoned'
+    this.#client.end().catch(() => {})
+    this.#onAbandoned()
+  }
+}

@@ -1,0 +1,48 @@
+import t from 'tap'
+import { columnsOf, inputRows } from '../../src/postgres/sql.ts'
+import { createDatabase, query } from '../support/database.ts'
+
+const columns = {
+  name: 'text',
+  bytes: 'bytea',
+  big: 'bigint',
+  small: 'integer',
+  yes: 'boolean',
+  object: 'jsonb'
+}
+
+const full = {
+  name: 'Grüße "NULL" {,} \\ 🐇',
+  bytes: Buffer.from([0, 255]),
+  big: 9223372036854775807n,
+  small: -1,
+  yes: true,
+  object: { a: [null] }
+}
+
+const empty = {
+  name: '',
+  bytes: Buffer.alloc(0),
+  big: null,
+  small: undefined,
+  yes: false,
+  object: null
+}
+
+t.test('input rows arrive with their values and in their order', async (t) => {
+  const rows = [full, empty].map((row) => Object.values(row))
+  const stored = await query(
+    await createDatabase(t),
+    `SELECT * FROM ${inputRows(columns)}`,
+    columnsOf(rows)
+  )
+  t.same(stored, [
+    { ...full, big: String(full.big), ordinal: '1' },
+    { ...empty, small: null, ordinal: '2' }
+  ])
+})
+
+t.test('no input rows have no columns', (t) => {
+  t.same(columnsOf([]), [])
+  t.end()
+})
