@@ -67,7 +67,10 @@ export class Connections {
    */
   close = (done: () => void): void => {
     for (const connection of this.#open.values()) connection.shutDown()
-    setTimeout(() => this.#destroyAll(), this.#config.SHUTDOWN_TIMEOUT_MS).unref()
+    setTimeout(
+      () => this.#destroyAll(),
+      this.#config.SHUTDOWN_TIMEOUT_MS
+    ).unref()
     done()
   }
 
