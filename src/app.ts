@@ -1,13 +1,17 @@
 import cors from '@fastify/cors'
 import Fastify, { type FastifyBaseLogger } from 'fastify'
 import { requireApiKey } from './api-keys/bearer.ts'
+import { callerOf } from './api-keys/caller.ts'
 import { type Config, trustedProxies } from './config.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
 import { metrics } from './http/metrics.ts'
-import { requestContext, requestId, RequestLog } from './http/access-log.ts'
-import { requestTarget } from './http/not-found.ts'
-import { httpServer } from './http/connections.ts'
+import { AccessLog } from './http/access-log.ts'
+import { Connections } from './http/connections.ts'
+import { defaultHeadersPlugin, requestId } from './http/default-headers.ts'
+import { draining } from './http/draining.ts'
+import { notFound } from './http/not-found.ts'
+import { validHttp } from './http/valid-http.ts'
 import type { Contract } from './openapi/document.ts'
 import { docs } from './openapi/docs.ts'
 import { operations } from './openapi/routes.ts'
@@ -23,11 +27,12 @@ export async function buildApp(
   database: Database,
   logger: FastifyBaseLogger
 ) {
-  const server = httpServer(config, logger)
+  const connections = new Connections(config, logger)
   const app = Fastify({
-    ...server.options,
+    serverFactory: connections.createServer,
+    clientErrorHandler: connections.onClientError,
     loggerInstance: logger,
-    logController: new RequestLog(),
+    logController: new AccessLog(callerOf),
     genReqId: requestId,
     trustProxy: trustedProxies(config.TRUST_PROXY),
     bodyLimit: config.MAX_BODY_BYTES,
@@ -37,14 +42,15 @@ export async function buildApp(
     return503OnClosing: false,
     frameworkErrors: sendError
   })
-  app.addHook('preClose', server.closeConnections)
+  app.addHook('preClose', connections.close)
   app.addHook(
     'onClose',
     removeOldRecords(database, config.IDEMPOTENCY_KEY_HOURS)
   )
   app.setErrorHandler(sendError)
 
-  await app.register(requestContext)
+  await app.register(defaultHeadersPlugin)
+  await app.register(draining)
   if (config.METRICS_PORT !== undefined)
     await app.register(metrics, {
       port: config.METRICS_PORT,
@@ -62,7 +68,8 @@ export async function buildApp(
       strictPreflight: false
     })
   }
-  await app.register(requestTarget)
+  await app.register(validHttp)
+  await app.register(notFound)
   const schemes = { bearerAuth: await requireApiKey(app, database, config) }
   await app.register(operations, {
     contract,

@@ -1,6 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** Too many calls are waiting. The rejected one had no effect and can be repeated. */
+/**
+ * Too many calls are waiting. The rejected one had no effect and can be
+ * repeated.
+ */
 export class Overloaded extends Error {
   readonly code = 'overloaded'
   override readonly message = 'too many calls are waiting'
@@ -9,69 +12,124 @@ export class Overloaded extends Error {
 /** Milliseconds to find the items at fault in a group. */
 const splitTimeout = 5000
 
+interface Call<Item, Result> {
+  item: Item
+  resolve: (result: Result) => void
+  reject: (error: unknown) => void
+}
+
+interface Options {
+  /** Calls that may wait; further ones reject with Overloaded. */
+  maxWaiting?: number
+  /** Maximum number of items in a run. */
+  maxSize?: number
+  /**
+   * Whether a single item may have caused an error: then the two halves of the
+   * items run separately.
+   */
+  isFaultOfItem?: (error: unknown) => boolean
+}
+
 /**
- * Turns a function for many items into one for a single item. Calls that arrive during a run share the next run, in their
- * order. A call to an idle batch runs within the same turn of the event loop. Only one run is active at a time, and no call
- * joins a run that has started: what a run reads is never older than its calls.
+ * Turns a function for many items into one for a single item. Calls that arrive
+ * during a run share the next run, in their order. A call to an idle batch runs
+ * within the same turn of the event loop. Only one run is active at a time, and
+ * no call joins a run that has started: what a run reads is never older than
+ * its calls.
  *
- * @param run processes all items and returns their results in the same order; if it rejects, the calls of its items reject
- * @param maxWaiting calls that may wait; further ones reject with Overloaded
- * @param maxSize maximum number of items in a run
- * @param isFaultOfItem whether a single item may have caused an error: then the two halves of the items run separately
+ * @param run processes all items and returns their results in the same order;
+ *   if it rejects, the calls of its items reject
  */
 export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
-  options: {
-    maxWaiting?: number
-    maxSize?: number
-    isFaultOfItem?: (error: unknown) => boolean
-  } = {}
+  options: Options = {}
 ): (item: Item) => Promise<Result> {
-  const {
-    maxWaiting = 10_000,
-    maxSize = maxWaiting,
-    isFaultOfItem = () => false
-  } = options
-  const waiting: {
-    item: Item
-    resolve: (result: Result) => void
-    reject: (error: unknown) => void
-  }[] = []
-  let isRunning = false
+  const queue = new Batch(run, options)
+  return (item) => queue.add(item)
+}
 
-  async function runWaiting(): Promise<void> {
-    isRunning = true
-    while (waiting.length > 0) {
+class Batch<Item, Result> {
+  readonly #run: (items: Item[]) => Promise<Result[]>
+  readonly #maxWaiting: number
+  readonly #maxSize: number
+  readonly #isFaultOfItem: (error: unknown) => boolean
+  readonly #waiting: Call<Item, Result>[] = []
+  #isRunning = false
+
+  constructor(run: (items: Item[]) => Promise<Result[]>, options: Options) {
+    this.#run = run
+    this.#maxWaiting = options.maxWaiting ?? 10_000
+    this.#maxSize = options.maxSize ?? this.#maxWaiting
+    this.#isFaultOfItem = options.isFaultOfItem ?? (() => false)
+  }
+
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.length >= this.#maxWaiting) {
+        reject(new Overloaded())
+        return
+      }
+      this.#waiting.push({ item, resolve, reject })
+      if (!this.#isRunning) this.#dispatchAll().catch(reject)
+    })
+  }
+
+  /** Runs until no call is waiting. */
+  async #dispatchAll(): Promise<void> {
+    this.#isRunning = true
+    while (this.#waiting.length > 0) {
       // Calls of the same turn share a run.
       await setImmediate()
-      await settle(waiting.splice(0, maxSize), performance.now() + splitTimeout)
+      const calls = this.#waiting.splice(0, this.#maxSize)
+      await this.#dispatch(calls, performance.now() + splitTimeout)
     }
-    isRunning = false
+    this.#isRunning = false
   }
 
-  async function settle(
-    calls: typeof waiting,
-    deadline: number
+  /** Runs calls as a group, and settles each. */
+  async #dispatch(
+    calls: Call<Item, Result>[],
+    splitUntil: number
   ): Promise<void> {
     try {
-      const results = await run(calls.map(({ item }) => item))
-      calls.forEach(({ resolve }, index) => resolve(results[index] as Result))
+      const results = await this.#run(calls.map(({ item }) => item))
+      resolveAll(calls, results)
     } catch (error) {
-      const isShared = calls.length > 1 && isFaultOfItem(error)
-      if (isShared && performance.now() < deadline) {
-        await settle(calls.splice(0, calls.length >> 1), deadline)
-        await settle(calls, deadline)
-      } else {
-        for (const { reject } of calls)
-          reject(isShared ? new Overloaded() : error)
-      }
+      await this.#failedDispatch(calls, splitUntil, error)
     }
   }
 
-  return (item) =>
-    new Promise((resolve, reject) => {
-      if (waiting.length >= maxWaiting) return reject(new Overloaded())
-      waiting.push({ item, resolve, reject })
-      if (!isRunning) void runWaiting()
-    })
+  /**
+   * Rejects the calls, or tries their halves so that only the item at fault
+   * fails. When the time is over, the others may be tried again.
+   */
+  async #failedDispatch(
+    calls: Call<Item, Result>[],
+    splitUntil: number,
+    error: unknown
+  ): Promise<void> {
+    if (calls.length === 1 || !this.#isFaultOfItem(error))
+      return rejectAll(calls, error)
+    if (performance.now() >= splitUntil)
+      return rejectAll(calls, new Overloaded())
+
+    const half = calls.length >> 1
+    await this.#dispatch(calls.slice(0, half), splitUntil)
+    await this.#dispatch(calls.slice(half), splitUntil)
+  }
+}
+
+function resolveAll<Item, Result>(
+  calls: Call<Item, Result>[],
+  results: Result[]
+): void {
+  // `run` returns a result for each item.
+  calls.forEach(({ resolve }, index) => resolve(results[index] as Result))
+}
+
+function rejectAll<Item, Result>(
+  calls: Call<Item, Result>[],
+  error: unknown
+): void {
+  for (const { reject } of calls) reject(error)
 }

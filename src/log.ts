@@ -1,74 +1,98 @@
-import { write, writeSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { pino, type Logger } from 'pino'
-import { prettyFactory } from 'pino-pretty'
 
-/** Characters that may wait to be written. */
-const maxWaiting = 2 ** 24
+/** Bytes that may wait to be written. Further lines are dropped. */
+const maxWaitingBytes = 2 ** 24
 
-/** An API key, of which the log keeps what `keys list` shows. In a path, the underscore may be percent-encoded. */
-const apiKey = /(petcat(?:_|%5f)[0-9a-f]{8})[0-9a-f]+/gi
+/** Bytes that are written at once, unless they wait for longer than the time. */
+const groupBytes = 4096
+const groupTimeMs = 200
+
+/** How long the exit waits for a slow reader of the log. */
+const exitTimeoutMs = 5000
 
 /**
- * Creates the log: JSON lines, or readable ones on a terminal, without API keys.
+ * Creates the log: JSON lines, or readable ones on a terminal, without API
+ * keys.
  *
- * JSON lines are written in groups, at the latest after 0.2 s and when the process exits; a SIGKILL loses that much. While the
- * output cannot be written, such as on a full disk, up to 16 MiB wait and further lines are dropped.
+ * JSON lines are written in groups, at the latest after 0.2 s and when the
+ * process exits; a SIGKILL loses that much. While the output cannot be written,
+ * such as on a full disk, up to 16 MiB wait and further lines are dropped.
  */
 export function createLogger(
   level: string,
   output: { fd: number; isTTY?: boolean } = process.stdout
 ): Logger {
-  const format = output.isTTY
-    ? prettyFactory({
-        singleLine: true,
-        ignore: 'pid,hostname',
-        translateTime: 'SYS:HH:MM:ss.l'
-      })
-    : (line: string) => line
-  const append = appender(output.fd, output.isTTY ? 1 : 65536)
-  return pino(
-    { level },
-    { write: (line) => append(format(line).replace(apiKey, '$1***')) }
-  )
+  const format = output.isTTY ? readableFormat() : undefined
+  const streamWrite = (line: string) => withoutKeys(format?.(line) ?? line)
+  const destination = openDestination(output.fd, output.isTTY ? 0 : groupBytes)
+  return pino({ level, hooks: { streamWrite } }, destination)
 }
 
-/** Returns a function that appends text to a file in the background, in groups of `minLength` characters, and retries. */
-function appender(fd: number, minLength: number): (text: string) => void {
-  let waiting = ''
-  let chunk = Buffer.alloc(0)
-  let isWriting = false
-
-  function flush() {
-    if (isWriting) return
-    if (chunk.length === 0) [chunk, waiting] = [Buffer.from(waiting), '']
-    if (chunk.length === 0) return
-    isWriting = true
-    write(fd, chunk, (error, written) => {
-      isWriting = false
-      chunk = chunk.subarray(written)
-      // After an error, the next flush retries.
-      if (!error && (chunk.length > 0 || waiting.length >= minLength)) flush()
-    })
-  }
-
-  setInterval(flush, 200).unref()
-  process.on('exit', () => {
-    try {
-      for (let rest = Buffer.from(waiting); rest.length > 0;)
-        rest = rest.subarray(writeSync(fd, rest))
-    } catch {
-      // There is no place left to report this.
-    }
+/**
+ * Opens a destination that never blocks, throws or ends the process. It writes
+ * synchronously, so nothing is half written when the process exits: a pipe that
+ * is full fails with EAGAIN at once, because Node.js makes stdout non-blocking.
+ */
+function openDestination(fd: number, minLength: number) {
+  let retryUntil = 0
+  const destination = pino.destination({
+    fd,
+    sync: true,
+    minLength,
+    periodicFlush: groupTimeMs,
+    maxLength: maxWaitingBytes,
+    retryEAGAIN: () => performance.now() < retryUntil
   })
+  // After an error, the next flush tries again.
+  destination.on('error', () => {})
 
-  return (text) => {
-    if (chunk.length + waiting.length + text.length > maxWaiting) return
-    waiting += text
-    if (waiting.length >= minLength) flush()
-  }
+  process.on('exit', () => {
+    retryUntil = performance.now() + exitTimeoutMs
+    // flushSync would never return on a full disk. The first flush leaves up to
+    // `minLength` bytes.
+    destination.flush()
+    destination.flush()
+  })
+  return destination
 }
 
-/** Describes an error in one line. A failed connection to a host with several addresses has no message, only a code. */
+/** Loads pino-pretty, which only a terminal needs. */
+function readableFormat(): (line: string) => string {
+  const require = createRequire(import.meta.url)
+  // The type of a module that is loaded synchronously.
+  const pretty = require('pino-pretty') as typeof import('pino-pretty')
+  return pretty.prettyFactory({
+    singleLine: true,
+    ignore: 'pid,hostname',
+    translateTime: 'SYS:HH:MM:ss.l'
+  })
+}
+
+/** A character in hexadecimal after any number of percent-encodings. */
+const encoded = (hex: string) => `%(?:25)*(?:${hex})`
+
+/** Matches a character as it is, or percent-encoded as a URL may have it. */
+function characterOrEncoded(character: string): string {
+  const codes = [character.toLowerCase(), character.toUpperCase()].map((one) =>
+    one.charCodeAt(0).toString(16)
+  )
+  return `(?:${character}|${encoded(codes.join('|'))})`
+}
+
+const prefix = Array.from('petcat_', characterOrEncoded).join('')
+const digit = `(?:[0-9a-f]|${encoded('3[0-9]|[46][1-6]')})`
+const apiKey = new RegExp(`(${prefix}${digit}{8})${digit}+`, 'gi')
+
+/** Of an API key, the log keeps what `keys list` shows. */
+function withoutKeys(line: string): string {
+  return line.replace(apiKey, '$1***')
+}
+
+/**
+ * Describes an error in one line. A failed connection to a host with several
+ * addresses has no message, only a code.
+ */
 export function oneLine(error: unknown): string {
   const { message, code } = error as NodeJS.ErrnoException
   return message || String(code)

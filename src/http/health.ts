@@ -2,14 +2,17 @@ import fp from 'fastify-plugin'
 import { Unavailable } from '../postgres/outcomes.ts'
 
 /**
- * /livez: the process responds. /readyz: it can also serve requests. Neither needs a key. Only changes of /readyz are logged.
+ * /livez: the process responds. /readyz: it can also serve requests. Neither
+ * needs a key. Only changes of /readyz are logged.
  *
  * @param checkReady throws while the service cannot serve requests
  */
 export const health = fp<{ checkReady: () => Promise<void> }>(
   (app, { checkReady }) => {
     let isReady = true
+
     app.get('/livez', () => ({ status: 'ok' }))
+
     app.get('/readyz', async () => {
       try {
         if (app.isDraining) throw new Error('the service is stopping')
@@ -19,9 +22,11 @@ export const health = fp<{ checkReady: () => Promise<void> }>(
         isReady = false
         throw new Unavailable(error)
       }
+
       if (!isReady) app.log.info('ready')
       isReady = true
       return { status: 'ok' }
     })
-  }
+  },
+  { name: 'health', dependencies: ['draining'] }
 )

@@ -3,31 +3,57 @@ import fp from 'fastify-plugin'
 import { register } from 'prom-client'
 import { requestDuration, requestsInFlight } from '../metrics.ts'
 
-/**
- * Measures every request; without a duration if its client disconnects before the end of the response. Serves /metrics
- * without authentication, on a port that must not be published.
- */
-export const metrics = fp<{ port: number; host: string }>((app, address) => {
-  app.addHook('onRequest', (_request, reply, next) => {
-    requestsInFlight.inc()
-    reply.raw.once('close', () => requestsInFlight.dec())
-    next()
-  })
-  app.addHook(
-    'onResponse',
-    ({ routeOptions }, { statusCode: status, elapsedTime }, next) => {
-      const operation = routeOptions.schema?.operationId ?? 'none'
-      requestDuration.observe({ operation, status }, elapsedTime / 1000)
-      next()
-    }
-  )
+interface Address {
+  port: number
+  host: string
+}
 
-  const endpoint = Fastify({ forceCloseConnections: true })
-  endpoint.get('/metrics', async (_request, reply) =>
-    reply.type(register.contentType).send(await register.metrics())
-  )
-  app.addHook('onReady', async () =>
-    app.log.info(`metrics at ${await endpoint.listen(address)}/metrics`)
-  )
-  app.addHook('onClose', () => endpoint.close())
-})
+/**
+ * Measures every request; without a duration if its client disconnects before
+ * the end of the response. Serves /metrics without authentication, on a port
+ * that must not be published.
+ */
+export const metrics = fp<Address>(
+  (app, address) => {
+    app.addHook('onRequest', (_request, reply, next) => {
+      requestsInFlight.inc()
+      reply.raw.once('close', () => requestsInFlight.dec())
+      next()
+    })
+
+    app.addHook('onResponse', (request, reply, next) => {
+      const operation = request.routeOptions.schema?.operationId ?? 'none'
+      const labels = { operation, status: reply.statusCode }
+      requestDuration.observe(labels, reply.elapsedTime / 1000)
+      next()
+    })
+
+    const endpoint = metricsEndpoint()
+    app.addHook('onReady', async () => {
+      const url = await endpoint.listen(address)
+      app.log.info(`metrics at ${url}/metrics`)
+    })
+    app.addHook('onClose', () => endpoint.close())
+  },
+  { name: 'metrics' }
+)
+
+/** A server with limits of its own. They are in milliseconds. */
+export function metricsEndpoint() {
+  const endpoint = Fastify({
+    forceCloseConnections: true,
+    // Longer than the interval of a scraper.
+    keepAliveTimeout: 120_000,
+    connectionTimeout: 150_000,
+    requestTimeout: 10_000,
+    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1000 }
+  })
+  // Some for several scrapers and their retries.
+  endpoint.server.maxConnections = 100
+
+  endpoint.get('/metrics', async (_request, reply) => {
+    const text = await register.metrics()
+    return reply.type(register.contentType).send(text)
+  })
+  return endpoint
+}

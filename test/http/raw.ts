@@ -8,8 +8,9 @@ import { until } from '../support/until.ts'
 type Headers = Record<string, string | string[] | undefined>
 
 /**
- * The bytes of a request, in latin1. Without `HTTP/` in the first line it is HTTP/1.1. `$KEY` stands for a valid API key. A header
- * with several values is sent several times, an undefined one is not sent.
+ * The bytes of a request, in latin1. Without `HTTP/` in the first line it is
+ * HTTP/1.1. `$KEY` stands for a valid API key. A header with several values is
+ * sent several times, an undefined one is not sent.
  */
 export function request(
   line: string,
@@ -45,6 +46,15 @@ export const list = (headers?: Headers) =>
 export const create = (body?: string | Buffer, headers?: Headers) =>
   request('POST /v1/categories', headers, body)
 
+/** Headers of a request that keeps its connection open. */
+export const keepAlive = { Connection: undefined }
+
+/** Headers of such a request without an API key. */
+export const anonymous = { ...keepAlive, Authorization: undefined }
+
+export const get = (path: string, headers?: Headers) =>
+  request(`GET ${path}`, { ...anonymous, ...headers })
+
 const bytesOf = (request: string, key: string) =>
   Buffer.from(request.replaceAll('$KEY', key), 'latin1')
 
@@ -52,7 +62,10 @@ const bytesOf = (request: string, key: string) =>
 export const send = async ({ port, key }: Service, request: string) =>
   parseRaw(await sendRaw(port, bytesOf(request, key)))
 
-/** A connection that sends a request and collects the responses. Its errors are ignored. */
+/**
+ * A connection that sends a request and collects the responses. Its errors are
+ * ignored.
+ */
 export function open(t: Test, { port, key }: Service, request = '') {
   const socket = connect(port, '127.0.0.1').on('error', () => {})
   t.teardown(() => socket.destroy())

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { defaultHeaders } from './default-headers.ts'
+import { type HttpError, parserError } from './errors.ts'
+import { hasUnsupportedCoding } from './valid-http.ts'
+
+/**
+ * - idle: no response is due.
+ * - busy: a response is due. More requests may follow it.
+ * - last: a response is due. The connection closes after it.
+ * - closing: the last response is sent. What still arrives is discarded.
+ */
+type State = 'idle' | 'busy' | 'last' | 'closing'
+
+/**
+ * Node.js keeps each pipelined request, about 2 KB, until the connection
+ * closes, and 64 KiB hold 3,600 of them.
+ */
+const maxDroppedRequests = 32
+
+/** Milliseconds to receive what a client sent before it saw the last response. */
+const lingerTime = 1000
+
+/**
+ * A connection handles one request at a time. A request that arrives before the
+ * response to an earlier one is dropped, and the connection closes after that
+ * response (RFC 9112, section 9.3.2).
+ *
+ * Node.js would start all pipelined requests at once and queue their responses.
+ * These never emit `close` when the client leaves, so what they hold would leak.
+ */
+export class Connection {
+  #state: State = 'idle'
+  /** The response to the newest request that was accepted. */
+  #response: ServerResponse | undefined
+  #droppedRequests = 0
+  readonly #socket: Socket
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+    // Node.js calls this after the last response of a connection.
+    socket.destroySoon = () => this.#close()
+    // Node.js removes its own listener after a CONNECT.
+    socket.on('error', () => {})
+  }
+
+  /** Returns whether to handle a request. */
+  accept(response: ServerResponse): boolean {
+    if (this.#state !== 'idle') {
+      this.#drop()
+      return false
+    }
+
+    this.#state = 'busy'
+    this.#response = response
+    response.once('close', () => this.#onResponseClosed())
+
+    const { headers } = response.req
+    // Node.js discards the bytes behind an upgrade: the next ones may be the
+    // middle of a request.
+    const isLast =
+      headers.upgrade !== undefined || hasUnsupportedCoding(response.req)
+    if (isLast) this.#announceClose()
+
+    return true
+  }
+
+  /** Handles bytes that are not HTTP, and requests that take too long. */
+  onClientError({ code }: NodeJS.ErrnoException): void {
+    if (this.#mayReceiveError()) this.#close(errorText(parserError(code).body))
+    else if (this.#isResponseDue()) this.#closeAfterResponse()
+    else this.#close()
+  }
+
+  /** Handles a CONNECT, after which Node.js no longer serves the connection. */
+  onConnect(): void {
+    const socket = this.#socket
+    const response = this.#response
+    if (response === undefined || !this.#isResponseDue()) {
+      socket.destroy()
+      return
+    }
+
+    // Node.js has removed its listeners, on which the response depends.
+    socket.on('drain', () => response.emit('drain'))
+    socket.on('timeout', () => socket.destroy())
+    this.#closeAfterResponse()
+  }
+
+  /** At shutdown: closes the connection as soon as no response is due. */
+  shutDown(): void {
+    if (this.#state === 'idle') this.#socket.destroy()
+    else if (this.#state === 'busy') this.#announceClose()
+  }
+
+  /** Closes the connection at once. */
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  /**
+   * Whether the client would take an error for the response to the request that
+   * caused it.
+   */
+  #mayReceiveError(): boolean {
+    const response = this.#response
+    // What follows the last response is discarded (RFC 9112, section 9.6).
+    if (this.#state === 'closing') return false
+    // No request was received before.
+    if (response === undefined) return true
+    // The error is in the body: it must be the only response to the request.
+    if (!response.req.complete) return !response.headersSent
+    // The error is in the next request: an earlier response must not be due.
+    return !this.#isResponseDue()
+  }
+
+  #isResponseDue(): boolean {
+    return this.#state === 'busy' || this.#state === 'last'
+  }
+
+  #drop(): void {
+    this.#droppedRequests++
+    if (this.#droppedRequests > maxDroppedRequests) this.#socket.destroy()
+    else if (this.#isResponseDue()) this.#closeAfterResponse()
+  }
+
+  #onResponseClosed(): void {
+    if (this.#state === 'last') this.#close()
+    else if (this.#state === 'busy') this.#state = 'idle'
+  }
+
+  /** Makes the response that is due the last one of the connection. */
+  #announceClose(): void {
+    this.#state = 'last'
+    // Sends `Connection: close`, unless the headers are sent already.
+    if (this.#response) this.#response.shouldKeepAlive = false
+  }
+
+  #closeAfterResponse(): void {
+    this.#announceClose()
+    this.#discardInput()
+  }
+
+  /**
+   * Ends the connection, after `text` if there is one. Closing a socket with
+   * unread bytes would reset the connection, and the client may lose the
+   * response: keep reading until the client closes too, or for a second.
+   */
+  #close(text = ''): void {
+    if (this.#state === 'closing') return
+    this.#state = 'closing'
+    this.#socket.end(text)
+    this.#discardInput()
+    const timer = setTimeout(() => this.#socket.destroy(), lingerTime)
+    this.#socket.once('close', () => clearTimeout(timer))
+  }
+
+  /** Reads without parsing. Only now does Node.js pass bytes to listeners. */
+  #discardInput(): void {
+    this.#socket.removeAllListeners('data')
+    this.#socket.on('data', () => {})
+    this.#socket.resume()
+  }
+}
+
+/** The bytes of an error for a socket that has no Fastify reply. */
+function errorText(body: HttpError['body']): string {
+  const json = JSON.stringify(body)
+  const headers = {
+    ...defaultHeaders(randomUUID()),
+    date: new Date().toUTCString(),
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(json),
+    connection: 'close'
+  }
+  const lines = Object.entries(headers).map(
+    ([name, value]) => `${name}: ${value}`
+  )
+  const statusLine = `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status]}`
+  return [statusLine, ...lines, '', json].join('\r\n')
+}
