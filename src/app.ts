@@ -1,4 +1,4 @@
-import cors from '@fastify/cors'
+import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import Fastify, { type FastifyBaseLogger } from 'fastify'
 import { requireApiKey } from './api-keys/bearer.ts'
 import { type Config, trustedProxies } from './config.ts'
@@ -14,9 +14,11 @@ import { operations } from './openapi/routes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrate.ts'
 import { operationHandlers } from './resources/index.ts'
-import { removeOldRecords } from './creates/retention.ts'
 
-/** Builds the service, ready to listen, in production and in tests. A request passes the plugins in this order. */
+/**
+ * Builds the service, ready to listen, in production and in tests. A request
+ * passes the plugins in this order.
+ */
 export async function buildApp(
   config: Config,
   contract: Contract,
@@ -33,43 +35,52 @@ export async function buildApp(
     bodyLimit: config.MAX_BODY_BYTES,
     // MAX_HEADER_BYTES limits the whole URL.
     routerOptions: { maxParamLength: 65536 },
-    // While closing, requests on open connections are served, with Connection: close.
+    // While closing, requests on open connections are served, with
+    // Connection: close.
     return503OnClosing: false,
     frameworkErrors: sendError
   })
   app.addHook('preClose', server.closeConnections)
-  app.addHook(
-    'onClose',
-    removeOldRecords(database, config.IDEMPOTENCY_KEY_HOURS)
-  )
   app.setErrorHandler(sendError)
 
+  // X-Request-Id and the default headers of every response.
   await app.register(requestContext)
-  if (config.METRICS_PORT !== undefined)
-    await app.register(metrics, {
-      port: config.METRICS_PORT,
-      host: config.HOST
-    })
-  if (config.CORS_ORIGINS !== undefined) {
-    // Registered before the plugins that reject requests, so that a page can read their errors.
-    await app.register(cors, {
-      origin: config.CORS_ORIGINS.split(','),
-      methods: '*',
-      exposedHeaders: '*',
-      // Seconds, the maximum in browsers.
-      maxAge: 7200,
-      // Otherwise an OPTIONS request that is not a preflight gets a 400 without an Error body.
-      strictPreflight: false
-    })
+
+  if (config.METRICS_PORT !== undefined) {
+    const { METRICS_PORT: port, HOST: host } = config
+    await app.register(metrics, { port, host })
   }
+
+  // Before the plugins that reject requests, so that a page can read their
+  // errors.
+  if (config.CORS_ORIGINS !== undefined)
+    await app.register(cors, corsOptions(config.CORS_ORIGINS))
+
+  // 404 and 405, before authentication.
   await app.register(requestTarget)
-  const schemes = { bearerAuth: await requireApiKey(app, database, config) }
+
+  // The operations of openapi.yaml: authentication, rate limits, validation,
+  // handlers.
   await app.register(operations, {
     contract,
     handlers: operationHandlers(database, config),
-    schemes
+    schemes: { bearerAuth: await requireApiKey(app, database, config) }
   })
+
+  // What needs no API key.
   await docs(app, contract, config.ENVIRONMENT)
   await app.register(health, { checkReady: migrationCheck(database) })
   return app
 }
+
+/** Pages of these origins may send every request and read every header. */
+const corsOptions = (origins: string): FastifyCorsOptions => ({
+  origin: origins.split(','),
+  methods: '*',
+  exposedHeaders: '*',
+  // Seconds, the maximum in browsers.
+  maxAge: 7200,
+  // Otherwise an OPTIONS request that is not a preflight gets a 400 without an
+  // Error body.
+  strictPreflight: false
+})

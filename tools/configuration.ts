@@ -6,10 +6,11 @@ import {
   rarelyNeededVariables
 } from '../src/config/variables.ts'
 
-type Group = Record<string, Variable<unknown, unknown>>
+type AnyVariable = Variable<unknown, string | number | boolean | undefined>
+type Group = Record<string, AnyVariable>
 
 /** The default as text; empty if there is none. */
-const defaultOf = ({ default: value }: Variable<unknown, unknown>): string =>
+const defaultOf = ({ default: value }: AnyVariable): string =>
   value === undefined ? '' : String(value)
 
 /** Every variable as a comment, to copy to .env. */
