@@ -132,7 +132,7 @@ const mistakes = [
     variables: { ANSWER_TIMEOUT: '1', RATE_LIMIT_MAX: '2' },
     message:
       'RATE_LIMIT_MAX is now MAX_REQUESTS_PER_MINUTE: rename it\n' +
-      'ANSWER_TIMEOUT is now RESPONSE_TIMEOUT_MS: rename it'
+      'ANSWER_TIMEOUT is now SEND_TIMEOUT_MS: rename it'
   }
 ]
 

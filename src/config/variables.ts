@@ -138,10 +138,11 @@ export const rarelyNeededVariables = {
     description: 'Maximum size of the header section. Larger ones get 431.'
   }),
 
-  MAX_RESPONSE_BYTES: bytes({
+  MAX_RESPONSE_BUFFER_BYTES: bytes({
     default: 134_217_728,
     minimum: 0,
-    description: 'Memory limit for buffered responses, then 503'
+    description:
+      'Maximum memory for responses that clients have yet to read, then 503'
   }),
 
   MAX_CONNECTIONS: count({
@@ -160,10 +161,10 @@ export const rarelyNeededVariables = {
     description: 'Time to receive a complete request, then 408'
   }),
 
-  RESPONSE_TIMEOUT_MS: milliseconds({
+  SEND_TIMEOUT_MS: milliseconds({
     default: 60_000,
     description:
-      'Time for a client to read the next 2 MiB of a body ' +
+      'Time for a client to read the next 2 MiB of a response ' +
       'before its connection is closed'
   }),
 
@@ -202,11 +203,11 @@ export const formerNames: Record<string, string> = {
   AUTH_FAILURES_MAX: 'MAX_REJECTED_KEYS_PER_MINUTE',
   BODY_LIMIT: 'MAX_BODY_BYTES',
   HEADER_LIMIT: 'MAX_HEADER_BYTES',
-  RESPONSE_MEMORY: 'MAX_RESPONSE_BYTES',
+  RESPONSE_MEMORY: 'MAX_RESPONSE_BUFFER_BYTES',
   IDEMPOTENCY_HOURS: 'IDEMPOTENCY_KEY_HOURS',
   HEADERS_TIMEOUT: 'HEADERS_TIMEOUT_MS',
   REQUEST_TIMEOUT: 'REQUEST_TIMEOUT_MS',
-  ANSWER_TIMEOUT: 'RESPONSE_TIMEOUT_MS',
+  ANSWER_TIMEOUT: 'SEND_TIMEOUT_MS',
   KEEP_ALIVE_TIMEOUT: 'KEEP_ALIVE_TIMEOUT_MS',
   IDLE_TIMEOUT: 'IDLE_TIMEOUT_MS',
   SHUTDOWN_DELAY: 'SHUTDOWN_DELAY_MS',

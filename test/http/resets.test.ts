@@ -137,7 +137,7 @@ t.test(
 t.test(
   'pipelined requests of clients that reset release their files and their memory',
   async (t) => {
-    const service = await start(t, { MAX_RESPONSE_BYTES: 2 ** 23 })
+    const service = await start(t, { MAX_RESPONSE_BUFFER_BYTES: 2 ** 23 })
     const openFiles = () => readdirSync('/dev/fd').length
     const before = openFiles()
     for (const [clients, request] of [

@@ -51,7 +51,10 @@ t.test(
     appendFileSync(file('.env.example'), '# PORT=1\n')
     writeFileSync(
       file('docs/configuration.md'),
-      readFileSync('docs/configuration.md', 'utf8').replace(/^\| `PORT`.*\n/m, '')
+      readFileSync('docs/configuration.md', 'utf8').replace(
+        /^\| `PORT`.*\n/m,
+        ''
+      )
     )
     const stale = [
       'generated/types.ts',
