@@ -42,6 +42,12 @@ export default {
       { path: '^generated/' },
       { path: '^src/', pathNot: 'src/openapi/handler[.]ts' }
     ),
+    // A deployment with DATABASE_URL does not load it.
+    forbid(
+      'embedded-only-when-it-runs',
+      { path: '^src/', pathNot: '^src/embedded/' },
+      { path: '^src/embedded/', dynamic: false }
+    ),
     forbid(
       'resources-without-fastify',
       { path: '^src/resources/' },

@@ -29,14 +29,14 @@ rejectArguments(process.argv.slice(2))
 service = await start().catch(fail)
 
 /** `npm start -- --port 4000` must not start on another port in silence. */
-function rejectArguments(args: string[]): void {
-  if (args.length > 0)
-    fail(
-      new Error(
-        `unknown argument ${args[0]}: ` +
-          'set variables, as in PORT=4000 npm start; see docs/configuration.md'
-      )
+function rejectArguments([argument]: string[]): void {
+  if (argument === undefined) return
+  fail(
+    new Error(
+      `unknown argument ${argument}: ` +
+        'set variables, as in PORT=4000 npm start; see docs/configuration.md'
     )
+  )
 }
 
 function onSignal(): void {

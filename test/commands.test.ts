@@ -143,6 +143,16 @@ t.test(
   }
 )
 
+t.test('npm run migrate migrates the embedded database', async (t) => {
+  const cwd = t.testdir()
+  copyData(path.join(cwd, '.data'))
+
+  const output = await printed(t, 'migrate', { cwd })
+
+  t.match(output, /"migration":"0001_categories"/)
+  t.match(output, /^The database is up to date\.$/m)
+})
+
 t.test('npm run seed adds the examples once', async (t) => {
   const env = { DATABASE_URL: await createDatabase(t) }
 

@@ -85,7 +85,7 @@ const mistakes = [
   },
   {
     variables: { MAX_BODY_BYTES: '64kb' },
-    message: 'MAX_BODY_BYTES must be a whole number of bytes, of at least 1'
+    message: 'MAX_BODY_BYTES must be a whole number of bytes, at least 1'
   },
   {
     variables: { REQUEST_TIMEOUT_MS: '30s' },
@@ -100,7 +100,7 @@ const mistakes = [
   },
   {
     variables: { MAX_CONNECTIONS: '9'.repeat(30) },
-    message: 'MAX_CONNECTIONS must be a whole number, of at least 1'
+    message: 'MAX_CONNECTIONS must be a whole number, at least 1'
   },
   {
     variables: { MIGRATE_ON_START: 'yes' },

@@ -33,7 +33,7 @@ function numberOf(
 ): Variable<number, number> {
   const upTo =
     maximum === Number.MAX_SAFE_INTEGER
-      ? `of at least ${minimum}`
+      ? `at least ${minimum}`
       : `from ${minimum} to ${maximum}`
 
   return {
