@@ -105,7 +105,7 @@ t.test(
     const env = { DATABASE_URL: await createDatabase(t, empty) }
     const service = serve(t, { ...env, MIGRATE_ON_START: 'false' })
     const url = await started(service)
-    const get = async (path: string) => (await fetch(url + path)).json()
+    const get = async (endpoint: string) => (await fetch(url + endpoint)).json()
 
     // Before.
     await service.sees(

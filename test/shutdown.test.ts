@@ -28,22 +28,25 @@ async function serveOnDatabase(t: Test, env: Record<string, string>) {
   return { service, key, url: await started(service), databaseUrl }
 }
 
-/** Sends a create, which waits for a lock, and then the signal. `release` ends the lock. */
+/** A running service, and how to reach it and its database. */
+type Target = Awaited<ReturnType<typeof serveOnDatabase>>
+
+/**
+ * Sends a create, which waits for a lock, and then the signal.
+ *
+ * @returns the response to come, and `release`, which ends the lock
+ */
 async function stopWhileCreating(
   t: Test,
-  {
-    service,
-    url,
-    key,
-    databaseUrl
-  }: Awaited<ReturnType<typeof serveOnDatabase>>,
-  signal: () => unknown
+  { service, url, key, databaseUrl }: Target,
+  sendSignal: () => unknown
 ) {
   const { release } = await lockTable(t, databaseUrl, 'categories')
   const created = post(url, key, 'in flight')
   created.catch(() => {})
   await lockAwaited(databaseUrl)
-  signal()
+
+  sendSignal()
   await service.sees(/"stopping"/)
   return { release, created }
 }

@@ -9,7 +9,7 @@ export interface Variable<Value, Default extends Value | undefined> {
   /** Completes "NAME must …" in an error message. */
   rule: string
   /** Returns the value, or undefined if the text breaks the rule. */
-  parse: (text: string) => Value | undefined
+  parse: (input: string) => Value | undefined
 }
 
 interface Range {
@@ -21,9 +21,9 @@ interface Range {
 
 const millisecondsOfADay = 86_400_000
 
-function wholeNumber(text: string): number | undefined {
-  const number = Number(text)
-  const isWhole = /^-?\d+$/.test(text) && Number.isSafeInteger(number)
+function wholeNumber(input: string): number | undefined {
+  const number = Number(input)
+  const isWhole = /^-?\d+$/.test(input) && Number.isSafeInteger(number)
   return isWhole ? number : undefined
 }
 
@@ -39,8 +39,8 @@ function numberOf(
   return {
     ...rest,
     rule: `be a whole number${unit}, ${upTo}`,
-    parse(text) {
-      const number = wholeNumber(text)
+    parse(input) {
+      const number = wholeNumber(input)
       if (number === undefined) return undefined
       return number >= minimum && number <= maximum ? number : undefined
     }
@@ -100,9 +100,9 @@ export const boolean = (
   default: value,
   description,
   rule: 'be true or false',
-  parse(text) {
-    if (text === 'true') return true
-    return text === 'false' ? false : undefined
+  parse(input) {
+    if (input === 'true') return true
+    return input === 'false' ? false : undefined
   }
 })
 
@@ -115,7 +115,7 @@ export const oneOf = <const Word extends string>(
   default: value,
   description: `${description}: ${words.join(', ')}`,
   rule: `be one of: ${words.join(', ')}`,
-  parse: (text) => words.find((word) => word === text)
+  parse: (input) => words.find((word) => word === input)
 })
 
 /** Text with a default. */
@@ -126,17 +126,17 @@ export const text = (
   default: value,
   description,
   rule: 'be text',
-  parse: (text) => text
+  parse: (input) => input
 })
 
 /** Text, if it is set. Without `isValid`, any text is valid. */
 export const optionalText = (
   description: string,
   rule = 'be text',
-  isValid: (text: string) => boolean = () => true
+  isValid: (input: string) => boolean = () => true
 ): Variable<string, undefined> => ({
   default: undefined,
   description,
   rule,
-  parse: (text) => (isValid(text) ? text : undefined)
+  parse: (input) => (isValid(input) ? input : undefined)
 })
