@@ -3,8 +3,9 @@
 // From top to bottom. A file imports files of its own layer and of those below it. The files that are not listed are the
 // ground: every file may import them, and they import no layer.
 const layers = [
-  'src/(main|start|migrate)[.]ts',
+  'src/(main|lifecycle|listen|welcome|background-work)[.]ts|src/commands/',
   'src/app[.]ts',
+  'src/open-database[.]ts',
   'src/resources/',
   'src/creates/',
   'src/lists/',
@@ -33,13 +34,19 @@ export default {
     forbid('ground', { path: '^src/', pathNot: layers }, { path: layers }),
     forbid(
       'generated-is-for-resources',
-      { path: '^src/', pathNot: layers.slice(0, 3) },
+      { path: '^src/', pathNot: layers.slice(0, 4) },
       { path: '^generated/' }
     ),
     forbid(
       'generated-needs-handler-types-only',
       { path: '^generated/' },
       { path: '^src/', pathNot: 'src/openapi/handler[.]ts' }
+    ),
+    // A deployment with DATABASE_URL does not load it.
+    forbid(
+      'embedded-only-when-it-runs',
+      { path: '^src/', pathNot: '^src/embedded/' },
+      { path: '^src/embedded/', dynamic: false }
     ),
     forbid(
       'resources-without-fastify',

@@ -8,18 +8,18 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=optional
 COPY . .
 RUN npm run build && npm prune --omit=dev --omit=optional \
- && chmod +x dist/src/api-keys/cli.js && chmod -R a+rX package.json dist
+ && chmod +x dist/src/commands/keys.js && chmod -R a+rX package.json dist
 
 FROM ${NODE_IMAGE}
 ARG VERSION=unknown
 LABEL org.opencontainers.image.title="Pet Categories" \
-      org.opencontainers.image.description="List and create the categories that pets are sorted by" \
+      org.opencontainers.image.description="HTTP API for the pets of a shop, their categories and their orders" \
       org.opencontainers.image.licenses="MIT" \
       org.opencontainers.image.version="${VERSION}"
 COPY --from=build /usr/bin/tini-static /usr/local/bin/tini
 # Production needs no package manager.
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn* /opt/yarn* \
- && ln -s /app/dist/src/api-keys/cli.js /usr/local/bin/pet-categories-keys
+ && ln -s /app/dist/src/commands/keys.js /usr/local/bin/pet-categories-keys
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules

@@ -1,15 +1,15 @@
-import cors from '@fastify/cors'
+import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import Fastify, { type FastifyBaseLogger } from 'fastify'
 import { requireApiKey } from './api-keys/bearer.ts'
 import { callerOf } from './api-keys/caller.ts'
 import { type Config, trustedProxies } from './config.ts'
-import { sendError } from './http/errors.ts'
-import { health } from './http/health.ts'
-import { metrics } from './http/metrics.ts'
 import { AccessLog } from './http/access-log.ts'
 import { Connections } from './http/connections.ts'
 import { defaultHeadersPlugin, requestId } from './http/default-headers.ts'
 import { draining } from './http/draining.ts'
+import { sendError } from './http/errors.ts'
+import { health } from './http/health.ts'
+import { metrics } from './http/metrics.ts'
 import { notFound } from './http/not-found.ts'
 import { validHttp } from './http/valid-http.ts'
 import type { Contract } from './openapi/document.ts'
@@ -18,9 +18,11 @@ import { operations } from './openapi/routes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrate.ts'
 import { operationHandlers } from './resources/index.ts'
-import { removeOldRecords } from './creates/retention.ts'
 
-/** Builds the service, ready to listen, in production and in tests. A request passes the plugins in this order. */
+/**
+ * Builds the service, ready to listen, in production and in tests. A request
+ * passes the plugins in this order.
+ */
 export async function buildApp(
   config: Config,
   contract: Contract,
@@ -38,45 +40,54 @@ export async function buildApp(
     bodyLimit: config.MAX_BODY_BYTES,
     // MAX_HEADER_BYTES limits the whole URL.
     routerOptions: { maxParamLength: 65536 },
-    // While closing, requests on open connections are served, with Connection: close.
+    // While closing, requests on open connections are served, with
+    // Connection: close.
     return503OnClosing: false,
     frameworkErrors: sendError
   })
   app.addHook('preClose', connections.close)
-  app.addHook(
-    'onClose',
-    removeOldRecords(database, config.IDEMPOTENCY_KEY_HOURS)
-  )
   app.setErrorHandler(sendError)
 
+  // X-Request-Id and the other headers of every response.
   await app.register(defaultHeadersPlugin)
   await app.register(draining)
-  if (config.METRICS_PORT !== undefined)
-    await app.register(metrics, {
-      port: config.METRICS_PORT,
-      host: config.HOST
-    })
-  if (config.CORS_ORIGINS !== undefined) {
-    // Registered before the plugins that reject requests, so that a page can read their errors.
-    await app.register(cors, {
-      origin: config.CORS_ORIGINS.split(','),
-      methods: '*',
-      exposedHeaders: '*',
-      // Seconds, the maximum in browsers.
-      maxAge: 7200,
-      // Otherwise an OPTIONS request that is not a preflight gets a 400 without an Error body.
-      strictPreflight: false
-    })
+
+  if (config.METRICS_PORT !== undefined) {
+    const { METRICS_PORT: port, HOST: host } = config
+    await app.register(metrics, { port, host })
   }
+
+  // Before the plugins that reject requests, so that a page can read their
+  // errors.
+  if (config.CORS_ORIGINS !== undefined)
+    await app.register(cors, corsOptions(config.CORS_ORIGINS))
+
+  // 400, 404 and 405, before authentication.
   await app.register(validHttp)
   await app.register(notFound)
-  const schemes = { bearerAuth: await requireApiKey(app, database, config) }
+
+  // The operations of openapi.yaml: authentication, rate limits, validation,
+  // handlers.
   await app.register(operations, {
     contract,
     handlers: operationHandlers(database, config),
-    schemes
+    schemes: { bearerAuth: await requireApiKey(app, database, config) }
   })
+
+  // What needs no API key.
   await docs(app, contract, config.ENVIRONMENT)
   await app.register(health, { checkReady: migrationCheck(database) })
   return app
 }
+
+/** Pages of these origins may send every request and read every header. */
+const corsOptions = (origins: string): FastifyCorsOptions => ({
+  origin: origins.split(','),
+  methods: '*',
+  exposedHeaders: '*',
+  // Seconds, the maximum in browsers.
+  maxAge: 7200,
+  // Otherwise an OPTIONS request that is not a preflight gets a 400 without an
+  // Error body.
+  strictPreflight: false
+})

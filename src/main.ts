@@ -1,27 +1,57 @@
-// The process: start, signals, stop. Signals are handled before the rest is loaded, which takes up to a second: without a
-// handler, the first process of a container ignores SIGTERM.
+// The process: it handles signals, starts the service, and stops it.
+//
+// Signals are handled before the rest is loaded, which takes up to a second:
+// without a handler, the first process of a container ignores SIGTERM.
+import type { Service } from './lifecycle.ts'
+
 const signals = ['SIGTERM', 'SIGINT'] as const
 
-// During the start there is nothing to finish. The embedded PostgreSQL ends with this process.
-let stop = (): unknown => process.exit()
+/**
+ * Milliseconds in which another signal counts as the same one: npm and a
+ * terminal may both send it.
+ */
+const sameSignalTime = 1000
 
-function onSignal() {
-  stop()
-  // npm and a terminal may both send the signal. Another one after a second ends the process immediately.
-  stop = () => {}
-  setTimeout(
-    () => signals.forEach((signal) => process.off(signal, onSignal)),
-    1000
-  ).unref()
-}
+let service: Service | undefined = undefined
+let isStopping = false
+
 for (const signal of signals) process.on(signal, onSignal)
 
-// A full disk behind stdout or stderr must not end the service. The log retries; other output is lost.
+// A full disk behind stdout or stderr must not end the service. The log
+// retries; other output is lost.
 for (const output of [process.stdout, process.stderr])
   output.on('error', () => {})
 
 const { fail } = await import('./log.ts')
-const { start } = await import('./start.ts')
-const finish = await start().catch(fail)
-// Exits explicitly, because the service may still be waiting for its database.
-stop = () => finish().then(() => process.exit(), fail)
+const { start, stop } = await import('./lifecycle.ts')
+
+rejectArguments(process.argv.slice(2))
+service = await start().catch(fail)
+
+/** `npm start -- --port 4000` must not start on another port in silence. */
+function rejectArguments([argument]: string[]): void {
+  if (argument === undefined) return
+  fail(
+    new Error(
+      `unknown argument ${argument}: ` +
+        'set variables, as in PORT=4000 npm start; see docs/configuration.md'
+    )
+  )
+}
+
+function onSignal(): void {
+  if (isStopping) return
+  isStopping = true
+  // A later signal ends the process immediately.
+  setTimeout(restoreSignals, sameSignalTime).unref()
+
+  // During the start there is nothing to finish. The embedded PostgreSQL ends
+  // with this process.
+  if (service === undefined) process.exit()
+  // Exits explicitly, because the service may still wait for its database.
+  stop(service).then(() => process.exit(), fail)
+}
+
+function restoreSignals(): void {
+  for (const signal of signals) process.off(signal, onSignal)
+}

@@ -1,4 +1,13 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { copyData, createDatabase, query } from './support/database.ts'
@@ -12,26 +21,30 @@ import {
 } from './support/process.ts'
 import { until } from './support/until.ts'
 
-const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+const packageJson = JSON.parse(readFileSync('package.json', 'utf8')) as {
   scripts: Record<string, string>
+  bin?: object
 }
+const { scripts } = packageJson
+
+const stackLine = /^ +at /m
 
 /** Where a command finds its database. */
-interface Place {
+interface Surroundings {
   cwd?: string
   env?: Record<string, string>
 }
 
 /** Runs a script of package.json, with TypeScript as in the tests. */
-function npmRun(t: Test, command: string, place: Place) {
+function npmRun(t: Test, command: string, surroundings: Surroundings) {
   const [name = '', ...args] = command.split(' ')
   return call(
     t,
     [
-      ...script(String(scripts[name]).replace('exec node --import tsx ', '')),
+      ...script(String(scripts[name]).replace('exec node tools/run.js ', '')),
       ...args
     ],
-    place
+    surroundings
   )
 }
 
@@ -39,9 +52,9 @@ function npmRun(t: Test, command: string, place: Place) {
 async function printed(
   t: Test,
   command: string,
-  place: Place
+  surroundings: Surroundings
 ): Promise<string> {
-  const { code, output } = await npmRun(t, command, place)
+  const { code, output } = await npmRun(t, command, surroundings)
   t.equal(code, 0, output)
   return output.trimEnd()
 }
@@ -86,34 +99,35 @@ t.test(
 )
 
 t.test(
-  'a given database is migrated only by `npm run migrate` if MIGRATE_ON_START=false',
+  'with MIGRATE_ON_START=false, only `npm run migrate` migrates DATABASE_URL',
   async (t) => {
-    const env = {
-      DATABASE_URL: await createDatabase(
-        t,
-        "TEMPLATE template0 ENCODING 'UTF8'"
-      )
-    }
+    const empty = "TEMPLATE template0 ENCODING 'UTF8'"
+    const env = { DATABASE_URL: await createDatabase(t, empty) }
     const service = serve(t, { ...env, MIGRATE_ON_START: 'false' })
-    const { code, output } = await npmRun(t, 'keys list', { env })
-    t.equal(code, 1)
-    t.match(
-      output,
-      /^pet-categories: DATABASE_URL cannot be used: migrations are pending \(0001.*\): run `npm run migrate`\n$/
-    )
     const url = await started(service)
-    const get = async (path: string) => (await fetch(url + path)).json()
-    t.match(await get('/readyz'), { code: 'unavailable', status: 503 })
-    t.same(await get('/livez'), { status: 'ok' })
+    const get = async (endpoint: string) => (await fetch(url + endpoint)).json()
+
+    // Before.
     await service.sees(
       /migrations are pending \(0001_categories, [^)]*\): run `npm run migrate`; retrying/
     )
+    t.match(await get('/readyz'), { code: 'unavailable', status: 503 })
+    t.same(await get('/livez'), { status: 'ok' })
+    t.match(await npmRun(t, 'keys list', { env }), {
+      code: 1,
+      output:
+        /^pet-categories: DATABASE_URL cannot be used: migrations are pending \(0001.*\): run `npm run migrate`\n$/
+    })
     t.same(
       await query(env.DATABASE_URL, "SELECT to_regclass('pgmigrations') AS it"),
-      [{ it: null }]
+      [{ it: null }],
+      'nothing was migrated'
     )
 
     t.match(await printed(t, 'migrate', { env }), 'The database is up to date.')
+
+    // After.
+    await service.sees(/the database is ready/)
     t.same(await get('/readyz'), { status: 'ok' })
     t.same(
       await query(env.DATABASE_URL, 'SELECT FROM api_keys'),
@@ -129,34 +143,142 @@ t.test(
   }
 )
 
-t.test('a mistake in a command is reported in one line', async (t) => {
-  const given = { DATABASE_URL: await createDatabase(t) }
-  const unreachable = {
-    DATABASE_URL: 'postgres://postgres:secret@127.0.0.1:1/x'
-  }
-  const refused =
-    /^pet-categories: DATABASE_URL cannot be used: .*connect ECONNREFUSED 127\.0\.0\.1:1\n$/
-  const duration = "argument '1y' is invalid. Write it as 30m, 24h or 90d.\n"
-  const cases: [
-    command: string,
-    env: Record<string, string>,
-    output: string | RegExp
-  ][] = [
-    ['keys list', unreachable, refused],
-    ['migrate', unreachable, refused],
-    [
-      'keys revoke 99',
-      given,
-      /^pet-categories: Key 99 is not valid; see: keys list\n$/
-    ],
-    ['keys create --name x --expires 1y', given, duration],
-    [
-      'keys',
-      { npm_lifecycle_event: 'keys' },
-      /^Usage: npm run keys -- \[options\] \[command\]/
-    ]
-  ]
-  const fails = async ([command, env, output]: (typeof cases)[number]) =>
-    t.match(await npmRun(t, command, { env }), { code: 1, output }, command)
-  await Promise.all(cases.map(fails))
+t.test('npm run migrate migrates the embedded database', async (t) => {
+  const cwd = t.testdir()
+  copyData(path.join(cwd, '.data'))
+
+  const output = await printed(t, 'migrate', { cwd })
+
+  t.match(output, /"migration":"0001_categories"/)
+  t.match(output, /^The database is up to date\.$/m)
 })
+
+t.test('npm run seed adds the examples once', async (t) => {
+  const env = { DATABASE_URL: await createDatabase(t) }
+
+  t.equal(
+    await printed(t, 'seed', { env }),
+    'Added 3 categories, 3 pets and 2 orders.'
+  )
+  t.equal(
+    await printed(t, 'seed', { env }),
+    'Nothing was added: the database has pets.'
+  )
+  t.same(
+    await query(
+      env.DATABASE_URL,
+      `SELECT pets.id, pets.name, categories.name AS category
+       FROM pets JOIN categories ON categories.id = category_id
+       ORDER BY pets.id`
+    ),
+    [
+      { id: '1', name: 'Bella', category: 'Dog' },
+      { id: '2', name: 'Milo', category: 'Cat' },
+      { id: '3', name: 'Luna', category: 'Rabbit' }
+    ]
+  )
+})
+
+const unreachable = {
+  DATABASE_URL: 'postgres://postgres:secret@127.0.0.1:1/x'
+}
+const cannotConnect =
+  /^pet-categories: DATABASE_URL cannot be used: .*connect ECONNREFUSED 127\.0\.0\.1:1\n$/
+
+const mistakes = [
+  {
+    title: 'listing keys of a database that cannot be reached',
+    command: 'keys list',
+    env: unreachable,
+    output: cannotConnect
+  },
+  {
+    title: 'migrating a database that cannot be reached',
+    command: 'migrate',
+    env: unreachable,
+    output: cannotConnect
+  },
+  {
+    title: 'revoking a key that does not exist',
+    command: 'keys revoke 99',
+    env: {},
+    output: /^pet-categories: Key 99 is not valid; see: keys list\n$/
+  },
+  {
+    title: 'a lifetime with an unknown unit',
+    command: 'keys create --name x --expires 1y',
+    env: {},
+    output: /argument '1y' is invalid. Write it as 30m, 24h or 90d.\n$/
+  },
+  {
+    title: 'no command',
+    command: 'keys',
+    env: { npm_lifecycle_event: 'keys' },
+    output: /^Usage: npm run keys -- \[options\] \[command\]/
+  }
+]
+
+for (const { title, command, env, output } of mistakes) {
+  t.test(`${title} is reported without a stack`, async (t) => {
+    const DATABASE_URL = await createDatabase(t)
+
+    const result = await npmRun(t, command, { env: { DATABASE_URL, ...env } })
+
+    t.match(result, { code: 1, output })
+    t.notMatch(result.output, stackLine)
+  })
+}
+
+t.test('a program that the image puts on PATH has a shebang', (t) => {
+  const dockerfile = readFileSync('Dockerfile', 'utf8')
+  const linked = [...dockerfile.matchAll(/ln -s \/app\/dist\/(\S+)\.js/g)]
+  const { bin } = packageJson
+  const programs = linked.map(([, name]) => `${name}.ts`)
+
+  t.same(programs, ['src/commands/keys.ts'])
+  t.equal(bin, undefined, 'nothing else installs programs')
+  for (const program of programs)
+    t.match(readFileSync(program, 'utf8'), /^#!\/usr\/bin\/env node\n/)
+  t.end()
+})
+
+/** A folder with what `npm start` runs first, outside of our node_modules. */
+function freshClone(t: Test, engines: string) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-clone-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  mkdirSync(path.join(folder, 'tools'))
+  cpSync('tools/run.js', path.join(folder, 'tools/run.js'))
+  cpSync('src', path.join(folder, 'src'), { recursive: true })
+  writeFileSync(
+    path.join(folder, 'package.json'),
+    JSON.stringify({ type: 'module', engines: { node: engines } })
+  )
+  return folder
+}
+
+const clones = [
+  {
+    title: 'npm ci was forgotten',
+    engines: '>=20.19',
+    output: /^pet-categories: packages are missing: run `npm ci`.*\n$/
+  },
+  {
+    title: 'Node.js is too old',
+    engines: '>=99.1',
+    output: /^pet-categories: Node\.js 99\.1 or later is needed, not \d\S+\n$/
+  },
+  {
+    title: 'Node.js is a little too old',
+    engines: `>=${process.versions.node.split('.')[0]}.99`,
+    output: /^pet-categories: Node\.js \d+\.99 or later is needed, not .*\n$/
+  }
+]
+
+for (const { title, engines, output } of clones) {
+  t.test(`if ${title}, npm start says so in one line`, async (t) => {
+    const cwd = freshClone(t, engines)
+    const command = scripts['start']?.replace('exec ', '').split(' ') ?? []
+
+    t.match(await call(t, command, { cwd }), { code: 1, output })
+  })
+}

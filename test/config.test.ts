@@ -1,127 +1,238 @@
 import path from 'node:path'
 import Fastify from 'fastify'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { loadConfig, trustedProxies } from '../src/config.ts'
+import {
+  commonVariables,
+  formerNames,
+  rarelyNeededVariables
+} from '../src/config/variables.ts'
 import { noFile } from './support/service.ts'
 
-t.test(
-  'without variables the defaults apply, and an empty variable counts as absent',
-  (t) => {
-    const defaults = loadConfig({}, noFile)
-    t.match(defaults, {
-      PORT: 3000,
-      HOST: '127.0.0.1',
-      DATA_DIR: './.data',
-      MAX_BODY_BYTES: 65536,
-      DATABASE_URL: undefined
-    })
-    t.same(
-      loadConfig({ PORT: '', DATABASE_URL: '', UNRELATED: 'x' }, noFile),
-      defaults
-    )
-    t.same(
-      loadConfig(
-        {},
-        path.join(t.testdir({ env: 'PORT=\nDATABASE_URL=' }), 'env')
-      ),
-      defaults
-    )
-    t.same(loadConfig({}, 'no such file'), defaults)
-    t.end()
-  }
-)
+/** Writes `.env` with these contents, and returns its path. */
+const envFile = (t: Test, contents: string | Buffer) =>
+  path.join(t.testdir({ '.env': contents }), '.env')
 
-t.test('an error names each invalid variable and what it must be', (t) => {
-  for (const [variables, message] of [
-    [{ PORT: '70000' }, 'PORT must be <= 65535'],
-    [
-      { PORT: 'x', LOG_LEVEL: 'loud' },
-      'PORT must be integer\nLOG_LEVEL must be one of: fatal, error, warn, info, debug, trace, silent'
-    ],
-    [
-      { DATABASE_URL: 'mysql://user:secret@host' },
-      'DATABASE_URL must start with postgres://'
-    ],
-    [{ MIGRATE_ON_START: 'yes' }, 'MIGRATE_ON_START must be true or false'],
-    [
-      { CORS_ORIGINS: 'example.com' },
-      'CORS_ORIGINS must be comma-separated origins such as https://example.com'
-    ],
-    [
-      { DATABASE_URL: 'postgres://a', DATABASE_URL_FILE: 'b' },
-      'DATABASE_URL and DATABASE_URL_FILE must not both be set'
-    ],
-    [
-      { DATABASE_URL_FILE: '.' },
-      /^DATABASE_URL_FILE must name a readable file: EISDIR/
-    ]
-  ] as const) {
-    t.throws(() => loadConfig(variables, noFile), { message })
-  }
+t.test('a variable that is not set has its default', (t) => {
+  t.match(loadConfig({}, noFile), {
+    PORT: 3000,
+    HOST: '127.0.0.1',
+    DATA_DIR: './.data',
+    MIGRATE_ON_START: true,
+    MAX_BODY_BYTES: 65536,
+    DATABASE_URL: undefined
+  })
   t.end()
 })
 
-t.test(
-  'variables may come from a file, and DATABASE_URL from a separate one',
-  (t) => {
-    const folder = t.testdir({
-      env: 'PORT=1\nHOST=file',
-      url: 'postgres://user:pw@host/db\n',
-      bad: 'host'
-    })
-    const given = (file: string) =>
-      loadConfig({ DATABASE_URL_FILE: path.join(folder, file) }, noFile)
-    t.match(loadConfig({ HOST: 'given' }, path.join(folder, 'env')), {
-      PORT: 1,
-      HOST: 'given'
-    })
-    t.match(given('url'), { DATABASE_URL: 'postgres://user:pw@host/db' })
-    t.throws(() => given('bad'), {
-      message: 'DATABASE_URL must start with postgres://'
-    })
-    t.end()
-  }
-)
+t.test('an empty variable counts as unset', (t) => {
+  const defaults = loadConfig({}, noFile)
 
-t.test(
-  'unknown variables in the file are reported without their values',
-  (t) => {
-    const errors = t.capture(console, 'error')
-    const env =
-      'DATABASE_URLL=postgres://user:secret@host/db\nPORT=1\nport=2\nuser:secret@host/db?sslmode=require'
-    const file = path.join(t.testdir({ env }), 'env')
-    t.equal(loadConfig({ UNRELATED: 'x' }, file).PORT, 1)
-    t.same(
-      errors().map(({ args }) => String(args)),
-      [
-        `pet-categories: ${file}: ignoring unknown variables: DATABASE_URLL, port`
-      ]
-    )
-    t.end()
+  t.same(
+    loadConfig({ PORT: '', DATABASE_URL: '', ANSWER_TIMEOUT: '' }, noFile),
+    defaults
+  )
+  t.same(loadConfig({}, envFile(t, 'PORT=\nDATABASE_URL=')), defaults)
+  t.end()
+})
+
+t.test('the environment takes precedence over .env', (t) => {
+  const file = envFile(t, 'PORT=1\nHOST=192.0.2.1\nLOG_LEVEL=debug')
+
+  const config = loadConfig({ HOST: '192.0.2.2', LOG_LEVEL: '' }, file)
+
+  t.match(config, { PORT: 1, HOST: '192.0.2.2', LOG_LEVEL: 'debug' })
+  t.end()
+})
+
+t.test('a missing .env is not an error', (t) => {
+  t.same(loadConfig({}, 'no such file'), loadConfig({}, noFile))
+  t.end()
+})
+
+t.test('a byte order mark does not hide the first variable of .env', (t) => {
+  const file = envFile(t, '\uFEFFPORT=1\r\nHOST=192.0.2.1\r\n')
+
+  t.match(loadConfig({}, file), { PORT: 1, HOST: '192.0.2.1' })
+  t.end()
+})
+
+t.test('values have the types of their variables', (t) => {
+  const config = loadConfig(
+    { PORT: '0', MIGRATE_ON_START: 'false', ENVIRONMENT: 'staging' },
+    noFile
+  )
+
+  t.match(config, { PORT: 0, MIGRATE_ON_START: false, ENVIRONMENT: 'staging' })
+  t.equal(
+    loadConfig({ MIGRATE_ON_START: 'true' }, noFile).MIGRATE_ON_START,
+    true
+  )
+  t.end()
+})
+
+const mistakes = [
+  {
+    variables: { PORT: '70000' },
+    message: 'PORT must be a port, from 0 to 65535'
+  },
+  {
+    variables: { PORT: '3000.5', LOG_LEVEL: 'loud' },
+    message:
+      'PORT must be a port, from 0 to 65535\n' +
+      'LOG_LEVEL must be one of: ' +
+      'fatal, error, warn, info, debug, trace, silent'
+  },
+  {
+    variables: { MAX_BODY_BYTES: '64kb' },
+    message: 'MAX_BODY_BYTES must be a whole number of bytes, at least 1'
+  },
+  {
+    variables: { REQUEST_TIMEOUT_MS: '30s' },
+    message:
+      'REQUEST_TIMEOUT_MS must be a whole number of milliseconds, ' +
+      'from 1 to 86400000'
+  },
+  {
+    variables: { IDEMPOTENCY_KEY_HOURS: '1' },
+    message:
+      'IDEMPOTENCY_KEY_HOURS must be a whole number of hours, from 24 to 8760'
+  },
+  {
+    variables: { MAX_CONNECTIONS: '9'.repeat(30) },
+    message: 'MAX_CONNECTIONS must be a whole number, at least 1'
+  },
+  {
+    variables: { MIGRATE_ON_START: 'yes' },
+    message: 'MIGRATE_ON_START must be true or false'
+  },
+  {
+    variables: { METRICS_PORT: '3000' },
+    message: 'METRICS_PORT must not be 3000, the value of PORT'
+  },
+  {
+    variables: { CORS_ORIGINS: 'https://a.example/' },
+    message:
+      'CORS_ORIGINS must be comma-separated origins such as ' +
+      'https://example.com, without spaces and paths'
+  },
+  {
+    variables: { DATABASE_URL: 'mysql://user:secret@host' },
+    message: 'DATABASE_URL must start with postgres://'
+  },
+  {
+    variables: { DATABASE_URL: 'postgres://a', DATABASE_URL_FILE: 'b' },
+    message: 'DATABASE_URL and DATABASE_URL_FILE must not both be set'
+  },
+  {
+    variables: { DATABASE_URL_FILE: '.' },
+    message: /^DATABASE_URL_FILE must be a readable file: EISDIR.*$/
+  },
+  {
+    variables: { ANSWER_TIMEOUT: '1', RATE_LIMIT_MAX: '2' },
+    message:
+      'RATE_LIMIT_MAX is now MAX_REQUESTS_PER_MINUTE: rename it\n' +
+      'ANSWER_TIMEOUT is now SEND_TIMEOUT_MS: rename it'
   }
-)
+]
+
+for (const { variables, message } of mistakes) {
+  const names = Object.keys(variables).join(' and ')
+  t.test(`a mistake in ${names} is one line a variable`, (t) => {
+    t.throws(() => loadConfig(variables, noFile), { message })
+    t.end()
+  })
+}
+
+const brokenFiles = [
+  { contents: 'BODY_LIMIT=1', message: /^BODY_LIMIT is now MAX_BODY_BYTES: / },
+  {
+    contents: 'LOG_LEVEL: debug',
+    message: /\.env: write LOG_LEVEL=value instead of LOG_LEVEL: value$/
+  },
+  {
+    contents: Buffer.from('\uFEFFPORT=1', 'utf16le'),
+    message: /\.env must be a text file in UTF-8$/
+  }
+]
+
+for (const { contents, message } of brokenFiles) {
+  t.test(`.env is rejected with ${message}`, (t) => {
+    const file = envFile(t, contents)
+    t.throws(() => loadConfig({}, file), { message })
+    t.end()
+  })
+}
+
+t.test('a folder as .env is reported in one line', (t) => {
+  const folder = t.testdir({ '.env': {} })
+  const message = /\.env must be a readable file: EISDIR.*$/
+  t.throws(() => loadConfig({}, path.join(folder, '.env')), { message })
+  t.end()
+})
+
+t.test('every former name leads to a variable', (t) => {
+  const names = Object.keys({ ...commonVariables, ...rarelyNeededVariables })
+  for (const name of Object.values(formerNames)) t.ok(names.includes(name))
+  t.end()
+})
+
+t.test('DATABASE_URL may come from a file of its own', (t) => {
+  const folder = t.testdir({
+    url: 'postgres://user:pw@host/db\n',
+    empty: '',
+    host: 'host'
+  })
+  const read = (file: string) =>
+    loadConfig({ DATABASE_URL_FILE: path.join(folder, file) }, noFile)
+
+  t.match(read('url'), { DATABASE_URL: 'postgres://user:pw@host/db' })
+  for (const file of ['empty', 'host'])
+    t.throws(() => read(file), {
+      message:
+        'DATABASE_URL_FILE must contain a URL that starts with postgres://'
+    })
+  t.end()
+})
+
+t.test('unknown names in .env are reported without their values', (t) => {
+  const errors = t.capture(console, 'error')
+  const file = envFile(
+    t,
+    `DATABASE_URLL=postgres://user:secret@host/db
+PORT=1
+port=2
+user:secret@host/db?sslmode=require`
+  )
+
+  t.equal(loadConfig({ UNRELATED: 'x' }, file).PORT, 1)
+
+  const lines = errors().map(({ args }) => String(args))
+  t.same(lines, [
+    `pet-categories: ${file}: ignoring unknown variables: DATABASE_URLL, port`
+  ])
+  t.end()
+})
 
 t.test('TRUST_PROXY is a hop count, or addresses and networks', (t) => {
-  const start = (value: string) =>
-    Fastify({
-      trustProxy: trustedProxies(
-        loadConfig({ TRUST_PROXY: value }, noFile).TRUST_PROXY
-      )
-    })
-  for (const valid of [
+  /** Lets Fastify judge the value, too. */
+  function start(value: string) {
+    const { TRUST_PROXY } = loadConfig({ TRUST_PROXY: value }, noFile)
+    return Fastify({ trustProxy: trustedProxies(TRUST_PROXY) })
+  }
+  const valid = [
     '2',
     '10.0.0.0/8, ::1,fd00::/8,192.0.2.1',
     '10.0.0.0/32',
     '::1/128',
     '::ffff:10.0.0.1'
-  ]) {
-    t.doesNotThrow(() => start(valid), valid)
-  }
-  const message =
-    'TRUST_PROXY must be a hop count such as 1, or comma-separated addresses and networks such as 10.0.0.0/8'
+  ]
   const invalid =
-    'true 10.0.0.0/8/8 10.0.0.0/ 10.1 10.0.0.256 999.1.1.1 10.0.0.0/99 10.0.0.0/0 ::1/x 1.2.3.4, -1 1,10.0.0.0/8 1000'
+    'true 10.0.0.0/8/8 10.0.0.0/ 10.1 10.0.0.256 999.1.1.1 10.0.0.0/99 ' +
+    '10.0.0.0/0 ::1/x 1.2.3.4, -1 1,10.0.0.0/8 1000'
+
+  for (const value of valid) t.doesNotThrow(() => start(value), value)
   for (const value of invalid.split(' '))
-    t.throws(() => start(value), { message }, value)
+    t.throws(() => start(value), /^TRUST_PROXY must be a hop count/, value)
   t.end()
 })

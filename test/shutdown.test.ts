@@ -20,102 +20,120 @@ import {
 import { createKeyIn } from './support/service.ts'
 import { until } from './support/until.ts'
 
-/** Starts a service process on a given database, with a key. */
-async function serveGiven(t: Test, env: Record<string, string>) {
+/** Starts a service process on a database of its own, with an API key. */
+async function serveOnDatabase(t: Test, env: Record<string, string>) {
   const databaseUrl = await createDatabase(t)
   const key = await createKeyIn(databaseUrl)
   const service = serve(t, { DATABASE_URL: databaseUrl, ...env })
   return { service, key, url: await started(service), databaseUrl }
 }
 
-/** Sends a create, which waits for a lock, and then the signal. `release` ends the lock. */
+/** A running service, and how to reach it and its database. */
+type Target = Awaited<ReturnType<typeof serveOnDatabase>>
+
+/**
+ * Sends a create, which waits for a lock, and then the signal.
+ *
+ * @returns the response to come, and `release`, which ends the lock
+ */
 async function stopWhileCreating(
   t: Test,
-  { service, url, key, databaseUrl }: Awaited<ReturnType<typeof serveGiven>>,
-  signal: () => void
+  { service, url, key, databaseUrl }: Target,
+  sendSignal: () => unknown
 ) {
   const { release } = await lockTable(t, databaseUrl, 'categories')
   const created = post(url, key, 'in flight')
   created.catch(() => {})
   await lockAwaited(databaseUrl)
-  signal()
+
+  sendSignal()
   await service.sees(/"stopping"/)
   return { release, created }
 }
 
-for (const [title, command, sign, ...signals] of [
-  [
-    'two signals to the service at once',
-    script('src/main.ts'),
-    1,
-    'SIGTERM',
-    'SIGINT'
-  ],
-  ['a signal to npm', ['npm', 'start'], 1, 'SIGTERM'],
-  ['a signal to the group of npm', ['npm', 'start'], -1, 'SIGINT']
-] as const) {
-  t.test(
-    `after ${title}, a request on the embedded database finishes`,
-    async (t) => {
-      const directory = t.testdir()
-      copyData(directory)
-      const service = run(t, [...command], {
-        env: { PORT: '0', DATA_DIR: directory }
-      })
-      const url = await started(service)
-      const [key] = await service.sees(keyPattern)
-      const given = {
-        service,
-        url,
-        key,
-        databaseUrl: (await findService(directory))?.url ?? ''
-      }
-      const pid = sign * Number(service.child.pid)
-      const { release, created } = await stopWhileCreating(t, given, () =>
-        signals.forEach((signal) => process.kill(pid, signal))
-      )
-      await release()
-      t.equal((await created).status, 201)
-      await service.exited
-      t.match(service.output(), '"stopped"')
-    }
-  )
+/** The signals that each way of stopping a service sends. */
+const waysToStop = [
+  {
+    title: 'two signals to the service at once',
+    command: script('src/main.ts'),
+    signals: ['SIGTERM', 'SIGINT'],
+    isForGroup: false
+  },
+  {
+    title: 'a signal to npm',
+    command: ['npm', 'start'],
+    signals: ['SIGTERM'],
+    isForGroup: false
+  },
+  {
+    title: 'a signal to the process group of npm, as by Ctrl-C',
+    command: ['npm', 'start'],
+    signals: ['SIGINT'],
+    isForGroup: true
+  }
+]
+
+for (const { title, command, signals, isForGroup } of waysToStop) {
+  t.test(`after ${title}, an open request still gets its 201`, async (t) => {
+    const directory = t.testdir()
+    copyData(directory)
+    const env = { PORT: '0', DATA_DIR: directory }
+    const service = run(t, command, { env })
+    const url = await started(service)
+    const [key] = await service.sees(keyPattern)
+    const databaseUrl = (await findService(directory))?.url ?? ''
+
+    const pid = Number(service.child.pid)
+    const target = isForGroup ? -pid : pid
+    const { release, created } = await stopWhileCreating(
+      t,
+      { service, url, key, databaseUrl },
+      () => signals.forEach((signal) => process.kill(target, signal))
+    )
+    await release()
+
+    t.equal((await created).status, 201)
+    await service.exited
+    t.match(service.output(), '"stopped"')
+  })
 }
 
-t.test(
-  'a second signal a second later stops the service immediately',
-  async (t) => {
-    const given = await serveGiven(t, {
-      DATABASE_TIMEOUT_MS: '60000',
-      SHUTDOWN_TIMEOUT_MS: '60000'
-    })
-    const signal = () => void given.service.child.kill()
-    await stopWhileCreating(t, given, signal)
-    const signals = setInterval(signal, 1100)
-    t.equal(await given.service.exited, 'SIGTERM')
-    clearInterval(signals)
-  }
-)
+t.test('another signal a second later ends the service at once', async (t) => {
+  const target = await serveOnDatabase(t, {
+    DATABASE_TIMEOUT_MS: '60000',
+    SHUTDOWN_TIMEOUT_MS: '60000'
+  })
+  const { child, exited } = target.service
+  await stopWhileCreating(t, target, () => child.kill())
+
+  const signals = setInterval(() => child.kill(), 1100)
+  t.equal(await exited, 'SIGTERM')
+  clearInterval(signals)
+})
 
 t.test(
-  'under load, shutdown ends readiness first, then connections, and fails no request',
+  'under load, shutdown fails /readyz first, then closes connections, and fails no request',
   async (t) => {
-    const { service, key, url } = await serveGiven(t, {
+    const { service, key, url } = await serveOnDatabase(t, {
       SHUTDOWN_DELAY_MS: '5000'
     })
     const load = startLoad(url, key)
     await load.acknowledges(100)
+
     service.child.kill()
     // A proxy looks at /readyz and sends no more.
     await until(
       async () => (await fetch(`${url}/readyz`)).status === 503,
       'the service reports that it stops'
     )
+
     await load.acknowledges(20)
     const { status, headers } = await post(url, key, 'x')
-    t.same([status, headers.get('connection')], [201, 'close'])
+    t.equal(status, 201)
+    t.equal(headers.get('connection'), 'close')
     await load.stop()
-    t.same([load.lost, Object.keys(load.responses)], [[], ['201']])
+    t.same(load.lost, [])
+    t.same(Object.keys(load.responses), ['201'])
     t.equal(await service.exited, 0)
   }
 )

@@ -1,14 +1,32 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { makeKey } from '../src/api-keys/key.ts'
+import { BackgroundWork } from '../src/background-work.ts'
 import { findService } from '../src/embedded/postgres.ts'
+import { describeListenError } from '../src/listen.ts'
 import { createDatabase, query } from './support/database.ts'
 import { listed, notOnce } from './support/installation.ts'
 import { startLoad } from './support/load.ts'
-import { keyPattern, post, serve, started } from './support/process.ts'
+import {
+  call,
+  keyPattern,
+  post,
+  script,
+  serve,
+  started
+} from './support/process.ts'
 import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
+
+/** Milliseconds in which the service works in the background at least once. */
+const backgroundInterval = 6000
+
+/** Tests whose parent has several jobs, which wait more than they compute. */
+const inParallel = { buffered: true }
+
+const stackLine = /^ +at |"stack"/m
 
 t.test(
   'the first start prints the docs and a curl with a key, and acknowledged rows survive a kill -9',
@@ -21,9 +39,8 @@ t.test(
     )
     t.match(curl, `curl ${url}/v1/categories -H`)
     t.match(first.output(), `Docs    ${url}/docs`)
-    const { url: databaseUrl = '' } =
-      (await findService(path.join(directory, '.data'))) ?? {}
-    const socket = new URL(databaseUrl).searchParams.get('host')
+    const server = await findService(path.join(directory, '.data'))
+    const socket = new URL(server?.url ?? '').searchParams.get('host') ?? ''
 
     const load = startLoad(url, key)
     await load.acknowledges(20)
@@ -42,86 +59,191 @@ t.test(
       'the key is not shown again, and no other is created'
     )
     await until(
-      () => !existsSync(socket ?? ''),
+      () => !existsSync(socket),
       'the folder of the first socket is removed'
     )
-    t.same(
-      notOnce(load.acknowledged, await listed(`http://127.0.0.1:${port}`, key)),
-      []
-    )
+    const names = await listed(`http://127.0.0.1:${port}`, key)
+    t.same(notOnce(load.acknowledged, names), [])
     t.equal(await second.stop(), 0)
   }
 )
 
-t.test(
-  'a mistake that prevents the start is reported in one line',
-  async (t) => {
-    const { databaseUrl: DATABASE_URL, port: taken } = await startService(t)
-    const PORT = String(taken)
-    const directory = t.testdir({ file: '' })
-    const fails = async (env: Record<string, string>, message: RegExp) => {
-      const { exited, output } = serve(t, env, directory)
-      t.equal(await exited, 1)
-      t.match(output(), message)
-      t.notMatch(output(), /^ +at /m)
-    }
-    const withoutCa =
-      'postgres://u:secret@db/x?sslmode=verify-full&sslrootcert=/none.pem'
-    await Promise.all([
-      fails({ PORT: 'x' }, /^pet-categories: PORT must be integer\n$/),
-      fails(
-        { DATABASE_URL, PORT },
-        new RegExp(`^pet-categories: Port ${PORT} is in use: set PORT\n$`)
-      ),
-      fails(
-        { DATABASE_URL, METRICS_PORT: PORT },
-        /^pet-categories: Port \d+ is in use: set METRICS_PORT$/m
-      ),
-      fails(
-        { DATABASE_URL, HOST: '192.0.2.1' },
-        /^pet-categories: listen EADDRNOTAVAIL.*\n$/
-      ),
-      fails(
-        { DATA_DIR: 'file' },
-        /^pet-categories: DATA_DIR cannot be used: EEXIST.*\n$/
-      ),
-      fails(
-        { DATABASE_URL: withoutCa },
-        /^pet-categories: DATABASE_URL cannot be used: ENOENT.*none\.pem'\n$/
-      )
-    ])
+/** `usedPort` is the port of another service, `databaseUrl` its database. */
+type Mistake = (other: { usedPort: string; databaseUrl: string }) => {
+  title: string
+  env: Record<string, string>
+  output: RegExp
+}
+
+const mistakes: Mistake[] = [
+  () => ({
+    title: 'PORT=x',
+    env: { PORT: 'x' },
+    output: /^pet-categories: PORT must be a port, from 0 to 65535\n$/
+  }),
+  () => ({
+    title: 'a variable by its former name',
+    env: { DATABASE_TIMEOUT: '1' },
+    output:
+      /^pet-categories: DATABASE_TIMEOUT is now DATABASE_TIMEOUT_MS: rename it\n$/
+  }),
+  ({ usedPort, databaseUrl }) => ({
+    title: 'a PORT in use',
+    env: { DATABASE_URL: databaseUrl, PORT: usedPort },
+    output: /^pet-categories: Port \d+ is in use: set PORT\n$/
+  }),
+  ({ usedPort, databaseUrl }) => ({
+    title: 'a METRICS_PORT in use',
+    env: { DATABASE_URL: databaseUrl, METRICS_PORT: usedPort },
+    output: /^pet-categories: Port \d+ is in use: set METRICS_PORT$/m
+  }),
+  ({ databaseUrl }) => ({
+    title: 'a HOST of another machine',
+    env: { DATABASE_URL: databaseUrl, HOST: '192.0.2.1' },
+    output:
+      /^pet-categories: HOST must be an address of this machine, not 192\.0\.2\.1: listen EADDRNOTAVAIL.*\n$/
+  }),
+  () => ({
+    title: 'a file as DATA_DIR',
+    env: { DATA_DIR: 'file' },
+    output: /^pet-categories: DATA_DIR cannot be used: .+\n$/
+  }),
+  () => ({
+    title: 'a missing certificate',
+    env: {
+      DATABASE_URL:
+        'postgres://u:secret@db/x?sslmode=verify-full&sslrootcert=/none.pem'
+    },
+    output:
+      /^pet-categories: DATABASE_URL cannot be used: ENOENT.*none\.pem'\n$/
+  }),
+  () => ({
+    title: 'a password with a character that must be encoded',
+    env: { DATABASE_URL: 'postgres://user:se#cret@db/x' },
+    output:
+      /^pet-categories: DATABASE_URL cannot be used: .*percent-encode special characters.*\n$/
+  })
+]
+
+t.test('a mistake that prevents the start', async (t) => {
+  const { databaseUrl, port } = await startService(t)
+  const directory = t.testdir({ file: '' })
+  t.jobs = 4
+
+  for (const mistake of mistakes) {
+    const { title, env, output } = mistake({
+      databaseUrl,
+      usedPort: String(port)
+    })
+    const name = `${title} is one line that names the variable`
+    t.test(name, inParallel, async (t) => {
+      const service = serve(t, env, directory)
+
+      t.equal(await service.exited, 1)
+      t.match(service.output(), output)
+      t.notMatch(service.output(), stackLine)
+      t.notMatch(service.output(), 'secret')
+    })
   }
-)
+})
+
+t.test('an argument of npm start is rejected', async (t) => {
+  const command = [...script('src/main.ts'), '--port', '4000']
+  t.match(await call(t, command), {
+    code: 1,
+    output: /^pet-categories: unknown argument --port: set variables.*\n$/
+  })
+})
+
+t.test('a port that needs root is reported with its variable', (t) => {
+  const error = Object.assign(new Error('listen EACCES'), { code: 'EACCES' })
+  const address = { HOST: '::', PORT: 80, METRICS_PORT: 81 }
+
+  t.equal(
+    describeListenError({ ...error, port: 80 }, address),
+    'Port 80 is reserved: set PORT to one above 1023'
+  )
+  t.equal(
+    describeListenError({ ...error, port: 81 }, address),
+    'Port 81 is reserved: set METRICS_PORT to one above 1023'
+  )
+  t.end()
+})
 
 t.test(
-  'the service waits for a database that is not there yet, and logs it in one line without secrets',
+  'a DATABASE_URL that cannot be reached is one line in the log',
   async (t) => {
-    const databaseUrl = new URL(await createDatabase(t))
-    const later = `${databaseUrl.pathname.slice(1)}_later`
-    const url = Object.assign(new URL(databaseUrl), {
-      pathname: `/${later}`,
-      password: 'secret'
-    }).href
-    const service = serve(t, { DATABASE_URL: url })
-    const address = await started(service)
-    const status = async (path: string) => (await fetch(address + path)).status
-    await service.sees(/DATABASE_URL cannot be used: .*retrying/)
-    t.equal(await status('/readyz'), 503)
-    t.equal(await status('/livez'), 200)
-    t.equal((await post(address, makeKey(), 'x')).status, 503)
+    const DATABASE_URL = 'postgres://user:secret@127.0.0.1:1/x'
+    const service = serve(t, { DATABASE_URL })
+    await started(service)
+    await service.sees(/DATABASE_URL cannot be used: .*ECONNREFUSED/)
 
-    await query(
-      databaseUrl.href,
-      `CREATE DATABASE ${later} TEMPLATE template0 ENCODING 'UTF8'`
-    )
-    t.teardown(() =>
-      query(databaseUrl.href, `DROP DATABASE ${later} WITH (FORCE)`)
-    )
-    await service.sees(/the database is ready/)
-    t.equal(await status('/readyz'), 200)
+    await sleep(backgroundInterval)
+
+    const errors = service.output().match(/"level":50/g) ?? []
+    t.equal(errors.length, 1, service.output())
+    t.notMatch(service.output(), stackLine)
+    t.notMatch(service.output(), 'secret')
     t.equal(await service.stop(), 0)
-    const lines = service.output().match(/^.*retrying.*$/gm) ?? []
-    t.equal(lines.length, 1)
-    t.notMatch(lines[0], /secret|"stack"/)
   }
 )
+
+t.test('the service waits for a database that is not there yet', async (t) => {
+  const existing = new URL(await createDatabase(t))
+  const later = `${existing.pathname.slice(1)}_later`
+  const url = Object.assign(new URL(existing), {
+    pathname: `/${later}`,
+    password: 'secret'
+  }).href
+  const service = serve(t, { DATABASE_URL: url })
+  const address = await started(service)
+  const status = async (endpoint: string) =>
+    (await fetch(address + endpoint)).status
+
+  await service.sees(/DATABASE_URL cannot be used: .*retrying/)
+  t.equal(await status('/readyz'), 503)
+  t.equal(await status('/livez'), 200)
+  t.equal((await post(address, makeKey(), 'x')).status, 503)
+
+  await query(
+    existing.href,
+    `CREATE DATABASE ${later} TEMPLATE template0 ENCODING 'UTF8'`
+  )
+  t.teardown(() => query(existing.href, `DROP DATABASE ${later} WITH (FORCE)`))
+  await service.sees(/the database is ready/)
+  t.equal(await status('/readyz'), 200)
+  t.equal(await service.stop(), 0)
+
+  const lines = service.output().match(/^.*retrying.*$/gm) ?? []
+  t.equal(lines.length, 1)
+  t.notMatch(lines[0], /secret|"stack"/)
+})
+
+t.test('background work', (t) => {
+  function watchedWork() {
+    const events: string[] = []
+    const work = new BackgroundWork(() => {
+      events.push('started')
+      return () => events.push('stopped')
+    })
+    return { events, work }
+  }
+
+  t.test('runs from the start to the stop', (t) => {
+    const { events, work } = watchedWork()
+    work.start()
+    work.stop()
+    t.same(events, ['started', 'stopped'])
+    t.end()
+  })
+
+  t.test('does not start after the stop', (t) => {
+    const { events, work } = watchedWork()
+    work.stop()
+    work.start()
+    t.same(events, [])
+    t.end()
+  })
+
+  t.end()
+})

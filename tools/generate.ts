@@ -1,15 +1,14 @@
-// Writes generated/ from openapi.yaml, and .env.example and the table in README.md from the schema of the configuration.
+// Writes generated/ from openapi.yaml, and .env.example and docs/configuration.md from src/config/variables.ts.
 // With --check it writes nothing and exits 1 when a file is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { OpenAPIV3 } from 'openapi-types'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
-import { format } from 'prettier'
 import ts from 'typescript'
 import { parseDocument } from 'yaml'
-import { configSchema } from '../src/config.ts'
 import { type Operation, readContract } from '../src/openapi/document.ts'
 import { explain } from '../src/openapi/validation-errors.ts'
+import { configurationPage, envExample } from './configuration.ts'
 
 const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
@@ -76,56 +75,6 @@ ${operations.map(stub).join('')}}
 `
 }
 
-/** Name, default and meaning of each variable. */
-const variables = Object.entries<{
-  default?: string | number | boolean
-  description: string
-  enum?: readonly string[]
-}>(configSchema.properties).map(
-  ([name, { default: value = '', description, enum: values }]) => ({
-    name,
-    value: String(value),
-    meaning:
-      values === undefined
-        ? description
-        : `${description}: ${values.join(', ')}`
-  })
-)
-
-function envExample(): string {
-  const head =
-    '# Copy to .env and uncomment what you change. Times are in milliseconds, sizes in bytes.\n' +
-    '# Generated from src/config.ts by `npm run generate`. Do not edit.\n'
-  return (
-    head +
-    variables
-      .map(({ name, value, meaning }) => `\n# ${meaning}\n# ${name}=${value}\n`)
-      .join('')
-  )
-}
-
-/** README.md with the table of the configuration between its two comments. */
-async function readme(): Promise<string> {
-  const text = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-  const between =
-    /(?<=<!-- begin: configuration.*\n\n)[^]*(?=<!-- end: configuration -->)/
-  if (!between.test(text))
-    throw new Error(
-      'README.md: the comments around the table of the configuration are missing'
-    )
-  const rows = variables.map(
-    ({ name, value, meaning }) =>
-      `| \`${name}\` | ${value && `\`${value}\``} | ${meaning} |\n`
-  )
-  const table = await format(
-    `| Variable | Default | Meaning |\n| - | - | - |\n${rows.join('')}`,
-    {
-      parser: 'markdown'
-    }
-  )
-  return text.replace(between, () => `${table}\n`)
-}
-
 async function generate(): Promise<Record<string, string>> {
   const fault = await findFault()
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
@@ -134,7 +83,7 @@ async function generate(): Promise<Record<string, string>> {
     'generated/types.ts': await types(json),
     'generated/operations.ts': handlers(operations),
     '.env.example': envExample(),
-    'README.md': await readme()
+    'docs/configuration.md': await configurationPage()
   }
 }
 

@@ -27,8 +27,8 @@ export function operationHandlers(
   config: Config
 ): Operations {
   const memory = responseMemory(
-    config.MAX_RESPONSE_BYTES,
-    config.RESPONSE_TIMEOUT_MS
+    config.MAX_RESPONSE_BUFFER_BYTES,
+    config.SEND_TIMEOUT_MS
   )
   return {
     ...stubs,

@@ -1,5 +1,6 @@
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
+import { removeOldRecords } from '../../src/creates/retention.ts'
 import {
   createDatabase,
   holdKeys,
@@ -174,8 +175,10 @@ t.test(
        FOR EACH STATEMENT EXECUTE FUNCTION limit_batch()`
     )
     // Two replicas, which do not disturb each other.
-    for (let replicas = 0; replicas < 2; replicas++)
-      await startService(t, { databaseUrl })
+    for (let replicas = 0; replicas < 2; replicas++) {
+      const { database } = await startService(t, { databaseUrl })
+      t.teardown(removeOldRecords(database, 24))
+    }
     await until(async () => {
       mock.timers.tick(5000)
       return (

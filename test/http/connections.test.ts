@@ -80,7 +80,7 @@ t.test('clients of a list of 16 MB', async (t) => {
     const limit = 2000
     const service = await startService(t, {
       databaseUrl,
-      config: { RESPONSE_TIMEOUT_MS: limit }
+      config: { SEND_TIMEOUT_MS: limit }
     })
     const started = performance.now()
     const { socket, closed, received } = open(t, service, list())
@@ -97,7 +97,7 @@ t.test('clients of a list of 16 MB', async (t) => {
     )
   })
 
-  for (const limit of ['RESPONSE_TIMEOUT_MS', 'IDLE_TIMEOUT_MS']) {
+  for (const limit of ['SEND_TIMEOUT_MS', 'IDLE_TIMEOUT_MS']) {
     t.test(
       `one that stops reading is disconnected after ${limit}`,
       async (t) => {

@@ -140,7 +140,7 @@ t.test('clients that leave at any stage leave nothing behind', async (t) => {
 })
 
 t.test('pipelined requests of clients that reset are released', async (t) => {
-  const service = await start(t, { MAX_RESPONSE_BYTES: 2 ** 23 })
+  const service = await start(t, { MAX_RESPONSE_BUFFER_BYTES: 2 ** 23 })
   const before = openFiles()
   const floods = [
     { clients: 50, bytes: get(asset).repeat(20) },

@@ -47,7 +47,7 @@ const fillLong = (databaseUrl: string) =>
   fill(databaseUrl, 5_000, "repeat('x', 4000)")
 
 /** Half of it is less than 20 MB. */
-const little = { MAX_RESPONSE_BYTES: 10_000_000 }
+const little = { MAX_RESPONSE_BUFFER_BYTES: 10_000_000 }
 
 /** Starts a service that counts the statements of lists: whether something changed, and reads. */
 async function counting(t: Test, config = {}) {
@@ -212,7 +212,7 @@ t.test(
 )
 
 t.test(
-  'a list beyond half of MAX_RESPONSE_BYTES is streamed, complete and without ETag or compression',
+  'a list beyond half of MAX_RESPONSE_BUFFER_BYTES is streamed, complete and without ETag or compression',
   async (t) => {
     const { service, counts } = await counting(t, little)
     await fillLong(service.databaseUrl)
@@ -285,7 +285,7 @@ async function open({ url, auth }: Service): Promise<IncomingMessage> {
 }
 
 t.test(
-  'beyond MAX_RESPONSE_BYTES a list gets 503 at once, until a slow client has left',
+  'beyond MAX_RESPONSE_BUFFER_BYTES a list gets 503 at once, until a slow client has left',
   async (t) => {
     const service = await startService(t, { config: little })
     await fillLong(service.databaseUrl)

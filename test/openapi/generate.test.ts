@@ -7,9 +7,10 @@ const inputs = [
   'openapi.yaml',
   'package.json',
   '.env.example',
-  'README.md',
+  'docs/configuration.md',
   'src',
   'generated',
+  'tools/configuration.ts',
   'tools/generate.ts'
 ]
 
@@ -49,14 +50,17 @@ t.test(
     )
     appendFileSync(file('.env.example'), '# PORT=1\n')
     writeFileSync(
-      file('README.md'),
-      readFileSync('README.md', 'utf8').replace(/^\| `PORT`.*\n/m, '')
+      file('docs/configuration.md'),
+      readFileSync('docs/configuration.md', 'utf8').replace(
+        /^\| `PORT`.*\n/m,
+        ''
+      )
     )
     const stale = [
       'generated/types.ts',
       'generated/operations.ts',
       '.env.example',
-      'README.md'
+      'docs/configuration.md'
     ]
     t.same(await generate('--check'), {
       code: 1,
@@ -69,7 +73,7 @@ t.test(
       readFileSync(file('generated/operations.ts'), 'utf8'),
       "getDog: notImplemented('getDog')"
     )
-    for (const name of ['.env.example', 'README.md'])
+    for (const name of ['.env.example', 'docs/configuration.md'])
       t.equal(readFileSync(file(name), 'utf8'), readFileSync(name, 'utf8'))
   }
 )

@@ -152,7 +152,7 @@ for (const [statement, paths] of [
 
 t.test('long pages count as buffered responses', async (t) => {
   const service = await startWithPets(t, 100, {
-    config: { MAX_RESPONSE_BYTES: 65536 }
+    config: { MAX_RESPONSE_BUFFER_BYTES: 65536 }
   })
   t.equal(await result(get(service, 'pets?limit=100')), 200)
   await query(service.databaseUrl, "UPDATE pets SET name = repeat('x', 1000)")

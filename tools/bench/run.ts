@@ -46,7 +46,7 @@ const databaseName = await createTemplate(postgres)
 const databaseUrl = urlOf(postgres, databaseName)
 
 const keys = fileURLToPath(
-  new URL('../../src/api-keys/cli.js', import.meta.url)
+  new URL('../../src/commands/keys.js', import.meta.url)
 )
 const key = execFileSync(
   process.execPath,

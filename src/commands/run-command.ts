@@ -1,0 +1,24 @@
+import { loadConfig } from '../config.ts'
+import { createLogger } from '../log.ts'
+import { openForCommand } from '../open-database.ts'
+import type { Database } from '../postgres/database.ts'
+
+/**
+ * Runs a command on the configured database, without a log, and prints the text
+ * that it returns.
+ */
+export async function runCommand(
+  command: (database: Database) => Promise<string>
+): Promise<void> {
+  const config = loadConfig(process.env)
+  const { database, stopServer } = await openForCommand(
+    config,
+    createLogger('silent')
+  )
+  try {
+    console.log(await command(database))
+  } finally {
+    await database.close()
+    await stopServer()
+  }
+}

@@ -1,0 +1,142 @@
+// The kinds of variables: how each kind reads its text, and what it says about
+// text that it rejects.
+
+/** An environment variable of the service. */
+export interface Variable<Value, Default extends Value | undefined> {
+  /** The value if the variable is not set. */
+  default: Default
+  description: string
+  /** Completes "NAME must …" in an error message. */
+  rule: string
+  /** Returns the value, or undefined if the text breaks the rule. */
+  parse: (input: string) => Value | undefined
+}
+
+interface Range {
+  default: number
+  minimum: number
+  maximum: number
+  description: string
+}
+
+const millisecondsOfADay = 86_400_000
+
+function wholeNumber(input: string): number | undefined {
+  const number = Number(input)
+  const isWhole = /^-?\d+$/.test(input) && Number.isSafeInteger(number)
+  return isWhole ? number : undefined
+}
+
+function numberOf(
+  unit: string,
+  { minimum, maximum, ...rest }: Range
+): Variable<number, number> {
+  const upTo =
+    maximum === Number.MAX_SAFE_INTEGER
+      ? `at least ${minimum}`
+      : `from ${minimum} to ${maximum}`
+
+  return {
+    ...rest,
+    rule: `be a whole number${unit}, ${upTo}`,
+    parse(input) {
+      const number = wholeNumber(input)
+      if (number === undefined) return undefined
+      return number >= minimum && number <= maximum ? number : undefined
+    }
+  }
+}
+
+/** A number of things: connections, requests. */
+export const count = (
+  range: Omit<Range, 'maximum'> & { maximum?: number }
+): Variable<number, number> =>
+  numberOf('', { maximum: Number.MAX_SAFE_INTEGER, ...range })
+
+/** A size in bytes. */
+export const bytes = (
+  range: Omit<Range, 'maximum'>
+): Variable<number, number> =>
+  numberOf(' of bytes', { maximum: Number.MAX_SAFE_INTEGER, ...range })
+
+/** A time in milliseconds, at most a day. */
+export const milliseconds = (
+  range: Omit<Range, 'minimum' | 'maximum'> & { minimum?: number }
+): Variable<number, number> =>
+  numberOf(' of milliseconds', {
+    minimum: 1,
+    maximum: millisecondsOfADay,
+    ...range
+  })
+
+/** A time in hours. */
+export const hours = (range: Range): Variable<number, number> =>
+  numberOf(' of hours', range)
+
+/** A TCP port; 0 takes a free one. */
+export function port<Default extends number | undefined>(
+  value: Default,
+  description: string
+): Variable<number, Default> {
+  const { parse } = count({
+    default: 0,
+    minimum: 0,
+    maximum: 65535,
+    description
+  })
+  return {
+    default: value,
+    description,
+    rule: 'be a port, from 0 to 65535',
+    parse
+  }
+}
+
+/** `true` or `false`. */
+export const boolean = (
+  value: boolean,
+  description: string
+): Variable<boolean, boolean> => ({
+  default: value,
+  description,
+  rule: 'be true or false',
+  parse(input) {
+    if (input === 'true') return true
+    return input === 'false' ? false : undefined
+  }
+})
+
+/** One of a few words. */
+export const oneOf = <const Word extends string>(
+  words: readonly Word[],
+  value: Word,
+  description: string
+): Variable<Word, Word> => ({
+  default: value,
+  description: `${description}: ${words.join(', ')}`,
+  rule: `be one of: ${words.join(', ')}`,
+  parse: (input) => words.find((word) => word === input)
+})
+
+/** Text with a default. */
+export const text = (
+  value: string,
+  description: string
+): Variable<string, string> => ({
+  default: value,
+  description,
+  rule: 'be text',
+  parse: (input) => input
+})
+
+/** Text, if it is set. Without `isValid`, any text is valid. */
+export const optionalText = (
+  description: string,
+  rule = 'be text',
+  isValid: (input: string) => boolean = () => true
+): Variable<string, undefined> => ({
+  default: undefined,
+  description,
+  rule,
+  parse: (input) => (isValid(input) ? input : undefined)
+})

@@ -1,0 +1,215 @@
+// Every environment variable of the service. `npm run generate` writes
+// .env.example and docs/configuration.md from it.
+//
+// A name says its unit: _MS is milliseconds, _BYTES bytes, _HOURS hours.
+// A limit starts with MAX_.
+import {
+  boolean,
+  bytes,
+  count,
+  hours,
+  milliseconds,
+  oneOf,
+  optionalText,
+  port,
+  text
+} from './kinds.ts'
+import { isTrustProxy } from './trust-proxy.ts'
+
+/** What most deployments set. */
+export const commonVariables = {
+  PORT: port(3000, 'Port to listen on. 0 takes a free one.'),
+
+  HOST: text(
+    '127.0.0.1',
+    'Address to listen on. The container image sets 0.0.0.0.'
+  ),
+
+  DATABASE_URL: optionalText(
+    'URL of PostgreSQL 15 to 18 (UTF-8), or several, comma-separated. ' +
+      'If unset, an embedded one runs.',
+    'start with postgres://',
+    (value) => /^postgres(ql)?:\/\//.test(value)
+  ),
+
+  DATABASE_URL_FILE: optionalText(
+    'File to read DATABASE_URL from, instead of the variable'
+  ),
+
+  DATA_DIR: text('./.data', 'Folder of the embedded PostgreSQL'),
+
+  MIGRATE_ON_START: boolean(
+    true,
+    'Whether to migrate DATABASE_URL at start. ' +
+      'If false, run `npm run migrate`.'
+  ),
+
+  ENVIRONMENT: oneOf(
+    ['development', 'staging', 'production'],
+    'development',
+    'Environment, shown on the docs page'
+  ),
+
+  LOG_LEVEL: oneOf(
+    ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    'info',
+    'Minimum level to log'
+  ),
+
+  TRUST_PROXY: optionalText(
+    'Trusted proxies: hop count or comma-separated networks',
+    'be a hop count such as 1, or comma-separated addresses and networks ' +
+      'such as 10.0.0.0/8',
+    isTrustProxy
+  ),
+
+  CORS_ORIGINS: optionalText(
+    'Comma-separated origins whose pages may call the API, ' +
+      'such as https://example.com',
+    'be comma-separated origins such as https://example.com, ' +
+      'without spaces and paths',
+    (value) => /^https?:\/\/[^\s/,]+(,https?:\/\/[^\s/,]+)*$/.test(value)
+  ),
+
+  METRICS_PORT: port(
+    undefined,
+    'Port of /metrics for Prometheus, without a key. ' +
+      'If unset, metrics are off.'
+  ),
+
+  MAX_REQUESTS_PER_MINUTE: count({
+    default: 60_000,
+    minimum: 0,
+    description:
+      'Requests per minute for each key and replica, then 429. ' +
+      '0 disables the limit.'
+  })
+}
+
+/**
+ * What most deployments leave alone: limits that a proxy or an orchestrator
+ * also has, and settings for large or unusual loads.
+ */
+export const rarelyNeededVariables = {
+  MAX_DATABASE_CONNECTIONS: count({
+    default: 10,
+    minimum: 1,
+    maximum: 1000,
+    description:
+      'Maximum connections for requests. Background writes use one more.'
+  }),
+
+  DATABASE_TIMEOUT_MS: milliseconds({
+    default: 5000,
+    minimum: 100,
+    description:
+      'Time to connect to the database, and to run a statement, then 503'
+  }),
+
+  DATABASE_SERVICE_ROLE: optionalText(
+    'Role to grant the privileges of the service to, ' +
+      'if another role runs the migrations'
+  ),
+
+  IDEMPOTENCY_KEY_HOURS: hours({
+    default: 24,
+    minimum: 24,
+    maximum: 8760,
+    description: 'Hours for which an Idempotency-Key is kept, at least'
+  }),
+
+  MAX_REJECTED_KEYS_PER_MINUTE: count({
+    default: 60,
+    minimum: 0,
+    description:
+      'Rejected keys per minute for each address, then 429. ' +
+      '0 disables the limit.'
+  }),
+
+  MAX_BODY_BYTES: bytes({
+    default: 65_536,
+    minimum: 1,
+    description: 'Maximum size of a request body. Larger ones get 413.'
+  }),
+
+  MAX_HEADER_BYTES: bytes({
+    default: 16_384,
+    minimum: 1024,
+    description: 'Maximum size of the header section. Larger ones get 431.'
+  }),
+
+  MAX_RESPONSE_BUFFER_BYTES: bytes({
+    default: 134_217_728,
+    minimum: 0,
+    description:
+      'Maximum memory for responses that clients have yet to read, then 503'
+  }),
+
+  MAX_CONNECTIONS: count({
+    default: 4096,
+    minimum: 1,
+    description: 'Maximum open connections. Further ones are closed.'
+  }),
+
+  HEADERS_TIMEOUT_MS: milliseconds({
+    default: 10_000,
+    description: 'Time to receive the headers of a request, then 408'
+  }),
+
+  REQUEST_TIMEOUT_MS: milliseconds({
+    default: 30_000,
+    description: 'Time to receive a complete request, then 408'
+  }),
+
+  SEND_TIMEOUT_MS: milliseconds({
+    default: 60_000,
+    description:
+      'Time for a client to read the next 2 MiB of a response ' +
+      'before its connection is closed'
+  }),
+
+  KEEP_ALIVE_TIMEOUT_MS: milliseconds({
+    default: 72_000,
+    description: 'Time between two requests before a connection is closed'
+  }),
+
+  IDLE_TIMEOUT_MS: milliseconds({
+    default: 120_000,
+    description:
+      'Time without a byte in either direction before a connection is closed'
+  }),
+
+  SHUTDOWN_DELAY_MS: milliseconds({
+    default: 0,
+    minimum: 0,
+    description:
+      'Time to keep serving requests at shutdown, ' +
+      'while /readyz already returns 503'
+  }),
+
+  SHUTDOWN_TIMEOUT_MS: milliseconds({
+    default: 10_000,
+    description:
+      'Time to finish open requests after SHUTDOWN_DELAY_MS ' +
+      'before connections are closed'
+  })
+}
+
+/** The names of variables before 1.0.0, each with its present name. */
+export const formerNames: Record<string, string> = {
+  DATABASE_POOL_SIZE: 'MAX_DATABASE_CONNECTIONS',
+  DATABASE_TIMEOUT: 'DATABASE_TIMEOUT_MS',
+  RATE_LIMIT_MAX: 'MAX_REQUESTS_PER_MINUTE',
+  AUTH_FAILURES_MAX: 'MAX_REJECTED_KEYS_PER_MINUTE',
+  BODY_LIMIT: 'MAX_BODY_BYTES',
+  HEADER_LIMIT: 'MAX_HEADER_BYTES',
+  RESPONSE_MEMORY: 'MAX_RESPONSE_BUFFER_BYTES',
+  IDEMPOTENCY_HOURS: 'IDEMPOTENCY_KEY_HOURS',
+  HEADERS_TIMEOUT: 'HEADERS_TIMEOUT_MS',
+  REQUEST_TIMEOUT: 'REQUEST_TIMEOUT_MS',
+  ANSWER_TIMEOUT: 'SEND_TIMEOUT_MS',
+  KEEP_ALIVE_TIMEOUT: 'KEEP_ALIVE_TIMEOUT_MS',
+  IDLE_TIMEOUT: 'IDLE_TIMEOUT_MS',
+  SHUTDOWN_DELAY: 'SHUTDOWN_DELAY_MS',
+  SHUTDOWN_TIMEOUT: 'SHUTDOWN_TIMEOUT_MS'
+}

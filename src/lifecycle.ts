@@ -1,0 +1,96 @@
+// Start and stop of the service, each as a list of steps.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { collectDefaultMetrics } from 'prom-client'
+import { keyStore } from './api-keys/store.ts'
+import { buildApp } from './app.ts'
+import { BackgroundWork } from './background-work.ts'
+import { type Config, loadConfig } from './config.ts'
+import { removeOldRecords } from './creates/retention.ts'
+import { listen } from './listen.ts'
+import { createLogger, fail } from './log.ts'
+import { type OpenedDatabase, openForService } from './open-database.ts'
+import { readContract } from './openapi/document.ts'
+import type { Database } from './postgres/database.ts'
+import { welcome } from './welcome.ts'
+
+export interface Service extends OpenedDatabase {
+  config: Config
+  log: Logger
+  app: FastifyInstance
+  background: BackgroundWork
+}
+
+/**
+ * Starts the service on the configuration of the environment.
+ *
+ * @throws Error that names the variable when the configuration, the embedded
+ *   PostgreSQL or a port cannot be used
+ */
+export async function start(): Promise<Service> {
+  // 1. Read the configuration and the OpenAPI document.
+  const config = loadConfig(process.env)
+  const log = createLogger(config.LOG_LEVEL)
+  const contract = readContract()
+
+  // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
+  const { database, stopServer, ready } = await openForService(config, log)
+
+  // 3. Build the app and listen. Without its database, it responds with 503.
+  if (config.METRICS_PORT !== undefined) collectDefaultMetrics()
+  const app = await buildApp(config, contract, database, log)
+  const url = await listen(app, config)
+
+  // 4. Start the background work when the database has its tables.
+  const background = new BackgroundWork(() =>
+    removeOldRecords(database, config.IDEMPOTENCY_KEY_HOURS)
+  )
+  ready.then(() => background.start(), fail)
+
+  // 5. On the embedded PostgreSQL, create the first API key, and show how to
+  //    begin.
+  if (config.DATABASE_URL === undefined) {
+    const apiKey = await createFirstKey(database)
+    console.log(welcome(url, contract.basePath, apiKey))
+  }
+
+  return { config, log, app, background, database, stopServer }
+}
+
+/** Creates an API key if there is none, and returns it. */
+async function createFirstKey(database: Database): Promise<string | undefined> {
+  const keys = keyStore(database)
+  const existing = await keys.list()
+  return existing.length === 0 ? keys.create('first') : undefined
+}
+
+/**
+ * Stops the service. No request fails: each gets its response, within
+ * SHUTDOWN_TIMEOUT_MS.
+ */
+export async function stop(service: Service): Promise<void> {
+  const { config, log, app, background, database, stopServer } = service
+  log.info('stopping')
+
+  // 1. Fail /readyz, so that proxies send new requests elsewhere.
+  app.isDraining = true
+
+  // 2. Keep serving until they have noticed.
+  await sleep(config.SHUTDOWN_DELAY_MS)
+
+  // 3. Stop accepting connections, and finish the open requests.
+  await app.close()
+
+  // 4. Stop the background work.
+  background.stop()
+
+  // 5. Close the database. DATABASE_TIMEOUT_MS limits its statements.
+  await database.close()
+
+  // 6. Stop the embedded PostgreSQL.
+  await stopServer()
+
+  // 7. The caller ends the process, which writes the rest of the log.
+  log.info('stopped')
+}

@@ -1,0 +1,50 @@
+import type { FastifyInstance } from 'fastify'
+import type { Config } from './config.ts'
+import { oneLine } from './log.ts'
+
+type Address = Pick<Config, 'HOST' | 'PORT' | 'METRICS_PORT'>
+
+/** An error of listen(), or of the look-up of a host name. */
+interface ListenError extends Error {
+  code?: string
+  port?: number
+}
+
+/**
+ * Listens on PORT and METRICS_PORT.
+ *
+ * @returns the URL of the service
+ * @throws Error that names the variable when it cannot listen
+ */
+export async function listen(
+  app: FastifyInstance,
+  config: Address
+): Promise<string> {
+  try {
+    return await app.listen({ port: config.PORT, host: config.HOST })
+  } catch (error) {
+    throw new Error(describeListenError(error as ListenError, config), {
+      cause: error
+    })
+  }
+}
+
+/** Says which variable to change. */
+export function describeListenError(
+  error: ListenError,
+  { HOST, METRICS_PORT }: Address
+): string {
+  const { code, port } = error
+  const variable = port === METRICS_PORT ? 'METRICS_PORT' : 'PORT'
+  switch (code) {
+    case 'EADDRINUSE':
+      return `Port ${port} is in use: set ${variable}`
+    case 'EACCES':
+      return `Port ${port} is reserved: set ${variable} to one above 1023`
+    default:
+      return (
+        `HOST must be an address of this machine, not ${HOST}: ` +
+        oneLine(error)
+      )
+  }
+}

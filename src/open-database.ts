@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Config } from './config.ts'
+import { oneLine } from './log.ts'
+import { type Database, openDatabase } from './postgres/database.ts'
+import { applyMigrations, migrationCheck } from './postgres/migrate.ts'
+import { privileges } from './resources/index.ts'
+
+/** Milliseconds between two attempts to prepare a DATABASE_URL. */
+const retryInterval = 1000
+
+export interface OpenedDatabase {
+  database: Database
+  /** Stops the embedded PostgreSQL if this process has started it. */
+  stopServer: () => Promise<void>
+}
+
+/**
+ * Opens the database for the service. Without DATABASE_URL, the embedded
+ * PostgreSQL is ready when this resolves. A DATABASE_URL may become usable
+ * later: preparing it is repeated every second, until `ready` resolves.
+ *
+ * @throws Error that names DATABASE_URL or DATA_DIR if it can never be used.
+ *   The process must end then, which also stops the embedded PostgreSQL.
+ */
+export async function openForService(
+  config: Config,
+  log: Logger
+): Promise<OpenedDatabase & { ready: Promise<void> }> {
+  const { DATABASE_URL: url, MIGRATE_ON_START } = config
+  if (url === undefined) {
+    const opened = await openEmbedded(config, 'service', log)
+    return { ...opened, ready: Promise.resolve() }
+  }
+
+  const opened = openGiven(url, config, log)
+  const { database } = opened
+  const prepare = MIGRATE_ON_START
+    ? () => applyMigrations(url, config, privileges, log)
+    : migrationCheck(database)
+
+  // Until then, the reasons that are logged here are enough.
+  database.isReady = false
+  const ready = prepareRepeatedly(prepare, log).then(() => {
+    database.isReady = true
+  })
+  return { ...opened, ready }
+}
+
+/**
+ * Opens the database for a command, which needs the tables. A command migrates
+ * the embedded PostgreSQL, but not a DATABASE_URL.
+ *
+ * @throws Error that names DATABASE_URL or DATA_DIR if it cannot be used now
+ */
+export async function openForCommand(
+  config: Config,
+  log: Logger
+): Promise<OpenedDatabase> {
+  const { DATABASE_URL: url } = config
+  if (url === undefined) return openEmbedded(config, 'command', log)
+
+  const opened = openGiven(url, config, log)
+  const checkMigrations = migrationCheck(opened.database)
+  try {
+    await checkMigrations()
+  } catch (error) {
+    throw unusable('DATABASE_URL', error)
+  }
+  return opened
+}
+
+/**
+ * Opens the database and applies the pending migrations.
+ *
+ * @throws Error that names DATABASE_URL or DATA_DIR if it cannot be used now
+ */
+export async function openForMigration(
+  config: Config,
+  log: Logger
+): Promise<OpenedDatabase> {
+  const { DATABASE_URL: url } = config
+  if (url === undefined) return openEmbedded(config, 'migrate', log)
+
+  const opened = openGiven(url, config, log)
+  try {
+    await applyMigrations(url, config, privileges, log)
+  } catch (error) {
+    throw unusable('DATABASE_URL', error)
+  }
+  return opened
+}
+
+/** Starts the embedded PostgreSQL in DATA_DIR, or joins it, and migrates it. */
+async function openEmbedded(
+  config: Config,
+  opener: 'service' | 'command' | 'migrate',
+  log: Logger
+): Promise<OpenedDatabase> {
+  // Loaded only here: a deployment with DATABASE_URL does not need it.
+  const { startEmbeddedPostgres } = await import('./embedded/postgres.ts')
+  try {
+    const server = await startEmbeddedPostgres(config.DATA_DIR, opener, log)
+    const database = openDatabase(server.url, config, log)
+    await applyMigrations(server.url, config, privileges, log)
+    return { database, stopServer: server.stop }
+  } catch (error) {
+    throw unusable('DATA_DIR', error)
+  }
+}
+
+/** Opens a DATABASE_URL; connections are made on first use. */
+function openGiven(url: string, config: Config, log: Logger): OpenedDatabase {
+  try {
+    const database = openDatabase(url, config, log)
+    return { database, stopServer: () => Promise.resolve() }
+  } catch (error) {
+    throw unusable('DATABASE_URL', error)
+  }
+}
+
+/** Prepares a DATABASE_URL. Logs each reason for a failure once. */
+async function prepareRepeatedly(
+  prepare: () => Promise<void>,
+  log: Logger
+): Promise<void> {
+  let reported: string | undefined
+
+  for (;;) {
+    const reason = await prepare().then(() => undefined, reasonOf)
+    if (reason === undefined) break
+
+    if (reason !== reported)
+      log.error(`DATABASE_URL cannot be used: ${reason}; retrying every second`)
+    reported = reason
+    await sleep(retryInterval)
+  }
+
+  if (reported !== undefined) log.info('the database is ready')
+}
+
+/** Names the variable that is wrong, and the reason. */
+const unusable = (variable: 'DATABASE_URL' | 'DATA_DIR', error: unknown) =>
+  new Error(`${variable} cannot be used: ${reasonOf(error)}`, { cause: error })
+
+/** What a mistake in the URL leads to, each with a remedy. */
+const remedies: Record<string, string> = {
+  'Invalid URL':
+    'it is not a valid URL; percent-encode special characters of the password',
+  'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string':
+    'the server asks for a password, and the URL has none'
+}
+
+/** Why a database cannot be used, in one line. */
+function reasonOf(error: unknown): string {
+  const message = oneLine(error)
+  return remedies[message] ?? message
+}

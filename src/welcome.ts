@@ -1,0 +1,24 @@
+/**
+ * What a developer needs first: the docs page, a request, and its API key.
+ *
+ * @param apiKey a key that was just created, or undefined if there are others
+ */
+export function welcome(
+  url: string,
+  basePath: string,
+  apiKey: string | undefined
+): string {
+  const origin = url.replace('[::]', 'localhost')
+  const authorization = `Authorization: Bearer ${apiKey ?? '<API_KEY>'}`
+  const hint =
+    apiKey === undefined
+      ? 'Create a key'
+      : 'This key is shown once. Create another'
+
+  return `
+  Docs    ${origin}/docs
+  Try it  curl ${origin}${basePath}/categories -H '${authorization}'
+
+  ${hint}: npm run keys -- create --name NAME
+`
+}

@@ -1,0 +1,70 @@
+// The files that `npm run generate` writes from src/config/variables.ts.
+import { format } from 'prettier'
+import type { Variable } from '../src/config/kinds.ts'
+import {
+  commonVariables,
+  rarelyNeededVariables
+} from '../src/config/variables.ts'
+
+type AnyVariable = Variable<unknown, string | number | boolean | undefined>
+type Group = Record<string, AnyVariable>
+
+/** The default as text; empty if there is none. */
+const defaultOf = ({ default: value }: AnyVariable): string =>
+  value === undefined ? '' : String(value)
+
+/** Every variable as a comment, to copy to .env. */
+export function envExample(): string {
+  return `# Copy to .env and uncomment what you change: see docs/configuration.md.
+# Generated from src/config/variables.ts by \`npm run generate\`. Do not edit.
+${exampleOf('Common', commonVariables)}
+${exampleOf('Rarely needed', rarelyNeededVariables)}`
+}
+
+function exampleOf(title: string, group: Group): string {
+  const entries = Object.entries(group).map(
+    ([name, variable]) =>
+      `# ${variable.description}\n# ${name}=${defaultOf(variable)}\n`
+  )
+  return `\n# ---- ${title} ----\n\n${entries.join('\n')}`
+}
+
+/** docs/configuration.md */
+export function configurationPage(): Promise<string> {
+  const page = `<!-- Generated from src/config/variables.ts by \`npm run generate\`. Do not edit. -->
+
+# Configuration
+
+Set variables in the environment, or in a file \`.env\` in the folder where the service starts
+([template](../.env.example)). The environment takes precedence. An empty variable counts as unset.
+
+- The end of a name is its unit: \`_MS\` milliseconds, \`_BYTES\` bytes, \`_HOURS\` hours.
+- A wrong value stops the start with a line that names the variable and what it must be.
+- A name that the service had before 1.0.0 stops the start with a line that gives the present name.
+- Unknown names in \`.env\` are reported on stderr and ignored; unknown names in the environment are ignored.
+
+The commands \`npm run migrate\`, \`npm run keys\` and \`npm run seed\` read the same variables.
+
+## Common
+
+${tableOf(commonVariables)}
+
+## Rarely needed
+
+A proxy or an orchestrator also limits most of these.
+
+${tableOf(rarelyNeededVariables)}
+`
+  return format(page, { parser: 'markdown' })
+}
+
+function tableOf(group: Group): string {
+  const rows = Object.entries(group).map(([name, variable]) => {
+    const value = defaultOf(variable)
+    const cell = value === '' ? '' : `\`${value}\``
+    return `| \`${name}\` | ${cell} | ${variable.description} |`
+  })
+  return ['| Variable | Default | Meaning |', '| - | - | - |', ...rows].join(
+    '\n'
+  )
+}

@@ -1,0 +1,57 @@
+// Runs a program of src/ or tools/: node tools/run.js src/main.ts [arguments]
+//
+// It is JavaScript, and imports nothing but Node.js at first, so that a wrong
+// version of Node.js and a forgotten `npm ci` are reported in one line.
+import { readFileSync } from 'node:fs'
+import process from 'node:process'
+import { URL } from 'node:url'
+
+const root = new URL('..', import.meta.url)
+
+requireNode()
+await loadTypeScript()
+
+// The program sees its own path and arguments.
+process.argv.splice(1, 1)
+const [, program] = process.argv
+await import(new URL(program, root)).catch(explainMissingPackage)
+
+/** Ends the process if this Node.js is older than package.json demands. */
+function requireNode() {
+  const { engines } = JSON.parse(
+    readFileSync(new URL('package.json', root), 'utf8')
+  )
+  const needed = engines.node.replace('>=', '')
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  const [neededMajor, neededMinor] = needed.split('.').map(Number)
+
+  const isOld =
+    major < neededMajor || (major === neededMajor && minor < neededMinor)
+  if (isOld)
+    exit(`Node.js ${needed} or later is needed, not ${process.versions.node}`)
+}
+
+/** Lets this process import TypeScript: by tsx, or by Node.js itself. */
+async function loadTypeScript() {
+  try {
+    const { register } = await import('tsx/esm/api')
+    register()
+  } catch (error) {
+    // Without development dependencies, Node.js 22.18 or later suffices.
+    if (!process.features.typescript) explainMissingPackage(error)
+  }
+}
+
+function explainMissingPackage(error) {
+  if (error.code === 'ERR_MODULE_NOT_FOUND' && /package/.test(error.message))
+    exit(
+      'packages are missing: run `npm ci`; ' +
+        'before Node.js 22.18, without --omit=dev'
+    )
+  throw error
+}
+
+function exit(message) {
+  process.stderr.write(`pet-categories: ${message}\n`)
+  process.exit(1)
+}
