@@ -94,7 +94,7 @@ export function report(
 }
 
 export async function writeReport(text: string): Promise<void> {
-  const file = new URL('../../../tools/bench/RESULTS.md', import.meta.url)
+  const file = 'tools/bench/RESULTS.md'
   writeFileSync(
     file,
     await format(text, { ...(await resolveConfig(file)), parser: 'markdown' })

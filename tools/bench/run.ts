@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { createLogger } from '../../src/log.ts'
 import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts'
 import {
@@ -45,12 +44,9 @@ const postgres = given ?? embedded?.url ?? ''
 const databaseName = await createTemplate(postgres)
 const databaseUrl = urlOf(postgres, databaseName)
 
-const keys = fileURLToPath(
-  new URL('../../src/api-keys/cli.js', import.meta.url)
-)
 const key = execFileSync(
   process.execPath,
-  [keys, 'create', '--name', 'benchmark'],
+  ['dist/src/api-keys/cli.js', 'create', '--name', 'benchmark'],
   {
     env: { ...process.env, DATABASE_URL: databaseUrl },
     encoding: 'utf8'

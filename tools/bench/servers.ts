@@ -1,9 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import path from 'node:path'
 import pg from 'pg'
 import type { Recording } from './load.ts'
+
+/** Where `npm run build` of this package puts the servers in TypeScript. */
+const built = 'tools/bench/dist/tools/bench/servers'
 
 /** What is measured, in the order of the tables: a Node.js program, or what builds a peer in another language. */
 export const servers: Record<
@@ -13,12 +16,12 @@ export const servers: Record<
   service: { title: 'this service', file: 'dist/src/main.js', hasPets: true },
   http: {
     title: 'bare node:http',
-    file: 'dist/tools/bench/servers/bare-http.js',
+    file: `${built}/bare-http.js`,
     hasPets: true
   },
   fastify: {
     title: 'bare Fastify',
-    file: 'dist/tools/bench/servers/bare-fastify.js',
+    file: `${built}/bare-fastify.js`,
     hasPets: true
   },
   go: {
@@ -33,10 +36,10 @@ export const servers: Record<
   },
   baseline: {
     title: 'baseline',
-    file: 'dist/tools/bench/servers/baseline.js',
+    file: `${built}/baseline.js`,
     hasPets: true
   },
-  express: { title: 'Express', file: 'dist/tools/bench/servers/express.js' }
+  express: { title: 'Express', file: `${built}/express.js` }
 }
 
 export type ServerName =
@@ -53,16 +56,13 @@ export interface Usage {
   longestStall: number
 }
 
-const pathOf = (file: string) =>
-  fileURLToPath(new URL(`../../../${file}`, import.meta.url))
-
 /** Builds a peer in another language. Returns why it cannot be measured, or undefined. */
 export function build(name: ServerName): string | undefined {
   const { file, build } = servers[name]
   const [command, ...options] = build?.split(' ') ?? []
   if (command === undefined) return undefined
   const { error, status } = spawnSync(command, options, {
-    cwd: pathOf(file.replace(/target.*/, '')),
+    cwd: path.resolve(file.replace(/target.*/, '')),
     stdio: 'inherit'
   })
   if (error !== undefined) return `${command} is not installed`
@@ -82,7 +82,7 @@ export async function startServer(
   const command =
     build === undefined ? [process.execPath, '--import', usage] : []
   const port = 4001 + serverNames.indexOf(name)
-  const [program = '', ...options] = [...command, pathOf(file)]
+  const [program = '', ...options] = [...command, path.resolve(file)]
   const child = spawn(program, options, {
     stdio: ['pipe', 'ignore', 'inherit', 'ipc'],
     env: {

@@ -15,13 +15,11 @@ app.use((request, response, next) => {
   )
     next()
   else
-    response
-      .status(401)
-      .json({
-        code: 'unauthorized',
-        message: 'The API key is not valid',
-        status: 401
-      })
+    response.status(401).json({
+      code: 'unauthorized',
+      message: 'The API key is not valid',
+      status: 401
+    })
 })
 app.get('/v1/categories', async (_request, response) => {
   response.json(await peer.list())
@@ -35,22 +33,18 @@ app.post('/v1/categories', express.json(), async (request, response) => {
     typeof name !== 'string' ||
     (description !== undefined && typeof description !== 'string')
   ) {
-    response
-      .status(400)
-      .json({
-        code: 'invalid_request',
-        message: 'name must be text',
-        status: 400
-      })
+    response.status(400).json({
+      code: 'invalid_request',
+      message: 'name must be text',
+      status: 400
+    })
   } else {
-    response
-      .status(201)
-      .json(
-        await peer.create({
-          name,
-          ...(description !== undefined && { description })
-        })
-      )
+    response.status(201).json(
+      await peer.create({
+        name,
+        ...(description !== undefined && { description })
+      })
+    )
   }
 })
 app.listen(peer.port, peer.host)
