@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { generate } from 'selfsigned'
 import t from 'tap'
 import {
-  freshClone,
   lastLine,
   listed,
   notOnce,
@@ -16,6 +15,8 @@ import {
 } from '../../test/support/installation.ts'
 import { startLoad } from '../../test/support/load.ts'
 import { parseRaw, sendRaw } from '../../test/support/service.ts'
+import { until } from '../../test/support/until.ts'
+import { FreshClone } from './fresh-clone.ts'
 
 const project = 'petcat-compose-test'
 const url = 'http://127.0.0.1:3907'
@@ -28,10 +29,8 @@ const environment = {
   MAX_REQUESTS_PER_MINUTE: '0'
 }
 
-const { folder, sh, documented, ...clone } = freshClone(
-  'docs/operations.md',
-  environment
-)
+const clone = new FreshClone('docs/operations.md', environment)
+const { folder, sh, documented } = clone
 
 /** Runs a statement as the superuser of the database. */
 const sql = (statement: string) =>

@@ -7,7 +7,6 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import {
-  freshClone,
   lastLine,
   listed,
   notOnce,
@@ -16,6 +15,7 @@ import {
 } from '../../test/support/installation.ts'
 import { type Load, startLoad } from '../../test/support/load.ts'
 import { until } from '../../test/support/until.ts'
+import { FreshClone } from './fresh-clone.ts'
 
 const image = 'petcat-kubernetes-test'
 const database = 'pet-categories-test-database'
@@ -28,10 +28,8 @@ const environment = {
   // `kubectl config set-context` changes this copy only.
   KUBECONFIG: 'kubeconfig'
 }
-const { folder, sh, documented, ...clone } = freshClone(
-  'docs/kubernetes.md',
-  environment
-)
+const clone = new FreshClone('docs/kubernetes.md', environment)
+const { folder, sh, documented } = clone
 
 interface Pod {
   metadata: { name: string }
