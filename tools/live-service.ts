@@ -1,73 +1,97 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { setTimeout } from 'node:timers/promises'
 
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const main = path.resolve(import.meta.dirname, '../src/main.ts')
 
-export type LiveService = Awaited<ReturnType<typeof startLiveService>>
+/** What the service prints when it listens. */
+const welcome = /curl (\S+)\/categories .*(petcat_\w+)'/
 
-/**
- * Starts the service as the README's first command does: as a process with its own database, here on a free port and without
- * rate limits.
- *
- * @throws Error with its output when it ends before it listens
- */
-export async function startLiveService() {
-  const directory = mkdtempSync(path.join(tmpdir(), 'petcat-live-'))
-  const limits = {
-    LOG_LEVEL: 'error',
-    MAX_REQUESTS_PER_MINUTE: '0',
-    MAX_REJECTED_KEYS_PER_MINUTE: '0'
-  }
-  const child = spawn(
-    process.execPath,
-    ['--import', import.meta.resolve('tsx'), main],
-    {
-      // It has no `.env`.
-      cwd: directory,
+/** Without rate limits, and with a log of errors only. */
+const configuration = {
+  PORT: '0',
+  LOG_LEVEL: 'error',
+  MAX_REQUESTS_PER_MINUTE: '0',
+  MAX_REJECTED_KEYS_PER_MINUTE: '0'
+}
+
+/** A service as the README's first command starts it, with its own database. */
+export class LiveService {
+  /** The base URL of the paths in openapi.yaml, without a slash at the end. */
+  baseUrl = ''
+  /** A valid API key. */
+  key = ''
+  databaseUrl = ''
+  // It has no `.env`.
+  readonly #folder = mkdtempSync(path.join(tmpdir(), 'petcat-live-'))
+  readonly #child: ChildProcess
+  readonly #exited: Promise<unknown>
+  #output = ''
+
+  constructor() {
+    const options = ['--import', import.meta.resolve('tsx'), main]
+    this.#child = spawn(process.execPath, options, {
+      cwd: this.#folder,
       env: {
+        ...configuration,
         PATH: process.env['PATH'],
-        PORT: '0',
-        DATA_DIR: directory,
-        ...limits
+        DATA_DIR: this.#folder
       },
       stdio: ['ignore', 'pipe', 'inherit']
-    }
-  )
-  let output = ''
-  const exited = once(child, 'close')
-  const [, baseUrl = '', key = ''] = await new Promise<RegExpExecArray>(
-    (resolve, reject) => {
-      child.stdout.on('data', (chunk: Buffer) => {
-        output += chunk.toString()
-        const welcome = /curl (\S+)\/categories .*(petcat_\w+)'/.exec(output)
-        if (welcome !== null) resolve(welcome)
-      })
-      void exited.then(() =>
-        reject(new Error(`the service did not start:\n${output}`))
-      )
-    }
-  )
-  // The fifth line of this file of PostgreSQL is the folder of its socket.
-  const socket =
-    readFileSync(path.join(directory, 'postgres/postmaster.pid'), 'utf8').split(
-      '\n'
-    )[4] ?? ''
-  return {
-    /** The base URL of the paths in openapi.yaml, without a slash at the end. */
-    baseUrl,
-    /** A valid API key. */
-    key,
-    databaseUrl: `postgres://postgres@localhost/postgres?host=${encodeURIComponent(socket)}`,
-    /** Stops the service as an operator would. Resolves with the errors that it logged. */
-    async stop(): Promise<string> {
-      child.kill('SIGTERM')
-      await exited
-      rmSync(directory, { recursive: true })
-      return (output.match(/^\{.*$/gm) ?? []).join('\n')
-    }
+    })
+    this.#child.stdout?.on('data', (chunk: Buffer) => {
+      this.#output += chunk.toString()
+    })
+    this.#exited = once(this.#child, 'close')
   }
+
+  /**
+   * Resolves when it listens.
+   *
+   * @throws Error with its output when it ends before
+   */
+  async listens(): Promise<void> {
+    let match: RegExpExecArray | null = null
+    while (match === null) {
+      if (this.#child.exitCode !== null)
+        throw new Error(`The service did not start:\n${this.#output}`)
+      await setTimeout(50)
+      match = welcome.exec(this.#output)
+    }
+
+    const [, baseUrl = '', key = ''] = match
+    this.baseUrl = baseUrl
+    this.key = key
+    this.databaseUrl = this.#findDatabase()
+  }
+
+  /**
+   * Stops the service as an operator would. Resolves with the errors that it
+   * logged.
+   */
+  async stop(): Promise<string> {
+    this.#child.kill('SIGTERM')
+    await this.#exited
+    rmSync(this.#folder, { recursive: true })
+    const errors = this.#output.match(/^\{.*$/gm) ?? []
+    return errors.join('\n')
+  }
+
+  #findDatabase(): string {
+    const file = path.join(this.#folder, 'postgres/postmaster.pid')
+    // The fifth line of this file of PostgreSQL is the folder of its socket.
+    const socketFolder = readFileSync(file, 'utf8').split('\n')[4] ?? ''
+    const host = encodeURIComponent(socketFolder)
+    return `postgres://postgres@localhost/postgres?host=${host}`
+  }
+}
+
+/** Starts the service on a free port. */
+export async function startLiveService(): Promise<LiveService> {
+  const service = new LiveService()
+  await service.listens()
+  return service
 }

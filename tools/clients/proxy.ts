@@ -1,9 +1,17 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, request } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  request,
+  type ServerResponse
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** What happens to a request: its connection is reset before or after the service responds, or in the middle of the body. */
+/**
+ * What happens to a request: its connection is reset before or after the
+ * service responds, or in the middle of the body; or the service is busy.
+ */
 export type Fault = 'none' | 'before' | 'after' | 'midway' | 'busy'
 
 /** A request that reached the proxy, and the response, if there was one. */
@@ -14,80 +22,134 @@ export interface Exchange {
   /** Milliseconds since the start of the process. */
   time: number
   fault: Fault
+  /** 0 without a response of the service. */
   status: number
   body: string
 }
 
-export type Proxy = Awaited<ReturnType<typeof startProxy>>
-
-const busy = {
+const busyError = {
   code: 'unavailable',
   message: 'The service is unavailable',
   status: 503
 }
 
-/** Starts an HTTP proxy in front of the service at `baseUrl`. It records what passes, and injects faults. */
-export async function startProxy(baseUrl: string) {
-  const { origin, pathname } = new URL(baseUrl)
-  let exchanges: Exchange[] = []
-  let faults: Fault[] = []
-  const server = createServer((incoming, outgoing) => {
-    const { method = '', url: path = '', headers, socket } = incoming
-    const [fault = 'none'] = faults.splice(0, 1)
-    const idempotencyKey = String(headers['idempotency-key'] ?? '')
+/** An HTTP proxy in front of the service. It records what passes, and injects faults. */
+export class Proxy {
+  exchanges: Exchange[] = []
+  #faults: Fault[] = []
+  readonly #service: URL
+  readonly #server = createServer((incoming, outgoing) =>
+    this.#handle(incoming, outgoing)
+  )
+
+  /** @param baseUrl of the service */
+  constructor(baseUrl: string) {
+    this.#service = new URL(baseUrl)
+  }
+
+  async listen(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+  }
+
+  /** The base URL of the service through the proxy. */
+  get baseUrl(): string {
+    const { port } = this.#server.address() as AddressInfo
+    return `http://127.0.0.1:${port}${this.#service.pathname}`
+  }
+
+  /**
+   * Forgets the exchanges. The next requests have these faults, and later ones
+   * none.
+   */
+  reset(faults: Fault[] = []): void {
+    this.exchanges = []
+    this.#faults = [...faults]
+  }
+
+  stop(): void {
+    this.#server.close()
+  }
+
+  #record({ method = '', url = '', headers }: IncomingMessage): Exchange {
     const exchange: Exchange = {
       method,
-      path,
-      idempotencyKey,
+      path: url,
+      idempotencyKey: String(headers['idempotency-key'] ?? ''),
       time: performance.now(),
-      fault,
+      fault: this.#faults.shift() ?? 'none',
       status: 0,
       body: ''
     }
-    exchanges.push(exchange)
-    if (fault === 'before') return socket.resetAndDestroy()
-    if (fault === 'busy') {
-      return outgoing
-        .writeHead(503, {
-          'Content-Type': 'application/json',
-          'Retry-After': 1
-        })
-        .end(JSON.stringify(busy))
-    }
-    const forwarded = request(
-      origin + path,
-      { method, headers },
-      (response) => {
-        void respond(response)
-      }
-    )
-    forwarded.on('error', () => socket.destroy())
-    incoming.pipe(forwarded)
-
-    async function respond(response: IncomingMessage): Promise<void> {
-      const body = await buffer(response)
-      exchange.status = response.statusCode ?? 0
-      exchange.body = body.toString()
-      if (fault === 'after') return void socket.resetAndDestroy()
-      outgoing.writeHead(exchange.status, response.headers)
-      if (fault === 'none') outgoing.end(body)
-      else
-        outgoing.write(body.subarray(0, body.length / 2), () =>
-          socket.resetAndDestroy()
-        )
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    /** The base URL of the service through the proxy. */
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`,
-    /** Forgets the exchanges. The next requests have these faults, and later ones none. */
-    reset: (next: Fault[] = []) => {
-      exchanges = []
-      faults = next
-    },
-    exchanges: () => exchanges,
-    stop: () => server.close()
+    this.exchanges.push(exchange)
+    return exchange
   }
+
+  #handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const exchange = this.#record(incoming)
+    switch (exchange.fault) {
+      case 'before':
+        incoming.socket.resetAndDestroy()
+        break
+      case 'busy':
+        outgoing
+          .writeHead(503, {
+            'Content-Type': 'application/json',
+            'Retry-After': 1
+          })
+          .end(JSON.stringify(busyError))
+        break
+      default:
+        this.#forward(incoming, outgoing, exchange)
+    }
+  }
+
+  #forward(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    exchange: Exchange
+  ): void {
+    const { socket } = incoming
+    const forwarded = request(this.#service.origin + exchange.path, {
+      method: exchange.method,
+      headers: incoming.headers
+    })
+    forwarded.on('error', () => socket.destroy())
+    forwarded.on('response', (response) => {
+      respond(response, outgoing, exchange).catch(() => socket.destroy())
+    })
+    incoming.pipe(forwarded)
+  }
+}
+
+/** Passes a response of the service on, with the fault of its exchange. */
+async function respond(
+  response: IncomingMessage,
+  outgoing: ServerResponse,
+  exchange: Exchange
+): Promise<void> {
+  const body = await buffer(response)
+  exchange.status = response.statusCode ?? 0
+  exchange.body = body.toString()
+  const reset = () => outgoing.socket?.resetAndDestroy()
+
+  switch (exchange.fault) {
+    case 'after':
+      reset()
+      break
+    case 'midway':
+      outgoing.writeHead(exchange.status, response.headers)
+      outgoing.write(body.subarray(0, body.length / 2), reset)
+      break
+    default:
+      outgoing.writeHead(exchange.status, response.headers)
+      outgoing.end(body)
+  }
+}
+
+/** Starts a proxy in front of the service at `baseUrl`. */
+export async function startProxy(baseUrl: string): Promise<Proxy> {
+  const proxy = new Proxy(baseUrl)
+  await proxy.listen()
+  return proxy
 }

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { generate } from 'selfsigned'
 import t from 'tap'
 import {
@@ -38,17 +37,12 @@ const sql = (statement: string) =>
     `docker compose exec -T db psql -U postgres -d pet_categories -Atc "${statement}"`
   )
 
-/** Waits for what must come true by itself, and fails when it has not after a minute. */
-async function eventually(
-  check: () => Promise<boolean>,
-  what: string
-): Promise<void> {
-  for (let attempt = 0; attempt < 240; attempt++) {
-    if (await check().catch(() => false)) return
-    await sleep(250)
-  }
-  throw new Error(`not after a minute: ${what}`)
-}
+/** Seconds in which containers do what they do by themselves. */
+const patience = 60
+
+/** Waits for what must come true by itself, and may fail meanwhile. */
+const eventually = (check: () => Promise<boolean>, what: string) =>
+  until(() => check().catch(() => false), what, patience)
 
 const serves = (key: string) =>
   status(`${url}/v1/categories`, { authorization: `Bearer ${key}` }).then(

@@ -1,6 +1,10 @@
+/** A request is sent so often, at most. */
+const attempts = 8
+
 /**
- * `fetch` that sends a request up to 8 times, until the response is final. A POST gets an Idempotency-Key, the same for each
- * attempt, so that it creates only once.
+ * `fetch` that sends a request up to 8 times, until the response is final. A
+ * POST gets an Idempotency-Key, the same for each attempt, so that it creates
+ * only once.
  */
 export async function fetchWithRetries(
   input: string | URL | Request,
@@ -16,16 +20,19 @@ export async function fetchWithRetries(
       const response = await fetch(request.clone())
       // Fails if the connection closes before the end of the body.
       await response.clone().arrayBuffer()
-      const retryAfter = response.headers.get('Retry-After')
-      const { status } = response
-      const isFinal =
-        retryAfter === null && status < 500 && status !== 408 && status !== 429
-      if (isFinal || attempt === 8) return response
-      seconds = Math.max(seconds, Number(retryAfter) || 0)
+      if (isFinal(response) || attempt === attempts) return response
+      const retryAfter = Number(response.headers.get('Retry-After'))
+      seconds = Math.max(seconds, retryAfter || 0)
     } catch (error) {
-      if (attempt === 8 || request.signal.aborted) throw error
+      if (attempt === attempts || request.signal.aborted) throw error
     }
     const jitter = 1 + Math.random() / 2
     await new Promise((resolve) => setTimeout(resolve, seconds * jitter * 1000))
   }
+}
+
+/** Whether sending the request again would not help. */
+function isFinal({ status, headers }: Response): boolean {
+  const isTemporary = status >= 500 || status === 408 || status === 429
+  return !isTemporary && !headers.has('Retry-After')
 }

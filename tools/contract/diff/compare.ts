@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 
 /** A change of the API that clients can see. */
@@ -24,67 +23,81 @@ interface OasdiffDiff {
   servers?: { deleted?: string[] }
 }
 
-const directory = fileURLToPath(new URL('.', import.meta.url))
-/** Months of notice in docs/versioning.md: the shortest six months have 181 days. */
+const folder = import.meta.dirname
+
+/** Only the YAML output lists endpoints. */
+const format = [
+  '--format',
+  'yaml',
+  '--flatten-allof',
+  '--flatten-params',
+  '--include-path-params'
+]
+
+/** Days of notice in docs/versioning.md: the shortest six months have 181. */
 const notice = ['--deprecation-days-stable', '181']
-const severities = ['--severity-levels', path.join(directory, 'severity.txt')]
+const severities = ['--severity-levels', path.join(folder, 'severity.txt')]
 
 /** Returns the changes between two OpenAPI files, breaking ones first. */
 export function compare(before: string, after: string): Change[] {
-  const changelog = oasdiff<OasdiffChange[]>(
-    'changelog',
-    ...severities,
-    ...notice,
-    before,
-    after
-  )
-  // oasdiff permits the removal of an operation after its sunset, and does not compare servers.
-  const { endpoints, servers } = oasdiff<OasdiffDiff>('diff', before, after)
-  const removed = [
-    ...(endpoints?.deleted ?? []).map(({ method, path }) => ({
-      operation: `${method} ${path}`,
+  const changes = [...removals(before, after), ...changelog(before, after)]
+  return changes.sort((a, b) => Number(b.isBreaking) - Number(a.isBreaking))
+}
+
+/**
+ * Removed operations and servers: oasdiff permits the removal of an operation
+ * after its sunset, and does not compare servers.
+ */
+function removals(before: string, after: string): Change[] {
+  const diff = oasdiff<OasdiffDiff>('diff', before, after)
+  const operations = diff.endpoints?.deleted ?? []
+  const servers = diff.servers?.deleted ?? []
+  return [
+    ...operations.map((endpoint) => ({
+      operation: `${endpoint.method} ${endpoint.path}`,
+      isBreaking: true,
       text: 'removed'
     })),
-    ...(servers?.deleted ?? []).map((url) => ({
+    ...servers.map((url) => ({
       operation: undefined,
+      isBreaking: true,
       text: `server \`${url}\` removed`
     }))
-  ].map((change) => ({ ...change, isBreaking: true }))
-  const others = changelog.map(({ text, level, operation, path }) => ({
-    operation: operation && `${operation} ${path}`,
-    isBreaking: level > 1,
-    text
+  ]
+}
+
+function changelog(before: string, after: string): Change[] {
+  const options = [...severities, ...notice, before, after]
+  const changes = oasdiff<OasdiffChange[]>('changelog', ...options)
+  return changes.map((change) => ({
+    operation: change.operation && `${change.operation} ${change.path}`,
+    isBreaking: change.level > 1,
+    text: change.text
   }))
-  return [...removed, ...others].sort(
-    (a, b) => Number(b.isBreaking) - Number(a.isBreaking)
-  )
+}
+
+const programs = path.resolve(folder, '../.venv/bin')
+const environment = {
+  ...process.env,
+  PATH: [programs, process.env['PATH']].join(path.delimiter)
+}
+
+/** Runs a program. Returns what it printed. */
+function run(program: string, ...options: string[]): string {
+  return execFileSync(program, options, {
+    cwd: program === 'go' ? folder : process.cwd(),
+    encoding: 'utf8',
+    env: environment,
+    maxBuffer: 2 ** 28
+  })
 }
 
 let program: string | undefined
 
-/** Runs oasdiff. Go builds it at the first use, and keeps it in its cache. Only the YAML output lists endpoints. */
-function oasdiff<T>(command: string, ...args: string[]): T {
-  const PATH = [path.join(directory, '../.venv/bin'), process.env['PATH']].join(
-    path.delimiter
-  )
-  const options = {
-    encoding: 'utf8',
-    env: { ...process.env, PATH },
-    maxBuffer: 2 ** 28
-  } as const
-  program ??= execFileSync('go', ['tool', '-n', 'oasdiff'], {
-    ...options,
-    cwd: directory
-  }).trim()
-  const flags = [
-    '--format',
-    'yaml',
-    '--flatten-allof',
-    '--flatten-params',
-    '--include-path-params'
-  ]
-  // Without its warnings about keys that are objects, which oasdiff writes too.
-  return parse(execFileSync(program, [command, ...flags, ...args], options), {
-    logLevel: 'error'
-  }) as T
+/** Runs oasdiff. Go builds it at the first use, and keeps it in its cache. */
+function oasdiff<Output>(command: string, ...options: string[]): Output {
+  program ??= run('go', 'tool', '-n', 'oasdiff').trim()
+  const output = run(program, command, ...format, ...options)
+  // Without the warnings about keys that are objects, which oasdiff writes too.
+  return parse(output, { logLevel: 'error' }) as Output
 }
