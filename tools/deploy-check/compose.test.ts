@@ -203,18 +203,21 @@ t.test(
         [key],
         [`a.${key}`]
       ]) {
-        const { status, headers, body } = await send(
+        const response = await send(
           target,
           ...ids.map((id) => `X-Request-Id: ${id}`)
         )
         t.match(
-          headers['x-request-id'],
+          response.headers['x-request-id'],
           /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
           `${target} with ${ids.length} ids`
         )
         if (target.startsWith('GET')) continue
-        t.equal(status, 501)
-        t.match(JSON.parse(body), { code: 'not_implemented', status: 501 })
+        t.equal(response.status, 501)
+        t.match(JSON.parse(response.body), {
+          code: 'not_implemented',
+          status: 501
+        })
       }
     }
     for (const method of ['PUT', 'PATCH', 'DELETE'])
@@ -541,8 +544,8 @@ t.test(
       MAX_REQUESTS_PER_KEY: '5'
     })
     const limited = lastLine(await documented('Install', 1))
-    const list = (key: string) =>
-      status(`${url}/v1/categories`, { authorization: `bearer ${key}` })
+    const list = (apiKey: string) =>
+      status(`${url}/v1/categories`, { authorization: `bearer ${apiKey}` })
     const statuses: number[] = []
     while (statuses.length < 8) statuses.push(await list(limited))
     t.same(statuses, [200, 200, 200, 200, 200, 429, 429, 429])

@@ -229,10 +229,10 @@ t.test(
     // By new connections: the others stay where they are.
     const newcomers: Load[] = []
     const allServe = async () => {
-      const load = startLoad(url, key, 64)
-      newcomers.push(load)
-      await load.acknowledges(100)
-      await load.stop()
+      const newcomer = startLoad(url, key, 64)
+      newcomers.push(newcomer)
+      await newcomer.acknowledges(100)
+      await newcomer.stop()
       const metrics = await Promise.all((await pods()).map(metricsOf))
       return metrics.every((text) =>
         /^http_request_duration_seconds_count\{.*createCategory.*\} [1-9]/m.test(
@@ -304,7 +304,7 @@ t.test('every replica rejects a revoked key', async (t) => {
   t.same(await statuses(), ['200', '200'])
   await documented('Keys', 1, { ID: '2' })
   await until(
-    async () => (await statuses()).every((status) => status === '401'),
+    async () => (await statuses()).every((one) => one === '401'),
     'the key is revoked'
   )
 })

@@ -143,10 +143,10 @@ const upstream = {
 export async function violations(page: Page): Promise<string[]> {
   // The debugger is exempt from the page's content security policy.
   await page.evaluate(axe.source)
-  const { violations } = await page.evaluate<axe.AxeResults>(
+  const results = await page.evaluate<axe.AxeResults>(
     `axe.run({ rules: ${JSON.stringify(upstream)} })`
   )
-  return violations.flatMap(({ id, nodes }) =>
+  return results.violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target }) => `${id}: ${target.join(' ')}`)
   )
 }

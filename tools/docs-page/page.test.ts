@@ -1,8 +1,8 @@
 // What a reader of the docs page sees, and the screenshot of it in the README: run it with `npm test --prefix tools/docs-page`.
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import t from 'tap'
-import type { Locator } from 'playwright-core'
+import t, { type Test } from 'tap'
+import type { Locator, Page } from 'playwright-core'
 import { readContract } from '../../src/openapi/document.ts'
 import { startService } from '../../test/support/service.ts'
 import {
@@ -186,33 +186,49 @@ t.test(
   }
 )
 
-t.test('docs/page.png shows the page as it is', async (t) => {
-  const file = new URL('../../docs/page.png', import.meta.url)
+/** The address in the picture. */
+const site = 'http://localhost:3000'
+
+/** Opens the page as the picture shows it. */
+async function openForPicture(t: Test): Promise<Page> {
   const { page } = await openDocs(t, url, desktop)
-  const site = 'http://localhost:3000'
   await page.route(`${site}/**`, async (route) => {
-    await route.fulfill({
-      response: await route.fetch({
-        url: route.request().url().replace(site, url)
-      })
-    })
+    const address = route.request().url().replace(site, url)
+    await route.fulfill({ response: await route.fetch({ url: address }) })
   })
   await page.goto(`${site}/docs`)
   await openOperation(page, 'createCategory')
   await page.locator(':focus').blur()
   await page.mouse.move(0, 0)
-  // Not the pixels, which depend on fonts and browser. The hash of what they show follows the end of the image.
-  const shown = [(await page.locator('body').innerText()).replace(/\s+/g, ' ')]
+  return page
+}
+
+/**
+ * Returns a digest of what the page shows: its text and styles, not its pixels,
+ * which depend on fonts and browser.
+ */
+async function fingerprintOf(page: Page): Promise<string> {
+  const text = await page.locator('body').innerText()
+  const shown = [text.replace(/\s+/g, ' ')]
   for (const name of ['swagger-ui.css', 'theme/page.css']) {
-    shown.push(await (await fetch(`${url}/docs/static/${name}`)).text())
+    const response = await fetch(`${url}/docs/static/${name}`)
+    shown.push(await response.text())
   }
-  const hash = createHash('sha256').update(shown.join()).digest()
+  return createHash('sha256').update(shown.join()).digest('hex')
+}
+
+t.test('docs/page.png shows the page as it is', async (t) => {
+  const picture = 'docs/page.png'
+  const fingerprintFile = `${picture}.sha256`
+  const page = await openForPicture(t)
+  const fingerprint = `${await fingerprintOf(page)}\n`
   const isCurrent =
-    existsSync(file) && readFileSync(file).subarray(-hash.length).equals(hash)
-  if (!isCurrent)
-    writeFileSync(
-      file,
-      Buffer.concat([await page.screenshot({ animations: 'disabled' }), hash])
-    )
-  t.ok(isCurrent, 'or is rewritten: commit it')
+    existsSync(fingerprintFile) &&
+    readFileSync(fingerprintFile, 'utf8') === fingerprint
+
+  if (!isCurrent) {
+    await page.screenshot({ path: picture, animations: 'disabled' })
+    writeFileSync(fingerprintFile, fingerprint)
+  }
+  t.ok(isCurrent, 'or both files are rewritten: commit them')
 })
