@@ -1,4 +1,4 @@
-import type { Recording } from '../load.ts'
+import type { Recording } from '../record.ts'
 
 const none = { status: 200, headers: {}, body: Buffer.alloc(0) }
 
