@@ -13,7 +13,9 @@ import { copyData, createTemplate, dropDatabase } from './support/database.ts'
 const directory = mkdtempSync(path.join(tmpdir(), 'petcat-'))
 const log = pino({ level: 'warn' })
 
-/** Makes a new data folder, which tests copy: several times faster than initdb. */
+/**
+ * Makes a new data folder, which tests copy: several times faster than initdb.
+ */
 async function prepareData(): Promise<void> {
   const folder = path.join(directory, 'new')
   const postgres = await startEmbeddedPostgres(folder, 'service', log)

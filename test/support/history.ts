@@ -9,13 +9,19 @@ import { type Randomizer, randomizer } from './scale.ts'
 import { type Service, startService } from './service.ts'
 import { until } from './until.ts'
 
-/** Workers of each kind: creates, transactions, and two kinds' worth of lists. */
+/**
+ * Workers of each kind: creates, transactions, and two kinds' worth of lists.
+ */
 const workersOfAKind = 5
 
-/** Seconds in which a history makes progress, even while PostgreSQL restarts. */
+/**
+ * Seconds in which a history makes progress, even while PostgreSQL restarts.
+ */
 const progressTime = 180
 
-/** A change of the categories by SQL, and the names that it adds and removes. */
+/**
+ * A change of the categories by SQL, and the names that it adds and removes.
+ */
 interface Change {
   sql: string
   added: string[]

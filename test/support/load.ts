@@ -4,15 +4,23 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { until } from './until.ts'
 
-/** Milliseconds without a byte before a request fails: more than the service may take. */
+/**
+ * Milliseconds without a byte before a request fails: more than the service may
+ * take.
+ */
 const silence = 60_000
 
-/** Seconds in which a service is back that was replaced or lost its database. */
+/**
+ * Seconds in which a service is back that was replaced or lost its database.
+ */
 const recoveryTime = 180
 
 /** Creates categories with new names on keep-alive connections. */
 export class Load {
-  /** Number of responses by status, and by code if there is one: `201`, `503 unavailable`. */
+  /**
+   * Number of responses by status, and by code if there is one: `201`, `503
+   * unavailable`.
+   */
   readonly responses: Record<string, number> = {}
   /** The names of creates with a 201. */
   readonly acknowledged: string[] = []

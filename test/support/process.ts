@@ -10,7 +10,10 @@ export interface Running {
   child: ChildProcess
   /** stdout and stderr so far. */
   output: () => string
-  /** Resolves with the match when the output has the pattern; rejects when the process ends without it. */
+  /**
+   * Resolves with the match when the output has the pattern; rejects when the
+   * process ends without it.
+   */
   sees: (pattern: RegExp) => Promise<RegExpMatchArray>
   /** Resolves with the exit code, or the signal that ended the process. */
   exited: Promise<number | string>
@@ -57,7 +60,10 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   if (isRunning) process.kill(-Number(pid), 'SIGKILL')
 }
 
-/** Runs a command in a separate process group, which is killed when the test ends. */
+/**
+ * Runs a command in a separate process group, which is killed when the test
+ * ends.
+ */
 export function run(
   t: Test,
   command: string[],
@@ -111,7 +117,9 @@ export async function call(t: Test, command: string[], options?: Options) {
   return { code: await exited, output: output() }
 }
 
-/** The command line that runs a TypeScript file as the tests run, with coverage. */
+/**
+ * The command line that runs a TypeScript file as the tests run, with coverage.
+ */
 export const script = (file: string): string[] => [
   process.execPath,
   ...process.execArgv,

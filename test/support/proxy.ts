@@ -18,7 +18,9 @@ interface Faults {
    * bytes of a client on, and before a response.
    */
   resets: () => boolean
-  /** Changes or delays the bytes of the server; they are lost without a result. */
+  /**
+   * Changes or delays the bytes of the server; they are lost without a result.
+   */
   change: (chunk: Buffer) => Bytes | Promise<Bytes>
 }
 
@@ -28,7 +30,10 @@ interface Pair {
   upstream: Socket
 }
 
-/** A TCP proxy in front of PostgreSQL or the service, with faults that the test controls. */
+/**
+ * A TCP proxy in front of PostgreSQL or the service, with faults that the test
+ * controls.
+ */
 class Proxy {
   readonly state: Faults
   /** The bytes of the clients. */

@@ -111,7 +111,10 @@ export function handled(t: Test, count: number): Promise<void> {
   })
 }
 
-/** Sends bytes and returns all bytes of the server until it closes the connection. */
+/**
+ * Sends bytes and returns all bytes of the server until it closes the
+ * connection.
+ */
 export function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     let response = ''

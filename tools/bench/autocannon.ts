@@ -3,7 +3,10 @@ import autocannon, { type Client, type Request } from 'autocannon'
 import type { Target, Throughput } from './load.ts'
 import type { LoadRequest } from './plan.ts'
 
-/** Milliseconds between samples: the run ends on one. The default of a second is too coarse. */
+/**
+ * Milliseconds between samples: the run ends on one. The default of a second is
+ * too coarse.
+ */
 const sampleInterval = 100
 
 const withFresh = (header: string, request: Request): Request => ({

@@ -9,7 +9,10 @@ export type BigList = Awaited<ReturnType<typeof measureBigList>>
 const clients = 100
 const slowClients = 30
 
-/** Lists the `rows` categories of the table for 100 clients at once, 30 of which read at most 3 MB/s. */
+/**
+ * Lists the `rows` categories of the table for 100 clients at once, 30 of which
+ * read at most 3 MB/s.
+ */
 export async function measureBigList(
   server: Server,
   key: string,

@@ -29,7 +29,10 @@ const insertKeys = `
   ORDER BY key
 `
 
-/** Changes the table so often, without a row: only servers that record changes notice. */
+/**
+ * Changes the table so often, without a row: only servers that record changes
+ * notice.
+ */
 const changeTable = (table: string, times: number) => `
   DO $$
   BEGIN
@@ -52,7 +55,10 @@ export async function connect(connectionString: string) {
   await client.connect()
   await old.connect()
   return {
-    /** Fills the table of a kind with so many rows: categories, half of them with a description, or pets of ten categories. */
+    /**
+     * Fills the table of a kind with so many rows: categories, half of them
+     * with a description, or pets of ten categories.
+     */
     async fill({ table, changes }: Kind, rows: number): Promise<void> {
       await old.query('ROLLBACK')
       await client.query('TRUNCATE categories RESTART IDENTITY CASCADE')
@@ -70,7 +76,10 @@ export async function connect(connectionString: string) {
       await client.query(insertKeys, [count])
       await client.query('VACUUM ANALYZE idempotency_keys')
     },
-    /** Deletes what is created, so that lists keep their length, until the returned function is called. */
+    /**
+     * Deletes what is created, so that lists keep their length, until the
+     * returned function is called.
+     */
     trim(rows: number): () => Promise<void> {
       let stopped = false
       const trimming = (async () => {

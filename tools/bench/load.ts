@@ -25,7 +25,10 @@ export interface Throughput {
   generatorCpu: number
 }
 
-/** Sends requests for some seconds; each connection sends the next one after each response. */
+/**
+ * Sends requests for some seconds; each connection sends the next one after
+ * each response.
+ */
 type Generator = (target: Target, seconds: number) => Promise<Throughput>
 
 /** wrk says its version, and exits with 1. */

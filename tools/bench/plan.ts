@@ -11,11 +11,17 @@ export interface LoadRequest {
 /** What clients request. */
 export interface Kind {
   title: string
-  /** What each connection sends again and again. Connections start at different places. */
+  /**
+   * What each connection sends again and again. Connections start at different
+   * places.
+   */
   requests: LoadRequest[]
   /** The table that has the rows. Only some servers know pets. */
   table: 'categories' | 'pets'
-  /** Transactions that have changed the table, but no row, beside one that is still open. */
+  /**
+   * Transactions that have changed the table, but no row, beside one that is
+   * still open.
+   */
   changes?: number
 }
 
@@ -36,7 +42,10 @@ export interface Plan {
   /** Seconds of each measurement: whole ones, as wrk takes. */
   seconds: number
   works: Work[]
-  /** Numbers of stored idempotency keys beside which creates with and without a key are measured, at 64 connections. */
+  /**
+   * Numbers of stored idempotency keys beside which creates with and without a
+   * key are measured, at 64 connections.
+   */
   storedKeys: number[]
   /** Rows of the very long list; 0 skips it. */
   bigList: number

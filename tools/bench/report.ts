@@ -20,7 +20,9 @@ export interface Result {
   samples: Map<ServerName, Sample[]>
 }
 
-/** Requests per second of creates with and without an Idempotency-Key, by round. */
+/**
+ * Requests per second of creates with and without an Idempotency-Key, by round.
+ */
 export type KeyedResult = Record<'keyless' | 'keyed', number[]> & {
   storedKeys: number
 }

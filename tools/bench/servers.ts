@@ -3,12 +3,16 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
+import { freePort } from '../../test/support/postgres.ts'
 import type { Recording } from './record.ts'
 
 /** Where `npm run build` of this package puts the servers in TypeScript. */
 const built = 'tools/bench/dist/tools/bench/servers'
 
-/** What is measured, in the order of the tables: a Node.js program, or what builds a peer in another language. */
+/**
+ * What is measured, in the order of the tables: a Node.js program, or what
+ * builds a peer in another language.
+ */
 export const servers: Record<
   ServerName,
   { title: string; file: string; build?: string; hasPets?: boolean }
@@ -51,12 +55,18 @@ export interface Usage {
   cpu: number
   /** Bytes. */
   rss: number
-  /** Highest `rss` in bytes, and the longest stall of the event loop in milliseconds; after `watch`. */
+  /**
+   * Highest `rss` in bytes, and the longest stall of the event loop in
+   * milliseconds; after `watch`.
+   */
   peak: number
   longestStall: number
 }
 
-/** Builds a peer in another language. Returns why it cannot be measured, or undefined. */
+/**
+ * Builds a peer in another language. Returns why it cannot be measured, or
+ * undefined.
+ */
 export function build(name: ServerName): string | undefined {
   const { file, build: command } = servers[name]
   if (command === undefined) return undefined
@@ -103,8 +113,12 @@ export class Server {
   readonly #key: string
   readonly #child: ChildProcess
 
-  constructor(name: ServerName, databaseUrl: string, key: string) {
-    const port = 4001 + serverNames.indexOf(name)
+  constructor(
+    name: ServerName,
+    databaseUrl: string,
+    key: string,
+    port: number
+  ) {
     this.url = `http://127.0.0.1:${port}/v1`
     this.#name = name
     this.#key = key
@@ -167,12 +181,15 @@ export async function startServer(
   databaseUrl: string,
   key: string
 ): Promise<Server> {
-  const server = new Server(name, databaseUrl, key)
+  const server = new Server(name, databaseUrl, key, await freePort())
   await server.listens()
   return server
 }
 
-/** The parameters of a URL, whose host can be in the query: not every driver reads it there. */
+/**
+ * The parameters of a URL, whose host can be in the query: not every driver
+ * reads it there.
+ */
 function parametersOf(databaseUrl: string): string {
   const client = new pg.Client(databaseUrl)
   const parameters = {
@@ -190,7 +207,10 @@ function parametersOf(databaseUrl: string): string {
 /** Microseconds in a clock tick of /proc. */
 const clockTick = 10_000
 
-/** The usage of a process that does not report it itself: from /proc, which only Linux has. */
+/**
+ * The usage of a process that does not report it itself: from /proc, which only
+ * Linux has.
+ */
 function usageOf(pid: number | undefined): Usage {
   const read = (file: string) =>
     process.platform === 'linux'

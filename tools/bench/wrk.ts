@@ -51,7 +51,9 @@ function cpuOfChildren(times: string): number {
   return seconds.reduce((sum, one) => sum + one, 0) * 1e6
 }
 
-/** Sends requests by wrk, with one thread: it must leave a core to the server. */
+/**
+ * Sends requests by wrk, with one thread: it must leave a core to the server.
+ */
 export async function loadByWrk(
   target: Target,
   seconds: number

@@ -1,8 +1,8 @@
-// Runs the code samples of openapi.yaml against the service. Generates, compiles
-// and runs each client, through a proxy that resets connections, and compares
-// docs/clients.md with the result. Exits 1 when a sample or client fails or the
-// page is stale. With --write, writes the page. Takes the names of clients to
-// run them alone.
+// Runs the code samples of openapi.yaml against the service. Generates,
+// compiles and runs each client, through a proxy that resets connections, and
+// compares docs/clients.md with the result. Exits 1 when a sample or client
+// fails or the page is stale. With --write, writes the page. Takes the names of
+// clients to run them alone.
 import { exec } from 'node:child_process'
 import {
   cpSync,
@@ -82,7 +82,10 @@ const clear = () =>
     RESTART IDENTITY CASCADE
   `)
 
-/** Makes the data of tools/seed.ts and enough pets for a second page the only data. */
+/**
+ * Makes the data of tools/seed.ts and enough pets for a second page the only
+ * data.
+ */
 async function restore(): Promise<void> {
   await clear()
   await run('node --import tsx tools/seed.ts', {
@@ -160,7 +163,9 @@ async function runProgram(client: Client, folder: string): Promise<string> {
   return id
 }
 
-/** Generates and runs a client. Returns its row of the table in docs/clients.md. */
+/**
+ * Generates and runs a client. Returns its row of the table in docs/clients.md.
+ */
 async function tryClient(client: Client): Promise<string> {
   const { name, language, retries, errors } = client
   const folder = await generateClient(client)

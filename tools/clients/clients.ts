@@ -2,11 +2,18 @@
 export interface Client {
   name: string
   language: string
-  /** The file in `retry/` that its program uses, or what else retries. Only these files retry within a body too. */
+  /**
+   * The file in `retry/` that its program uses, or what else retries. Only
+   * these files retry within a body too.
+   */
   retries: string
-  /** A file from the root of the repository, and what matches the version in it. */
+  /**
+   * A file from the root of the repository, and what matches the version in it.
+   */
   pin: [file: string, version: RegExp]
-  /** Shown in docs/clients.md only; the gate has its own pinned installation. */
+  /**
+   * Shown in docs/clients.md only; the gate has its own pinned installation.
+   */
   install: string
   generate: string
   compile: string

@@ -19,7 +19,10 @@ function insert(text: string, name: string, content: string): string {
 const fence = (language: string, lines: string[]) =>
   `\`\`\`${language}\n${lines.join('\n')}\n\`\`\`\n`
 
-/** The page docs/clients.md with these rows of the table, the commands of all clients and the start of a program. */
+/**
+ * The page docs/clients.md with these rows of the table, the commands of all
+ * clients and the start of a program.
+ */
 export async function pageWith(
   root: string,
   page: string,

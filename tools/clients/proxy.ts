@@ -33,7 +33,10 @@ const busyError = {
   status: 503
 }
 
-/** An HTTP proxy in front of the service. It records what passes, and injects faults. */
+/**
+ * An HTTP proxy in front of the service. It records what passes, and injects
+ * faults.
+ */
 export class Proxy {
   exchanges: Exchange[] = []
   #faults: Fault[] = []

@@ -1,6 +1,9 @@
 import { parseDocument } from 'yaml'
 
-/** Changes by place, whose names are separated by spaces: `info version`. An undefined value removes what is there. */
+/**
+ * Changes by place, whose names are separated by spaces: `info version`. An
+ * undefined value removes what is there.
+ */
 export type Edits = Record<string, unknown>
 
 /** The text of a YAML document after the edits. */

@@ -1,4 +1,5 @@
-// Tests docker-compose.yml and the commands of docs/operations.md on a real engine: npm run compose --prefix tools/deploy-check. Takes some minutes.
+// Tests docker-compose.yml and the commands of docs/operations.md on a real
+// engine: npm run compose --prefix tools/deploy-check. Takes some minutes.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -405,7 +406,8 @@ t.test(
     const database = await sh('docker compose ps -q db')
     for (let round = 0; round < 20; round++) {
       await load.acknowledges(20)
-      // Not by compose: right after the kill, it may still see the container running, and then starts nothing.
+      // Not by compose: right after the kill, it may still see the container
+      // running, and then starts nothing.
       await sh(`docker kill ${database} && docker start ${database}`)
     }
     await load.acknowledges(20)

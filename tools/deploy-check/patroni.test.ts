@@ -198,7 +198,9 @@ async function timeRecovery(
   t.comment(`seconds until a create is stored, by several URLs: ${byHosts}`)
 }
 
-/** Lets the primary fail and heal. Resolves when another host is the primary. */
+/**
+ * Lets the primary fail and heal. Resolves when another host is the primary.
+ */
 async function failOver(
   t: Test,
   { fail, heal }: Failure,

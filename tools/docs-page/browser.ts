@@ -9,7 +9,10 @@ import {
 } from 'playwright-core'
 import type { Test } from 'tap'
 
-/** CI runs as root, where Chromium has no sandbox. Host names that end in `.test` are this machine. */
+/**
+ * CI runs as root, where Chromium has no sandbox. Host names that end in
+ * `.test` are this machine.
+ */
 const args = [
   '--no-sandbox',
   '--disable-background-networking',
@@ -23,7 +26,10 @@ export const phone = {
   hasTouch: true
 }
 
-/** Returns the path of the browser: CHROMIUM, or the first of the usual names in PATH. */
+/**
+ * Returns the path of the browser: CHROMIUM, or the first of the usual names in
+ * PATH.
+ */
 function findChromium(): string {
   const names = [
     'chromium',
@@ -45,8 +51,9 @@ function findChromium(): string {
 }
 
 /**
- * Opens the docs page of the service at `url`. `faults` collects what a page must not have: errors and warnings in the console,
- * failed requests, and requests to other hosts.
+ * Opens the docs page of the service at `url`. `faults` collects what a page
+ * must not have: errors and warnings in the console, failed requests, and
+ * requests to other hosts.
  */
 export async function openDocs(
   t: Test,
@@ -102,7 +109,10 @@ export async function tryOut(page: Page, id: string): Promise<void> {
   await operation(page, id).getByRole('button', { name: 'Try it out' }).click()
 }
 
-/** Sends the request of an open operation, with `body` in place of its example. Returns the response as displayed. */
+/**
+ * Sends the request of an open operation, with `body` in place of its example.
+ * Returns the response as displayed.
+ */
 export async function execute(page: Page, id: string, body?: string) {
   const block = operation(page, id)
   if (body !== undefined)
@@ -133,7 +143,10 @@ export async function authorize(page: Page, key: string): Promise<void> {
   await dialog.locator('.btn-done').click()
 }
 
-/** Violated by Swagger UI's own markup: a button contains a link; tables of responses are regions without a name. */
+/**
+ * Violated by Swagger UI's own markup: a button contains a link; tables of
+ * responses are regions without a name.
+ */
 const upstream = {
   'nested-interactive': { enabled: false },
   'landmark-unique': { enabled: false }

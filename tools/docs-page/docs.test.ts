@@ -155,7 +155,8 @@ t.test('the keyboard reaches everything, with a visible focus', async (t) => {
   )
   for (let presses = 0; presses < 6; presses++) {
     await page.keyboard.press('Tab')
-    // Between the last and the first element of the dialog, the browser's own controls have the focus.
+    // Between the last and the first element of the dialog, the browser's own
+    // controls have the focus.
     t.ok(
       await page.evaluate(() =>
         document.activeElement?.matches('body, dialog *')

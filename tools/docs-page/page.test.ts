@@ -1,4 +1,5 @@
-// What a reader of the docs page sees, and the screenshot of it in the README: run it with `npm test --prefix tools/docs-page`.
+// What a reader of the docs page sees, and the screenshot of it in the README:
+// run it with `npm test --prefix tools/docs-page`.
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'

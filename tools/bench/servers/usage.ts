@@ -1,4 +1,5 @@
-// Loaded before each server: reports to the benchmark what the process has used.
+// Loaded before each server: reports to the benchmark what the process has
+// used.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 /** Milliseconds between two looks at the resident memory. */

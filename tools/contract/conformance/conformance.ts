@@ -12,7 +12,10 @@ import { type LiveService, startLiveService } from '../../live-service.ts'
 const minimumCases = 5000
 const casesPerOperation = 1000
 
-/** Milliseconds after which a hanging run is stopped. A run takes some minutes on two free cores. */
+/**
+ * Milliseconds after which a hanging run is stopped. A run takes some minutes
+ * on two free cores.
+ */
 const timeout = 1_200_000
 
 /** What is used of the JSON report. */

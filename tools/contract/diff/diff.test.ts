@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
@@ -221,82 +221,91 @@ t.test('these changes are not breaking', (t) => {
   t.end()
 })
 
-/** Runs `npm run diff` in a folder where pets.yaml is released and has become openapi.yaml by the edits. */
-async function runDiff(t: Test, edits: Edits, ...args: string[]) {
-  const directory = t.testdir({
-    'openapi.yaml': edit(pets, edits),
-    'CHANGELOG.md':
-      '# Changelog\n\n## 1.1.0, not released yet\n\n- Faster.\n\n## 1.0.0, 2026-01-02\n\n- First.\n',
-    tools: { contract: { released: { 'openapi.yaml': pets } } }
+const changelog = `# Changelog
+
+## 1.1.0, not released yet
+
+- Faster.
+
+## 1.0.0, 2026-01-02
+
+- First.
+`
+
+/** Runs a program in a folder. Returns its exit code and output. */
+function run(cwd: string, program: string, ...options: string[]) {
+  const { status, stdout, stderr } = spawnSync(program, options, {
+    cwd,
+    encoding: 'utf8'
   })
-  const run = [
-    '--import',
-    import.meta.resolve('tsx'),
-    path.resolve('tools/contract/diff/diff.ts'),
-    ...args
-  ]
-  const { status, output } = await new Promise<{
-    status: unknown
-    output: string
-  }>((resolve) =>
-    execFile(
-      process.execPath,
-      run,
-      { cwd: directory },
-      (error, stdout, stderr) =>
-        resolve({ status: error?.code ?? 0, output: stdout + stderr })
-    )
-  )
-  const read = (file: string) =>
-    readFileSync(path.join(directory, file), 'utf8')
-  return { status, output, read }
+  return { status, output: stdout + stderr }
 }
 
-t.test(
-  'a breaking change needs a new major version and its base path',
-  async (t) => {
-    const change = { [create]: undefined, 'info version': '1.1.0' }
-    const { status, output } = await runDiff(t, change)
-    t.match(
-      { status, output },
-      {
-        status: 1,
-        output: /- \*\*Breaking:\*\* `POST \/pets`: removed[^]*2\.0\.0/
+/**
+ * Runs `npm run diff` in a folder where pets.yaml is released and has become
+ * openapi.yaml by the edits.
+ */
+function runDiff(t: Test, edits: Edits, ...options: string[]) {
+  const folder = t.testdir({
+    'openapi.yaml': edit(pets, edits),
+    'CHANGELOG.md': changelog,
+    tools: {
+      contract: {
+        released: { 'openapi.yaml': pets, revisions: '# Tags.\nv1.0.0\n' }
       }
-    )
-    t.match(await runDiff(t, { ...change, 'info version': '2.0.0' }), {
-      status: 1,
-      output: /base path \/v2/
-    })
-    t.match(
-      await runDiff(t, {
-        ...change,
-        'info version': '2.0.0',
-        'servers 0 url': '/v2'
-      }),
-      { status: 0 }
-    )
-  }
-)
+    }
+  })
+  const program = path.resolve('tools/contract/diff/diff.ts')
+  const loader = ['--import', import.meta.resolve('tsx')]
+  const result = run(folder, process.execPath, ...loader, program, ...options)
+  const read = (file: string) => readFileSync(path.join(folder, file), 'utf8')
+  return { ...result, read }
+}
 
-t.test(
-  'a release dates the section of its version, lists the changes there and replaces released.yaml',
-  async (t) => {
-    const added = { [`${received} weight`]: { type: 'number' } }
-    const { status, read } = await runDiff(
-      t,
-      { ...added, 'info version': '1.1.0' },
-      '--release'
-    )
-    t.equal(status, 0)
-    t.match(
-      read('CHANGELOG.md'),
-      /^# Changelog\n\n## 1\.1\.0, \d{4}-\d\d-\d\d\n\n- Faster\.\n\n### Interface\n\n(- `.+\n)+\n## 1\.0\.0/
-    )
-    t.equal(read('tools/contract/released/openapi.yaml'), read('openapi.yaml'))
-    t.match(await runDiff(t, added, '--release'), {
-      status: 1,
-      output: /no section "## 1\.0\.0, not released yet"/
-    })
-  }
-)
+t.test('a breaking change needs a new major version', (t) => {
+  const change = { [create]: undefined, 'info version': '1.1.0' }
+  const removed = /- \*\*Breaking:\*\* `POST \/pets`: removed[^]*2\.0\.0/
+  t.match(runDiff(t, change), { status: 1, output: removed })
+  t.end()
+})
+
+t.test('a new major version needs its base path', (t) => {
+  const change = { [create]: undefined, 'info version': '2.0.0' }
+  const withoutPath = runDiff(t, change)
+  t.match(withoutPath, { status: 1, output: /base path \/v2/ })
+
+  const withPath = runDiff(t, { ...change, 'servers 0 url': '/v2' })
+  t.match(withPath, { status: 0 })
+  t.end()
+})
+
+const added = { [`${received} weight`]: { type: 'number' } }
+
+t.test('a release lists the changes in the section of its version', (t) => {
+  const edits = { ...added, 'info version': '1.1.0' }
+  const { status, read } = runDiff(t, edits, '--release')
+  t.equal(status, 0)
+
+  const [, heading, earlier] = read('CHANGELOG.md').split(/^## /m)
+  t.match(heading, /^1\.1\.0, \d{4}-\d\d-\d\d\n\n- Faster\./)
+  t.match(heading, /\n\n### Interface\n\n(- `.+\n)+\n$/)
+  t.match(earlier, /^1\.0\.0, 2026-01-02/, 'earlier sections stay')
+  t.end()
+})
+
+t.test('a release becomes the released document, under its tag', (t) => {
+  const edits = { ...added, 'info version': '1.1.0' }
+  const { read } = runDiff(t, edits, '--release')
+  const released = 'tools/contract/released'
+  t.equal(read(`${released}/openapi.yaml`), read('openapi.yaml'))
+  t.equal(read(`${released}/revisions`), '# Tags.\nv1.1.0\nv1.0.0\n')
+  t.end()
+})
+
+t.test('a version is released once', (t) => {
+  t.match(runDiff(t, added, '--release'), {
+    status: 1,
+    output: /no section "## 1\.0\.0, not released yet"/
+  })
+  t.end()
+})

@@ -1,4 +1,5 @@
-// Lints openapi.yaml with redocly.yaml: exits 1 for any problem, at any severity.
+// Lints openapi.yaml with redocly.yaml: exits 1 for any problem, at any
+// severity.
 import {
   formatProblems,
   getTotals,

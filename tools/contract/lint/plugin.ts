@@ -1,4 +1,5 @@
-// Rules about all schemas of a request or a response: an assertion in redocly.yaml reaches only the outermost one.
+// Rules about all schemas of a request or a response: an assertion in
+// redocly.yaml reaches only the outermost one.
 import {
   isRef,
   type Oas3Rule,
