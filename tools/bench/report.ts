@@ -161,8 +161,11 @@ function conditions({ title, seconds }: Plan, postgres: string): string {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
     encoding: 'utf8'
   }).trim()
-  const machine = `${cpus().length} CPUs (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB`
-  const system = `${platform()} ${release()} ${arch()}, Node.js ${process.version}, PostgreSQL ${postgres}`
+  const memory = Math.round(totalmem() / 2 ** 30)
+  const model = cpus()[0]?.model.trim()
+  const machine = `${cpus().length} CPUs (${model}), ${memory} GiB`
+  const kernel = `${platform()} ${release()} ${arch()}`
+  const system = `${kernel}, Node.js ${process.version}, PostgreSQL ${postgres}`
   return (
     `${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${title} of ${seconds} s. ` +
     `${machine}, ${system}. Server, database and load generator, ${generator.name}, share the machine.`
@@ -233,7 +236,9 @@ function ratio(samples: Result['samples'], name: ServerName): string {
 function withRange(values: number[]): string {
   const finite = values.filter(Number.isFinite)
   if (finite.length === 0) return '–'
-  return `${decimal(middle(finite))} (${decimal(Math.min(...finite))}–${decimal(Math.max(...finite))})`
+  const lowest = decimal(Math.min(...finite))
+  const highest = decimal(Math.max(...finite))
+  return `${decimal(middle(finite))} (${lowest}–${highest})`
 }
 
 /** A server without a single response has no value. */

@@ -50,11 +50,31 @@ const serves = (key: string) =>
     (s) => s === 200
   )
 
+/** Fetches a URL inside a container, by default one of the service. */
+const textFrom = (address: string, container = '') => {
+  const program = `fetch('${address}').then((r) => r.text()).then(console.log)`
+  const exec =
+    container === '' ? 'docker compose exec -T api' : `docker exec ${container}`
+  return sh(`${exec} node -e "${program}"`)
+}
+
+/** Resolves with the log of the proxy and the service when it is complete. */
+async function logsWhen(isComplete: (log: string) => boolean): Promise<string> {
+  let log = ''
+  await eventually(async () => {
+    log = await sh('docker compose logs --no-log-prefix proxy api')
+    return isComplete(log)
+  }, 'the log is complete')
+  return log
+}
+
 const containers = async () =>
   (await sh('docker compose ps -q api')).split('\n')
 
-const remove =
-  'docker compose down --volumes --remove-orphans --timeout 1; docker image rm -f $IMAGE:one $IMAGE:two'
+const remove = `
+  docker compose down --volumes --remove-orphans --timeout 1
+  docker image rm -f $IMAGE:one $IMAGE:two
+`
 
 t.before(async () => {
   // As of somebody with a strict umask.
@@ -104,24 +124,22 @@ t.test(
       ),
       'none'
     )
-    const ports = await sh(
-      `docker ps --filter label=com.docker.compose.project=${project} --format '{{.Names}} {{.Ports}}' | grep -- '->'`
-    )
+    const ports = await sh(`
+      docker ps --filter label=com.docker.compose.project=${project} \\
+        --format '{{.Names}} {{.Ports}}' |
+        grep -- '->'
+    `)
     t.equal(ports, `${project}-proxy-1 127.0.0.1:3907->8080/tcp`)
   }
 )
 
 t.test('metrics are for the network alone', async (t) => {
   t.match(
-    await sh(
-      `docker compose exec -T api node -e "fetch('http://api:9464/metrics').then((r) => r.text()).then(console.log)"`
-    ),
+    await textFrom('http://api:9464/metrics'),
     /^http_request_duration_seconds_bucket/m
   )
   t.match(
-    await sh(
-      `docker compose exec -T api node -e "fetch('http://proxy:8405/metrics').then((r) => r.text()).then(console.log)"`
-    ),
+    await textFrom('http://proxy:8405/metrics'),
     /^haproxy_server_status/m
   )
   t.equal(await status(`${url}/metrics`), 404)
@@ -160,9 +178,8 @@ t.test(
       authorization: `Bearer ${key}`
     }
     await status(`${url}/v1/categories`, headers)
-    const line = await sh(
-      'for i in 1 2 3 4 5; do docker compose logs --no-log-prefix api | grep \'"reqId":"forwarded"\' && exit; sleep 1; done'
-    )
+    const isLine = (text: string) => text.includes('"reqId":"forwarded"')
+    const line = (await logsWhen(isLine)).split('\n').find(isLine) ?? ''
     t.notMatch(line, '203.0.113.9')
     const gateway = await sh(
       `docker network inspect ${project}_front -f '{{(index .IPAM.Config 0).Gateway}}'`
@@ -224,10 +241,7 @@ t.test(
     for (const method of ['PUT', 'PATCH', 'DELETE'])
       t.equal((await send(`${method} /v1/categories`)).status, 405, method)
     await send('BREW /the-end')
-    const log = await sh(
-      'for i in 1 2 3 4 5; do docker compose logs --no-log-prefix proxy api | grep /the-end >/dev/null && break; sleep 1; done; ' +
-        'docker compose logs --no-log-prefix proxy api'
-    )
+    const log = await logsWhen((text) => text.includes('/the-end'))
     t.match(log, / \/the-end 501 id=/)
     t.ok(
       log.includes(` /${key.slice(0, 15)}*** 501 id=`),
@@ -245,7 +259,12 @@ t.test(
     let closed = 0
     const end = () => { console.log(closed + ' of 10 closed'); process.exit() }
     for (let count = 0; count < 10; count++) {
-      require('net').connect(8080, 'proxy').on('error', () => {}).on('close', () => { if (++closed === 6) setTimeout(end, 500) })
+      const socket = require('net').connect(8080, 'proxy')
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        closed++
+        if (closed === 6) setTimeout(end, 500)
+      })
     }
     setTimeout(end, 5000)"`
     t.equal(await sh(open), '0 of 10 closed')
@@ -267,9 +286,7 @@ t.test('three replicas share the work', async (t) => {
   await load.stop()
   t.same(Object.keys(load.responses), ['201'])
   for (const id of before) {
-    const metrics = await sh(
-      `docker exec ${id} node -e "fetch('http://127.0.0.1:9464/metrics').then((r) => r.text()).then(console.log)"`
-    )
+    const metrics = await textFrom('http://127.0.0.1:9464/metrics', id)
     t.match(
       metrics,
       /^http_request_duration_seconds_count\{.*createCategory.*\} [1-9]/m
@@ -462,8 +479,12 @@ t.test(
     )
     await sh('docker compose up -d --wait', full)
     // Keeps what is in memory when Postgres ends, and reaches it then.
-    const holder = `docker run -d --name $COMPOSE_PROJECT_NAME-holder -v $COMPOSE_PROJECT_NAME'_data':/data --entrypoint sleep`
-    await sh(`${holder} $(docker compose images -q db) infinity`, full)
+    await sh(
+      `docker run -d --name $COMPOSE_PROJECT_NAME-holder \\
+        -v $COMPOSE_PROJECT_NAME'_data':/data --entrypoint sleep \\
+        $(docker compose images -q db) infinity`,
+      full
+    )
     const fullUrl = 'http://127.0.0.1:3908'
     const fullKey = lastLine(
       await sh(
@@ -535,7 +556,8 @@ t.test('with TLS=on and a certificate the proxy speaks HTTPS', async (t) => {
   })
   const response = await sh(`docker compose exec -T api node -e "
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
-    fetch('https://proxy:8443/readyz').then((r) => console.log(r.status, r.headers.get('strict-transport-security')))"`)
+    fetch('https://proxy:8443/readyz').then(({ status, headers }) =>
+      console.log(status, headers.get('strict-transport-security')))"`)
   t.equal(response, '200 max-age=31536000')
 })
 

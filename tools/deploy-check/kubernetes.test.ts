@@ -1,8 +1,13 @@
-// Tests deploy/kubernetes and the commands of docs/kubernetes.md on a real cluster: npm run kubernetes --prefix tools/deploy-check. Takes some minutes.
-//   KUBERNETES_CONTEXT  the kubectl context of a cluster for tests, with two nodes or more, whose node ports are reachable
-//   LOAD_IMAGES         a shell command that gives its nodes the images on stdin, such as `kind load image-archive /dev/stdin`
-//   NODE_OFF, NODE_ON   shell commands that power $NODE off and on, such as `docker kill $NODE` and `docker start $NODE`;
-//                       without them, no node is lost
+// Tests deploy/kubernetes and the commands of docs/kubernetes.md on a real
+// cluster: npm run kubernetes --prefix tools/deploy-check. Takes some minutes.
+//
+//   KUBERNETES_CONTEXT  the kubectl context of a cluster for tests, with two
+//                       nodes or more, whose node ports are reachable
+//   LOAD_IMAGES         a shell command that gives its nodes the images on
+//                       stdin, such as `kind load image-archive /dev/stdin`
+//   NODE_OFF, NODE_ON   shell commands that power $NODE off and on, such as
+//                       `docker kill $NODE` and `docker start $NODE`; without
+//                       them, no node is lost
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
@@ -110,7 +115,8 @@ t.test(
   'the documented commands install the service, which then responds',
   async (t) => {
     await setVersion('one')
-    // On a slow machine, a commit may take longer than 5 s; on a fast one, a pod may get 60,000 requests a minute.
+    // On a slow machine, a commit may take longer than 5 s; on a fast one, a
+    // pod may get 60,000 requests a minute.
     await sh(
       `sed -i 's/LOG_LEVEL=/DATABASE_TIMEOUT_MS=20000, MAX_REQUESTS_PER_MINUTE=0, LOG_LEVEL=/' ${overlay}`
     )
@@ -294,7 +300,8 @@ t.test('every replica rejects a revoked key', async (t) => {
   const successor = lastLine(await documented('Keys', 0, { ID: '1' }))
   const statuses = async () => {
     const headers = `{ headers: { authorization: 'Bearer ${successor}' } }`
-    const request = `fetch('http://127.0.0.1:3000/v1/categories', ${headers}).then((r) => console.log(r.status))`
+    const address = 'http://127.0.0.1:3000/v1/categories'
+    const request = `fetch('${address}', ${headers}).then((r) => console.log(r.status))`
     return Promise.all(
       (await pods()).map(({ metadata }) =>
         sh(`kubectl exec ${metadata.name} -- node -e "${request}"`)
@@ -334,9 +341,8 @@ t.test(
     await sh('kubectl rollout status deployment/api --timeout=5m')
     await load.acknowledges(100)
     await load.stop()
-    t.comment(
-      `${load.lost.length} of ${load.acknowledged.length + load.lost.length} requests had no response`
-    )
+    t.comment(`requests without a response: ${load.lost.length}`)
+    t.comment(`acknowledged creates: ${load.acknowledged.length}`)
     t.same(
       Object.keys(load.responses).filter((kind) => kind !== '201'),
       []
