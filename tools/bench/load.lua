@@ -4,9 +4,12 @@ local run = os.getenv('FRESH')
 local sent = 0
 local formatted = {}
 
-for index, one in ipairs(requests) do
-  if one.fresh == nil then
-    formatted[index] = wrk.format(one.method, one.path, one.headers, one.body)
+-- Not before: wrk.format adds Host, which wrk knows only now.
+function init()
+  for index, one in ipairs(requests) do
+    if one.fresh == nil then
+      formatted[index] = wrk.format(one.method, one.path, one.headers, one.body)
+    end
   end
 end
 
