@@ -1,15 +1,15 @@
-import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { removeOldRecords } from '../../src/creates/retention.ts'
+import { stopClock } from '../support/clock.ts'
 import {
   createDatabase,
   holdKeys,
   query,
   storedNames
 } from '../support/database.ts'
+import { CreateHistoryChecker } from '../support/create-history-checker.ts'
 import {
   createKeyed,
-  Creates,
   createUntilStored,
   type Target
 } from '../support/resend.ts'
@@ -38,7 +38,7 @@ t.test(
   `of two requests with one key, sent to two replicas at once, one creates: ${keys} times`,
   async (t) => {
     const { first, second, databaseUrl } = await startReplicas(t)
-    const creates = new Creates()
+    const creates = new CreateHistoryChecker()
     for (let done = 0; done < keys; done += atOnce) {
       const names = Array.from(
         { length: atOnce },
@@ -148,8 +148,7 @@ t.test(
 t.test(
   'an expired key replays until it is removed, in batches, and then creates again',
   async (t) => {
-    mock.timers.enable({ apis: ['setInterval'] })
-    t.teardown(() => mock.timers.reset())
+    const clock = stopClock(t, 'setInterval')
     const databaseUrl = await createDatabase(t)
     const patient = await startService(t, {
       databaseUrl,
@@ -180,7 +179,7 @@ t.test(
       t.teardown(removeOldRecords(database, 24))
     }
     await until(async () => {
-      mock.timers.tick(5000)
+      clock.pass(5000)
       return (
         (await query(databaseUrl, 'SELECT FROM idempotency_keys')).length === 1
       )

@@ -1,13 +1,12 @@
-import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { removeOldRecords } from '../../src/creates/retention.ts'
+import { stopClock } from '../support/clock.ts'
 
 t.test(
   'old records are removed every five seconds until the service closes, even if a removal fails',
   async (t) => {
-    mock.timers.enable({ apis: ['setInterval'] })
-    t.teardown(() => mock.timers.reset())
+    const clock = stopClock(t, 'setInterval')
     let prunings = 0
     const full = () => Promise.resolve(Array<object>(1000).fill({}))
     const some = () => Promise.resolve([{}])
@@ -23,7 +22,7 @@ t.test(
     }
     const stop = removeOldRecords({ writeInBackground }, 24)
     const afterRemoval = async () => {
-      mock.timers.tick(5000)
+      clock.pass(5000)
       for (let turn = 0; turn < 10; turn++) await setImmediate()
       return { prunings, left: batches.length }
     }

@@ -1,5 +1,5 @@
-import { mock } from 'node:test'
 import t, { type Test } from 'tap'
+import { stopClock } from '../support/clock.ts'
 import { connect, createRoles, query } from '../support/database.ts'
 import { list } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
@@ -8,8 +8,7 @@ const insert = "INSERT INTO categories (name) VALUES ('x')"
 const prune = 'SELECT prune_changes()'
 
 // No service prunes but by these tests.
-mock.timers.enable({ apis: ['setInterval'] })
-t.teardown(() => mock.timers.reset())
+stopClock(t, 'setInterval')
 
 /** A service with a category that has been listed, and checks of how often the next two lists read the table. */
 async function watch(t: Test, databaseUrl?: string) {

@@ -1,7 +1,7 @@
-import { mock } from 'node:test'
 import t from 'tap'
 import { PrimaryPool } from '../../src/postgres/primary-pool.ts'
 import { makeKey } from '../../src/api-keys/key.ts'
+import { stopClock } from '../support/clock.ts'
 import {
   createDatabase,
   lockTable,
@@ -62,8 +62,7 @@ t.test(
 t.test(
   'a connection that is ready when its request has stopped waiting serves the next one',
   async (t) => {
-    mock.timers.enable({ apis: ['setTimeout'] })
-    t.teardown(() => mock.timers.reset())
+    const clock = stopClock(t, 'setTimeout')
     const proxy = await startProxy(t, await createDatabase(t))
     const pool = new PrimaryPool(proxy.url, 1000, { max: 1 })
     const first = await pool.connect()
@@ -77,10 +76,10 @@ t.test(
       }
     })
     // The request stops waiting before the check of its connection times out.
-    mock.timers.tick(500)
+    clock.pass(500)
     first.release(true)
     await checking
-    mock.timers.tick(500)
+    clock.pass(500)
     await stopped
     const next = await pool.connect()
     next.release()

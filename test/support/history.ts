@@ -1,246 +1,315 @@
-import { hash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import type { Test } from 'tap'
 import { query, storedNames } from './database.ts'
+import { ListHistoryChecker } from './list-history-checker.ts'
 import { post } from './process.ts'
-import { randomizer } from './scale.ts'
-import { startService } from './service.ts'
+import { type Randomizer, randomizer } from './scale.ts'
+import { type Service, startService } from './service.ts'
 import { until } from './until.ts'
 
-/** When a category was stored, and when it began to be removed and was, by the clock of the history. */
-const unknown = { stored: Infinity, removing: Infinity, removed: Infinity }
+/**
+ * Workers of each kind: creates, transactions, and two kinds' worth of lists.
+ */
+const workersOfAKind = 5
 
-/** Checks lists against what was acknowledged before their requests were sent. */
-class Truth {
-  now = 0
-  readonly faults = new Set<string>()
-  readonly #lives = new Map<string, typeof unknown>()
-  readonly #bodies = new Map<string, string>()
+/**
+ * Seconds in which a history makes progress, even while PostgreSQL restarts.
+ */
+const progressTime = 180
 
-  /** Lists may show these from now on. */
-  allow(names: string[]) {
-    for (const name of names) this.#lives.set(name, { ...unknown })
+/**
+ * A change of the categories by SQL, and the names that it adds and removes.
+ */
+interface Change {
+  sql: string
+  added: string[]
+  removed: string[]
+}
+
+/** A list that a client has, and its validator. */
+interface KnownList {
+  etag: string
+  names: string[]
+}
+
+const insertCategory = (name: string): string =>
+  `INSERT INTO categories (name) VALUES ('${name}')`
+
+/** Changes that a transaction can make: two of them need a row that exists. */
+function possibleChanges(name: string, existing: string | undefined): Change[] {
+  const insert = { sql: insertCategory(name), added: [name], removed: [] }
+  if (existing === undefined) return [insert]
+
+  const update = {
+    sql: `UPDATE categories SET name = '${name}' WHERE name = '${existing}'`,
+    added: [name],
+    removed: [existing]
+  }
+  const remove = {
+    sql: `DELETE FROM categories WHERE name = '${existing}'`,
+    added: [],
+    removed: [existing]
+  }
+  return [insert, update, remove]
+}
+
+/** Ten writers and ten readers on two replicas, with a checker of the lists. */
+class History {
+  /** Number of results, such as `201`, `304`, `gzip` or `ROLLBACK`. */
+  readonly counts: Record<string, number> = {}
+  readonly #databaseUrl: string
+  readonly #replicas: Service[]
+  readonly #checker = new ListHistoryChecker()
+  readonly #choose: Randomizer
+  readonly #working: Promise<unknown>
+  #mode: 'running' | 'paused' | 'stopped' = 'running'
+  /** Number of steps in flight. */
+  #active = 0
+  /** The last lists, oldest first. */
+  #known: KnownList[] = [{ etag: '"none"', names: ['none'] }]
+  /** Names that a transaction may remove. */
+  #removable: string[] = []
+
+  constructor(databaseUrl: string, replicas: Service[], seed: number) {
+    this.#databaseUrl = databaseUrl
+    this.#replicas = replicas
+    this.#choose = randomizer(seed)
+
+    const kinds = [
+      () => this.#createByApi(),
+      () => this.#changeBySql(),
+      () => this.#list(),
+      () => this.#list()
+    ]
+    const workers = kinds.flatMap((step) =>
+      Array.from({ length: workersOfAKind }, () => this.#work(step))
+    )
+    this.#working = Promise.all(workers)
   }
 
-  /** Lists must not show this, which was rejected. */
-  forbid(name: string) {
-    this.#lives.delete(name)
+  /**
+   * Resolves when both kinds of writers have each committed so many more
+   * times, or a fault has been found.
+   */
+  commits(times: number): Promise<void> {
+    const before = { ...this.counts }
+    const hasCommitted = (result: string) =>
+      (this.counts[result] ?? 0) >= (before[result] ?? 0) + times
+
+    return until(
+      () =>
+        this.#hasFaults() || (hasCommitted('201') && hasCommitted('COMMIT')),
+      'creates and transactions commit',
+      progressTime
+    )
   }
 
-  record(what: keyof typeof unknown, names: string[]) {
-    for (const name of names)
-      Object.assign(this.#lives.get(name) ?? {}, { [what]: this.now })
+  /** Lets nothing begin, and resolves when nothing is in flight. */
+  pause(): Promise<void> {
+    this.#mode = 'paused'
+    return until(() => this.#active === 0, 'nothing is in flight', progressTime)
   }
 
-  /** Checks what a response to a request that was sent at this time shows. */
-  check(names: string[], sent: number, what: string) {
-    const shown = new Set(names)
-    if (shown.size < names.length)
-      this.faults.add(`${what} shows a category twice`)
-    for (const name of shown) {
-      if (!this.#lives.has(name))
-        this.faults.add(`${what} shows ${name}, which is not committed`)
+  /** Goes on with the rows that the server has now. */
+  async resume(): Promise<void> {
+    this.#checker.keepOnly(await storedNames(this.#databaseUrl))
+    this.#removable = []
+    // Before a new change can reveal a stale list.
+    await this.#listOften()
+    this.#mode = 'running'
+  }
+
+  /** Lets every worker end its step. */
+  async end(): Promise<void> {
+    this.#mode = 'stopped'
+    await this.#working
+  }
+
+  /** Ends the history, and returns what it found wrong. */
+  async stop(): Promise<string[]> {
+    await this.end()
+    // Nothing changes any more: on both replicas it gets a 304.
+    await this.#listOften()
+    const stored = await storedNames(this.#databaseUrl)
+    this.#checker.check(stored, this.#checker.tick(), 'the table')
+    return [...this.#checker.faults]
+  }
+
+  #hasFaults(): boolean {
+    return this.#checker.faults.size > 0
+  }
+
+  #count(result: string | number): void {
+    this.counts[result] = (this.counts[result] ?? 0) + 1
+  }
+
+  async #work(step: () => Promise<void>): Promise<void> {
+    while (this.#mode !== 'stopped' && !this.#hasFaults()) {
+      if (this.#mode === 'paused') {
+        await setTimeout(20)
+        continue
+      }
+      this.#active++
+      try {
+        await step()
+      } finally {
+        this.#active--
+      }
     }
-    for (const [name, { stored, removing, removed }] of this.#lives) {
-      if (stored < sent && removing > this.now && !shown.has(name))
-        this.faults.add(`${what} misses ${name}`)
-      if (removed < sent && shown.has(name))
-        this.faults.add(`${what} shows ${name}, which was removed`)
+  }
+
+  /** Resolves when up to so many events have happened elsewhere. */
+  #others(limit: number): Promise<void> {
+    const end = this.#checker.now + this.#choose.random(limit)
+    return until(
+      () => this.#mode !== 'running' || this.#checker.now >= end,
+      'others go on',
+      progressTime
+    )
+  }
+
+  async #createByApi(): Promise<void> {
+    const { url, key } = this.#choose.pick(this.#replicas)
+    const name = randomUUID()
+    this.#checker.sendCommit([name])
+    const response = await post(url, key, name)
+    const { code } = (await response.json()) as { code?: string }
+
+    this.#checker.tick()
+    if (response.status === 201) this.#checker.record('stored', [name])
+    if (code === 'unavailable') this.#checker.reject(name)
+    this.#count(code ?? response.status)
+    await this.#others(40)
+  }
+
+  async #changeBySql(): Promise<void> {
+    const client = new pg.Client({ connectionString: this.#databaseUrl })
+    client.on('error', () => {})
+    const name = randomUUID()
+    const index = this.#choose.random(this.#removable.length + 1)
+    const [existing] = this.#removable.splice(index, 1)
+    const change = this.#choose.pick(possibleChanges(name, existing))
+
+    try {
+      await client.connect()
+      await this.#begin(client, change)
+      this.#count(await this.#endTransaction(client, change, name))
+    } catch {
+      // Without a response to its COMMIT, lists may show its rows or not.
+      this.#count('lost')
+    }
+    await client.end().catch(() => {})
+    await this.#others(40)
+  }
+
+  /** Makes the change in a transaction, which stays open. */
+  async #begin(client: pg.Client, { sql }: Change): Promise<void> {
+    const isolation = this.#choose.pick([
+      'READ COMMITTED',
+      'REPEATABLE READ',
+      'SERIALIZABLE'
+    ])
+    await client.query(`BEGIN ISOLATION LEVEL ${isolation}`)
+    await client.query(sql)
+
+    // Others commit higher ids meanwhile.
+    const isSlow = this.#choose.random(2) === 0
+    if (isSlow) await this.#others(100)
+
+    await client.query('SAVEPOINT undone')
+    await client.query(insertCategory(randomUUID()))
+    await client.query('ROLLBACK TO undone')
+  }
+
+  /** Commits the open transaction in one of two ways, or rolls it back. */
+  async #endTransaction(
+    client: pg.Client,
+    { added, removed }: Change,
+    transaction: string
+  ): Promise<string> {
+    const end = this.#choose.pick(['ROLLBACK', 'COMMIT', 'COMMIT PREPARED'])
+    if (end === 'ROLLBACK') {
+      await client.query('ROLLBACK')
+      return end
+    }
+
+    const isPrepared = end === 'COMMIT PREPARED'
+    if (isPrepared) await client.query(`PREPARE TRANSACTION '${transaction}'`)
+    this.#checker.sendCommit(added)
+    this.#checker.record('removing', removed)
+    await client.query(isPrepared ? `${end} '${transaction}'` : end)
+
+    this.#checker.tick()
+    this.#checker.record('stored', added)
+    this.#checker.record('removed', removed)
+    this.#removable.push(...added)
+    return end
+  }
+
+  async #list(): Promise<void> {
+    const { url, auth } = this.#choose.pick(this.#replicas)
+    const known = this.#choose.pick(this.#known)
+    const headers: Record<string, string> = {
+      ...auth,
+      'accept-encoding': this.#choose.pick(['identity', 'gzip', 'br'])
+    }
+    if (this.#choose.random(4) > 0) headers['if-none-match'] = known.etag
+
+    const sentAt = this.#checker.tick()
+    const response = await fetch(`${url}/v1/categories`, { headers })
+    const body = await response.text()
+    this.#checker.tick()
+    this.#count(response.status)
+
+    switch (response.status) {
+      case 304:
+        this.#checker.check(known.names, sentAt, `a 304 for ${known.etag}`)
+        break
+      case 200:
+        this.#receive(response.headers, body, sentAt)
+        break
+      case 503:
+        await setTimeout(20)
     }
   }
 
-  /** An ETag names one body, in one coding, for ever. */
-  checkTag(etag: string, coding: string, body: string) {
-    const digest = hash('sha256', coding + body)
-    if ((this.#bodies.get(etag) ?? digest) !== digest)
-      this.faults.add(`${etag} names two bodies`)
-    this.#bodies.set(etag, digest)
+  /** Checks a complete list, and remembers it for later requests. */
+  #receive(headers: Headers, body: string, sentAt: number): void {
+    const etag = String(headers.get('etag'))
+    const coding = headers.get('content-encoding') ?? 'identity'
+    const rows = JSON.parse(body) as { name: string }[]
+    const names = rows.map(({ name }) => name)
+
+    this.#count(coding)
+    this.#checker.checkEtag(etag, coding, body)
+    this.#checker.check(names, sentAt, 'a list')
+    this.#known = [...this.#known, { etag, names }].slice(-2)
   }
 
-  /** A failover lost all but these. */
-  keepOnly(names: string[]) {
-    this.#lives.clear()
-    this.allow(names)
-    this.record('stored', names)
+  async #listOften(): Promise<void> {
+    for (let requests = 0; requests < 20; requests++) await this.#list()
   }
 }
 
-/** Ten writers and ten readers on two replicas, which share a database that has `max_prepared_transactions`. */
-export async function startHistory(t: Test, databaseUrl: string, seed: number) {
+/**
+ * Starts a history on a database that has `max_prepared_transactions`. It ends
+ * with the test.
+ *
+ * @param seed of the random choices
+ */
+export async function startHistory(
+  t: Test,
+  databaseUrl: string,
+  seed: number
+): Promise<History> {
   await query(databaseUrl, 'TRUNCATE categories CASCADE')
   const replicas = [
     await startService(t, { databaseUrl }),
     await startService(t, { databaseUrl })
   ]
-  const truth = new Truth()
-  const { random, pick } = randomizer(seed)
-  /** Number of results, such as `201`, `304`, `gzip` or `ROLLBACK`. */
-  const counts: Record<string, number> = {}
-  const count = (result: string | number) =>
-    (counts[result] = (counts[result] ?? 0) + 1)
-  const seen = [{ etag: '"none"', names: ['none'] }]
-  let removable: string[] = []
-  let [isPaused, isStopped, active] = [false, false, 0]
-
-  /** Resolves when so many events have happened elsewhere. */
-  function others(events: number) {
-    const end = truth.now + events
-    return until(
-      () => isPaused || isStopped || truth.now >= end,
-      'others go on'
-    )
-  }
-
-  async function createByApi() {
-    const { url, key } = pick(replicas)
-    const name = randomUUID()
-    truth.allow([name])
-    const response = await post(url, key, name)
-    const { code } = (await response.json()) as { code?: string }
-    truth.now++
-    if (response.status === 201) truth.record('stored', [name])
-    if (code === 'unavailable') truth.forbid(name)
-    count(code ?? response.status)
-    await others(random(40))
-  }
-
-  async function changeBySql() {
-    const client = new pg.Client({ connectionString: databaseUrl })
-    client.on('error', () => {})
-    const name = randomUUID()
-    const insert = (name: string) =>
-      `INSERT INTO categories (name) VALUES ('${name}')`
-    const changes = [
-      { sql: insert(name), added: [name], removed: [] as string[] }
-    ]
-    const [old] = removable.splice(random(removable.length + 1), 1)
-    if (old !== undefined) {
-      const update = `UPDATE categories SET name = '${name}' WHERE name = '${old}'`
-      changes.push({ sql: update, added: [name], removed: [old] })
-      changes.push({
-        sql: `DELETE FROM categories WHERE name = '${old}'`,
-        added: [],
-        removed: [old]
-      })
-    }
-    const { sql, added, removed } = pick(changes)
-    try {
-      await client.connect()
-      await client.query(
-        `BEGIN ISOLATION LEVEL ${pick(['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'])}`
-      )
-      await client.query(sql)
-      // Others commit higher ids meanwhile.
-      if (random(2) === 0) await others(random(100))
-      await client.query(
-        `SAVEPOINT undone; ${insert(randomUUID())}; ROLLBACK TO undone`
-      )
-      const end = pick(['ROLLBACK', 'COMMIT', 'COMMIT PREPARED'])
-      if (end === 'ROLLBACK') await client.query(end)
-      else {
-        if (end === 'COMMIT PREPARED')
-          await client.query(`PREPARE TRANSACTION '${name}'`)
-        truth.allow(added)
-        truth.record('removing', removed)
-        await client.query(end === 'COMMIT' ? end : `${end} '${name}'`)
-        truth.now++
-        truth.record('stored', added)
-        truth.record('removed', removed)
-        removable.push(...added)
-      }
-      count(end)
-    } catch {
-      // Without a response to its COMMIT, lists may show its rows or not.
-      count('lost')
-    }
-    await client.end().catch(() => {})
-    await others(random(40))
-  }
-
-  async function list() {
-    const { url, auth } = pick(replicas)
-    const known = pick(seen)
-    const coded = {
-      ...auth,
-      'accept-encoding': pick(['identity', 'gzip', 'br'])
-    }
-    const headers =
-      random(4) > 0 ? { ...coded, 'if-none-match': known.etag } : coded
-    const sent = ++truth.now
-    const response = await fetch(`${url}/v1/categories`, { headers })
-    const body = await response.text()
-    truth.now++
-    count(response.status)
-    const etag = String(response.headers.get('etag'))
-    if (response.status === 304)
-      truth.check(known.names, sent, `a 304 for ${etag}`)
-    if (response.status === 503) await setTimeout(20)
-    if (response.status !== 200) return
-    const coding = response.headers.get('content-encoding') ?? 'identity'
-    const names = (JSON.parse(body) as { name: string }[]).map(
-      ({ name }) => name
-    )
-    count(coding)
-    truth.checkTag(etag, coding, body)
-    truth.check(names, sent, 'a list')
-    if (seen.push({ etag, names }) > 2) seen.shift()
-  }
-
-  async function listOften() {
-    for (let requests = 0; requests < 20; requests++) await list()
-  }
-
-  async function work(step: () => Promise<void>) {
-    while (!isStopped && truth.faults.size === 0) {
-      await until(() => !isPaused || isStopped, 'it goes on')
-      active++
-      await step().finally(() => active--)
-    }
-  }
-  const steps = [createByApi, changeBySql, list, list].flatMap((step) =>
-    Array<typeof step>(5).fill(step)
-  )
-  const working = Promise.all(steps.map(work))
-  const end = () => {
-    isStopped = true
-    return working
-  }
-  t.teardown(end)
-  return {
-    counts,
-    /** Resolves when both kinds of writers have each committed so many more times, or a fault has been found. */
-    commits(times: number) {
-      const before = { ...counts }
-      const isDone = () =>
-        [201, 'COMMIT'].every(
-          (result) => (counts[result] ?? 0) >= (before[result] ?? 0) + times
-        )
-      return until(
-        () => truth.faults.size > 0 || isDone(),
-        'creates and transactions commit'
-      )
-    },
-    /** Lets nothing begin, and resolves when nothing is in flight. */
-    pause() {
-      isPaused = true
-      return until(() => active === 0, 'nothing is in flight')
-    },
-    /** Goes on with the rows that the server has now. */
-    async resume() {
-      truth.keepOnly(await storedNames(databaseUrl))
-      removable = []
-      // Before a new change can reveal a stale list.
-      await listOften()
-      isPaused = false
-    },
-    /** Ends it, and returns what it found wrong. */
-    async stop() {
-      await end()
-      // Nothing changes any more: on both replicas it gets a 304.
-      await listOften()
-      truth.check(await storedNames(databaseUrl), ++truth.now, 'the table')
-      return [...truth.faults]
-    }
-  }
+  const history = new History(databaseUrl, replicas, seed)
+  t.teardown(() => history.end())
+  return history
 }

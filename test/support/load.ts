@@ -4,77 +4,101 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { until } from './until.ts'
 
-export type Load = ReturnType<typeof startLoad>
+/**
+ * Milliseconds without a byte before a request fails: more than the service may
+ * take.
+ */
+const silence = 60_000
 
-/** Creates categories with new names on new keep-alive connections until it is stopped. */
-export function startLoad(url: string, key: string, connections = 16) {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections })
-  const run = randomUUID()
-  let isStopped = false
-  let next = 0
-  const load = {
-    /** Number of responses by status, and by code if there is one: `201`, `503 unavailable`. */
-    responses: {} as Record<string, number>,
-    acknowledged: [] as string[],
-    /** The errors of requests without a complete response. */
-    lost: [] as string[],
-    /** Resolves when `count` more creates are acknowledged. */
-    acknowledges(count: number): Promise<void> {
-      const enough = load.acknowledged.length + count
-      return until(
-        () => load.acknowledged.length >= enough,
-        `${count} more creates are acknowledged`
-      )
-    },
-    /** Sends no more, and resolves when every request has its response. */
-    async stop(): Promise<void> {
-      isStopped = true
-      await working
-      agent.destroy()
-    }
+/**
+ * Seconds in which a service is back that was replaced or lost its database.
+ */
+const recoveryTime = 180
+
+/** Creates categories with new names on keep-alive connections. */
+export class Load {
+  /**
+   * Number of responses by status, and by code if there is one: `201`, `503
+   * unavailable`.
+   */
+  readonly responses: Record<string, number> = {}
+  /** The names of creates with a 201. */
+  readonly acknowledged: string[] = []
+  /** The errors of requests without a complete response. */
+  readonly lost: string[] = []
+  readonly #url: string
+  readonly #key: string
+  readonly #agent: Agent
+  readonly #working: Promise<unknown>
+  readonly #run = randomUUID()
+  #isStopped = false
+  #sent = 0
+
+  constructor(url: string, key: string, connections: number) {
+    this.#url = `${url}/v1/categories`
+    this.#key = key
+    this.#agent = new Agent({ keepAlive: true, maxSockets: connections })
+    const workers = Array.from({ length: connections }, () => this.#work())
+    this.#working = Promise.all(workers)
   }
 
-  async function work() {
-    while (!isStopped) {
-      const name = `${run} ${next++}`
+  /** Resolves when `count` more creates are acknowledged. */
+  acknowledges(count: number): Promise<void> {
+    const enough = this.acknowledged.length + count
+    return until(
+      () => this.acknowledged.length >= enough,
+      `${count} more creates are acknowledged`,
+      recoveryTime
+    )
+  }
+
+  /** Sends no more, and resolves when every request has its response. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.#working
+    this.#agent.destroy()
+  }
+
+  async #work(): Promise<void> {
+    while (!this.#isStopped) {
+      this.#sent++
+      const name = `${this.#run} ${this.#sent}`
       try {
-        const { status, code } = await create(
-          `${url}/v1/categories`,
-          key,
-          agent,
-          name
-        )
-        const kind = code === undefined ? String(status) : `${status} ${code}`
-        load.responses[kind] = (load.responses[kind] ?? 0) + 1
-        if (status === 201) load.acknowledged.push(name)
+        await this.#create(name)
       } catch (error) {
-        load.lost.push(String(error))
+        this.lost.push(String(error))
       }
     }
   }
-  const working = Promise.all(Array.from({ length: connections }, work))
-  return load
-}
 
-/** Milliseconds without a byte before a request fails: more than the service may take. */
-const silence = 60_000
-
-async function create(url: string, key: string, agent: Agent, name: string) {
-  const headers = {
-    authorization: `Bearer ${key}`,
-    'content-type': 'application/json'
+  async #create(name: string): Promise<void> {
+    const { status, code } = await this.#send({ name })
+    const kind = code === undefined ? String(status) : `${status} ${code}`
+    this.responses[kind] = (this.responses[kind] ?? 0) + 1
+    if (status === 201) this.acknowledged.push(name)
   }
-  const sent = request(url, {
-    method: 'POST',
-    agent,
-    headers,
-    timeout: silence
-  })
-  sent.on('timeout', () => sent.destroy(new Error('no response')))
-  // An error after the response is reported by its body too.
-  sent.on('error', () => {})
-  sent.end(JSON.stringify({ name }))
-  const [response] = (await once(sent, 'response')) as [IncomingMessage]
-  const { code } = (await json(response)) as { code?: string }
-  return { status: response.statusCode, code }
+
+  async #send(body: object) {
+    const sent = request(this.#url, {
+      method: 'POST',
+      agent: this.#agent,
+      headers: {
+        authorization: `Bearer ${this.#key}`,
+        'content-type': 'application/json'
+      },
+      timeout: silence
+    })
+    sent.on('timeout', () => sent.destroy(new Error('no response')))
+    // An error after the response is reported by its body too.
+    sent.on('error', () => {})
+    sent.end(JSON.stringify(body))
+
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    const { code } = (await json(response)) as { code?: string }
+    return { status: response.statusCode, code }
+  }
 }
+
+/** Starts a load, which goes on until it is stopped. */
+export const startLoad = (url: string, key: string, connections = 16): Load =>
+  new Load(url, key, connections)

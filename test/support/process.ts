@@ -10,7 +10,10 @@ export interface Running {
   child: ChildProcess
   /** stdout and stderr so far. */
   output: () => string
-  /** Resolves with the match when the output has the pattern; rejects when the process ends without it. */
+  /**
+   * Resolves with the match when the output has the pattern; rejects when the
+   * process ends without it.
+   */
   sees: (pattern: RegExp) => Promise<RegExpMatchArray>
   /** Resolves with the exit code, or the signal that ended the process. */
   exited: Promise<number | string>
@@ -19,36 +22,48 @@ export interface Running {
 }
 
 /** `file` receives stdout and stderr. */
-type Options = {
+interface Options {
   cwd?: string
   env?: Record<string, string>
   file?: number | undefined
 }
 
+/** The variables of this process whose names match. */
+function variablesNamed(names: RegExp): NodeJS.ProcessEnv {
+  const all = Object.entries(process.env)
+  return Object.fromEntries(all.filter(([name]) => names.test(name)))
+}
+
 /**
- * The environment of a child: that of the tests without variables of the service, and with `variables`. Coverage counts only
- * processes that load TypeScript as the tests do: another compiler moves its counts to wrong lines.
+ * The environment of a child: that of the tests without variables of the
+ * service, and with `variables`. Coverage counts only processes that load
+ * TypeScript as the tests do: another compiler moves its counts to wrong lines.
  */
 function environment(
   command: string[],
   variables: Record<string, string>
 ): NodeJS.ProcessEnv {
-  const ofTests = (names: RegExp) =>
-    Object.fromEntries(
-      Object.entries(process.env).filter(([name]) => names.test(name))
-    )
   const isScript = command[0] === process.execPath
   const loader = isScript
-    ? ofTests(/^(_TAPJS|TAP_|NODE_OPTIONS$)/)
+    ? variablesNamed(/^(_TAPJS|TAP_|NODE_OPTIONS$)/)
     : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
   return {
-    ...ofTests(/^(PATH|HOME|TMPDIR|NODE_EXTRA_CA_CERTS)$/),
+    ...variablesNamed(/^(PATH|HOME|TMPDIR|NODE_EXTRA_CA_CERTS)$/),
     ...loader,
     ...variables
   }
 }
 
-/** Runs a command in a separate process group, which is killed when the test ends. */
+/** Kills the process group of a child that still runs. */
+function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
+  const isRunning = exitCode === null && signalCode === null
+  if (isRunning) process.kill(-Number(pid), 'SIGKILL')
+}
+
+/**
+ * Runs a command in a separate process group, which is killed when the test
+ * ends.
+ */
 export function run(
   t: Test,
   command: string[],
@@ -64,17 +79,20 @@ export function run(
   })
   let output = ''
   let hasEnded = false
-  for (const stream of [child.stdout, child.stderr])
-    stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
+  }
   const exited = once(child, 'close').then(([code, signal]) => {
     hasEnded = true
     return (code ?? signal) as number | string
   })
   t.teardown(() => {
-    if (child.exitCode === null && child.signalCode === null)
-      process.kill(-Number(child.pid), 'SIGKILL')
+    killGroup(child)
     return exited
   })
+
   const sees = async (pattern: RegExp) => {
     await until(
       () => hasEnded || pattern.test(output),
@@ -84,10 +102,12 @@ export function run(
     if (match === null) throw new Error(`ended without ${pattern}:\n${output}`)
     return match
   }
+
   const stop = () => {
     child.kill('SIGTERM')
     return exited
   }
+
   return { child, output: () => output, sees, exited, stop }
 }
 
@@ -97,7 +117,9 @@ export async function call(t: Test, command: string[], options?: Options) {
   return { code: await exited, output: output() }
 }
 
-/** The command line that runs a TypeScript file as the tests run, with coverage. */
+/**
+ * The command line that runs a TypeScript file as the tests run, with coverage.
+ */
 export const script = (file: string): string[] => [
   process.execPath,
   ...process.execArgv,
@@ -105,8 +127,9 @@ export const script = (file: string): string[] => [
 ]
 
 /**
- * Starts the service as a process in an empty folder, on a free port and without a rate limit, which a fast machine would exceed.
- * Services of one test need a folder of the caller.
+ * Starts the service as a process in an empty folder, on a free port and
+ * without a rate limit, which a fast machine would exceed. Services of one test
+ * need a folder of the caller.
  */
 export function serve(
   t: Test,

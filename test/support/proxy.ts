@@ -7,86 +7,159 @@ type Bytes = Buffer | undefined
 /** The code in a CancelRequest. */
 export const cancelRequest = Buffer.from([0x04, 0xd2, 0x16, 0x2e])
 
-/** Starts a TCP proxy in front of PostgreSQL or the service, with faults that the test controls; stopped when it ends. */
-export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string) {
-  const target = new URL(serverUrl)
-  const socketFolder = target.searchParams.get('host')
-  const state = {
-    /** The port of the server that new connections reach. */
-    serverPort: Number(target.port || 5432),
-    /** CancelRequests are lost, as between independent poolers. */
-    dropsCancel: false,
-    /** Whether to reset a connection, asked before and after the proxy passes bytes of a client on, and before a response. */
-    resets: () => false,
-    /** Changes or delays the bytes of the server; they are lost without a result. */
-    change: (chunk: Buffer): Bytes | Promise<Bytes> => chunk
+/** The faults that a test controls. */
+interface Faults {
+  /** The port of the server that new connections reach. */
+  serverPort: number
+  /** CancelRequests are lost, as between independent poolers. */
+  dropsCancel: boolean
+  /**
+   * Whether to reset a connection, asked before and after the proxy passes
+   * bytes of a client on, and before a response.
+   */
+  resets: () => boolean
+  /**
+   * Changes or delays the bytes of the server; they are lost without a result.
+   */
+  change: (chunk: Buffer) => Bytes | Promise<Bytes>
+}
+
+/** A connection of a client, and the one to the server that belongs to it. */
+interface Pair {
+  client: Socket
+  upstream: Socket
+}
+
+/**
+ * A TCP proxy in front of PostgreSQL or the service, with faults that the test
+ * controls.
+ */
+class Proxy {
+  readonly state: Faults
+  /** The bytes of the clients. */
+  readonly sent: Buffer[] = []
+  readonly #target: URL
+  readonly #pairs = new Set<Pair>()
+  readonly #server = createServer((client) => this.#accept(client))
+  #connections = 0
+
+  constructor(serverUrl: string) {
+    this.#target = new URL(serverUrl)
+    this.state = {
+      serverPort: Number(this.#target.port || 5432),
+      dropsCancel: false,
+      resets: () => false,
+      change: (chunk) => chunk
+    }
   }
-  const pairs = new Set<[Socket, Socket]>()
-  const sent: Buffer[] = []
-  let connections = 0
-  const cut = () => {
-    for (const pair of pairs) for (const socket of pair) socket.destroy()
+
+  async listen(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  /** The URL of the server through the proxy. */
+  get url(): string {
+    const url = new URL(this.#target)
+    url.hostname = '127.0.0.1'
+    url.port = String(this.port)
+    url.searchParams.delete('host')
+    return url.href
+  }
+
+  /** Number of connections from clients. */
+  connections = (): number => this.#connections
+
+  /** Closes all connections. Returns what the server then sends: nothing. */
+  cut = (): undefined => {
+    for (const { client, upstream } of this.#pairs) {
+      client.destroy()
+      upstream.destroy()
+    }
     return undefined
   }
-  const server = createServer((client) => {
-    connections++
-    const { serverPort } = state
-    const upstream =
-      socketFolder === null
-        ? connect(serverPort, target.hostname)
-        : connect(`${socketFolder}/.s.PGSQL.${serverPort}`)
-    const pair: [Socket, Socket] = [client, upstream]
-    pairs.add(pair)
-    client.on('data', (chunk: Buffer) => {
-      sent.push(chunk)
-      if (state.resets()) client.resetAndDestroy()
-      else if (state.dropsCancel && chunk.includes(cancelRequest))
-        client.destroy()
-      else
-        upstream.write(chunk, () => state.resets() && client.resetAndDestroy())
-    })
-    upstream.on('data', (chunk: Buffer) => {
-      if (state.resets()) client.resetAndDestroy()
-      else
-        void Promise.resolve(state.change(chunk)).then(
-          (bytes) => bytes && client.write(bytes)
-        )
-    })
-    for (const socket of pair) {
+
+  /** Closes all connections when the server sends this text, which is lost. */
+  cutAt(text: string): void {
+    this.state.change = (chunk) => (chunk.includes(text) ? this.cut() : chunk)
+  }
+
+  /** Refuses new connections from now on. */
+  refuse = (): void => {
+    this.#server.close()
+  }
+
+  #connect(): Socket {
+    const { serverPort } = this.state
+    const socketFolder = this.#target.searchParams.get('host')
+    return socketFolder === null
+      ? connect(serverPort, this.#target.hostname)
+      : connect(`${socketFolder}/.s.PGSQL.${serverPort}`)
+  }
+
+  #accept(client: Socket): void {
+    this.#connections++
+    const pair: Pair = { client, upstream: this.#connect() }
+    this.#pairs.add(pair)
+    client.on('data', (chunk: Buffer) => this.#fromClient(pair, chunk))
+    pair.upstream.on('data', (chunk: Buffer) => this.#fromServer(pair, chunk))
+
+    for (const socket of [client, pair.upstream]) {
       socket.on('error', () => {})
       socket.on('close', () => {
-        for (const one of pair) one.destroy()
-        pairs.delete(pair)
+        client.destroy()
+        pair.upstream.destroy()
+        this.#pairs.delete(pair)
       })
     }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    cut()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  const url = Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port })
-  url.searchParams.delete('host')
-  return {
-    /** The URL of the server through the proxy. */
-    url: url.href,
-    port,
-    state,
-    /** The bytes of the clients. */
-    sent,
-    /** Number of connections from clients. */
-    connections: () => connections,
-    /** Closes all connections. */
-    cut,
-    /** Closes all connections when the server sends this text, which is lost. */
-    cutAt(text: string) {
-      state.change = (chunk) => (chunk.includes(text) ? cut() : chunk)
-    },
-    /** Refuses new connections from now on. */
-    refuse: () => server.close()
   }
+
+  #fromClient({ client, upstream }: Pair, chunk: Buffer): void {
+    const { resets, dropsCancel } = this.state
+    this.sent.push(chunk)
+    if (resets()) {
+      client.resetAndDestroy()
+      return
+    }
+    if (dropsCancel && chunk.includes(cancelRequest)) {
+      client.destroy()
+      return
+    }
+    upstream.write(chunk, () => {
+      if (this.state.resets()) client.resetAndDestroy()
+    })
+  }
+
+  #fromServer({ client }: Pair, chunk: Buffer): void {
+    if (this.state.resets()) {
+      client.resetAndDestroy()
+      return
+    }
+    const pass = (bytes: Bytes) => {
+      if (bytes !== undefined) client.write(bytes)
+    }
+    Promise.resolve(this.state.change(chunk)).then(pass, (error: Error) =>
+      client.destroy(error)
+    )
+  }
+}
+
+/** Starts a proxy, which stops when the test ends. */
+export async function startProxy(
+  t: Pick<Test, 'teardown'>,
+  serverUrl: string
+): Promise<Proxy> {
+  const proxy = new Proxy(serverUrl)
+  await proxy.listen()
+  t.teardown(() => {
+    proxy.cut()
+    proxy.refuse()
+  })
+  return proxy
 }
 
 /** An ErrorResponse of fields such as `C08P01`. */

@@ -26,7 +26,10 @@ export const list = (service: Service, headers = {}) =>
 export const create = (service: Service, name = 'x', headers = {}) =>
   post(service, 'categories', { name }, headers)
 
-/** The code of an error, such as `unavailable`, or else the status; with `replayed` if it is a replay. */
+/**
+ * The code of an error, such as `unavailable`, or else the status; with
+ * `replayed` if it is a replay.
+ */
 export async function result(
   request: ReturnType<typeof get>
 ): Promise<string | number> {
@@ -36,7 +39,10 @@ export async function result(
   return response.json<{ code?: string }>().code ?? response.statusCode
 }
 
-/** Sends `others` while each of `leaders` waits for a lock on the table: they gather. Returns the responses to all. */
+/**
+ * Sends `others` while each of `leaders` waits for a lock on the table, so that
+ * they gather in one batch. Returns the responses to all.
+ */
 export async function gather<Item, Response>(
   t: Test,
   { databaseUrl }: Service,
@@ -48,6 +54,7 @@ export async function gather<Item, Response>(
   const lock = await lockTable(t, databaseUrl, table)
   const waiting = leaders.map((item) => send(item))
   await lockAwaited(databaseUrl, leaders.length)
+
   const allCame = handled(t, others.length)
   const gathered = others.map((item) => send(item))
   await allCame

@@ -56,7 +56,10 @@ const unlimited = {
   MAX_REJECTED_KEYS_PER_MINUTE: 0
 }
 
-/** Starts the service on a new database and a free port, with one API key and no rate limits; stopped when the test ends. */
+/**
+ * Starts the service on a new database and a free port, with one API key and no
+ * rate limits; stopped when the test ends.
+ */
 export async function startService(
   t: Test,
   options: ServiceOptions = {}
@@ -103,40 +106,52 @@ export async function createKeyIn(url: string): Promise<string> {
 /** Resolves when `count` more requests have reached their handlers. */
 export function handled(t: Test, count: number): Promise<void> {
   const channel = 'tracing:fastify.request.handler:start'
-  let handled = 0
+  let remaining = count
   return new Promise((resolve) => {
-    const look = () => void (++handled === count && resolve())
-    subscribe(channel, look)
-    t.teardown(() => unsubscribe(channel, look))
+    const countDown = () => {
+      remaining--
+      if (remaining === 0) resolve()
+    }
+    subscribe(channel, countDown)
+    t.teardown(() => unsubscribe(channel, countDown))
   })
 }
 
-/** Sends bytes and returns all bytes of the server until it closes the connection. */
+/**
+ * Sends bytes and returns all bytes of the server until it closes the
+ * connection.
+ */
 export function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     let response = ''
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
     socket.setEncoding('utf8')
-    socket.on('data', (text: string) => (response += text))
+    socket.on('data', (text: string) => {
+      response += text
+    })
     socket.on('error', reject)
     socket.on('close', () => resolve(response))
   })
 }
 
-/** Splits a raw response into its status, headers (lower case) and body. */
-export function parseRaw(response: string): {
+interface RawResponse {
   status: number
+  /** By name in lower case. */
   headers: Record<string, string>
   body: string
-} {
+}
+
+/** Splits a raw response into its parts. */
+export function parseRaw(response: string): RawResponse {
   const [head = '', ...rest] = response.split('\r\n\r\n')
   const [statusLine = '', ...lines] = head.split('\r\n')
-  const headers = Object.fromEntries(
-    lines.map((line): [string, string] => {
-      const [name = '', ...value] = line.split(':')
-      return [name.toLowerCase(), value.join(':').trim()]
-    })
-  )
+
+  const headers: Record<string, string> = {}
+  for (const line of lines) {
+    const [name = '', ...value] = line.split(':')
+    headers[name.toLowerCase()] = value.join(':').trim()
+  }
+
   return {
     status: Number(statusLine.split(' ')[1]),
     headers,

@@ -1,17 +1,30 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** Milliseconds: more than anything takes on a busy machine. */
-const patience = 180_000
+/** Seconds to wait for anything: more on slow machines, such as those of CI. */
+const patience = Number(process.env['TEST_PATIENCE_SECONDS'] ?? 10)
 
-/** Resolves when the condition holds, checked every 20 ms; rejects after three minutes. */
+/** Milliseconds between two looks at a condition. */
+const interval = 20
+
+/**
+ * Resolves when the condition holds.
+ *
+ * @param what the condition in words, for the error
+ * @param seconds to wait, if what is awaited may take more than a moment;
+ *   TEST_PATIENCE_SECONDS if that is longer
+ * @throws Error if the condition does not hold within this time
+ */
 export async function until(
   condition: () => boolean | Promise<boolean>,
-  what: string
+  what: string,
+  seconds = 0
 ): Promise<void> {
-  const deadline = performance.now() + patience
+  const limit = Math.max(seconds, patience)
+  const deadline = performance.now() + limit * 1000
+
   while (!(await condition())) {
     if (performance.now() > deadline)
-      throw new Error(`Not within three minutes: ${what}`)
-    await setTimeout(20)
+      throw new Error(`Not within ${limit} s: ${what}`)
+    await setTimeout(interval)
   }
 }

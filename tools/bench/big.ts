@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Server } from './servers.ts'
 
 /** How the service sent a very long list to many clients at once. */
@@ -9,7 +9,10 @@ export type BigList = Awaited<ReturnType<typeof measureBigList>>
 const clients = 100
 const slowClients = 30
 
-/** Lists the `rows` categories of the table for 100 clients at once, 30 of which read at most 3 MB/s. */
+/**
+ * Lists the `rows` categories of the table for 100 clients at once, 30 of which
+ * read at most 3 MB/s.
+ */
 export async function measureBigList(
   server: Server,
   key: string,
@@ -29,7 +32,7 @@ export async function measureBigList(
   const seconds = (performance.now() - startedAt) / 1000
   const { peak, longestStall } = await server.usage()
   for (const response of await Promise.all(slow)) response.destroy()
-  await setTimeout(2000)
+  await sleep(2000)
   const { rss: after } = await server.usage()
   return {
     rows,
@@ -63,6 +66,6 @@ async function readAll(response: IncomingMessage): Promise<number> {
 function readSlowly(response: IncomingMessage): IncomingMessage {
   return response.on('data', () => {
     response.pause()
-    void setTimeout(20).then(() => response.resume())
+    setTimeout(() => response.resume(), 20)
   })
 }

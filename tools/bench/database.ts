@@ -4,18 +4,45 @@ import type { Kind } from './plan.ts'
 
 const insertCategories = `
   INSERT INTO categories (name, description)
-  SELECT 'Category ' || n, CASE WHEN n % 2 = 0 THEN 'A short description of category ' || n END
-  FROM generate_series(1, $1::int) AS n`
+  SELECT
+    'Category ' || n,
+    CASE WHEN n % 2 = 0 THEN 'A short description of category ' || n END
+  FROM generate_series(1, $1::int) AS n
+`
 
 const insertPets = `
   INSERT INTO pets (name, category_id, status)
-  SELECT 'Pet ' || n, 1 + n % 10, (ARRAY['available', 'pending', 'sold'])[1 + n % 3]
-  FROM generate_series(1, $1::int) AS n`
+  SELECT
+    'Pet ' || n,
+    1 + n % 10,
+    (ARRAY['available', 'pending', 'sold'])[1 + n % 3]
+  FROM generate_series(1, $1::int) AS n
+`
 
 const insertKeys = `
   INSERT INTO idempotency_keys (key, fingerprint, response)
-  SELECT sha256(n::text::bytea) AS key, sha256(n::text::bytea), '{"id":1,"name":"Rabbit","description":"Small mammals with long ears"}'
-  FROM generate_series(1, $1::int) AS n ORDER BY key`
+  SELECT
+    sha256(n::text::bytea) AS key,
+    sha256(n::text::bytea),
+    '{"id":1,"name":"Rabbit","description":"Small mammals with long ears"}'
+  FROM generate_series(1, $1::int) AS n
+  ORDER BY key
+`
+
+/**
+ * Changes the table so often, without a row: only servers that record changes
+ * notice.
+ */
+const changeTable = (table: string, times: number) => `
+  DO $$
+  BEGIN
+    FOR n IN 1..${times} LOOP
+      DELETE FROM ${table} WHERE false;
+      COMMIT;
+    END LOOP;
+  END
+  $$
+`
 
 /** Connects to the database of the servers, to fill its tables. */
 export async function connect(connectionString: string) {
@@ -28,7 +55,10 @@ export async function connect(connectionString: string) {
   await client.connect()
   await old.connect()
   return {
-    /** Fills the table of a kind with so many rows: categories, half of them with a description, or pets of ten categories. */
+    /**
+     * Fills the table of a kind with so many rows: categories, half of them
+     * with a description, or pets of ten categories.
+     */
     async fill({ table, changes }: Kind, rows: number): Promise<void> {
       await old.query('ROLLBACK')
       await client.query('TRUNCATE categories RESTART IDENTITY CASCADE')
@@ -38,10 +68,7 @@ export async function connect(connectionString: string) {
       if (changes === undefined) return
       await old.query('BEGIN')
       await old.query('SELECT pg_current_xact_id()')
-      // Without a row, so that no server but those that record changes notices.
-      await client.query(
-        `DO $$ BEGIN FOR n IN 1..${changes} LOOP DELETE FROM ${table} WHERE false; COMMIT; END LOOP; END $$`
-      )
+      await client.query(changeTable(table, changes))
     },
     /** Stores so many idempotency keys, and no others. */
     async storeKeys(count: number): Promise<void> {
@@ -49,7 +76,10 @@ export async function connect(connectionString: string) {
       await client.query(insertKeys, [count])
       await client.query('VACUUM ANALYZE idempotency_keys')
     },
-    /** Deletes what is created, so that lists keep their length, until the returned function is called. */
+    /**
+     * Deletes what is created, so that lists keep their length, until the
+     * returned function is called.
+     */
     trim(rows: number): () => Promise<void> {
       let stopped = false
       const trimming = (async () => {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { arch, cpus, platform, release, totalmem } from 'node:os'
 import { format, resolveConfig } from 'prettier'
 import type { BigList } from './big.ts'
-import type { Throughput } from './load.ts'
+import { generator, type Throughput } from './load.ts'
 import { type Plan, titleOf, type Work } from './plan.ts'
 import { type ServerName, servers } from './servers.ts'
 
@@ -20,81 +20,137 @@ export interface Result {
   samples: Map<ServerName, Sample[]>
 }
 
-/** Requests per second of creates with and without an Idempotency-Key, by round. */
+/**
+ * Requests per second of creates with and without an Idempotency-Key, by round.
+ */
 export type KeyedResult = Record<'keyless' | 'keyed', number[]> & {
   storedKeys: number
 }
 
-/** The tables, as Markdown. `missing` says which servers were not measured, and why. */
-export function report(
-  plan: Plan,
-  results: Result[],
-  missing: string[],
-  keyedResults: KeyedResult[],
-  bigList: BigList | undefined,
+/** What a benchmark found. */
+export interface Findings {
+  plan: Plan
+  results: Result[]
+  /** Which servers were not measured, and why. */
+  missing: string[]
+  keyedResults: KeyedResult[]
+  bigList: BigList | undefined
+  /** The version of PostgreSQL. */
   postgres: string
-): string {
-  const names = [...(results[0]?.samples.keys() ?? [])]
-  const peers = names.filter((name) => name !== 'service')
-  const each = (
-    cell: (samples: Result['samples'], name: ServerName) => string,
-    columns = names,
-    prefix = ''
-  ) =>
-    table(
-      ['work', ...columns.map((name) => prefix + servers[name].title)],
-      results.map(({ work, samples }) => [
-        titleOf(work),
-        ...columns.map((name) => cell(samples, name))
-      ])
-    )
+}
+
+/** The findings as Markdown. */
+export function report(findings: Findings): string {
+  const { plan, results, missing, keyedResults, bigList, postgres } = findings
   return [
     '# Benchmark results',
     'Written by `npm run bench`. [docs/performance.md](../../docs/performance.md) describes the servers.',
     conditions(plan, postgres),
     [...missing, failures(results)].join('\n'),
-    '## Ratios',
-    'Requests per second of this service, divided by those of the others: the median of the rounds, and their range.',
-    each(ratio, peers, '÷ '),
-    '## Requests per second',
-    each((samples, name) => whole(median(samples, name, 'rate'))),
-    '## Milliseconds per request',
-    'Median and 99th percentile, while each connection sends as fast as it gets responses.',
-    each(
-      (samples, name) =>
-        `${decimal(median(samples, name, 'p50'))}, ${decimal(median(samples, name, 'p99'))}`
-    ),
-    '## CPU and memory of the server',
-    'Microseconds of CPU per request, and MiB resident at the end.',
-    each(
-      (samples, name) =>
-        `${whole(median(samples, name, 'cpuPerRequest'))}, ${mib(median(samples, name, 'rss'))}`
-    ),
-    '## Creates with an Idempotency-Key',
-    'Requests per second of this service at 64 connections: medians of the rounds, and the median and range of their ratios. ' +
-      'Each request has a header with a new UUID: an Idempotency-Key, or one that the service ignores.',
-    table(
-      ['stored keys', 'without a key', 'with a key', 'with ÷ without'],
-      keyedResults.map(({ storedKeys, keyless, keyed }) => {
-        const ratios = keyed.map(
-          (rate, round) => rate / (keyless[round] ?? NaN)
-        )
-        return [
-          whole(storedKeys),
-          whole(middle(keyless)),
-          whole(middle(keyed)),
-          withRange(ratios)
-        ]
-      })
-    ),
-    ...(bigList === undefined
-      ? []
-      : ['## A very long list', bigListLine(bigList)])
+    ...ratioSection(results),
+    ...rateSection(results),
+    ...latencySection(results),
+    ...usageSection(results),
+    ...keyedSection(keyedResults),
+    ...bigListSection(bigList)
   ].join('\n\n')
 }
 
+/** A table with a row for each work, and a column for each server. */
+function workTable(
+  results: Result[],
+  columns: ServerName[],
+  cell: (samples: Result['samples'], name: ServerName) => string,
+  prefix = ''
+): string {
+  const titles = columns.map((name) => prefix + servers[name].title)
+  const rows = results.map(({ work, samples }) => [
+    titleOf(work),
+    ...columns.map((name) => cell(samples, name))
+  ])
+  return table(['work', ...titles], rows)
+}
+
+const measured = (results: Result[]): ServerName[] => [
+  ...(results[0]?.samples.keys() ?? [])
+]
+
+function ratioSection(results: Result[]): string[] {
+  const peers = measured(results).filter((name) => name !== 'service')
+  return [
+    '## Ratios',
+    'Requests per second of this service, divided by those of the others: the median of the rounds, and their range.',
+    workTable(results, peers, ratio, '÷ ')
+  ]
+}
+
+function rateSection(results: Result[]): string[] {
+  const cell = (samples: Result['samples'], name: ServerName) => {
+    const rate = whole(median(samples, name, 'rate'))
+    const server = whole(median(samples, name, 'cpuPerRequest'))
+    const load = whole(median(samples, name, 'generatorCpu'))
+    return `${rate} (${server} + ${load})`
+  }
+  return [
+    '## Requests per second',
+    `In parentheses: microseconds of CPU per request, of the server and of the load generator, ${generator.name}. ` +
+      'Where the second is the larger one, the load generator is the limit.',
+    workTable(results, measured(results), cell)
+  ]
+}
+
+function latencySection(results: Result[]): string[] {
+  const cell = (samples: Result['samples'], name: ServerName) => {
+    const p50 = decimal(median(samples, name, 'p50'))
+    const p99 = decimal(median(samples, name, 'p99'))
+    return `${p50}, ${p99}`
+  }
+  return [
+    '## Milliseconds per request',
+    'Median and 99th percentile, while each connection sends as fast as it gets responses.',
+    workTable(results, measured(results), cell)
+  ]
+}
+
+function usageSection(results: Result[]): string[] {
+  const cell = (samples: Result['samples'], name: ServerName) =>
+    mib(median(samples, name, 'rss'))
+  return [
+    '## Memory of the server',
+    'MiB resident at the end.',
+    workTable(results, measured(results), cell)
+  ]
+}
+
+function keyedSection(results: KeyedResult[]): string[] {
+  const rows = results.map(({ storedKeys, keyless, keyed }) => {
+    const ratios = keyed.map((rate, round) => rate / (keyless[round] ?? NaN))
+    return [
+      whole(storedKeys),
+      whole(middle(keyless)),
+      whole(middle(keyed)),
+      withRange(ratios)
+    ]
+  })
+  return [
+    '## Creates with an Idempotency-Key',
+    'Requests per second of this service at 64 connections: medians of the rounds, and the median and range of their ratios. ' +
+      'Each request has a header with a new value: an Idempotency-Key, or one that the service ignores.',
+    table(
+      ['stored keys', 'without a key', 'with a key', 'with ÷ without'],
+      rows
+    )
+  ]
+}
+
+function bigListSection(bigList: BigList | undefined): string[] {
+  return bigList === undefined
+    ? []
+    : ['## A very long list', bigListLine(bigList)]
+}
+
 export async function writeReport(text: string): Promise<void> {
-  const file = new URL('../../../tools/bench/RESULTS.md', import.meta.url)
+  const file = 'tools/bench/RESULTS.md'
   writeFileSync(
     file,
     await format(text, { ...(await resolveConfig(file)), parser: 'markdown' })
@@ -105,11 +161,14 @@ function conditions({ title, seconds }: Plan, postgres: string): string {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
     encoding: 'utf8'
   }).trim()
-  const machine = `${cpus().length} CPUs (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB`
-  const system = `${platform()} ${release()} ${arch()}, Node.js ${process.version}, PostgreSQL ${postgres}`
+  const memory = Math.round(totalmem() / 2 ** 30)
+  const model = cpus()[0]?.model.trim()
+  const machine = `${cpus().length} CPUs (${model}), ${memory} GiB`
+  const kernel = `${platform()} ${release()} ${arch()}`
+  const system = `${kernel}, Node.js ${process.version}, PostgreSQL ${postgres}`
   return (
     `${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${title} of ${seconds} s. ` +
-    `${machine}, ${system}. Server, database and load generator share the machine.`
+    `${machine}, ${system}. Server, database and load generator, ${generator.name}, share the machine.`
   )
 }
 
@@ -153,8 +212,10 @@ function table(head: string[], rows: string[][]): string {
   ].join('\n')
 }
 
-const middle = (values: number[]) =>
-  values.sort((a, b) => a - b)[values.length >> 1] ?? NaN
+function middle(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? NaN
+}
 
 const median = (
   samples: Result['samples'],
@@ -175,7 +236,9 @@ function ratio(samples: Result['samples'], name: ServerName): string {
 function withRange(values: number[]): string {
   const finite = values.filter(Number.isFinite)
   if (finite.length === 0) return '–'
-  return `${decimal(middle(finite))} (${decimal(Math.min(...finite))}–${decimal(Math.max(...finite))})`
+  const lowest = decimal(Math.min(...finite))
+  const highest = decimal(Math.max(...finite))
+  return `${decimal(middle(finite))} (${lowest}–${highest})`
 }
 
 /** A server without a single response has no value. */

@@ -1,9 +1,9 @@
-// Compares this service with its ceilings and peers, and writes RESULTS.md. `--quick` measures less and only prints.
+// Compares this service with its ceilings and peers, and writes RESULTS.md.
+// `--quick` measures less and only prints.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { createLogger } from '../../src/log.ts'
 import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts'
 import {
@@ -13,8 +13,9 @@ import {
 } from '../../test/support/database.ts'
 import { measureBigList } from './big.ts'
 import { connect } from './database.ts'
-import { record, throughput } from './load.ts'
+import { generator } from './load.ts'
 import { type Kind, kinds, plans, titleOf, type Work } from './plan.ts'
+import { record } from './record.ts'
 import {
   type KeyedResult,
   report,
@@ -33,140 +34,179 @@ import {
 
 const isQuick = process.argv.includes('--quick')
 const plan = plans[isQuick ? 'quick' : 'full']
-const logger = createLogger('warn')
-
-const given = process.env['DATABASE_URL']
-const directory = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
-const embedded =
-  given === undefined
-    ? await startEmbeddedPostgres(directory, 'service', logger)
-    : undefined
-const postgres = given ?? embedded?.url ?? ''
-const databaseName = await createTemplate(postgres)
-const databaseUrl = urlOf(postgres, databaseName)
-
-const keys = fileURLToPath(
-  new URL('../../src/commands/keys.js', import.meta.url)
-)
-const key = execFileSync(
-  process.execPath,
-  [keys, 'create', '--name', 'benchmark'],
-  {
-    env: { ...process.env, DATABASE_URL: databaseUrl },
-    encoding: 'utf8'
-  }
-).trim()
-const tables = await connect(databaseUrl)
+const folder = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
 
 const progress = (text: string) =>
   process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`)
 
+async function openPostgres() {
+  const url = process.env['DATABASE_URL']
+  if (url !== undefined) return { url, isEmbedded: false, stop: async () => {} }
+
+  const logger = createLogger('warn')
+  const embedded = await startEmbeddedPostgres(folder, 'service', logger)
+  return { ...embedded, isEmbedded: true }
+}
+
+function createKey(): string {
+  const command = ['dist/src/commands/keys.js', 'create', '--name', 'benchmark']
+  const key = execFileSync(process.execPath, command, {
+    env: { ...process.env, DATABASE_URL: databaseUrl },
+    encoding: 'utf8'
+  })
+  return key.trim()
+}
+
+const postgres = await openPostgres()
+const databaseName = await createTemplate(postgres.url)
+const databaseUrl = urlOf(postgres.url, databaseName)
+const key = createKey()
+const tables = await connect(databaseUrl)
+
 const started = new Map<ServerName, Server>()
 const missing: string[] = []
-for (const name of serverNames) {
-  progress(`start ${servers[name].title}`)
-  const reason = build(name)
-  if (reason === undefined)
-    started.set(name, await startServer(name, databaseUrl, key))
-  else missing.push(`${servers[name].title} was not measured: ${reason}.`)
+
+async function startServers(): Promise<void> {
+  for (const name of serverNames) {
+    progress(`start ${servers[name].title}`)
+    const reason = build(name)
+    if (reason === undefined)
+      started.set(name, await startServer(name, databaseUrl, key))
+    else missing.push(`${servers[name].title} was not measured: ${reason}.`)
+  }
 }
-const serverOf = (name: ServerName) => started.get(name) as Server
-const serversOf = ({ table }: Kind) =>
+
+function serverOf(name: ServerName): Server {
+  const server = started.get(name)
+  if (server === undefined) throw new Error(`${name} was not started`)
+  return server
+}
+
+const serversOf = ({ table }: Kind): ServerName[] =>
   [...started.keys()].filter(
     (name) => table === 'categories' || servers[name].hasPets
   )
 
+/** Fills the tables, and gives a bare server what it sends. */
+async function prepare(name: ServerName, { kind, rows }: Work): Promise<void> {
+  await tables.fill(kind, rows)
+  const isBare = name === 'http' || name === 'fastify'
+  if (isBare) {
+    const { url } = serverOf('service')
+    serverOf(name).replay(await record({ url, key, kind }))
+  }
+  await serverOf(name).settle()
+}
+
 async function measure(
   name: ServerName,
-  { kind, rows, connections }: Work,
+  work: Work,
   seconds: number
 ): Promise<Sample> {
+  const { kind, rows, connections } = work
   const server = serverOf(name)
-  await tables.fill(kind, rows)
-  if (name === 'http' || name === 'fastify') {
-    server.replay(await record({ url: serverOf('service').url, key, kind }))
-  }
-  await server.settle()
+  await prepare(name, work)
   const target = { url: server.url, key, kind, connections }
   const stopTrimming = kind === kinds.mixed ? tables.trim(rows) : undefined
-  await throughput(target, seconds / 4)
+  await generator.throughput(target, seconds / 4)
   await server.settle()
+
   const before = await server.usage()
-  const startedAt = performance.now()
-  const measured = await throughput(target, seconds)
-  const elapsed = performance.now() - startedAt
+  const measured = await generator.throughput(target, seconds)
   const after = await server.usage()
+
   await stopTrimming?.()
   await server.settle()
-  const cpu = after.cpu - before.cpu
   return {
     ...measured,
-    cpuPerRequest: cpu / ((measured.rate * elapsed) / 1000),
+    cpuPerRequest: (after.cpu - before.cpu) / measured.responses,
     rss: after.rss
   }
 }
 
-progress('warm up')
-for (const name of started.keys()) {
-  for (const kind of [kinds.list, kinds.create])
-    await measure(name, { kind, rows: 100, connections: 64 }, 1)
+async function warmUp(): Promise<void> {
+  progress('warm up')
+  for (const name of started.keys()) {
+    for (const kind of [kinds.list, kinds.create])
+      await measure(name, { kind, rows: 100, connections: 64 }, 1)
+  }
 }
 
-const results: Result[] = []
-for (const [index, work] of plan.works.entries()) {
+/** Measures a work on each server, one after the other, in rounds. */
+async function measureWork(work: Work, number: number): Promise<Result> {
   const samples = new Map<ServerName, Sample[]>(
     serversOf(work.kind).map((name) => [name, []])
   )
   for (let round = 1; round <= (work.rounds ?? plan.rounds); round++) {
-    for (const name of samples.keys()) {
+    for (const [name, ofServer] of samples) {
       const sample = await measure(name, work, plan.seconds)
-      samples.get(name)?.push(sample)
-      const place = `${index + 1}/${plan.works.length} ${titleOf(work)}, round ${round}`
-      progress(`${place}: ${servers[name].title} ${Math.round(sample.rate)}/s`)
+      ofServer.push(sample)
+      const { title } = servers[name]
+      const rate = Math.round(sample.rate)
+      progress(
+        `${number}/${plan.works.length} ${titleOf(work)}, round ${round}: ${title} ${rate}/s`
+      )
     }
   }
-  results.push({ work, samples })
+  return { work, samples }
 }
 
-const keyedResults: KeyedResult[] = []
-for (const storedKeys of plan.storedKeys) {
+/** Measures creates with and without an Idempotency-Key beside stored keys. */
+async function measureKeyed(storedKeys: number): Promise<KeyedResult> {
   progress(`store ${storedKeys} keys`)
   await tables.storeKeys(storedKeys)
-  const rates: KeyedResult = { storedKeys, keyless: [], keyed: [] }
+  const result: KeyedResult = { storedKeys, keyless: [], keyed: [] }
   for (let round = 1; round <= plan.rounds; round++) {
     for (const name of ['keyless', 'keyed'] as const) {
-      const { rate, failures } = await measure(
-        'service',
-        { kind: kinds[name], rows: 100, connections: 64 },
-        plan.seconds
-      )
-      if (failures > 0) throw new Error(`${failures} creates failed`)
-      rates[name].push(rate)
+      const work = { kind: kinds[name], rows: 100, connections: 64 }
+      const sample = await measure('service', work, plan.seconds)
+      if (sample.failures > 0)
+        throw new Error(`${sample.failures} creates failed`)
+      result[name].push(sample.rate)
       progress(
-        `${kinds[name].title}, ${storedKeys} stored keys, round ${round}: ${Math.round(rate)}/s`
+        `${kinds[name].title}, ${storedKeys} stored keys, round ${round}: ${Math.round(sample.rate)}/s`
       )
     }
   }
-  keyedResults.push(rates)
+  return result
 }
+
+async function measureVeryLongList(rows: number) {
+  if (rows === 0) return undefined
+  progress(`fill the table with ${rows} rows`)
+  await tables.fill(kinds.list, rows)
+  return measureBigList(serverOf('service'), key, rows)
+}
+
+progress(`the load generator is ${generator.name}`)
+await startServers()
+await warmUp()
+
+const results: Result[] = []
+for (const [index, work] of plan.works.entries())
+  results.push(await measureWork(work, index + 1))
+
+const keyedResults: KeyedResult[] = []
+for (const storedKeys of plan.storedKeys)
+  keyedResults.push(await measureKeyed(storedKeys))
 await tables.storeKeys(0)
 
-if (plan.bigList > 0) {
-  progress(`fill the table with ${plan.bigList} rows`)
-  await tables.fill(kinds.list, plan.bigList)
-}
-const bigList =
-  plan.bigList > 0
-    ? await measureBigList(serverOf('service'), key, plan.bigList)
-    : undefined
+const bigList = await measureVeryLongList(plan.bigList)
 
 for (const server of started.values()) await server.stop()
 const serverVersion = await tables.end()
-await dropDatabase(postgres, databaseName)
-await embedded?.stop()
-rmSync(directory, { recursive: true, force: true })
+await dropDatabase(postgres.url, databaseName)
+await postgres.stop()
+rmSync(folder, { recursive: true, force: true })
 
-const version = `${serverVersion} (${embedded ? 'embedded' : 'from DATABASE_URL'})`
-const text = report(plan, results, missing, keyedResults, bigList, version)
+const origin = postgres.isEmbedded ? 'embedded' : 'from DATABASE_URL'
+const text = report({
+  plan,
+  results,
+  missing,
+  keyedResults,
+  bigList,
+  postgres: `${serverVersion} (${origin})`
+})
 console.log(text)
 if (!isQuick) await writeReport(text)

@@ -1,11 +1,18 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import path from 'node:path'
 import pg from 'pg'
-import type { Recording } from './load.ts'
+import { freePort } from '../../test/support/postgres.ts'
+import type { Recording } from './record.ts'
 
-/** What is measured, in the order of the tables: a Node.js program, or what builds a peer in another language. */
+/** Where `npm run build` of this package puts the servers in TypeScript. */
+const built = 'tools/bench/dist/tools/bench/servers'
+
+/**
+ * What is measured, in the order of the tables: a Node.js program, or what
+ * builds a peer in another language.
+ */
 export const servers: Record<
   ServerName,
   { title: string; file: string; build?: string; hasPets?: boolean }
@@ -13,12 +20,12 @@ export const servers: Record<
   service: { title: 'this service', file: 'dist/src/main.js', hasPets: true },
   http: {
     title: 'bare node:http',
-    file: 'dist/tools/bench/servers/bare-http.js',
+    file: `${built}/bare-http.js`,
     hasPets: true
   },
   fastify: {
     title: 'bare Fastify',
-    file: 'dist/tools/bench/servers/bare-fastify.js',
+    file: `${built}/bare-fastify.js`,
     hasPets: true
   },
   go: {
@@ -33,10 +40,10 @@ export const servers: Record<
   },
   baseline: {
     title: 'baseline',
-    file: 'dist/tools/bench/servers/baseline.js',
+    file: `${built}/baseline.js`,
     hasPets: true
   },
-  express: { title: 'Express', file: 'dist/tools/bench/servers/express.js' }
+  express: { title: 'Express', file: `${built}/express.js` }
 }
 
 export type ServerName =
@@ -48,47 +55,47 @@ export interface Usage {
   cpu: number
   /** Bytes. */
   rss: number
-  /** Highest `rss` in bytes, and the longest stall of the event loop in milliseconds; after `watch`. */
+  /**
+   * Highest `rss` in bytes, and the longest stall of the event loop in
+   * milliseconds; after `watch`.
+   */
   peak: number
   longestStall: number
 }
 
-const pathOf = (file: string) =>
-  fileURLToPath(new URL(`../../../${file}`, import.meta.url))
-
-/** Builds a peer in another language. Returns why it cannot be measured, or undefined. */
+/**
+ * Builds a peer in another language. Returns why it cannot be measured, or
+ * undefined.
+ */
 export function build(name: ServerName): string | undefined {
-  const { file, build } = servers[name]
-  const [command, ...options] = build?.split(' ') ?? []
+  const { file, build: command } = servers[name]
   if (command === undefined) return undefined
-  const { error, status } = spawnSync(command, options, {
-    cwd: pathOf(file.replace(/target.*/, '')),
+
+  const [compiler = '', ...options] = command.split(' ')
+  const { error, status } = spawnSync(compiler, options, {
+    cwd: path.resolve(file.replace(/target.*/, '')),
     stdio: 'inherit'
   })
-  if (error !== undefined) return `${command} is not installed`
+  if (error !== undefined) return `${compiler} is not installed`
   return status === 0 ? undefined : 'its build failed'
 }
 
-export type Server = Awaited<ReturnType<typeof startServer>>
-
-/** Starts a server as a separate process, discards its log, and waits until it listens. */
-export async function startServer(
+/** Starts a server as a process of its own, without its log. */
+function spawnServer(
   name: ServerName,
   databaseUrl: string,
-  key: string
-) {
-  const { file, build } = servers[name]
-  const usage = new URL('servers/usage.js', import.meta.url).href
-  const command =
-    build === undefined ? [process.execPath, '--import', usage] : []
-  const port = 4001 + serverNames.indexOf(name)
-  const [program = '', ...options] = [...command, pathOf(file)]
-  const child = spawn(program, options, {
+  key: string,
+  port: number
+): ChildProcess {
+  const { file, build: isBuilt } = servers[name]
+  const usage = path.resolve(`${built}/usage.js`)
+  const command = isBuilt ? [] : [process.execPath, '--import', usage]
+  const [program = '', ...options] = [...command, path.resolve(file)]
+  return spawn(program, options, {
     stdio: ['pipe', 'ignore', 'inherit', 'ipc'],
     env: {
       ...process.env,
-      DATABASE_URL:
-        build === undefined ? databaseUrl : parametersOf(databaseUrl),
+      DATABASE_URL: isBuilt ? parametersOf(databaseUrl) : databaseUrl,
       PORT: String(port),
       HOST: '127.0.0.1',
       BENCH_KEY: key,
@@ -96,61 +103,125 @@ export async function startServer(
       MAX_REQUESTS_PER_MINUTE: '1000000000'
     }
   })
-  process.on('exit', () => child.kill('SIGKILL'))
-  const url = `http://127.0.0.1:${port}/v1`
-  const headers = { authorization: `Bearer ${key}` }
-  while (
-    !(await fetch(`${url}/categories`, { headers }).then(
-      () => true,
-      () => false
-    ))
+}
+
+/** A server that is measured, as a process. */
+export class Server {
+  /** With the version. */
+  readonly url: string
+  readonly #name: ServerName
+  readonly #key: string
+  readonly #child: ChildProcess
+
+  constructor(
+    name: ServerName,
+    databaseUrl: string,
+    key: string,
+    port: number
   ) {
-    if (child.exitCode !== null)
-      throw new Error(`${file} exited with ${child.exitCode}`)
+    this.url = `http://127.0.0.1:${port}/v1`
+    this.#name = name
+    this.#key = key
+    this.#child = spawnServer(name, databaseUrl, key, port)
+    process.on('exit', () => this.#child.kill('SIGKILL'))
   }
-  return {
-    url,
-    async usage(): Promise<Usage> {
-      if (build !== undefined) return usageOf(child.pid)
-      const message = once(child, 'message')
-      child.send('usage')
-      return ((await message) as [Usage])[0]
-    },
-    /** Starts to record the peak of `rss`. */
-    watch: () => child.send('watch'),
-    /** Gives a bare server what it sends from now on. */
-    replay: (recording: Recording) => child.send(recording),
-    /** Waits until the server has finished earlier requests. */
-    settle: () =>
-      fetch(`${url}/categories`, { headers }).then((response) =>
-        response.arrayBuffer()
-      ),
-    async stop() {
-      const exit = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exit
+
+  /** Resolves when the server responds. */
+  async listens(): Promise<void> {
+    for (;;) {
+      try {
+        await this.settle()
+        return
+      } catch {
+        const { exitCode } = this.#child
+        if (exitCode !== null)
+          throw new Error(`${servers[this.#name].file} exited with ${exitCode}`)
+      }
     }
   }
+
+  async usage(): Promise<Usage> {
+    const isNode = servers[this.#name].build === undefined
+    if (!isNode) return usageOf(this.#child.pid)
+
+    const message = once(this.#child, 'message')
+    this.#child.send('usage')
+    const [usage] = (await message) as [Usage]
+    return usage
+  }
+
+  /** Starts to record the peak of `rss`. */
+  watch(): void {
+    this.#child.send('watch')
+  }
+
+  /** Gives a bare server what it sends from now on. */
+  replay(recording: Recording): void {
+    this.#child.send(recording)
+  }
+
+  /** Waits until the server has finished earlier requests. */
+  async settle(): Promise<void> {
+    const response = await fetch(`${this.url}/categories`, {
+      headers: { authorization: `Bearer ${this.#key}` }
+    })
+    await response.arrayBuffer()
+  }
+
+  async stop(): Promise<void> {
+    const exit = once(this.#child, 'exit')
+    this.#child.kill('SIGKILL')
+    await exit
+  }
 }
 
-/** The parameters of a URL, whose host can be in the query: not every driver reads it there. */
+/** Starts a server, and waits until it listens. */
+export async function startServer(
+  name: ServerName,
+  databaseUrl: string,
+  key: string
+): Promise<Server> {
+  const server = new Server(name, databaseUrl, key, await freePort())
+  await server.listens()
+  return server
+}
+
+/**
+ * The parameters of a URL, whose host can be in the query: not every driver
+ * reads it there.
+ */
 function parametersOf(databaseUrl: string): string {
-  const { host, port, user, password, database } = new pg.Client(databaseUrl)
-  return `host='${host}' port=${port} user='${user}' password='${password ?? ''}' dbname='${database}'`
+  const client = new pg.Client(databaseUrl)
+  const parameters = {
+    host: client.host,
+    port: client.port,
+    user: client.user ?? '',
+    password: client.password ?? '',
+    dbname: client.database ?? ''
+  }
+  return Object.entries(parameters)
+    .map(([name, value]) => `${name}='${value}'`)
+    .join(' ')
 }
 
-/** The usage of a process that does not report it itself: from /proc, which only Linux has. */
+/** Microseconds in a clock tick of /proc. */
+const clockTick = 10_000
+
+/**
+ * The usage of a process that does not report it itself: from /proc, which only
+ * Linux has.
+ */
 function usageOf(pid: number | undefined): Usage {
   const read = (file: string) =>
     process.platform === 'linux'
       ? readFileSync(`/proc/${pid}/${file}`, 'utf8')
       : ''
-  // In hundredths of a second, the twelfth and thirteenth value behind the name of the process.
+  // The twelfth and thirteenth value behind the name of the process.
   const [, user, system] = /\) (?:\S+ ){11}(\d+) (\d+)/.exec(read('stat')) ?? []
-  const [, rss] = /VmRSS:\s*(\d+)/.exec(read('status')) ?? []
+  const [, kilobytes] = /VmRSS:\s*(\d+)/.exec(read('status')) ?? []
   return {
-    cpu: (Number(user) + Number(system)) * 10_000,
-    rss: Number(rss) * 1024,
+    cpu: (Number(user) + Number(system)) * clockTick,
+    rss: Number(kilobytes) * 1024,
     peak: NaN,
     longestStall: NaN
   }

@@ -1,4 +1,5 @@
-// The ceiling of anything on Fastify: it routes, parses JSON and sends recorded responses, without a key check or log.
+// The ceiling of anything on Fastify: it routes, parses JSON and sends recorded
+// responses, without a key check or log.
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { responses } from './recording.ts'
 

@@ -1,4 +1,5 @@
-// The ceiling of anything on Node.js: node:http sends recorded responses, without a key check, validation or log.
+// The ceiling of anything on Node.js: node:http sends recorded responses,
+// without a key check, validation or log.
 import { createServer } from 'node:http'
 import { responses } from './recording.ts'
 

@@ -1,4 +1,5 @@
-// The baseline: Fastify with fastify-openapi-glue on the same OpenAPI document, one query per request.
+// The baseline: Fastify with fastify-openapi-glue on the same OpenAPI document,
+// one query per request.
 import bearerAuth from '@fastify/bearer-auth'
 import Fastify, { type FastifyReply, LogController } from 'fastify'
 import glue from 'fastify-openapi-glue'

@@ -11,7 +11,10 @@ const keyHash = sha256(BENCH_KEY)
 const petColumns = 'id, name, category_id AS "categoryId", status'
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
 
-/** What the peers share: the logger of this service, a key check without a look-up, one query per request. */
+/**
+ * What the peers share: the logger of this service, a key check without a
+ * look-up, one query per request.
+ */
 export const peer = {
   port: Number(PORT),
   host: HOST,

@@ -1,0 +1,38 @@
+# What the scripts of this folder share. They run in the root of the repository.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Other work may share the processors.
+export TEST_PATIENCE_SECONDS=${TEST_PATIENCE_SECONDS:-180}
+
+has() {
+  command -v "$1" >/dev/null
+}
+
+# Installs Debian packages.
+install() {
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+# Reports what this machine cannot test: now, and at the end of .ci/run.
+not_tested() {
+  echo "NOT tested here: $*"
+  if [ -n "${NOT_TESTED_FILE:-}" ]; then echo "$*" >>"$NOT_TESTED_FILE"; fi
+}
+
+# Checkers, fuzzers and generators are Python programs. Go and Java come with
+# the requirements.txt of each tool.
+need_python() {
+  local is_new_enough='sys.version_info >= (3, 11)'
+  python3 -c "import sys, ensurepip; sys.exit(not $is_new_enough)" 2>/dev/null ||
+    install python3-venv
+}
+
+# Runs a command of a tool: run_tool contract diff
+run_tool() {
+  local tool=$1
+  shift
+  npm run -s "$@" --prefix "tools/$tool"
+}

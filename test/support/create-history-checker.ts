@@ -1,0 +1,100 @@
+/** A 201, or what a client cannot repair by sending the request again. */
+export interface Outcome {
+  status: number
+  body: string
+  isReplayed: boolean
+}
+
+/** The number of faults that a report shows. */
+const faultsShown = 20
+
+/**
+ * Collects the 201 of every create, and checks them against the table: each
+ * create must have one row, and each response to it the body of the first.
+ */
+export class CreateHistoryChecker {
+  readonly faults: string[] = []
+  /** The bodies of the 201, in the order of their arrival. */
+  readonly acknowledged = new Set<string>()
+  /** The body of each create, by name. */
+  readonly #bodies = new Map<string, string>()
+  /** The creates that had a response which was not a replay. */
+  readonly #created = new Set<string>()
+
+  /** Number of creates with a response. */
+  get size(): number {
+    return this.#bodies.size
+  }
+
+  /** A response to a create of this name arrived. */
+  record(name: string, { status, body, isReplayed }: Outcome): void {
+    if (status !== 201) {
+      this.faults.push(`${name} failed with ${status} ${body}`)
+      return
+    }
+
+    const earlier = this.#bodies.get(name)
+    if (earlier !== undefined && earlier !== body)
+      this.faults.push(`${name} has two bodies`)
+    this.#bodies.set(name, body)
+    this.acknowledged.add(body)
+
+    if (isReplayed) return
+    if (this.#created.has(name)) this.faults.push(`${name} was created twice`)
+    this.#created.add(name)
+  }
+
+  /** Returns what is wrong, given all rows of the table: the first faults. */
+  check(rows: Record<string, unknown>[]): string[] {
+    const lost = new Set(this.acknowledged)
+    const surplus: string[] = []
+    for (const { id, name } of rows) {
+      const body = JSON.stringify({ id: Number(id), name })
+      const isExpected = lost.delete(body)
+      if (!isExpected) surplus.push(body)
+    }
+
+    return [
+      ...this.faults,
+      ...surplus.map((body) => `${body} is not the body of a response`),
+      ...[...lost].map((body) => `${body} is lost`)
+    ].slice(0, faultsShown)
+  }
+}
+
+/**
+ * Checks lists beside creates: each list must have every create that was
+ * acknowledged before its request was sent.
+ */
+export class FreshListChecker {
+  /** What is wrong, each fault once. */
+  readonly faults = new Set<string>()
+  /** All rows that lists have shown, as JSON. */
+  readonly seen = new Set<string>()
+  readonly #creates: CreateHistoryChecker
+
+  constructor(creates: CreateHistoryChecker) {
+    this.#creates = creates
+  }
+
+  /** What the response to a request that is sent now must have. */
+  expected(): string[] {
+    return [...this.#creates.acknowledged]
+  }
+
+  /**
+   * Checks a list.
+   *
+   * @param expected what `expected` returned before its request was sent
+   * @param rows the rows of the response
+   * @param source the response in words, for the fault
+   */
+  check(expected: string[], rows: object[], source: string): void {
+    const listed = new Set(rows.map((row) => JSON.stringify(row)))
+    for (const row of listed) this.seen.add(row)
+
+    const missing = expected.filter((row) => !listed.has(row))
+    for (const row of missing.slice(0, 3))
+      this.faults.add(`${source} lacks ${row}`)
+  }
+}

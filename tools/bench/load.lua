@@ -1,0 +1,34 @@
+-- What wrk sends: the requests of REQUESTS, one after the other.
+local requests = dofile(os.getenv('REQUESTS'))
+local run = os.getenv('FRESH')
+local sent = 0
+local formatted = {}
+
+-- Not before: wrk.format adds Host, which wrk knows only now.
+function init()
+  for index, one in ipairs(requests) do
+    if one.fresh == nil then
+      formatted[index] = wrk.format(one.method, one.path, one.headers, one.body)
+    end
+  end
+end
+
+function request()
+  local index = sent % #requests + 1
+  sent = sent + 1
+  if formatted[index] then return formatted[index] end
+
+  local one = requests[index]
+  one.headers[one.fresh] = run .. '-' .. sent
+  return wrk.format(one.method, one.path, one.headers, one.body)
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  local failed = errors.connect + errors.read + errors.write + errors.timeout
+  print(string.format(
+    'SUMMARY {"requests":%d,"duration":%d,"errors":%d,"p50":%d,"p99":%d}',
+    summary.requests, summary.duration, failed + errors.status,
+    latency:percentile(50), latency:percentile(99)
+  ))
+end

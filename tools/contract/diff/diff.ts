@@ -1,0 +1,120 @@
+// Compares openapi.yaml with the last released document and prints what
+// changed: exits 1 for a breaking change without a new major version. With
+// --release, also dates the section of the version in CHANGELOG.md, lists the
+// changes there, and makes openapi.yaml the released document.
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import type { OpenAPIV3 } from 'openapi-types'
+import { parse } from 'yaml'
+import { type Change, compare } from './compare.ts'
+
+const current = 'openapi.yaml'
+const released = 'tools/contract/released/openapi.yaml'
+const revisions = 'tools/contract/released/revisions'
+
+interface Version {
+  /** As in info.version: `1.2.3`. */
+  text: string
+  major: number
+  /** The path of the first server. */
+  basePath: string
+}
+
+function readVersion(file: string): Version {
+  const yaml = readFileSync(file, 'utf8')
+  const { info, servers } = parse(yaml) as OpenAPIV3.Document
+  return {
+    text: info.version,
+    major: Number.parseInt(info.version),
+    basePath: servers?.[0]?.url ?? ''
+  }
+}
+
+/** A change as an item of a list. */
+function describe({ operation, isBreaking, text }: Change): string {
+  const parts = [text]
+  if (operation !== undefined) parts.unshift(`\`${operation}\`:`)
+  if (isBreaking) parts.unshift('**Breaking:**')
+  return `- ${parts.join(' ')}`
+}
+
+/** Returns what is wrong with the version, given the changes. */
+function versionProblem(
+  changes: Change[],
+  before: Version,
+  after: Version
+): string | undefined {
+  // oasdiff checks the version too, but without the changes that only
+  // compare.ts finds.
+  const isBreaking = changes.some((change) => change.isBreaking)
+  if (isBreaking && after.major <= before.major)
+    return `Breaking changes since ${before.text} need info.version ${before.major + 1}.0.0.`
+
+  const basePath = `/v${after.major}`
+  if (after.basePath !== basePath)
+    return `info.version ${after.text} needs the base path ${basePath} in the first server, not ${after.basePath}.`
+
+  return undefined
+}
+
+/**
+ * Returns the changelog with a dated section of the version that lists the
+ * changes, or undefined if it has no open section of the version.
+ */
+function releasedChangelog(
+  changelog: string,
+  version: string,
+  changes: string[]
+): string | undefined {
+  const heading = `## ${version}, not released yet`
+  const today = new Date().toISOString().slice(0, 10)
+  const sections = changelog
+    .split(/^(?=## )/m)
+    .map((section) => section.trimEnd())
+  const index = sections.findIndex((section) => section.startsWith(heading))
+  const section = sections[index]
+  if (section === undefined) return undefined
+
+  const dated = section.replace(heading, `## ${version}, ${today}`)
+  const list = changes.join('\n')
+  sections[index] = list === '' ? dated : `${dated}\n\n### Interface\n\n${list}`
+  return `${sections.join('\n\n')}\n`
+}
+
+/** Puts the tag of the version above those of earlier releases. */
+function addRevision(version: string): void {
+  const text = readFileSync(revisions, 'utf8')
+  const tag = `v${version}\n`
+  if (text.includes(tag)) return
+
+  const comments = /^(#.*\n)*/.exec(text)?.[0] ?? ''
+  writeFileSync(revisions, comments + tag + text.slice(comments.length))
+}
+
+function release(version: string, changes: string[]): void {
+  const changelog = readFileSync('CHANGELOG.md', 'utf8')
+  const after = releasedChangelog(changelog, version, changes)
+  if (after === undefined) {
+    fail(
+      `CHANGELOG.md has no section "## ${version}, not released yet": set info.version to a new version.`
+    )
+    return
+  }
+  writeFileSync('CHANGELOG.md', after)
+  copyFileSync(current, released)
+  addRevision(version)
+}
+
+function fail(message: string): void {
+  console.error(message)
+  process.exitCode = 1
+}
+
+const before = readVersion(released)
+const after = readVersion(current)
+const changes = compare(released, current)
+const lines = changes.map(describe)
+console.log(lines.join('\n') || `No change since ${before.text}.`)
+
+const problem = versionProblem(changes, before, after)
+if (problem !== undefined) fail(problem)
+else if (process.argv.includes('--release')) release(after.text, lines)

@@ -1,0 +1,81 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { text } from 'node:stream/consumers'
+
+const root = path.resolve(import.meta.dirname, '../..')
+
+type Variables = Record<string, string>
+
+/** Copies the files that a fresh clone has. Returns their new folder. */
+function copyFiles(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-'))
+  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8'
+  })
+  for (const file of files.trim().split('\n'))
+    cpSync(path.join(root, file), path.join(folder, file))
+  return folder
+}
+
+/** A copy of what a fresh clone has, to run the commands of a page in docs/. */
+export class FreshClone {
+  readonly folder = copyFiles()
+  readonly #page: string
+  readonly #environment: NodeJS.ProcessEnv
+
+  constructor(page: string, environment: NodeJS.ProcessEnv) {
+    this.#page = page
+    this.#environment = environment
+  }
+
+  /**
+   * Runs a shell command in the clone. Returns what it printed.
+   *
+   * @throws Error with its output if the command fails
+   */
+  sh = async (command: string, more: Variables = {}): Promise<string> => {
+    const child = spawn('bash', ['-euc', command], {
+      cwd: this.folder,
+      env: { ...this.#environment, ...more },
+      stdio: ['ignore', 'pipe', 'pipe']
+    })
+    const [output, errors] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, 'close')
+    ])
+    if (child.exitCode !== 0)
+      throw new Error(
+        `${command}\nended with ${child.exitCode}:\n${output}${errors}`
+      )
+    return output.trim()
+  }
+
+  /** Runs a block of commands below a heading of the page, the first is 0. */
+  documented = async (
+    heading: string,
+    block = 0,
+    more: Variables = {}
+  ): Promise<string> => {
+    const code = this.#blocksBelow(heading)[block]
+    if (code === undefined)
+      throw new Error(`${this.#page} has no block ${heading} ${block}`)
+    return this.sh(code, more)
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true })
+  }
+
+  #blocksBelow(heading: string): string[] {
+    const page = readFileSync(path.join(this.folder, this.#page), 'utf8')
+    const [, rest = ''] = page.split(new RegExp(`^#+ ${heading}$`, 'm'))
+    const [section = ''] = rest.split(/^#/m)
+    const blocks = section.matchAll(/^```sh\n(.*?)^```$/gms)
+    return [...blocks].map(([, code = '']) => code)
+  }
+}

@@ -1,0 +1,352 @@
+// Tests deploy/kubernetes and the commands of docs/kubernetes.md on a real
+// cluster: npm run kubernetes --prefix tools/deploy-check. Takes some minutes.
+//
+//   KUBERNETES_CONTEXT  the kubectl context of a cluster for tests, with two
+//                       nodes or more, whose node ports are reachable
+//   LOAD_IMAGES         a shell command that gives its nodes the images on
+//                       stdin, such as `kind load image-archive /dev/stdin`
+//   NODE_OFF, NODE_ON   shell commands that power $NODE off and on, such as
+//                       `docker kill $NODE` and `docker start $NODE`; without
+//                       them, no node is lost
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import {
+  lastLine,
+  listed,
+  notOnce,
+  status,
+  unfailing
+} from '../../test/support/installation.ts'
+import { type Load, startLoad } from '../../test/support/load.ts'
+import { until } from '../../test/support/until.ts'
+import { FreshClone } from './fresh-clone.ts'
+
+const image = 'petcat-kubernetes-test'
+const database = 'pet-categories-test-database'
+const environment = {
+  ...process.env,
+  ENVIRONMENT: 'staging',
+  IMAGE: image,
+  DATABASE: database,
+  DATABASE_HOST: `db.${database}`,
+  // `kubectl config set-context` changes this copy only.
+  KUBECONFIG: 'kubeconfig'
+}
+const clone = new FreshClone('docs/kubernetes.md', environment)
+const { folder, sh, documented } = clone
+
+interface Pod {
+  metadata: { name: string }
+  spec: { nodeName: string }
+}
+const pods = async (selector = 'app=api') =>
+  (
+    JSON.parse(await sh(`kubectl get pods -l ${selector} -o json`)) as {
+      items: Pod[]
+    }
+  ).items
+
+const metricsOf = ({ metadata }: Pod) =>
+  sh(
+    `kubectl get --raw /api/v1/namespaces/pet-categories-staging/pods/${metadata.name}:9464/proxy/metrics`
+  )
+
+const overlay = 'deploy/kubernetes/staging/kustomization.yaml'
+
+/** Sets the tag of the image in the overlay. */
+const setVersion = (version: string) =>
+  sh(
+    `sed -i 's/newName:.*/newName: ${image}, newTag: ${version} }/' ${overlay}`
+  )
+
+const sql = (statement: string) =>
+  sh(
+    `kubectl -n $DATABASE exec db-0 -- psql -U postgres -d pet_categories -Atc "${statement}"`
+  )
+
+/** Resolves when the service has so many pods, none of them still stopping. */
+const settled = (count: number) =>
+  until(async () => (await pods()).length === count, `there are ${count} pods`)
+
+const nodesInUse = async () =>
+  new Set((await pods()).map(({ spec }) => spec.nodeName)).size
+
+let [key, url, spareNode] = ['', '', '']
+
+t.before(async () => {
+  const missing = ['KUBERNETES_CONTEXT', 'LOAD_IMAGES'].filter(
+    (name) => !process.env[name]
+  )
+  if (missing.length > 0)
+    throw new Error(
+      `Set ${missing.join(' and ')}: deploy/kubernetes.test.ts describes them`
+    )
+  await sh(
+    'kubectl config view --raw --minify --flatten --context="$KUBERNETES_CONTEXT" >kubeconfig',
+    {
+      KUBECONFIG: process.env['KUBECONFIG'] ?? ''
+    }
+  )
+  // Fails when it exists: it may not be ours.
+  await sh('kubectl create namespace $DATABASE')
+  t.teardown(async () => {
+    await sh(
+      'kubectl delete namespace --wait=false $DATABASE pet-categories-staging; docker image rm -f $IMAGE:one $IMAGE:two'
+    )
+    clone.remove()
+  })
+  writeFileSync(
+    path.join(folder, 'migrations/9999_next.sql'),
+    'CREATE TABLE next (id bigint);\n'
+  )
+  await sh(`
+    docker build -q -t $IMAGE:one --build-arg VERSION=one .
+    printf 'FROM %s:one\nCOPY migrations dist/migrations' $IMAGE | docker build -q -t $IMAGE:two -f - .
+    docker save $IMAGE:one $IMAGE:two postgres:17-alpine | { eval "$LOAD_IMAGES"; }
+    deploy/secrets
+    kubectl -n $DATABASE create secret generic secrets --from-file=secrets
+    kubectl -n $DATABASE create configmap roles --from-file=deploy/roles.sh
+    kubectl -n $DATABASE apply -f deploy/kubernetes/test-database.yaml
+    kubectl -n $DATABASE rollout status statefulset/db --timeout=5m`)
+})
+
+t.test(
+  'the documented commands install the service, which then responds',
+  async (t) => {
+    await setVersion('one')
+    // On a slow machine, a commit may take longer than 5 s; on a fast one, a
+    // pod may get 60,000 requests a minute.
+    await sh(
+      `sed -i 's/LOG_LEVEL=/DATABASE_TIMEOUT_MS=20000, MAX_REQUESTS_PER_MINUTE=0, LOG_LEVEL=/' ${overlay}`
+    )
+    await documented('Install')
+    key = lastLine(await documented('Install', 1))
+    t.match(key, /^petcat_[0-9a-f]{48}$/)
+    await sh('kubectl expose deployment/api --type=NodePort --name=outside')
+    const node = await sh(
+      'kubectl -n $DATABASE get pod db-0 -o jsonpath={.spec.nodeName}'
+    )
+    const address = await sh(
+      `kubectl get node ${node} -o jsonpath='{.status.addresses[?(@.type=="InternalIP")].address}'`
+    )
+    const port = await sh(
+      "kubectl get service outside -o jsonpath='{.spec.ports[?(@.targetPort==3000)].nodePort}'"
+    )
+    url = `http://${address}:${port}`
+    const nodes = (await sh('kubectl get nodes -o name'))
+      .split('\n')
+      .map((name) => name.replace('node/', ''))
+    spareNode = nodes.find((name) => name !== node) ?? ''
+    await until(
+      () =>
+        status(`${url}/readyz`).then(
+          (s) => s === 200,
+          () => false
+        ),
+      'the node port is open'
+    )
+    t.equal(
+      await status(`${url}/v1/categories`, { authorization: `Bearer ${key}` }),
+      200
+    )
+  }
+)
+
+t.test('the autoscaler keeps two pods, on different nodes', async (t) => {
+  await settled(2)
+  t.equal(await nodesInUse(), 2)
+})
+
+t.test(
+  'pods run without root, capabilities, a file system to write to, or a token; others are rejected',
+  async (t) => {
+    t.equal(await sh('kubectl exec deployment/api -- id -u'), '10001')
+    await t.rejects(
+      sh('kubectl exec deployment/api -- touch /app/x'),
+      /Read-only file system/
+    )
+    await t.rejects(
+      sh('kubectl exec deployment/api -- ls /var/run/secrets/kubernetes.io'),
+      /No such file/
+    )
+    t.match(
+      await sh('kubectl exec deployment/api -- cat /proc/1/status'),
+      /CapBnd:\t0+\n(.*\n)*NoNewPrivs:\t1/
+    )
+    await t.rejects(
+      sh('kubectl run plain --image=$IMAGE:one'),
+      /violates PodSecurity "restricted/
+    )
+  }
+)
+
+t.test(
+  'a new version rolls out under load without one failed request, and so does the way back',
+  async (t) => {
+    const before = await pods()
+    const load = startLoad(url, key)
+    await load.acknowledges(100)
+    await setVersion('two')
+    await documented('Upgrade')
+    await settled(2)
+    const images =
+      "kubectl get pods -l app=api -o jsonpath='{.items[*].spec.containers[0].image}'"
+    t.equal(await sh(images), `${image}:two ${image}:two`)
+    t.equal(await sql("SELECT to_regclass('next')"), 'next')
+    await load.acknowledges(100)
+    await documented('Roll back')
+    await settled(2)
+    t.equal(await sh(images), `${image}:one ${image}:one`)
+    await load.acknowledges(100)
+    await load.stop()
+    t.same(unfailing(load), [[], ['201']])
+    t.same(notOnce(load.acknowledged, await listed(url, key)), [])
+    const names = (await pods()).map(({ metadata }) => metadata.name)
+    t.notOk(before.some(({ metadata }) => names.includes(metadata.name)))
+  }
+)
+
+t.test(
+  'a version that does not become ready does not replace the one that runs',
+  async (t) => {
+    const load = startLoad(url, key)
+    await sh('kubectl set env deployment/api DATABASE_TIMEOUT_MS=1')
+    await t.rejects(
+      sh('kubectl rollout status deployment/api --timeout=15s'),
+      /timed out/
+    )
+    await load.acknowledges(100)
+    await documented('Roll back')
+    await settled(2)
+    await load.stop()
+    t.same(unfailing(load), [[], ['201']])
+  }
+)
+
+t.test(
+  'scaling from two to six and back fails no request, and all six serve',
+  async (t) => {
+    const load = startLoad(url, key)
+    await documented('Scale', 0, { REPLICAS: '6' })
+    await sh(
+      "kubectl wait deployment/api --for=jsonpath='{.status.readyReplicas}'=6 --timeout=5m"
+    )
+    // By new connections: the others stay where they are.
+    const newcomers: Load[] = []
+    const allServe = async () => {
+      const newcomer = startLoad(url, key, 64)
+      newcomers.push(newcomer)
+      await newcomer.acknowledges(100)
+      await newcomer.stop()
+      const metrics = await Promise.all((await pods()).map(metricsOf))
+      return metrics.every((text) =>
+        /^http_request_duration_seconds_count\{.*createCategory.*\} [1-9]/m.test(
+          text
+        )
+      )
+    }
+    await until(allServe, 'all six serve')
+    await documented('Scale', 0, { REPLICAS: '2' })
+    await settled(2)
+    await load.stop()
+    for (const each of [load, ...newcomers])
+      t.same(unfailing(each), [[], ['201']])
+  }
+)
+
+t.test('draining a node fails no request', async (t) => {
+  const load = startLoad(url, key)
+  await load.acknowledges(100)
+  t.teardown(() => sh(`kubectl uncordon ${spareNode}`))
+  await sh(
+    `kubectl drain ${spareNode} --ignore-daemonsets --delete-emptydir-data --timeout=5m`
+  )
+  await sh('kubectl rollout status deployment/api --timeout=5m')
+  await settled(2)
+  t.notOk((await pods()).some(({ spec }) => spec.nodeName === spareNode))
+  await load.acknowledges(100)
+  await load.stop()
+  t.same(unfailing(load), [[], ['201']])
+})
+
+t.test(
+  'the database is killed under creates, and no acknowledged one is lost or doubled',
+  async (t) => {
+    const load = startLoad(url, key)
+    await load.acknowledges(100)
+    await sh('kubectl -n $DATABASE delete pod db-0 --grace-period=1')
+    await sh('kubectl -n $DATABASE rollout status statefulset/db --timeout=5m')
+    await load.acknowledges(100)
+    await load.stop()
+    t.same(
+      Object.keys(load.responses).filter(
+        (kind) => !/^(201|503 (unavailable|outcome_unknown))$/.test(kind)
+      ),
+      []
+    )
+    // After a longer outage, no pod is ready.
+    t.same(
+      [...new Set(load.lost)].filter(
+        (error) => !error.includes('ECONNREFUSED')
+      ),
+      []
+    )
+    t.same(notOnce(load.acknowledged, await listed(url, key)), [])
+  }
+)
+
+t.test('every replica rejects a revoked key', async (t) => {
+  const successor = lastLine(await documented('Keys', 0, { ID: '1' }))
+  const statuses = async () => {
+    const headers = `{ headers: { authorization: 'Bearer ${successor}' } }`
+    const address = 'http://127.0.0.1:3000/v1/categories'
+    const request = `fetch('${address}', ${headers}).then((r) => console.log(r.status))`
+    return Promise.all(
+      (await pods()).map(({ metadata }) =>
+        sh(`kubectl exec ${metadata.name} -- node -e "${request}"`)
+      )
+    )
+  }
+  t.same(await statuses(), ['200', '200'])
+  await documented('Keys', 1, { ID: '2' })
+  await until(
+    async () => (await statuses()).every((one) => one === '401'),
+    'the key is revoked'
+  )
+})
+
+const skip =
+  process.env['NODE_OFF'] && process.env['NODE_ON']
+    ? false
+    : 'NODE_OFF and NODE_ON are not set'
+t.test(
+  'a node is lost under creates: its pods move, and no acknowledged create is lost',
+  { skip },
+  async (t) => {
+    // Spreads the pods again after the drain.
+    await sh(
+      'kubectl rollout restart deployment/api && kubectl rollout status deployment/api --timeout=5m'
+    )
+    await settled(2)
+    t.equal(await nodesInUse(), 2)
+    const load = startLoad(url, key)
+    await load.acknowledges(100)
+    await sh('eval "$NODE_OFF"', { NODE: spareNode })
+    t.teardown(() => sh('eval "$NODE_ON"', { NODE: spareNode }))
+    await sh(
+      `kubectl wait node/${spareNode} --for=condition=Ready=Unknown --timeout=5m`
+    )
+    await until(async () => (await pods()).length > 2, 'a pod is replaced')
+    await sh('kubectl rollout status deployment/api --timeout=5m')
+    await load.acknowledges(100)
+    await load.stop()
+    t.comment(`requests without a response: ${load.lost.length}`)
+    t.comment(`acknowledged creates: ${load.acknowledged.length}`)
+    t.same(
+      Object.keys(load.responses).filter((kind) => kind !== '201'),
+      []
+    )
+    t.same(notOnce(load.acknowledged, await listed(url, key)), [])
+  }
+)

@@ -1,0 +1,201 @@
+// The service behind PgBouncer in transaction mode. Run by `npm run pgbouncer
+// --prefix tools/deploy-check`, which downloads PgBouncer if need be.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t from 'tap'
+import { keyStore } from '../../src/api-keys/store.ts'
+import { openDatabase } from '../../src/postgres/database.ts'
+import {
+  lockTable,
+  lockWaits,
+  migrate,
+  query,
+  silent,
+  storedNames
+} from '../../test/support/database.ts'
+import { notOnce } from '../../test/support/installation.ts'
+import { startLoad } from '../../test/support/load.ts'
+import {
+  configure,
+  freePort,
+  startPostgres
+} from '../../test/support/postgres.ts'
+import * as requests from '../../test/support/requests.ts'
+import { type Service, startService } from '../../test/support/service.ts'
+import { until } from '../../test/support/until.ts'
+
+const [program = '', ...args] = execFileSync(
+  'tools/deploy-check/pgbouncer.sh',
+  ['node_modules/.cache/pgbouncer']
+)
+  .toString()
+  .trim()
+  .split(' ')
+
+/** Starts PgBouncer in front of a server. */
+async function startPooler(serverPort: number) {
+  const port = await freePort()
+  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-pgbouncer-'))
+  const file = path.join(folder, 'pgbouncer.ini')
+  writeFileSync(
+    file,
+    `[databases]
+postgres = host=127.0.0.1 port=${serverPort} user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+max_prepared_statements = 200
+server_login_retry = 1
+`
+  )
+  // It does not run as root.
+  const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  const run = () =>
+    spawn(program, [...args, ...user, file], { stdio: 'ignore' })
+  let pooler = run()
+  const kill = async () => {
+    const exited = once(pooler, 'exit')
+    pooler.kill('SIGKILL')
+    await exited
+  }
+  t.teardown(async () => {
+    await kill()
+    rmSync(folder, { recursive: true })
+  })
+  const responds = () =>
+    until(
+      () => query(url, 'SELECT').then(Boolean, () => false),
+      'PgBouncer responds'
+    )
+  await responds()
+  return {
+    url,
+    async restart() {
+      await kill()
+      pooler = run()
+      await responds()
+    }
+  }
+}
+
+const postgres = await startPostgres(t)
+const pooler = await startPooler(postgres.port)
+
+const create = (service: Service) => requests.result(requests.create(service))
+const list = (service: Service) => requests.result(requests.list(service))
+
+t.test(
+  'migrations, creates, lists and keys work, and a revoked key is rejected',
+  async (t) => {
+    await migrate(pooler.url)
+    const service = await startService(t, { databaseUrl: pooler.url })
+    const responses = await Promise.all(
+      Array.from({ length: 100 }, (_, n) =>
+        n % 2 ? create(service) : list(service)
+      )
+    )
+    t.same(new Set(responses), new Set([200, 201]))
+    const database = openDatabase(
+      pooler.url,
+      { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
+      silent
+    )
+    t.teardown(() => database.close())
+    await keyStore(database).revoke('1')
+    await until(
+      async () => (await list(service)) === 'unauthorized',
+      'the key is rejected'
+    )
+  }
+)
+
+t.test('a slow statement is cancelled at the server', async (t) => {
+  const service = await startService(t, {
+    databaseUrl: pooler.url,
+    config: { DATABASE_TIMEOUT_MS: 1000 }
+  })
+  const lock = await lockTable(t, postgres.url, 'categories')
+  t.equal(await create(service), 'unavailable')
+  t.equal(await lockWaits(postgres.url), 0)
+  await lock.release()
+  t.equal(await create(service), 201)
+})
+
+t.test(
+  'a create whose standby is missing is an outcome_unknown, and ends at the server',
+  async (t) => {
+    const service = await startService(t, {
+      databaseUrl: pooler.url,
+      config: { DATABASE_TIMEOUT_MS: 1000 }
+    })
+    const requireStandby = (name: string) =>
+      configure(postgres.url, `synchronous_standby_names = '${name}'`)
+    t.teardown(() => requireStandby(''))
+    await requireStandby('missing')
+    await until(
+      async () => (await create(service)) === 'outcome_unknown',
+      'the server waits for the standby'
+    )
+    const waiting =
+      "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%INTO categories%'"
+    t.same(await query(postgres.url, waiting), [])
+    t.equal(await list(service), 200)
+  }
+)
+
+t.test('while PostgreSQL is down, creates are unavailable', async (t) => {
+  const service = await startService(t, { databaseUrl: pooler.url })
+  t.equal(await create(service), 201)
+  await postgres.kill()
+  // The connections that PgBouncer had to it.
+  await until(
+    async () => (await create(service)) === 'unavailable',
+    'creates are known to have no effect'
+  )
+  t.same(
+    [await create(service), await list(service)],
+    ['unavailable', 'unavailable']
+  )
+  await postgres.start()
+  await until(
+    async () => (await create(service)) === 201,
+    'PgBouncer connects again'
+  )
+})
+
+for (const [what, fail] of [
+  ['PgBouncer', () => pooler.restart()],
+  [
+    'PostgreSQL',
+    async () => {
+      await postgres.kill()
+      await postgres.start()
+    }
+  ]
+] as const) {
+  t.test(
+    `a kill of ${what} under load loses and doubles no create`,
+    async (t) => {
+      const { url, key } = await startService(t, { databaseUrl: pooler.url })
+      const load = startLoad(url, key)
+      for (let round = 0; round < 3; round++) {
+        await load.acknowledges(100)
+        await fail()
+      }
+      await load.acknowledges(100)
+      await load.stop()
+      t.same(load.lost, [])
+      const names = (await storedNames(postgres.url)).filter(
+        (name) => name !== 'x'
+      )
+      t.same(notOnce([...load.acknowledged, ...names], names), [])
+    }
+  )
+}

@@ -1,0 +1,165 @@
+/// <reference lib="dom" />
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import axe from 'axe-core'
+import {
+  type BrowserContextOptions,
+  chromium,
+  type Page
+} from 'playwright-core'
+import type { Test } from 'tap'
+
+/**
+ * CI runs as root, where Chromium has no sandbox. Host names that end in
+ * `.test` are this machine.
+ */
+const args = [
+  '--no-sandbox',
+  '--disable-background-networking',
+  '--host-resolver-rules=MAP *.test 127.0.0.1'
+]
+
+export const desktop = { viewport: { width: 1400, height: 1000 } }
+export const phone = {
+  viewport: { width: 390, height: 844 },
+  isMobile: true,
+  hasTouch: true
+}
+
+/**
+ * Returns the path of the browser: CHROMIUM, or the first of the usual names in
+ * PATH.
+ */
+function findChromium(): string {
+  const names = [
+    'chromium',
+    'chromium-browser',
+    'google-chrome',
+    'google-chrome-stable'
+  ]
+  const folders = (process.env['PATH'] ?? '').split(path.delimiter)
+  const files = names.flatMap((name) =>
+    folders.map((folder) => path.join(folder, name))
+  )
+  const found =
+    process.env['CHROMIUM'] ?? files.find((file) => existsSync(file))
+  if (found === undefined)
+    throw new Error(
+      `no ${names.join(', ')} in PATH: install Chromium, or set CHROMIUM to its path`
+    )
+  return found
+}
+
+/**
+ * Opens the docs page of the service at `url`. `faults` collects what a page
+ * must not have: errors and warnings in the console, failed requests, and
+ * requests to other hosts.
+ */
+export async function openDocs(
+  t: Test,
+  url: string,
+  options: BrowserContextOptions = {}
+) {
+  const browser = await chromium.launch({
+    executablePath: findChromium(),
+    args
+  })
+  t.teardown(() => browser.close())
+  const page = await browser.newPage(options)
+  const faults: string[] = []
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type()))
+      faults.push(message.text())
+  })
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('requestfailed', (request) => faults.push(`failed: ${request.url()}`))
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url())
+    if (origin !== url && protocol !== 'data:')
+      faults.push(`other host: ${request.url()}`)
+  })
+  await page.goto(`${url}/docs`)
+  await operation(page, 'listCategories').waitFor()
+  // Such as ERR_NETWORK_CHANGED, when a container starts on this machine.
+  if (faults.length > 0) throw new Error(faults.join(', '))
+  return { page, faults }
+}
+
+/** Finds the block of an operation. */
+export const operation = (page: Page, id: string) =>
+  page.locator(`.opblock[id$="-${id}"]`)
+
+/** Opens the block of an operation and returns it. */
+export async function openOperation(page: Page, id: string) {
+  const block = operation(page, id)
+  await block.locator('.opblock-summary-control').click()
+  await block.locator('.responses-table').waitFor()
+  return block
+}
+
+/** Opens the details of all responses of the open operations. */
+export const openDetails = (page: Page) =>
+  page.locator('details').evaluateAll((all) => {
+    for (const details of all) details.setAttribute('open', '')
+  })
+
+/** Opens an operation for Try it out. */
+export async function tryOut(page: Page, id: string): Promise<void> {
+  await openOperation(page, id)
+  await operation(page, id).getByRole('button', { name: 'Try it out' }).click()
+}
+
+/**
+ * Sends the request of an open operation, with `body` in place of its example.
+ * Returns the response as displayed.
+ */
+export async function execute(page: Page, id: string, body?: string) {
+  const block = operation(page, id)
+  if (body !== undefined)
+    await block.getByRole('textbox', { name: 'Request body' }).fill(body)
+  const sent = page.waitForResponse((response) =>
+    response.url().includes('/v1/')
+  )
+  await block.getByRole('button', { name: 'Execute' }).click()
+  // The page displays the previous response until this one arrives.
+  const requestId = (await sent).headers()['x-request-id'] ?? ''
+  const response = block.locator('.live-responses-table tbody tr', {
+    hasText: requestId
+  })
+  return {
+    status: await response.locator('.response-col_status').innerText(),
+    body: await response.locator('.highlight-code pre').first().innerText()
+  }
+}
+
+/** Enters a key in the Authorize dialog, in place of an earlier one. */
+export async function authorize(page: Page, key: string): Promise<void> {
+  await page.locator('.schemes .authorize').first().click()
+  const dialog = page.getByRole('dialog')
+  const logout = dialog.getByRole('button', { name: 'Logout' })
+  if (await logout.isVisible()) await logout.click()
+  await dialog.getByLabel('Value').fill(key)
+  await dialog.getByRole('button', { name: 'Authorize' }).click()
+  await dialog.locator('.btn-done').click()
+}
+
+/**
+ * Violated by Swagger UI's own markup: a button contains a link; tables of
+ * responses are regions without a name.
+ */
+const upstream = {
+  'nested-interactive': { enabled: false },
+  'landmark-unique': { enabled: false }
+}
+
+/** Returns all violations that axe finds on the page in its present state. */
+export async function violations(page: Page): Promise<string[]> {
+  // The debugger is exempt from the page's content security policy.
+  await page.evaluate(axe.source)
+  const results = await page.evaluate<axe.AxeResults>(
+    `axe.run({ rules: ${JSON.stringify(upstream)} })`
+  )
+  return results.violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target }) => `${id}: ${target.join(' ')}`)
+  )
+}

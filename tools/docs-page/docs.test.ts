@@ -1,0 +1,199 @@
+// The docs page in Chromium: run it with `npm test --prefix tools/docs-page`.
+import t from 'tap'
+import { startService } from '../../test/support/service.ts'
+import {
+  authorize,
+  desktop,
+  execute,
+  openDetails,
+  openDocs,
+  openOperation,
+  operation,
+  phone,
+  tryOut,
+  violations
+} from './browser.ts'
+
+const looks = {
+  'a light desktop': {
+    ...desktop,
+    environment: 'development',
+    colorScheme: 'light'
+  },
+  'a light phone': {
+    ...phone,
+    environment: 'production',
+    colorScheme: 'light'
+  },
+  'a dark phone': { ...phone, environment: 'staging', colorScheme: 'dark' }
+} as const
+
+for (const [look, { environment, ...options }] of Object.entries(looks)) {
+  t.test(
+    `on ${look}, the page fits the width and axe finds no violations, whatever is open`,
+    async (t) => {
+      const { url, key } = await startService(t, {
+        config: { ENVIRONMENT: environment }
+      })
+      const { page, faults } = await openDocs(t, url, options)
+      const { width } = options.viewport
+      const contentWidth = () =>
+        page.evaluate(() => document.documentElement.scrollWidth)
+      t.equal(
+        (await page.getByRole('banner').innerText()).trim(),
+        `Pet Categories · ${environment}`
+      )
+      t.equal(await contentWidth(), width)
+
+      await page.locator('.schemes .authorize').click()
+      t.same(await violations(page), [], 'with the dialog')
+      const dialog = await page.locator('.modal-ux').boundingBox()
+      t.ok(dialog !== null && dialog.x >= 0 && dialog.x + dialog.width <= width)
+      await page.keyboard.press('Escape')
+
+      await authorize(page, key)
+      for (const id of ['listCategories', 'createCategory', 'createMessage']) {
+        await tryOut(page, id)
+        await execute(page, id)
+      }
+      await openDetails(page)
+      t.same(await violations(page), [], 'with responses and examples')
+      for (const tab of await page.getByRole('tab', { name: 'Schema' }).all())
+        await tab.click()
+      await page.getByRole('radio', { name: 'Go' }).first().check()
+      t.same(await violations(page), [], 'with schemas and long samples')
+      t.equal(await contentWidth(), width)
+      t.same(faults, [])
+    }
+  )
+}
+
+t.test(
+  'Try it out works over plain HTTP at another host name, and keeps the key after a reload',
+  async (t) => {
+    const { port, key } = await startService(t)
+    const { page, faults } = await openDocs(t, `http://pets.test:${port}`)
+    await authorize(page, key)
+    await tryOut(page, 'createCategory')
+    t.match(await execute(page, 'createCategory'), {
+      status: '201',
+      body: /"name": "Rabbit"/
+    })
+    await tryOut(page, 'createMessage')
+    t.match(await execute(page, 'createMessage'), {
+      status: '202',
+      body: /"status": "queued"/
+    })
+    await page.reload()
+    await tryOut(page, 'listCategories')
+    t.match(await execute(page, 'listCategories'), {
+      status: '200',
+      body: /"name": "Rabbit"/
+    })
+    t.same(faults, [])
+  }
+)
+
+t.test('the page displays the status and body of an error', async (t) => {
+  const { url, key } = await startService(t)
+  const { page, faults } = await openDocs(t, url)
+  await tryOut(page, 'createCategory')
+  t.match(
+    await execute(page, 'createCategory'),
+    { status: '401', body: /"code": "unauthorized"/ },
+    'without a key'
+  )
+  await authorize(page, 'petcat_wrong')
+  t.match(
+    await execute(page, 'createCategory'),
+    { status: '401' },
+    'with a wrong key'
+  )
+  await authorize(page, key)
+  t.match(await execute(page, 'createCategory', '{"name":""}'), {
+    status: '400',
+    body: /"code": "invalid_request"/
+  })
+  const statuses = faults.map(
+    (fault) => /status of (\d+)/.exec(fault)?.[1] ?? fault
+  )
+  t.same(
+    statuses,
+    ['401', '401', '400'],
+    'the console has the messages of the browser and no others'
+  )
+})
+
+t.test('the keyboard reaches everything, with a visible focus', async (t) => {
+  const { url, key } = await startService(t)
+  const { page, faults } = await openDocs(t, url)
+  const focus = page.locator(':focus')
+  async function tabTo(name: RegExp) {
+    for (let presses = 0; presses < 100; presses++) {
+      await page.keyboard.press('Tab')
+      t.match(
+        await focus.evaluate((element) => getComputedStyle(element).outline),
+        /solid 3px/,
+        'visible'
+      )
+      if (
+        name.test(
+          await focus.evaluate((element) =>
+            (element.ariaLabel ?? element.textContent ?? '').trim()
+          )
+        )
+      )
+        return
+    }
+    t.fail(`${name} is out of reach`)
+  }
+  await tabTo(/^Authorize$/)
+  await page.keyboard.press('Enter')
+  t.ok(
+    await focus.evaluate((element) => element.matches('dialog input')),
+    'the dialog has the focus'
+  )
+  for (let presses = 0; presses < 6; presses++) {
+    await page.keyboard.press('Tab')
+    // Between the last and the first element of the dialog, the browser's own
+    // controls have the focus.
+    t.ok(
+      await page.evaluate(() =>
+        document.activeElement?.matches('body, dialog *')
+      ),
+      'and keeps it'
+    )
+  }
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  t.equal(await focus.innerText(), 'Authorize', 'and returns it')
+
+  await page.keyboard.press('Enter')
+  await page.keyboard.type(key)
+  await page.keyboard.press('Enter')
+  await page
+    .getByRole('dialog')
+    .getByRole('button', { name: 'Logout' })
+    .waitFor()
+  await page.keyboard.press('Escape')
+  for (const name of [/List all categories/, /^Try it out$/, /^Execute$/]) {
+    await tabTo(name)
+    await page.keyboard.press('Enter')
+  }
+  const status = operation(page, 'listCategories').locator(
+    '.live-responses-table .response-col_status'
+  )
+  t.equal(await status.last().innerText(), '200')
+  t.same(faults, [])
+})
+
+t.test(
+  'the page marks a deprecated operation and displays its x-sunset',
+  async (t) => {
+    const { url } = await startService(t)
+    const { page } = await openDocs(t, url)
+    const block = await openOperation(page, 'getPet')
+    t.match(await block.innerText(), /Deprecated[^]*x-sunset\s+"?2030-12-05/i)
+    t.same(await violations(page), [])
+  }
+)

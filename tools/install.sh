@@ -1,0 +1,19 @@
+#!/bin/sh
+# Installs what the tool in the current folder needs beyond the packages of the
+# service: `npm` by its package-lock.json, `python` by its requirements.txt.
+# Does nothing if it is installed already.
+set -eu
+
+install_npm() {
+  [ node_modules/.package-lock.json -nt package-lock.json ] ||
+    npm ci --no-audit --no-fund --loglevel=error
+}
+
+install_python() {
+  [ .venv/requirements.txt -nt requirements.txt ] && return
+  python3 -m venv --clear .venv
+  .venv/bin/pip install --quiet --require-hashes -r requirements.txt
+  cp requirements.txt .venv/
+}
+
+for packages in "$@"; do "install_$packages"; done
