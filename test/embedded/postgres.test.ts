@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import {
   embeddedPrograms,
   startEmbeddedPostgres
@@ -69,7 +69,9 @@ t.test(
     await second.stop()
     t.same(await query(service.url, 'SELECT 1 AS one'), [{ one: 1 }])
     await t.rejects(startEmbeddedPostgres(directory, 'service', silent), {
-      message: `already running from this folder (PID ${process.pid}): set DATA_DIR for a second one`
+      message:
+        `already running from this folder (PID ${process.pid}): ` +
+        'set DATA_DIR for a second one'
     })
     await service.stop()
     const socket = new URL(service.url).searchParams.get('host') ?? ''
@@ -77,42 +79,44 @@ t.test(
   }
 )
 
+/** Starts the server of a service that has ended. */
+async function startLeftBehind(t: Test, directory: string) {
+  const { pid: ended } = spawnSync('true')
+  const socket = mkdtempSync(path.join(tmpdir(), `petcat-service-${ended}-`))
+  t.teardown(() => rmSync(socket, { recursive: true }))
+
+  const data = path.join(directory, 'postgres')
+  const [program = '', ...args] = [
+    ...embeddedPrograms()('postgres'),
+    ...['-D', data],
+    ...['-k', socket],
+    ...['-c', 'listen_addresses=']
+  ]
+  const exited = once(spawn(program, args, { stdio: 'ignore' }), 'exit')
+  await until(
+    () => existsSync(path.join(socket, '.s.PGSQL.5432')),
+    'the server runs'
+  )
+
+  const lockFile = readFileSync(path.join(data, 'postmaster.pid'), 'utf8')
+  const [pid] = lockFile.split('\n')
+  return { pid: Number(pid), exited }
+}
+
 t.test(
   'a server that a killed service left behind is not used, but waited for',
   async (t) => {
     const directory = t.testdir()
     copyData(directory)
-    const { pid: dead } = spawnSync('true')
-    const socket = mkdtempSync(path.join(tmpdir(), `petcat-service-${dead}-`))
-    const options = [
-      '-D',
-      path.join(directory, 'postgres'),
-      '-k',
-      socket,
-      '-c',
-      'listen_addresses='
-    ]
-    t.teardown(() => rmSync(socket, { recursive: true }))
-    const [program = '', ...args] = [
-      ...embeddedPrograms()('postgres'),
-      ...options
-    ]
-    const left = once(spawn(program, args, { stdio: 'ignore' }), 'exit')
-    await until(
-      () => existsSync(path.join(socket, '.s.PGSQL.5432')),
-      'the server runs'
-    )
-    const [pid] = readFileSync(
-      path.join(directory, 'postgres/postmaster.pid'),
-      'utf8'
-    ).split('\n')
-    process.kill(Number(pid), 'SIGSTOP') // It keeps the folder and does not respond.
+    const { pid, exited } = await startLeftBehind(t, directory)
+    // It keeps the folder and does not respond.
+    process.kill(pid, 'SIGSTOP')
     const log = onLine('waiting for another process', () =>
-      process.kill(Number(pid), 'SIGKILL')
+      process.kill(pid, 'SIGKILL')
     )
     const service = await startEmbeddedPostgres(directory, 'service', log)
     t.same(await query(service.url, 'SELECT 1 AS one'), [{ one: 1 }])
-    await Promise.all([service.stop(), left])
+    await Promise.all([service.stop(), exited])
   }
 )
 

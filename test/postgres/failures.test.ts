@@ -23,7 +23,8 @@ const unavailable = {
 const unknown = {
   code: 'outcome_unknown',
   message:
-    'The database did not confirm the write, which may have taken effect: check before you send it again',
+    'The database did not confirm the write, which may have taken effect: ' +
+    'check before you send it again',
   status: 503
 }
 
@@ -123,13 +124,21 @@ t.test(
 const lost = (severity: string) =>
   errorResponse([`S${severity}`, 'C08P01', 'Mserver conn crashed?'])
 
-for (const [what, instead] of [
-  ['the connection is lost', undefined],
-  ['a pooler reports an ERROR instead of the response', lost('ERROR')],
-  ['a pooler reports a FATAL error instead of the response', lost('FATAL')]
-] as const) {
+const losses = [
+  { loss: 'the connection is lost', instead: undefined },
+  {
+    loss: 'a pooler reports an ERROR instead of the response',
+    instead: lost('ERROR')
+  },
+  {
+    loss: 'a pooler reports a FATAL error instead of the response',
+    instead: lost('FATAL')
+  }
+]
+
+for (const { loss, instead } of losses) {
   t.test(
-    `if ${what}, the outcome of each create of a commit is unknown, without Retry-After`,
+    `if ${loss}, the outcome of each create of a commit is unknown, without Retry-After`,
     async (t) => {
       const databaseUrl = await createDatabase(t)
       const proxy = await startProxy(t, databaseUrl)
@@ -153,10 +162,16 @@ for (const [what, instead] of [
   )
 }
 
-for (const [condition, consequence] of [
-  ['serialization_failure', 'fails alone without an outage'],
-  ['disk_full', 'is an outage']
-] as const) {
+const failuresOfCreates = [
+  {
+    condition: 'serialization_failure',
+    consequence: 'fails alone without an outage',
+    isOutage: false
+  },
+  { condition: 'disk_full', consequence: 'is an outage', isOutage: true }
+]
+
+for (const { condition, consequence, isOutage } of failuresOfCreates) {
   t.test(
     `a create that fails with ${condition} gets 503 unavailable, and ${consequence}`,
     async (t) => {
@@ -164,15 +179,21 @@ for (const [condition, consequence] of [
       const service = await startService(t, { logger })
       await query(
         service.databaseUrl,
-        `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
-         $$BEGIN RAISE EXCEPTION '' USING ERRCODE = '${condition}'; END$$;
-       CREATE TRIGGER fail BEFORE INSERT ON categories FOR EACH ROW WHEN (NEW.name = 'bad') EXECUTE FUNCTION fail()`
+        `
+          CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+          BEGIN
+            RAISE EXCEPTION '' USING ERRCODE = '${condition}';
+          END $$;
+
+          CREATE TRIGGER fail BEFORE INSERT ON categories
+          FOR EACH ROW WHEN (NEW.name = 'bad')
+          EXECUTE FUNCTION fail()
+        `
       )
       const responses = await Promise.all(
         ['first', 'good', 'bad', 'better'].map((name) => create(service, name))
       )
       const rejected = responses.filter(({ statusCode }) => statusCode !== 201)
-      const isOutage = consequence === 'is an outage'
       t.equal(rejected.length > 1, isOutage)
       for (const response of rejected) t.same(response.json(), unavailable)
       const logged = lines.filter(
@@ -206,10 +227,14 @@ t.test(
   }
 )
 
-for (const refuses of [false, true]) {
-  const title = `when a server goes silent${refuses ? ' and refuses connections' : ''}`
+const silences = [
+  { silence: 'goes silent', refuses: false },
+  { silence: 'goes silent and refuses connections', refuses: true }
+]
+
+for (const { silence, refuses } of silences) {
   t.test(
-    `${title}, a read is unavailable and the outcome of a write is unknown`,
+    `when a server ${silence}, a read is unavailable and the outcome of a write is unknown`,
     async (t) => {
       const proxy = await startProxy(t, await createDatabase(t))
       const database = open(t, proxy.url, 1000)

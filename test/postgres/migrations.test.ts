@@ -55,9 +55,18 @@ t.test(
     const url = await createDatabase(t)
     await query(
       url,
-      `DROP TABLE idempotency_keys; ALTER TABLE api_keys DROP root; DELETE FROM pgmigrations WHERE name ~ '^0008';
-     INSERT INTO api_keys (name, hash) SELECT 'x', n::text::bytea FROM generate_series(1, 5) AS n;
-     UPDATE api_keys SET replaced_by = CASE id WHEN 1 THEN 3 WHEN 3 THEN 4 END`
+      `
+        DROP TABLE idempotency_keys;
+        ALTER TABLE api_keys DROP root;
+        DELETE FROM pgmigrations WHERE name ~ '^0008';
+
+        INSERT INTO api_keys (name, hash)
+        SELECT 'x', n::text::bytea
+        FROM generate_series(1, 5) AS n;
+
+        UPDATE api_keys
+        SET replaced_by = CASE id WHEN 1 THEN 3 WHEN 3 THEN 4 END
+      `
     )
     await migrate(url)
     const [keys] = await query(

@@ -17,7 +17,10 @@ const creating = `${waiting} AND query LIKE '%INTO categories%'`
 const connections =
   "SELECT pid FROM pg_stat_activity WHERE application_name = 'pet-categories'"
 
-/** Makes commits wait for the standby, unless its name is empty, and ends the waits of earlier commits. */
+/**
+ * Makes commits wait for the standby, unless its name is empty. Without a
+ * standby, ends the waits of earlier commits.
+ */
 async function requireStandby(name: string) {
   await configure(postgres.url, `synchronous_standby_names = '${name}'`)
   if (name === '')
@@ -39,7 +42,10 @@ async function recover(service: Service) {
   )
 }
 
-/** Starts a service whose `response` is of a create that waits for a standby that does not exist. */
+/**
+ * Starts a service without its standby. `response` is of a create that waits
+ * for it.
+ */
 async function startWithoutStandby(
   t: Test,
   config: { DATABASE_TIMEOUT_MS: number; MAX_DATABASE_CONNECTIONS?: number }
@@ -69,23 +75,46 @@ async function startWithoutStandby(
   return { proxy, service, response, lines }
 }
 
-for (const [title, end, messages] of [
-  ['the service cancels it', undefined, 'notice'],
-  ['the service cancels it, and the server hides warnings', undefined, 'error'],
-  ['an operator cancels it', 'pg_cancel_backend(pid)', 'notice'],
-  ['an operator ends its connection', 'pg_terminate_backend(pid)', 'notice']
-] as const) {
+/** How the wait for a standby ends. */
+interface End {
+  end: string
+  /** What the operator runs; otherwise, the service cancels the wait. */
+  operator?: string
+  /** The least important messages that the server sends. */
+  messages: 'notice' | 'error'
+}
+
+const ends: End[] = [
+  { end: 'the service cancels it', messages: 'notice' },
+  {
+    end: 'the service cancels it, and the server hides warnings',
+    messages: 'error'
+  },
+  {
+    end: 'an operator cancels it',
+    operator: 'pg_cancel_backend(pid)',
+    messages: 'notice'
+  },
+  {
+    end: 'an operator ends its connection',
+    operator: 'pg_terminate_backend(pid)',
+    messages: 'notice'
+  }
+]
+
+for (const { end, operator, messages } of ends) {
   t.test(
-    `a create that waits for a missing standby until ${title} is an outcome_unknown`,
+    `a create that waits for a missing standby until ${end} is an outcome_unknown`,
     async (t) => {
       await query(
         postgres.url,
         `ALTER DATABASE postgres SET client_min_messages = ${messages}`
       )
-      const config = { DATABASE_TIMEOUT_MS: end === undefined ? 1000 : 60_000 }
+      const isCancelled = operator === undefined
+      const config = { DATABASE_TIMEOUT_MS: isCancelled ? 1000 : 60_000 }
       const { service, response, lines } = await startWithoutStandby(t, config)
-      if (end !== undefined)
-        await query(postgres.url, `SELECT ${end} ${creating}`)
+      if (operator !== undefined)
+        await query(postgres.url, `SELECT ${operator} ${creating}`)
       t.equal(await response, 'outcome_unknown')
       t.equal(
         lines.filter(

@@ -1,73 +1,85 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { generate } from 'selfsigned'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { open, query } from '../support/database.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { cancelRequest, startProxy } from '../support/proxy.ts'
 
-t.test(
-  'with sslmode=verify-full the service connects only to a server that the CA has signed',
-  async (t) => {
-    const ca = await generate(
-      [{ name: 'commonName', value: 'CA of the test' }],
-      {
-        extensions: [{ name: 'basicConstraints', cA: true, critical: true }]
-      }
-    )
-    const stranger = await generate([
-      { name: 'commonName', value: 'CA of a stranger' }
-    ])
-    const certificate = await generate(
-      [{ name: 'commonName', value: 'localhost' }],
-      {
-        ca: { key: ca.private, cert: ca.cert },
-        extensions: [
-          {
-            name: 'subjectAltName',
-            altNames: [{ type: 2, value: 'localhost' }]
-          }
-        ]
-      }
-    )
-    const files = {
-      'server.key': certificate.private,
-      'server.crt': certificate.cert
-    }
-    const postgres = await startPostgres(t, { ssl: 'on' }, files)
-    const folder = t.testdir()
-    const url = (host: string, cert: string, port = postgres.port) => {
-      const file = path.join(folder, 'ca.pem')
-      writeFileSync(file, cert)
-      return `postgres://postgres@${host}:${port}/postgres?sslmode=verify-full&sslrootcert=${file}`
-    }
-    const run = (url: string, text = 'SELECT', timeout = 5000) =>
-      open(t, url, timeout).read({ text })
-    await run(url('localhost', ca.cert))
-    const encrypted = `SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'pet-categories'`
-    t.same(await query(postgres.url, encrypted), [{ ssl: true }])
-    await t.rejects(run(url('127.0.0.1', ca.cert)), {
-      cause: { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }
-    })
-    await t.rejects(run(url('localhost', stranger.cert)), {
-      cause: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }
-    })
+const named = (value: string) => [{ name: 'commonName', value }]
 
-    const proxy = await startProxy(t, postgres.url)
-    const slow = run(
-      url('localhost', ca.cert, proxy.port),
-      'SELECT pg_sleep(60)',
-      1000
-    )
-    await t.rejects(
-      slow,
-      { cause: { code: '57014' } },
-      'a slow statement is cancelled'
-    )
-    t.equal(proxy.connections(), 2)
-    t.notOk(
-      Buffer.concat(proxy.sent).includes(cancelRequest),
-      'and the secret key of its connection is not sent in the clear'
-    )
-  }
+const ca = await generate(named('CA of the test'), {
+  extensions: [{ name: 'basicConstraints', cA: true, critical: true }]
+})
+const stranger = await generate(named('CA of a stranger'))
+const certificate = await generate(named('localhost'), {
+  ca: { key: ca.private, cert: ca.cert },
+  extensions: [
+    { name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }] }
+  ]
+})
+
+const postgres = await startPostgres(
+  t,
+  { ssl: 'on' },
+  { 'server.key': certificate.private, 'server.crt': certificate.cert }
 )
+
+interface Address {
+  host?: string
+  port?: number
+  /** The certificate of the CA that the client trusts. */
+  trusted?: string
+}
+
+/** The URL of the server for a client that verifies its certificate. */
+function verifiedUrl(t: Test, address: Address = {}): string {
+  const { host = 'localhost', port = postgres.port } = address
+  const file = path.join(t.testdir(), 'ca.pem')
+  writeFileSync(file, address.trusted ?? ca.cert)
+
+  const url = new URL(`postgres://postgres@${host}:${port}/postgres`)
+  url.searchParams.set('sslmode', 'verify-full')
+  url.searchParams.set('sslrootcert', file)
+  return url.href
+}
+
+/** Reads nothing through a new connection. */
+const connect = (t: Test, url: string) => open(t, url).read({ text: 'SELECT' })
+
+t.test('the connection to a server that the CA has signed', async (t) => {
+  await connect(t, verifiedUrl(t))
+  const isEncrypted = `
+    SELECT ssl
+    FROM pg_stat_ssl
+    JOIN pg_stat_activity USING (pid)
+    WHERE application_name = 'pet-categories'
+  `
+  t.same(await query(postgres.url, isEncrypted), [{ ssl: true }])
+})
+
+t.test('a certificate for another host is rejected', async (t) => {
+  const url = verifiedUrl(t, { host: '127.0.0.1' })
+  const cause = { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }
+  await t.rejects(connect(t, url), { cause })
+})
+
+t.test('a certificate that another CA has signed is rejected', async (t) => {
+  const url = verifiedUrl(t, { trusted: stranger.cert })
+  const cause = { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }
+  await t.rejects(connect(t, url), { cause })
+})
+
+t.test('a CancelRequest is encrypted too', async (t) => {
+  const proxy = await startProxy(t, postgres.url)
+  const database = open(t, verifiedUrl(t, { port: proxy.port }), 1000)
+  const slow = database.read({ text: 'SELECT pg_sleep(60)' })
+
+  const cancelled = { cause: { code: '57014' } }
+  await t.rejects(slow, cancelled)
+  t.equal(proxy.connections(), 2)
+  t.notOk(
+    Buffer.concat(proxy.sent).includes(cancelRequest),
+    'the secret key of the connection is not sent in the clear'
+  )
+})

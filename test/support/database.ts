@@ -81,7 +81,11 @@ function environment(
   return value
 }
 
-/** Creates a database for the test, a copy of the migrated one unless `options` differ; dropped when the test ends. */
+/**
+ * Creates a database for the test, which is dropped when the test ends.
+ *
+ * @param options of CREATE DATABASE; by default it copies the migrated one
+ */
 export async function createDatabase(
   t: Test,
   options = `TEMPLATE ${environment('TEST_TEMPLATE')} STRATEGY wal_log`
@@ -148,8 +152,8 @@ export async function lockTable(
 }
 
 /**
- * Forgets the idempotency keys and holds them, as a replica does whose commit has not ended, until `release` is called or the
- * test ends.
+ * Forgets the idempotency keys and holds them until `release` is called or the
+ * test ends, as a replica does whose commit has not ended.
  */
 export async function holdKeys(
   t: Test,
@@ -187,7 +191,8 @@ export const storedNames = async (url: string) =>
   )
 
 /**
- * A database whose tables belong to another role than the one of the service, which has what the migrations allow it.
+ * A database whose tables belong to another role than the one of the service,
+ * which has what the migrations allow it.
  *
  * @returns the URL of each
  */
