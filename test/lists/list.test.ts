@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import type { FastifyRequest } from 'fastify'
 import t, { type Test } from 'tap'
 import type { Reply } from '../../src/openapi/handler.ts'
-import { listHandler } from '../../src/lists/cached-list.ts'
+import { cachedList } from '../../src/lists/cached-list.ts'
 import {
   lockAwaited,
   lockTable,
@@ -244,36 +244,6 @@ t.test(
       together <= 2 * (counts.reads - together),
       'streams that start together share pages'
     )
-  }
-)
-
-t.test(
-  'a streamed list reports each chunk that its client has read, however short',
-  async (t) => {
-    const { database, databaseUrl } = await startService(t)
-    await fill(databaseUrl, 4_500, "''")
-    let chunks = 0
-    let body: unknown
-    const memory = { limit: 2_000, hold: () => () => void chunks++ }
-    const reply: Reply<{ 200: object; 304: undefined }> = {
-      raw: new ServerResponse(new IncomingMessage(new Socket())),
-      getHeader: () => undefined,
-      header: () => reply,
-      code: () => ({
-        send: (...sent: unknown[]) => ({ sent: Boolean((body = sent[0])) })
-      })
-    }
-    await listHandler(
-      database,
-      memory,
-      'categories',
-      "'1'"
-    )({ method: 'GET', headers: {} } as FastifyRequest, reply)
-    const text = Buffer.concat(
-      (await (body as Readable).toArray()) as Buffer[]
-    ).toString()
-    t.equal((JSON.parse(text) as number[]).length, 4_500)
-    t.equal(chunks, 5, 'one for each thousand rows')
   }
 )
 
