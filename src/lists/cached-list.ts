@@ -13,7 +13,19 @@ import { maxPageSize, TableReader } from './table-reader.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 
-type ListReply<Item> = Reply<{ 200: Item[]; 304: undefined }>
+/** The reply of an operation that lists items. */
+type ListReply<Item> = CacheableReply & Ok<Item> & NotModified
+type CacheableReply = Pick<Reply<unknown>, 'getHeader' | 'header' | 'raw'>
+
+// `code` is a property in both, because the compiler compares the parameters
+// of methods, and overloads, loosely: it would accept items of another schema.
+interface Ok<Item> {
+  code: (status: 200) => { send: (body: ListBody<Item>) => Sent }
+}
+interface NotModified {
+  code: (status: 304) => { send: () => Sent }
+}
+type ListBody<Item> = Item[] | JsonBytes<Item[]> | JsonStream<Item[]>
 
 interface WholeList {
   body: CodedBody
@@ -120,8 +132,10 @@ class CachedList<Item> {
     reply: ListReply<Item>
   ): Promise<Sent> {
     const matchingTag = body.matchingTag(headers['if-none-match'])
-    if (matchingTag !== undefined)
-      return reply.header('etag', matchingTag).code(304).send()
+    if (matchingTag !== undefined) {
+      reply.header('etag', matchingTag)
+      return reply.code(304).send()
+    }
 
     const encoded = await body.encodedFor(headers['accept-encoding'])
     const { coding, chunks, size, etag } = encoded
@@ -161,7 +175,7 @@ class CachedList<Item> {
   }
 }
 
-function setCacheHeaders(reply: ListReply<never>): void {
+function setCacheHeaders(reply: CacheableReply): void {
   // The client may keep the list, but must check before each use that it is
   // unchanged (RFC 9111, section 5.2.2).
   reply.header('cache-control', 'private, no-cache')
