@@ -2,6 +2,15 @@ import { setImmediate } from 'node:timers/promises'
 import { batch } from '../batch.ts'
 import type { Page, TableReader } from './table-reader.ts'
 
+/** The start of a list that is too long to be held. */
+export interface ListStart {
+  chunks: Buffer[]
+  /** Bytes. */
+  size: number
+  /** The id of the last item in `chunks`. */
+  next: string
+}
+
 /**
  * The chunks of a body that is in memory. Other work runs between them.
  *
@@ -22,7 +31,7 @@ export async function* chunksOf(chunks: Buffer[], onRead: () => void) {
 export class PageStream {
   readonly #page: (after: string) => Promise<Page>
 
-  constructor(reader: TableReader) {
+  constructor(reader: Pick<TableReader, 'readPage'>) {
     this.#page = batch(async (places: string[]) => {
       const reads = new Map<string, Promise<Page>>()
       const pages: Page[] = []
@@ -36,12 +45,14 @@ export class PageStream {
   }
 
   /**
-   * The pages after an id, to the end of the list.
+   * A list, of which the start has been read.
    *
-   * @param onRead called for each page that the client has read
+   * @param onRead called for each chunk that the client has read
    */
-  async *after(id: string, onRead: () => void) {
-    let next: string | null = id
+  async *continue({ chunks, next: first }: ListStart, onRead: () => void) {
+    yield* chunksOf(chunks, onRead)
+
+    let next: string | null = first
     while (next !== null) {
       const page: Page = await this.#page(next)
       yield page.bytes

@@ -1,5 +1,4 @@
 import t, { type Test } from 'tap'
-import { PageStream } from '../../src/lists/stream.ts'
 import { TableReader } from '../../src/lists/table-reader.ts'
 import type { RowJson } from '../../src/openapi/json.ts'
 import { createDatabase, open, query } from '../support/database.ts'
@@ -59,22 +58,3 @@ t.test('a row of any length is a page', async (t) => {
   const reader = await readerOf(t, 2, `'"' || repeat('x', 1000000) || '"'`)
   t.same(await pageSizes(reader), [1_000_003, 1_000_003, 1])
 })
-
-t.test(
-  'a stream reports each page that its client has read, however short',
-  async (t) => {
-    const reader = await readerOf(t, 4_500, "'1'")
-    const { bytes, next } = await reader.readPage(null)
-    const chunks = [bytes]
-    let reports = 0
-    const onRead = () => reports++
-    const rest = new PageStream(reader).after(String(next), onRead)
-    for await (const page of rest) {
-      t.equal(reports, chunks.length - 1)
-      chunks.push(page)
-    }
-    const list = JSON.parse(String(Buffer.concat(chunks))) as number[]
-    t.equal(list.length, 4_500)
-    t.equal(reports, 4, 'one for each of the other thousands')
-  }
-)
