@@ -1,8 +1,12 @@
--- Closes two ways in which a list could stay old (src/lists/change-check.ts).
+-- Closes two ways in which a list could stay old for ever. How lists use the
+-- record of changes: src/lists/change-check.ts.
 
--- 1. Logical replication applies changes without firing statement triggers, except for TRUNCATE. This procedure adds a row
--- trigger that fires for applied rows only (ENABLE REPLICA), so ordinary writers do not pay for it. Call it for each table
--- that the service lists, and after `pg_restore --disable-triggers`.
+-- 1. Logical replication fires no statement triggers, except for TRUNCATE.
+-- record_replicated_change is a row trigger for what it applies. ENABLE REPLICA
+-- spares ordinary writers its cost.
+
+-- Records all changes of a table. Call it for each table that the service
+-- lists, and again after `pg_restore --disable-triggers`.
 CREATE PROCEDURE record_changes_of(watched regclass) LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('
@@ -23,13 +27,17 @@ END $$;
 CALL record_changes_of('categories');
 CALL record_changes_of('orders');
 
--- 2. A restored dump brings ids that are in the future here. Such a row must stay until a transaction with its id has ended:
--- record_change does not add a second one. Until then it means nothing, so this function ignores future ids.
---
--- Whether a recorded transaction is visible now but was not in the earlier snapshot. A long transaction holds back the xmin
--- of a snapshot, so the index is searched from xmax, and for each transaction that was in progress. enable_seqscan: a plan
--- made while the table is small must not scan it once it has grown.
-CREATE OR REPLACE FUNCTION changed_since(relation oid, earlier pg_snapshot) RETURNS boolean
+-- 2. A restored dump brings rows whose ids are in the future here. A
+-- transaction that gets such an id finds its row and adds none. So the row must
+-- stay until this transaction has ended, and means nothing before.
+
+-- Whether a recorded transaction is visible now but was not in the earlier
+-- snapshot. A long transaction holds back the xmin of a snapshot, so the index
+-- is searched from xmax, and for each transaction that was in progress.
+-- enable_seqscan: a plan made while the table is small must not scan it once it
+-- has grown.
+CREATE OR REPLACE FUNCTION changed_since(relation oid, earlier pg_snapshot)
+RETURNS boolean
 LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 BEGIN
   RETURN EXISTS (
@@ -44,24 +52,33 @@ BEGIN
   );
 END $$;
 
--- As in 0006. With pg_temp last, a caller's temporary table cannot replace the tables.
-SELECT set_config('search_path', format('%I, pg_temp', current_schema()), true);
+-- As in 0006. With pg_temp last, a caller's temporary table cannot replace the
+-- tables.
+SELECT set_config(
+  'search_path', format('%I, pg_temp', current_schema()), true
+);
 
--- Deletes the rows of transactions that have ended, once there are 10,000, and changes the epoch in the same transaction. A
--- reader sees either the new epoch, and reads the list again, or still the rows. The transaction must be short, because it
--- locks the epoch.
+-- Deletes the rows of transactions that have ended, once there are 10,000, and
+-- changes the epoch in the same transaction. A reader sees either the new
+-- epoch, and reads the list again, or still the rows. The transaction must be
+-- short, because it locks the epoch.
 CREATE OR REPLACE FUNCTION prune_changes() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   now pg_snapshot := pg_current_snapshot();
 BEGIN
   IF NOT EXISTS (SELECT FROM change_epoch) THEN
-    -- A crash has emptied both tables, and so lost the rows of prepared transactions. Lists need an epoch to be remembered:
-    -- there must be none until those transactions have ended.
-    IF EXISTS (SELECT FROM pg_prepared_xacts WHERE database = current_database()) THEN
+    -- A crash has emptied both tables, and so lost the rows of prepared
+    -- transactions. Without an epoch, lists are read each time: there must be
+    -- none until those transactions have ended.
+    IF EXISTS (
+      SELECT FROM pg_prepared_xacts WHERE database = current_database()
+    ) THEN
       RETURN;
     END IF;
-  ELSIF NOT EXISTS (SELECT FROM changes WHERE pg_visible_in_snapshot(xid, now) OFFSET 9999) THEN
+  ELSIF NOT EXISTS (
+    SELECT FROM changes WHERE pg_visible_in_snapshot(xid, now) OFFSET 9999
+  ) THEN
     RETURN;
   END IF;
 
