@@ -3,33 +3,41 @@ import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
 import { columnsOf, type Database } from '../postgres/database.ts'
 
+/** Maximum number of lookups in a statement. */
+const maxLookups = 100
+
+/** The parameters that find one row, as text. */
+type Lookup = (string | null)[]
+
+const textOf = (lookup: Lookup): string => JSON.stringify(lookup)
+
 /**
- * Reads a row by its key. Requests that wait at the same time share one statement, and those with the same key its row. A
- * request never joins a statement that has started, so it sees everything that was committed before it arrived.
+ * Reads rows by lookups. Requests that wait at the same time share one
+ * statement, and those with equal lookups a row. A request never joins a
+ * statement that has started, so it sees everything that was committed before
+ * it arrived.
  *
  * @param name the name of the prepared statement
- * @param text one statement for any number of keys that returns a row for each, in their order; its parameters are the keys as
- *   one array for each of their values
- * @returns reads the row of a key; rejects like `Database.read`, and with Overloaded if too many requests wait
+ * @param text a statement for any number of lookups that returns a row for
+ *   each, in their order; its parameters are an array for each column of them
+ * @returns reads the row of a lookup; rejects like `Database.read`, and with
+ *   Overloaded if too many requests wait
  */
 export function sharedRead<Row extends QueryResultRow>(
-  database: Database,
+  database: Pick<Database, 'read'>,
   name: string,
   text: string
-) {
-  async function readRows(keys: (string | null)[][]): Promise<Row[]> {
-    sharedReads.observe(keys.length)
-    const texts = keys.map((key) => JSON.stringify(key))
-    const distinct = new Map(keys.map((key, index) => [texts[index], key]))
-    const rows = await database.read<Row>({
-      name,
-      text,
-      values: columnsOf([...distinct.values()])
-    })
-    const found = new Map(
-      [...distinct.keys()].map((key, index) => [key, rows[index]])
-    )
-    return texts.map((key) => found.get(key) as Row)
+): (lookup: Lookup) => Promise<Row> {
+  async function readRows(lookups: Lookup[]): Promise<Row[]> {
+    sharedReads.observe(lookups.length)
+    const distinct = new Map(lookups.map((lookup) => [textOf(lookup), lookup]))
+    const values = columnsOf([...distinct.values()])
+    const rows = await database.read<Row>({ name, text, values })
+
+    const texts = [...distinct.keys()]
+    const found = new Map(texts.map((text, index) => [text, rows[index]]))
+    // The statement returns a row for each lookup.
+    return lookups.map((lookup) => found.get(textOf(lookup)) as Row)
   }
-  return batch(readRows, { maxSize: 100 })
+  return batch(readRows, { maxSize: maxLookups })
 }

@@ -1,8 +1,10 @@
 import type { Operations } from '../../generated/operations.ts'
+import type { components } from '../../generated/types.ts'
 import type { Database } from '../postgres/database.ts'
 import { createHandler } from '../creates/grouped-create.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
-import { listHandler } from '../lists/cached-list.ts'
+import { cachedList } from '../lists/cached-list.ts'
+import type { RowJson } from '../openapi/json.ts'
 
 /** The privileges that the statements below need. */
 export const categoryPrivileges = {
@@ -16,7 +18,10 @@ const json = `'{"id":' || id || ',"name":' || to_json(name) || coalesce(',"descr
 /** The operations on categories. */
 export function categoryHandlers(database: Database, memory: ResponseMemory) {
   return {
-    listCategories: listHandler(database, memory, 'categories', json),
+    listCategories: cachedList(database, memory, {
+      table: 'categories',
+      row: json as RowJson<components['schemas']['Category']>
+    }),
     createCategory: createHandler(database, 201, {
       table: 'categories',
       given: { name: 'text', description: 'text' },

@@ -1,10 +1,10 @@
 import { type Operations, stubs } from '../../generated/operations.ts'
 import type { Config } from '../config.ts'
-import { changePrivileges } from '../postgres/changes.ts'
+import { changePrivileges } from '../lists/change-check.ts'
 import type { Database } from '../postgres/database.ts'
 import { keyPrivileges } from '../api-keys/store.ts'
 import { idempotencyPrivileges } from '../creates/idempotency.ts'
-import { responseMemory } from '../lists/response-memory.ts'
+import { ResponseMemory } from '../lists/response-memory.ts'
 import { categoryHandlers, categoryPrivileges } from './categories.ts'
 import { messageHandlers, messagePrivileges } from './messages.ts'
 import { orderHandlers, orderPrivileges } from './orders.ts'
@@ -26,7 +26,7 @@ export function operationHandlers(
   database: Database,
   config: Config
 ): Operations {
-  const memory = responseMemory(
+  const memory = new ResponseMemory(
     config.MAX_RESPONSE_BUFFER_BYTES,
     config.SEND_TIMEOUT_MS
   )

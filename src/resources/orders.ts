@@ -1,8 +1,10 @@
 import type { Operations } from '../../generated/operations.ts'
+import type { components } from '../../generated/types.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Database, isoTime } from '../postgres/database.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
-import { listHandler } from '../lists/cached-list.ts'
+import { cachedList } from '../lists/cached-list.ts'
+import type { RowJson } from '../openapi/json.ts'
 
 /** The privileges that the statements below need. */
 export const orderPrivileges = { orders: 'SELECT, DELETE' }
@@ -17,7 +19,10 @@ const cancelOrder = `
 /** The operations on orders. */
 export function orderHandlers(database: Database, memory: ResponseMemory) {
   return {
-    listOrders: listHandler(database, memory, 'orders', json),
+    listOrders: cachedList(database, memory, {
+      table: 'orders',
+      row: json as RowJson<components['schemas']['Order']>
+    }),
     cancelOrder: async ({ params: { orderId } }, reply) => {
       const values = [orderId]
       const cancelled = await database.write({

@@ -58,7 +58,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
         status ?? null,
         String(limit)
       ])
-      memory.hold(reply.raw, { size: pets.length })
+      memory.reserve(reply.raw, pets.length)
       if (next !== null)
         reply.header(
           'link',

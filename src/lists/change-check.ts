@@ -1,0 +1,97 @@
+import type { Database } from '../postgres/database.ts'
+
+/** The privileges that the statements below need. */
+export const changePrivileges = {
+  changes: 'SELECT',
+  change_epoch: 'SELECT',
+  'FUNCTION changed_since(oid, pg_snapshot)': 'EXECUTE',
+  'FUNCTION prune_changes()': 'EXECUTE'
+}
+
+/**
+ * Snapshots can be compared only while the identity stays the same:
+ *
+ * | part of it         | changes with                                 |
+ * | ------------------ | -------------------------------------------- |
+ * | change_epoch.id    | a crash, a failover, a pruning of the record |
+ * | server start       | a copied data folder                         |
+ * | file path          | a copied database, a rewritten table         |
+ * | watched.xmin       | DDL on the table                             |
+ * | columns.versions   | DDL on its columns                           |
+ * | triggers.versions  | a restore, a trigger that was disabled       |
+ *
+ * No row is returned while changes are not recorded: without an epoch, without
+ * both triggers, or if other tables inherit from this one.
+ */
+const lookAtTable = `
+  SELECT
+    pg_current_snapshot() AS snapshot,
+    changed_since(watched.oid, $2) AS "isChanged",
+    concat_ws(
+      ' ',
+      change_epoch.id,
+      pg_postmaster_start_time(),
+      pg_relation_filepath(watched.oid),
+      watched.xmin,
+      columns.versions,
+      triggers.versions
+    ) AS identity
+  FROM change_epoch
+  CROSS JOIN pg_class AS watched
+  CROSS JOIN LATERAL (
+    SELECT string_agg(xmin::text, ' ' ORDER BY attnum) AS versions
+    FROM pg_attribute
+    WHERE attrelid = watched.oid AND attnum > 0
+  ) AS columns
+  CROSS JOIN LATERAL (
+    SELECT string_agg(concat(oid, ':', xmin), ' ' ORDER BY oid) AS versions
+    FROM pg_trigger
+    WHERE tgrelid = watched.oid
+      AND (tgname, tgenabled) IN (
+        ('record_change', 'A'),
+        ('record_replicated_change', 'R')
+      )
+    HAVING count(*) = 2
+  ) AS triggers
+  WHERE watched.oid = to_regclass($1)
+    AND NOT watched.relhassubclass`
+
+interface Look {
+  snapshot: string
+  identity: string
+  isChanged: boolean
+}
+
+/**
+ * Finds out whether a table has changed, at the cost of one small query,
+ * whatever the size of the table.
+ */
+export class ChangeCheck {
+  readonly #database: Pick<Database, 'read'>
+  readonly #table: string
+  #last: Look | undefined
+
+  /** @param table must be watched by `CALL record_changes_of('table')` */
+  constructor(database: Pick<Database, 'read'>, table: string) {
+    this.#database = database
+    this.#table = table
+  }
+
+  /**
+   * Whether a transaction may have changed the table since the last call.
+   * Read the table after the call, not before: what commits in between is
+   * then found by the next call. Calls must not overlap.
+   */
+  async hasChanged(): Promise<boolean> {
+    const last = this.#last
+    const [now] = await this.#database.read<Look>({
+      name: 'changes',
+      text: lookAtTable,
+      values: [this.#table, last?.snapshot]
+    })
+    this.#last = now
+
+    if (now === undefined || last === undefined) return true
+    return now.isChanged || now.identity !== last.identity
+  }
+}

@@ -1,0 +1,100 @@
+import { Readable } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
+import type { Reply, Sent } from '../openapi/handler.ts'
+import type { JsonBytes, JsonStream } from '../openapi/json.ts'
+import { type CodedBody, isAnyTag } from './encodings.ts'
+import type { ResponseMemory } from './response-memory.ts'
+import { chunksOf, type ListStart, type PageStream } from './stream.ts'
+import { maxPageSize } from './table-reader.ts'
+
+const jsonType = 'application/json; charset=utf-8'
+
+/** Bytes of a stream: a page that is being sent, and one that is being read. */
+const streamedSize = 2 * maxPageSize
+
+/** The reply of an operation that lists items. */
+export type ListReply<Item> = CacheableReply & Ok<Item> & NotModified
+type CacheableReply = Pick<Reply<unknown>, 'getHeader' | 'header' | 'raw'>
+
+// `code` is a property in both, because the compiler compares the parameters
+// of methods, and overloads, loosely: it would accept items of another schema.
+interface Ok<Item> {
+  code: (status: 200) => { send: (body: ListBody<Item>) => Sent }
+}
+interface NotModified {
+  code: (status: 304) => { send: () => Sent }
+}
+type ListBody<Item> = Item[] | JsonBytes<Item[]> | JsonStream<Item[]>
+
+export function setCacheHeaders(reply: CacheableReply): void {
+  // The client may keep the list, but must check before each use that it is
+  // unchanged (RFC 9111, section 5.2.2).
+  reply.header('cache-control', 'private, no-cache')
+
+  // Keeps the Origin of @fastify/cors.
+  const vary = ['Authorization, Accept-Encoding', reply.getHeader('vary') ?? []]
+  reply.header('vary', vary.flat().join(', '))
+}
+
+/**
+ * Sends a list that is in memory, in the coding that the client prefers.
+ *
+ * @throws Overloaded if too much memory is reserved
+ */
+export async function sendWhole<Item>(
+  body: CodedBody,
+  { method, headers }: FastifyRequest,
+  reply: ListReply<Item>,
+  memory: ResponseMemory
+): Promise<Sent> {
+  const matchingTag = body.matchingTag(headers['if-none-match'])
+  if (matchingTag !== undefined) {
+    reply.header('etag', matchingTag)
+    return reply.code(304).send()
+  }
+
+  const encoded = await body.encodedFor(headers['accept-encoding'])
+  const { coding, chunks, size, etag } = encoded
+  const onRead = memory.reserveShared(reply.raw, encoded)
+
+  reply.header('content-type', jsonType)
+  reply.header('content-length', size).header('etag', etag)
+  if (coding !== 'identity') reply.header('content-encoding', coding)
+  const [first] = chunks
+  if (first !== undefined && chunks.length === 1)
+    return reply.code(200).send(listBytes<Item>(first))
+
+  const source = method === 'HEAD' ? [] : chunksOf(chunks, onRead)
+  return reply.code(200).send(listStream<Item>(source))
+}
+
+/**
+ * Sends the start of a list and reads the rest meanwhile, without an ETag and
+ * compression, which need the whole list.
+ *
+ * @throws Overloaded if too much memory is reserved
+ */
+export function sendStream<Item>(
+  start: ListStart,
+  pages: PageStream,
+  { method, headers }: FastifyRequest,
+  reply: ListReply<Item>,
+  memory: ResponseMemory
+): Sent {
+  if (isAnyTag(headers['if-none-match'])) return reply.code(304).send()
+
+  const onRead = memory.reserveShared(reply.raw, start, streamedSize)
+  reply.header('content-type', jsonType)
+  const source = method === 'HEAD' ? [] : pages.continue(start, onRead)
+  return reply.code(200).send(listStream<Item>(source))
+}
+
+// TableReader has written the items as a JSON array: the only place where the
+// compiler has to believe that.
+const listBytes = <Item>(bytes: Buffer) => bytes as JsonBytes<Item[]>
+
+const listStream = <Item>(chunks: Iterable<Buffer> | AsyncIterable<Buffer>) =>
+  Readable.from(chunks, {
+    objectMode: false,
+    highWaterMark: 1
+  }) as JsonStream<Item[]>

@@ -1,0 +1,105 @@
+import type { RowJson } from '../openapi/json.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** Maximum number of rows in a page. */
+const maxRows = 1000
+
+/** Bytes. Maximum size of a page, unless it is one row. */
+export const maxPageSize = 2 ** 18
+
+/** A page of a JSON array, or all of it. */
+export interface Page {
+  /** `[` before the first item, `]` after the last one. */
+  bytes: Buffer
+  /** The id of the last item if another page follows. */
+  next: string | null
+}
+
+interface Row {
+  /** The items, each after a comma; null if they are too long. */
+  items: string | null
+  /** Bytes of the items. */
+  size: number
+  count: number
+  /** Rows whose JSON is NULL. */
+  nulls: number
+  next: string | null
+}
+
+/** PostgreSQL writes the JSON: one value instead of thousands of objects. */
+const pageOf = (table: string, row: RowJson<unknown>) => `
+  SELECT
+    CASE WHEN $2 = 1 OR octet_length(items) <= ${maxPageSize}
+      THEN items
+    END AS items,
+    octet_length(items) AS size,
+    count,
+    nulls,
+    next
+  FROM (
+    SELECT
+      coalesce(string_agg(',' || json, ''), '') AS items,
+      count(*)::integer AS count,
+      (count(*) - count(json))::integer AS nulls,
+      CASE count(*) WHEN $2 THEN max(id)::text END AS next
+    FROM (
+      SELECT id, ${row} AS json
+      FROM ${table}
+      WHERE id > coalesce($1::bigint, -9223372036854775808)
+      ORDER BY id
+      LIMIT $2
+    ) AS item
+  ) AS page`
+
+/** Reads all rows of a table as a JSON array, in pages of about 128 KiB. */
+export class TableReader {
+  readonly #database: Pick<Database, 'read'>
+  readonly #table: string
+  readonly #query: { name: string; text: string }
+  /** Rows of the next page. */
+  #rows = maxRows
+
+  /**
+   * @param table must have a bigint `id`
+   * @param row writes a row as a JSON object
+   */
+  constructor(
+    database: Pick<Database, 'read'>,
+    table: string,
+    row: RowJson<unknown>
+  ) {
+    this.#database = database
+    this.#table = table
+    this.#query = { name: `page-of-${table}`, text: pageOf(table, row) }
+  }
+
+  /**
+   * Reads the page after an id, or the first one.
+   *
+   * @throws Error if a row has no JSON: string_agg would leave it out
+   */
+  async readPage(after: string | null): Promise<Page> {
+    const values = [after, this.#rows]
+    const [row] = await this.#database.read<Row>({ ...this.#query, values })
+    // The statement always returns one row.
+    const { items, size, count, nulls, next } = row as Row
+    if (nulls > 0)
+      throw new Error(`the JSON of ${nulls} rows of ${this.#table} is NULL`)
+
+    this.#rows = rowsOfNextPage(count, size)
+    if (items === null) return this.readPage(after)
+
+    const opening = after === null ? '[' : ''
+    const closing = next === null ? ']' : ''
+    // The first item of the list has no comma.
+    const list = after === null ? items.slice(1) : items
+    return { bytes: Buffer.from(opening + list + closing), next }
+  }
+}
+
+/** So many rows that a page has half of its maximum size. */
+function rowsOfNextPage(count: number, size: number): number {
+  if (count === 0) return maxRows
+  const rowSize = size / count
+  return Math.min(maxRows, Math.ceil(maxPageSize / 2 / rowSize))
+}

@@ -1,0 +1,61 @@
+import t from 'tap'
+import { PageStream } from '../../src/lists/stream.ts'
+import type { Page, TableReader } from '../../src/lists/table-reader.ts'
+
+const start = { chunks: [Buffer.from('[1')], size: 2, next: '1' }
+
+const pages: Record<string, Page> = {
+  1: { bytes: Buffer.from(',2'), next: '2' },
+  2: { bytes: Buffer.from(',3]'), next: null }
+}
+
+/** A reader that records what it reads. */
+function readerOf(pages: Record<string, Page>) {
+  const reads: (string | null)[] = []
+  const reader: Pick<TableReader, 'readPage'> = {
+    readPage: (after) => {
+      reads.push(after)
+      const page = pages[String(after)]
+      if (page !== undefined) return Promise.resolve(page)
+      return Promise.reject(new Error('no such page'))
+    }
+  }
+  return { reader, reads }
+}
+
+t.test(
+  'a stream reports each chunk that its client has read, however short',
+  async (t) => {
+    const stream = new PageStream(readerOf(pages).reader)
+    let text = ''
+    let reports = 0
+    const onRead = () => reports++
+    for await (const chunk of stream.continue(start, onRead)) {
+      text += String(chunk)
+      t.equal(reports, text.split(',').length - 1)
+    }
+    t.equal(text, '[1,2,3]')
+    t.equal(reports, 3)
+  }
+)
+
+t.test('streams at the same place share a page', async (t) => {
+  const { reader, reads } = readerOf(pages)
+  const stream = new PageStream(reader)
+  const readAll = async () => {
+    const chunks = []
+    for await (const chunk of stream.continue(start, () => {}))
+      chunks.push(chunk)
+    return String(Buffer.concat(chunks))
+  }
+  const lists = await Promise.all([readAll(), readAll(), readAll()])
+  t.same(lists, ['[1,2,3]', '[1,2,3]', '[1,2,3]'])
+  t.same(reads, ['1', '2'])
+})
+
+t.test('a page that cannot be read fails the stream', async (t) => {
+  const stream = new PageStream(readerOf({}).reader)
+  const chunks = stream.continue(start, () => {})
+  t.same(await chunks.next(), { value: start.chunks[0], done: false })
+  await t.rejects(chunks.next(), { message: 'no such page' })
+})

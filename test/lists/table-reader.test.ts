@@ -1,0 +1,60 @@
+import t, { type Test } from 'tap'
+import { TableReader } from '../../src/lists/table-reader.ts'
+import type { RowJson } from '../../src/openapi/json.ts'
+import { createDatabase, open, query } from '../support/database.ts'
+
+/** A reader of so many categories. */
+async function readerOf(t: Test, rows: number, row: string) {
+  const url = await createDatabase(t)
+  await query(
+    url,
+    `INSERT INTO categories (name)
+     SELECT 'x' FROM generate_series(1, $1::int)`,
+    [rows]
+  )
+  const database = open(t, url)
+  return new TableReader(database, 'categories', row as RowJson<unknown>)
+}
+
+/** Reads the whole table, and returns the sizes of its pages. */
+async function pageSizes(reader: TableReader): Promise<number[]> {
+  const sizes: number[] = []
+  let next: string | null = null
+  do {
+    const page = await reader.readPage(next)
+    sizes.push(page.bytes.length)
+    next = page.next
+  } while (next !== null)
+  return sizes
+}
+
+t.test('an empty table is an empty array', async (t) => {
+  const reader = await readerOf(t, 0, 'id::text')
+  const page = await reader.readPage(null)
+  t.same(page, { bytes: Buffer.from('[]'), next: null })
+})
+
+t.test('a row without JSON is an error, and not left out', async (t) => {
+  const reader = await readerOf(t, 3, "CASE WHEN id <> 2 THEN '{}' END")
+  await t.rejects(reader.readPage(null), {
+    message: 'the JSON of 1 rows of categories is NULL'
+  })
+})
+
+t.test(
+  'pages of long rows have half of 256 KiB, after the first',
+  async (t) => {
+    const longRow = `'"' || repeat('x', 1000) || '"'`
+    const reader = await readerOf(t, 1000, longRow)
+    const [first = 0, ...rest] = await pageSizes(reader)
+    t.ok(first < 2 ** 18)
+    rest.pop()
+    t.ok(rest.length > 3)
+    for (const size of rest) t.ok(Math.abs(size - 2 ** 17) < 2000, `${size}`)
+  }
+)
+
+t.test('a row of any length is a page', async (t) => {
+  const reader = await readerOf(t, 2, `'"' || repeat('x', 1000000) || '"'`)
+  t.same(await pageSizes(reader), [1_000_003, 1_000_003, 1])
+})
