@@ -39,7 +39,7 @@ export default {
     forbid(
       'generated-needs-handler-types-only',
       { path: '^generated/' },
-      { path: '^src/', pathNot: 'src/openapi/handler[.]ts' }
+      { path: '^src/', pathNot: 'src/openapi/(handler|json)[.]ts' }
     ),
     forbid(
       'resources-without-fastify',

@@ -10,6 +10,7 @@ import { parseDocument } from 'yaml'
 import { configSchema } from '../src/config.ts'
 import { type Operation, readContract } from '../src/openapi/document.ts'
 import { explain } from '../src/openapi/validation-errors.ts'
+import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
 
 const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
@@ -129,10 +130,12 @@ async function readme(): Promise<string> {
 async function generate(): Promise<Record<string, string>> {
   const fault = await findFault()
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
-  const { json, operations } = readContract()
+  const { document, json, operations } = readContract()
   return {
     'generated/types.ts': await types(json),
     'generated/operations.ts': handlers(operations),
+    'generated/json.ts': rowJsonFile(document),
+    'generated/columns.ts': bodyColumnsFile(document),
     '.env.example': envExample(),
     'README.md': await readme()
   }

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import { changePrivileges } from '../postgres/changes.ts'
 import type { Database } from '../postgres/database.ts'
 import { keyPrivileges } from '../api-keys/store.ts'
-import { idempotencyPrivileges } from '../creates/idempotency.ts'
+import { createPrivileges } from '../creates/idempotency-key.ts'
 import { responseMemory } from '../lists/response-memory.ts'
 import { categoryHandlers, categoryPrivileges } from './categories.ts'
 import { messageHandlers, messagePrivileges } from './messages.ts'
@@ -14,7 +14,7 @@ import { petHandlers, petPrivileges } from './pets.ts'
 export const privileges = {
   ...keyPrivileges,
   ...changePrivileges,
-  ...idempotencyPrivileges,
+  ...createPrivileges,
   ...categoryPrivileges,
   ...messagePrivileges,
   ...orderPrivileges,

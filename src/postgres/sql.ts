@@ -1,0 +1,51 @@
+/**
+ * A template tag for SQL that reads well in the code and in the log. It removes
+ * the indentation of the code, and indents each line of an inserted fragment
+ * like the line that it is inserted in.
+ *
+ * @example sql`SELECT ${columns} FROM pets`
+ */
+export function sql(parts: TemplateStringsArray, ...fragments: string[]) {
+  let text = parts[0] ?? ''
+
+  for (const [index, fragment] of fragments.entries()) {
+    const line = text.slice(text.lastIndexOf('\n') + 1)
+    const indentation = /^ */.exec(line)?.[0] ?? ''
+
+    text += fragment.replaceAll('\n', `\n${indentation}`)
+    text += parts[index + 1] ?? ''
+  }
+
+  return removeIndentation(text)
+}
+
+function removeIndentation(text: string): string {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  const indentations = lines.map((line) => line.search(/\S/))
+  const common = Math.min(...indentations)
+
+  return lines.map((line) => line.slice(common)).join('\n')
+}
+
+/**
+ * SQL for a table of input rows, made from the parameters of a statement: an
+ * array for each column. Its last column, `ordinal`, counts the rows from 1.
+ *
+ * The subqueries hide the lengths of the arrays from the planner. Without them,
+ * PostgreSQL may replan at every execution, and planning can cost more than
+ * running. Look up rows of a growing table by LATERAL and LIMIT: a join that
+ * was planned for a small table would keep scanning it.
+ *
+ * @param columns the SQL types of the columns, by name
+ */
+export function inputRows(columns: Record<string, string>): string {
+  const types = Object.values(columns)
+  const names = Object.keys(columns)
+  const arrays = types.map((type, index) => `(SELECT $${index + 1}::${type}[])`)
+
+  return [
+    'unnest(',
+    `  ${arrays.join(',\n  ')}`,
+    `) WITH ORDINALITY AS input (${[...names, 'ordinal'].join(', ')})`
+  ].join('\n')
+}
