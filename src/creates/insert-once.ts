@@ -29,10 +29,20 @@ export function insertOnceStatement(insert: InsertSql): string {
       SELECT *
       FROM ${inputRows(columns)}
     ),
-    recorded AS MATERIALIZED (
-      SELECT request.ordinal, record.fingerprint, record.response
+    input AS MATERIALIZED (
+      SELECT
+        request.*,
+        record.fingerprint AS recorded_fingerprint,
+        record.response AS recorded_response,
+        CASE
+          WHEN record.response IS NOT NULL THEN false
+          WHEN row_number() OVER same_key > 1 THEN false
+          ELSE pg_try_advisory_xact_lock(
+            hashtextextended(encode(key, 'hex'), 0)
+          )
+        END AS is_free
       FROM request
-      CROSS JOIN LATERAL (
+      LEFT JOIN LATERAL (
         SELECT
           fingerprint,
           response,
@@ -40,20 +50,15 @@ export function insertOnceStatement(insert: InsertSql): string {
         FROM idempotency_keys
         WHERE idempotency_keys.key = request.key
         LIMIT 1
-      ) AS record
+      ) AS record ON true
+      WINDOW same_key AS (PARTITION BY key ORDER BY ordinal)
     ),
-    input AS MATERIALIZED (
-      SELECT DISTINCT ON (key) request.*
-      FROM request
-      WHERE ordinal NOT IN (SELECT ordinal FROM recorded)
-        AND pg_try_advisory_xact_lock(hashtextextended(encode(key, 'hex'), 0))
-      ORDER BY key, ordinal
-    ),
-    ${newRows(insert)},
+    ${newRows(insert, 'obstacle IS NULL AND is_free')},
     claimed AS (
       INSERT INTO idempotency_keys (key, fingerprint, response)
       SELECT key, fingerprint, response
       FROM new_row
+      WHERE response IS NOT NULL
       ON CONFLICT DO NOTHING
       RETURNING key, fingerprint, response
     ),
@@ -61,28 +66,25 @@ export function insertOnceStatement(insert: InsertSql): string {
       INSERT INTO ${insert.table} (${storedColumns(insert)})
       SELECT ${storedColumns(insert)}
       FROM new_row
-      WHERE key IN (SELECT key FROM claimed)
+      WHERE response IN (SELECT response FROM claimed)
       ORDER BY ordinal
       RETURNING id
     )
     SELECT
       CASE
         WHEN stored.id IS NOT NULL THEN 'created'
-        WHEN new_row.key = claimed.key THEN missing_row('${insert.table}')
-        WHEN recorded.fingerprint = request.fingerprint THEN 'replayed'
-        WHEN claimed.fingerprint = request.fingerprint THEN 'replayed'
-        WHEN recorded.fingerprint IS NOT NULL THEN 'reused'
-        WHEN claimed.fingerprint IS NOT NULL THEN 'reused'
-        WHEN checked.obstacle IS NOT NULL THEN checked.obstacle
-        ELSE 'held'
+        WHEN claimed.response = new_row.response
+          THEN missing_row('${insert.table}')
+        WHEN coalesce(recorded_fingerprint, claimed.fingerprint)
+          = new_row.fingerprint THEN 'replayed'
+        WHEN coalesce(recorded_fingerprint, claimed.fingerprint)
+          IS NOT NULL THEN 'reused'
+        ELSE coalesce(obstacle, 'held')
       END AS outcome,
-      coalesce(recorded.response, claimed.response) AS response
-    FROM request
-    LEFT JOIN recorded ON recorded.ordinal = request.ordinal
-    LEFT JOIN checked ON checked.ordinal = request.ordinal
-    LEFT JOIN new_row ON new_row.ordinal = request.ordinal
-    LEFT JOIN claimed ON claimed.key = request.key
+      coalesce(recorded_response, claimed.response) AS response
+    FROM new_row
+    LEFT JOIN claimed ON claimed.key = new_row.key
     LEFT JOIN stored ON stored.id = new_row.id
-    ORDER BY request.ordinal
+    ORDER BY ordinal
   `
 }

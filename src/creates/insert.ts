@@ -53,25 +53,25 @@ export function insertStatement(insert: InsertSql): string {
       SELECT *
       FROM ${inputRows(inputColumns(insert))}
     ),
-    ${newRows(insert)},
+    ${newRows(insert, 'obstacle IS NULL')},
     stored AS (
       INSERT INTO ${insert.table} (${storedColumns(insert)})
       SELECT ${storedColumns(insert)}
       FROM new_row
+      WHERE response IS NOT NULL
       ORDER BY ordinal
       RETURNING id
     )
     SELECT
       CASE
         WHEN stored.id IS NOT NULL THEN 'created'
-        WHEN new_row.id IS NOT NULL THEN missing_row('${insert.table}')
-        ELSE checked.obstacle
+        WHEN response IS NOT NULL THEN missing_row('${insert.table}')
+        ELSE obstacle
       END AS outcome,
-      new_row.response
-    FROM checked
-    LEFT JOIN new_row ON new_row.ordinal = checked.ordinal
+      response
+    FROM new_row
     LEFT JOIN stored ON stored.id = new_row.id
-    ORDER BY checked.ordinal
+    ORDER BY ordinal
   `
 }
 
@@ -105,12 +105,14 @@ export function storedColumns(insert: InsertSql): string {
 }
 
 /**
- * The common table expressions from `input` to `new_row`, which has the values
- * to store, and the response. Only rows without an obstacle use an id.
+ * The common table expressions from `input` to `new_row`. Only a row to store
+ * uses an id and has a response.
+ *
+ * @param isStored an SQL condition for the rows to store
  */
-export function newRows(insert: InsertSql): string {
+export function newRows(insert: InsertSql, isStored: string): string {
   const computed = Object.entries(insert.computed).map(
-    ([column, expression]) => `${expression} AS ${column},`
+    ([column, value]) => `CASE WHEN ${isStored} THEN ${value} END AS ${column},`
   )
 
   return sql`
@@ -122,14 +124,14 @@ export function newRows(insert: InsertSql): string {
         ${computed.join('\n')}
         checked.*
       FROM checked
-      WHERE obstacle IS NULL
       ORDER BY ordinal
     ),
     new_row AS (
       SELECT
         *,
-        ${insert.row}
-        AS response
+        CASE WHEN ${isStored} THEN
+          ${insert.row}
+        END AS response
       FROM numbered
     )
   `
