@@ -3,7 +3,7 @@
 // From top to bottom. A file imports files of its own layer and of those below it. The files that are not listed are the
 // ground: every file may import them, and they import no layer.
 const layers = [
-  'src/(main|start|migrate)[.]ts',
+  'src/(main|start|migrate|privileges)[.]ts',
   'src/app[.]ts',
   'src/resources/',
   'src/creates/',

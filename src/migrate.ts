@@ -2,7 +2,7 @@
 import { loadConfig } from './config.ts'
 import { createLogger, fail } from './log.ts'
 import { openConfigured } from './postgres/open.ts'
-import { privileges } from './resources/index.ts'
+import { privileges } from './privileges.ts'
 
 try {
   const config = loadConfig(process.env)

@@ -6,7 +6,7 @@ import { loadConfig } from './config.ts'
 import { createLogger } from './log.ts'
 import { readContract } from './openapi/document.ts'
 import { openConfigured } from './postgres/open.ts'
-import { privileges } from './resources/index.ts'
+import { privileges } from './privileges.ts'
 
 /**
  * Starts the service on the configuration of the environment.
