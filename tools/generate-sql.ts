@@ -63,7 +63,7 @@ function rowJson(document: OpenAPIV3.Document, name: string): string {
   const first = properties.find(({ isRequired }) => isRequired)
 
   if (first === undefined) {
-    throw new Error(`${name} must have a required property`)
+    throw new Error(`openapi.yaml: ${name} must have a required property`)
   }
 
   const others = properties.filter((property) => property !== first)
@@ -157,7 +157,7 @@ function propertiesOf(document: OpenAPIV3.Document, name: string): Property[] {
   const schema = document.components?.schemas?.[name]
 
   if (schema === undefined || '$ref' in schema || schema.type !== 'object') {
-    throw new Error(`${name} must be of the type object`)
+    throw new Error(`openapi.yaml: ${name} must be of the type object`)
   }
 
   const properties = Object.entries(schema.properties ?? {})
@@ -180,7 +180,7 @@ const scalars = ['string', 'integer', 'number', 'boolean']
 function scalar(path: string, schema: Schema): OpenAPIV3.SchemaObject {
   if ('$ref' in schema || !scalars.includes(String(schema.type))) {
     throw new Error(
-      `${path} must be a string, integer, number or boolean. ` +
+      `openapi.yaml: ${path} must be a string, integer, number or boolean. ` +
         'To have arrays or objects in rows, extend tools/generate-sql.ts'
     )
   }

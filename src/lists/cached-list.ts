@@ -5,7 +5,6 @@ import type { FastifyRequest } from 'fastify'
 import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
 import type { Reply } from '../openapi/handler.ts'
-import type { JsonBytes, JsonStream } from '../openapi/json.ts'
 import { readIfChanged } from '../postgres/changes.ts'
 import type { Database } from '../postgres/database.ts'
 import { represent } from './representation.ts'
@@ -137,12 +136,10 @@ export function listHandler(
     if (coding !== 'identity') reply.header('content-encoding', coding)
     if (isWhole) reply.header('etag', etag).header('content-length', size)
     if (isWhole && chunks.length === 1)
-      return reply.code(200).send(chunks[0] as JsonBytes<object>)
+      return reply.code(200).send(chunks[0] as Buffer)
     const source = method === 'HEAD' ? [] : stream(chunks, next, taken)
-    const body200 = Readable.from(source, {
-      objectMode: false,
-      highWaterMark: 1
-    })
-    return reply.code(200).send(body200 as JsonStream<object>)
+    return reply
+      .code(200)
+      .send(Readable.from(source, { objectMode: false, highWaterMark: 1 }))
   }
 }
