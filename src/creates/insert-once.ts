@@ -7,15 +7,44 @@ import {
 } from './insert.ts'
 
 /**
- * The statement that inserts rows once for each Idempotency-Key, and records
- * the response of each key. It returns a Result for each request, in their
- * order. Only a row that is stored uses an id, unless two replicas claim its
- * key within the same milliseconds.
+ * The requests with what is recorded for their keys. A key without a record is
+ * free for the first request with it, unless another transaction holds it.
  *
  * - The advisory lock shows that another transaction holds a key. Without it,
  *   the INSERT would wait for that transaction, and with it the whole group.
  * - The message makes a replay a write, whose commit waits for the synchronous
  *   standby: a record may be visible before the standby has it.
+ */
+const requestsWithRecords = sql`
+  SELECT
+    request.*,
+    record.fingerprint AS recorded_fingerprint,
+    record.response AS recorded_response,
+    CASE
+      WHEN record.response IS NOT NULL THEN false
+      WHEN row_number() OVER same_key > 1 THEN false
+      ELSE pg_try_advisory_xact_lock(
+        hashtextextended(encode(key, 'hex'), 0)
+      )
+    END AS is_free
+  FROM request
+  LEFT JOIN LATERAL (
+    SELECT
+      fingerprint,
+      response,
+      pg_logical_emit_message(true, 'idempotency-key', '')
+    FROM idempotency_keys
+    WHERE idempotency_keys.key = request.key
+    LIMIT 1
+  ) AS record ON true
+  WINDOW same_key AS (PARTITION BY key ORDER BY ordinal)
+`
+
+/**
+ * The statement that inserts rows once for each Idempotency-Key, and records
+ * the response of each key. It returns a Result for each request, in their
+ * order. Only a row that is stored uses an id, unless two replicas claim its
+ * key within the same milliseconds.
  */
 export function insertOnceStatement(insert: InsertSql): string {
   const columns = {
@@ -30,28 +59,7 @@ export function insertOnceStatement(insert: InsertSql): string {
       FROM ${inputRows(columns)}
     ),
     input AS MATERIALIZED (
-      SELECT
-        request.*,
-        record.fingerprint AS recorded_fingerprint,
-        record.response AS recorded_response,
-        CASE
-          WHEN record.response IS NOT NULL THEN false
-          WHEN row_number() OVER same_key > 1 THEN false
-          ELSE pg_try_advisory_xact_lock(
-            hashtextextended(encode(key, 'hex'), 0)
-          )
-        END AS is_free
-      FROM request
-      LEFT JOIN LATERAL (
-        SELECT
-          fingerprint,
-          response,
-          pg_logical_emit_message(true, 'idempotency-key', '')
-        FROM idempotency_keys
-        WHERE idempotency_keys.key = request.key
-        LIMIT 1
-      ) AS record ON true
-      WINDOW same_key AS (PARTITION BY key ORDER BY ordinal)
+      ${requestsWithRecords}
     ),
     ${newRows(insert, 'obstacle IS NULL AND is_free')},
     claimed AS (

@@ -6,17 +6,21 @@
  * @example sql`SELECT ${columns} FROM pets`
  */
 export function sql(parts: TemplateStringsArray, ...fragments: string[]) {
-  let text = parts[0] ?? ''
+  const text = parts.reduce((before, part, index) => {
+    const fragment = String(fragments[index - 1])
 
-  for (const [index, fragment] of fragments.entries()) {
-    const line = text.slice(text.lastIndexOf('\n') + 1)
-    const indentation = /^ */.exec(line)?.[0] ?? ''
-
-    text += fragment.replaceAll('\n', `\n${indentation}`)
-    text += parts[index + 1] ?? ''
-  }
+    return before + indentedLike(before, fragment) + part
+  })
 
   return removeIndentation(text)
+}
+
+/** The fragment, with its further lines indented like the last one before. */
+function indentedLike(before: string, fragment: string): string {
+  const line = before.slice(before.lastIndexOf('\n') + 1)
+  const indentation = ' '.repeat(line.search(/\S|$/))
+
+  return fragment.replaceAll('\n', `\n${indentation}`)
 }
 
 function removeIndentation(text: string): string {

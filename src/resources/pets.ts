@@ -130,17 +130,7 @@ const categoryExists: Check<{ categoryId: bigint }> = {
 
 /** The operations on pets. */
 export function petHandlers(database: Database, memory: ResponseMemory) {
-  const readPage = sharedRead<Page>(database, 'pages-of-pets', pagesOfPets)
-  const readPageOfStatus = sharedRead<Page>(
-    database,
-    'pages-of-status',
-    pagesOfStatus
-  )
-  const readPet = sharedRead<{ pet: string | null }>(
-    database,
-    'pets-by-id',
-    petsById
-  )
+  const { readPage, readPageOfStatus, readPet } = petReads(database)
 
   return {
     listPets: async ({ query: { limit, status, cursor } }, reply) => {
@@ -180,6 +170,23 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       return reply.code(200).send(objectBytes(Pet, pet))
     }
   } satisfies Partial<Operations>
+}
+
+/** Requests that wait at the same time share a statement. */
+function petReads(database: Database) {
+  return {
+    readPage: sharedRead<Page>(database, 'pages-of-pets', pagesOfPets),
+    readPageOfStatus: sharedRead<Page>(
+      database,
+      'pages-of-status',
+      pagesOfStatus
+    ),
+    readPet: sharedRead<{ pet: string | null }>(
+      database,
+      'pets-by-id',
+      petsById
+    )
+  }
 }
 
 function petNotFound(id: bigint): HttpError {
