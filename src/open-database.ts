@@ -4,7 +4,7 @@ import type { Config } from './config.ts'
 import { oneLine } from './log.ts'
 import { type Database, openDatabase } from './postgres/database.ts'
 import { applyMigrations, migrationCheck } from './postgres/migrate.ts'
-import { privileges } from './resources/index.ts'
+import { privileges } from './privileges.ts'
 
 /** Milliseconds between two attempts to prepare a DATABASE_URL. */
 const retryInterval = 1000

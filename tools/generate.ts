@@ -1,66 +1,85 @@
-// Writes generated/ from openapi.yaml, and .env.example and docs/configuration.md from src/config/variables.ts.
-// With --check it writes nothing and exits 1 when a file is stale.
+// Writes generated/ from openapi.yaml, and .env.example and
+// docs/configuration.md from src/config/variables.ts. With --check it writes
+// nothing, and exits 1 when a file is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { OpenAPIV3 } from 'openapi-types'
-import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
+import openapiTS, {
+  astToString,
+  type OpenAPI3,
+  type SchemaObject
+} from 'openapi-typescript'
 import ts from 'typescript'
 import { parseDocument } from 'yaml'
 import { type Operation, readContract } from '../src/openapi/document.ts'
 import { explain } from '../src/openapi/validation-errors.ts'
 import { configurationPage, envExample } from './configuration.ts'
+import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
 
 const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
 
-/** The first fault in openapi.yaml, by the validator that fastify-openapi-glue also runs. */
+/** The first fault in openapi.yaml; undefined if there is none. */
 async function findFault(): Promise<string | undefined> {
-  const yaml = parseDocument(
-    readFileSync(new URL('../openapi.yaml', import.meta.url), 'utf8')
-  )
+  const file = new URL('../openapi.yaml', import.meta.url)
+  const yaml = parseDocument(readFileSync(file, 'utf8'))
+  const [syntaxError] = yaml.errors
+
   // The other lines of the message are an excerpt of the file.
-  if (yaml.errors[0] !== undefined) return yaml.errors[0].message.split('\n')[0]
-  const { errors } = await new Validator({ verbose: true }).validate({
-    ...(yaml.toJS() as object)
-  })
+  if (syntaxError !== undefined) return syntaxError.message.split('\n')[0]
+
+  // The validator that fastify-openapi-glue also runs.
+  const validator = new Validator({ verbose: true })
+  const { errors } = await validator.validate({ ...(yaml.toJS() as object) })
+
   if (errors === undefined || typeof errors === 'string') return errors
-  // Each alternative of a oneOf reports errors. The deepest error is the nearest to the fault.
-  const [error] = errors.sort(
-    (a, b) =>
-      b.instancePath.split('/').length - a.instancePath.split('/').length
-  )
-  return error && explain({ ...error, parentSchema: {} }, '')
+
+  // Each alternative of a oneOf reports errors. The deepest error is the
+  // nearest to the fault.
+  const depth = (error: { instancePath: string }) =>
+    error.instancePath.split('/').length
+  const [deepest] = errors.sort((a, b) => depth(b) - depth(a))
+
+  return deepest && explain({ ...deepest, parentSchema: {} }, '')
 }
 
-/** The types of the document, in which an int64 is a bigint, and a parameter with a default is never left out. */
-async function types(json: string): Promise<string> {
-  const document = JSON.parse(
-    json,
-    (_key, value: OpenAPIV3.ParameterObject | null) =>
-      value?.in !== undefined && value.schema && 'default' in value.schema
-        ? { ...value, required: true }
-        : value
-  ) as OpenAPI3
-  const bigint = ts.factory.createKeywordTypeNode(ts.SyntaxKind.BigIntKeyword)
-  const nullable = ts.factory.createUnionTypeNode([
-    bigint,
-    ts.factory.createLiteralTypeNode(ts.factory.createNull())
-  ])
-  const ast = await openapiTS(document, {
-    transform: ({ type, format, nullable: isNullable }) =>
-      type === 'integer' && format === 'int64'
-        ? isNullable
-          ? nullable
-          : bigint
-        : undefined
-  })
+/** generated/types.ts: the types of the document, with an int64 as a bigint. */
+async function typesFile(json: string): Promise<string> {
+  const document = JSON.parse(json, requireDefaults) as OpenAPI3
+  const ast = await openapiTS(document, { transform: int64AsBigint })
+
   return header + astToString(ast)
 }
 
-function handlers(operations: Operation[]): string {
+/** A handler never lacks a parameter with a default: validation adds it. */
+function requireDefaults(
+  _key: string,
+  value: OpenAPIV3.ParameterObject | null
+): unknown {
+  const hasDefault =
+    value?.in !== undefined && value.schema && 'default' in value.schema
+
+  return hasDefault ? { ...value, required: true } : value
+}
+
+const bigintType = ts.factory.createKeywordTypeNode(ts.SyntaxKind.BigIntKeyword)
+const nullType = ts.factory.createLiteralTypeNode(ts.factory.createNull())
+
+function int64AsBigint(schema: SchemaObject): ts.TypeNode | undefined {
+  const isInt64 = schema.type === 'integer' && schema.format === 'int64'
+
+  if (!isInt64) return undefined
+  if (!schema.nullable) return bigintType
+
+  return ts.factory.createUnionTypeNode([bigintType, nullType])
+}
+
+/** generated/operations.ts: the type and a stub of each handler. */
+function operationsFile(operations: Operation[]): string {
   const member = ({ id, method, path }: Operation) =>
     `  /** ${method} ${path} */\n  ${id}: Handler<operations['${id}']>\n`
   const stub = ({ id }: Operation) => `  ${id}: notImplemented('${id}'),\n`
+
   return `${header}import type { Handler } from '../src/openapi/handler.ts'
 import { notImplemented } from '../src/openapi/handler.ts'
 import type { operations } from './types.ts'
@@ -75,27 +94,37 @@ ${operations.map(stub).join('')}}
 `
 }
 
+/** The text of each file, by its name. */
 async function generate(): Promise<Record<string, string>> {
   const fault = await findFault()
+
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
-  const { json, operations } = readContract()
+
+  const { document, json, operations } = readContract()
+
   return {
-    'generated/types.ts': await types(json),
-    'generated/operations.ts': handlers(operations),
+    'generated/types.ts': await typesFile(json),
+    'generated/operations.ts': operationsFile(operations),
+    'generated/json.ts': rowJsonFile(document),
+    'generated/columns.ts': bodyColumnsFile(document),
     '.env.example': envExample(),
     'docs/configuration.md': await configurationPage()
   }
 }
 
-const check = process.argv.includes('--check')
-const files = await generate().catch((error: Error) => {
-  console.error(error.message)
-  process.exit(1)
-})
-for (const [name, text] of Object.entries(files)) {
-  const file = new URL(`../${name}`, import.meta.url)
-  if (!check) writeFileSync(file, text)
-  else if (readIfAny(file) !== text) {
+const urlOf = (name: string) => new URL(`../${name}`, import.meta.url)
+
+function write(files: Record<string, string>): void {
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(urlOf(name), text)
+  }
+}
+
+/** Reports the files whose text would change. */
+function check(files: Record<string, string>): void {
+  for (const [name, text] of Object.entries(files)) {
+    if (readIfAny(urlOf(name)) === text) continue
+
     console.error(`${name} is stale: run npm run generate and commit it`)
     process.exitCode = 1
   }
@@ -107,4 +136,14 @@ function readIfAny(file: URL): string | undefined {
   } catch {
     return undefined
   }
+}
+
+try {
+  const files = await generate()
+
+  if (process.argv.includes('--check')) check(files)
+  else write(files)
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
 }

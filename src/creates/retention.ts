@@ -1,41 +1,81 @@
 import type { Database } from '../postgres/database.ts'
+import { sql } from '../postgres/sql.ts'
 
 /** Milliseconds between two removals. */
 const interval = 5000
 
-/** Maximum number of keys to remove by one statement, which then takes a fraction of a second. */
-const batchSize = 1000
+/** Idempotency keys that one statement deletes, in a fraction of a second. */
+const maxDeleted = 1000
 
-const removeExpired = `
-  DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM idempotency_keys WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT ${batchSize}
-  )) RETURNING true`
+const deleteExpiredKeys = sql`
+  DELETE FROM idempotency_keys
+  WHERE ctid = ANY (ARRAY(
+    SELECT ctid
+    FROM idempotency_keys
+    WHERE created_at < now() - $1 * interval '1 hour'
+    ORDER BY created_at
+    LIMIT ${String(maxDeleted)}
+  ))
+  RETURNING true
+`
+
+type Background = Pick<Database, 'writeInBackground'>
 
 /**
- * Removes old records of changes, and idempotency keys once they are older than some hours, until the returned function is
- * called. Until its removal, a key replays.
+ * Deletes old records of changes, and expired idempotency keys, every five
+ * seconds. An expired key still replays until this job deletes it.
+ *
+ * @param hours until an idempotency key expires
+ * @returns a function that ends it
  */
 export function removeOldRecords(
-  database: Pick<Database, 'writeInBackground'>,
+  database: Background,
   hours: number
 ): () => void {
-  const removeKeys = {
-    name: 'remove-expired-keys',
-    text: removeExpired,
-    values: [hours]
+  let isDeleting = false
+
+  async function deleteKeys(): Promise<void> {
+    if (isDeleting) return
+
+    isDeleting = true
+    try {
+      await deleteAllExpired(database, hours)
+    } finally {
+      isDeleting = false
+    }
   }
-  async function removeAllKeys() {
-    // Ends at the first incomplete batch. Keys that expire meanwhile wait for the next removal; otherwise, this one might not end.
-    while ((await database.writeInBackground(removeKeys)).length === batchSize);
-  }
-  let removal: Promise<unknown> | undefined
-  const end = () => (removal = undefined)
+
   const timer = setInterval(() => {
-    // The next run repeats what failed.
-    database
-      .writeInBackground({ text: 'SELECT prune_changes()' })
-      .catch(() => {})
-    removal ??= removeAllKeys().then(end, end)
+    pruneChanges(database).catch(repeatedNextTime)
+    deleteKeys().catch(repeatedNextTime)
   }, interval)
+
   return () => clearInterval(timer)
 }
+
+function pruneChanges(database: Background): Promise<unknown> {
+  return database.writeInBackground({ text: 'SELECT prune_changes()' })
+}
+
+/**
+ * Ends at the first batch that is not full. Keys that expire meanwhile wait for the
+ * next time. Otherwise, this one might not end.
+ */
+async function deleteAllExpired(
+  database: Background,
+  hours: number
+): Promise<void> {
+  let isFull = true
+
+  while (isFull) {
+    const deleted = await database.writeInBackground({
+      name: 'remove-expired-keys',
+      text: deleteExpiredKeys,
+      values: [hours]
+    })
+    isFull = deleted.length === maxDeleted
+  }
+}
+
+/** The database has reported the error. */
+function repeatedNextTime(): void {}

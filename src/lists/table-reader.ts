@@ -1,4 +1,3 @@
-import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 
 /** Maximum number of rows in a page. */
@@ -27,7 +26,7 @@ interface Row {
 }
 
 /** PostgreSQL writes the JSON: one value instead of thousands of objects. */
-const pageOf = (table: string, row: RowJson<unknown>) => `
+const pageOf = (table: string, row: string) => `
   SELECT
     CASE WHEN $2 = 1 OR octet_length(items) <= ${maxPageSize}
       THEN items
@@ -63,11 +62,7 @@ export class TableReader {
    * @param table must have a bigint `id`
    * @param row writes a row as a JSON object
    */
-  constructor(
-    database: Pick<Database, 'read'>,
-    table: string,
-    row: RowJson<unknown>
-  ) {
+  constructor(database: Pick<Database, 'read'>, table: string, row: string) {
     this.#database = database
     this.#table = table
     this.#query = { name: `page-of-${table}`, text: pageOf(table, row) }

@@ -1,6 +1,6 @@
-import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { HttpError } from '../http/errors.ts'
+import type { JsonBytes, JsonStream } from './json.ts'
 
 /** The shape that openapi-typescript gives an operation. */
 interface OperationTypes {
@@ -20,27 +20,36 @@ type LowerCase<Headers> = {
   [Name in keyof Headers as Lowercase<Name & string>]: Headers[Name]
 }
 
-/** What `send` returns. A handler returns it as proof that it sent a documented response. */
+/**
+ * What `send` returns. A handler returns it as proof that it sent a documented
+ * response.
+ */
 export type Sent = Pick<FastifyReply, 'sent'>
 
-/** Fastify's reply, narrowed to the documented statuses and their bodies; `undefined` is the body of a status without one. */
+/** What a handler may send as a body: a value, or JSON of its shape. */
+type Sendable<Body> = Body | JsonBytes<Body> | JsonStream<Body>
+
+/**
+ * Fastify's reply, narrowed to the documented statuses and their bodies. The
+ * body of a status without one is `undefined`.
+ */
 export interface Reply<Bodies> extends Pick<FastifyReply, 'getHeader' | 'raw'> {
   header(name: string, value: string | number): this
-  /** `send` sends a Buffer or a stream as it is: it must be the JSON of such a body. */
   code<Status extends keyof Bodies>(
     status: Status
   ): {
     send(
       ...body: Bodies[Status] extends undefined
         ? []
-        : [body: Bodies[Status] | Buffer | Readable]
+        : [body: Sendable<Bodies[Status]>]
     ): Sent
   }
 }
 
 /**
- * The handler of one operation. The request is authenticated and valid; an int64 is a bigint. The handler responds with
- * `reply.code(status).send(body)`, or throws.
+ * The handler of one operation. The request is authenticated and valid, and an
+ * int64 is a bigint. The handler responds with `reply.code(status).send(body)`,
+ * or throws.
  */
 export type Handler<Operation extends OperationTypes> = (
   request: FastifyRequest<{
@@ -56,7 +65,7 @@ export type Handler<Operation extends OperationTypes> = (
   }>
 ) => Promise<Sent> | Sent
 
-/** The handler of an operation that is documented but not implemented: responds with 501. */
+/** A handler that responds with 501: documented, but not implemented. */
 export const notImplemented = (operationId: string) => () => {
   throw new HttpError(
     501,

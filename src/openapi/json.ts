@@ -4,16 +4,40 @@ import type { Readable } from 'node:stream'
 declare const shape: unique symbol
 
 /**
- * An SQL expression that writes a row as the JSON of a schema.
- * `npm run generate` makes one for each schema of openapi.yaml.
+ * Marks a value as belonging to exactly one type. As the parameter and result
+ * of a function, a wider or narrower type does not match either.
  */
-export type RowJson<Schema> = string & { readonly [shape]: Schema }
+interface Shaped<Type> {
+  readonly [shape]: (value: Type) => Type
+}
+
+/**
+ * An SQL expression that writes a row as the JSON of a schema.
+ * `npm run generate` makes one for each schema of a response.
+ */
+export type RowJson<Schema> = string & Shaped<Schema>
 
 /** JSON that PostgreSQL has written, whose shape the compiler knows. */
-export type JsonBytes<Body> = Buffer & { readonly [shape]: Body }
+export type JsonBytes<Body> = Buffer & Shaped<Body>
 
 /** A stream of such JSON. */
-export type JsonStream<Body> = Readable & { readonly [shape]: Body }
+export type JsonStream<Body> = Readable & Shaped<Body>
+
+/** A property of a request body, and the column that stores it. */
+export interface BodyColumn<Body> {
+  property: keyof Body & string
+  column: string
+  /** The SQL type of the column. */
+  type: string
+}
+
+/**
+ * States the schema whose JSON an SQL expression writes. Only generated code
+ * may do so: it is right because the generator is.
+ */
+export function rowJson<Schema>(expression: string): RowJson<Schema> {
+  return expression as RowJson<Schema>
+}
 
 /** The JSON object that `row` has written, ready to be sent. */
 export function objectBytes<Schema>(
@@ -21,4 +45,12 @@ export function objectBytes<Schema>(
   json: string
 ): JsonBytes<Schema> {
   return Buffer.from(json) as JsonBytes<Schema>
+}
+
+/** The JSON array whose items `row` has written, ready to be sent. */
+export function arrayBytes<Schema>(
+  _row: RowJson<Schema>,
+  json: Buffer
+): JsonBytes<Schema[]> {
+  return json as JsonBytes<Schema[]>
 }

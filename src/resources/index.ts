@@ -1,27 +1,13 @@
 import { type Operations, stubs } from '../../generated/operations.ts'
 import type { Config } from '../config.ts'
-import { changePrivileges } from '../lists/change-check.ts'
-import type { Database } from '../postgres/database.ts'
-import { keyPrivileges } from '../api-keys/store.ts'
-import { idempotencyPrivileges } from '../creates/idempotency.ts'
 import { ResponseMemory } from '../lists/response-memory.ts'
-import { categoryHandlers, categoryPrivileges } from './categories.ts'
-import { messageHandlers, messagePrivileges } from './messages.ts'
-import { orderHandlers, orderPrivileges } from './orders.ts'
-import { petHandlers, petPrivileges } from './pets.ts'
+import type { Database } from '../postgres/database.ts'
+import { categoryHandlers } from './categories.ts'
+import { messageHandlers } from './messages.ts'
+import { orderHandlers } from './orders.ts'
+import { petHandlers } from './pets.ts'
 
-/** The privileges of the service's database role, by table, sequence or function. */
-export const privileges = {
-  ...keyPrivileges,
-  ...changePrivileges,
-  ...idempotencyPrivileges,
-  ...categoryPrivileges,
-  ...messagePrivileges,
-  ...orderPrivileges,
-  ...petPrivileges
-}
-
-/** The handler of every operation; an operation without one has its generated stub. */
+/** The handler of each operation: its generated stub if it has no other. */
 export function operationHandlers(
   database: Database,
   config: Config
@@ -30,6 +16,7 @@ export function operationHandlers(
     config.MAX_RESPONSE_BUFFER_BYTES,
     config.SEND_TIMEOUT_MS
   )
+
   return {
     ...stubs,
     ...categoryHandlers(database, memory),

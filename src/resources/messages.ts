@@ -1,7 +1,9 @@
 import { v7 as timeOrderedUuid } from 'uuid'
+import { NewMessage } from '../../generated/columns.ts'
+import { Message } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
-import { type Database, isoTime } from '../postgres/database.ts'
-import { createHandler } from '../creates/grouped-create.ts'
+import { insertOperation } from '../creates/insert-operation.ts'
+import type { Database } from '../postgres/database.ts'
 
 /** The privileges that the statement below needs. */
 export const messagePrivileges = { messages: 'SELECT, INSERT' }
@@ -9,14 +11,13 @@ export const messagePrivileges = { messages: 'SELECT, INSERT' }
 /** The operations on messages. */
 export function messageHandlers(database: Database) {
   return {
-    createMessage: createHandler(database, 202, {
+    createMessage: insertOperation(database, {
+      status: 202,
       table: 'messages',
-      given: { id: 'uuid', message: 'text' },
-      values: ({ message }) => [timeOrderedUuid(), message],
-      rows: "SELECT *, 'queued' AS status, now()::timestamptz(3) AS created_at FROM given",
-      stored: 'id, message, status, created_at',
-      json: `'{"id":"' || id || '","message":' || to_json(message) || ',"status":"' || status
-        || '","createdAt":"' || ${isoTime('created_at')} || '"}'`
+      made: { id: { type: 'uuid', value: timeOrderedUuid } },
+      body: NewMessage,
+      computed: { status: `'queued'`, created_at: 'now()::timestamptz(3)' },
+      row: Message
     })
   } satisfies Partial<Operations>
 }

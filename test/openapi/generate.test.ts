@@ -11,7 +11,8 @@ const inputs = [
   'src',
   'generated',
   'tools/configuration.ts',
-  'tools/generate.ts'
+  'tools/generate.ts',
+  'tools/generate-sql.ts'
 ]
 
 /** A copy of what the generator reads and writes, and a way to run it there. */
@@ -19,78 +20,101 @@ function copyTree(t: Test) {
   const cwd = t.testdir({
     node_modules: t.fixture('symlink', path.resolve('node_modules'))
   })
-  for (const name of inputs)
-    cpSync(name, path.join(cwd, name), { recursive: true })
+  const file = (name: string) => path.join(cwd, name)
+  const command = ['node', '--import', 'tsx', 'tools/generate.ts']
+
+  for (const name of inputs) cpSync(name, file(name), { recursive: true })
+
   return {
-    file: (name: string) => path.join(cwd, name),
+    read: (name: string) => readFileSync(file(name), 'utf8'),
+    write: (name: string, text: string) => writeFileSync(file(name), text),
+    append: (name: string, text: string) => appendFileSync(file(name), text),
     generate: (...options: string[]) =>
-      call(t, ['node', '--import', 'tsx', 'tools/generate.ts', ...options], {
-        cwd
-      })
+      call(t, [...command, ...options], { cwd })
   }
 }
 
-const added = `  /dogs/{dogId}:
+const getDog = `  /dogs/{dogId}:
     get:
       operationId: getDog
       responses:
-        '204':
-          description: Done
-components:
+        '200':
+          description: A dog
+          content:
+            application/json:
+              schema:
+                $ref: '#/components/schemas/Dog'
 `
 
+const dog = `    Dog:
+      type: object
+      required: [id]
+      properties:
+        id:
+          type: integer
+`
+
+/** The document with the operation getDog. */
+const withDogs = (document: string) =>
+  document
+    .replace(/(?=^components:\n)/m, getDog)
+    .replace(/(?<=^ {2}schemas:\n)/m, dog)
+
 t.test(
-  'npm run generate -- --check reports each stale file, and npm run generate updates it',
+  'npm run generate -- --check reports each stale file, ' +
+    'and npm run generate updates it',
   async (t) => {
-    const { file, generate } = copyTree(t)
-    const original = readFileSync('openapi.yaml', 'utf8')
-    writeFileSync(
-      file('openapi.yaml'),
-      original.replace(/^components:\n/m, added)
-    )
-    appendFileSync(file('.env.example'), '# PORT=1\n')
-    writeFileSync(
-      file('docs/configuration.md'),
-      readFileSync('docs/configuration.md', 'utf8').replace(
-        /^\| `PORT`.*\n/m,
-        ''
-      )
-    )
+    const { read, write, append, generate } = copyTree(t)
+
+    write('openapi.yaml', withDogs(read('openapi.yaml')))
+    append('.env.example', '# PORT=1\n')
+    const page = 'docs/configuration.md'
+    write(page, read(page).replace(/^\| `PORT`.*\n/m, ''))
+    append('generated/columns.ts', '// edited\n')
+
     const stale = [
       'generated/types.ts',
       'generated/operations.ts',
+      'generated/json.ts',
+      'generated/columns.ts',
       '.env.example',
       'docs/configuration.md'
     ]
-    t.same(await generate('--check'), {
-      code: 1,
-      output: stale
-        .map((name) => `${name} is stale: run npm run generate and commit it\n`)
-        .join('')
-    })
-    t.same(await generate(), { code: 0, output: '' })
-    t.match(
-      readFileSync(file('generated/operations.ts'), 'utf8'),
-      "getDog: notImplemented('getDog')"
+    const reports = stale.map(
+      (name) => `${name} is stale: run npm run generate and commit it\n`
     )
-    for (const name of ['.env.example', 'docs/configuration.md'])
-      t.equal(readFileSync(file(name), 'utf8'), readFileSync(name, 'utf8'))
+
+    t.same(await generate('--check'), { code: 1, output: reports.join('') })
+    t.same(await generate(), { code: 0, output: '' })
+    t.same(await generate('--check'), { code: 0, output: '' })
+
+    t.match(read('generated/operations.ts'), "getDog: notImplemented('getDog')")
+    t.match(read('generated/json.ts'), "rowJson<Schemas['Dog']>")
+
+    for (const name of ['generated/columns.ts', '.env.example', page]) {
+      t.equal(read(name), readFileSync(name, 'utf8'), name)
+    }
   }
 )
 
+const faults = [
+  {
+    yaml: 'openapi: 3.0.3\ninfo:\n\ttitle: x',
+    message: 'Tabs are not allowed as indentation at line 3, column 1:'
+  },
+  {
+    yaml: `openapi: 3.0.3
+info: { title: x, version: 1.0.0 }
+paths: { /a: { get: {} } }`,
+    message: 'paths./a.get must have the property "responses"'
+  }
+]
+
 t.test('a fault in openapi.yaml is one line', async (t) => {
-  const { file, generate } = copyTree(t)
-  for (const [yaml, message] of [
-    [
-      'openapi: 3.0.3\ninfo:\n\ttitle: x',
-      'Tabs are not allowed as indentation at line 3, column 1:'
-    ],
-    [
-      'openapi: 3.0.3\ninfo: { title: x, version: 1.0.0 }\npaths: { /a: { get: {} } }',
-      'paths./a.get must have the property "responses"'
-    ]
-  ] as const) {
-    writeFileSync(file('openapi.yaml'), yaml)
+  const { write, generate } = copyTree(t)
+
+  for (const { yaml, message } of faults) {
+    write('openapi.yaml', yaml)
     t.same(await generate(), { code: 1, output: `openapi.yaml: ${message}\n` })
   }
 })

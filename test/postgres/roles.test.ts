@@ -1,5 +1,5 @@
 import t from 'tap'
-import { privileges } from '../../src/resources/index.ts'
+import { privileges } from '../../src/privileges.ts'
 import { createRoles, migrate, query } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 

@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { applyMigrations } from '../../src/postgres/migrate.ts'
-import { privileges } from '../../src/resources/index.ts'
+import { privileges } from '../../src/privileges.ts'
 import { until } from './until.ts'
 
 /** A logger without output. */

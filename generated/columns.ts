@@ -1,0 +1,24 @@
+// Generated from openapi.yaml by `npm run generate`. Do not edit.
+
+import type { BodyColumn } from '../src/openapi/json.ts'
+import type { components } from './types.ts'
+
+type Schemas = components['schemas']
+
+/** The columns that store the body NewCategory. */
+export const NewCategory: BodyColumn<Schemas['NewCategory']>[] = [
+  { property: 'name', column: 'name', type: 'text' },
+  { property: 'description', column: 'description', type: 'text' }
+]
+
+/** The columns that store the body NewMessage. */
+export const NewMessage: BodyColumn<Schemas['NewMessage']>[] = [
+  { property: 'message', column: 'message', type: 'text' }
+]
+
+/** The columns that store the body NewPet. */
+export const NewPet: BodyColumn<Schemas['NewPet']>[] = [
+  { property: 'name', column: 'name', type: 'text' },
+  { property: 'categoryId', column: 'category_id', type: 'bigint' },
+  { property: 'status', column: 'status', type: 'text' }
+]

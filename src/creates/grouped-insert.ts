@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { batch } from '../batch.ts'
+import { groupedWrites } from '../metrics.ts'
+import { columnsOf, type Database } from '../postgres/database.ts'
+import { isFaultOfValue, OutcomeUnknown } from '../postgres/outcomes.ts'
+import type { Claim } from './idempotency-key.ts'
+import {
+  type Insert,
+  inputValues,
+  insertStatement,
+  type Result
+} from './insert.ts'
+import { insertOnceStatement } from './insert-once.ts'
+
+/** Milliseconds between two attempts to store a row: doubled each time. */
+const firstPause = 50
+const longestPause = 400
+
+/** Rows of one statement. */
+const maxGroup = 250
+
+/** Rows that may wait for a statement. */
+const maxWaiting = 1000
+
+type Write = (values: unknown[]) => Promise<Result>
+
+/**
+ * Inserts rows into one table. Rows that arrive together share a statement. The
+ * next group gathers while one commits, so an idle service adds no delay. A row
+ * that PostgreSQL rejects fails alone.
+ */
+export class GroupedInsert<Body, Schema> {
+  readonly #operation: Insert<Body, Schema>
+  readonly #timeout: number
+  readonly #write: Write
+  readonly #writeOnce: Write
+
+  constructor(database: Database, operation: Insert<Body, Schema>) {
+    const name = `create-${operation.table}`
+    const once = insertOnceStatement(operation)
+
+    this.#operation = operation
+    this.#timeout = database.timeout
+    this.#write = grouped(database, name, insertStatement(operation))
+    this.#writeOnce = grouped(database, `${name}-once`, once)
+  }
+
+  /**
+   * Inserts the row of a body, once for each claim.
+   *
+   * The outcome is 'held' or 'locked' only after DATABASE_TIMEOUT_MS: until
+   * then, the row waits alone, and tries again with later groups.
+   *
+   * @throws like `Database.write`, and Overloaded if too many rows wait
+   */
+  insert(body: Body, claim: Claim | undefined): Promise<Result> {
+    const values = inputValues(this.#operation, body)
+
+    if (claim === undefined) {
+      return this.#whileBlocked(() => this.#write(values))
+    }
+
+    const claiming = [...values, claim.key, claim.fingerprint]
+
+    return this.#whileBlocked(() =>
+      this.#writeOnce(claiming).catch(mayBeSentAgain)
+    )
+  }
+
+  /** Writes again while another transaction holds the key or a lock. */
+  async #whileBlocked(write: () => Promise<Result>): Promise<Result> {
+    const deadline = performance.now() + this.#timeout
+    let pause = firstPause
+
+    for (;;) {
+      const result = await write()
+      const isBlocked = result.outcome === 'held' || result.outcome === 'locked'
+
+      if (!isBlocked || performance.now() > deadline) return result
+
+      await sleep(pause)
+      pause = Math.min(2 * pause, longestPause)
+    }
+  }
+}
+
+/** Returns a function that writes one row, with those that arrive with it. */
+function grouped(database: Database, name: string, text: string): Write {
+  function write(rows: unknown[][]): Promise<Result[]> {
+    groupedWrites.observe({ statement: name }, rows.length)
+
+    return database.write<Result>({ name, text, values: columnsOf(rows) })
+  }
+
+  return batch(write, {
+    maxWaiting,
+    maxSize: maxGroup,
+    isFaultOfItem: isFaultOfValue
+  })
+}
+
+/** Tells the client that the Idempotency-Key makes it safe to send again. */
+function mayBeSentAgain(error: unknown): never {
+  if (error instanceof OutcomeUnknown) {
+    throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
+  }
+
+  throw error
+}

@@ -1,0 +1,59 @@
+import { hash } from 'node:crypto'
+import { stringify } from 'safe-stable-stringify'
+import type { KeyCheck } from '../api-keys/key.ts'
+
+/** The privileges that the statements of creates need. */
+export const createPrivileges = {
+  idempotency_keys: 'SELECT, INSERT, DELETE',
+  'FUNCTION missing_property(text)': 'EXECUTE',
+  'FUNCTION missing_row(text)': 'EXECUTE'
+}
+
+/** A valid request to an operation that takes an Idempotency-Key. */
+export interface KeyedRequest<Body> {
+  headers: { 'idempotency-key'?: string | undefined }
+  apiKey: KeyCheck | undefined
+  body: Body
+}
+
+/** What PostgreSQL stores of an Idempotency-Key: two SHA-256, as bytea. */
+export interface Claim {
+  /** Of the Idempotency-Key in the scope of its owner and of a table. */
+  key: string
+  /** Of the body: equal bodies have equal fingerprints. */
+  fingerprint: string
+}
+
+/**
+ * The claim that a request makes by its Idempotency-Key; undefined without one.
+ * The owner of the key is the API key, with all that it was rotated to.
+ *
+ * @param table that the operation stores rows in
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
+ */
+export function claimOf(
+  { headers, apiKey, body }: KeyedRequest<object>,
+  table: string
+): Claim | undefined {
+  const header = headers['idempotency-key']
+
+  if (header === undefined) return undefined
+
+  return {
+    key: sha256(`${apiKey?.root} ${table} ${unquoted(header)}`),
+    // Properties are sorted by name, and a bigint is exact.
+    fingerprint: sha256(stringify(body))
+  }
+}
+
+/** The text of a string of RFC 9651, section 3.3.3, or the bare text. */
+function unquoted(header: string): string {
+  if (!header.startsWith('"')) return header
+
+  return header.slice(1, -1).replace(/\\(.)/g, '$1')
+}
+
+/** As text of PostgreSQL's type bytea. A Buffer would take longer. */
+function sha256(text: string): string {
+  return `\\x${hash('sha256', text, 'hex')}`
+}

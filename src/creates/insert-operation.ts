@@ -1,0 +1,79 @@
+import { badRequest, HttpError } from '../http/errors.ts'
+import type { Reply, Sent } from '../openapi/handler.ts'
+import { type JsonBytes, objectBytes } from '../openapi/json.ts'
+import type { Database } from '../postgres/database.ts'
+import { Unavailable } from '../postgres/outcomes.ts'
+import { GroupedInsert } from './grouped-insert.ts'
+import { claimOf, type KeyedRequest } from './idempotency-key.ts'
+import type { Insert } from './insert.ts'
+
+/** An operation that creates a row from the body of its request. */
+interface InsertOperation<Body, Status, Schema> extends Insert<Body, Schema> {
+  /** The status of the response. */
+  status: Status
+}
+
+/** The reply of an operation that documents the status with the schema. */
+interface ReplyWith<Status, Schema> extends Pick<Reply<never>, 'header'> {
+  code: (status: Status) => { send(body: JsonBytes<Schema>): Sent }
+}
+
+/**
+ * The handler of an operation that creates a row from the body of its request,
+ * once for each Idempotency-Key.
+ *
+ * @returns a handler that rejects like `Database.write`, with Overloaded if too
+ *   many requests wait, and with HttpError 400, 409 and 422
+ */
+export function insertOperation<Body extends object, Status, Schema>(
+  database: Database,
+  operation: InsertOperation<Body, Status, Schema>
+) {
+  const { table, status, row } = operation
+  const inserts = new GroupedInsert(database, operation)
+
+  return async (
+    request: KeyedRequest<Body>,
+    reply: ReplyWith<Status, Schema>
+  ): Promise<Sent> => {
+    const { body } = request
+    const result = await inserts.insert(body, claimOf(request, table))
+
+    switch (result.outcome) {
+      case 'invalid':
+        throw badRequest(String(operation.check?.message(body)))
+      case 'reused':
+        throw idempotencyKeyReused()
+      case 'held':
+        throw idempotencyKeyInUse()
+      case 'locked':
+        throw new Unavailable(new Error('a referenced row is locked'))
+      case 'replayed':
+        reply.header('idempotent-replayed', 'true')
+        break
+      case 'created':
+    }
+
+    reply.header('content-type', 'application/json; charset=utf-8')
+
+    return reply.code(status).send(objectBytes(row, result.response))
+  }
+}
+
+function idempotencyKeyReused(): HttpError {
+  return new HttpError(
+    422,
+    'idempotency_key_reused',
+    'This Idempotency-Key was used with another body: send a new key'
+  )
+}
+
+function idempotencyKeyInUse(): HttpError {
+  return new HttpError(
+    409,
+    'idempotency_key_in_use',
+    'Another request with this Idempotency-Key is in progress: ' +
+      'retry with the same key',
+    { 'retry-after': '1' }
+  )
+}

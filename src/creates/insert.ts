@@ -1,0 +1,138 @@
+import type { BodyColumn, RowJson } from '../openapi/json.ts'
+import { inputRows, sql } from '../postgres/sql.ts'
+
+/** What the statements of an insert need to know. */
+export interface InsertSql {
+  table: string
+  /** Columns for the properties of a body. */
+  body: { column: string; type: string }[]
+  /** Columns for which the service makes the value. */
+  made?: Record<string, { type: string; value: () => string }>
+  /** Columns for which PostgreSQL makes the value: SQL expressions, by name. */
+  computed: Record<string, string>
+  /** Finds rows that cannot be stored, unless all can. */
+  check?: { statement: string }
+  /** An SQL expression for the response to a row. It has the `id`. */
+  row: string
+}
+
+/** How the bodies of requests become rows of a table. */
+export interface Insert<Body, Schema> extends InsertSql {
+  /** From generated/columns.ts. */
+  body: BodyColumn<Body>[]
+  check?: Check<Body>
+  /** From generated/json.ts. */
+  row: RowJson<Schema>
+}
+
+/** Finds input rows that cannot be stored. */
+export interface Check<Body> {
+  /**
+   * A SELECT of all rows of `input` with a further column, `obstacle`:
+   * - NULL: the row can be stored
+   * - 'invalid': the body breaks a rule
+   * - 'locked': a row that it refers to is locked, so it must be tried again
+   */
+  statement: string
+  /** The message of the 400 for an invalid body. */
+  message: (body: Body) => string
+}
+
+/** What became of one input row. */
+export type Result =
+  | { outcome: 'created' | 'replayed'; response: string }
+  | { outcome: 'invalid' | 'reused' | 'held' | 'locked' }
+
+/**
+ * The statement that inserts rows. It returns a Result for each input row, in
+ * their order.
+ */
+export function insertStatement(insert: InsertSql): string {
+  return sql`
+    WITH input AS (
+      SELECT *
+      FROM ${inputRows(inputColumns(insert))}
+    ),
+    ${newRows(insert, 'obstacle IS NULL')},
+    stored AS (
+      INSERT INTO ${insert.table} (${storedColumns(insert)})
+      SELECT ${storedColumns(insert)}
+      FROM new_row
+      WHERE response IS NOT NULL
+      ORDER BY ordinal
+      RETURNING id
+    )
+    SELECT
+      CASE
+        WHEN stored.id IS NOT NULL THEN 'created'
+        WHEN response IS NOT NULL THEN missing_row('${insert.table}')
+        ELSE obstacle
+      END AS outcome,
+      response
+    FROM new_row
+    LEFT JOIN stored ON stored.id = new_row.id
+    ORDER BY ordinal
+  `
+}
+
+/** The SQL types of the columns of `input`, by name. */
+export function inputColumns(insert: InsertSql): Record<string, string> {
+  const ofBody = insert.body.map(({ column, type }) => [column, type])
+  const made = Object.entries(insert.made ?? {}).map(([column, { type }]) => [
+    column,
+    type
+  ])
+
+  return Object.fromEntries([...ofBody, ...made]) as Record<string, string>
+}
+
+/** The values of an input row, in the order of its columns. */
+export function inputValues<Body, Schema>(
+  insert: Insert<Body, Schema>,
+  body: Body
+): unknown[] {
+  const ofBody = insert.body.map(({ property }) => body[property])
+  const made = Object.values(insert.made ?? {}).map(({ value }) => value())
+
+  return [...ofBody, ...made]
+}
+
+/** The columns of the table that a new row has. */
+export function storedColumns(insert: InsertSql): string {
+  const columns = { ...insert.computed, ...inputColumns(insert) }
+
+  return Object.keys(columns).join(', ')
+}
+
+/**
+ * The common table expressions from `input` to `new_row`. Only a row to store
+ * uses an id and has a response.
+ *
+ * @param isStored an SQL condition for the rows to store
+ */
+export function newRows(insert: InsertSql, isStored: string): string {
+  const computed = Object.entries(insert.computed).map(
+    ([column, value]) => `CASE WHEN ${isStored} THEN ${value} END AS ${column},`
+  )
+
+  return sql`
+    checked AS MATERIALIZED (
+      ${insert.check?.statement ?? 'SELECT *, NULL AS obstacle FROM input'}
+    ),
+    numbered AS (
+      SELECT
+        ${computed.join('\n')}
+        checked.*
+      FROM checked
+      ORDER BY ordinal
+    ),
+    new_row AS (
+      SELECT
+        *,
+        CASE WHEN ${isStored} THEN
+          ${insert.row}
+        END AS response
+      FROM numbered
+    )
+  `
+}

@@ -1,0 +1,155 @@
+import type { OpenAPIV3 } from 'openapi-types'
+import t, { type Test } from 'tap'
+import { bodyColumnsFile, rowJsonFile } from '../../tools/generate-sql.ts'
+import { createDatabase, query } from '../support/database.ts'
+
+type Thing = OpenAPIV3.NonArraySchemaObject
+
+/** A document with an operation that takes and returns a Thing. */
+function documentOf(thing: Thing): OpenAPIV3.Document {
+  const schema = { $ref: '#/components/schemas/Thing' }
+  const content = { 'application/json': { schema } }
+  const responses = { 200: { description: '', content } }
+
+  return {
+    openapi: '3.0.3',
+    info: { title: 'Things', version: '1.0.0' },
+    paths: { '/things': { post: { requestBody: { content }, responses } } },
+    components: { schemas: { Thing: thing } }
+  }
+}
+
+/** The SQL expression of the generated file. */
+function expressionOf(thing: Thing): string {
+  const [, expression] = /`('[^`]*)`/.exec(rowJsonFile(documentOf(thing))) ?? []
+
+  return String(expression)
+}
+
+/** The JSON that the expression writes for a row. */
+async function write(t: Test, thing: Thing, row: string) {
+  const databaseUrl = await createDatabase(t)
+  const json = expressionOf(thing)
+
+  const rows = await query(
+    databaseUrl,
+    `SELECT ${json} AS json FROM (SELECT ${row}) AS row`
+  )
+
+  return rows[0]?.['json']
+}
+
+const required: Thing = {
+  type: 'object',
+  required: ['id', 'isBig', 'price', 'name', 'kind', 'code', 'madeAt', 'day'],
+  properties: {
+    id: { type: 'integer', format: 'int64' },
+    isBig: { type: 'boolean' },
+    price: { type: 'number' },
+    name: { type: 'string' },
+    kind: { type: 'string', enum: ['a', 'b'] },
+    code: { type: 'string', format: 'uuid' },
+    madeAt: { type: 'string', format: 'date-time' },
+    day: { type: 'string', format: 'date' }
+  }
+}
+
+t.test('an expression writes each type of property as JSON', async (t) => {
+  const uuid = '0197f3c4-5a00-7000-8000-000000000001'
+  const row = `
+    9223372036854775807 AS id,
+    true AS is_big,
+    1.50 AS price,
+    'a "b"' AS name,
+    'a' AS kind,
+    '${uuid}'::uuid AS code,
+    '2026-01-31 12:00:00.1234+02'::timestamptz AS made_at,
+    '2026-01-31'::date AS day`
+
+  t.equal(
+    await write(t, required, row),
+    '{"id":9223372036854775807,"isBig":true,"price":1.50,"name":"a \\"b\\"",' +
+      `"kind":"a","code":"${uuid}","madeAt":"2026-01-31T10:00:00.123Z",` +
+      '"day":"2026-01-31"}'
+  )
+})
+
+const optional: Thing = {
+  type: 'object',
+  required: ['id', 'note'],
+  properties: {
+    first: { type: 'string' },
+    id: { type: 'integer' },
+    note: { type: 'string', nullable: true },
+    last: { type: 'string', format: 'date-time' }
+  }
+}
+
+t.test(
+  'a NULL is left out if optional, null if nullable, and else an error',
+  async (t) => {
+    const row = (values: string) => `
+      ${values}, NULL::text AS first, NULL::text AS note,
+      NULL::timestamptz AS last`
+
+    t.equal(await write(t, optional, row('1 AS id')), '{"id":1,"note":null}')
+    await t.rejects(write(t, optional, row('NULL::integer AS id')), {
+      code: '22004',
+      message: 'Thing.id must not be null'
+    })
+  }
+)
+
+t.test('the columns of a body have the SQL types of its properties', (t) => {
+  const columns = [
+    ...bodyColumnsFile(documentOf(required)).matchAll(
+      /property: '(\w+)', column: '(\w+)', type: '(\w+)'/g
+    )
+  ].map(([, property, column, type]) => `${property} ${column} ${type}`)
+
+  t.same(columns, [
+    'id id bigint',
+    'isBig is_big boolean',
+    'price price numeric',
+    'name name text',
+    'kind kind text',
+    'code code uuid',
+    'madeAt made_at timestamptz',
+    'day day date'
+  ])
+  t.end()
+})
+
+const rejected: { thing: Thing; message: RegExp }[] = [
+  {
+    thing: { properties: { id: { type: 'integer' } } },
+    message: /Thing must be of the type object/
+  },
+  {
+    thing: { type: 'object', properties: { name: { type: 'string' } } },
+    message: /Thing must have a required property/
+  },
+  {
+    thing: {
+      type: 'object',
+      required: ['tags'],
+      properties: { tags: { type: 'array', items: { type: 'string' } } }
+    },
+    message: /Thing.tags must be a string, .* extend tools\/generate-sql.ts/
+  },
+  {
+    thing: {
+      type: 'object',
+      required: ['owner'],
+      properties: { owner: { $ref: '#/components/schemas/Thing' } }
+    },
+    message: /Thing.owner must be a string, .* extend tools\/generate-sql.ts/
+  }
+]
+
+t.test('a schema that has no SQL is rejected with what to do', (t) => {
+  for (const { thing, message } of rejected) {
+    t.throws(() => rowJsonFile(documentOf(thing)), { message })
+  }
+  t.end()
+})
