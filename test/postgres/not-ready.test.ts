@@ -9,6 +9,9 @@ import { post, serve, started } from '../support/process.ts'
 /** Milliseconds in which the service writes in the background at least once. */
 const backgroundInterval = 6000
 
+/** On a busy machine, a connection may take longer than the default. */
+const patient = { DATABASE_TIMEOUT_MS: '60000' }
+
 /** The level of a warning in pino's log. */
 const warning = 40
 
@@ -72,7 +75,7 @@ const problemsIn = (output: string) =>
 
 /** Starts the service on the database and uses it. Returns its problems. */
 async function serveUnusable(t: Test, { make }: Unusable, folder: string) {
-  const service = serve(t, await make(t), folder)
+  const service = serve(t, { ...patient, ...(await make(t)) }, folder)
   const url = await started(service)
   await service.sees(/retrying/)
 
