@@ -105,8 +105,6 @@ export class Connection {
    */
   #mayReceiveError(): boolean {
     const response = this.#response
-    // What follows the last response is discarded (RFC 9112, section 9.6).
-    if (this.#state === 'closing') return false
     // No request was received before.
     if (response === undefined) return true
     // The error is in the body: it must be the only response to the request.
@@ -148,6 +146,7 @@ export class Connection {
    * response: keep reading until the client closes too, or for a second.
    */
   #close(text = ''): void {
+    // What follows the last response is discarded (RFC 9112, section 9.6).
     if (this.#state === 'closing') return
     this.#state = 'closing'
     this.#socket.end(text)
