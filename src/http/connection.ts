@@ -19,7 +19,7 @@ type State = 'idle' | 'busy' | 'last' | 'closing'
  */
 const maxDroppedRequests = 32
 
-/** Milliseconds to receive what a client sent before it saw the last response. */
+/** Milliseconds to receive what a client sent before the last response. */
 const lingerTime = 1000
 
 /**
@@ -28,7 +28,7 @@ const lingerTime = 1000
  * response (RFC 9112, section 9.3.2).
  *
  * Node.js would start all pipelined requests at once and queue their responses.
- * These never emit `close` when the client leaves, so what they hold would leak.
+ * These never emit `close` when the client leaves: what they hold would leak.
  */
 export class Connection {
   #state: State = 'idle'
