@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
-import { text } from 'node:stream/consumers'
+import { text as readAll } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { prefixOf } from '../src/api-keys/key.ts'
@@ -79,7 +79,7 @@ t.test('a process that exits loses no line of a slow reader', async (t) => {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   // The pipe is full before it is read.
   await sleep(3000)
-  const log = await text(child.stdout)
+  const log = await readAll(child.stdout)
   t.equal(numbersIn(log).length, 3000)
   t.same(numbersIn(log), [...Array(3000).keys()])
 })
@@ -203,8 +203,8 @@ t.test('no line holds a key, wherever a client sends it', async (t) => {
   const service = await startService(t, { logger, config })
   const { key } = service
 
-  for (const [place, { bytes, status }] of Object.entries(requestsWith(key)))
-    t.equal((await send(service, bytes)).status, status, place)
+  for (const [place, sent] of Object.entries(requestsWith(key)))
+    t.equal((await send(service, sent.bytes)).status, sent.status, place)
 
   const log = await end()
   t.notOk(log.toLowerCase().includes(key.slice(-20)))

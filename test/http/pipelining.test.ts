@@ -203,11 +203,11 @@ for (const [title, bytes] of Object.entries(followers)) {
 t.test('a client that stops reading before a CONNECT is closed', async (t) => {
   const service = await startService(t, { config: { IDLE_TIMEOUT_MS: 300 } })
   await fillCategories(service)
-  const { socket } = open(t, service, getList + connectTo)
+  const { socket, received } = open(t, service, getList + connectTo)
   socket.pause()
   await once(service.app.server, 'connect')
   await disconnected(service)
-  t.notOk(socket.closed, 'the service closes it')
+  t.ok(received().length < 10_000_000)
 })
 
 t.test('a client that resets after the last response is gone', async (t) => {
