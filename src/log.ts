@@ -4,7 +4,7 @@ import { pino, type Logger } from 'pino'
 /** Bytes that may wait to be written. Further lines are dropped. */
 const maxWaitingBytes = 2 ** 24
 
-/** Bytes that are written at once, unless they wait for longer than the time. */
+/** Bytes that are written at once, or fewer when they wait for longer. */
 const groupBytes = 4096
 const groupTimeMs = 200
 

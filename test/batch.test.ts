@@ -1,7 +1,7 @@
 import t from 'tap'
 import { batch } from '../src/batch.ts'
 
-// What requests see of batches is tested with the operations, in test/resources/ and test/sharing/.
+// What requests see of batches is tested with the operations, in test/resources/ and test/creates/.
 
 t.test('a run takes the oldest items, up to its maximum', async (t) => {
   const runs: number[][] = []

@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
+import { text as readAll } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { prefixOf } from '../src/api-keys/key.ts'
@@ -7,12 +10,15 @@ import { breakCategories } from './support/database.ts'
 import { status } from './support/installation.ts'
 import { recorder } from './support/log.ts'
 import { freePort } from './support/postgres.ts'
-import { serve } from './support/process.ts'
+import { run, script, serve } from './support/process.ts'
 import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 import { create, list, request, send } from './http/raw.ts'
 
-/** A log in a file. `end` logs a last line, and resolves with the text when it is written. */
+/**
+ * A log in a file. `end` logs a last line, and resolves with the text when it
+ * is written.
+ */
 function logFile(t: Test, isTTY = false) {
   const file = `${t.testdir()}/log`
   const fd = openSync(file, 'a')
@@ -25,13 +31,18 @@ function logFile(t: Test, isTTY = false) {
   return { logger, end }
 }
 
+/** Resolves with the text of the file when it has `text`. */
 async function untilHas(
   file: string,
   text: string,
   log = () => {}
 ): Promise<string> {
-  const read = () => (log(), readFileSync(file, 'utf8'))
-  await until(() => read().includes(text), `the log has ${text}`)
+  const read = () => readFileSync(file, 'utf8')
+  const hasText = () => {
+    log()
+    return read().includes(text)
+  }
+  await until(hasText, `the log has ${text}`)
   return read()
 }
 
@@ -45,22 +56,48 @@ t.test('the log is JSON, and readable on a terminal', async (t) => {
   }
 })
 
-t.test(
-  'lines are written in the order they were logged, however many',
-  async (t) => {
-    const { logger, end } = logFile(t)
-    const numbers = Array.from({ length: 5000 }, (_, number) => number)
-    for (const number of numbers) {
-      logger.info({ number })
-      // Some are logged while others are being written.
-      if (number % 500 === 0) await sleep(1)
-    }
-    const written = [...(await end()).matchAll(/"number":(\d+)/g)].map(
-      ([, number]) => Number(number)
-    )
-    t.same(written, numbers)
+t.test('lines are written in the order they were logged', async (t) => {
+  const { logger, end } = logFile(t)
+  const numbers = Array.from({ length: 5000 }, (_, number) => number)
+  for (const number of numbers) {
+    logger.info({ number })
+    // Some are logged while others are being written.
+    if (number % 500 === 0) await sleep(1)
   }
-)
+  t.same(numbersIn(await end()), numbers)
+})
+
+/** The numbers that were logged. */
+const numbersIn = (log: string) =>
+  [...log.matchAll(/"number":(\d+)/g)].map(([, number]) => Number(number))
+
+/** A process that logs 3,000 lines and exits. */
+const logLines = script('test/support/log-lines.ts')
+
+t.test('a process that exits loses no line of a slow reader', async (t) => {
+  const [program = '', ...args] = logLines
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  // The pipe is full before it is read.
+  await sleep(3000)
+  const log = await readAll(child.stdout)
+  t.equal(numbersIn(log).length, 3000)
+  t.same(numbersIn(log), [...Array(3000).keys()])
+})
+
+t.test('a process exits although nobody reads its log', async (t) => {
+  const [program = '', ...args] = logLines
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [code] = (await once(child, 'exit')) as [number]
+  t.equal(code, 0)
+  child.stdout.destroy()
+})
+
+t.test('a process exits although its disk is full', async (t) => {
+  const file = openSync('/dev/full', 'a')
+  const { exited } = run(t, logLines, { file })
+  t.equal(await exited, 0)
+  closeSync(file)
+})
 
 t.test(
   'the log of a full disk waits, keeps 16 MiB at most, and is written when there is room again',
@@ -162,45 +199,74 @@ t.test(
 
 t.test('no line holds a key, wherever a client sends it', async (t) => {
   const { logger, end } = logFile(t)
-  const service = await startService(t, {
-    logger,
-    config: { TRUST_PROXY: '1' }
-  })
+  const config = { TRUST_PROXY: '1' }
+  const service = await startService(t, { logger, config })
   const { key } = service
-  const get = (path: string, headers = {}) =>
-    request(`GET ${path}`, { Authorization: undefined, ...headers })
-  const sent: Record<string, [bytes: string, status: number]> = {
-    'a valid key': [list(), 200],
-    'another scheme': [list({ Authorization: 'Basic $KEY' }), 401],
-    'the path': [get('/v1/categories/$KEY'), 404],
-    'the path, twice': [get(`/$KEY/${key.toUpperCase()}`), 404],
-    'the path, encoded': [get(`/${key.replace('_', '%5F')}`), 404],
-    'a malformed path': [get('/$KEY/%zz'), 400],
-    'the query': [get('/v1/categories?key=$KEY'), 401],
-    'an absolute URI': [get('http://user:$KEY@test/nothing'), 404],
-    'the request id': [
-      get('/v1/categories', { 'X-Request-Id': 'trace.$KEY~1' }),
-      401
-    ],
-    'the client address': [
-      get('/v1/categories', { 'X-Forwarded-For': '$KEY' }),
-      401
-    ],
-    'a malformed Host': [get('/', { Host: '$KEY@test' }), 400],
-    'a malformed body': [create(`{"name":${key}}`), 400],
-    'an unknown property': [create(`{"name":"x","${key}":1}`), 400],
-    'the method': [request('$KEY /'), 400],
-    'no HTTP at all': ['$KEY\r\n\r\n', 400]
-  }
-  for (const [place, [bytes, status]] of Object.entries(sent)) {
-    t.equal((await send(service, bytes)).status, status, place)
-  }
+
+  for (const [place, sent] of Object.entries(requestsWith(key)))
+    t.equal((await send(service, sent.bytes)).status, sent.status, place)
+
   const log = await end()
   t.notOk(log.toLowerCase().includes(key.slice(-20)))
   // An operator sees which key it was.
   for (const target of ['/v1/categories/', 'http://user:'])
     t.ok(log.includes(`"path":"${target}${prefixOf(key)}***`))
 })
+
+const anonymous = { Authorization: undefined }
+const get = (path: string, headers = {}) =>
+  request(`GET ${path}`, { ...anonymous, ...headers })
+
+/** Requests with a key, by the place of the key, and their statuses. */
+const requestsWith = (key: string) => ({
+  'a valid key': { bytes: list(), status: 200 },
+  'another scheme': {
+    bytes: list({ Authorization: 'Basic $KEY' }),
+    status: 401
+  },
+  'the path': { bytes: get('/v1/categories/$KEY'), status: 404 },
+  'the path, twice': {
+    bytes: get(`/$KEY/${key.toUpperCase()}`),
+    status: 404
+  },
+  'the path, its underscore encoded': {
+    bytes: get(`/${key.replace('_', '%5F')}`),
+    status: 404
+  },
+  'the path, a letter encoded': {
+    bytes: get(`/${key.replace('e', '%65')}`),
+    status: 404
+  },
+  'the path, a letter encoded twice': {
+    bytes: get(`/${key.replace('t', '%2554')}`),
+    status: 404
+  },
+  'the path, its digits encoded': {
+    bytes: get(`/${key.replace(/_./, (text) => `_${encoded(text[1])}`)}`),
+    status: 404
+  },
+  'a malformed path': { bytes: get('/$KEY/%zz'), status: 400 },
+  'the query': { bytes: get('/v1/categories?key=$KEY'), status: 401 },
+  'an absolute URI': { bytes: get('http://user:$KEY@test/none'), status: 404 },
+  'the request id': {
+    bytes: get('/v1/categories', { 'X-Request-Id': 'trace.$KEY~1' }),
+    status: 401
+  },
+  'the client address': {
+    bytes: get('/v1/categories', { 'X-Forwarded-For': '$KEY' }),
+    status: 401
+  },
+  'a malformed Host': { bytes: get('/', { Host: '$KEY@test' }), status: 400 },
+  'a malformed body': { bytes: create(`{"name":${key}}`), status: 400 },
+  'an unknown property': {
+    bytes: create(`{"name":"x","${key}":1}`),
+    status: 400
+  },
+  'the method': { bytes: request('$KEY /'), status: 400 },
+  'no HTTP at all': { bytes: '$KEY\r\n\r\n', status: 400 }
+})
+
+const encoded = (character = '') => `%${character.charCodeAt(0).toString(16)}`
 
 t.test(
   'an error is shown by its message, or by its code when it has none',

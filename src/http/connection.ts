@@ -19,7 +19,7 @@ type State = 'idle' | 'busy' | 'last' | 'closing'
  */
 const maxDroppedRequests = 32
 
-/** Milliseconds to receive what a client sent before it saw the last response. */
+/** Milliseconds to receive what a client sent before the last response. */
 const lingerTime = 1000
 
 /**
@@ -28,7 +28,7 @@ const lingerTime = 1000
  * response (RFC 9112, section 9.3.2).
  *
  * Node.js would start all pipelined requests at once and queue their responses.
- * These never emit `close` when the client leaves, so what they hold would leak.
+ * These never emit `close` when the client leaves: what they hold would leak.
  */
 export class Connection {
   #state: State = 'idle'
@@ -105,8 +105,6 @@ export class Connection {
    */
   #mayReceiveError(): boolean {
     const response = this.#response
-    // What follows the last response is discarded (RFC 9112, section 9.6).
-    if (this.#state === 'closing') return false
     // No request was received before.
     if (response === undefined) return true
     // The error is in the body: it must be the only response to the request.
@@ -148,6 +146,7 @@ export class Connection {
    * response: keep reading until the client closes too, or for a second.
    */
   #close(text = ''): void {
+    // What follows the last response is discarded (RFC 9112, section 9.6).
     if (this.#state === 'closing') return
     this.#state = 'closing'
     this.#socket.end(text)

@@ -1,7 +1,9 @@
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { readFileSync } from 'node:fs'
 import { register } from 'prom-client'
 import t from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
+import { metricsEndpoint } from '../../src/http/metrics.ts'
 import {
   breakCategories,
   createDatabase,
@@ -98,3 +100,25 @@ t.test(
     t.equal(await service.stop(), 0)
   }
 )
+
+t.test('the metrics port limits its connections', async (t) => {
+  const endpoint = metricsEndpoint()
+  t.teardown(() => endpoint.close())
+  await endpoint.listen({ port: 0, host: '127.0.0.1' })
+  const { server } = endpoint
+  t.equal(server.headersTimeout, 10_000)
+  t.equal(server.requestTimeout, 10_000)
+  t.equal(server.timeout, 150_000)
+
+  const { port } = server.address() as AddressInfo
+  const halfRequest = 'GET /metrics HTTP/1.1\r\nHost: x\r\n'
+  const sockets = Array.from({ length: 150 }, () =>
+    connect(port, '127.0.0.1')
+      .on('error', () => {})
+      .on('end', () => {})
+  )
+  t.teardown(() => sockets.forEach((socket) => socket.destroy()))
+  for (const socket of sockets) socket.write(halfRequest)
+  const isOpen = ({ closed }: Socket) => !closed
+  await until(() => sockets.filter(isOpen).length === 100, '50 are closed')
+})

@@ -9,6 +9,7 @@ import {
   anonymous,
   create,
   disconnected,
+  fillCategories,
   get,
   keepAlive,
   list,
@@ -84,10 +85,11 @@ t.test('it reaches a client that is still sending, whole', async (t) => {
 
 t.test('a request during the response is dropped, too', async (t) => {
   const service = await startService(t)
+  await fillCategories(service)
   const { socket, write, responded, closed, statuses } = open(
     t,
     service,
-    get(asset)
+    getList
   )
   await responded
   socket.pause()
@@ -97,7 +99,7 @@ t.test('a request during the response is dropped, too', async (t) => {
   socket.resume()
   await closed
   t.same(statuses(), ['200'])
-  t.same(await stored(service), [])
+  t.equal((await stored(service)).length, 5000)
 })
 
 t.test('a connection with thousands of requests is closed', async (t) => {
@@ -144,29 +146,27 @@ t.test('a request to upgrade is the last one of its connection', async (t) => {
   t.same(await stored(service), [], 'no body is taken for a request')
 })
 
-t.test('an incomplete request behind a slow one', async (t) => {
-  const service = await startService(t, {
-    config: { HEADERS_TIMEOUT_MS: 200, REQUEST_TIMEOUT_MS: 200 }
-  })
-  const next = create('{"name":"x"}')
-  const parts = {
-    'half of the headers': next.slice(0, 30),
-    'half of the body': next.slice(0, -5)
-  }
+const nextCreate = create('{"name":"x"}')
+const incomplete = {
+  'half of the headers': nextCreate.slice(0, 30),
+  'half of the body': nextCreate.slice(0, -5)
+}
 
-  for (const [title, part] of Object.entries(parts)) {
-    t.test(`with ${title} does not cut off its response`, async (t) => {
-      const timeout = once(service.app.server, 'clientError')
-      const slow = await block(t, service, getList + part)
-      await timeout
-      void slow.write(next.slice(part.length))
-      await slow.release()
-      await slow.closed
-      t.same(slow.statuses(), ['200'])
-      t.same(await stored(service), [], 'it is not handled')
+for (const [title, part] of Object.entries(incomplete)) {
+  t.test(`${title} behind a slow request do not cut it off`, async (t) => {
+    const service = await startService(t, {
+      config: { HEADERS_TIMEOUT_MS: 200, REQUEST_TIMEOUT_MS: 200 }
     })
-  }
-})
+    const timeout = once(service.app.server, 'clientError')
+    const slow = await block(t, service, getList + part)
+    await timeout
+    void slow.write(nextCreate.slice(part.length))
+    await slow.release()
+    await slow.closed
+    t.same(slow.statuses(), ['200'])
+    t.same(await stored(service), [], 'the rest is not handled')
+  })
+}
 
 const followers = { garbage: '\0\0\0\0', 'a CONNECT': connectTo }
 
@@ -202,11 +202,20 @@ for (const [title, bytes] of Object.entries(followers)) {
 
 t.test('a client that stops reading before a CONNECT is closed', async (t) => {
   const service = await startService(t, { config: { IDLE_TIMEOUT_MS: 300 } })
-  const list = asset.repeat(1)
-  const { socket } = open(t, service, get(list).concat(connectTo))
+  await fillCategories(service)
+  const { socket, received } = open(t, service, getList + connectTo)
   socket.pause()
   await once(service.app.server, 'connect')
-  socket.resetAndDestroy()
+  await disconnected(service)
+  t.ok(received().length < 10_000_000)
+})
+
+t.test('a client that resets after the last response is gone', async (t) => {
+  const service = await startService(t)
+  const error = once(service.app.server, 'clientError')
+  const { socket } = open(t, service, get('/livez', { Connection: 'close' }))
+  socket.once('data', () => socket.resetAndDestroy())
+  await error
   await disconnected(service)
 })
 

@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { requestsInFlight } from '../../src/metrics.ts'
+import { query } from '../support/database.ts'
 import { parseRaw, sendRaw, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -83,6 +84,15 @@ export function open(t: Test, { port, key }: Service, request = '') {
     statuses: () => received.match(/(?<=HTTP\/1\.1 )\d+/g)
   }
 }
+
+/** Stores 10 MB of categories, a list that no socket buffers. */
+export const fillCategories = ({ databaseUrl }: Service) =>
+  query(
+    databaseUrl,
+    `INSERT INTO categories (name, description)
+    SELECT n, repeat('x', 2000)
+    FROM generate_series(1, 5000) n`
+  )
 
 /** How many requests have no complete response, if the service has a METRICS_PORT. */
 export const inFlight = async () =>

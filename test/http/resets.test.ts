@@ -2,13 +2,13 @@ import { readdirSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Config } from '../../src/config.ts'
-import { query } from '../support/database.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
   anonymous,
   create,
   disconnected,
+  fillCategories,
   get,
   inFlight,
   keepAlive,
@@ -103,12 +103,7 @@ async function start(t: Test, config: Partial<Config>) {
   const service = await startService(t, {
     config: { METRICS_PORT: 0, ...config }
   })
-  await query(
-    service.databaseUrl,
-    `INSERT INTO categories (name, description)
-    SELECT n, repeat('x', 2000)
-    FROM generate_series(1, 5000) n`
-  )
+  await fillCategories(service)
   return service
 }
 
