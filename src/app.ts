@@ -1,6 +1,6 @@
 import cors from '@fastify/cors'
 import Fastify, { type FastifyBaseLogger } from 'fastify'
-import { requireApiKey } from './api-keys/bearer.ts'
+import { apiKeys } from './api-keys/bearer.ts'
 import { type Config, trustedProxies } from './config.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
@@ -63,7 +63,8 @@ export async function buildApp(
     })
   }
   await app.register(requestTarget)
-  const schemes = { bearerAuth: await requireApiKey(app, database, config) }
+  await app.register(apiKeys, { database, config })
+  const schemes = { bearerAuth: app.requireApiKey }
   await app.register(operations, {
     contract,
     handlers: operationHandlers(database, config),

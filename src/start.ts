@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { collectDefaultMetrics } from 'prom-client'
-import { keyStore } from './api-keys/store.ts'
+import { KeyStore } from './api-keys/store.ts'
 import { buildApp } from './app.ts'
 import { loadConfig } from './config.ts'
 import { createLogger } from './log.ts'
@@ -32,7 +32,7 @@ export async function start(): Promise<() => Promise<void>> {
         : error
     })
   if (config.DATABASE_URL === undefined) {
-    const keys = keyStore(database)
+    const keys = new KeyStore(database)
     const key =
       (await keys.list()).length === 0 ? await keys.create('first') : undefined
     console.log(

@@ -3,10 +3,10 @@
 import { fail } from '../log.ts'
 import { runCommand } from '../postgres/open.ts'
 import { keyCommands } from './commands.ts'
-import { keyStore } from './store.ts'
+import { KeyStore } from './store.ts'
 
 const command = ['keys', ...process.argv.slice(2)].join(' ')
 const commands = keyCommands((action) =>
-  runCommand((database) => action(keyStore(database, command)))
+  runCommand((database) => action(new KeyStore(database, command)))
 )
 await commands.parseAsync().catch(fail)

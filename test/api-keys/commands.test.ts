@@ -117,6 +117,36 @@ t.test(
   }
 )
 
+const badNames = [
+  { why: 'empty', name: '' },
+  { why: 'only a space', name: ' ' },
+  { why: 'too long', name: 'x'.repeat(101) },
+  { why: 'a newline', name: 'x\n2   forged' },
+  { why: 'an escape sequence', name: '\u001b[2Kx' },
+  { why: 'an 8-bit escape sequence', name: '\u009b2Kx' },
+  { why: 'a line separator', name: 'x\u2028y' },
+  { why: 'text from right to left', name: '\u202ex' },
+  { why: 'an unpaired surrogate', name: '\ud800' }
+]
+
+t.test('the name of a key is one short line of visible text', async (t) => {
+  const { keys } = await startService(t)
+  for (const { why, name } of badNames) {
+    await t.rejects(
+      keys.create(name),
+      {
+        message:
+          'The name of a key must have 1 to 100 characters, without control characters'
+      },
+      why
+    )
+  }
+
+  await keys.create('x'.repeat(100))
+  await keys.create('Zoë’s 🐕 team')
+  t.equal((await keys.list()).length, 3)
+})
+
 t.test('of concurrent rotations of one key, one succeeds', async (t) => {
   const { databaseUrl, keys } = await startService(t, {
     config: { DATABASE_TIMEOUT_MS: 60_000 }
@@ -161,7 +191,7 @@ t.test(
   async (t) => {
     const { keys } = await startService(t)
     t.match(await keys.list(), [{ last_used_at: null }])
-    await keys.noteUse([{ id: 1n, state: 'valid' }])
+    await keys.noteUse([1n])
     const [{ last_used_at: used, created_at: created } = {}] = await keys.list()
     t.ok(used && created && used >= created)
   }

@@ -79,6 +79,12 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) =>
 
 const ajv = addFormats.default(new Ajv({ strict: false, allErrors: true }))
 
+/** A 429 says in how many seconds to retry, which varies. */
+const withoutSeconds = (sent: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(sent).replace(/retry in \d+ seconds?/, 'retry in N seconds')
+  )
+
 async function send(
   { app, auth }: Service,
   { headers, ...request }: InjectOptions
@@ -222,7 +228,10 @@ t.test('the service sends every example of an error', async (t) => {
     )) {
       for (const { name, value } of examples) {
         const isSent = sent.some((one) =>
-          isDeepStrictEqual(one, { status, body: value })
+          isDeepStrictEqual(
+            withoutSeconds(one),
+            withoutSeconds({ status, body: value })
+          )
         )
         t.ok(isSent, `${id} ${status} ${name}`)
       }

@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
-import { type KeyStore, keyStore } from '../../src/api-keys/store.ts'
+import { KeyStore } from '../../src/api-keys/store.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { readContract } from '../../src/openapi/document.ts'
@@ -68,7 +68,7 @@ export async function startService(
   })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
-  const keys = keyStore(database, 'test')
+  const keys = new KeyStore(database, 'test')
   const key = await keys.create('test')
   return {
     app,
@@ -89,7 +89,7 @@ export async function createKeyIn(url: string): Promise<string> {
     { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
     silent
   )
-  return keyStore(database, 'test')
+  return new KeyStore(database, 'test')
     .create('test')
     .finally(() => database.close())
 }
