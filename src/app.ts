@@ -8,9 +8,9 @@ import { metrics } from './http/metrics.ts'
 import { requestContext, requestId, RequestLog } from './http/access-log.ts'
 import { requestTarget } from './http/not-found.ts'
 import { httpServer } from './http/connections.ts'
-import type { Contract } from './openapi/document.ts'
-import { docs } from './openapi/docs.ts'
-import { operations } from './openapi/routes.ts'
+import type { ApiDocument } from './openapi/document.ts'
+import { docsPage } from './openapi/docs.ts'
+import { operationRoutes } from './openapi/routes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrate.ts'
 import { operationHandlers } from './resources/index.ts'
@@ -19,7 +19,7 @@ import { removeOldRecords } from './creates/retention.ts'
 /** Builds the service, ready to listen, in production and in tests. A request passes the plugins in this order. */
 export async function buildApp(
   config: Config,
-  contract: Contract,
+  apiDocument: ApiDocument,
   database: Database,
   logger: FastifyBaseLogger
 ) {
@@ -64,13 +64,15 @@ export async function buildApp(
   }
   await app.register(requestTarget)
   await app.register(apiKeys, { database, config })
-  const schemes = { bearerAuth: app.requireApiKey }
-  await app.register(operations, {
-    contract,
+  await app.register(operationRoutes, {
+    apiDocument,
     handlers: operationHandlers(database, config),
-    schemes
+    securityHooks: { bearerAuth: app.requireApiKey }
   })
-  await docs(app, contract, config.ENVIRONMENT)
+  await app.register(docsPage, {
+    apiDocument,
+    environment: config.ENVIRONMENT
+  })
   await app.register(health, { checkReady: migrationCheck(database) })
   return app
 }

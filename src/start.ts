@@ -4,7 +4,7 @@ import { KeyStore } from './api-keys/store.ts'
 import { buildApp } from './app.ts'
 import { loadConfig } from './config.ts'
 import { createLogger } from './log.ts'
-import { readContract } from './openapi/document.ts'
+import { readApiDocument } from './openapi/document.ts'
 import { openConfigured } from './postgres/open.ts'
 import { privileges } from './resources/index.ts'
 
@@ -17,9 +17,9 @@ import { privileges } from './resources/index.ts'
 export async function start(): Promise<() => Promise<void>> {
   const config = loadConfig(process.env)
   const logger = createLogger(config.LOG_LEVEL)
-  const contract = readContract()
+  const apiDocument = readApiDocument()
   const database = await openConfigured(config, 'service', logger, privileges)
-  const app = await buildApp(config, contract, database, logger)
+  const app = await buildApp(config, apiDocument, database, logger)
   if (config.METRICS_PORT !== undefined) collectDefaultMetrics()
   const { PORT: port, HOST: host } = config
   const url = await app
@@ -36,7 +36,7 @@ export async function start(): Promise<() => Promise<void>> {
     const key =
       (await keys.list()).length === 0 ? await keys.create('first') : undefined
     console.log(
-      welcome(url.replace('[::]', 'localhost'), contract.basePath, key)
+      welcome(url.replace('[::]', 'localhost'), apiDocument.basePath, key)
     )
   }
   return async () => {

@@ -8,8 +8,8 @@ import { format } from 'prettier'
 import ts from 'typescript'
 import { parseDocument } from 'yaml'
 import { configSchema } from '../src/config.ts'
-import { type Operation, readContract } from '../src/openapi/document.ts'
-import { explain } from '../src/openapi/validation-errors.ts'
+import { type Operation, readApiDocument } from '../src/openapi/document.ts'
+import { describeSchemaError } from '../src/openapi/validation-errors.ts'
 
 const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
@@ -30,7 +30,7 @@ async function findFault(): Promise<string | undefined> {
     (a, b) =>
       b.instancePath.split('/').length - a.instancePath.split('/').length
   )
-  return error && explain({ ...error, parentSchema: {} }, '')
+  return error && describeSchemaError({ ...error, parentSchema: {} }, '')
 }
 
 /** The types of the document, in which an int64 is a bigint, and a parameter with a default is never left out. */
@@ -129,7 +129,7 @@ async function readme(): Promise<string> {
 async function generate(): Promise<Record<string, string>> {
   const fault = await findFault()
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
-  const { json, operations } = readContract()
+  const { json, operations } = readApiDocument()
   return {
     'generated/types.ts': await types(json),
     'generated/operations.ts': handlers(operations),

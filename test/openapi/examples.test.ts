@@ -5,13 +5,13 @@ import type { HTTPMethods, InjectOptions } from 'fastify'
 import type { OpenAPIV3 } from 'openapi-types'
 import t from 'tap'
 import { toHttpError } from '../../src/http/errors.ts'
-import { readContract } from '../../src/openapi/document.ts'
+import { readApiDocument } from '../../src/openapi/document.ts'
 import { OutcomeUnknown, Unavailable } from '../../src/postgres/outcomes.ts'
 import { createRoles, holdKeys } from '../support/database.ts'
 import { call, script } from '../support/process.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const { document, basePath } = readContract()
+const { document, basePath } = readApiDocument()
 
 /** The object that a local `$ref` points to, or the object itself. */
 function resolve<T extends object>(object: T | OpenAPIV3.ReferenceObject): T {

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { KeyStore } from '../../src/api-keys/store.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
-import { readContract } from '../../src/openapi/document.ts'
+import { readApiDocument } from '../../src/openapi/document.ts'
 import { type Database, openDatabase } from '../../src/postgres/database.ts'
 import { createDatabase, silent } from './database.ts'
 
@@ -60,7 +60,7 @@ export async function startService(
       database.write(statement)
     )
   }
-  const app = await buildApp(config, readContract(), watched, logger)
+  const app = await buildApp(config, readApiDocument(), watched, logger)
   // Before the database is dropped: tap runs the newest teardown first.
   t.teardown(async () => {
     await app.close()

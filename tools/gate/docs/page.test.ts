@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import type { Locator } from 'playwright-core'
-import { readContract } from '../../../src/openapi/document.ts'
+import { readApiDocument } from '../../../src/openapi/document.ts'
 import { startService } from '../../../test/support/service.ts'
 import {
   desktop,
@@ -14,7 +14,7 @@ import {
   violations
 } from './browser.ts'
 
-const { operations } = readContract()
+const { operations } = readApiDocument()
 const { url, port } = await startService(t)
 const sample = (block: Locator) => block.locator('.samples pre')
 const top = async (element: Locator) =>
