@@ -24,6 +24,58 @@ export type ListRow = Record<string, string | null>
 
 type FoundRow = ValidKey | EndedKey | { id: null; state: 'unknown' }
 
+/** A concurrent rotation waits for the lock and then sees replaced_by. */
+const rotateStatement = `
+  WITH old AS (
+    SELECT
+      id,
+      coalesce(root, id) AS root,
+      name,
+      expires_at - created_at AS lifetime
+    FROM api_keys
+    WHERE id::text = $2
+      AND revoked_at IS NULL
+      AND (expires_at IS NULL OR expires_at > now())
+      AND replaced_by IS NULL
+    FOR UPDATE
+  ),
+
+  successor AS (
+    INSERT INTO api_keys (name, prefix, hash, expires_at, root)
+    SELECT
+      name,
+      $3,
+      decode($4, 'hex'),
+      now() + coalesce($5::interval, lifetime),
+      root
+    FROM old
+    RETURNING id
+  ),
+
+  replaced AS (
+    UPDATE api_keys
+    SET
+      expires_at = least(expires_at, now() + $6::interval),
+      replaced_by = successor.id
+    FROM successor
+    WHERE api_keys.id::text = $2
+    RETURNING api_keys.id
+  ),
+
+  changed AS (
+    SELECT id, 'rotated' AS event
+    FROM replaced
+    UNION ALL
+    SELECT id, 'created'
+    FROM successor
+  )
+
+  INSERT INTO key_events (key_id, event, command)
+  SELECT id, event, $1
+  FROM changed
+  RETURNING key_id
+`
+
 /**
  * The API keys in PostgreSQL, which has only their hashes.
  *
@@ -81,61 +133,11 @@ export class KeyStore {
     lifetime?: string
   ): Promise<string> {
     const apiKey = makeKey()
-    // A concurrent rotation waits for the lock and then sees replaced_by.
-    const text = `
-      WITH old AS (
-        SELECT
-          id,
-          coalesce(root, id) AS root,
-          name,
-          expires_at - created_at AS lifetime
-        FROM api_keys
-        WHERE id::text = $2
-          AND revoked_at IS NULL
-          AND (expires_at IS NULL OR expires_at > now())
-          AND replaced_by IS NULL
-        FOR UPDATE
-      ),
-
-      successor AS (
-        INSERT INTO api_keys (name, prefix, hash, expires_at, root)
-        SELECT
-          name,
-          $3,
-          decode($4, 'hex'),
-          now() + coalesce($5::interval, lifetime),
-          root
-        FROM old
-        RETURNING id
-      ),
-
-      replaced AS (
-        UPDATE api_keys
-        SET
-          expires_at = least(expires_at, now() + $6::interval),
-          replaced_by = successor.id
-        FROM successor
-        WHERE api_keys.id::text = $2
-        RETURNING api_keys.id
-      ),
-
-      changed AS (
-        SELECT id, 'rotated' AS event
-        FROM replaced
-        UNION ALL
-        SELECT id, 'created'
-        FROM successor
-      )
-
-      INSERT INTO key_events (key_id, event, command)
-      SELECT id, event, $1
-      FROM changed
-      RETURNING key_id
-    `
-
     const { prefix, hash } = storedParts(apiKey)
-    const values = [this.#command, id, prefix, hash, lifetime, overlap]
-    const changed = await this.#database.write({ text, values })
+    const changed = await this.#database.write({
+      text: rotateStatement,
+      values: [this.#command, id, prefix, hash, lifetime, overlap]
+    })
     if (changed.length > 0) return apiKey
     throw new Error(
       `Key ${id} is not valid or has been replaced; see: keys list`

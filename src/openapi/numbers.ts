@@ -12,6 +12,8 @@ export interface Schema {
   items?: Schema
   properties?: Record<string, Schema>
   required?: string[]
+  /** The rule of the schema in its own words: `must ...`. */
+  'x-must'?: string
 }
 
 type Int64 = Omit<Schema, 'minimum' | 'maximum'> & {
@@ -30,20 +32,23 @@ const int64Range = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }
  * - An int64 becomes a bigint, whatever its size.
  * - Any other number becomes a double, rounded if necessary.
  */
-export function withNumberKeywords(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withNumberKeywords)
-  if (typeof schema !== 'object' || schema === null) return schema
-
+export function withNumberKeywords(schema: object): Record<string, unknown> {
   const { type, format, default: byDefault }: Schema = schema
   if (type === 'integer' && format === 'int64')
     return { default: byDefault, int64: { ...int64Range, ...schema } }
   if (type === 'number')
     return { default: byDefault, allOf: [{ toDouble: true }, schema] }
 
-  const entries = Object.entries(schema)
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name, withNumberKeywords(value)])
-  )
+  const copy: Record<string, unknown> = {}
+  for (const [keyword, value] of Object.entries(schema))
+    copy[keyword] = withNumberKeywordsInside(value)
+  return copy
+}
+
+function withNumberKeywordsInside(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withNumberKeywordsInside)
+  const isObject = typeof value === 'object' && value !== null
+  return isObject ? withNumberKeywords(value) : value
 }
 
 /** Accepts a number or a bigint, and makes it a bigint. */

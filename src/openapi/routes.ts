@@ -1,14 +1,13 @@
-import type {
-  onRequestHookHandler,
-  preValidationHookHandler,
-  RouteOptions
-} from 'fastify'
+import type { onRequestHookHandler, preValidationHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
-import glue from 'fastify-openapi-glue'
+import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
 import { badRequest } from '../http/errors.ts'
 import { jsonBody } from '../http/json-body.ts'
 import type { ApiDocument, Operation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
+
+type OperationResolver =
+  Required<FastifyOpenapiGlueOptions>['operationResolver']
 
 interface Options {
   apiDocument: ApiDocument
@@ -43,25 +42,24 @@ export const operationRoutes = fp<Options>(
     await app.register(jsonBody)
     app.setValidatorCompiler(validatorCompiler)
 
-    const routes = new Map<string, RouteOptions>()
+    const routes = new Map<string, object>()
     for (const operation of apiDocument.operations) {
-      const route = {
+      routes.set(operation.id, {
         handler: handlerOf(operation, handlers),
         onRequest: [
           announceDeprecation(operation),
           ...hooksOf(operation, securityHooks)
         ],
         preValidation: operation.hasBody ? [requireBody] : []
-      }
-      // Glue adds the method, the URL and the schema.
-      routes.set(operation.id, route as RouteOptions)
+      })
     }
 
     await app.register(glue, {
       // A copy, in which glue replaces each $ref by its target.
       specification: structuredClone(apiDocument.document),
       prefix: apiDocument.basePath,
-      operationResolver: (id) => routes.get(id) as RouteOptions
+      // Its type also demands what glue adds: the method and the URL.
+      operationResolver: ((id) => routes.get(id)) as OperationResolver
     })
   },
   // Encapsulated: other routes parse and validate as Fastify does by default.

@@ -1,4 +1,5 @@
 import type { DefinedError, ErrorObject } from 'ajv'
+import type { Schema } from './numbers.ts'
 
 /** How messages name the types of JSON. */
 const typeNames: Record<string, string> = {
@@ -22,7 +23,9 @@ const withoutNul = String.raw`^[^\x00]*$`
  * @param root the name of the whole value, such as `body`; may be empty
  */
 export function describeSchemaError(error: ErrorObject, root: string): string {
-  const rule = ownRuleOf(error) ?? ruleOf(error as DefinedError)
+  const { parentSchema = {} }: { parentSchema?: object } = error
+  // The parameters of a known keyword have the types of a DefinedError.
+  const rule = ruleOf(error as DefinedError, parentSchema)
   return `${root}${pathOf(error)} ${rule}`.replace(/^[. ]/, '')
 }
 
@@ -36,21 +39,16 @@ function pathOf({ instancePath }: ErrorObject): string {
   return path.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
-/** The rule in the words of the schema: `x-must: be 1 to 255 digits`. */
-function ownRuleOf({ parentSchema }: ErrorObject): string | undefined {
-  const words: unknown = parentSchema?.['x-must']
-  return typeof words === 'string' ? `must ${words}` : undefined
-}
-
-function ruleOf(error: DefinedError): string {
-  const { keyword, params, parentSchema } = error
+function ruleOf(error: DefinedError, schema: Schema): string {
+  if (schema['x-must'] !== undefined) return `must ${schema['x-must']}`
+  const { keyword, params } = error
   switch (keyword) {
     case 'type':
       return typeRule(params.type, error.data)
     case 'required':
       return `must have the property "${params.missingProperty}"`
     case 'additionalProperties':
-      return unknownPropertyRule(params.additionalProperty, parentSchema)
+      return unknownPropertyRule(params.additionalProperty, schema)
     case 'enum':
       return `must be one of: ${params.allowedValues.join(', ')}`
     case 'pattern':
@@ -102,11 +100,7 @@ function patternRule(pattern: string): string {
     : `must match the pattern ${pattern}`
 }
 
-function unknownPropertyRule(
-  name: string,
-  schema: ErrorObject['parentSchema']
-): string {
-  const properties: unknown = schema?.['properties']
-  const known = Object.keys(Object(properties) as object).join(', ')
+function unknownPropertyRule(name: string, { properties = {} }: Schema) {
+  const known = Object.keys(properties).join(', ')
   return `must not have the property "${name}"; it may have: ${known}`
 }

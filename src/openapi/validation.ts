@@ -69,13 +69,12 @@ function compile(schema: Schema): ValidateFunction {
     keywords: numberKeywords
   })
   addFormats.default(ajv)
-  return ajv.compile(withNumberKeywords(schema) as Schema)
+  return ajv.compile(withNumberKeywords(schema))
 }
 
-function failure(validate: ValidateFunction, name: string) {
-  const errors = validate.errors ?? []
+function failure({ errors }: ValidateFunction, name: string) {
   const messages = errors
-    .slice(0, maxReportedErrors)
+    ?.slice(0, maxReportedErrors)
     .map((error) => describeSchemaError(error, name))
-  return { error: badRequest(messages.join('; ')) }
+  return { error: badRequest(String(messages?.join('; '))) }
 }

@@ -122,9 +122,12 @@ t.test(
 
     statements.length = 0
     for (const apiKey of ['x', '']) {
-      const { headers, body } = await list(429, { apiKey })
-      t.match(headers['retry-after'], /^\d+$/)
-      t.match(body, 'without a valid API key from this address: retry in')
+      const limited = await list(429, { apiKey })
+      t.match(limited.headers['retry-after'], /^\d+$/)
+      t.match(
+        limited.body,
+        'without a valid API key from this address: retry in'
+      )
     }
     t.same(statements, [])
 

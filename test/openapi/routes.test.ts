@@ -1,4 +1,4 @@
-import path from 'node:path'
+import { join } from 'node:path'
 import Fastify, {
   type FastifyInstance,
   type FastifyRequest,
@@ -67,7 +67,7 @@ function serve(
     ...rest
   })
   const folder = t.testdir({ 'openapi.yaml': yaml })
-  const apiDocument = readApiDocument(path.join(folder, 'openapi.yaml'))
+  const apiDocument = readApiDocument(join(folder, 'openapi.yaml'))
   const handlers = apiDocument.operations.map(({ id }) => [id, respond])
   return start(t, apiDocument, Object.fromEntries(handlers) as object)
 }
@@ -113,7 +113,7 @@ const range =
 
 /** Serves GET /v1/things/{id}, and returns a function that sends it. */
 async function serveParameters(t: Test) {
-  const query = (name: string, schema: object) => ({
+  const queryParameter = (name: string, schema: object) => ({
     in: 'query',
     name,
     schema
@@ -122,13 +122,13 @@ async function serveParameters(t: Test) {
     operationId: 'getThing',
     parameters: [
       { in: 'path', name: 'id', schema: int64, required: true },
-      query('limit', { type: 'integer', minimum: 1, default: 10 }),
-      query('ratio', { type: 'number' }),
-      query('deep', { type: 'boolean' }),
-      query('tags', { type: 'array', items: { type: 'integer' } }),
-      query('names', { type: 'array' }),
-      query('after', int64),
-      query('text', { type: 'string' }),
+      queryParameter('limit', { type: 'integer', minimum: 1, default: 10 }),
+      queryParameter('ratio', { type: 'number' }),
+      queryParameter('deep', { type: 'boolean' }),
+      queryParameter('tags', { type: 'array', items: { type: 'integer' } }),
+      queryParameter('names', { type: 'array' }),
+      queryParameter('after', int64),
+      queryParameter('text', { type: 'string' }),
       { in: 'header', name: 'X-Shard', schema: { type: 'integer' } },
       { in: 'header', name: 'X-Tenant', schema: {}, required: true }
     ],
@@ -278,62 +278,66 @@ t.test('a body may itself be a number', async (t) => {
   t.same(await toBigInt('9007199254740993'), '9007199254740993n')
 })
 
-t.test('a message says what to change', async (t) => {
-  const create = await servePost(t, {
-    type: 'object',
-    properties: {
-      level: { ...int64, minimum: 1, maximum: 9 },
-      count: { type: 'integer', maximum: 5 },
-      name: { type: 'string', minLength: 1, maxLength: 3 },
-      label: { type: 'string', minLength: 2 },
-      text: { type: 'string', pattern: String.raw`^[^\x00]*$` },
-      code: { type: 'string', pattern: '^a' },
-      tags: { type: 'array', minItems: 1, maxItems: 2, uniqueItems: true },
-      even: { multipleOf: 2 },
-      either: { oneOf: [{ type: 'string' }, { type: 'object' }] },
-      at: { type: 'string', format: 'date-time' },
-      day: { type: 'string', pattern: '^x', 'x-must': 'be a day of the week' },
-      color: { type: 'string', enum: ['red', 'blue'] },
-      point: {
-        type: 'object',
-        properties: { x: {}, y: {} },
-        required: ['x'],
-        additionalProperties: false
-      },
-      'a/b~c': { type: 'string' }
-    }
-  })
-  const messages = {
-    '{"level":0}': 'body.level must be an integer from 1 to 9',
-    '{"level":10}': 'body.level must be an integer from 1 to 9',
-    '{"count":1.5}': 'body.count must be an integer',
-    '{"count":6}': 'body.count must be at most 5',
-    '{"count":12345678901234567890}':
-      'body.count must be within ±9007199254740991',
-    '{"name":1}': 'body.name must be a string',
-    '{"name":""}': 'body.name must not be empty',
-    '{"name":"long"}': 'body.name must have at most 3 characters',
-    '{"label":"x"}': 'body.label must have at least 2 characters',
-    '{"text":"a\\u0000"}': 'body.text must not contain NUL (U+0000)',
-    '{"code":"b"}': 'body.code must match the pattern ^a',
-    '{"tags":{}}': 'body.tags must be an array',
-    '{"tags":[]}': 'body.tags must not be empty',
-    '{"tags":[1,2,3]}': 'body.tags must have at most 2 items',
-    '{"tags":[1,1]}': 'body.tags must not contain an item twice',
-    '{"even":3}': 'body.even must be a multiple of 2',
-    '{"either":[]}':
-      'body.either must be a string; body.either must be an object; body.either must match exactly one schema in oneOf',
-    '{"at":"today"}': 'body.at must have the format date-time',
-    '{"day":"7"}': 'body.day must be a day of the week',
-    '{"color":"green"}': 'body.color must be one of: red, blue',
-    '{"point":{}}': 'body.point must have the property "x"',
-    '{"point":{"x":1,"z":1}}':
-      'body.point must not have the property "z"; it may have: x, y',
-    '{"a/b~c":1}': 'body.a/b~c must be a string',
-    '{"count":"1","name":""}':
-      'body.count must be an integer; body.name must not be empty'
+/** A property for each rule. */
+const rules = {
+  type: 'object',
+  properties: {
+    level: { ...int64, minimum: 1, maximum: 9 },
+    count: { type: 'integer', maximum: 5 },
+    name: { type: 'string', minLength: 1, maxLength: 3 },
+    label: { type: 'string', minLength: 2 },
+    text: { type: 'string', pattern: String.raw`^[^\x00]*$` },
+    code: { type: 'string', pattern: '^a' },
+    tags: { type: 'array', minItems: 1, maxItems: 2, uniqueItems: true },
+    even: { multipleOf: 2 },
+    either: { oneOf: [{ type: 'string' }, { type: 'object' }] },
+    at: { type: 'string', format: 'date-time' },
+    day: { type: 'string', pattern: '^x', 'x-must': 'be a day of the week' },
+    color: { type: 'string', enum: ['red', 'blue'] },
+    point: {
+      type: 'object',
+      properties: { x: {}, y: {} },
+      required: ['x'],
+      additionalProperties: false
+    },
+    'a/b~c': { type: 'string' }
   }
-  for (const [body, message] of Object.entries(messages))
+}
+
+const messagesByBody = {
+  '{"level":0}': 'body.level must be an integer from 1 to 9',
+  '{"level":10}': 'body.level must be an integer from 1 to 9',
+  '{"count":1.5}': 'body.count must be an integer',
+  '{"count":6}': 'body.count must be at most 5',
+  '{"count":12345678901234567890}':
+    'body.count must be within ±9007199254740991',
+  '{"name":1}': 'body.name must be a string',
+  '{"name":""}': 'body.name must not be empty',
+  '{"name":"long"}': 'body.name must have at most 3 characters',
+  '{"label":"x"}': 'body.label must have at least 2 characters',
+  '{"text":"a\\u0000"}': 'body.text must not contain NUL (U+0000)',
+  '{"code":"b"}': 'body.code must match the pattern ^a',
+  '{"tags":{}}': 'body.tags must be an array',
+  '{"tags":[]}': 'body.tags must not be empty',
+  '{"tags":[1,2,3]}': 'body.tags must have at most 2 items',
+  '{"tags":[1,1]}': 'body.tags must not contain an item twice',
+  '{"even":3}': 'body.even must be a multiple of 2',
+  '{"either":[]}':
+    'body.either must be a string; body.either must be an object; body.either must match exactly one schema in oneOf',
+  '{"at":"today"}': 'body.at must have the format date-time',
+  '{"day":"7"}': 'body.day must be a day of the week',
+  '{"color":"green"}': 'body.color must be one of: red, blue',
+  '{"point":{}}': 'body.point must have the property "x"',
+  '{"point":{"x":1,"z":1}}':
+    'body.point must not have the property "z"; it may have: x, y',
+  '{"a/b~c":1}': 'body.a/b~c must be a string',
+  '{"count":"1","name":""}':
+    'body.count must be an integer; body.name must not be empty'
+}
+
+t.test('a message says what to change', async (t) => {
+  const create = await servePost(t, rules)
+  for (const [body, message] of Object.entries(messagesByBody))
     t.equal(await create(body), message, body)
 })
 
@@ -383,10 +387,10 @@ t.test(
     }
     const security = [{ bearerAuth: [] }]
     const app = await serve(t, paths, () => ({}), { security })
-    const send = (url: string) =>
+    const sendText = (url: string) =>
       app.inject({ method: 'POST', url, payload: 'no JSON' })
-    t.equal((await send('/v1/closed')).statusCode, 401)
-    t.equal((await send('/v1/open')).statusCode, 400)
+    t.equal((await sendText('/v1/closed')).statusCode, 401)
+    t.equal((await sendText('/v1/open')).statusCode, 400)
   }
 )
 
