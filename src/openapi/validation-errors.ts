@@ -86,12 +86,15 @@ function limitRule({ keyword, params }: DefinedError): string | undefined {
 const atLeast = (limit: number, units: string): string =>
   limit === 1 ? 'must not be empty' : `must have at least ${limit} ${units}`
 
+/** @param type several types, comma-separated, if the value may be null */
 function typeRule(type: string, data: unknown): string {
-  if (type === 'integer' && typeof data === 'bigint')
+  const allowed = String(type).split(',')
+  if (allowed.includes('integer') && typeof data === 'bigint')
     return `must be within ±${Number.MAX_SAFE_INTEGER}`
-  if (type === 'number' && typeof data === 'number')
+  if (allowed.includes('number') && typeof data === 'number')
     return `must be within ±${Number.MAX_VALUE}`
-  return `must be ${typeNames[type] ?? type}`
+  const names = allowed.map((name) => String(typeNames[name]))
+  return `must be ${names.join(' or ')}`
 }
 
 function patternRule(pattern: string): string {

@@ -284,6 +284,7 @@ const rules = {
   properties: {
     level: { ...int64, minimum: 1, maximum: 9 },
     count: { type: 'integer', maximum: 5 },
+    note: { type: 'string', nullable: true },
     name: { type: 'string', minLength: 1, maxLength: 3 },
     label: { type: 'string', minLength: 2 },
     text: { type: 'string', pattern: String.raw`^[^\x00]*$` },
@@ -311,6 +312,7 @@ const messagesByBody = {
   '{"count":6}': 'body.count must be at most 5',
   '{"count":12345678901234567890}':
     'body.count must be within ±9007199254740991',
+  '{"note":1}': 'body.note must be a string or null',
   '{"name":1}': 'body.name must be a string',
   '{"name":""}': 'body.name must not be empty',
   '{"name":"long"}': 'body.name must have at most 3 characters',
@@ -391,6 +393,20 @@ t.test(
       app.inject({ method: 'POST', url, payload: 'no JSON' })
     t.equal((await sendText('/v1/closed')).statusCode, 401)
     t.equal((await sendText('/v1/open')).statusCode, 400)
+  }
+)
+
+t.test(
+  'a missing body is rejected, with or without a Content-Type',
+  async (t) => {
+    const paths = { '/things': post('createThing') }
+    const app = await serve(t, paths, () => ({}))
+    for (const headers of [{}, { 'content-type': 'application/json' }]) {
+      const request = { method: 'POST', url: '/v1/things', headers } as const
+      t.equal(await send(app, request), 'body must not be empty')
+    }
+    const request = { method: 'POST', url: '/v1/things', payload: {} } as const
+    t.equal((await app.inject(request)).statusCode, 200)
   }
 )
 
