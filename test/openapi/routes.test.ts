@@ -312,7 +312,7 @@ const messagesByBody = {
   '{"count":6}': 'body.count must be at most 5',
   '{"count":12345678901234567890}':
     'body.count must be within ±9007199254740991',
-  '{"note":1}': 'body.note must be a string or null',
+  '{"note":1}': 'body.note must be a string',
   '{"name":1}': 'body.name must be a string',
   '{"name":""}': 'body.name must not be empty',
   '{"name":"long"}': 'body.name must have at most 3 characters',
