@@ -1,6 +1,6 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import Fastify, { type FastifyBaseLogger } from 'fastify'
-import { requireApiKey } from './api-keys/bearer.ts'
+import { apiKeys } from './api-keys/bearer.ts'
 import { callerOf } from './api-keys/caller.ts'
 import { type Config, trustedProxies } from './config.ts'
 import { AccessLog } from './http/access-log.ts'
@@ -12,9 +12,9 @@ import { health } from './http/health.ts'
 import { metrics } from './http/metrics.ts'
 import { notFound } from './http/not-found.ts'
 import { validHttp } from './http/valid-http.ts'
-import type { Contract } from './openapi/document.ts'
-import { docs } from './openapi/docs.ts'
-import { operations } from './openapi/routes.ts'
+import type { ApiDocument } from './openapi/document.ts'
+import { docsPage } from './openapi/docs.ts'
+import { operationRoutes } from './openapi/routes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrate.ts'
 import { operationHandlers } from './resources/index.ts'
@@ -25,7 +25,7 @@ import { operationHandlers } from './resources/index.ts'
  */
 export async function buildApp(
   config: Config,
-  contract: Contract,
+  apiDocument: ApiDocument,
   database: Database,
   logger: FastifyBaseLogger
 ) {
@@ -68,14 +68,18 @@ export async function buildApp(
 
   // The operations of openapi.yaml: authentication, rate limits, validation,
   // handlers.
-  await app.register(operations, {
-    contract,
+  await app.register(apiKeys, { database, config })
+  await app.register(operationRoutes, {
+    apiDocument,
     handlers: operationHandlers(database, config),
-    schemes: { bearerAuth: await requireApiKey(app, database, config) }
+    securityHooks: { bearerAuth: app.requireApiKey }
   })
 
   // What needs no API key.
-  await docs(app, contract, config.ENVIRONMENT)
+  await app.register(docsPage, {
+    apiDocument,
+    environment: config.ENVIRONMENT
+  })
   await app.register(health, { checkReady: migrationCheck(database) })
   return app
 }

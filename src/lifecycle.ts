@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
-import { keyStore } from './api-keys/store.ts'
+import { KeyStore } from './api-keys/store.ts'
 import { buildApp } from './app.ts'
 import { BackgroundWork } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
@@ -11,7 +11,7 @@ import { removeOldRecords } from './creates/retention.ts'
 import { listen } from './listen.ts'
 import { createLogger, fail } from './log.ts'
 import { type OpenedDatabase, openForService } from './open-database.ts'
-import { readContract } from './openapi/document.ts'
+import { readApiDocument } from './openapi/document.ts'
 import type { Database } from './postgres/database.ts'
 import { welcome } from './welcome.ts'
 
@@ -32,7 +32,7 @@ export async function start(): Promise<Service> {
   // 1. Read the configuration and the OpenAPI document.
   const config = loadConfig(process.env)
   const log = createLogger(config.LOG_LEVEL)
-  const contract = readContract()
+  const contract = readApiDocument()
 
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
   const { database, stopServer, ready } = await openForService(config, log)
@@ -60,7 +60,7 @@ export async function start(): Promise<Service> {
 
 /** Creates an API key if there is none, and returns it. */
 async function createFirstKey(database: Database): Promise<string | undefined> {
-  const keys = keyStore(database)
+  const keys = new KeyStore(database)
   const existing = await keys.list()
   return existing.length === 0 ? keys.create('first') : undefined
 }

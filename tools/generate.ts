@@ -11,8 +11,8 @@ import openapiTS, {
 } from 'openapi-typescript'
 import ts from 'typescript'
 import { parseDocument } from 'yaml'
-import { type Operation, readContract } from '../src/openapi/document.ts'
-import { explain } from '../src/openapi/validation-errors.ts'
+import { type Operation, readApiDocument } from '../src/openapi/document.ts'
+import { describeSchemaError } from '../src/openapi/validation-errors.ts'
 import { configurationPage, envExample } from './configuration.ts'
 import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
 
@@ -40,7 +40,7 @@ async function findFault(): Promise<string | undefined> {
     error.instancePath.split('/').length
   const [deepest] = errors.sort((a, b) => depth(b) - depth(a))
 
-  return deepest && explain({ ...deepest, parentSchema: {} }, '')
+  return deepest && describeSchemaError({ ...deepest, parentSchema: {} }, '')
 }
 
 /** generated/types.ts: the types of the document, with an int64 as a bigint. */
@@ -100,7 +100,7 @@ async function generate(): Promise<Record<string, string>> {
 
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
 
-  const { document, json, operations } = readContract()
+  const { document, json, operations } = readApiDocument()
 
   return {
     'generated/types.ts': await typesFile(json),

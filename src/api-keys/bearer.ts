@@ -1,22 +1,37 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
 import type {
-  FastifyError,
-  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
   onRequestHookHandler
 } from 'fastify'
+import fp from 'fastify-plugin'
 import { type Config, serviceName } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Database } from '../postgres/database.ts'
-import { keyVerifier } from './cache.ts'
 import type { KeyCheck } from './key.ts'
-import { networkOf, rateLimiter } from './rate-limit.ts'
-import { keyStore } from './store.ts'
+import { networkOf, RateLimiter } from './rate-limit.ts'
+import { KeyStore } from './store.ts'
+import { KeyVerifier } from './verifier.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The API key of the request, once it has been checked. */
+    /** Set by `requireApiKey`, unless the key could not be looked up. */
     apiKey: KeyCheck | undefined
   }
+
+  interface FastifyInstance {
+    /**
+     * Admits requests with a valid API key, within the rate limit of the key.
+     * Others get 401; 429 if their address has sent too many invalid keys; or
+     * 503 if the key cannot be looked up.
+     */
+    requireApiKey: onRequestHookHandler
+  }
+}
+
+interface Options {
+  database: Database
+  config: Config
 }
 
 /** The 401 of RFC 6750, section 3.1. */
@@ -24,64 +39,109 @@ const unauthorized = (message: string, error = '') =>
   new HttpError(401, 'unauthorized', message, {
     'www-authenticate': `Bearer realm="${serviceName}"${error}`
   })
-const absent = unauthorized(
+
+const keyRequired = unauthorized(
   'An API key is required: send the header "Authorization: Bearer <API_KEY>"'
 )
-const invalid = unauthorized(
+
+const keyInvalid = unauthorized(
   'The API key is not valid',
   ', error="invalid_token"'
 )
 
+/** The token of a request is not a valid API key. */
+class InvalidToken extends Error {
+  readonly code = 'invalid_token'
+}
+
 /**
- * Returns a hook that admits requests with a valid API key, within the rate limit of the key. Others get 401; 429 over the
- * limit of the key or, without a valid one, of the address; or 503 if the database is unavailable.
+ * The plugin that decorates the app with the hook `requireApiKey`.
+ *
+ * @fastify/bearer-auth takes the token out of the Authorization header, and
+ * `auth` checks it. What the plugin lacks is added here:
+ *
+ * - Its 401 has neither the Error body nor a challenge (WWW-Authenticate), and
+ *   its own hook turns a failed look-up into a 500. `addHook: false` passes its
+ *   errors to `requireApiKey` instead.
+ * - It has one error for a malformed header and for an invalid token, so `auth`
+ *   throws InvalidToken.
+ * - It logs each error; the access log already has them.
+ * - Its default rejects `bearer` in lower case; schemes are case-insensitive
+ *   (RFC 9110, section 11.1).
+ * - It has no rate limits. An address over its limit gets 429 only for a
+ *   request whose key is missing, malformed, or was looked up and found
+ *   invalid: a new key must work at once, whatever the address has sent before.
  */
-export async function requireApiKey(
-  app: FastifyInstance,
-  database: Database,
-  config: Config
-) {
-  const check = keyVerifier(keyStore(database))
-  const admitted = rateLimiter(
-    'key',
-    config.MAX_REQUESTS_PER_MINUTE,
-    'with this API key'
-  )
-  const rejected = rateLimiter(
-    'rejected',
-    config.MAX_REJECTED_KEYS_PER_MINUTE,
-    'without a valid API key from this address'
-  )
+export const apiKeys = fp<Options>(
+  async (app, { database, config }) => {
+    const verifier = new KeyVerifier(new KeyStore(database))
+    const limits = limitsOf(config)
 
-  await app.register(bearerAuth, {
-    keys: [],
-    addHook: false,
-    // Accepts the scheme in lower case too (RFC 9110).
-    specCompliance: 'rfc6749',
-    // The request log has the reason.
-    verifyErrorLogLevel: 'silent',
-    async auth(key, request) {
-      request.apiKey = await check(
-        key,
-        () => !rejected.isReached(networkOf(request.ip))
-      )
-      return request.apiKey.state === 'valid'
-    }
-  })
-  const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
-
-  app.decorateRequest('apiKey', undefined)
-  const hook: onRequestHookHandler = (request, reply, done) =>
-    verify(request, reply, (error) => {
-      if (error === undefined)
-        return done(admitted.count(request.apiKey?.id, reply))
-      if (!(error as FastifyError).code?.startsWith('FST_BEARER_AUTH_'))
-        return done(error)
-      request.apiKey ??= { id: null, state: 'absent' }
-      done(
-        rejected.count(networkOf(request.ip), reply) ??
-          (request.apiKey.state === 'absent' ? absent : invalid)
-      )
+    await app.register(bearerAuth, {
+      addHook: false,
+      keys: [],
+      specCompliance: 'rfc6749',
+      verifyErrorLogLevel: 'silent',
+      async auth(apiKey, request) {
+        const isSuspect = () => limits.rejected.isReached(networkOf(request.ip))
+        request.apiKey = await verifier.check(apiKey, isSuspect)
+        if (request.apiKey.state !== 'valid') throw new InvalidToken()
+        return true
+      }
     })
-  return hook
+    const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
+
+    app.decorateRequest('apiKey', undefined)
+    app.decorate('requireApiKey', (request, reply, done) =>
+      verify(request, reply, (error) => {
+        if (error !== undefined) done(reject(error, limits, request, reply))
+        else done(limits.admitted.count(request.apiKey?.id, reply))
+      })
+    )
+  },
+  { name: 'api-keys' }
+)
+
+type Limits = ReturnType<typeof limitsOf>
+
+const limitsOf = (config: Config) => ({
+  admitted: new RateLimiter({
+    policy: 'key',
+    maxPerMinute: config.MAX_REQUESTS_PER_MINUTE,
+    requests: 'with this API key'
+  }),
+  rejected: new RateLimiter({
+    policy: 'rejected',
+    maxPerMinute: config.MAX_REJECTED_KEYS_PER_MINUTE,
+    requests: 'without a valid API key from this address'
+  })
+})
+
+/** Returns the error of a request that @fastify/bearer-auth has rejected. */
+function reject(
+  error: Error,
+  { rejected }: Limits,
+  request: FastifyRequest,
+  reply: FastifyReply
+): Error {
+  const address = networkOf(request.ip)
+  switch ('code' in error && error.code) {
+    // No Authorization header.
+    case 'FST_BEARER_AUTH_MISSING_AUTHORIZATION_HEADER':
+      request.apiKey = { state: 'absent' }
+      return rejected.count(address, reply) ?? keyRequired
+
+    // Invalid request: a header with another scheme, or without a token.
+    case 'FST_BEARER_AUTH_INVALID_AUTHORIZATION_HEADER':
+      request.apiKey = { state: 'absent' }
+      return rejected.count(address, reply) ?? keyRequired
+
+    // Invalid token.
+    case 'invalid_token':
+      return rejected.count(address, reply) ?? keyInvalid
+
+    // The key could not be looked up.
+    default:
+      return error
+  }
 }

@@ -1,60 +1,38 @@
 import { Command, InvalidArgumentError } from 'commander'
-import type { KeyStore } from './store.ts'
+import type { KeyStore, ListRow } from './store.ts'
 
-/** Checks a duration such as 30m, 24h or 90d. */
-function duration(text: string): string {
-  if (!/^(0s|[1-9]\d{0,5}[smhd])$/.test(text))
-    throw new InvalidArgumentError('Write it as 30m, 24h or 90d.')
-  return text
-}
+/** Gives an action the key store, and prints the text that it returns. */
+type Run = (action: (store: KeyStore) => Promise<string>) => Promise<void>
 
-type Rows = Awaited<ReturnType<KeyStore['list']>>
-
-/** Aligned columns under the names of the properties; `-` for null. */
-function table(rows: Rows): string {
-  const columns = Object.keys(rows[0] ?? {}).map((name) => {
-    const cells = [name.toUpperCase(), ...rows.map((row) => row[name] ?? '-')]
-    const width = Math.max(...cells.map(({ length }) => length))
-    return cells.map((cell) => cell.padEnd(width))
-  })
-  const lines = [undefined, ...rows].map((_row, line) =>
-    columns.map((cells) => cells[line]).join('  ')
-  )
-  return lines.map((line) => line.trimEnd()).join('\n')
-}
-
-/**
- * The commands that manage API keys.
- *
- * @param run gives an action the key store, and prints the text that the action returns
- */
-export function keyCommands(
-  run: (action: (store: KeyStore) => Promise<string>) => Promise<void>
-): Command {
-  const name =
-    process.env['npm_lifecycle_event'] === 'keys'
-      ? 'npm run keys --'
-      : 'pet-categories-keys'
+/** The commands that manage API keys. */
+export function keyCommands(run: Run): Command {
+  const isNpmScript = process.env['npm_lifecycle_event'] === 'keys'
+  const name = isNpmScript ? 'npm run keys --' : 'pet-categories-keys'
   const program = new Command(name).description(
     'Manages the API keys of the configured database.'
   )
 
-  const addList = (
-    command: string,
-    description: string,
-    read: (store: KeyStore) => Promise<Rows>
-  ) =>
-    program
-      .command(command)
-      .description(description)
-      .option('--json', 'print JSON, for scripts')
-      .action(({ json }: { json?: true }) =>
-        run(async (store) =>
-          json
-            ? JSON.stringify(await read(store), null, 2)
-            : table(await read(store))
-        )
-      )
+  addCreate(program, run)
+  addList(program, run, {
+    name: 'list',
+    description: 'list all keys, each with its first characters only',
+    read: (store) => store.list()
+  })
+  addRotate(program, run)
+  addRevoke(program, run)
+  addList(program, run, {
+    name: 'audit',
+    description: 'show the audit log',
+    read: (store) => store.events()
+  })
+  return program
+}
+
+function addCreate(program: Command, run: Run): void {
+  interface Options {
+    name: string
+    expires?: string
+  }
 
   program
     .command('create')
@@ -65,14 +43,17 @@ export function keyCommands(
       'its lifetime, such as 30m, 24h or 90d (default: until it is revoked)',
       duration
     )
-    .action(({ name, expires }: { name: string; expires?: string }) =>
+    .action(({ name, expires }: Options) =>
       run((store) => store.create(name, expires))
     )
-  addList(
-    'list',
-    'list all keys, each with its first characters only',
-    (store) => store.list()
-  )
+}
+
+function addRotate(program: Command, run: Run): void {
+  interface Options {
+    overlap: string
+    expires?: string
+  }
+
   program
     .command('rotate')
     .description('replace a key: print a new one and let the old one expire')
@@ -88,23 +69,77 @@ export function keyCommands(
       'the lifetime of the new key (default: that of the old one)',
       duration
     )
-    .action(
-      (
-        id: string,
-        { overlap, expires }: { overlap: string; expires?: string }
-      ) => run((store) => store.rotate(id, overlap, expires))
+    .action((id: string, { overlap, expires }: Options) =>
+      run((store) => store.rotate(id, overlap, expires))
     )
+}
+
+function addRevoke(program: Command, run: Run): void {
   program
     .command('revoke')
     .description('revoke a key, which stops working within a second')
     .argument('<id>', 'the key')
     .action((id: string) =>
-      run((store) =>
-        store
-          .revoke(id)
-          .then(() => `Revoked key ${id}. It stops working within a second.`)
-      )
+      run(async (store) => {
+        await store.revoke(id)
+        return `Revoked key ${id}. It stops working within a second.`
+      })
     )
-  addList('audit', 'show the audit log', (store) => store.events())
-  return program
+}
+
+interface ListCommand {
+  name: string
+  description: string
+  read: (store: KeyStore) => Promise<ListRow[]>
+}
+
+function addList(
+  program: Command,
+  run: Run,
+  { name, description, read }: ListCommand
+): void {
+  program
+    .command(name)
+    .description(description)
+    .option('--json', 'print JSON, for scripts')
+    .action(({ json }: { json?: true }) =>
+      run(async (store) => {
+        const rows = await read(store)
+        return json ? JSON.stringify(rows, null, 2) : tableOf(rows)
+      })
+    )
+}
+
+/** Checks a duration such as 30m, 24h or 90d. */
+function duration(text: string): string {
+  if (/^(0s|[1-9]\d{0,5}[smhd])$/.test(text)) return text
+  throw new InvalidArgumentError('Write it as 30m, 24h or 90d.')
+}
+
+/** Aligned columns under the names of the properties; `-` for null. */
+function tableOf(rows: ListRow[]): string {
+  const names = Object.keys(rows[0] ?? {})
+  const header = names.map((name) => name.toUpperCase())
+  const body = rows.map((row) => names.map((name) => cellOf(row[name])))
+  const lines = [header, ...body]
+
+  const widths = names.map((_name, column) =>
+    Math.max(...lines.map((cells) => String(cells[column]).length))
+  )
+  return lines
+    .map((cells) =>
+      cells
+        .map((cell, column) => cell.padEnd(Number(widths[column])))
+        .join('  ')
+        .trimEnd()
+    )
+    .join('\n')
+}
+
+/**
+ * A value in one line. Earlier versions accepted names with line breaks and
+ * escape sequences, which could forge lines of the table.
+ */
+function cellOf(value: string | null | undefined): string {
+  return (value ?? '-').replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{FFFD}')
 }

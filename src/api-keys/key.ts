@@ -1,34 +1,71 @@
 import { hash, randomBytes } from 'node:crypto'
 
-const checksum = (random: string) => hashKey(random).slice(0, 8)
+const randomBytesInKey = 20
+const checksumLength = 8
+
+/** `petcat_`, 40 hexadecimal digits and 8 digits of a checksum over them. */
+const format = /^petcat_(?<random>[0-9a-f]{40})(?<checksum>[0-9a-f]{8})$/
+
+const checksumOf = (random: string): string =>
+  hashKey(random).slice(0, checksumLength)
 
 /**
- * Returns a new key: `petcat_`, 40 random hexadecimal digits (160 bits) and 8 digits of a checksum over them. The checksum
- * exposes mistyped and invented keys without a query, and the prefix lets scanners find leaked ones.
+ * Returns a new API key, with 160 random bits.
+ *
+ * The checksum exposes mistyped keys without a query. The prefix lets scanners
+ * find leaked keys.
  */
 export function makeKey(): string {
-  const random = randomBytes(20).toString('hex')
-  return `petcat_${random}${checksum(random)}`
+  const random = randomBytes(randomBytesInKey).toString('hex')
+  return `petcat_${random}${checksumOf(random)}`
 }
 
-/** The part of a key that is stored and shown so that people recognize it: `petcat_` and 8 of its 40 random digits. */
-export const prefixOf = (key: string): string => key.slice(0, 15)
-
-/** Whether the text has the format of a key, including its checksum. */
-export const isWellFormedKey = (text: string): boolean =>
-  /^petcat_[0-9a-f]{48}$/.test(text) &&
-  text.endsWith(checksum(text.slice(7, 47)))
-
-/** SHA-256 of a key in hexadecimal, the only stored form. 160 random bits need neither salt nor stretching. */
-export const hashKey = (key: string): string => hash('sha256', key, 'hex')
+/** Whether the text has the format of an API key, including its checksum. */
+export function isWellFormedKey(text: string): boolean {
+  const parts = format.exec(text)?.groups
+  if (parts === undefined) return false
+  return parts['checksum'] === checksumOf(String(parts['random']))
+}
 
 /**
- * The result of a check. `id` is null for an unknown key; `root` is the first key of its series of rotations; `isNoted` is true
- * if the use in this minute is recorded.
+ * The part of an API key by which people recognize it: `petcat_` and 8 of its
+ * random digits. It is stored, shown and logged.
  */
-export interface KeyCheck {
-  id: bigint | null
-  root?: bigint | null
-  state: 'valid' | 'revoked' | 'expired' | 'unknown' | 'malformed' | 'absent'
-  isNoted?: boolean | null
+export const prefixOf = (apiKey: string): string => apiKey.slice(0, 15)
+
+/**
+ * SHA-256 of an API key in hexadecimal: the only stored form of the whole key.
+ * 160 random bits need neither salt nor stretching.
+ */
+export const hashKey = (apiKey: string): string => hash('sha256', apiKey, 'hex')
+
+/** An API key in the store. */
+interface StoredKey {
+  id: bigint
+  /** The id of the first key of its series of rotations. */
+  root: bigint
+  /** Whether the store has recorded a use of the key in this minute. */
+  isNoted: boolean
 }
+
+export interface ValidKey extends StoredKey {
+  state: 'valid'
+}
+
+export interface EndedKey extends StoredKey {
+  state: 'revoked' | 'expired'
+}
+
+export interface NoKey {
+  /**
+   * - `unknown`: well-formed, but not in the store.
+   * - `malformed`: not in the format of an API key, so not looked up.
+   * - `absent`: the request has no bearer token.
+   */
+  state: 'unknown' | 'malformed' | 'absent'
+  id?: undefined
+  root?: undefined
+}
+
+/** What the check of a request's API key found. */
+export type KeyCheck = ValidKey | EndedKey | NoKey

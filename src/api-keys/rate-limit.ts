@@ -3,64 +3,107 @@ import { HttpError } from '../http/errors.ts'
 
 /** Milliseconds. */
 const windowLength = 60_000
+
 /** Beyond this number, the oldest window is forgotten. */
 const maxWindows = 10_000
 
-/**
- * Limits the requests of each key or address, in this process, to `max` in a minute that begins with the first request.
- * 0 disables the limit.
- *
- * @param policy the name of the limit in the headers (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/)
- * @param requests describes the requests in the message of a 429
- */
-export function rateLimiter(policy: string, max: number, requests: string) {
-  /** In the order in which they end. */
-  const windows = new Map<unknown, { count: number; endsAt: number }>()
+/** What requests are counted by: the id of an API key, or an address. */
+type Source = bigint | string | undefined
 
-  function windowOf(source: unknown) {
-    const now = performance.now()
-    const current = windows.get(source)
-    if (current !== undefined && current.endsAt > now) return current
-    const window = { count: 0, endsAt: now + windowLength }
-    windows.delete(source)
-    windows.set(source, window)
-    if (windows.size > maxWindows) windows.delete(windows.keys().next().value)
-    return window
+interface Window {
+  count: number
+  /** Milliseconds, by `performance.now()`. */
+  endsAt: number
+}
+
+interface RateLimit {
+  /**
+   * The name of the limit in the headers.
+   *
+   * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
+   */
+  policy: string
+  /** 0 disables the limit. */
+  maxPerMinute: number
+  /** Describes the requests in the message of a 429. */
+  requests: string
+}
+
+/**
+ * Limits the requests of each source, in this process: at most `maxPerMinute`
+ * in a window of a minute that begins with the first of them.
+ */
+export class RateLimiter {
+  readonly #limit: RateLimit
+  /** In the order in which they end. */
+  readonly #windows = new Map<Source, Window>()
+
+  constructor(limit: RateLimit) {
+    this.#limit = limit
   }
 
-  return {
-    /** Whether the next request would be over the limit. */
-    isReached: (source: unknown) => max > 0 && windowOf(source).count >= max,
+  /** Whether the next request of the source would be over the limit. */
+  isReached(source: Source): boolean {
+    const { maxPerMinute } = this.#limit
+    const window = this.#currentWindow(source)
+    if (maxPerMinute === 0 || window === undefined) return false
+    return window.count >= maxPerMinute
+  }
 
-    /** Counts a request and sets its RateLimit headers. Returns the 429 of a request over the limit. */
-    count(
-      source: unknown,
-      reply: { header(name: string, value: string): unknown }
-    ): HttpError | undefined {
-      if (max === 0) return undefined
-      const window = windowOf(source)
-      const left = max - ++window.count
-      const seconds = String(
-        Math.ceil((window.endsAt - performance.now()) / 1000)
-      )
-      reply.header(
-        'ratelimit-policy',
-        `"${policy}";q=${max};w=${windowLength / 1000}`
-      )
-      reply.header(
-        'ratelimit',
-        `"${policy}";r=${Math.max(0, left)};t=${seconds}`
-      )
-      if (left >= 0) return undefined
-      const message = `Too many requests ${requests}; retry after Retry-After seconds`
-      return new HttpError(429, 'rate_limited', message, {
-        'retry-after': seconds
-      })
-    }
+  /**
+   * Counts a request, and sets its RateLimit headers.
+   *
+   * @returns the 429 of a request over the limit
+   */
+  count(
+    source: Source,
+    reply: { header(name: string, value: string): unknown }
+  ): HttpError | undefined {
+    const { policy, maxPerMinute, requests } = this.#limit
+    if (maxPerMinute === 0) return undefined
+
+    const window = this.#currentWindow(source) ?? this.#openWindow(source)
+    window.count++
+    const left = maxPerMinute - window.count
+    const seconds = Math.ceil((window.endsAt - performance.now()) / 1000)
+
+    const description = `q=${maxPerMinute};w=${windowLength / 1000}`
+    reply.header('ratelimit-policy', `"${policy}";${description}`)
+    const state = `r=${Math.max(0, left)};t=${seconds}`
+    reply.header('ratelimit', `"${policy}";${state}`)
+    return left < 0 ? tooManyRequests(requests, seconds) : undefined
+  }
+
+  #currentWindow(source: Source): Window | undefined {
+    const window = this.#windows.get(source)
+    if (window === undefined) return undefined
+    return window.endsAt > performance.now() ? window : undefined
+  }
+
+  #openWindow(source: Source): Window {
+    const window = { count: 0, endsAt: performance.now() + windowLength }
+    // The newest window is the last one of the map.
+    this.#windows.delete(source)
+    this.#windows.set(source, window)
+
+    const [oldest] = this.#windows.keys()
+    if (this.#windows.size > maxWindows && oldest !== undefined)
+      this.#windows.delete(oldest)
+    return window
   }
 }
 
-/** Returns the /64 network of an IPv6 address, all of which one customer has, and any other text unchanged. */
+function tooManyRequests(requests: string, seconds: number): HttpError {
+  const time = seconds === 1 ? '1 second' : `${seconds} seconds`
+  const message = `Too many requests ${requests}: retry in ${time}`
+  const headers = { 'retry-after': String(seconds) }
+  return new HttpError(429, 'rate_limited', message, headers)
+}
+
+/**
+ * Groups IPv6 addresses by /64, the smallest block that providers assign to
+ * one customer. Returns any other text unchanged.
+ */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

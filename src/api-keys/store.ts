@@ -1,5 +1,12 @@
-import { type Database, givenRows, isoTime } from '../postgres/database.ts'
-import { hashKey, type KeyCheck, makeKey, prefixOf } from './key.ts'
+import type { Database } from '../postgres/database.ts'
+import {
+  type EndedKey,
+  hashKey,
+  type KeyCheck,
+  makeKey,
+  prefixOf,
+  type ValidKey
+} from './key.ts'
 
 /** The privileges that the service's database role needs. */
 export const keyPrivileges = {
@@ -7,112 +14,273 @@ export const keyPrivileges = {
   key_events: 'SELECT, INSERT'
 }
 
-const state = `CASE WHEN id IS NULL THEN 'unknown' WHEN revoked_at IS NOT NULL THEN 'revoked'
-  WHEN expires_at <= now() THEN 'expired' ELSE 'valid' END`
+const maxNameLength = 100
 
-export type KeyStore = ReturnType<typeof keyStore>
+/** Control and format characters, unpaired surrogates, and line breaks. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
+
+/** A row of a list for people: null where there is no value. */
+export type ListRow = Record<string, string | null>
+
+type FoundRow = ValidKey | EndedKey | { id: null; state: 'unknown' }
+
+/** A concurrent rotation waits for the lock and then sees replaced_by. */
+const rotateStatement = `
+  WITH old AS (
+    SELECT
+      id,
+      coalesce(root, id) AS root,
+      name,
+      expires_at - created_at AS lifetime
+    FROM api_keys
+    WHERE id::text = $2
+      AND revoked_at IS NULL
+      AND (expires_at IS NULL OR expires_at > now())
+      AND replaced_by IS NULL
+    FOR UPDATE
+  ),
+
+  successor AS (
+    INSERT INTO api_keys (name, prefix, hash, expires_at, root)
+    SELECT
+      name,
+      $3,
+      decode($4, 'hex'),
+      now() + coalesce($5::interval, lifetime),
+      root
+    FROM old
+    RETURNING id
+  ),
+
+  replaced AS (
+    UPDATE api_keys
+    SET
+      expires_at = least(expires_at, now() + $6::interval),
+      replaced_by = successor.id
+    FROM successor
+    WHERE api_keys.id::text = $2
+    RETURNING api_keys.id
+  ),
+
+  changed AS (
+    SELECT id, 'rotated' AS event
+    FROM replaced
+    UNION ALL
+    SELECT id, 'created'
+    FROM successor
+  )
+
+  INSERT INTO key_events (key_id, event, command)
+  SELECT id, event, $1
+  FROM changed
+  RETURNING key_id
+`
 
 /**
- * The API keys in PostgreSQL, which stores only their hashes. PostgreSQL reads lifetimes and overlaps as intervals.
+ * The API keys in PostgreSQL, which has only their hashes.
  *
- * @param command what the audit log names as the origin of a change
+ * Each method runs one statement, so a change and its entry in the audit log
+ * are committed together. A lifetime or an overlap is text that PostgreSQL
+ * reads as an interval, such as `90d`.
  */
-export function keyStore(database: Database, command = 'service') {
-  /** Runs SQL that defines `changed (id, event)`, and adds these rows to the audit log in the same commit. */
-  async function change(sql: string, values: unknown[]): Promise<boolean> {
-    const text = `WITH ${sql} INSERT INTO key_events (key_id, event, command) SELECT id, event, $1 FROM changed RETURNING id`
-    return (
-      (await database.write({ text, values: [command, ...values] })).length > 0
+export class KeyStore {
+  readonly #database: Database
+  readonly #command: string
+
+  /** @param command the origin of changes, for the audit log */
+  constructor(database: Database, command = 'service') {
+    this.#database = database
+    this.#command = command
+  }
+
+  /**
+   * Creates a key and returns it.
+   *
+   * @param name the client that the key is for
+   * @param lifetime if left out, the key is valid until it is revoked
+   * @throws Error when the name cannot be shown in one short line
+   */
+  async create(name: string, lifetime?: string): Promise<string> {
+    requireName(name)
+    const apiKey = makeKey()
+    const text = `
+      WITH created AS (
+        INSERT INTO api_keys (name, prefix, hash, expires_at)
+        VALUES ($2, $3, decode($4, 'hex'), now() + $5::interval)
+        RETURNING id
+      )
+      INSERT INTO key_events (key_id, event, command)
+      SELECT id, 'created', $1
+      FROM created
+    `
+
+    const { prefix, hash } = storedParts(apiKey)
+    const values = [this.#command, name, prefix, hash, lifetime]
+    await this.#database.write({ text, values })
+    return apiKey
+  }
+
+  /**
+   * Creates and returns the successor of a valid key. The old key expires
+   * after the overlap at the latest.
+   *
+   * @param lifetime if left out, the one that the old key was created with
+   * @throws Error when the old key is not valid or has been replaced
+   */
+  async rotate(
+    id: string,
+    overlap: string,
+    lifetime?: string
+  ): Promise<string> {
+    const apiKey = makeKey()
+    const { prefix, hash } = storedParts(apiKey)
+    const changed = await this.#database.write({
+      text: rotateStatement,
+      values: [this.#command, id, prefix, hash, lifetime, overlap]
+    })
+    if (changed.length > 0) return apiKey
+    throw new Error(
+      `Key ${id} is not valid or has been replaced; see: keys list`
     )
   }
 
-  const rows = (text: string) => () =>
-    database.read<Record<string, string | null>>({ text })
-
-  return {
-    /** Creates and returns a key. Without a lifetime, it is valid until it is revoked. */
-    async create(name: string, lifetime?: string): Promise<string> {
-      const key = makeKey()
-      const sql = `changed AS (
-        INSERT INTO api_keys (name, prefix, hash, expires_at)
-        VALUES ($2, $3, decode($4, 'hex'), now() + $5::interval) RETURNING id, 'created' AS event
-      )`
-      await change(sql, [name, prefixOf(key), hashKey(key), lifetime])
-      return key
-    },
-
-    /**
-     * Creates and returns the successor of a valid key, by default with the lifetime that the old key was created with.
-     * The old key expires after the overlap at the latest.
-     *
-     * @throws Error when the old key is not valid or has been replaced
-     */
-    async rotate(
-      id: string,
-      overlap: string,
-      lifetime?: string
-    ): Promise<string> {
-      const key = makeKey()
-      // A concurrent rotation waits for the lock and then sees replaced_by.
-      const sql = `old AS (
-        SELECT id, coalesce(root, id) AS root, name, expires_at - created_at AS lifetime FROM api_keys
-        WHERE id::text = $2 AND ${state} = 'valid' AND replaced_by IS NULL FOR UPDATE
-      ), successor AS (
-        INSERT INTO api_keys (name, prefix, hash, expires_at, root)
-        SELECT name, $3, decode($4, 'hex'), now() + coalesce($5::interval, lifetime), root FROM old RETURNING id
-      ), replaced AS (
-        UPDATE api_keys SET expires_at = least(expires_at, now() + $6::interval), replaced_by = successor.id
-        FROM successor WHERE api_keys.id::text = $2 RETURNING api_keys.id
-      ), changed AS (
-        SELECT id, 'rotated' AS event FROM replaced UNION ALL SELECT id, 'created' FROM successor
-      )`
-      if (
-        await change(sql, [id, prefixOf(key), hashKey(key), lifetime, overlap])
+  /** @throws Error when the key is not valid */
+  async revoke(id: string): Promise<void> {
+    const text = `
+      WITH revoked AS (
+        UPDATE api_keys
+        SET revoked_at = now()
+        WHERE id::text = $2
+          AND revoked_at IS NULL
+          AND (expires_at IS NULL OR expires_at > now())
+        RETURNING id
       )
-        return key
-      throw new Error(
-        `Key ${id} is not valid or has been replaced; see: keys list`
-      )
-    },
+      INSERT INTO key_events (key_id, event, command)
+      SELECT id, 'revoked', $1
+      FROM revoked
+      RETURNING key_id
+    `
 
-    /** @throws Error when the key is not valid */
-    async revoke(id: string): Promise<void> {
-      const sql = `changed AS (
-        UPDATE api_keys SET revoked_at = now() WHERE id::text = $2 AND ${state} = 'valid' RETURNING id, 'revoked' AS event
-      )`
-      if (!(await change(sql, [id])))
-        throw new Error(`Key ${id} is not valid; see: keys list`)
-    },
-
-    /** All keys, oldest first. The time of a use is rounded down to the minute, so it can be before the creation. */
-    list: rows(`
-      SELECT id::text, name, prefix, ${isoTime('created_at')} AS created_at,
-        CASE WHEN last_used_at IS NOT NULL THEN ${isoTime('greatest(last_used_at, created_at)')} END AS last_used_at,
-        ${isoTime('expires_at')} AS expires_at, ${isoTime('revoked_at')} AS revoked_at, replaced_by::text,
-        ${state} AS state FROM api_keys ORDER BY api_keys.id`),
-
-    /** The audit log, oldest first. */
-    events: rows(`
-      SELECT ${isoTime('at')} AS at, key_id::text, name, event, command
-      FROM key_events JOIN api_keys ON api_keys.id = key_id ORDER BY key_events.id`),
-
-    /** Looks up keys by their hashes. The results are in the order of the hashes. */
-    find: (hashes: string[]) =>
-      database.read<KeyCheck>({
-        name: 'find-keys',
-        text: `SELECT id, coalesce(root, id) AS root, ${state} AS state, last_used_at = date_trunc('minute', now()) AS "isNoted"
-          FROM ${givenRows(['text'])} AS given (hash, position)
-          LEFT JOIN api_keys ON api_keys.hash = decode(given.hash, 'hex') ORDER BY position`,
-        values: [hashes]
-      }),
-
-    /** Records that the keys were used in this minute. Skips keys that another session has locked. */
-    noteUse: (keys: KeyCheck[]) =>
-      database.writeInBackground({
-        name: 'note-use-of-keys',
-        text: `UPDATE api_keys SET last_used_at = date_trunc('minute', now())
-          WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1) FOR NO KEY UPDATE SKIP LOCKED)`,
-        values: [keys.map(({ id }) => id)]
-      })
+    const values = [this.#command, id]
+    const revoked = await this.#database.write({ text, values })
+    if (revoked.length === 0)
+      throw new Error(`Key ${id} is not valid; see: keys list`)
   }
+
+  /**
+   * All keys, oldest first.
+   *
+   * The time of a use is stored rounded down to the minute, which can be
+   * before the creation.
+   */
+  list(): Promise<ListRow[]> {
+    const text = `
+      SELECT
+        id::text,
+        name,
+        prefix,
+        to_char(created_at AT TIME ZONE 'UTC', iso) AS created_at,
+        to_char(used_at AT TIME ZONE 'UTC', iso) AS last_used_at,
+        to_char(expires_at AT TIME ZONE 'UTC', iso) AS expires_at,
+        to_char(revoked_at AT TIME ZONE 'UTC', iso) AS revoked_at,
+        replaced_by::text,
+        CASE
+          WHEN revoked_at IS NOT NULL THEN 'revoked'
+          WHEN expires_at <= now() THEN 'expired'
+          ELSE 'valid'
+        END AS state
+      FROM
+        api_keys,
+        LATERAL (
+          SELECT
+            'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"' AS iso,
+            CASE
+              WHEN last_used_at < created_at THEN created_at
+              ELSE last_used_at
+            END AS used_at
+        ) AS shown
+      ORDER BY api_keys.id
+    `
+    return this.#database.read<ListRow>({ text })
+  }
+
+  /** The audit log, oldest first. */
+  events(): Promise<ListRow[]> {
+    const text = `
+      SELECT
+        to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at,
+        key_id::text,
+        name,
+        event,
+        command
+      FROM key_events
+      JOIN api_keys ON api_keys.id = key_id
+      ORDER BY key_events.id
+    `
+    return this.#database.read<ListRow>({ text })
+  }
+
+  /**
+   * Looks up keys by their hashes.
+   *
+   * @returns what was found, in the order of the hashes
+   */
+  async find(hashes: string[]): Promise<KeyCheck[]> {
+    // The subquery hides the number of hashes from the planner, so that
+    // PostgreSQL plans the statement once and not for each execution.
+    const text = `
+      SELECT
+        id,
+        coalesce(root, id) AS root,
+        CASE
+          WHEN id IS NULL THEN 'unknown'
+          WHEN revoked_at IS NOT NULL THEN 'revoked'
+          WHEN expires_at <= now() THEN 'expired'
+          ELSE 'valid'
+        END AS state,
+        coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"
+      FROM
+        unnest((SELECT $1::text[])) WITH ORDINALITY AS input (hash, ordinal)
+      LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
+      ORDER BY ordinal
+    `
+    const values = [hashes]
+    const name = 'find-keys'
+    const rows = await this.#database.read<FoundRow>({ name, text, values })
+    return rows.map((row) => (row.id === null ? { state: row.state } : row))
+  }
+
+  /**
+   * Records that the keys were used in this minute. Skips keys that another
+   * session has locked.
+   */
+  noteUse(ids: bigint[]): Promise<unknown[]> {
+    const text = `
+      UPDATE api_keys
+      SET last_used_at = date_trunc('minute', now())
+      WHERE id IN (
+        SELECT id
+        FROM api_keys
+        WHERE id = ANY ($1)
+        FOR NO KEY UPDATE SKIP LOCKED
+      )
+    `
+    const values = [ids]
+    const name = 'note-use-of-keys'
+    return this.#database.writeInBackground({ name, text, values })
+  }
+}
+
+const storedParts = (apiKey: string) => ({
+  prefix: prefixOf(apiKey),
+  hash: hashKey(apiKey)
+})
+
+/** Keeps lists of keys readable: nobody can forge lines or hide a name. */
+function requireName(name: string): void {
+  const isVisible = name.trim() !== '' && !unprintable.test(name)
+  if (!isVisible || name.length > maxNameLength)
+    throw new Error(
+      `The name of a key must have 1 to ${maxNameLength} characters, without control characters`
+    )
 }

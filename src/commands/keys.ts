@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // `npm run keys`, or `pet-categories-keys` in the image: manages API keys.
 import { keyCommands } from '../api-keys/commands.ts'
-import { keyStore } from '../api-keys/store.ts'
+import { KeyStore } from '../api-keys/store.ts'
 import { fail } from '../log.ts'
 import { runCommand } from './run-command.ts'
 
@@ -9,6 +9,6 @@ import { runCommand } from './run-command.ts'
 const commandLine = ['keys', ...process.argv.slice(2)].join(' ')
 
 const program = keyCommands((action) =>
-  runCommand((database) => action(keyStore(database, commandLine)))
+  runCommand((database) => action(new KeyStore(database, commandLine)))
 )
 await program.parseAsync().catch(fail)

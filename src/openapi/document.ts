@@ -2,13 +2,18 @@ import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
 
-/** Extensions for what OpenAPI has no fields for, explained in docs/versioning.md. */
-type Deprecation = Partial<
-  Record<
-    'x-deprecated-at' | 'x-sunset' | 'x-deprecated-sunset' | 'x-successor',
-    string
-  >
->
+/**
+ * Extensions for what OpenAPI has no fields for, explained in
+ * docs/versioning.md.
+ */
+interface Deprecation {
+  'x-deprecated-at'?: string
+  'x-sunset'?: string
+  'x-deprecated-sunset'?: string
+  'x-successor'?: string
+}
+
+type OperationObject = OpenAPIV3.OperationObject<Deprecation>
 
 /** The methods that an OpenAPI 3.0 path item can have and Fastify can route. */
 const methods = [
@@ -21,61 +26,96 @@ const methods = [
   'patch'
 ] as const
 
-/** What the service uses of openapi.yaml. */
-export type Contract = ReturnType<typeof readContract>
-export type Operation = Contract['operations'][number]
+/** What the service uses of an operation. */
+export interface Operation {
+  /** The operationId. */
+  id: string
+  /** In upper case. */
+  method: string
+  /** As in the OpenAPI document, such as `/pets/{petId}`. */
+  path: string
+  /** The names of its security schemes; empty if it needs no key. */
+  security: string[]
+  hasBody: boolean
+  /** The headers of its responses that announce its deprecation. */
+  deprecation: Record<string, string>
+}
 
-/** Reads openapi.yaml. `npm run check` validates it; the service relies on that. */
-export function readContract(
+/** What the service uses of openapi.yaml. */
+export interface ApiDocument {
+  /** The file, byte for byte. */
+  yaml: Buffer
+  json: string
+  document: OpenAPIV3.Document<Deprecation>
+  /** The path of the first server, the prefix of every route: `/v1`. */
+  basePath: string
+  operations: Operation[]
+}
+
+/**
+ * Reads openapi.yaml. `npm run check` validates it; the service relies on
+ * that.
+ */
+export function readApiDocument(
   file: URL | string = new URL('../../openapi.yaml', import.meta.url)
-) {
+): ApiDocument {
   const yaml = readFileSync(file)
-  const document = parse(yaml.toString()) as OpenAPIV3.Document<Deprecation>
-  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-    methods.flatMap((method) => {
-      const operation = item?.[method]
-      if (operation === undefined) return []
-      const { operationId: id = '', security = document.security ?? [] } =
-        operation
-      const deprecation = deprecationHeaders(path, operation)
-      return {
-        id,
-        method: method.toUpperCase(),
-        path,
-        security: security.flatMap(Object.keys),
-        deprecation
-      }
-    })
-  )
+  const document = parse(yaml.toString()) as ApiDocument['document']
   return {
-    /** The file, byte for byte. */
     yaml,
-    document,
     json: JSON.stringify(document),
-    /** The path of the first server, which is the prefix of every route: `/v1`. */
+    document,
     basePath: String(document.servers?.[0]?.url).replace(/\/$/, ''),
-    operations
+    operations: operationsOf(document)
   }
 }
 
-/** Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 5829), relative: a proxy may change the base path. */
+function operationsOf(document: ApiDocument['document']): Operation[] {
+  const operations: Operation[] = []
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const method of methods) {
+      const operation = item?.[method]
+      if (operation === undefined) continue
+
+      const security = operation.security ?? document.security ?? []
+      operations.push({
+        id: String(operation.operationId),
+        method: method.toUpperCase(),
+        path,
+        security: security.flatMap(Object.keys),
+        hasBody: operation.requestBody !== undefined,
+        deprecation: deprecationHeaders(path, operation)
+      })
+    }
+  }
+  return operations
+}
+
+/** Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 8288, RFC 5829). */
 function deprecationHeaders(
   path: string,
-  operation: OpenAPIV3.OperationObject<Deprecation>
-) {
-  const {
-    deprecated,
-    'x-deprecated-at': since,
-    'x-successor': successor
-  } = operation
+  operation: OperationObject
+): Record<string, string> {
+  const headers: Record<string, string> = {}
+  if (!operation.deprecated) return headers
+
+  const since = operation['x-deprecated-at']
+  if (since !== undefined)
+    headers['deprecation'] = `@${Date.parse(since) / 1000}`
+
   const sunset = operation['x-sunset'] ?? operation['x-deprecated-sunset']
-  if (!deprecated) return {}
-  const toRoot = '../'.repeat(path.split('/').length - 2)
-  return {
-    ...(since !== undefined && { Deprecation: `@${Date.parse(since) / 1000}` }),
-    ...(sunset !== undefined && { Sunset: new Date(sunset).toUTCString() }),
-    ...(successor !== undefined && {
-      Link: `<${toRoot}${successor.slice(1)}>; rel="successor-version"`
-    })
+  if (sunset !== undefined) headers['sunset'] = new Date(sunset).toUTCString()
+
+  const successor = operation['x-successor']
+  if (successor !== undefined) {
+    const target = relativeTarget(path, successor)
+    headers['link'] = `<${target}>; rel="successor-version"`
   }
+  return headers
+}
+
+/** A path relative to another one: a proxy may change the base path. */
+function relativeTarget(from: string, to: string): string {
+  const toRoot = '../'.repeat(from.split('/').length - 2)
+  return toRoot + to.slice(1)
 }

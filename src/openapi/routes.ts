@@ -1,74 +1,102 @@
-import type { FastifyInstance, onRequestHookHandler } from 'fastify'
-import glue from 'fastify-openapi-glue'
+import type { onRequestHookHandler, preValidationHookHandler } from 'fastify'
+import fp from 'fastify-plugin'
+import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
+import { badRequest } from '../http/errors.ts'
 import { jsonBody } from '../http/json-body.ts'
-import type { Contract, Operation } from './document.ts'
+import type { ApiDocument, Operation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
 
-/** The schema that fastify-openapi-glue creates for an operation. */
-interface RouteSchema {
-  operationId: string
-  body?: { content: { 'application/json': { schema: object } } }
-}
+type OperationResolver =
+  Required<FastifyOpenapiGlueOptions>['operationResolver']
 
-interface OperationsOptions {
-  contract: Contract
-  /** The handlers by operationId. Their types are those of generated/operations.ts, which this folder must not import. */
+interface Options {
+  apiDocument: ApiDocument
+  /**
+   * The handlers by operationId. Their types are those of
+   * generated/operations.ts, which this folder must not import.
+   */
   handlers: object
-  /** The hook of each security scheme, which accepts or rejects a request. */
-  schemes: Record<string, onRequestHookHandler>
+  /** The hook of each security scheme, which admits or rejects a request. */
+  securityHooks: Record<string, onRequestHookHandler>
 }
 
 /**
- * Registers a route for each operation with fastify-openapi-glue, and adds what the glue lacks: authentication before the
- * body is read, validation of the body whatever its headers, and the headers of a deprecation.
+ * Registers a route for each operation with fastify-openapi-glue. Its option
+ * `operationResolver` adds to each route what glue lacks:
  *
- * @throws (at start) when an operation has no handler, or a security scheme has no hook, which would leave it open
+ * - Authentication before the body is read. The `securityHandlers` of glue run
+ *   after the body has been parsed and validated.
+ * - Rejection of a missing body: glue ignores that it is required.
+ * - The headers of a deprecation.
+ * - Errors at the start. An operation without a handler would fail at each
+ *   call, and one without a hook for its security scheme would be open.
+ *
+ * Also, glue ignores `servers`, so their path is its option `prefix`. Headers
+ * are matched in lower case by validation.ts.
+ *
+ * @throws (at start) when an operation has no handler, or a security scheme
+ *   has no hook
  */
-export async function operations(
-  app: FastifyInstance,
-  { contract, handlers, schemes }: OperationsOptions
-) {
-  await app.register(jsonBody)
-  app.setValidatorCompiler(validatorCompiler)
-  app.addHook('onRoute', (route) => {
-    const schema = route.schema as RouteSchema
-    const { id, security, deprecation } = contract.operations.find(
-      ({ id }) => id === schema.operationId
-    ) as Operation
-    if (!(id in handlers))
-      throw new Error(
-        `The operation ${id} has no handler: run npm run generate`
-      )
-    const authenticate = security.map((scheme) => {
-      const hook = schemes[scheme]
-      if (hook === undefined)
-        throw new Error(`The security scheme ${scheme} of ${id} has no hook`)
-      return hook
-    })
-    const announce: onRequestHookHandler = (_request, reply, done) => {
-      reply.headers(deprecation)
-      done()
+export const operationRoutes = fp<Options>(
+  async (app, { apiDocument, handlers, securityHooks }) => {
+    await app.register(jsonBody)
+    app.setValidatorCompiler(validatorCompiler)
+
+    const routes = new Map<string, object>()
+    for (const operation of apiDocument.operations) {
+      routes.set(operation.id, {
+        handler: handlerOf(operation, handlers),
+        onRequest: [
+          announceDeprecation(operation),
+          ...hooksOf(operation, securityHooks)
+        ],
+        preValidation: operation.hasBody ? [requireBody] : []
+      })
     }
-    route.onRequest = [announce, ...authenticate]
-    // Fastify would choose a schema by Content-Type and skip validation without one. jsonBody has checked the type.
-    if (schema.body !== undefined)
-      route.schema = {
-        ...schema,
-        body: schema.body.content['application/json'].schema
-      }
-  })
-  const specification = JSON.parse(contract.json, lowerCaseHeader) as object
-  await app.register(glue, {
-    specification,
-    prefix: contract.basePath,
-    serviceHandlers: handlers
+
+    await app.register(glue, {
+      // A copy, in which glue replaces each $ref by its target.
+      specification: structuredClone(apiDocument.document),
+      prefix: apiDocument.basePath,
+      // Its type also demands what glue adds: the method and the URL.
+      operationResolver: ((id) => routes.get(id)) as OperationResolver
+    })
+  },
+  // Encapsulated: other routes parse and validate as Fastify does by default.
+  { name: 'operation-routes', encapsulate: true }
+)
+
+function handlerOf({ id }: Operation, handlers: object): unknown {
+  const handler = new Map<string, unknown>(Object.entries(handlers)).get(id)
+  if (handler === undefined)
+    throw new Error(`The operation ${id} has no handler: run npm run generate`)
+  return handler
+}
+
+function hooksOf(
+  { id, security }: Operation,
+  securityHooks: Options['securityHooks']
+): onRequestHookHandler[] {
+  return security.map((scheme) => {
+    const hook = securityHooks[scheme]
+    if (hook === undefined)
+      throw new Error(`The security scheme ${scheme} of ${id} has no hook`)
+    return hook
   })
 }
 
-/** HTTP field names are case-insensitive, and Node gives those of a request in lower case. */
-function lowerCaseHeader(_key: string, value: unknown): unknown {
-  const parameter = value as { in?: string; name: string } | null
-  return parameter?.in === 'header'
-    ? { ...parameter, name: parameter.name.toLowerCase() }
-    : value
+const announceDeprecation =
+  ({ deprecation }: Operation): onRequestHookHandler =>
+  (_request, reply, done) => {
+    reply.headers(deprecation)
+    done()
+  }
+
+/**
+ * Fastify validates a body by the schema of its Content-Type, and so skips a
+ * request without either. jsonBody has rejected other types than JSON.
+ */
+const requireBody: preValidationHookHandler = (request, _reply, done) => {
+  if (request.body === undefined) done(badRequest('body must not be empty'))
+  else done()
 }

@@ -1,47 +1,106 @@
 import type { DefinedError, ErrorObject } from 'ajv'
+import type { Schema } from './numbers.ts'
+
+/** How messages name the types of JSON. */
+const typeNames: Record<string, string> = {
+  array: 'an array',
+  boolean: 'true or false',
+  integer: 'an integer',
+  null: 'null',
+  number: 'a number',
+  object: 'an object',
+  string: 'a string'
+}
+
+/** The pattern of openapi.yaml for text that PostgreSQL can store. */
+const withoutNul = String.raw`^[^\x00]*$`
 
 /**
- * Returns a message with a value and the rule that it breaks: `body.name must NOT have fewer than 1 characters`. A schema
- * can word its own rule: `must: 'start with postgres://'`, or `x-must` in openapi.yaml.
+ * Describes a value and the rule that it breaks, such as
+ * `body.name must not be empty`.
  *
+ * @param error an error of Ajv, with its option `verbose`
  * @param root the name of the whole value, such as `body`; may be empty
  */
-export function explain(error: ErrorObject, root: string): string {
-  const steps = error.instancePath.split('/').slice(1)
+export function describeSchemaError(error: ErrorObject, root: string): string {
+  const { parentSchema = {} }: { parentSchema?: object } = error
+  // The parameters of a known keyword have the types of a DefinedError.
+  const rule = ruleOf(error as DefinedError, parentSchema)
+  return `${root}${pathOf(error)} ${rule}`.replace(/^[. ]/, '')
+}
+
+/** `/items/0/name` as `.items[0].name`. */
+function pathOf({ instancePath }: ErrorObject): string {
+  const steps = instancePath.split('/').slice(1)
   const path = steps
     .map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`))
     .join('')
   // The escapes of a JSON pointer (RFC 6901, section 4).
-  const readable = path.replaceAll('~1', '/').replaceAll('~0', '~')
-  return `${root}${readable} ${rule(error as DefinedError)}`.replace(
-    /^[. ]/,
-    ''
-  )
+  return path.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
-/** Ajv's own message, or a clearer one. */
-function rule({
-  keyword,
-  params,
-  data,
-  message,
-  parentSchema
-}: DefinedError): string {
-  const { must, 'x-must': mustInDocument = must } = parentSchema as Record<
-    string,
-    string | undefined
-  >
-  if (mustInDocument !== undefined) return `must ${mustInDocument}`
-  if (keyword === 'required')
-    return `must have the property "${params.missingProperty}"`
-  if (keyword === 'enum')
-    return `must be one of: ${params.allowedValues.join(', ')}`
-  if (keyword === 'pattern' && params.pattern === String.raw`^[^\x00]*$`)
-    return 'must not contain NUL (U+0000)'
-  const isRounded =
-    keyword === 'type' && params.type === 'integer' && typeof data === 'bigint'
-  if (isRounded) return 'must be within ±9007199254740991'
-  if (keyword !== 'additionalProperties') return String(message)
-  const known = Object.keys(Object(parentSchema?.['properties']) as object)
-  return `must not have the property "${params.additionalProperty}"; it may have: ${known.join(', ')}`
+function ruleOf(error: DefinedError, schema: Schema): string {
+  if (schema['x-must'] !== undefined) return `must ${schema['x-must']}`
+  const { keyword, params } = error
+  switch (keyword) {
+    case 'type':
+      return typeRule(params.type, error.data)
+    case 'required':
+      return `must have the property "${params.missingProperty}"`
+    case 'additionalProperties':
+      return unknownPropertyRule(params.additionalProperty, schema)
+    case 'enum':
+      return `must be one of: ${params.allowedValues.join(', ')}`
+    case 'pattern':
+      return patternRule(params.pattern)
+    case 'format':
+      return `must have the format ${params.format}`
+    default:
+      return limitRule(error) ?? String(error.message)
+  }
+}
+
+function limitRule({ keyword, params }: DefinedError): string | undefined {
+  switch (keyword) {
+    case 'minimum':
+      return `must be at least ${params.limit}`
+    case 'maximum':
+      return `must be at most ${params.limit}`
+    case 'minLength':
+      return atLeast(params.limit, 'characters')
+    case 'maxLength':
+      return `must have at most ${params.limit} characters`
+    case 'minItems':
+      return atLeast(params.limit, 'items')
+    case 'maxItems':
+      return `must have at most ${params.limit} items`
+    case 'uniqueItems':
+      return 'must not contain an item twice'
+    case 'multipleOf':
+      return `must be a multiple of ${params.multipleOf}`
+    default:
+      return undefined
+  }
+}
+
+const atLeast = (limit: number, units: string): string =>
+  limit === 1 ? 'must not be empty' : `must have at least ${limit} ${units}`
+
+function typeRule(type: string, data: unknown): string {
+  if (type === 'integer' && typeof data === 'bigint')
+    return `must be within ±${Number.MAX_SAFE_INTEGER}`
+  if (type === 'number' && typeof data === 'number')
+    return `must be within ±${Number.MAX_VALUE}`
+  return `must be ${String(typeNames[type])}`
+}
+
+function patternRule(pattern: string): string {
+  return pattern === withoutNul
+    ? 'must not contain NUL (U+0000)'
+    : `must match the pattern ${pattern}`
+}
+
+function unknownPropertyRule(name: string, { properties = {} }: Schema) {
+  const known = Object.keys(properties).join(', ')
+  return `must not have the property "${name}"; it may have: ${known}`
 }

@@ -1,121 +1,183 @@
 import pg from 'pg'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { keyCommands } from '../../src/api-keys/commands.ts'
 import { hashKey } from '../../src/api-keys/key.ts'
+import type { ListRow } from '../../src/api-keys/store.ts'
 import { query } from '../support/database.ts'
 import { keyPattern } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-t.test(
-  'keys are created, listed, rotated and revoked, and the audit log shows it',
-  async (t) => {
-    const { app, databaseUrl, keys } = await startService(t)
-    /** Runs a key command in this process, and returns what it prints. */
-    const call = async (command: string) => {
-      let output = ''
-      const program = keyCommands(
-        async (action) => void (output = await action(keys))
-      )
-      await program.parseAsync(command.split(' '), { from: 'user' })
-      return output
-    }
-    const rows = async (command: string) =>
-      JSON.parse(await call(`${command} --json`)) as Record<
-        string,
-        string | null
-      >[]
-    const status = async (key: string) =>
-      (
-        await app.inject({
-          url: '/v1/categories',
-          headers: { authorization: `Bearer ${key}` }
-        })
-      ).statusCode
+/** Starts a service, with functions that run key commands on its database. */
+async function startWithCommands(t: Test) {
+  const service = await startService(t)
 
+  /** Runs a key command in this process, and returns what it prints. */
+  async function call(command: string): Promise<string> {
+    let output = ''
+    const program = keyCommands(async (action) => {
+      output = await action(service.keys)
+    })
+    await program.parseAsync(command.split(' '), { from: 'user' })
+    return output
+  }
+
+  const rows = async (command: string) =>
+    JSON.parse(await call(`${command} --json`)) as ListRow[]
+
+  async function status(apiKey: string): Promise<number> {
+    const headers = { authorization: `Bearer ${apiKey}` }
+    const response = await service.app.inject({
+      url: '/v1/categories',
+      headers
+    })
+    return response.statusCode
+  }
+  return { ...service, call, rows, status }
+}
+
+/** The minutes from the creation of a listed key to its end. */
+function lifetimeOf({ created_at: start, expires_at: end }: ListRow): number {
+  const milliseconds = Date.parse(String(end)) - Date.parse(String(start))
+  return Math.round(milliseconds / 60_000)
+}
+
+const [hour, day] = [60, 1440]
+
+t.test('a key is created, and listed by its first characters', async (t) => {
+  const { call, rows, status } = await startWithCommands(t)
+  const apiKey = await call('create --name team --expires 90d')
+  t.match(apiKey, new RegExp(`^${keyPattern.source}$`))
+  t.equal(await status(apiKey), 200)
+
+  const [first, created] = await rows('list')
+  t.match(first, {
+    id: '1',
+    name: 'test',
+    state: 'valid',
+    expires_at: null,
+    revoked_at: null,
+    replaced_by: null
+  })
+  t.match(created, { id: '2', name: 'team', prefix: apiKey.slice(0, 15) })
+  t.equal(lifetimeOf(created ?? {}), 90 * day)
+})
+
+t.test(
+  'a rotated key works for the overlap, and its successor as long as it did',
+  async (t) => {
+    const { call, rows, status } = await startWithCommands(t)
     const old = await call('create --name team --expires 90d')
-    t.match(old, new RegExp(`^${keyPattern.source}$`))
     const successor = await call('rotate 2 --overlap 1h')
-    t.same([await status(old), await status(successor)], [200, 200])
+    t.equal(await status(old), 200)
+    t.equal(await status(successor), 200)
     await call('rotate 3 --overlap 0s --expires 7d')
     await call('rotate 4')
-    await call('create --name short --expires 60s')
-    await call('rotate 6')
-    t.equal(
-      await call('revoke 2'),
-      'Revoked key 2. It stops working within a second.'
-    )
 
-    const listed = await rows('list')
-    t.match(listed, [
-      {
-        id: '1',
-        name: 'test',
-        state: 'valid',
-        expires_at: null,
-        revoked_at: null,
-        replaced_by: null
-      },
-      {
-        id: '2',
-        name: 'team',
-        prefix: old.slice(0, 15),
-        state: 'revoked',
-        replaced_by: '3'
-      },
-      {
-        id: '3',
-        name: 'team',
-        prefix: successor.slice(0, 15),
-        state: 'expired',
-        replaced_by: '4'
-      },
-      { id: '4', name: 'team', state: 'valid', replaced_by: '5' },
-      { id: '5', name: 'team', state: 'valid', replaced_by: null }
-    ])
-    const minutes = listed.map(
-      (row) =>
-        (Date.parse(row['expires_at'] ?? '') -
-          Date.parse(row['created_at'] ?? '')) /
-        60_000
-    )
-    const [hour, day] = [60, 1440]
-    // An old key ends with the overlap, which does not extend a short life. Its successor has the same lifetime.
-    t.same(minutes.slice(1).map(Math.round), [hour, 0, day, 7 * day, 1, 1])
-    const audit = (await rows('audit')).map(
-      (row) => `${row['key_id']} ${row['event']}`
-    )
-    t.same(audit, [
-      ...[
-        '1 created',
-        '2 created',
-        '2 rotated',
-        '3 created',
-        '3 rotated',
-        '4 created',
-        '4 rotated',
-        '5 created'
-      ],
-      ...['6 created', '6 rotated', '7 created', '2 revoked']
-    ])
+    const [, first = {}, second = {}, third = {}, fourth = {}] =
+      await rows('list')
+    t.match(first, { state: 'valid', replaced_by: '3' })
+    t.equal(lifetimeOf(first), hour)
+    t.match(second, { name: 'team', state: 'expired', replaced_by: '4' })
+    t.equal(lifetimeOf(second), 0)
+    t.match(third, { name: 'team', state: 'valid', replaced_by: '5' })
+    t.equal(lifetimeOf(third), day, 'the default overlap')
+    t.match(fourth, { name: 'team', state: 'valid', replaced_by: null })
+    t.equal(lifetimeOf(fourth), 7 * day)
+  }
+)
 
-    t.match(
-      await call('audit'),
-      /^AT +KEY_ID +NAME +EVENT +COMMAND\n\S+Z +1 +test +created +test\n/
-    )
-    const sql =
-      "SELECT encode(hash, 'hex') AS hash, api_keys::text FROM api_keys WHERE id = 2"
-    const stored = await query(databaseUrl, sql)
-    t.match(stored, [{ hash: hashKey(old) }])
-    t.notMatch(
-      JSON.stringify([stored, await call('list'), listed]),
-      old.slice(0, 17),
-      'no key is stored or shown'
-    )
+t.test('an overlap does not extend the life of a key', async (t) => {
+  const { call, rows } = await startWithCommands(t)
+  await call('create --name short --expires 60s')
+  await call('rotate 2')
+  const [, old = {}, successor = {}] = await rows('list')
+  t.equal(lifetimeOf(old), 1)
+  t.equal(lifetimeOf(successor), 1)
+})
+
+t.test('the audit log has every change and its command', async (t) => {
+  const { call, rows } = await startWithCommands(t)
+  await call('rotate 1')
+  t.equal(
+    await call('revoke 2'),
+    'Revoked key 2. It stops working within a second.'
+  )
+  t.match(await rows('list'), [
+    { id: '1', state: 'valid' },
+    { id: '2', state: 'revoked' }
+  ])
+
+  const events = await rows('audit')
+  t.same(
+    events.map(({ key_id: id, event }) => `${id} ${event}`),
+    ['1 created', '1 rotated', '2 created', '2 revoked']
+  )
+  t.match(
+    await call('audit'),
+    /^AT +KEY_ID +NAME +EVENT +COMMAND\n\S+Z +1 +test +created +test\n/
+  )
+})
+
+t.test('no key is stored or listed, only its hash', async (t) => {
+  const { call, rows, databaseUrl } = await startWithCommands(t)
+  const apiKey = await call('create --name team')
+  const sql = `
+    SELECT encode(hash, 'hex') AS hash, api_keys::text
+    FROM api_keys
+    WHERE id = 2
+  `
+  const stored = await query(databaseUrl, sql)
+  t.match(stored, [{ hash: hashKey(apiKey) }])
+
+  const shown = [stored, await call('list'), await rows('list')]
+  t.notMatch(JSON.stringify(shown), apiKey.slice(0, 17))
+})
+
+t.test(
+  'a list has one line for each key, whatever names an earlier version accepted',
+  async (t) => {
+    const { call, databaseUrl } = await startWithCommands(t)
+    const name = 'x\n2   forged\u001b[2K'
+    await query(databaseUrl, 'UPDATE api_keys SET name = $1', [name])
+    const [, ...lines] = (await call('list')).split('\n')
+    t.equal(lines.length, 1)
+    t.match(lines[0], 'x\ufffd2   forged\ufffd[2K')
+
     await query(databaseUrl, 'TRUNCATE api_keys, key_events')
     t.equal(await call('list'), '')
   }
 )
+
+const badNames = [
+  { why: 'empty', name: '' },
+  { why: 'only a space', name: ' ' },
+  { why: 'too long', name: 'x'.repeat(101) },
+  { why: 'a newline', name: 'x\n2   forged' },
+  { why: 'an escape sequence', name: '\u001b[2Kx' },
+  { why: 'an 8-bit escape sequence', name: '\u009b2Kx' },
+  { why: 'a line separator', name: 'x\u2028y' },
+  { why: 'text from right to left', name: '\u202ex' },
+  { why: 'an unpaired surrogate', name: '\ud800' }
+]
+
+t.test('the name of a key is one short line of visible text', async (t) => {
+  const { keys } = await startService(t)
+  for (const { why, name } of badNames) {
+    await t.rejects(
+      keys.create(name),
+      {
+        message:
+          'The name of a key must have 1 to 100 characters, without control characters'
+      },
+      why
+    )
+  }
+
+  await keys.create('x'.repeat(100))
+  await keys.create('Zoë’s 🐕 team')
+  t.equal((await keys.list()).length, 3)
+})
 
 t.test('of concurrent rotations of one key, one succeeds', async (t) => {
   const { databaseUrl, keys } = await startService(t, {
@@ -161,7 +223,7 @@ t.test(
   async (t) => {
     const { keys } = await startService(t)
     t.match(await keys.list(), [{ last_used_at: null }])
-    await keys.noteUse([{ id: 1n, state: 'valid' }])
+    await keys.noteUse([1n])
     const [{ last_used_at: used, created_at: created } = {}] = await keys.list()
     t.ok(used && created && used >= created)
   }

@@ -1,167 +1,307 @@
 import t, { type Test } from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
-import { rateLimiter } from '../../src/api-keys/rate-limit.ts'
+import { RateLimiter } from '../../src/api-keys/rate-limit.ts'
 import type { Config } from '../../src/config.ts'
 import { silent } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
-import { post } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
-/** Starts a service. `list` sends a request and checks its status; `pass` lets milliseconds pass. */
+interface ListOptions {
+  /** The service's valid key if left out, no Authorization if empty. */
+  apiKey?: string
+  address?: string
+  forwardedFor?: string
+}
+
+/** Starts a service, with a clock that tests can advance. */
 async function start(t: Test, config: Partial<Config>, logger = silent) {
   const now = performance.now.bind(performance)
   let passed = 0
   t.intercept(performance, 'now', { value: () => now() + passed })
+
   const statements: string[] = []
-  const service = await startService(t, {
-    config,
-    logger,
-    onStatement: (name) => statements.push(name)
-  })
-  const list = async (
-    status: number,
-    key = service.key,
-    remoteAddress = '192.0.2.1',
-    forwarded = ''
-  ) => {
-    const authorization = key === '' ? {} : { authorization: `Bearer ${key}` }
-    const headers = {
-      ...authorization,
-      ...(forwarded && { 'x-forwarded-for': forwarded })
-    }
+  const onStatement = (name: string) => statements.push(name)
+  const service = await startService(t, { config, logger, onStatement })
+
+  /** Lists the categories, and checks the status. */
+  async function list(status: number, options: ListOptions = {}) {
+    const { apiKey = service.key, address = '192.0.2.1' } = options
+    const headers: Record<string, string> = {}
+    if (apiKey !== '') headers['authorization'] = `Bearer ${apiKey}`
+    if (options.forwardedFor !== undefined)
+      headers['x-forwarded-for'] = options.forwardedFor
+
     const response = await service.app.inject({
       url: '/v1/categories',
-      remoteAddress,
+      remoteAddress: address,
       headers
     })
     t.equal(response.statusCode, status)
-    return response.headers
+    return response
   }
-  return {
-    ...service,
-    statements,
-    list,
-    pass: (milliseconds: number) => (passed += milliseconds)
+
+  const pass = (milliseconds: number) => {
+    passed += milliseconds
   }
+  return { ...service, statements, list, pass }
 }
 
 t.test(
   'every response of an operation has the limit of its key, and a request over it gets 429',
   async (t) => {
-    const { url, key, list } = await start(t, { MAX_REQUESTS_PER_MINUTE: 3 })
-    const create = async (name: string) =>
-      Object.fromEntries((await post(url, key, name)).headers)
-    const responses = [
-      await list(200),
-      await create('x'),
-      await create(''),
-      await list(429)
-    ]
-    for (const [index, headers] of responses.entries()) {
+    const service = await start(t, { MAX_REQUESTS_PER_MINUTE: 3 })
+    const create = (payload: object) =>
+      service.app.inject({
+        method: 'POST',
+        url: '/v1/categories',
+        headers: service.auth,
+        payload
+      })
+    const listed = await service.list(200)
+    const created = await create({ name: 'x' })
+    const invalid = await create({})
+    const limited = await service.list(429)
+
+    for (const { response, left } of [
+      { response: listed, left: 2 },
+      { response: created, left: 1 },
+      { response: invalid, left: 0 },
+      { response: limited, left: 0 }
+    ]) {
+      const { headers } = response
       t.equal(headers['ratelimit-policy'], '"key";q=3;w=60')
-      t.match(
-        headers['ratelimit'],
-        new RegExp(`^"key";r=${[2, 1, 0, 0][index]};t=\\d+$`)
-      )
+      t.match(headers['ratelimit'], new RegExp(`^"key";r=${left};t=\\d+$`))
     }
-    t.match(responses[3]?.['retry-after'], /^\d+$/)
   }
 )
+
+t.test('a 429 says when to retry, in its header and message', async (t) => {
+  const { list, pass } = await start(t, { MAX_REQUESTS_PER_MINUTE: 1 })
+  await list(200)
+  pass(30_000)
+  const { headers, body } = await list(429)
+  const seconds = Number(headers['retry-after'])
+  t.ok(seconds > 20 && seconds <= 30)
+  t.match(
+    body,
+    `"Too many requests with this API key: retry in ${seconds} seconds"`
+  )
+
+  pass(seconds * 1000 - 1000)
+  const last = await list(429)
+  t.equal(last.headers['retry-after'], '1')
+  t.match(last.body, 'retry in 1 second"')
+  pass(1000)
+  await list(200)
+})
 
 t.test('0 disables the limits and their headers', async (t) => {
   const { list } = await start(t, {
     MAX_REQUESTS_PER_MINUTE: 0,
     MAX_REJECTED_KEYS_PER_MINUTE: 0
   })
-  t.equal((await list(200))['ratelimit'], undefined)
-  for (let count = 0; count < 100; count++)
-    t.equal((await list(401, 'x'))['ratelimit'], undefined)
+  t.equal((await list(200)).headers['ratelimit'], undefined)
+  for (let count = 0; count < 100; count++) {
+    const { headers } = await list(401, { apiKey: 'x' })
+    t.equal(headers['ratelimit'], undefined)
+  }
 })
 
 t.test(
-  'over the limit of its address, only a key that was valid before is accepted, and others cause no query',
+  'an address over its limit gets 429 for each key that is missing or malformed, without a query',
   async (t) => {
     const { list, statements, pass } = await start(t, {
       MAX_REJECTED_KEYS_PER_MINUTE: 2
     })
-    await list(200)
-    await list(401, makeKey())
-    t.match(await list(401, ''), {
+    await list(401, { apiKey: makeKey() })
+    const { headers } = await list(401, { apiKey: '' })
+    t.match(headers, {
       'ratelimit-policy': '"rejected";q=2;w=60',
       ratelimit: /^"rejected";r=0;t=\d+$/
     })
+
     statements.length = 0
-    for (const key of [makeKey(), 'x', ''])
-      t.match((await list(429, key))['retry-after'], /^\d+$/)
+    for (const apiKey of ['x', '']) {
+      const limited = await list(429, { apiKey })
+      t.match(limited.headers['retry-after'], /^\d+$/)
+      t.match(
+        limited.body,
+        'without a valid API key from this address: retry in'
+      )
+    }
     t.same(statements, [])
-    await list(401, makeKey(), '192.0.2.2')
-    await list(200)
-    pass(2000)
-    await list(200)
-    await list(429, '')
+
+    await list(401, { apiKey: 'x', address: '192.0.2.2' })
     pass(60_000)
-    await list(401, '')
+    await list(401, { apiKey: '' })
   }
 )
 
 t.test(
-  'TRUST_PROXY decides whose address counts: an IPv4 address, or an IPv6 network',
+  'an address over its limit can still use each valid key, and 429 means that a key is not valid',
   async (t) => {
-    type Case = [first: string, second: string, status: number]
-    const cases: [proxy: string | undefined, ...Case[]][] = [
-      [undefined, ['198.51.100.1', '198.51.100.2', 429]],
-      ['10.0.0.0/8', ['198.51.100.1', '198.51.100.2', 429]],
-      ['192.0.2.0/24', ['198.51.100.1', '198.51.100.2', 401]],
-      ['2', ['198.51.100.1, 203.0.113.1', '198.51.100.2, 203.0.113.1', 401]],
-      [
-        '1',
-        ['198.51.100.1', '198.51.100.2', 401],
-        ['203.0.113.1, 198.51.100.3', '203.0.113.2, 198.51.100.3', 429],
-        ['::ffff:198.51.100.4', '198.51.100.4', 429],
-        ['2001:db8::1', '2001:0DB8:0:0:ffff::2', 429],
-        ['2001:db8:1::1', '2001:db8:1:1::1', 401],
-        ['unknown', '198.51.100.5:80', 401]
-      ]
-    ]
-    for (const [proxy, ...addresses] of cases) {
-      const { list } = await start(t, {
-        MAX_REJECTED_KEYS_PER_MINUTE: 1,
-        ...(proxy !== undefined && { TRUST_PROXY: proxy })
-      })
-      for (const [first, second, status] of addresses) {
-        await list(401, '', '192.0.2.1', first)
-        await list(status, '', '192.0.2.1', second)
-      }
-    }
+    const { list, keys, statements, pass } = await start(t, {
+      MAX_REJECTED_KEYS_PER_MINUTE: 2
+    })
+    await list(401, { apiKey: 'x' })
+    await list(401, { apiKey: makeKey() })
+    await list(200)
+    await list(200, { apiKey: await keys.create('new') })
+
+    const [{ id } = {}] = await keys.list()
+    await keys.revoke(String(id))
+    pass(1000)
+    await list(429)
+
+    statements.length = 0
+    await list(429, { apiKey: makeKey() })
+    t.same(statements, ['find-keys'])
   }
 )
+
+interface Clients {
+  why: string
+  /** The values of X-Forwarded-For. */
+  first: string
+  second: string
+  /** Whether both count as one client. */
+  isSame: boolean
+}
+
+interface Deployment {
+  TRUST_PROXY?: string
+  clients: Clients[]
+}
+
+const deployments: Deployment[] = [
+  {
+    clients: [
+      {
+        why: 'no proxy is trusted',
+        first: '198.51.100.1',
+        second: '198.51.100.2',
+        isSame: true
+      }
+    ]
+  },
+  {
+    TRUST_PROXY: '10.0.0.0/8',
+    clients: [
+      {
+        why: 'the proxy is not in the trusted network',
+        first: '198.51.100.1',
+        second: '198.51.100.2',
+        isSame: true
+      }
+    ]
+  },
+  {
+    TRUST_PROXY: '192.0.2.0/24',
+    clients: [
+      {
+        why: 'the proxy is in the trusted network',
+        first: '198.51.100.1',
+        second: '198.51.100.2',
+        isSame: false
+      }
+    ]
+  },
+  {
+    TRUST_PROXY: '2',
+    clients: [
+      {
+        why: 'the second hop counts',
+        first: '198.51.100.1, 203.0.113.1',
+        second: '198.51.100.2, 203.0.113.1',
+        isSame: false
+      }
+    ]
+  },
+  {
+    TRUST_PROXY: '1',
+    clients: [
+      {
+        why: 'the first hop counts',
+        first: '198.51.100.1',
+        second: '198.51.100.2',
+        isSame: false
+      },
+      {
+        why: 'a client may invent the addresses before it',
+        first: '203.0.113.1, 198.51.100.3',
+        second: '203.0.113.2, 198.51.100.3',
+        isSame: true
+      },
+      {
+        why: 'an IPv4 address is the same when mapped to IPv6',
+        first: '::ffff:198.51.100.4',
+        second: '198.51.100.4',
+        isSame: true
+      },
+      {
+        why: 'the IPv6 addresses of one /64 are one client',
+        first: '2001:db8::1',
+        second: '2001:0DB8:0:0:ffff::2',
+        isSame: true
+      },
+      {
+        why: 'the IPv6 addresses of two /64 are two clients',
+        first: '2001:db8:1::1',
+        second: '2001:db8:1:1::1',
+        isSame: false
+      },
+      {
+        why: 'text that is no address counts as it is',
+        first: 'unknown',
+        second: '198.51.100.5:80',
+        isSame: false
+      }
+    ]
+  }
+]
+
+t.test('TRUST_PROXY decides whose address counts', async (t) => {
+  for (const { clients, ...proxy } of deployments) {
+    const config = { MAX_REJECTED_KEYS_PER_MINUTE: 1, ...proxy }
+    const { list } = await start(t, config)
+    for (const { why, first, second, isSame } of clients) {
+      t.comment(why)
+      await list(401, { apiKey: '', forwardedFor: first })
+      const status = isSame ? 429 : 401
+      await list(status, { apiKey: '', forwardedFor: second })
+    }
+  }
+})
 
 t.test(
   'the log has the reason for each rejected request, but no line for those over the limit',
   async (t) => {
     const { lines, logger } = recorder()
-    const { list, app } = await start(
-      t,
-      { MAX_REJECTED_KEYS_PER_MINUTE: 4 },
-      logger
-    )
+    const config = { MAX_REJECTED_KEYS_PER_MINUTE: 4 }
+    const { list, app } = await start(t, config, logger)
     const unknown = makeKey()
-    const mistyped = unknown.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+    const lastDigit = unknown.endsWith('0') ? '1' : '0'
+    const mistyped = unknown.slice(0, -1) + lastDigit
+
     lines.length = 0
     await list(200)
-    for (const key of ['', 'x', mistyped, unknown]) await list(401, key)
-    for (let count = 0; count < 20; count++) await list(429, unknown)
+    for (const apiKey of ['', 'x', mistyped, unknown])
+      await list(401, { apiKey })
+    for (let count = 0; count < 20; count++)
+      await list(429, { apiKey: unknown })
     await app.close()
-    const logged = lines.map(
-      ({ status, key, rejected }) =>
-        `${String(status)} ${String(key ?? rejected)}`
-    )
+
+    const logged = lines.map(({ status, key, rejected }) => ({
+      status,
+      key,
+      rejected
+    }))
     t.same(logged, [
-      '200 1',
-      '401 absent',
-      '401 malformed',
-      '401 malformed',
-      '401 unknown'
+      { status: 200, key: '1', rejected: undefined },
+      { status: 401, key: undefined, rejected: 'absent' },
+      { status: 401, key: undefined, rejected: 'malformed' },
+      { status: 401, key: undefined, rejected: 'malformed' },
+      { status: 401, key: undefined, rejected: 'unknown' }
     ])
     t.notMatch(JSON.stringify(lines), unknown.slice(7))
   }
@@ -170,11 +310,17 @@ t.test(
 t.test(
   'beyond 10,000 addresses, the one whose window began first is forgotten',
   (t) => {
-    const limiter = rateLimiter('x', 1, 'here')
-    limiter.count('first', { header: () => {} })
-    for (let address = 0; address < 9_999; address++) limiter.isReached(address)
+    const limiter = new RateLimiter({
+      policy: 'x',
+      maxPerMinute: 1,
+      requests: 'here'
+    })
+    const count = (address: string) =>
+      limiter.count(address, { header: () => {} })
+    count('first')
+    for (let other = 1; other < 10_000; other++) count(`other ${other}`)
     t.ok(limiter.isReached('first'))
-    limiter.isReached('one more')
+    count('one more')
     t.notOk(limiter.isReached('first'))
     t.end()
   }

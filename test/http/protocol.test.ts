@@ -183,7 +183,8 @@ const empty = [
   create(undefined, { 'Content-Type': 'application/json' }),
   create('')
 ]
-rejects(400, 'body must be object', ...empty, create('null'), create('[]'))
+rejects(400, 'body must not be empty', ...empty)
+rejects(400, 'body must be an object', create('null'), create('[]'))
 for (const [message, body] of [
   ["Object value expected after ':' at position 8", '{"name":'],
   ["JSON value expected but got '\ufeff' at position 0", '\ufeff{"name":"a"}'],
@@ -241,27 +242,27 @@ rejects(
 )
 rejects(
   400,
-  'body.name must be string',
+  'body.name must be a string',
   named(null),
   named(1),
   create('{"name":12345678901234567890}')
 )
-rejects(400, 'body.name must NOT have fewer than 1 characters', named(''))
+rejects(400, 'body.name must not be empty', named(''))
 rejects(
   400,
-  'body.name must NOT have more than 255 characters',
+  'body.name must have at most 255 characters',
   named('𐀀'.repeat(256)),
   named('x'.repeat(65_525))
 )
 rejects(400, 'body.name must not contain NUL (U+0000)', named('a\0'))
 rejects(
   400,
-  'body.description must be string',
+  'body.description must be a string',
   named('x', { description: null })
 )
 rejects(
   400,
-  'body.description must NOT have more than 2000 characters',
+  'body.description must have at most 2000 characters',
   named('x', { description: 'x'.repeat(2001) })
 )
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { keyVerifier } from '../../src/api-keys/cache.ts'
+import { KeyVerifier } from '../../src/api-keys/verifier.ts'
 import { makeKey } from '../../src/api-keys/key.ts'
-import { keyStore } from '../../src/api-keys/store.ts'
+import { KeyStore } from '../../src/api-keys/store.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import {
   createDatabase,
@@ -163,9 +163,9 @@ t.test(
       { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: 60_000 },
       logger
     )
-    const check = keyVerifier(keyStore(database))
+    const verifier = new KeyVerifier(new KeyStore(database))
     const lock = await lockTable(t, databaseUrl, 'api_keys')
-    const lookedUp = check(makeKey())
+    const lookedUp = verifier.check(makeKey())
     await lockAwaited(databaseUrl)
     const closing = database.close()
     await lock.release()

@@ -4,10 +4,10 @@ import type { FastifyInstance } from 'fastify'
 import type { QueryConfig, QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
-import { type KeyStore, keyStore } from '../../src/api-keys/store.ts'
+import { KeyStore } from '../../src/api-keys/store.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
-import { readContract } from '../../src/openapi/document.ts'
+import { readApiDocument } from '../../src/openapi/document.ts'
 import { Database, openDatabase } from '../../src/postgres/database.ts'
 import { createDatabase, silent } from './database.ts'
 
@@ -69,7 +69,7 @@ export async function startService(
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
   const database = new WatchedDatabase(databaseUrl, config, logger)
   database.onStatement = onStatement
-  const app = await buildApp(config, readContract(), database, logger)
+  const app = await buildApp(config, readApiDocument(), database, logger)
   // Before the database is dropped: tap runs the newest teardown first.
   t.teardown(async () => {
     await app.close()
@@ -77,7 +77,7 @@ export async function startService(
   })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
-  const keys = keyStore(database, 'test')
+  const keys = new KeyStore(database, 'test')
   const key = await keys.create('test')
   return {
     app,
@@ -98,7 +98,7 @@ export async function createKeyIn(url: string): Promise<string> {
     { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
     silent
   )
-  return keyStore(database, 'test')
+  return new KeyStore(database, 'test')
     .create('test')
     .finally(() => database.close())
 }

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
-import { keyStore } from '../../src/api-keys/store.ts'
+import { KeyStore } from '../../src/api-keys/store.ts'
 import { openDatabase } from '../../src/postgres/database.ts'
 import {
   lockTable,
@@ -108,7 +108,7 @@ t.test(
       silent
     )
     t.teardown(() => database.close())
-    await keyStore(database).revoke('1')
+    await new KeyStore(database).revoke('1')
     await until(
       async () => (await list(service)) === 'unauthorized',
       'the key is rejected'

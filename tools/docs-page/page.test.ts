@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { Locator, Page } from 'playwright-core'
-import { readContract } from '../../src/openapi/document.ts'
+import { readApiDocument } from '../../src/openapi/document.ts'
 import { startService } from '../../test/support/service.ts'
 import {
   desktop,
@@ -15,7 +15,7 @@ import {
   violations
 } from './browser.ts'
 
-const { operations } = readContract()
+const { operations } = readApiDocument()
 const { url, port } = await startService(t)
 const sample = (block: Locator) => block.locator('.samples pre')
 const top = async (element: Locator) =>

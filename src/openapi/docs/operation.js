@@ -1,52 +1,10 @@
-// What an open operation shows: code samples first, then one line for each response.
-SwaggerUIStandalonePreset.push(({ React }) => {
-  const h = React.createElement
-
-  /** The code samples of an operation. All operations show the language that was chosen last. */
-  function CodeSamples({
-    samples,
-    getComponent,
-    layoutActions,
-    layoutSelectors,
-    specSelectors
-  }) {
-    const name = React.useId()
-    const chosen =
-      samples.find(
-        ({ lang }) => lang === layoutSelectors.whatMode('samples')
-      ) ?? samples[0]
-    const choice = ({ lang, label = lang }) => {
-      const checked = lang === chosen.lang
-      const onChange = () => layoutActions.changeMode('samples', lang)
-      return h(
-        'label',
-        { key: lang },
-        h('input', { type: 'radio', name, checked, onChange }),
-        label
-      )
-    }
-    // Samples name the production server. The reader wants the deployment that serves this page.
-    const [here, ...others] = specSelectors
-      .specJson()
-      .get('servers')
-      .toJS()
-      .map(serverUrl)
-    const source = others.reduce(
-      (text, other) => text.replaceAll(other, here),
-      chosen.source.trim()
-    )
-    const language = chosen.lang === 'Shell' ? 'bash' : undefined
-    const code = h(getComponent('HighlightCode', true), { language }, source)
-    return h(
-      'section',
-      { className: 'samples', 'aria-label': 'Code samples' },
-      samples.map(choice),
-      code
-    )
-  }
+// What an open operation shows: code samples first, then one line for each
+// response.
+{
+  const isWide = matchMedia('(min-width: 641px)').matches
 
   /** The absolute URL of a server, with the defaults of its variables. */
-  const serverUrl = ({ url, variables }) => {
+  const urlOf = ({ url, variables }) => {
     const expanded = url.replace(
       /\{(\w+)\}/g,
       (_, name) => variables[name].default
@@ -54,59 +12,113 @@ SwaggerUIStandalonePreset.push(({ React }) => {
     return new URL(expanded, document.baseURI).href
   }
 
-  const isWide = matchMedia('(min-width: 641px)').matches
-
-  return {
-    components: { CodeSamples },
-    wrapComponents: {
-      parameters:
-        (Original, { getComponent }) =>
-        (props) => {
-          const samples = props.operation.get('x-codeSamples')?.toJS()
-          const codeSamples =
-            samples && h(getComponent('CodeSamples', true), { samples })
-          return h(React.Fragment, null, codeSamples, h(Original, props))
-        },
-      OperationExt: (Original) => (props) => {
-        const extensions = props.extensions.delete('x-codeSamples')
-        return extensions.size > 0 && h(Original, { ...props, extensions })
-      },
-      // A line for each response. Only the success is open at first, if the screen has room.
-      response:
-        (Original, { getComponent }) =>
-        (props) => {
-          const { code, response, isDefault } = props
-          const description = h(getComponent('Markdown', true), {
-            source: response.get('description')
-          })
-          const summary = h(
-            'summary',
-            null,
-            h('strong', null, code),
-            description
-          )
-          const details = h(Original, {
-            ...props,
-            response: response.delete('description')
-          })
-          const table = h('table', null, h('tbody', null, details))
-          return h(
-            'tr',
-            null,
-            h(
-              'td',
-              null,
-              h('details', { open: isDefault && isWide }, summary, table)
-            )
-          )
-        },
-      headers: (Original) => (props) =>
-        h(
-          'details',
-          null,
-          h('summary', null, 'Headers: ', props.headers.keySeq().join(', ')),
-          h(Original, props)
-        )
-    }
+  /**
+   * Samples name the production server. The reader wants the deployment that
+   * serves this page, which is the first server.
+   */
+  const sourceOf = (sample, servers) => {
+    const [here, ...others] = servers.map(urlOf)
+    return others.reduce(
+      (source, other) => source.replaceAll(other, here),
+      sample.source.trim()
+    )
   }
-})
+
+  /**
+   * The code samples of an operation. All operations show the language that
+   * was chosen last.
+   */
+  const samplesComponent = ({ createElement: h, useId }) =>
+    function CodeSamples({
+      samples,
+      getComponent,
+      layoutActions,
+      layoutSelectors,
+      specSelectors
+    }) {
+      const name = useId()
+      const language = layoutSelectors.whatMode('samples')
+      const chosen = samples.find(({ lang }) => lang === language) ?? samples[0]
+
+      const choices = samples.map(({ lang, label = lang }) => {
+        const checked = lang === chosen.lang
+        const onChange = () => layoutActions.changeMode('samples', lang)
+        const input = h('input', { type: 'radio', name, checked, onChange })
+        return h('label', { key: lang }, input, label)
+      })
+
+      const servers = specSelectors.specJson().get('servers').toJS()
+      const code = h(
+        getComponent('HighlightCode', true),
+        { language: chosen.lang === 'Shell' ? 'bash' : undefined },
+        sourceOf(chosen, servers)
+      )
+      const attributes = { className: 'samples', 'aria-label': 'Code samples' }
+      return h('section', attributes, choices, code)
+    }
+
+  /** Shows the code samples before the parameters. */
+  const parameters =
+    ({ createElement: h, Fragment }) =>
+    (Original, { getComponent }) =>
+    (props) => {
+      const samples = props.operation.get('x-codeSamples')?.toJS()
+      const codeSamples =
+        samples && h(getComponent('CodeSamples', true), { samples })
+      return h(Fragment, null, codeSamples, h(Original, props))
+    }
+
+  /** Shows the extensions of an operation without the code samples. */
+  const extensions =
+    ({ createElement: h }) =>
+    (Original) =>
+    (props) => {
+      const others = props.extensions.delete('x-codeSamples')
+      return others.size > 0 && h(Original, { ...props, extensions: others })
+    }
+
+  /**
+   * Shows a line for each response. Only the success is open at first, if the
+   * screen has room.
+   */
+  const responseLine =
+    ({ createElement: h }) =>
+    (Original, { getComponent }) =>
+    (props) => {
+      const { code, response, isDefault } = props
+      const source = response.get('description')
+      const summary = h(
+        'summary',
+        null,
+        h('strong', null, code),
+        h(getComponent('Markdown', true), { source })
+      )
+
+      const rest = { ...props, response: response.delete('description') }
+      const row = h(Original, rest)
+      const table = h('table', null, h('tbody', null, row))
+      const open = isDefault && isWide
+      const details = h('details', { open }, summary, table)
+      return h('tr', null, h('td', null, details))
+    }
+
+  /** Shows the names of the headers in one line, which opens them. */
+  const headers =
+    ({ createElement: h }) =>
+    (Original) =>
+    (props) => {
+      const names = props.headers.keySeq().join(', ')
+      const summary = h('summary', null, 'Headers: ', names)
+      return h('details', null, summary, h(Original, props))
+    }
+
+  SwaggerUIStandalonePreset.push(({ React }) => ({
+    components: { CodeSamples: samplesComponent(React) },
+    wrapComponents: {
+      parameters: parameters(React),
+      OperationExt: extensions(React),
+      response: responseLine(React),
+      headers: headers(React)
+    }
+  }))
+}

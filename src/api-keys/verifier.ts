@@ -1,0 +1,135 @@
+import { batch } from '../batch.ts'
+import {
+  hashKey,
+  isWellFormedKey,
+  type KeyCheck,
+  type ValidKey
+} from './key.ts'
+import type { KeyStore } from './store.ts'
+
+/**
+ * Milliseconds for which a valid key is trusted, counted from before its
+ * look-up. A revoked key works no longer than that.
+ */
+const trustTime = 900
+
+/** Milliseconds between two look-ups of the keys in use. */
+const refreshInterval = 400
+
+/** Uses that may wait to be recorded. */
+const maxWaitingUses = 1000
+
+/** Keys in one look-up for clients that have sent too many invalid ones. */
+const maxSuspects = 100
+
+interface RememberedKey {
+  apiKey: ValidKey
+  /** Milliseconds, before the look-up was sent. */
+  lookedUpAt: number
+}
+
+/**
+ * Checks API keys, and remembers the valid ones, so that requests with a key
+ * in steady use wait for no query. To this class, a key is always in one of
+ * these states:
+ *
+ * - `unseen`: not remembered. A request waits for a look-up, unless the key is
+ *   malformed.
+ * - `trusted`: valid at a look-up less than `trustTime` ago. A request passes
+ *   at once. While requests use the key, it is looked up in the background.
+ * - `stale`: valid at a look-up before that. A request waits for a look-up.
+ *
+ * A look-up that finds a key no longer valid makes it `unseen` again.
+ *
+ * Remembered keys are found by their SHA-256, which clients cannot choose, so
+ * the time of a check reveals nothing about other keys. Invalid keys use no
+ * memory.
+ *
+ * Anyone can invent keys with a valid checksum, so the cost of looking them up
+ * is bounded: requests share look-ups, and one runs at a time. Suspects, which
+ * have sent too many invalid keys, have a queue of their own. They cannot
+ * delay the look-ups of other clients, and their look-ups are small.
+ */
+export class KeyVerifier {
+  readonly #store: Pick<KeyStore, 'find' | 'noteUse'>
+  readonly #remembered = new Map<string, RememberedKey>()
+  /** Hashes of the keys that were used since the last refresh. */
+  readonly #used = new Set<string>()
+  #refreshedAt = 0
+
+  readonly #lookUp = batch((hashes: string[]) => this.#find(hashes))
+  readonly #lookUpSuspect = batch((hashes: string[]) => this.#find(hashes), {
+    maxSize: maxSuspects
+  })
+  readonly #noteUse = batch((ids: bigint[]) => this.#store.noteUse(ids), {
+    maxWaiting: maxWaitingUses
+  })
+
+  constructor(store: Pick<KeyStore, 'find' | 'noteUse'>) {
+    this.#store = store
+  }
+
+  /**
+   * Checks the API key of a request, with a query unless it is trusted or
+   * malformed.
+   *
+   * @param isSuspect whether the client has sent too many invalid keys; called
+   *   for unseen keys only
+   * @throws Unavailable or Overloaded when the key cannot be looked up now
+   */
+  check(apiKey: string, isSuspect = () => false): KeyCheck | Promise<KeyCheck> {
+    const hash = hashKey(apiKey)
+    const remembered = this.#remembered.get(hash)
+    if (remembered === undefined)
+      return this.#checkUnseen(apiKey, hash, isSuspect)
+
+    const now = performance.now()
+    const isStale = now - remembered.lookedUpAt >= trustTime
+    if (isStale) return this.#lookUp(hash)
+
+    this.#used.add(hash)
+    if (now - this.#refreshedAt >= refreshInterval) this.#refresh(now)
+    return remembered.apiKey
+  }
+
+  #checkUnseen(
+    apiKey: string,
+    hash: string,
+    isSuspect: () => boolean
+  ): KeyCheck | Promise<KeyCheck> {
+    if (!isWellFormedKey(apiKey)) return { state: 'malformed' }
+    return isSuspect() ? this.#lookUpSuspect(hash) : this.#lookUp(hash)
+  }
+
+  /** Looks up the keys in use, in the background. */
+  #refresh(now: number): void {
+    this.#refreshedAt = now
+    for (const hash of this.#used) {
+      // If this fails, the key becomes stale, and requests see the failure.
+      this.#lookUp(hash).catch(() => {})
+    }
+    this.#used.clear()
+  }
+
+  async #find(hashes: string[]): Promise<KeyCheck[]> {
+    const lookedUpAt = performance.now()
+    const found = await this.#store.find(hashes)
+    for (const [index, hash] of hashes.entries())
+      this.#remember(hash, found[index], lookedUpAt)
+    return found
+  }
+
+  #remember(
+    hash: string,
+    apiKey: KeyCheck | undefined,
+    lookedUpAt: number
+  ): void {
+    if (apiKey?.state !== 'valid') {
+      this.#remembered.delete(hash)
+      return
+    }
+    this.#remembered.set(hash, { apiKey, lookedUpAt })
+    // In the background. If this fails, the next look-up repeats it.
+    if (!apiKey.isNoted) this.#noteUse(apiKey.id).catch(() => {})
+  }
+}

@@ -1,0 +1,55 @@
+import { parseNumber } from '../http/json-body.ts'
+import type { Schema } from './numbers.ts'
+
+const integer = /^-?\d+$/
+const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
+
+/**
+ * Converts the parameters of a request from text to the types of their
+ * schemas. Text of another type remains text, which validation rejects.
+ */
+export function convertParameters(
+  parameters: Record<string, unknown>,
+  schemas: Record<string, Schema>
+): void {
+  for (const [name, schema] of Object.entries(schemas)) {
+    const value = parameters[name]
+    if (value !== undefined) parameters[name] = convert(value, schema)
+  }
+}
+
+/** @param value text, or an array of texts if the parameter was repeated */
+function convert(value: unknown, { type, items = {} }: Schema): unknown {
+  if (type === 'array')
+    return [value].flat().map((item) => convert(item, items))
+  return typeof value === 'string' ? convertText(value, type) : value
+}
+
+function convertText(text: string, type: string | undefined): unknown {
+  switch (type) {
+    case 'boolean':
+      return text === 'true' || (text === 'false' ? false : text)
+    case 'integer':
+      return integer.test(text) ? parseNumber(text) : text
+    case 'number':
+      return number.test(text) ? Number(text) : text
+    default:
+      return text
+  }
+}
+
+/** Node.js gives the names of headers in lower case. */
+export function withLowerCaseNames({
+  properties = {},
+  required = [],
+  ...rest
+}: Schema): Schema {
+  const entries = Object.entries(properties)
+  return {
+    ...rest,
+    properties: Object.fromEntries(
+      entries.map(([name, schema]) => [name.toLowerCase(), schema])
+    ),
+    required: required.map((name) => name.toLowerCase())
+  }
+}

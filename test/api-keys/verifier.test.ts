@@ -1,0 +1,131 @@
+import t, { type Test } from 'tap'
+import {
+  type KeyCheck,
+  makeKey,
+  type ValidKey
+} from '../../src/api-keys/key.ts'
+import { KeyVerifier } from '../../src/api-keys/verifier.ts'
+
+/** A clock, and a store whose only key is `apiKey`, that count their uses. */
+function startVerifier(t: Test) {
+  const state = { now: 1000, queries: 0, notes: 0 }
+  t.intercept(performance, 'now', { value: () => state.now })
+
+  const valid: ValidKey = { id: 7n, root: 7n, state: 'valid', isNoted: false }
+  const store = { found: valid as KeyCheck }
+  const verifier = new KeyVerifier({
+    find(hashes) {
+      state.queries++
+      return Promise.resolve(hashes.map(() => ({ ...store.found })))
+    },
+    noteUse() {
+      state.notes++
+      store.found = { ...valid, isNoted: true }
+      return Promise.resolve([])
+    }
+  })
+
+  const apiKey = makeKey()
+  const check = () => verifier.check(apiKey)
+  return { state, store, valid, verifier, check }
+}
+
+/** Lets what runs in the background end. */
+async function settle() {
+  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
+}
+
+t.test('requests with an unseen key share one look-up', async (t) => {
+  const { state, check } = startVerifier(t)
+  const checks = await Promise.all([check(), check()])
+  t.match(checks, [
+    { id: 7n, state: 'valid' },
+    { id: 7n, state: 'valid' }
+  ])
+  await settle()
+  t.same(state, { now: 1000, queries: 1, notes: 1 })
+})
+
+t.test(
+  'a request with a trusted key never waits, and the key is looked up every 400 ms',
+  async (t) => {
+    const { state, check } = startVerifier(t)
+    await check()
+    await settle()
+    for (state.now = 1100; state.now < 61_000; state.now += 100) {
+      t.notOk(check() instanceof Promise)
+      await settle()
+    }
+    t.match(state, { queries: 151, notes: 1 })
+  }
+)
+
+t.test('the use of a key is recorded in each minute', async (t) => {
+  const { state, store, valid, check } = startVerifier(t)
+  await check()
+  await settle()
+  t.match(state, { notes: 1 })
+
+  store.found = valid
+  state.now += 60_000
+  t.match(await check(), { state: 'valid' })
+  await settle()
+  t.match(state, { notes: 2 })
+})
+
+t.test(
+  'a stale key is looked up: a revoked one ends after 900 ms',
+  async (t) => {
+    const { state, store, valid, check } = startVerifier(t)
+    await check()
+    await settle()
+    store.found = { ...valid, state: 'revoked' }
+    state.now += 899
+    t.match(await check(), { state: 'valid' })
+    state.now += 1
+    t.match(await check(), { state: 'revoked' })
+  }
+)
+
+t.test('a malformed key is never looked up', (t) => {
+  const { state, verifier } = startVerifier(t)
+  t.same(verifier.check('x'), { state: 'malformed' })
+  t.equal(state.queries, 0)
+  t.end()
+})
+
+t.test(
+  'suspects are looked up 100 at a time, and do not delay another client',
+  async (t) => {
+    const sizes: number[] = []
+    const running: (() => void)[] = []
+    const verifier = new KeyVerifier({
+      async find(hashes) {
+        sizes.push(hashes.length)
+        await new Promise<void>((resolve) => running.push(resolve))
+        return hashes.map(() => ({ state: 'unknown' }))
+      },
+      noteUse: () => Promise.resolve([])
+    })
+    const isSuspect = () => true
+    const endRuns = () => running.splice(0).forEach((end) => end())
+
+    const flood = Array.from({ length: 250 }, async () =>
+      verifier.check(makeKey(), isSuspect)
+    )
+    await settle()
+    t.same(sizes, [100])
+
+    const client = verifier.check(makeKey())
+    await settle()
+    t.same(sizes, [100, 1], 'its look-up waits for none of the flood')
+
+    for (let run = 0; run < 3; run++) {
+      endRuns()
+      await settle()
+    }
+    t.same(sizes, [100, 1, 100, 50])
+    t.same(await client, { state: 'unknown' })
+    t.equal((await Promise.all(flood)).length, 250)
+  }
+)
