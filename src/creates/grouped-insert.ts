@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { batch } from '../batch.ts'
 import { groupedWrites } from '../metrics.ts'
-import { columnsOf, type Database } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
+import { columnsOf } from '../postgres/sql.ts'
 import { isFaultOfValue, OutcomeUnknown } from '../postgres/outcomes.ts'
 import type { Claim } from './idempotency-key.ts'
 import {

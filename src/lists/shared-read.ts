@@ -1,7 +1,8 @@
 import type { QueryResultRow } from 'pg'
 import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
-import { columnsOf, type Database } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
+import { columnsOf } from '../postgres/sql.ts'
 
 /** Maximum number of lookups in a statement. */
 const maxLookups = 100

@@ -13,8 +13,6 @@ import {
 import { PrimaryPool } from './primary-pool.ts'
 import { sql } from './sql.ts'
 
-export { columnsOf, isoTime } from './sql.ts'
-
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeout = 1000
 
@@ -216,12 +214,4 @@ function isConnectionBroken(cause: Error | null): boolean {
   if (cause === null) return false
   const meaning = meaningOf(cause)
   return meaning === undefined || meaning === 'connection'
-}
-
-/** The former name of `inputRows`, for columns without names. */
-export function givenRows(types: string[]): string {
-  const arrays = types.map(
-    (type, index) => `(SELECT $${index + 1}::text[]::${type}[])`
-  )
-  return `unnest(${arrays.join(', ')}) WITH ORDINALITY`
 }

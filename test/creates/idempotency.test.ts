@@ -34,73 +34,80 @@ async function start(t: Test, databaseUrl?: string) {
   return { ...service, create }
 }
 
-t.test(
-  'for each operation, a key and equal values get the first response again, and others a 422',
-  async (t) => {
-    const { create, databaseUrl } = await start(t)
-    await query(
-      databaseUrl,
-      "INSERT INTO categories (id, name) VALUES (9007199254740992, 'x'), (9007199254740993, 'y')"
-    )
-    for (const [path, status, body, sameBody, otherBody] of [
-      [
-        'categories',
-        201,
-        '{"name":"a \\" 🐇","description":"d"}',
-        '{ "description": "d", "name": "a \\u0022 🐇" }',
-        '{"name":"a \\" 🐇"}'
-      ],
-      [
-        'pets',
-        201,
-        '{"name":"a","categoryId":9007199254740993}',
-        '{"categoryId":9007199254740993,"status":"available","name":"a"}',
-        '{"name":"a","categoryId":9007199254740992}'
-      ],
-      [
-        'messages',
-        202,
-        '{"message":"a"}',
-        '{"message":"\\u0061"}',
-        '{"message":"A"}'
-      ]
-    ] as const) {
+/** An operation with a body, the same values otherwise, and other values. */
+const operations = [
+  {
+    path: 'categories',
+    status: 201,
+    body: '{"name":"a \\" 🐇","description":"d"}',
+    sameValues: '{ "description": "d", "name": "a \\u0022 🐇" }',
+    otherValues: '{"name":"a \\" 🐇"}'
+  },
+  {
+    path: 'pets',
+    status: 201,
+    body: '{"name":"a","categoryId":9007199254740993}',
+    sameValues:
+      '{"categoryId":9007199254740993,"status":"available","name":"a"}',
+    otherValues: '{"name":"a","categoryId":9007199254740992}'
+  },
+  {
+    path: 'messages',
+    status: 202,
+    body: '{"message":"a"}',
+    sameValues: '{"message":"\\u0061"}',
+    otherValues: '{"message":"A"}'
+  }
+]
+
+for (const { path, status, body, sameValues, otherValues } of operations) {
+  t.test(
+    `a key and equal values get the first of the ${path} again, ` +
+      'and other values a 422',
+    async (t) => {
+      const { create, databaseUrl } = await start(t)
       const count = async (table: string) =>
         (await query(databaseUrl, `SELECT FROM ${table}`)).length
-      const [rows, keys] = [await count(path), await count('idempotency_keys')]
+
+      await query(
+        databaseUrl,
+        `INSERT INTO categories (id, name)
+         VALUES (9007199254740992, 'x'), (9007199254740993, 'y')`
+      )
+      const rows = await count(path)
+
       const first = await create(path, body, 'key')
       t.match(first, { status, isReplay: false })
-      for (const again of [
+
+      const replays = [
         await create(path, body, 'key'),
-        await create(path, sameBody, '"key"')
-      ]) {
-        t.match(again, { status, body: first.body, isReplay: true })
-        t.equal(
-          again.response.headers['content-type'],
-          first.response.headers['content-type']
-        )
-        t.not(again.id, first.id)
+        await create(path, sameValues, '"key"')
+      ]
+      const contentType = first.response.headers['content-type']
+
+      for (const replay of replays) {
+        t.match(replay, { status, body: first.body, isReplay: true })
+        t.equal(replay.response.headers['content-type'], contentType)
+        t.not(replay.id, first.id, 'a request id of its own')
       }
-      t.match((await create(path, otherBody, 'key')).response.json(), {
+
+      const reused = await create(path, otherValues, 'key')
+      t.match(reused.response.json(), {
         code: 'idempotency_key_reused',
         status: 422
       })
-      t.match(await create(path, otherBody, 'other'), {
-        status,
-        isReplay: false
-      })
-      t.match(
-        await create(path, body),
-        { status, isReplay: false },
-        'without a key'
-      )
-      t.same(
-        [(await count(path)) - rows, (await count('idempotency_keys')) - keys],
-        [3, 2]
-      )
+
+      const otherKey = await create(path, otherValues, 'other')
+      t.match(otherKey, { status, isReplay: false })
+
+      const withoutKey = await create(path, body)
+      t.match(withoutKey, { status, isReplay: false })
+
+      t.equal((await count(path)) - rows, 3)
+      t.equal(await count('idempotency_keys'), 2)
     }
-  }
-)
+  )
+}
 
 t.test(
   'a key has 1 to 255 visible ASCII characters, bare or as a string of RFC 9651',
@@ -109,26 +116,27 @@ t.test(
     const printable = String.fromCharCode(
       ...Array.from({ length: 94 }, (_, index) => 33 + index)
     )
-    for (const [quoted, bare] of [
-      ['"a\\"b"', 'a"b'],
-      ['"a\\\\b"', 'a\\b'],
-      [`"x${printable.replace(/["\\]/g, '\\$&')}"`, `x${printable}`],
-      [`"${'\\"'.repeat(255)}"`, undefined],
-      ['"1"', '1'],
-      [`"${'k'.repeat(255)}"`, 'k'.repeat(255)]
-    ] as const) {
-      t.match(
-        await create('categories', { name: 'a' }, quoted),
-        { status: 201, isReplay: false },
-        quoted
-      )
-      if (bare)
-        t.match(
-          await create('categories', { name: 'a' }, bare),
-          { status: 201, isReplay: true },
-          bare
-        )
+    const accepted = [
+      { quoted: '"a\\"b"', bare: 'a"b' },
+      { quoted: '"a\\\\b"', bare: 'a\\b' },
+      {
+        quoted: `"x${printable.replace(/["\\]/g, '\\$&')}"`,
+        bare: `x${printable}`
+      },
+      { quoted: '"1"', bare: '1' },
+      { quoted: `"${'k'.repeat(255)}"`, bare: 'k'.repeat(255) }
+    ]
+    const createWith = (key: string) => create('categories', { name: 'a' }, key)
+
+    for (const { quoted, bare } of accepted) {
+      const created = { status: 201, isReplay: false }
+      t.match(await createWith(quoted), created, quoted)
+      t.match(await createWith(bare), { status: 201, isReplay: true }, bare)
     }
+
+    const escaped = `"${'\\"'.repeat(255)}"`
+    t.match(await createWith(escaped), { status: 201 }, '255 escaped')
+
     const message =
       /^header.idempotency-key must be 1 to 255 visible ASCII characters, bare or in double quotes, and be/
     const tooLong = 'k'.repeat(256)
@@ -147,7 +155,7 @@ t.test(
       '"a";b=1'
     ]) {
       t.match(
-        (await create('categories', { name: 'a' }, key)).response.json(),
+        (await createWith(key)).response.json(),
         { status: 400, message },
         key
       )

@@ -3,7 +3,7 @@ import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { HTTPMethods, InjectOptions } from 'fastify'
 import type { OpenAPIV3 } from 'openapi-types'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { toHttpError } from '../../src/http/errors.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
 import { OutcomeUnknown, Unavailable } from '../../src/postgres/outcomes.ts'
@@ -103,20 +103,23 @@ const { owner, service: databaseUrl } = await createRoles(t)
 const service = await startService(t, { databaseUrl })
 
 t.test('`npm run seed` adds the data of the examples once', async (t) => {
-  for (const [url, code, output] of [
-    [
-      databaseUrl,
-      1,
-      'pet-categories: the database is unavailable: permission denied for table orders\n'
-    ],
-    [owner, 0, 'Added 3 categories, 3 pets and 2 orders.\n'],
-    [owner, 0, 'Nothing was added: the database has pets.\n']
-  ] as const) {
-    t.same(
-      await call(t, script('tools/seed.ts'), { env: { DATABASE_URL: url } }),
-      { code, output }
-    )
-  }
+  const seed = (url: string) =>
+    call(t, script('tools/seed.ts'), { env: { DATABASE_URL: url } })
+
+  t.same(await seed(databaseUrl), {
+    code: 1,
+    output:
+      'pet-categories: the database is unavailable: ' +
+      'permission denied for table orders\n'
+  })
+  t.same(await seed(owner), {
+    code: 0,
+    output: 'Added 3 categories, 3 pets and 2 orders.\n'
+  })
+  t.same(await seed(owner), {
+    code: 0,
+    output: 'Nothing was added: the database has pets.\n'
+  })
 })
 
 // The service has the least privileges, which must be enough for every operation.
@@ -149,92 +152,113 @@ t.test(
   }
 )
 
-t.test('the service sends every example of an error', async (t) => {
-  const post = (payload: string | object, headers = {}) =>
-    ({
-      method: 'POST',
-      url: `${basePath}/categories`,
-      headers,
-      payload
-    }) as const
-  const keyed = (name: string, key = 'key') =>
-    post({ name }, { 'idempotency-key': key })
-  const [named, anonymous] = [
-    post({ name: 'x' }),
-    post({}, { authorization: '' })
-  ]
+const createCategory = (payload: string | object, headers = {}) =>
+  ({
+    method: 'POST',
+    url: `${basePath}/categories`,
+    headers,
+    payload
+  }) as const
+
+const keyed = (name: string, key = 'key') =>
+  createCategory({ name }, { 'idempotency-key': key })
+
+const named = createCategory({ name: 'x' })
+const anonymous = createCategory({}, { authorization: '' })
+
+/** Requests whose errors depend on nothing else. */
+const faulty: InjectOptions[] = [
+  createCategory({}),
+  createCategory({ name: 'x', descripton: 'y' }),
+  createCategory('x', { 'content-type': 'text/plain' }),
+  anonymous,
+  createCategory({}, { authorization: 'Bearer x' }),
+  createCategory({ name: 'x'.repeat(65536) }),
+  keyed('x', 'a b'),
+  {
+    method: 'POST',
+    url: `${basePath}/pets`,
+    payload: { name: 'x', categoryId: 404 }
+  },
+  { url: `${basePath}/pets?status=lost` },
+  { url: `${basePath}/pets?cursor=x` },
+  { url: `${basePath}/pets/x` },
+  { method: 'DELETE', url: `${basePath}/store/orders/x` },
+  ...operations.flatMap(({ requests }) =>
+    requests.map(({ request }) => request)
+  )
+]
+
+interface Response {
+  status: number
+  body: unknown
+}
+
+async function sendAll(to: Service, requests: InjectOptions[]) {
+  const responses: Response[] = []
+
+  for (const request of requests) responses.push(await send(to, request))
+
+  return responses
+}
+
+/** Errors of limits: one request a minute is allowed. */
+async function sendTooMany(t: Test) {
   const limited = await startService(t, {
     config: { MAX_REQUESTS_PER_MINUTE: 1, MAX_REJECTED_KEYS_PER_MINUTE: 1 }
   })
+
+  return sendAll(limited, [named, named, anonymous, anonymous])
+}
+
+/** Errors of an Idempotency-Key: reused, and held. */
+async function sendKeyed(t: Test) {
   const busy = await startService(t, { config: { DATABASE_TIMEOUT_MS: 2000 } })
-  const sent: { status: number; body: unknown }[] = []
-  for (const [to, ...requests] of [
-    [
-      service,
-      post({}),
-      post({ name: 'x', descripton: 'y' }),
-      post('x', { 'content-type': 'text/plain' })
-    ],
-    [
-      service,
-      anonymous,
-      post({}, { authorization: 'Bearer x' }),
-      post({ name: 'x'.repeat(65536) }),
-      keyed('x', 'a b')
-    ],
-    [
-      service,
-      {
-        method: 'POST',
-        url: `${basePath}/pets`,
-        payload: { name: 'x', categoryId: 404 }
-      }
-    ],
-    [
-      service,
-      ...['pets?status=lost', 'pets?cursor=x', 'pets/x'].map((path) => ({
-        url: `${basePath}/${path}`
-      }))
-    ],
-    [service, { method: 'DELETE', url: `${basePath}/store/orders/x` }],
-    [
-      service,
-      ...operations.flatMap(({ requests }) =>
-        requests.map(({ request }) => request)
-      )
-    ],
-    [limited, named, named, anonymous, anonymous],
-    [busy, keyed('x'), keyed('y')]
-  ] as [Service, ...InjectOptions[]][]) {
-    for (const request of requests) sent.push(await send(to, request))
-  }
+  const reused = await sendAll(busy, [keyed('x'), keyed('y')])
+
   await holdKeys(t, busy.databaseUrl)
-  sent.push(await send(busy, keyed('x')))
-  const unknown = (code?: OutcomeUnknown['code']) =>
-    new OutcomeUnknown(undefined, code)
-  // Other tests provoke them on a connection.
-  for (const error of [
+
+  return [...reused, await send(busy, keyed('x'))]
+}
+
+/** Errors that other tests provoke on a connection. */
+function respondToFailures(): Response[] {
+  const failures = [
     new Error(),
     new Unavailable(new Error()),
-    unknown(),
-    unknown('outcome_unknown_with_key')
-  ]) {
-    const { body } = toHttpError(error)
-    sent.push({ status: body.status, body })
-  }
-  for (const { id, responses } of operations) {
-    for (const { status, examples } of responses.filter(
-      ({ status }) => status >= 400
-    )) {
-      for (const { name, value } of examples) {
-        const isSent = sent.some((one) =>
-          isDeepStrictEqual(
-            withoutSeconds(one),
-            withoutSeconds({ status, body: value })
-          )
-        )
-        t.ok(isSent, `${id} ${status} ${name}`)
-      }
-    }
+    new OutcomeUnknown(undefined),
+    new OutcomeUnknown(undefined, 'outcome_unknown_with_key')
+  ]
+
+  return failures.map((failure) => {
+    const { body } = toHttpError(failure)
+    return { status: body.status, body }
+  })
+}
+
+t.test('the service sends every example of an error', async (t) => {
+  const sent: Response[] = [
+    ...(await sendAll(service, faulty)),
+    ...(await sendTooMany(t)),
+    ...(await sendKeyed(t)),
+    ...respondToFailures()
+  ]
+
+  const documented = operations.flatMap(({ id, responses }) =>
+    responses
+      .filter(({ status }) => status >= 400)
+      .flatMap(({ status, examples }) =>
+        examples.map(({ name, value }) => ({ id, name, status, body: value }))
+      )
+  )
+
+  for (const { id, name, status, body } of documented) {
+    const isSent = sent.some((response) =>
+      isDeepStrictEqual(
+        withoutSeconds(response),
+        withoutSeconds({ status, body })
+      )
+    )
+    t.ok(isSent, `${id} ${status} ${name}`)
   }
 })

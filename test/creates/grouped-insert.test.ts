@@ -35,10 +35,9 @@ async function start(t: Test) {
   return { service, statements, sendTo }
 }
 
-for (const [table, property] of [
-  ['categories', 'name'],
-  ['messages', 'message']
-] as const) {
+const textProperties = { categories: 'name', messages: 'message' }
+
+for (const [table, property] of Object.entries(textProperties)) {
   t.test(
     `${table} that arrive together are written by one statement, with ids in their order`,
     async (t) => {
@@ -92,21 +91,32 @@ t.test(
   }
 )
 
-const dropRow = `CREATE FUNCTION drop_row() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
-  CREATE TRIGGER bad BEFORE INSERT ON categories FOR EACH ROW WHEN (NEW.name LIKE 'bad%') EXECUTE FUNCTION drop_row()`
-const unique =
-  'ALTER TABLE categories ADD CONSTRAINT bad UNIQUE (description) DEFERRABLE INITIALLY DEFERRED'
-const dropConstraint = 'ALTER TABLE categories DROP CONSTRAINT bad'
+/** Ways in which PostgreSQL rejects the rows whose names begin with `bad`. */
+const rejections = [
+  {
+    moment: 'in the statement',
+    reject: `ALTER TABLE categories
+      ADD CONSTRAINT bad CHECK (name NOT LIKE 'bad%')`,
+    accept: 'ALTER TABLE categories DROP CONSTRAINT bad'
+  },
+  {
+    moment: 'at the commit',
+    reject: `ALTER TABLE categories
+      ADD CONSTRAINT bad UNIQUE (description) DEFERRABLE INITIALLY DEFERRED`,
+    accept: 'ALTER TABLE categories DROP CONSTRAINT bad'
+  },
+  {
+    moment: 'because a trigger drops its row',
+    reject: `
+      CREATE FUNCTION drop_row() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN RETURN NULL; END';
+      CREATE TRIGGER bad BEFORE INSERT ON categories FOR EACH ROW
+        WHEN (NEW.name LIKE 'bad%') EXECUTE FUNCTION drop_row()`,
+    accept: 'DROP TRIGGER bad ON categories'
+  }
+]
 
-for (const [moment, reject, accept] of [
-  [
-    'in the statement',
-    "ALTER TABLE categories ADD CONSTRAINT bad CHECK (name NOT LIKE 'bad%')",
-    dropConstraint
-  ],
-  ['at the commit', unique, dropConstraint],
-  ['because a trigger drops its row', dropRow, 'DROP TRIGGER bad ON categories']
-] as const) {
+for (const { moment, reject, accept } of rejections) {
   t.test(
     `a create that fails ${moment} fails alone in a group, and its key creates later`,
     async (t) => {
