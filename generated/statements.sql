@@ -7,29 +7,80 @@
 -- Every operation
 
 PREPARE "find-keys" AS
-SELECT id, coalesce(root, id) AS root, CASE WHEN id IS NULL THEN 'unknown' WHEN revoked_at IS NOT NULL THEN 'revoked'
-  WHEN expires_at <= now() THEN 'expired' ELSE 'valid' END AS state, last_used_at = date_trunc('minute', now()) AS "isNoted"
-          FROM unnest((SELECT $1::text[])) WITH ORDINALITY AS given (hash, position)
-          LEFT JOIN api_keys ON api_keys.hash = decode(given.hash, 'hex') ORDER BY position;
+SELECT
+        id,
+        coalesce(root, id) AS root,
+        CASE
+          WHEN id IS NULL THEN 'unknown'
+          WHEN revoked_at IS NOT NULL THEN 'revoked'
+          WHEN expires_at <= now() THEN 'expired'
+          ELSE 'valid'
+        END AS state,
+        coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"
+      FROM
+        unnest((SELECT $1::text[])) WITH ORDINALITY AS input (hash, ordinal)
+      LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
+      ORDER BY ordinal;
 
 -- GET /categories
 
 PREPARE "changes" AS
-SELECT pg_current_snapshot() AS snapshot, changed_since(tgrelid, $2) AS "isChanged", concat_ws(' ', change_epoch.id,
-    pg_postmaster_start_time(), pg_relation_filepath(tgrelid), pg_trigger.oid, pg_trigger.xmin, pg_class.xmin,
-    (SELECT string_agg(xmin::text, ' ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = tgrelid AND attnum > 0)) AS identity
-  FROM change_epoch, pg_trigger JOIN pg_class ON pg_class.oid = tgrelid AND NOT relhassubclass
-  WHERE tgrelid = to_regclass($1) AND tgname = 'record_change' AND tgenabled = 'A';
+SELECT
+    pg_current_snapshot() AS snapshot,
+    changed_since(watched.oid, $2) AS "isChanged",
+    concat_ws(
+      ' ',
+      change_epoch.id,
+      pg_postmaster_start_time(),
+      pg_relation_filepath(watched.oid),
+      watched.xmin,
+      columns.versions,
+      triggers.versions
+    ) AS identity
+  FROM change_epoch
+  CROSS JOIN pg_class AS watched
+  CROSS JOIN LATERAL (
+    SELECT string_agg(xmin::text, ' ' ORDER BY attnum) AS versions
+    FROM pg_attribute
+    WHERE attrelid = watched.oid AND attnum > 0
+  ) AS columns
+  CROSS JOIN LATERAL (
+    SELECT string_agg(concat(oid, ':', xmin), ' ' ORDER BY oid) AS versions
+    FROM pg_trigger
+    WHERE tgrelid = watched.oid
+      AND (tgname, tgenabled) IN (
+        ('record_change', 'A'),
+        ('record_replicated_change', 'R')
+      )
+    HAVING count(*) = 2
+  ) AS triggers
+  WHERE watched.oid = to_regclass($1)
+    AND NOT watched.relhassubclass;
 
 PREPARE "page-of-categories" AS
-SELECT CASE WHEN $2 = 1 OR octet_length(items) <= 262144 THEN items END AS items, octet_length(items) AS size, next
+SELECT
+    CASE WHEN $2 = 1 OR octet_length(items) <= 262144
+      THEN items
+    END AS items,
+    octet_length(items) AS size,
+    count,
+    nulls,
+    next
   FROM (
-    SELECT coalesce(string_agg(',' || '{"id":' || coalesce(id::text, missing_property('Category.id'))
+    SELECT
+      coalesce(string_agg(',' || json, ''), '') AS items,
+      count(*)::integer AS count,
+      (count(*) - count(json))::integer AS nulls,
+      CASE count(*) WHEN $2 THEN max(id)::text END AS next
+    FROM (
+      SELECT id, '{"id":' || coalesce(id::text, missing_property('Category.id'))
   || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
   || coalesce(',"description":' || to_json(description)::text, '')
-  || '}', ''), '') AS items, CASE count(*) WHEN $2 THEN max(id)::text END AS next
-    FROM (
-      SELECT * FROM categories WHERE id > coalesce($1::bigint, -9223372036854775808) ORDER BY id LIMIT $2
+  || '}' AS json
+      FROM categories
+      WHERE id > coalesce($1::bigint, -9223372036854775808)
+      ORDER BY id
+      LIMIT $2
     ) AS item
   ) AS page;
 
@@ -39,8 +90,8 @@ PREPARE "create-categories" AS
 WITH input AS (
   SELECT *
   FROM unnest(
-    (SELECT $1::text[]),
-    (SELECT $2::text[])
+    (SELECT $1::text[]::text[]),
+    (SELECT $2::text[]::text[])
   ) WITH ORDINALITY AS input (name, description, ordinal)
 ),
 checked AS MATERIALIZED (
@@ -87,10 +138,10 @@ PREPARE "create-categories-once" AS
 WITH request AS (
   SELECT *
   FROM unnest(
-    (SELECT $1::text[]),
-    (SELECT $2::text[]),
-    (SELECT $3::bytea[]),
-    (SELECT $4::bytea[])
+    (SELECT $1::text[]::text[]),
+    (SELECT $2::text[]::text[]),
+    (SELECT $3::text[]::bytea[]),
+    (SELECT $4::text[]::bytea[])
   ) WITH ORDINALITY AS input (name, description, key, fingerprint, ordinal)
 ),
 input AS MATERIALIZED (
@@ -177,8 +228,8 @@ PREPARE "create-messages" AS
 WITH input AS (
   SELECT *
   FROM unnest(
-    (SELECT $1::text[]),
-    (SELECT $2::uuid[])
+    (SELECT $1::text[]::text[]),
+    (SELECT $2::text[]::uuid[])
   ) WITH ORDINALITY AS input (message, id, ordinal)
 ),
 checked AS MATERIALIZED (
@@ -227,10 +278,10 @@ PREPARE "create-messages-once" AS
 WITH request AS (
   SELECT *
   FROM unnest(
-    (SELECT $1::text[]),
-    (SELECT $2::uuid[]),
-    (SELECT $3::bytea[]),
-    (SELECT $4::bytea[])
+    (SELECT $1::text[]::text[]),
+    (SELECT $2::text[]::uuid[]),
+    (SELECT $3::text[]::bytea[]),
+    (SELECT $4::text[]::bytea[])
   ) WITH ORDINALITY AS input (message, id, key, fingerprint, ordinal)
 ),
 input AS MATERIALIZED (
@@ -323,8 +374,8 @@ SELECT
   ) AS pets,
   CASE WHEN cardinality(found.pets) > size THEN found.ids[size] END AS next
 FROM unnest(
-  (SELECT $1::bigint[]),
-  (SELECT $2::integer[])
+  (SELECT $1::text[]::bigint[]),
+  (SELECT $2::text[]::integer[])
 ) WITH ORDINALITY AS input (after, size, ordinal)
 CROSS JOIN LATERAL (
   SELECT
@@ -355,9 +406,9 @@ SELECT
   ) AS pets,
   CASE WHEN cardinality(found.pets) > size THEN found.ids[size] END AS next
 FROM unnest(
-  (SELECT $1::text[]),
-  (SELECT $2::bigint[]),
-  (SELECT $3::integer[])
+  (SELECT $1::text[]::text[]),
+  (SELECT $2::text[]::bigint[]),
+  (SELECT $3::text[]::integer[])
 ) WITH ORDINALITY AS input (status, after, size, ordinal)
 CROSS JOIN LATERAL (
   SELECT
@@ -387,9 +438,9 @@ PREPARE "create-pets" AS
 WITH input AS (
   SELECT *
   FROM unnest(
-    (SELECT $1::text[]),
-    (SELECT $2::bigint[]),
-    (SELECT $3::text[])
+    (SELECT $1::text[]::text[]),
+    (SELECT $2::text[]::bigint[]),
+    (SELECT $3::text[]::text[])
   ) WITH ORDINALITY AS input (name, category_id, status, ordinal)
 ),
 checked AS MATERIALIZED (
@@ -452,11 +503,11 @@ PREPARE "create-pets-once" AS
 WITH request AS (
   SELECT *
   FROM unnest(
-    (SELECT $1::text[]),
-    (SELECT $2::bigint[]),
-    (SELECT $3::text[]),
-    (SELECT $4::bytea[]),
-    (SELECT $5::bytea[])
+    (SELECT $1::text[]::text[]),
+    (SELECT $2::text[]::bigint[]),
+    (SELECT $3::text[]::text[]),
+    (SELECT $4::text[]::bytea[]),
+    (SELECT $5::text[]::bytea[])
   ) WITH ORDINALITY AS input (name, category_id, status, key, fingerprint, ordinal)
 ),
 input AS MATERIALIZED (
@@ -558,7 +609,7 @@ ORDER BY ordinal;
 PREPARE "pets-by-id" AS
 SELECT found.pet
 FROM unnest(
-  (SELECT $1::bigint[])
+  (SELECT $1::text[]::bigint[])
 ) WITH ORDINALITY AS input (id, ordinal)
 LEFT JOIN LATERAL (
   SELECT
@@ -577,16 +628,31 @@ ORDER BY ordinal;
 -- GET /store/orders
 
 PREPARE "page-of-orders" AS
-SELECT CASE WHEN $2 = 1 OR octet_length(items) <= 262144 THEN items END AS items, octet_length(items) AS size, next
+SELECT
+    CASE WHEN $2 = 1 OR octet_length(items) <= 262144
+      THEN items
+    END AS items,
+    octet_length(items) AS size,
+    count,
+    nulls,
+    next
   FROM (
-    SELECT coalesce(string_agg(',' || '{"id":' || coalesce(id::text, missing_property('Order.id'))
+    SELECT
+      coalesce(string_agg(',' || json, ''), '') AS items,
+      count(*)::integer AS count,
+      (count(*) - count(json))::integer AS nulls,
+      CASE count(*) WHEN $2 THEN max(id)::text END AS next
+    FROM (
+      SELECT id, '{"id":' || coalesce(id::text, missing_property('Order.id'))
   || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))
   || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
   || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
   || ',"complete":' || coalesce(complete::text, missing_property('Order.complete'))
-  || '}', ''), '') AS items, CASE count(*) WHEN $2 THEN max(id)::text END AS next
-    FROM (
-      SELECT * FROM orders WHERE id > coalesce($1::bigint, -9223372036854775808) ORDER BY id LIMIT $2
+  || '}' AS json
+      FROM orders
+      WHERE id > coalesce($1::bigint, -9223372036854775808)
+      ORDER BY id
+      LIMIT $2
     ) AS item
   ) AS page;
 

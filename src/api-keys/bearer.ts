@@ -99,7 +99,7 @@ export const apiKeys = fp<Options>(
       })
     )
   },
-  { name: 'api-keys' }
+  { name: 'api-keys', dependencies: ['default-headers'] }
 )
 
 type Limits = ReturnType<typeof limitsOf>

@@ -99,8 +99,9 @@ async function runInitdb(initdb: string[], data: string): Promise<void> {
 }
 
 function removeUnfinished(directory: string): void {
-  const names = readdirSync(directory)
-  for (const name of names.filter((name) => name.startsWith(unfinished))) {
+  for (const name of readdirSync(directory)) {
+    if (!name.startsWith(unfinished)) continue
+
     const folder = path.join(directory, name)
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
   }

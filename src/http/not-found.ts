@@ -18,7 +18,7 @@ export const notFound = fp(
       throw nothingHere()
     })
   },
-  { name: 'not-found' }
+  { name: 'not-found', dependencies: ['default-headers'] }
 )
 
 /** The methods of a path. @fastify/cors routes OPTIONS of every path. */

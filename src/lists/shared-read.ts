@@ -35,8 +35,9 @@ export function sharedRead<Row extends QueryResultRow>(
     const values = columnsOf([...distinct.values()])
     const rows = await database.read<Row>({ name, text, values })
 
-    const texts = [...distinct.keys()]
-    const found = new Map(texts.map((text, index) => [text, rows[index]]))
+    const found = new Map(
+      [...distinct.keys()].map((lookup, index) => [lookup, rows[index]])
+    )
     // The statement returns a row for each lookup.
     return lookups.map((lookup) => found.get(textOf(lookup)) as Row)
   }

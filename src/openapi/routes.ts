@@ -63,7 +63,11 @@ export const operationRoutes = fp<Options>(
     })
   },
   // Encapsulated: other routes parse and validate as Fastify does by default.
-  { name: 'operation-routes', encapsulate: true }
+  {
+    name: 'operation-routes',
+    dependencies: ['default-headers', 'api-keys'],
+    encapsulate: true
+  }
 )
 
 function handlerOf({ id }: Operation, handlers: object): unknown {
