@@ -8,81 +8,82 @@
 
 PREPARE "find-keys" AS
 SELECT
-        id,
-        coalesce(root, id) AS root,
-        CASE
-          WHEN id IS NULL THEN 'unknown'
-          WHEN revoked_at IS NOT NULL THEN 'revoked'
-          WHEN expires_at <= now() THEN 'expired'
-          ELSE 'valid'
-        END AS state,
-        coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"
-      FROM
-        unnest((SELECT $1::text[])) WITH ORDINALITY AS input (hash, ordinal)
-      LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
-      ORDER BY ordinal;
+  id,
+  coalesce(root, id) AS root,
+  CASE
+    WHEN id IS NULL THEN 'unknown'
+    WHEN revoked_at IS NOT NULL THEN 'revoked'
+    WHEN expires_at <= now() THEN 'expired'
+    ELSE 'valid'
+  END AS state,
+  coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"
+FROM unnest(
+  (SELECT $1::text[]::text[])
+) WITH ORDINALITY AS input (hash, ordinal)
+LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
+ORDER BY ordinal;
 
 -- GET /categories
 
 PREPARE "changes" AS
 SELECT
-    pg_current_snapshot() AS snapshot,
-    changed_since(watched.oid, $2) AS "isChanged",
-    concat_ws(
-      ' ',
-      change_epoch.id,
-      pg_postmaster_start_time(),
-      pg_relation_filepath(watched.oid),
-      watched.xmin,
-      columns.versions,
-      triggers.versions
-    ) AS identity
-  FROM change_epoch
-  CROSS JOIN pg_class AS watched
-  CROSS JOIN LATERAL (
-    SELECT string_agg(xmin::text, ' ' ORDER BY attnum) AS versions
-    FROM pg_attribute
-    WHERE attrelid = watched.oid AND attnum > 0
-  ) AS columns
-  CROSS JOIN LATERAL (
-    SELECT string_agg(concat(oid, ':', xmin), ' ' ORDER BY oid) AS versions
-    FROM pg_trigger
-    WHERE tgrelid = watched.oid
-      AND (tgname, tgenabled) IN (
-        ('record_change', 'A'),
-        ('record_replicated_change', 'R')
-      )
-    HAVING count(*) = 2
-  ) AS triggers
-  WHERE watched.oid = to_regclass($1)
-    AND NOT watched.relhassubclass;
+  pg_current_snapshot() AS snapshot,
+  changed_since(watched.oid, $2) AS "isChanged",
+  concat_ws(
+    ' ',
+    change_epoch.id,
+    pg_postmaster_start_time(),
+    pg_relation_filepath(watched.oid),
+    watched.xmin,
+    columns.versions,
+    triggers.versions
+  ) AS identity
+FROM change_epoch
+CROSS JOIN pg_class AS watched
+CROSS JOIN LATERAL (
+  SELECT string_agg(xmin::text, ' ' ORDER BY attnum) AS versions
+  FROM pg_attribute
+  WHERE attrelid = watched.oid AND attnum > 0
+) AS columns
+CROSS JOIN LATERAL (
+  SELECT string_agg(concat(oid, ':', xmin), ' ' ORDER BY oid) AS versions
+  FROM pg_trigger
+  WHERE tgrelid = watched.oid
+    AND (tgname, tgenabled) IN (
+      ('record_change', 'A'),
+      ('record_replicated_change', 'R')
+    )
+  HAVING count(*) = 2
+) AS triggers
+WHERE watched.oid = to_regclass($1)
+  AND NOT watched.relhassubclass;
 
 PREPARE "page-of-categories" AS
 SELECT
-    CASE WHEN $2 = 1 OR octet_length(items) <= 262144
-      THEN items
-    END AS items,
-    octet_length(items) AS size,
-    count,
-    nulls,
-    next
+  CASE WHEN $2 = 1 OR octet_length(items) <= 262144
+    THEN items
+  END AS items,
+  octet_length(items) AS size,
+  count,
+  nulls,
+  next
+FROM (
+  SELECT
+    coalesce(string_agg(',' || json, ''), '') AS items,
+    count(*)::integer AS count,
+    (count(*) - count(json))::integer AS nulls,
+    CASE count(*) WHEN $2 THEN max(id)::text END AS next
   FROM (
-    SELECT
-      coalesce(string_agg(',' || json, ''), '') AS items,
-      count(*)::integer AS count,
-      (count(*) - count(json))::integer AS nulls,
-      CASE count(*) WHEN $2 THEN max(id)::text END AS next
-    FROM (
-      SELECT id, '{"id":' || coalesce(id::text, missing_property('Category.id'))
-  || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
-  || coalesce(',"description":' || to_json(description)::text, '')
-  || '}' AS json
-      FROM categories
-      WHERE id > coalesce($1::bigint, -9223372036854775808)
-      ORDER BY id
-      LIMIT $2
-    ) AS item
-  ) AS page;
+    SELECT id, '{"id":' || coalesce(id::text, missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
+      || coalesce(',"description":' || to_json(description)::text, '')
+      || '}' AS json
+    FROM categories
+    WHERE id > coalesce($1::bigint, -9223372036854775808)
+    ORDER BY id
+    LIMIT $2
+  ) AS item
+) AS page;
 
 -- POST /categories
 
@@ -629,32 +630,32 @@ ORDER BY ordinal;
 
 PREPARE "page-of-orders" AS
 SELECT
-    CASE WHEN $2 = 1 OR octet_length(items) <= 262144
-      THEN items
-    END AS items,
-    octet_length(items) AS size,
-    count,
-    nulls,
-    next
+  CASE WHEN $2 = 1 OR octet_length(items) <= 262144
+    THEN items
+  END AS items,
+  octet_length(items) AS size,
+  count,
+  nulls,
+  next
+FROM (
+  SELECT
+    coalesce(string_agg(',' || json, ''), '') AS items,
+    count(*)::integer AS count,
+    (count(*) - count(json))::integer AS nulls,
+    CASE count(*) WHEN $2 THEN max(id)::text END AS next
   FROM (
-    SELECT
-      coalesce(string_agg(',' || json, ''), '') AS items,
-      count(*)::integer AS count,
-      (count(*) - count(json))::integer AS nulls,
-      CASE count(*) WHEN $2 THEN max(id)::text END AS next
-    FROM (
-      SELECT id, '{"id":' || coalesce(id::text, missing_property('Order.id'))
-  || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))
-  || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
-  || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
-  || ',"complete":' || coalesce(complete::text, missing_property('Order.complete'))
-  || '}' AS json
-      FROM orders
-      WHERE id > coalesce($1::bigint, -9223372036854775808)
-      ORDER BY id
-      LIMIT $2
-    ) AS item
-  ) AS page;
+    SELECT id, '{"id":' || coalesce(id::text, missing_property('Order.id'))
+      || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))
+      || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
+      || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
+      || ',"complete":' || coalesce(complete::text, missing_property('Order.complete'))
+      || '}' AS json
+    FROM orders
+    WHERE id > coalesce($1::bigint, -9223372036854775808)
+    ORDER BY id
+    LIMIT $2
+  ) AS item
+) AS page;
 
 -- DELETE /store/orders/{orderId}
 

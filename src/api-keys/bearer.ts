@@ -99,7 +99,7 @@ export const apiKeys = fp<Options>(
       })
     )
   },
-  { name: 'api-keys', dependencies: ['default-headers'] }
+  { name: 'api-keys' }
 )
 
 type Limits = ReturnType<typeof limitsOf>

@@ -1,4 +1,5 @@
 import type { Database } from '../postgres/database.ts'
+import { inputRows, sql } from '../postgres/sql.ts'
 import {
   type EndedKey,
   hashKey,
@@ -25,7 +26,7 @@ export type ListRow = Record<string, string | null>
 type FoundRow = ValidKey | EndedKey | { id: null; state: 'unknown' }
 
 /** A concurrent rotation waits for the lock and then sees replaced_by. */
-const rotateStatement = `
+const rotateStatement = sql`
   WITH old AS (
     SELECT
       id,
@@ -103,7 +104,7 @@ export class KeyStore {
   async create(name: string, lifetime?: string): Promise<string> {
     requireName(name)
     const apiKey = makeKey()
-    const text = `
+    const text = sql`
       WITH created AS (
         INSERT INTO api_keys (name, prefix, hash, expires_at)
         VALUES ($2, $3, decode($4, 'hex'), now() + $5::interval)
@@ -146,7 +147,7 @@ export class KeyStore {
 
   /** @throws Error when the key is not valid */
   async revoke(id: string): Promise<void> {
-    const text = `
+    const text = sql`
       WITH revoked AS (
         UPDATE api_keys
         SET revoked_at = now()
@@ -174,7 +175,7 @@ export class KeyStore {
    * before the creation.
    */
   list(): Promise<ListRow[]> {
-    const text = `
+    const text = sql`
       SELECT
         id::text,
         name,
@@ -206,7 +207,7 @@ export class KeyStore {
 
   /** The audit log, oldest first. */
   events(): Promise<ListRow[]> {
-    const text = `
+    const text = sql`
       SELECT
         to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at,
         key_id::text,
@@ -226,9 +227,7 @@ export class KeyStore {
    * @returns what was found, in the order of the hashes
    */
   async find(hashes: string[]): Promise<KeyCheck[]> {
-    // The subquery hides the number of hashes from the planner, so that
-    // PostgreSQL plans the statement once and not for each execution.
-    const text = `
+    const text = sql`
       SELECT
         id,
         coalesce(root, id) AS root,
@@ -239,8 +238,7 @@ export class KeyStore {
           ELSE 'valid'
         END AS state,
         coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"
-      FROM
-        unnest((SELECT $1::text[])) WITH ORDINALITY AS input (hash, ordinal)
+      FROM ${inputRows({ hash: 'text' })}
       LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
       ORDER BY ordinal
     `
@@ -255,7 +253,7 @@ export class KeyStore {
    * session has locked.
    */
   noteUse(ids: bigint[]): Promise<unknown[]> {
-    const text = `
+    const text = sql`
       UPDATE api_keys
       SET last_used_at = date_trunc('minute', now())
       WHERE id IN (

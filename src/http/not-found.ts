@@ -18,7 +18,7 @@ export const notFound = fp(
       throw nothingHere()
     })
   },
-  { name: 'not-found', dependencies: ['default-headers'] }
+  { name: 'not-found', dependencies: ['valid-http'] }
 )
 
 /** The methods of a path. @fastify/cors routes OPTIONS of every path. */

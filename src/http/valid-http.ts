@@ -19,7 +19,7 @@ export const validHttp = fp(
       else next()
     })
   },
-  { name: 'valid-http', dependencies: ['default-headers'] }
+  { name: 'valid-http' }
 )
 
 /** RFC 9112, section 3.2. */

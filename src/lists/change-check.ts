@@ -1,4 +1,5 @@
 import type { Database } from '../postgres/database.ts'
+import { sql } from '../postgres/sql.ts'
 
 /** The privileges that the statements below need. */
 export const changePrivileges = {
@@ -23,7 +24,7 @@ export const changePrivileges = {
  * No row is returned while changes are not recorded: without an epoch, without
  * both triggers, or if other tables inherit from this one.
  */
-const lookAtTable = `
+const lookAtTable = sql`
   SELECT
     pg_current_snapshot() AS snapshot,
     changed_since(watched.oid, $2) AS "isChanged",
@@ -54,7 +55,8 @@ const lookAtTable = `
     HAVING count(*) = 2
   ) AS triggers
   WHERE watched.oid = to_regclass($1)
-    AND NOT watched.relhassubclass`
+    AND NOT watched.relhassubclass
+`
 
 interface Look {
   snapshot: string

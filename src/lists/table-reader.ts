@@ -1,4 +1,5 @@
 import type { Database } from '../postgres/database.ts'
+import { sql } from '../postgres/sql.ts'
 
 /** Maximum number of rows in a page. */
 const maxRows = 1000
@@ -26,9 +27,9 @@ interface Row {
 }
 
 /** PostgreSQL writes the JSON: one value instead of thousands of objects. */
-const pageOf = (table: string, row: string) => `
+const pageOf = (table: string, row: string) => sql`
   SELECT
-    CASE WHEN $2 = 1 OR octet_length(items) <= ${maxPageSize}
+    CASE WHEN $2 = 1 OR octet_length(items) <= ${String(maxPageSize)}
       THEN items
     END AS items,
     octet_length(items) AS size,
@@ -48,7 +49,8 @@ const pageOf = (table: string, row: string) => `
       ORDER BY id
       LIMIT $2
     ) AS item
-  ) AS page`
+  ) AS page
+`
 
 /** Reads all rows of a table as a JSON array, in pages of about 128 KiB. */
 export class TableReader {

@@ -63,11 +63,7 @@ export const operationRoutes = fp<Options>(
     })
   },
   // Encapsulated: other routes parse and validate as Fastify does by default.
-  {
-    name: 'operation-routes',
-    dependencies: ['default-headers', 'api-keys'],
-    encapsulate: true
-  }
+  { name: 'operation-routes', encapsulate: true }
 )
 
 function handlerOf({ id }: Operation, handlers: object): unknown {
