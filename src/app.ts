@@ -1,5 +1,8 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
-import Fastify, { type FastifyBaseLogger } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyServerOptions
+} from 'fastify'
 import { apiKeys } from './api-keys/bearer.ts'
 import { callerOf } from './api-keys/caller.ts'
 import { type Config, trustedProxies } from './config.ts'
@@ -30,21 +33,7 @@ export async function buildApp(
   logger: FastifyBaseLogger
 ) {
   const connections = new Connections(config, logger)
-  const app = Fastify({
-    serverFactory: connections.createServer,
-    clientErrorHandler: connections.onClientError,
-    loggerInstance: logger,
-    logController: new AccessLog(callerOf),
-    genReqId: requestId,
-    trustProxy: trustedProxies(config.TRUST_PROXY),
-    bodyLimit: config.MAX_BODY_BYTES,
-    // MAX_HEADER_BYTES limits the whole URL.
-    routerOptions: { maxParamLength: 65536 },
-    // While closing, requests on open connections are served, with
-    // Connection: close.
-    return503OnClosing: false,
-    frameworkErrors: sendError
-  })
+  const app = Fastify(fastifyOptions(config, connections, logger))
   app.addHook('preClose', connections.close)
   app.setErrorHandler(sendError)
 
@@ -82,6 +71,29 @@ export async function buildApp(
   })
   await app.register(health, { checkReady: migrationCheck(database) })
   return app
+}
+
+/** The options of Fastify; each limit is a variable of the configuration. */
+function fastifyOptions(
+  config: Config,
+  connections: Connections,
+  logger: FastifyBaseLogger
+): FastifyServerOptions {
+  return {
+    serverFactory: connections.createServer,
+    clientErrorHandler: connections.onClientError,
+    loggerInstance: logger,
+    logController: new AccessLog(callerOf),
+    genReqId: requestId,
+    trustProxy: trustedProxies(config.TRUST_PROXY),
+    bodyLimit: config.MAX_BODY_BYTES,
+    // MAX_HEADER_BYTES limits the whole URL.
+    routerOptions: { maxParamLength: 65536 },
+    // While closing, requests on open connections are served, with
+    // Connection: close.
+    return503OnClosing: false,
+    frameworkErrors: sendError
+  }
 }
 
 /** Pages of these origins may send every request and read every header. */

@@ -124,7 +124,7 @@ function resolveAll<Item, Result>(
   results: Result[]
 ): void {
   // `run` returns a result for each item.
-  calls.forEach(({ resolve }, index) => resolve(results[index] as Result))
+  results.forEach((result, index) => calls[index]?.resolve(result))
 }
 
 function rejectAll<Item, Result>(

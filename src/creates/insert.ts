@@ -77,13 +77,13 @@ export function insertStatement(insert: InsertSql): string {
 
 /** The SQL types of the columns of `input`, by name. */
 export function inputColumns(insert: InsertSql): Record<string, string> {
-  const ofBody = insert.body.map(({ column, type }) => [column, type])
-  const made = Object.entries(insert.made ?? {}).map(([column, { type }]) => [
-    column,
-    type
-  ])
+  const columns: Record<string, string> = {}
 
-  return Object.fromEntries([...ofBody, ...made]) as Record<string, string>
+  for (const { column, type } of insert.body) columns[column] = type
+  for (const [column, { type }] of Object.entries(insert.made ?? {}))
+    columns[column] = type
+
+  return columns
 }
 
 /** The values of an input row, in the order of its columns. */

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { OutcomeUnknown } from '../postgres/outcomes.ts'
 import { defaultHeaders } from './default-headers.ts'
 
 /**
@@ -175,8 +176,8 @@ export function sendError(
 ): void {
   const { body, headers } = toHttpError(thrown)
   if (body.status === 500) request.log.error({ err: thrown }, body.code)
-  if (body.code === 'outcome_unknown')
-    request.log.warn({ err: (thrown as Error).cause }, body.code)
+  if (thrown instanceof OutcomeUnknown)
+    request.log.warn({ err: thrown.cause }, body.code)
 
   // Fastify closes the connection after any error of a body. If the whole body
   // was read, the connection can stay open.

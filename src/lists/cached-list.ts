@@ -38,6 +38,7 @@ export function cachedList<Item>(
   // Half of the limit, so that two versions of a list fit.
   const cached = new CachedList(reader, changes, memory.limit / 2)
   const pages = new PageStream(reader)
+  const context = { row, memory }
 
   return async (
     request: FastifyRequest,
@@ -46,8 +47,8 @@ export function cachedList<Item>(
     const list = await cached.current()
     setCacheHeaders(reply)
 
-    if (list.next === null) return sendWhole(list.body, request, reply, memory)
-    return sendStream(list, pages, request, reply, memory)
+    if (list.next === null) return sendWhole(list.body, request, reply, context)
+    return sendStream(list, pages, request, reply, context)
   }
 }
 

@@ -1,7 +1,12 @@
-import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import type { Reply, Sent } from '../openapi/handler.ts'
-import type { JsonBytes, JsonStream } from '../openapi/json.ts'
+import {
+  arrayBytes,
+  arrayStream,
+  type JsonBytes,
+  type JsonStream,
+  type RowJson
+} from '../openapi/json.ts'
 import { type CodedBody, isAnyTag } from './encodings.ts'
 import type { ResponseMemory } from './response-memory.ts'
 import { chunksOf, type ListStart, type PageStream } from './stream.ts'
@@ -11,6 +16,12 @@ const jsonType = 'application/json; charset=utf-8'
 
 /** Bytes of a stream: a page that is being sent, and one that is being read. */
 const streamedSize = 2 * maxPageSize
+
+/** What is the same for all responses of a list. */
+interface ListContext<Item> {
+  row: RowJson<Item>
+  memory: ResponseMemory
+}
 
 /** The reply of an operation that lists items. */
 export type ListReply<Item> = CacheableReply & Ok<Item> & NotModified
@@ -45,7 +56,7 @@ export async function sendWhole<Item>(
   body: CodedBody,
   { method, headers }: FastifyRequest,
   reply: ListReply<Item>,
-  memory: ResponseMemory
+  { row, memory }: ListContext<Item>
 ): Promise<Sent> {
   const matchingTag = body.matchingTag(headers['if-none-match'])
   if (matchingTag !== undefined) {
@@ -62,10 +73,10 @@ export async function sendWhole<Item>(
   if (coding !== 'identity') reply.header('content-encoding', coding)
   const [first] = chunks
   if (first !== undefined && chunks.length === 1)
-    return reply.code(200).send(listBytes<Item>(first))
+    return reply.code(200).send(arrayBytes(row, first))
 
   const source = method === 'HEAD' ? [] : chunksOf(chunks, onRead)
-  return reply.code(200).send(listStream<Item>(source))
+  return reply.code(200).send(arrayStream(row, source))
 }
 
 /**
@@ -79,22 +90,12 @@ export function sendStream<Item>(
   pages: PageStream,
   { method, headers }: FastifyRequest,
   reply: ListReply<Item>,
-  memory: ResponseMemory
+  { row, memory }: ListContext<Item>
 ): Sent {
   if (isAnyTag(headers['if-none-match'])) return reply.code(304).send()
 
   const onRead = memory.reserveShared(reply.raw, start, streamedSize)
   reply.header('content-type', jsonType)
   const source = method === 'HEAD' ? [] : pages.continue(start, onRead)
-  return reply.code(200).send(listStream<Item>(source))
+  return reply.code(200).send(arrayStream(row, source))
 }
-
-// TableReader has written the items as a JSON array: the only place where the
-// compiler has to believe that.
-const listBytes = <Item>(bytes: Buffer) => bytes as JsonBytes<Item[]>
-
-const listStream = <Item>(chunks: Iterable<Buffer> | AsyncIterable<Buffer>) =>
-  Readable.from(chunks, {
-    objectMode: false,
-    highWaterMark: 1
-  }) as JsonStream<Item[]>

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 
 /** Exists for the compiler only. */
 declare const shape: unique symbol
@@ -36,7 +36,7 @@ export interface BodyColumn<Body> {
  * may do so: it is right because the generator is.
  */
 export function rowJson<Schema>(expression: string): RowJson<Schema> {
-  return expression as RowJson<Schema>
+  return shaped(expression)
 }
 
 /** The JSON object that `row` has written, ready to be sent. */
@@ -44,7 +44,7 @@ export function objectBytes<Schema>(
   _row: RowJson<Schema>,
   json: string
 ): JsonBytes<Schema> {
-  return Buffer.from(json) as JsonBytes<Schema>
+  return shaped(Buffer.from(json))
 }
 
 /** The JSON array whose items `row` has written, ready to be sent. */
@@ -52,5 +52,20 @@ export function arrayBytes<Schema>(
   _row: RowJson<Schema>,
   json: Buffer
 ): JsonBytes<Schema[]> {
-  return json as JsonBytes<Schema[]>
+  return shaped(json)
+}
+
+/** A stream of such a JSON array. */
+export function arrayStream<Schema>(
+  _row: RowJson<Schema>,
+  chunks: Iterable<Buffer> | AsyncIterable<Buffer>
+): JsonStream<Schema[]> {
+  const options = { objectMode: false, highWaterMark: 1 }
+
+  return shaped(Readable.from(chunks, options))
+}
+
+/** The one place where the compiler has to believe what a value is. */
+function shaped<Value, Type>(value: Value): Value & Shaped<Type> {
+  return value as Value & Shaped<Type>
 }
