@@ -232,7 +232,8 @@ function namesOf(messages: ({ content?: Content } | object | undefined)[]) {
 }
 
 function referenceOf(schema: Schema): string[] {
-  if ('$ref' in schema) return [schema.$ref.split('/').at(-1) ?? '']
+  if ('$ref' in schema)
+    return [schema.$ref.replace('#/components/schemas/', '')]
 
   return 'items' in schema ? referenceOf(schema.items) : []
 }

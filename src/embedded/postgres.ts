@@ -56,14 +56,11 @@ export async function startEmbeddedPostgres(
 
     const mayWait = attempt < maxAttempts
     const result = await tryToStart(folder, startedBy, mayWait, log)
-    switch (result.outcome) {
-      case 'started':
-        return result.server
+    if (result.outcome === 'started') return result.server
 
-      case 'folder in use':
-        if (attempt === 1) log.info({ directory }, waiting)
-        await sleep(attemptInterval)
-    }
+    // The folder is in use.
+    if (attempt === 1) log.info({ directory }, waiting)
+    await sleep(attemptInterval)
   }
 }
 

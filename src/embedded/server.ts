@@ -148,12 +148,10 @@ async function urlOf(socketFolder: string): Promise<string | undefined> {
     connectionTimeoutMillis: connectTimeout
   })
   client.on('error', () => {})
-  try {
-    await client.connect()
-    return url.href
-  } catch {
-    return undefined
-  } finally {
-    await client.end()
-  }
+  const isConnected = await client.connect().then(
+    () => true,
+    () => false
+  )
+  await client.end()
+  return isConnected ? url.href : undefined
 }

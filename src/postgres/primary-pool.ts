@@ -102,17 +102,21 @@ export class PrimaryPool extends pg.Pool {
   /** Connects to the primary, or takes an idle connection to it. */
   override async connect(): Promise<pg.PoolClient> {
     const lastStart = performance.now() + this.#timeToStart
+    let attempts = 0
+    let failure: unknown
 
-    for (let attempt = 1; ; attempt++) {
+    do {
       const server = this.#servers.current
       try {
         return await super.connect()
       } catch (error) {
-        this.#servers.skip(server)
-        const isLast = attempt === this.#servers.count
-        if (isLast || performance.now() > lastStart) throw error
+        failure = error
       }
-    }
+      this.#servers.skip(server)
+      attempts += 1
+    } while (attempts < this.#servers.count && performance.now() <= lastStart)
+
+    throw failure
   }
 }
 

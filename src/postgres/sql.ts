@@ -66,10 +66,3 @@ export function columnsOf(rows: readonly (readonly unknown[])[]): Buffer[] {
     textArray(rows.map((row) => row[column]))
   )
 }
-
-/**
- * SQL for a timestamptz as text of RFC 3339: in UTC, to the millisecond,
- * whatever `datestyle` an operator has set.
- */
-export const isoTime = (column: string): string =>
-  `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
