@@ -117,7 +117,7 @@ t.test(
     t.teardown(() => clients.stop(() => Promise.resolve([])))
     await clients.stores(200)
 
-    const migration = await call(t, script('src/migrate.ts'), {
+    const migration = await call(t, script('src/commands/migrate.ts'), {
       env: { DATABASE_URL: databaseUrl }
     })
     t.equal(migration.code, 0, migration.output)
