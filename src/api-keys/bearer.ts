@@ -71,6 +71,9 @@ class InvalidToken extends Error {
  * - It has no rate limits. An address over its limit gets 429 only for a
  *   request whose key is missing, malformed, or was looked up and found
  *   invalid: a new key must work at once, whatever the address has sent before.
+ *
+ * Rejections are not delayed: the service would hold the connections of an
+ * attacker open at its own expense.
  */
 export const apiKeys = fp<Options>(
   async (app, { database, config }) => {

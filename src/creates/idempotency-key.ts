@@ -26,7 +26,8 @@ export interface Claim {
 
 /**
  * The claim that a request makes by its Idempotency-Key; undefined without one.
- * The owner of the key is the API key, with all that it was rotated to.
+ * The owner of the key is the API key, with all that it was rotated to. The
+ * fingerprint is that of the validated body, in which int64s are exact.
  *
  * @param table that the operation stores rows in
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
@@ -46,7 +47,11 @@ export function claimOf(
   }
 }
 
-/** The text of a string of RFC 9651, section 3.3.3, or the bare text. */
+/**
+ * The text of a string of RFC 9651, section 3.3.3, or the bare text, which many
+ * clients send. A repeated header was rejected by the pattern of openapi.yaml,
+ * because Node.js joins the values by a comma and a space.
+ */
 function unquoted(header: string): string {
   if (!header.startsWith('"')) return header
 

@@ -106,7 +106,8 @@ export function storedColumns(insert: InsertSql): string {
 
 /**
  * The common table expressions from `input` to `new_row`. Only a row to store
- * uses an id and has a response.
+ * uses an id and has a response. That is made before the row is stored, so a
+ * trigger that changes the row does not change the response.
  *
  * @param isStored an SQL condition for the rows to store
  */

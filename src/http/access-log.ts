@@ -51,7 +51,7 @@ export class AccessLog extends LogController {
   }
 }
 
-/** Whether a request is for a path of ours that is not in the API. */
+/** Whether a request is for a path outside the API, such as /livez. */
 function isProbe({ is404, method, routeOptions }: FastifyRequest): boolean {
   const isOperation = routeOptions.schema?.operationId !== undefined
   return !isOperation && !is404 && method !== 'OPTIONS'

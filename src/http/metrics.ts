@@ -38,7 +38,7 @@ export const metrics = fp<Address>(
   { name: 'metrics' }
 )
 
-/** A server with limits of its own. They are in milliseconds. */
+/** A server with separate limits, in milliseconds. */
 export function metricsEndpoint() {
   const endpoint = Fastify({
     forceCloseConnections: true,

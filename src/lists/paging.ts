@@ -1,6 +1,8 @@
 import { badRequest } from '../http/errors.ts'
 
-// A cursor is the id of the last item of a page, as 8 bytes in base64url.
+// A cursor is the id of the last item of a page, as 8 bytes in base64url. Unlike
+// the number of a page, it does not shift when items are created meanwhile. It is
+// opaque, so that it may change.
 
 /**
  * The id that precedes a page, as text; null for the first page.
@@ -20,7 +22,7 @@ export function idBefore(cursor: string | undefined): string | null {
 
 /**
  * A Link to the page after an id (RFC 8288). It is relative, because a proxy
- * may change the rest of the URL.
+ * may hide the address of the service and change the path.
  */
 export function nextPage(query: Record<string, string>, id: bigint): string {
   const bytes = Buffer.alloc(8)

@@ -36,7 +36,8 @@ interface Options {
 }
 
 /**
- * Swagger UI at /docs, changed by the files in docs/. The OpenAPI document at
+ * Swagger UI at /docs, changed by the files in docs/. They use its plugin API: it
+ * would overwrite changes of the DOM that it renders. The OpenAPI document at
  * /openapi.yaml, byte for byte, and as JSON at /openapi.json.
  */
 export const docsPage = fp<Options>(

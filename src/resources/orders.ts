@@ -35,7 +35,10 @@ export function orderHandlers(database: Database, memory: ResponseMemory) {
     return cancelled.length > 0
   }
 
-  /** A later statement, which sees what the DELETE has waited for. */
+  /**
+   * A second statement decides between 404 and 409: the DELETE itself would not
+   * see the commit that it has waited for.
+   */
   async function exists(id: bigint): Promise<boolean> {
     const found = await database.read({
       name: 'order-by-id',
