@@ -37,6 +37,8 @@ export function configurationPage(): Promise<string> {
 
 Set variables in the environment, or in a file \`.env\` in the folder where the service starts
 ([template](../.env.example)). The environment takes precedence. An empty variable counts as unset.
+The file is UTF-8 and has a line \`NAME=value\` for each variable: the form \`NAME: value\`, or a name from
+before 1.0.0, stops the start.
 
 - The end of a name is its unit: \`_MS\` milliseconds, \`_BYTES\` bytes, \`_HOURS\` hours.
 - A wrong value stops the start with a line that names the variable and what it must be.

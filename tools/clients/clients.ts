@@ -12,7 +12,7 @@ export interface Client {
    */
   pin: [file: string, version: RegExp]
   /**
-   * Shown in docs/clients.md only; the gate has its own pinned installation.
+   * Shown in docs/clients.md only; `npm run check` has a pinned installation.
    */
   install: string
   generate: string
