@@ -35,12 +35,12 @@ async function makeDatabase(
 export const migrate = (
   url: string,
   role: { DATABASE_SERVICE_ROLE?: string } = {},
-  privileges = {}
+  granted = {}
 ) =>
   applyMigrations(
     url,
     { DATABASE_TIMEOUT_MS: 5000, ...role },
-    privileges,
+    granted,
     silent
   )
 
