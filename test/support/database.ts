@@ -37,12 +37,7 @@ export const migrate = (
   role: { DATABASE_SERVICE_ROLE?: string } = {},
   granted = {}
 ) =>
-  applyMigrations(
-    url,
-    { DATABASE_TIMEOUT_MS: 5000, ...role },
-    granted,
-    silent
-  )
+  applyMigrations(url, { DATABASE_TIMEOUT_MS: 5000, ...role }, granted, silent)
 
 /** Creates the migrated database that tests copy, and returns its name. */
 export async function createTemplate(server: string): Promise<string> {
