@@ -173,7 +173,7 @@ t.test(
     const failed = await app.inject({ url: '/v1/categories', headers })
     t.match(failed.json(), { code: 'internal_error', status: 500 })
 
-    const request = {
+    const line = {
       msg: 'request',
       method: 'GET',
       path: '/v1/categories',
@@ -184,14 +184,14 @@ t.test(
     t.equal(lines.length, 4)
     t.match(lines, [
       { msg: 'request', method: 'OPTIONS', status: 204 },
-      { ...request, level: 30, status: 200, ms: Number, ip: '127.0.0.1' },
+      { ...line, level: 30, status: 200, ms: Number, ip: '127.0.0.1' },
       {
         level: 50,
         reqId,
         msg: 'internal_error',
         err: { message: 'division by zero' }
       },
-      { ...request, reqId, status: 500 }
+      { ...line, reqId, status: 500 }
     ])
     t.notMatch(JSON.stringify(lines), /secret|petcat_[0-9a-f]/)
   }

@@ -12,7 +12,7 @@ function startVerifier(t: Test) {
   t.intercept(performance, 'now', { value: () => state.now })
 
   const valid: ValidKey = { id: 7n, root: 7n, state: 'valid', isNoted: false }
-  const store = { found: valid as KeyCheck }
+  const store: { found: KeyCheck } = { found: valid }
   const verifier = new KeyVerifier({
     find(hashes) {
       state.queries++

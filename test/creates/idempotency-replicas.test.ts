@@ -17,7 +17,10 @@ import { scale } from '../support/scale.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-/** Two replicas on one database, as one client sees them, with the API key of another client. */
+/**
+ * Two replicas on one database, as one client sees them, with the API key of
+ * another client.
+ */
 async function startReplicas(t: Test, config = {}) {
   const databaseUrl = await createDatabase(t)
   const options = { databaseUrl, config }
@@ -31,166 +34,192 @@ async function startReplicas(t: Test, config = {}) {
   }
 }
 
-const keys = scale(10_000, 300)
+const pairs = scale(10_000, 300)
 const atOnce = 50
 
 t.test(
-  `of two requests with one key, sent to two replicas at once, one creates: ${keys} times`,
+  `of two requests with one idempotency key, one creates: ${pairs} times`,
   async (t) => {
     const { first, second, databaseUrl } = await startReplicas(t)
     const creates = new CreateHistoryChecker()
-    for (let done = 0; done < keys; done += atOnce) {
+    const create = async (replica: Target, name: string) =>
+      creates.record(name, await createUntilStored(() => replica, name, name))
+
+    for (let done = 0; done < pairs; done += atOnce) {
       const names = Array.from(
         { length: atOnce },
         (_, index) => `key-${done + index}`
       )
-      const create = (replica: Target) => async (name: string) =>
-        creates.record(name, await createUntilStored(() => replica, name, name))
-      // In opposite orders, in which statements that claimed keys one by one would deadlock.
+      // In opposite orders: statements that claimed keys one by one would
+      // deadlock.
       await Promise.all([
-        ...names.map(create(first)),
-        ...names.toReversed().map(create(second))
+        ...names.map((name) => create(first, name)),
+        ...names.toReversed().map((name) => create(second, name))
       ])
     }
-    t.equal(creates.size, keys)
-    t.same(
-      creates.check(
-        await query(databaseUrl, 'SELECT id, name FROM categories')
-      ),
-      []
-    )
+
+    t.equal(creates.size, pairs)
+    const rows = await query(databaseUrl, 'SELECT id, name FROM categories')
+    t.same(creates.check(rows), [])
   }
 )
 
-t.test(
-  'an Idempotency-Key belongs to an API key and its successors, on every replica',
-  async (t) => {
-    const { first, second, other, databaseUrl } = await startReplicas(t)
-    const original = await createKeyed(first, 'one', 'name')
-    t.match(original, { status: 201, isReplayed: false })
-    // The API key with the id 2 is the other client's.
-    const keys = [
-      first.key,
-      await first.keys.rotate('1', '24h'),
-      await first.keys.rotate('3', '24h')
-    ]
-    for (const { url } of [first, second]) {
-      for (const key of keys)
-        t.same(await createKeyed({ url, key }, 'one', 'name'), {
-          ...original,
-          isReplayed: true
-        })
-      const body = /"other name"/
-      t.match(await createKeyed({ url, key: other }, 'one', 'other name'), {
-        body,
-        isReplayed: url === second.url
-      })
-    }
-    t.same(await storedNames(databaseUrl), ['name', 'other name'])
-  }
-)
+t.test('an idempotency key belongs to an API key', async (t) => {
+  const { first, second, other, databaseUrl } = await startReplicas(t)
+  const original = await createKeyed(first, 'one', 'name')
+  t.match(original, { status: 201, isReplayed: false })
 
-t.test(
-  'creates with other keys do not wait for a key that another transaction holds',
-  async (t) => {
-    const { first, second, databaseUrl } = await startReplicas(t, {
-      DATABASE_TIMEOUT_MS: 60_000
-    })
-    await createKeyed(first, 'held', 'held')
-    const { release } = await holdKeys(t, databaseUrl)
-    const settled: string[] = []
-    const create = async (replica: Target, name: string) => {
-      const { status, isReplayed } = await createKeyed(replica, name, name)
-      settled.push(name)
-      return isReplayed ? `${status} replayed` : status
-    }
-    const held = Promise.all(
-      [first, second].map((replica) => create(replica, 'held'))
-    )
-    for (let round = 0; round < 5; round++) {
-      const others = Array.from({ length: 20 }, (_, index) =>
-        create(index % 2 ? first : second, `${round}-${index}`)
-      )
-      t.same(new Set(await Promise.all(others)), new Set([201]))
-    }
-    t.notOk(settled.includes('held'))
-    await release()
-    t.same((await held).sort(), [201, '201 replayed'])
-    t.equal((await storedNames(databaseUrl)).length, 102)
-  }
-)
+  const ofOther = await createKeyed({ ...first, key: other }, 'one', 'other')
+  t.match(ofOther, { status: 201, body: /"other"/, isReplayed: false })
 
-t.test(
-  'a create whose key is held for longer than DATABASE_TIMEOUT_MS is a 409, and is stored later',
-  async (t) => {
-    const { first, second, databaseUrl } = await startReplicas(t, {
-      DATABASE_TIMEOUT_MS: 2000
-    })
-    await createKeyed(first, 'held', 'held')
-    const { release } = await holdKeys(t, databaseUrl)
-    t.match(await createKeyed(second, 'held', 'held'), {
-      status: 409,
-      body: /idempotency_key_in_use/
-    })
-    await release()
-    t.match(await createKeyed(second, 'held', 'held'), {
-      status: 201,
-      isReplayed: false
-    })
-    t.match(await createKeyed(first, 'held', 'held'), {
-      status: 201,
-      isReplayed: true
-    })
-    t.equal((await storedNames(databaseUrl)).length, 2)
-  }
-)
+  for (const { url } of [first, second]) {
+    const replay = await createKeyed({ url, key: first.key }, 'one', 'name')
+    t.same(replay, { ...original, isReplayed: true })
 
-t.test(
-  'an expired key replays until it is removed, in batches, and then creates again',
-  async (t) => {
-    const clock = stopClock(t, 'setInterval')
-    const databaseUrl = await createDatabase(t)
-    const patient = await startService(t, {
-      databaseUrl,
-      config: { IDEMPOTENCY_KEY_HOURS: 8760 }
-    })
-    const first = await createKeyed(patient, 'old', 'name')
-    await query(
-      databaseUrl,
-      `UPDATE idempotency_keys SET created_at = now() - interval '25 hours'`
-    )
-    const fresh = await createKeyed(patient, 'fresh', 'name')
-    t.same(await createKeyed(patient, 'old', 'name'), {
-      ...first,
-      isReplayed: true
-    })
-    await query(
-      databaseUrl,
-      `INSERT INTO idempotency_keys SELECT sha256(n::text::bytea), '', '', now() - interval '25 hours'
-       FROM generate_series(1, 2500) AS n;
-     CREATE FUNCTION limit_batch() RETURNS trigger LANGUAGE plpgsql AS
-       $$BEGIN IF (SELECT count(*) FROM removed) > 1000 THEN RAISE 'too many'; END IF; RETURN NULL; END$$;
-     CREATE TRIGGER limit_batch AFTER DELETE ON idempotency_keys REFERENCING OLD TABLE AS removed
-       FOR EACH STATEMENT EXECUTE FUNCTION limit_batch()`
-    )
-    // Two replicas, which do not disturb each other.
-    for (let replicas = 0; replicas < 2; replicas++) {
-      const { database } = await startService(t, { databaseUrl })
-      t.teardown(removeOldRecords(database, 24))
-    }
-    await until(async () => {
-      clock.pass(5000)
-      return (
-        (await query(databaseUrl, 'SELECT FROM idempotency_keys')).length === 1
-      )
-    }, 'expired keys are removed')
-    t.match(await createKeyed(patient, 'old', 'name'), {
-      status: 201,
-      isReplayed: false
-    })
-    t.same(await createKeyed(patient, 'fresh', 'name'), {
-      ...fresh,
-      isReplayed: true
-    })
+    const otherReplay = await createKeyed({ url, key: other }, 'one', 'other')
+    t.same(otherReplay, { ...ofOther, isReplayed: true })
   }
-)
+  t.same(await storedNames(databaseUrl), ['name', 'other'])
+})
+
+t.test('an idempotency key belongs to successors, too', async (t) => {
+  const { first, second, databaseUrl } = await startReplicas(t)
+  const original = await createKeyed(first, 'one', 'name')
+
+  // The API key with the id 2 is that of the other client.
+  const keys = [
+    first.key,
+    await first.keys.rotate('1', '24h'),
+    await first.keys.rotate('3', '24h')
+  ]
+  for (const { url } of [first, second]) {
+    for (const key of keys) {
+      const replay = await createKeyed({ url, key }, 'one', 'name')
+      t.same(replay, { ...original, isReplayed: true })
+    }
+  }
+  t.same(await storedNames(databaseUrl), ['name'])
+})
+
+t.test('other creates do not wait for a key that is held', async (t) => {
+  const { first, second, databaseUrl } = await startReplicas(t, {
+    DATABASE_TIMEOUT_MS: 60_000
+  })
+  await createKeyed(first, 'held', 'held')
+  const { release } = await holdKeys(t, databaseUrl)
+
+  const settled: string[] = []
+  const create = async (replica: Target, name: string) => {
+    const { status, isReplayed } = await createKeyed(replica, name, name)
+    settled.push(name)
+    return isReplayed ? `${status} replayed` : status
+  }
+  const held = Promise.all([create(first, 'held'), create(second, 'held')])
+
+  for (let round = 0; round < 5; round++) {
+    const others = Array.from({ length: 20 }, (_, index) =>
+      create(index % 2 === 0 ? second : first, `${round}-${index}`)
+    )
+    t.same(new Set(await Promise.all(others)), new Set([201]))
+  }
+  t.notOk(settled.includes('held'))
+
+  await release()
+  t.same((await held).sort(), [201, '201 replayed'])
+  t.equal((await storedNames(databaseUrl)).length, 102)
+})
+
+t.test('a create whose key is held for too long is a 409', async (t) => {
+  const { first, second, databaseUrl } = await startReplicas(t, {
+    DATABASE_TIMEOUT_MS: 2000
+  })
+  await createKeyed(first, 'held', 'held')
+  const { release } = await holdKeys(t, databaseUrl)
+  const rejected = await createKeyed(second, 'held', 'held')
+  t.match(rejected, { status: 409, body: /idempotency_key_in_use/ })
+
+  await release()
+  const stored = await createKeyed(second, 'held', 'held')
+  t.match(stored, { status: 201, isReplayed: false })
+  const replay = await createKeyed(first, 'held', 'held')
+  t.match(replay, { status: 201, isReplayed: true })
+  t.equal((await storedNames(databaseUrl)).length, 2)
+})
+
+/** Makes the idempotency keys of the database older than a day. */
+const ageKeys = (url: string) =>
+  query(
+    url,
+    `
+      UPDATE idempotency_keys
+      SET created_at = now() - interval '25 hours'
+    `
+  )
+
+/** Stores expired idempotency keys, of which two batches are full. */
+const storeExpiredKeys = (url: string) =>
+  query(
+    url,
+    `
+      INSERT INTO idempotency_keys
+      SELECT
+        sha256(n::text::bytea),
+        '',
+        '',
+        now() - interval '25 hours'
+      FROM generate_series(1, 2500) AS n
+    `
+  )
+
+/** Makes a statement fail that deletes more than 1000 idempotency keys. */
+const limitDeletions = (url: string) =>
+  query(
+    url,
+    `
+      CREATE FUNCTION limit_batch() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF (SELECT count(*) FROM removed) > 1000 THEN
+          RAISE 'too many';
+        END IF;
+        RETURN NULL;
+      END
+      $$;
+
+      CREATE TRIGGER limit_batch AFTER DELETE ON idempotency_keys
+      REFERENCING OLD TABLE AS removed
+      FOR EACH STATEMENT EXECUTE FUNCTION limit_batch()
+    `
+  )
+
+t.test('an expired key replays until it is removed', async (t) => {
+  const clock = stopClock(t, 'setInterval')
+  const databaseUrl = await createDatabase(t)
+  const patient = await startService(t, {
+    databaseUrl,
+    config: { IDEMPOTENCY_KEY_HOURS: 8760 }
+  })
+  const old = await createKeyed(patient, 'old', 'name')
+  await ageKeys(databaseUrl)
+  const fresh = await createKeyed(patient, 'fresh', 'name')
+  const oldReplay = await createKeyed(patient, 'old', 'name')
+  t.same(oldReplay, { ...old, isReplayed: true })
+
+  await storeExpiredKeys(databaseUrl)
+  await limitDeletions(databaseUrl)
+  // Two replicas, which do not disturb each other.
+  for (let replicas = 0; replicas < 2; replicas++) {
+    const { database } = await startService(t, { databaseUrl })
+    t.teardown(removeOldRecords(database, 24))
+  }
+  const areRemoved = async () => {
+    clock.pass(5000)
+    const keys = await query(databaseUrl, 'SELECT FROM idempotency_keys')
+    return keys.length === 1
+  }
+  await until(areRemoved, 'expired keys are removed')
+
+  const created = await createKeyed(patient, 'old', 'name')
+  t.match(created, { status: 201, isReplayed: false })
+  const freshReplay = await createKeyed(patient, 'fresh', 'name')
+  t.same(freshReplay, { ...fresh, isReplayed: true })
+})

@@ -21,7 +21,7 @@ import { copyData, query, silent } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
 /** A logger that calls `act` when a line has the text. */
-const onLine = (text: string, act: () => void) =>
+const onLine = (text: string, act: () => unknown) =>
   pino(
     { level: 'info' },
     { write: (line: string) => line.includes(text) && act() }
@@ -62,7 +62,7 @@ t.test(
     const directory = t.testdir()
     copyData(directory)
     const first = await startEmbeddedPostgres(directory, 'keys', silent)
-    const log = onLine('waiting for another process', () => void first.stop())
+    const log = onLine('waiting for another process', () => first.stop())
     const service = await startEmbeddedPostgres(directory, 'service', log)
     const second = await startEmbeddedPostgres(directory, 'keys', silent)
     t.equal(second.url, service.url)

@@ -77,7 +77,7 @@ t.test('it reaches a client that is still sending, whole', async (t) => {
   const bytes = get(asset) + get('/livez').repeat(5)
   const { write, responded, closed, received } = open(t, service, bytes)
   await responded
-  await write('x'.repeat(2_000_000))
+  write('x'.repeat(2_000_000))
   await closed
   const { headers, body } = parseRaw(received())
   t.equal(body.length, Number(headers['content-length']))
@@ -94,7 +94,7 @@ t.test('a request during the response is dropped, too', async (t) => {
   await responded
   socket.pause()
   const parsed = once(service.app.server, 'request')
-  void write(createOne)
+  write(createOne)
   await parsed
   socket.resume()
   await closed
@@ -115,7 +115,7 @@ t.test('a request after the response is handled', async (t) => {
   const { socket, write, statuses } = open(t, service, get('/livez'))
   for (let count = 1; count <= 20; count++) {
     await until(() => statuses()?.length === count, 'a response comes')
-    await write(get('/livez'))
+    write(get('/livez'))
   }
   await until(() => statuses()?.length === 21, 'the last response comes')
   t.notOk(socket.closed)
@@ -131,13 +131,13 @@ t.test('a request to upgrade is the last one of its connection', async (t) => {
   })
 
   const fast = open(t, service, get('/livez', upgrade) + post)
-  fast.socket.on('data', () => void fast.write(createOne))
+  fast.socket.on('data', () => fast.write(createOne))
   await fast.closed
   t.same(fast.statuses(), ['200'])
 
   const slow = await block(t, service, list(upgrade))
   const parsed = once(service.app.server, 'request')
-  void slow.write(createOne)
+  slow.write(createOne)
   await parsed
   await slow.release()
   await slow.closed
@@ -160,7 +160,7 @@ for (const [title, part] of Object.entries(incomplete)) {
     const timeout = once(service.app.server, 'clientError')
     const slow = await block(t, service, getList + part)
     await timeout
-    void slow.write(nextCreate.slice(part.length))
+    slow.write(nextCreate.slice(part.length))
     await slow.release()
     await slow.closed
     t.same(slow.statuses(), ['200'])
@@ -179,7 +179,7 @@ for (const [title, bytes] of Object.entries(followers)) {
     t.same(inOnePacket.statuses(), ['201'], 'the create has its response')
 
     const later = await block(t, service, createOne)
-    void later.write(bytes + createOne)
+    later.write(bytes + createOne)
     await later.release()
     await later.closed
     t.same(later.statuses(), ['201'], 'the create has its response')
@@ -241,7 +241,7 @@ t.test('half a request has one response', async (t) => {
   const bytes = create('', { ...anonymous, ...chunked })
   const { write, responded, closed, statuses } = open(t, service, bytes)
   await responded
-  void write('zz\r\n')
+  write('zz\r\n')
   await closed
   t.same(statuses(), ['401'])
 })

@@ -29,17 +29,16 @@ export function request(
     Connection: 'close',
     ...(body !== undefined && ofBody)
   }
-  const lines = Object.entries({ ...defaults, ...headers }).flatMap(
-    ([name, values]) =>
-      [values ?? []].flat().map((value) => `${name}: ${value}`)
-  )
-  return [
-    line.includes('HTTP/') ? line : `${line} HTTP/1.1`,
-    ...lines,
-    '',
-    bytes.toString('latin1')
-  ].join('\r\n')
+  const requestLine = line.includes('HTTP/') ? line : `${line} HTTP/1.1`
+  const headerLines = linesOf({ ...defaults, ...headers })
+  const content = bytes.toString('latin1')
+  return [requestLine, ...headerLines, '', content].join('\r\n')
 }
+
+const linesOf = (headers: Headers): string[] =>
+  Object.entries(headers).flatMap(([name, values = []]) =>
+    [values].flat().map((value) => `${name}: ${value}`)
+  )
 
 /** A request that lists or creates categories and closes its connection. */
 export const list = (headers?: Headers) =>
@@ -56,30 +55,36 @@ export const anonymous = { ...keepAlive, Authorization: undefined }
 export const get = (path: string, headers?: Headers) =>
   request(`GET ${path}`, { ...anonymous, ...headers })
 
-const bytesOf = (request: string, key: string) =>
-  Buffer.from(request.replaceAll('$KEY', key), 'latin1')
+const bytesOf = (text: string, key: string) =>
+  Buffer.from(text.replaceAll('$KEY', key), 'latin1')
 
 /** Sends a request and returns the response. */
-export const send = async ({ port, key }: Service, request: string) =>
-  parseRaw(await sendRaw(port, bytesOf(request, key)))
+export const send = async ({ port, key }: Service, text: string) =>
+  parseRaw(await sendRaw(port, bytesOf(text, key)))
 
 /**
  * A connection that sends a request and collects the responses. Its errors are
  * ignored.
  */
-export function open(t: Test, { port, key }: Service, request = '') {
+export function open(t: Test, { port, key }: Service, first = '') {
   const socket = connect(port, '127.0.0.1').on('error', () => {})
   t.teardown(() => socket.destroy())
+
   let received = ''
-  socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')))
-  const write = (text: string) =>
-    new Promise((resolve) => socket.write(bytesOf(text, key), resolve))
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.toString('latin1')
+  })
+
   return {
     socket,
-    write,
-    sent: write(request),
+    /** Resolves when the first bytes are sent. */
+    sent: new Promise((resolve) => socket.write(bytesOf(first, key), resolve)),
     responded: new Promise((resolve) => socket.once('data', resolve)),
     closed: new Promise((resolve) => socket.once('close', resolve)),
+    /** Sends more bytes, and does not wait for it. */
+    write: (text: string) => {
+      socket.write(bytesOf(text, key))
+    },
     received: () => received,
     statuses: () => received.match(/(?<=HTTP\/1\.1 )\d+/g)
   }
@@ -94,17 +99,16 @@ export const fillCategories = ({ databaseUrl }: Service) =>
     FROM generate_series(1, 5000) n`
   )
 
-/** How many requests have no complete response, if the service has a METRICS_PORT. */
+/**
+ * How many requests have no complete response, if the service has a
+ * METRICS_PORT.
+ */
 export const inFlight = async () =>
   (await requestsInFlight.get()).values[0]?.value
 
 /** Resolves when the service has no connection. */
-export async function disconnected({
-  app: { server }
-}: Service): Promise<void> {
-  const connections = promisify(server.getConnections.bind(server))
-  await until(
-    async () => (await connections()) === 0,
-    'every connection closes'
-  )
+export async function disconnected({ app }: Service): Promise<void> {
+  const connections = promisify(app.server.getConnections.bind(app.server))
+  const isIdle = async () => (await connections()) === 0
+  await until(isIdle, 'every connection closes')
 }

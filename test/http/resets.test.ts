@@ -87,7 +87,7 @@ async function visit(
   stage: Stage,
   leave: Leave
 ) {
-  const half = bytes.slice(0, bytes.length >> 1)
+  const half = bytes.slice(0, bytes.length / 2)
   const isHalf = stage === 'after half of the request'
   const client = open(t, service, isHalf ? half : bytes)
   await client.sent

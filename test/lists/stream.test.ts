@@ -10,12 +10,12 @@ const pages: Record<string, Page> = {
 }
 
 /** A reader that records what it reads. */
-function readerOf(pages: Record<string, Page>) {
+function readerOf(table: Record<string, Page>) {
   const reads: (string | null)[] = []
   const reader: Pick<TableReader, 'readPage'> = {
     readPage: (after) => {
       reads.push(after)
-      const page = pages[String(after)]
+      const page = table[String(after)]
       if (page !== undefined) return Promise.resolve(page)
       return Promise.reject(new Error('no such page'))
     }

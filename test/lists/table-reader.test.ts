@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
 import { TableReader } from '../../src/lists/table-reader.ts'
-import type { RowJson } from '../../src/openapi/json.ts'
 import { createDatabase, open, query } from '../support/database.ts'
 
 /** A reader of so many categories. */
@@ -13,7 +12,7 @@ async function readerOf(t: Test, rows: number, row: string) {
     [rows]
   )
   const database = open(t, url)
-  return new TableReader(database, 'categories', row as RowJson<unknown>)
+  return new TableReader(database, 'categories', row)
 }
 
 /** Reads the whole table, and returns the sizes of its pages. */

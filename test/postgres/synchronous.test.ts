@@ -12,34 +12,84 @@ const create = (service: Service, name: string, key = {}) =>
 const list = (service: Service) => requests.result(requests.list(service))
 
 const postgres = await startPostgres(t)
-const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-const creating = `${waiting} AND query LIKE '%INTO categories%'`
-const connections =
-  "SELECT pid FROM pg_stat_activity WHERE application_name = 'pet-categories'"
-
-/**
- * Makes commits wait for the standby, unless its name is empty. Without a
- * standby, ends the waits of earlier commits.
- */
-async function requireStandby(name: string) {
-  await configure(postgres.url, `synchronous_standby_names = '${name}'`)
-  if (name === '')
-    await query(postgres.url, `SELECT pg_cancel_backend(pid) ${waiting}`)
-}
 
 /** Whether a create waits for the standby. */
-const waits = async () =>
-  (await query(postgres.url, `SELECT ${creating}`)).length > 0
-const stored = async (name: string) =>
-  (await query(postgres.url, 'SELECT FROM categories WHERE name = $1', [name]))
-    .length
+const waits = async () => (await waitingCreates('pid')).length > 0
+
+/** Selects this of the sessions whose creates wait for the standby. */
+const waitingCreates = (selected: string) =>
+  query(
+    postgres.url,
+    `
+      SELECT ${selected}
+      FROM pg_stat_activity
+      WHERE wait_event = 'SyncRep'
+        AND query LIKE '%INTO categories%'
+    `
+  )
+
+const cancelWaits = () =>
+  query(
+    postgres.url,
+    `
+      SELECT pg_cancel_backend(pid)
+      FROM pg_stat_activity
+      WHERE wait_event = 'SyncRep'
+    `
+  )
+
+/** The connections of the service. */
+const connections = () =>
+  query(
+    postgres.url,
+    `
+      SELECT pid
+      FROM pg_stat_activity
+      WHERE application_name = 'pet-categories'
+    `
+  )
+
+/** Number of categories with this name. */
+async function stored(name: string): Promise<number> {
+  const byName = 'SELECT FROM categories WHERE name = $1'
+  return (await query(postgres.url, byName, [name])).length
+}
+
+const requireStandby = (name: string) =>
+  configure(postgres.url, `synchronous_standby_names = '${name}'`)
+
+/** Requires no standby, and ends the waits of earlier commits. */
+async function requireNoStandby() {
+  await requireStandby('')
+  await cancelWaits()
+}
+
 /** Requires no standby, and resolves when creates work again. */
 async function recover(service: Service) {
-  await requireStandby('')
-  await until(
-    async () => (await create(service, 'after')) === 201,
-    'creates work again'
-  )
+  await requireNoStandby()
+  const isStored = async () => (await create(service, 'after')) === 201
+  await until(isStored, 'creates work again')
+}
+
+/**
+ * Sends creates until one waits for the standby: the server applies its
+ * settings a moment later. Once a commit waits, all do.
+ *
+ * @returns the response to the create that waits
+ */
+async function createThatWaits(service: Service) {
+  let response = create(service, 'unknown')
+
+  const isWaiting = async () => {
+    const wait = until(waits, 'a create waits').then(() => 'waits')
+    const outcome = await Promise.race([response, wait])
+    if (outcome === 'waits') return true
+    response = create(service, 'unknown')
+    return false
+  }
+
+  await until(isWaiting, 'a create waits, and has no response')
+  return { response }
 }
 
 /**
@@ -50,29 +100,14 @@ async function startWithoutStandby(
   t: Test,
   config: { DATABASE_TIMEOUT_MS: number; MAX_DATABASE_CONNECTIONS?: number }
 ) {
-  t.teardown(() => requireStandby(''))
+  t.teardown(requireNoStandby)
   const { lines, logger } = recorder()
   const proxy = await startProxy(t, postgres.url)
-  const service = await startService(t, {
-    databaseUrl: proxy.url,
-    config,
-    logger
-  })
+  const databaseUrl = proxy.url
+  const service = await startService(t, { databaseUrl, config, logger })
   t.equal(await create(service, 'before'), 201)
   await requireStandby('missing')
-  // The server applies the setting a moment later: once a commit waits, all do.
-  let response = create(service, 'unknown')
-  const isWaiting = async () => {
-    if (
-      (await Promise.race([response, until(waits, 'a create waits')])) ===
-      undefined
-    )
-      return true
-    response = create(service, 'unknown')
-    return false
-  }
-  await until(isWaiting, 'a create waits, and has no response')
-  return { proxy, service, response, lines }
+  return { proxy, service, lines, ...(await createThatWaits(service)) }
 }
 
 /** How the wait for a standby ends. */
@@ -103,92 +138,85 @@ const ends: End[] = [
 ]
 
 for (const { end, operator, messages } of ends) {
-  t.test(
-    `a create that waits for a missing standby until ${end} is an outcome_unknown`,
-    async (t) => {
-      await query(
-        postgres.url,
-        `ALTER DATABASE postgres SET client_min_messages = ${messages}`
-      )
-      const isCancelled = operator === undefined
-      const config = { DATABASE_TIMEOUT_MS: isCancelled ? 1000 : 60_000 }
-      const { service, response, lines } = await startWithoutStandby(t, config)
-      if (operator !== undefined)
-        await query(postgres.url, `SELECT ${operator} ${creating}`)
-      t.equal(await response, 'outcome_unknown')
-      t.equal(
-        lines.filter(
-          ({ msg }) => msg === 'the database is unavailable for writes'
-        ).length,
-        1
-      )
-      t.not(await stored('unknown'), 0, 'it is stored here')
-      t.notOk(await waits())
-      await recover(service)
-    }
-  )
+  t.test(`the outcome of a create is unknown if ${end}`, async (t) => {
+    await query(
+      postgres.url,
+      `ALTER DATABASE postgres SET client_min_messages = ${messages}`
+    )
+    const isCancelled = operator === undefined
+    const { service, response, lines } = await startWithoutStandby(t, {
+      DATABASE_TIMEOUT_MS: isCancelled ? 1000 : 60_000
+    })
+    if (!isCancelled) await waitingCreates(operator)
+    t.equal(await response, 'outcome_unknown')
+
+    const outages = lines.filter(
+      ({ msg }) => msg === 'the database is unavailable for writes'
+    )
+    t.equal(outages.length, 1)
+    t.not(await stored('unknown'), 0, 'it is stored here')
+    t.notOk(await waits())
+    await recover(service)
+  })
 }
 
-t.test(
-  'while a standby is missing, lists work, creates leave no connection behind, and both recover',
-  async (t) => {
-    const { service, response } = await startWithoutStandby(t, {
-      DATABASE_TIMEOUT_MS: 1000,
-      MAX_DATABASE_CONNECTIONS: 3
-    })
-    t.equal(await response, 'outcome_unknown')
-    for (let round = 0; round < 3; round++) {
-      let isWaiting = true
-      const creates = Promise.all(
-        ['a', 'b', 'c'].map((name) => create(service, name))
-      )
-      void creates.finally(() => (isWaiting = false))
-      const lists = new Set<unknown>()
-      while (isWaiting) lists.add(await list(service))
-      t.same(
-        [new Set(await creates), lists],
-        [new Set(['outcome_unknown']), new Set([200])]
-      )
-      t.ok(
-        (await query(postgres.url, connections)).length <= 4,
-        'the pool and background writes'
-      )
-    }
-    await recover(service)
+/** Lists without a pause until the promise settles. Returns the results. */
+async function listUntil(service: Service, promise: Promise<unknown>) {
+  const results = new Set<unknown>()
+  let isPending = true
+  const settle = () => {
+    isPending = false
   }
-)
+  promise.then(settle, settle)
+  while (isPending) results.add(await list(service))
+  return results
+}
 
-t.test(
-  'a replay waits for the standby too, which may lack what it replays',
-  async (t) => {
-    const { service, response } = await startWithoutStandby(t, {
-      DATABASE_TIMEOUT_MS: 1000
-    })
-    await response
-    const key = { 'idempotency-key': 'key' }
-    for (const which of ['the first', 'a replay']) {
-      t.equal(await create(service, 'keyed', key), 'outcome_unknown', which)
-      t.equal(await stored('keyed'), 1, 'it is stored here')
-    }
-    await requireStandby('')
-    await until(
-      async () => (await create(service, 'keyed', key)) === '201 replayed',
-      'it is replayed'
-    )
-  }
-)
+t.test('lists work while creates wait for the standby', async (t) => {
+  const { service, response } = await startWithoutStandby(t, {
+    DATABASE_TIMEOUT_MS: 1000,
+    MAX_DATABASE_CONNECTIONS: 3
+  })
+  t.equal(await response, 'outcome_unknown')
 
-t.test(
-  'creates that no cancellation reaches are ended at the server',
-  async (t) => {
-    const { proxy, service, response } = await startWithoutStandby(t, {
-      DATABASE_TIMEOUT_MS: 1000,
-      MAX_DATABASE_CONNECTIONS: 3
-    })
-    proxy.state.dropsCancel = true
-    for (const code of [await response, await create(service, 'unknown')])
-      t.equal(code, 'outcome_unknown')
-    await until(async () => !(await waits()), 'no create waits')
-    t.equal(await list(service), 200)
+  for (let round = 0; round < 3; round++) {
+    const creates = Promise.all([
+      create(service, 'a'),
+      create(service, 'b'),
+      create(service, 'c')
+    ])
+    t.same(await listUntil(service, creates), new Set([200]))
+    t.same(new Set(await creates), new Set(['outcome_unknown']))
+    const open = (await connections()).length
+    t.ok(open <= 4, 'the pool and background writes')
   }
-)
+  await recover(service)
+})
+
+t.test('a replay waits for the standby, too', async (t) => {
+  const { service, response } = await startWithoutStandby(t, {
+    DATABASE_TIMEOUT_MS: 1000
+  })
+  await response
+  const keyed = () => create(service, 'keyed', { 'idempotency-key': 'key' })
+  for (const which of ['the first', 'a replay']) {
+    t.equal(await keyed(), 'outcome_unknown', which)
+    t.equal(await stored('keyed'), 1, 'it is stored here')
+  }
+
+  await requireNoStandby()
+  const isReplayed = async () => (await keyed()) === '201 replayed'
+  await until(isReplayed, 'it is replayed')
+})
+
+t.test('creates that cannot be cancelled end at the server', async (t) => {
+  const { proxy, service, response } = await startWithoutStandby(t, {
+    DATABASE_TIMEOUT_MS: 1000,
+    MAX_DATABASE_CONNECTIONS: 3
+  })
+  proxy.state.dropsCancel = true
+  t.equal(await response, 'outcome_unknown')
+  t.equal(await create(service, 'unknown'), 'outcome_unknown')
+  await until(async () => !(await waits()), 'no create waits')
+  t.equal(await list(service), 200)
+})

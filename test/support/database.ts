@@ -35,14 +35,9 @@ async function makeDatabase(
 export const migrate = (
   url: string,
   role: { DATABASE_SERVICE_ROLE?: string } = {},
-  privileges = {}
+  granted = {}
 ) =>
-  applyMigrations(
-    url,
-    { DATABASE_TIMEOUT_MS: 5000, ...role },
-    privileges,
-    silent
-  )
+  applyMigrations(url, { DATABASE_TIMEOUT_MS: 5000, ...role }, granted, silent)
 
 /** Creates the migrated database that tests copy, and returns its name. */
 export async function createTemplate(server: string): Promise<string> {

@@ -113,28 +113,31 @@ export function startClients(targets: Target[], seed: number) {
   }
 
   const working = Promise.all(Array.from({ length: clientCount }, work))
-  return {
-    creates,
-    failures,
 
-    /** Resolves when so many more creates are stored. */
-    stores(count: number): Promise<void> {
-      const enough = creates.size + count
-      return until(
-        () => creates.size >= enough,
-        `${count} more creates are stored`,
-        failoverTime
-      )
-    },
-
-    /**
-     * Lets every client end, and returns what is wrong with the rows that
-     * `read` returns then.
-     */
-    async stop(read: () => Promise<Record<string, unknown>[]>) {
-      isStopped = true
-      await working
-      return creates.check(await read())
-    }
+  /**
+   * Lets every client end, and returns what is wrong with the rows that `read`
+   * returns then.
+   */
+  async function stop(read: () => Promise<Record<string, unknown>[]>) {
+    isStopped = true
+    await working
+    return creates.check(await read())
   }
+
+  /** Resolves when so many more creates are stored. */
+  const stores = (count: number) => storesMore(creates, count)
+
+  return { creates, failures, stores, stop }
+}
+
+function storesMore(
+  creates: CreateHistoryChecker,
+  count: number
+): Promise<void> {
+  const enough = creates.size + count
+  return until(
+    () => creates.size >= enough,
+    `${count} more creates are stored`,
+    failoverTime
+  )
 }

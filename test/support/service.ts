@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { QueryConfig, QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
@@ -76,13 +76,12 @@ export async function startService(
     await database.close()
   })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
-  const { port } = app.server.address() as AddressInfo
   const keys = new KeyStore(database, 'test')
   const key = await keys.create('test')
   return {
     app,
     url,
-    port,
+    port: Number(new URL(url).port),
     databaseUrl,
     database,
     keys,

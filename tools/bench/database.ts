@@ -44,63 +44,81 @@ const changeTable = (table: string, times: number) => `
   $$
 `
 
-/** Connects to the database of the servers, to fill its tables. */
-export async function connect(connectionString: string) {
+/** The database of the servers, to fill its tables. */
+class Tables {
+  readonly #client: pg.Client
+  /** Keeps a transaction open, as an old statement does. */
+  readonly #old: pg.Client
+
+  constructor(client: pg.Client, old: pg.Client) {
+    this.#client = client
+    this.#old = old
+  }
+
+  /**
+   * Fills the table of a kind with so many rows: categories, half of them with
+   * a description, or pets of ten categories.
+   */
+  async fill({ table, changes }: Kind, rows: number): Promise<void> {
+    const client = this.#client
+    await this.#old.query('ROLLBACK')
+    await client.query('TRUNCATE categories RESTART IDENTITY CASCADE')
+    await client.query(insertCategories, [table === 'categories' ? rows : 10])
+    if (table === 'pets') await client.query(insertPets, [rows])
+    await client.query('VACUUM ANALYZE categories, pets')
+
+    if (changes === undefined) return
+    await this.#old.query('BEGIN')
+    await this.#old.query('SELECT pg_current_xact_id()')
+    await client.query(changeTable(table, changes))
+  }
+
+  /** Stores so many idempotency keys, and no others. */
+  async storeKeys(count: number): Promise<void> {
+    await this.#client.query('TRUNCATE idempotency_keys')
+    await this.#client.query(insertKeys, [count])
+    await this.#client.query('VACUUM ANALYZE idempotency_keys')
+  }
+
+  /**
+   * Deletes what is created, so that lists keep their length, until the
+   * returned function is called.
+   */
+  trim(rows: number): () => Promise<void> {
+    let isStopped = false
+
+    const deleteCreated = async () => {
+      while (!isStopped) {
+        await this.#client.query('DELETE FROM categories WHERE id > $1', [rows])
+        await setTimeout(100)
+      }
+    }
+
+    const trimming = deleteCreated()
+    return () => {
+      isStopped = true
+      return trimming
+    }
+  }
+
+  /** Disconnects. Returns the version of PostgreSQL. */
+  async end(): Promise<string> {
+    const { rows } = await this.#client.query<{ server_version: string }>(
+      'SHOW server_version'
+    )
+    await this.#client.end()
+    await this.#old.end()
+    return rows[0]?.server_version ?? ''
+  }
+}
+
+/** Connects to the database of the servers. */
+export async function connect(connectionString: string): Promise<Tables> {
   // Nothing here is measured.
-  const client = new pg.Client({
-    connectionString,
-    options: '-c synchronous_commit=off'
-  })
+  const options = '-c synchronous_commit=off'
+  const client = new pg.Client({ connectionString, options })
   const old = new pg.Client({ connectionString })
   await client.connect()
   await old.connect()
-  return {
-    /**
-     * Fills the table of a kind with so many rows: categories, half of them
-     * with a description, or pets of ten categories.
-     */
-    async fill({ table, changes }: Kind, rows: number): Promise<void> {
-      await old.query('ROLLBACK')
-      await client.query('TRUNCATE categories RESTART IDENTITY CASCADE')
-      await client.query(insertCategories, [table === 'categories' ? rows : 10])
-      if (table === 'pets') await client.query(insertPets, [rows])
-      await client.query('VACUUM ANALYZE categories, pets')
-      if (changes === undefined) return
-      await old.query('BEGIN')
-      await old.query('SELECT pg_current_xact_id()')
-      await client.query(changeTable(table, changes))
-    },
-    /** Stores so many idempotency keys, and no others. */
-    async storeKeys(count: number): Promise<void> {
-      await client.query('TRUNCATE idempotency_keys')
-      await client.query(insertKeys, [count])
-      await client.query('VACUUM ANALYZE idempotency_keys')
-    },
-    /**
-     * Deletes what is created, so that lists keep their length, until the
-     * returned function is called.
-     */
-    trim(rows: number): () => Promise<void> {
-      let stopped = false
-      const trimming = (async () => {
-        while (!stopped) {
-          await client.query('DELETE FROM categories WHERE id > $1', [rows])
-          await setTimeout(100)
-        }
-      })()
-      return () => {
-        stopped = true
-        return trimming
-      }
-    },
-    /** Disconnects. Returns the version of PostgreSQL. */
-    async end(): Promise<string> {
-      const { rows } = await client.query<{ server_version: string }>(
-        'SHOW server_version'
-      )
-      await client.end()
-      await old.end()
-      return rows[0]?.server_version ?? ''
-    }
-  }
+  return new Tables(client, old)
 }

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { generate } from 'selfsigned'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import {
   lastLine,
   listed,
@@ -188,69 +188,81 @@ t.test(
   }
 )
 
-t.test(
-  'the proxy rejects unknown methods, replaces malformed request ids and logs no key',
-  async (t) => {
-    const send = async (target: string, ...headers: string[]) => {
-      const lines = [
-        `${target} HTTP/1.1`,
-        'Host: a:1',
-        'Connection: close',
-        ...headers,
-        '',
-        ''
-      ]
-      return parseRaw(await sendRaw(3907, lines.join('\r\n')))
-    }
-    const digits = key.slice('petcat_'.length)
-    t.equal(
-      (await send('GET /livez', 'X-Request-Id: good')).headers['x-request-id'],
-      'good'
+/** Sends a request line and more headers to the proxy. */
+async function sendToProxy(line: string, ...headers: string[]) {
+  const lines = [
+    `${line} HTTP/1.1`,
+    'Host: a:1',
+    'Connection: close',
+    ...headers,
+    '',
+    ''
+  ]
+  return parseRaw(await sendRaw(3907, lines.join('\r\n')))
+}
+
+/** Values of X-Request-Id, by request. */
+const malformedIds = () => [
+  ['good', 'evil'],
+  ['good, evil thing'],
+  ['evil thing', 'good'],
+  [key],
+  [`a.${key}`]
+]
+
+/** Sends a request with each of the malformed request ids to the proxy. */
+async function sendMalformedIds(t: Test, line: string) {
+  const responses = []
+  for (const ids of malformedIds()) {
+    const headers = ids.map((id) => `X-Request-Id: ${id}`)
+    const response = await sendToProxy(line, ...headers)
+    t.match(
+      response.headers['x-request-id'],
+      /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+      `${line} with ${ids.length} ids`
     )
-    for (const target of [
-      'GET /livez',
-      'CONNECT a:1',
-      `TRACE /${key}`,
-      `${key} /`,
-      `BREW http://${key}@a:1/`
-    ]) {
-      for (const ids of [
-        ['good', 'evil'],
-        ['good, evil thing'],
-        ['evil thing', 'good'],
-        [key],
-        [`a.${key}`]
-      ]) {
-        const response = await send(
-          target,
-          ...ids.map((id) => `X-Request-Id: ${id}`)
-        )
-        t.match(
-          response.headers['x-request-id'],
-          /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
-          `${target} with ${ids.length} ids`
-        )
-        if (target.startsWith('GET')) continue
-        t.equal(response.status, 501)
-        t.match(JSON.parse(response.body), {
-          code: 'not_implemented',
-          status: 501
-        })
-      }
-    }
-    for (const method of ['PUT', 'PATCH', 'DELETE'])
-      t.equal((await send(`${method} /v1/categories`)).status, 405, method)
-    await send('BREW /the-end')
-    const log = await logsWhen((text) => text.includes('/the-end'))
-    t.match(log, / \/the-end 501 id=/)
-    t.ok(
-      log.includes(` /${key.slice(0, 15)}*** 501 id=`),
-      'an operator sees which key it was'
-    )
-    t.notOk(log.includes(digits))
-    t.notOk(log.includes('evil'))
+    responses.push(response)
   }
-)
+  return responses
+}
+
+t.test('the proxy replaces malformed request ids', async (t) => {
+  const response = await sendToProxy('GET /livez', 'X-Request-Id: good')
+  t.equal(response.headers['x-request-id'], 'good')
+  await sendMalformedIds(t, 'GET /livez')
+})
+
+t.test('the proxy rejects unknown methods and logs no key', async (t) => {
+  const lines = [
+    'CONNECT a:1',
+    `TRACE /${key}`,
+    `${key} /`,
+    `BREW http://${key}@a:1/`
+  ]
+  for (const line of lines) {
+    for (const response of await sendMalformedIds(t, line)) {
+      t.equal(response.status, 501)
+      t.match(JSON.parse(response.body), {
+        code: 'not_implemented',
+        status: 501
+      })
+    }
+  }
+  for (const method of ['PUT', 'PATCH', 'DELETE']) {
+    const response = await sendToProxy(`${method} /v1/categories`)
+    t.equal(response.status, 405, method)
+  }
+
+  await sendToProxy('BREW /the-end')
+  const log = await logsWhen((text) => text.includes('/the-end'))
+  t.match(log, / \/the-end 501 id=/)
+  t.ok(
+    log.includes(` /${key.slice(0, 15)}*** 501 id=`),
+    'an operator sees which key it was'
+  )
+  t.notOk(log.includes(key.slice('petcat_'.length)))
+  t.notOk(log.includes('evil'))
+})
 
 t.test(
   'a source has MAX_CONNECTIONS_PER_SOURCE connections, when they are limited',

@@ -1,5 +1,6 @@
 // The docs page in Chromium: run it with `npm test --prefix tools/docs-page`.
-import t from 'tap'
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
 import { startService } from '../../test/support/service.ts'
 import {
   authorize,
@@ -124,60 +125,61 @@ t.test('the page displays the status and body of an error', async (t) => {
   )
 })
 
-t.test('the keyboard reaches everything, with a visible focus', async (t) => {
-  const { url, key } = await startService(t)
-  const { page, faults } = await openDocs(t, url)
-  const focus = page.locator(':focus')
-  async function tabTo(name: RegExp) {
-    for (let presses = 0; presses < 100; presses++) {
-      await page.keyboard.press('Tab')
-      t.match(
-        await focus.evaluate((element) => getComputedStyle(element).outline),
-        /solid 3px/,
-        'visible'
-      )
-      if (
-        name.test(
-          await focus.evaluate((element) =>
-            (element.ariaLabel ?? element.textContent ?? '').trim()
-          )
-        )
-      )
-        return
-    }
-    t.fail(`${name} is out of reach`)
+/** The element that has the focus. */
+const focusOf = (page: Page) => page.locator(':focus')
+
+/** Presses Tab until an element of this name has the focus, and shows it. */
+async function tabTo(t: Test, page: Page, name: RegExp): Promise<void> {
+  const focus = focusOf(page)
+  for (let presses = 0; presses < 100; presses++) {
+    await page.keyboard.press('Tab')
+    const { outline, text } = await focus.evaluate((element) => ({
+      outline: getComputedStyle(element).outline,
+      text: element.ariaLabel ?? element.textContent ?? ''
+    }))
+    t.match(outline, /solid 3px/, 'visible')
+    if (name.test(text.trim())) return
   }
-  await tabTo(/^Authorize$/)
-  await page.keyboard.press('Enter')
-  t.ok(
-    await focus.evaluate((element) => element.matches('dialog input')),
-    'the dialog has the focus'
+  t.fail(`${name} is out of reach`)
+}
+
+/** Checks that an open dialog has the focus, and keeps it. */
+async function keepsFocus(t: Test, page: Page): Promise<void> {
+  const isInput = await focusOf(page).evaluate((element) =>
+    element.matches('dialog input')
   )
+  t.ok(isInput, 'the dialog has the focus')
+
   for (let presses = 0; presses < 6; presses++) {
     await page.keyboard.press('Tab')
     // Between the last and the first element of the dialog, the browser's own
     // controls have the focus.
-    t.ok(
-      await page.evaluate(() =>
-        document.activeElement?.matches('body, dialog *')
-      ),
-      'and keeps it'
+    const isKept = await page.evaluate(() =>
+      document.activeElement?.matches('body, dialog *')
     )
+    t.ok(isKept, 'and keeps it')
   }
+}
+
+t.test('the keyboard reaches everything, with a visible focus', async (t) => {
+  const { url, key } = await startService(t)
+  const { page, faults } = await openDocs(t, url)
+  await tabTo(t, page, /^Authorize$/)
+  await page.keyboard.press('Enter')
+  await keepsFocus(t, page)
   await page.keyboard.press('Escape')
-  await page.getByRole('dialog').waitFor({ state: 'detached' })
-  t.equal(await focus.innerText(), 'Authorize', 'and returns it')
+  const dialog = page.getByRole('dialog')
+  await dialog.waitFor({ state: 'detached' })
+  t.equal(await focusOf(page).innerText(), 'Authorize', 'and returns it')
 
   await page.keyboard.press('Enter')
   await page.keyboard.type(key)
   await page.keyboard.press('Enter')
-  await page
-    .getByRole('dialog')
-    .getByRole('button', { name: 'Logout' })
-    .waitFor()
+  await dialog.getByRole('button', { name: 'Logout' }).waitFor()
   await page.keyboard.press('Escape')
+
   for (const name of [/List all categories/, /^Try it out$/, /^Execute$/]) {
-    await tabTo(name)
+    await tabTo(t, page, name)
     await page.keyboard.press('Enter')
   }
   const status = operation(page, 'listCategories').locator(
