@@ -48,7 +48,9 @@ export async function pageWith(
   const program = readFileSync(
     path.join(root, 'tools/clients/programs/openapi-fetch/program.ts'),
     'utf8'
-  ).split('\n')
+  )
+  // The imports, the client and a create.
+  const start = program.split('\n\n').slice(0, 3)
   const file = path.join(root, page)
   const text = insert(
     readFileSync(file, 'utf8'),
@@ -58,7 +60,7 @@ export async function pageWith(
   const after = insert(
     text,
     'client program',
-    fence('ts', program.slice(0, 10))
+    fence('ts', [start.join('\n\n')])
   )
   return format(after, { ...(await resolveConfig(file)), parser: 'markdown' })
 }
