@@ -61,7 +61,7 @@ export class KeyVerifier {
   readonly #lookUpSuspect = batch((hashes: string[]) => this.#find(hashes), {
     maxSize: maxSuspects
   })
-  readonly #noteUse = batch((ids: bigint[]) => this.#store.noteUse(ids), {
+  readonly #noteUse = batch((ids: bigint[]) => this.#noteUses(ids), {
     maxWaiting: maxWaitingUses
   })
 
@@ -131,5 +131,10 @@ export class KeyVerifier {
     this.#remembered.set(hash, { apiKey, lookedUpAt })
     // In the background. If this fails, the next look-up repeats it.
     if (!apiKey.isNoted) this.#noteUse(apiKey.id).catch(() => {})
+  }
+
+  async #noteUses(ids: bigint[]): Promise<bigint[]> {
+    await this.#store.noteUse(ids)
+    return ids
   }
 }
