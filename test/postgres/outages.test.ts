@@ -2,7 +2,7 @@ import t from 'tap'
 import { KeyVerifier } from '../../src/api-keys/verifier.ts'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { KeyStore } from '../../src/api-keys/store.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
+import { Database } from '../../src/postgres/database.ts'
 import {
   createDatabase,
   createRoles,
@@ -157,7 +157,7 @@ t.test(
   async (t) => {
     const { lines, logger } = recorder()
     const databaseUrl = await createDatabase(t)
-    const database = openDatabase(
+    const database = new Database(
       databaseUrl,
       { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: 60_000 },
       logger
