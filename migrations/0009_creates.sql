@@ -36,3 +36,6 @@ BEGIN
     WHERE id = ANY (ids)
     FOR KEY SHARE SKIP LOCKED;
 END $$;
+
+-- It runs with the rights of the owner.
+REVOKE ALL ON FUNCTION lock_categories(bigint[]) FROM PUBLIC;

@@ -92,3 +92,8 @@ BEGIN
     LIMIT 100000
   ));
 END $$;
+
+-- They run with the rights of the owner. A trigger needs no right to call its
+-- function.
+REVOKE ALL ON FUNCTION prune_changes() FROM PUBLIC;
+REVOKE ALL ON FUNCTION record_change() FROM PUBLIC;

@@ -38,7 +38,8 @@ interface Options {
  * its calls.
  *
  * @param run processes all items and returns their results in the same order;
- *   if it rejects, the calls of its items reject
+ *   if it rejects, or returns another number of results, the calls of its items
+ *   reject
  */
 export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
@@ -123,7 +124,8 @@ function resolveAll<Item, Result>(
   calls: Call<Item, Result>[],
   results: Result[]
 ): void {
-  // `run` returns a result for each item.
+  if (results.length !== calls.length)
+    throw new Error(`${calls.length} calls had ${results.length} results`)
   results.forEach((result, index) => calls[index]?.resolve(result))
 }
 

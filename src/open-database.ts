@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { oneLine } from './log.ts'
-import { type Database, openDatabase } from './postgres/database.ts'
+import { Database } from './postgres/database.ts'
 import { applyMigrations, migrationCheck } from './postgres/migrate.ts'
 import { privileges } from './privileges.ts'
 
@@ -40,9 +40,9 @@ export async function openForService(
     : migrationCheck(database)
 
   // Until then, the reasons that are logged here are enough.
-  database.isReady = false
+  database.reportsOutages = false
   const ready = prepareRepeatedly(prepare, log).then(() => {
-    database.isReady = true
+    database.reportsOutages = true
   })
   return { ...opened, ready }
 }
@@ -102,7 +102,7 @@ async function openEmbedded(
   const { startEmbeddedPostgres } = await import('./embedded/postgres.ts')
   try {
     const server = await startEmbeddedPostgres(config.DATA_DIR, opener, log)
-    const database = openDatabase(server.url, config, log)
+    const database = new Database(server.url, config, log)
     await applyMigrations(server.url, config, privileges, log)
     return { database, stopServer: server.stop }
   } catch (error) {
@@ -113,7 +113,7 @@ async function openEmbedded(
 /** Opens a DATABASE_URL; connections are made on first use. */
 function openGiven(url: string, config: Config, log: Logger): OpenedDatabase {
   try {
-    const database = openDatabase(url, config, log)
+    const database = new Database(url, config, log)
     return { database, stopServer: () => Promise.resolve() }
   } catch (error) {
     throw unusable('DATABASE_URL', error)

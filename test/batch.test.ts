@@ -15,6 +15,19 @@ t.test('a run takes the oldest items, up to its maximum', async (t) => {
 })
 
 t.test(
+  'a run with another number of results than calls rejects every call',
+  async (t) => {
+    for (const results of [[1], [1, 2, 3]]) {
+      const call = batch(() => Promise.resolve(results))
+      const calls = await Promise.allSettled([1, 2].map(call))
+      const message = `2 calls had ${results.length} results`
+      const rejected = { status: 'rejected', reason: { message } }
+      t.match(calls, [rejected, rejected])
+    }
+  }
+)
+
+t.test(
   'the search for the item at fault ends after a time limit, and rejects the others as overload',
   async (t) => {
     let runs = 0

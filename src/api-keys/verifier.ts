@@ -13,6 +13,12 @@ import type { KeyStore } from './store.ts'
  */
 const trustTime = 900
 
+/**
+ * Milliseconds from its last look-up until a key is forgotten. Longer than it
+ * is trusted, so that a key in occasional use is not looked up as a suspect's.
+ */
+const memoryTime = 3_600_000
+
 /** Milliseconds between two look-ups of the keys in use. */
 const refreshInterval = 400
 
@@ -39,7 +45,8 @@ interface RememberedKey {
  *   at once. While requests use the key, it is looked up in the background.
  * - `stale`: valid at a look-up before that. A request waits for a look-up.
  *
- * A look-up that finds a key no longer valid makes it `unseen` again.
+ * A key is `unseen` again after a look-up that finds it no longer valid, or
+ * when it was not looked up for `memoryTime`.
  *
  * Remembered keys are found by their SHA-256, which clients cannot choose, so
  * the time of a check reveals nothing about other keys. Invalid keys use no
@@ -61,7 +68,7 @@ export class KeyVerifier {
   readonly #lookUpSuspect = batch((hashes: string[]) => this.#find(hashes), {
     maxSize: maxSuspects
   })
-  readonly #noteUse = batch((ids: bigint[]) => this.#store.noteUse(ids), {
+  readonly #noteUse = batch((ids: bigint[]) => this.#noteUses(ids), {
     maxWaiting: maxWaitingUses
   })
 
@@ -101,14 +108,20 @@ export class KeyVerifier {
     return isSuspect() ? this.#lookUpSuspect(hash) : this.#lookUp(hash)
   }
 
-  /** Looks up the keys in use, in the background. */
+  /** Forgets unused keys and looks up the keys in use, in the background. */
   #refresh(now: number): void {
     this.#refreshedAt = now
+    this.#forgetUnused(now)
     for (const hash of this.#used) {
       // If this fails, the key becomes stale, and requests see the failure.
       this.#lookUp(hash).catch(() => {})
     }
     this.#used.clear()
+  }
+
+  #forgetUnused(now: number): void {
+    for (const [hash, { lookedUpAt }] of this.#remembered)
+      if (now - lookedUpAt >= memoryTime) this.#remembered.delete(hash)
   }
 
   async #find(hashes: string[]): Promise<KeyCheck[]> {
@@ -131,5 +144,10 @@ export class KeyVerifier {
     this.#remembered.set(hash, { apiKey, lookedUpAt })
     // In the background. If this fails, the next look-up repeats it.
     if (!apiKey.isNoted) this.#noteUse(apiKey.id).catch(() => {})
+  }
+
+  async #noteUses(ids: bigint[]): Promise<bigint[]> {
+    await this.#store.noteUse(ids)
+    return ids
   }
 }

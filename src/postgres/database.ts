@@ -56,16 +56,21 @@ export class Database {
   readonly timeout: number
 
   /**
-   * False while the service prepares the database and reports itself why it
-   * cannot: the log shows no outages then.
+   * Whether the log shows outages. False while the service prepares the
+   * database, and reports itself why it cannot.
    */
-  isReady = true
+  reportsOutages = true
 
   readonly #reads: StatementKind
   readonly #writes: StatementKind
   readonly #backgroundWrites: StatementKind
 
-  /** @see openDatabase */
+  /**
+   * Connections are made on first use.
+   *
+   * @throws Error when the URL, or a certificate file that it names, cannot be
+   *   used
+   */
   constructor(url: string, config: DatabaseConfig, log: Logger) {
     const timeout = config.DATABASE_TIMEOUT_MS
     const options = { application_name: serviceName, keepAlive: true, types }
@@ -179,7 +184,7 @@ export class Database {
     databaseErrors.inc({ code: isOutage ? failure.code : 'internal_error' })
 
     const meaning = meaningOf(failure.cause)
-    const isExpected = !this.isReady || kind.pool.ending
+    const isExpected = !this.reportsOutages || kind.pool.ending
     if (!isOutage || isExpected || meaning === 'conflict') return failure
 
     const hint =
@@ -188,18 +193,6 @@ export class Database {
     return failure
   }
 }
-
-/**
- * Opens PostgreSQL; connections are made on first use.
- *
- * @throws Error when the URL, or a certificate file that it names, cannot be
- *   used
- */
-export const openDatabase = (
-  url: string,
-  config: DatabaseConfig,
-  log: Logger
-): Database => new Database(url, config, log)
 
 /**
  * A cancelled wait for a standby ends in a warning and a success. A server

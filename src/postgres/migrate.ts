@@ -10,10 +10,10 @@ import { sql } from './sql.ts'
 
 const directory = new URL('../../migrations/', import.meta.url)
 
-/** The names of all migrations. */
-const migrations = readdirSync(directory).map((file) =>
-  file.replace(/\.sql$/, '')
-)
+/** The names of all migrations; other files, as of editors, are ignored. */
+const migrations = readdirSync(directory)
+  .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
+  .map((file) => file.replace(/\.sql$/, ''))
 
 /**
  * The advisory lock of a migration. The lock and the table pgmigrations are

@@ -87,6 +87,33 @@ t.test(
   }
 )
 
+t.test('a key that is not used for an hour is forgotten', async (t) => {
+  const { state, verifier, check } = startVerifier(t)
+  const unused = makeKey()
+  const isUnseen = async () => {
+    let isUnseen = false
+    await verifier.check(unused, () => {
+      isUnseen = true
+      return false
+    })
+    return isUnseen
+  }
+  const refresh = async () => {
+    await check()
+    await check()
+    await settle()
+  }
+
+  t.equal(await isUnseen(), true)
+  state.now += 3_599_999
+  await refresh()
+  t.equal(await isUnseen(), false)
+
+  state.now += 3_600_000
+  await refresh()
+  t.equal(await isUnseen(), true)
+})
+
 t.test('a malformed key is never looked up', (t) => {
   const { state, verifier } = startVerifier(t)
   t.same(verifier.check('x'), { state: 'malformed' })

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import fs from 'node:fs'
 import t from 'tap'
 import { migrationCheck } from '../../src/postgres/migrate.ts'
 import { createDatabase, migrate, open, query } from '../support/database.ts'
@@ -12,7 +12,7 @@ t.test('migrations that start at the same time are applied once', async (t) => {
     url,
     "SELECT array_agg(name || '.sql' ORDER BY id) AS files FROM pgmigrations"
   )
-  t.same(applied, { files: readdirSync('migrations').sort() })
+  t.same(applied, { files: fs.readdirSync('migrations').sort() })
 })
 
 t.test(
@@ -76,3 +76,16 @@ t.test(
     t.same(keys, { roots: [null, null, 1, 1, null] })
   }
 )
+
+t.test('files with other names are no migrations', async (t) => {
+  const others = ['.DS_Store', '0001_categories.sql~', '.0001_x.sql.swp']
+  const readdirSync = (directory: URL) => [
+    ...fs.readdirSync(directory),
+    ...others
+  ]
+  const migrate = await t.mockImport<
+    typeof import('../../src/postgres/migrate.ts')
+  >('../../src/postgres/migrate.ts', { 'node:fs': { ...fs, readdirSync } })
+
+  await migrate.migrationCheck(open(t, await createDatabase(t)))()
+})

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
+import { Database } from '../../src/postgres/database.ts'
 import { createDatabase, createRoles, query } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
 import { post, serve, started } from '../support/process.ts'
@@ -102,7 +102,7 @@ t.test('outages are logged once the database has been ready', async (t) => {
   const url = new URL(await createDatabase(t))
   url.pathname = '/missing'
   const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 }
-  const database = openDatabase(url.href, config, logger)
+  const database = new Database(url.href, config, logger)
   const statement = { text: 'SELECT' }
   const failStatements = async () => {
     await t.rejects(database.read(statement))
@@ -110,11 +110,11 @@ t.test('outages are logged once the database has been ready', async (t) => {
     await t.rejects(database.writeInBackground(statement))
   }
 
-  database.isReady = false
+  database.reportsOutages = false
   await failStatements()
   t.same(lines, [])
 
-  database.isReady = true
+  database.reportsOutages = true
   await failStatements()
   t.same(
     lines.map(({ msg }) => msg),

@@ -2,13 +2,12 @@ import t from 'tap'
 import { KeyVerifier } from '../../src/api-keys/verifier.ts'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { KeyStore } from '../../src/api-keys/store.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
+import { Database } from '../../src/postgres/database.ts'
 import {
   createDatabase,
   createRoles,
   lockAwaited,
   lockTable,
-  open,
   query
 } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
@@ -72,14 +71,17 @@ t.test('the log shows the begin and end of an outage once', async (t) => {
 })
 
 t.test('an outdated prepared statement is replaced', async (t) => {
-  const databaseUrl = await createDatabase(t)
-  const database = open(t, databaseUrl)
-  const readNames = () =>
-    database.read({ name: 'names', text: 'SELECT name FROM pets' })
-  t.same(await readNames(), [])
-  await query(databaseUrl, 'ALTER TABLE pets ALTER name TYPE varchar(500)')
-  await t.rejects(readNames(), { code: 'unavailable' })
-  t.same(await readNames(), [])
+  const service = await startService(t, {
+    config: { MAX_DATABASE_CONNECTIONS: 1 }
+  })
+  const pets = () => requests.result(requests.get(service, 'pets'))
+  t.equal(await pets(), 200)
+
+  // The type of the cursor in its result changes with the type of the id.
+  await query(service.databaseUrl, 'ALTER TABLE pets ALTER id TYPE integer')
+  t.equal(await pets(), 'unavailable')
+  t.equal(await pets(), 200)
+  t.equal(await create(service), 201)
 })
 
 t.test('a table that stays locked is one outage in the log', async (t) => {
@@ -144,7 +146,7 @@ t.test('the log explains missing migrations and grants', async (t) => {
 t.test('a service that stops in a look-up logs no outage', async (t) => {
   const { lines, logger } = recorder()
   const databaseUrl = await createDatabase(t)
-  const database = openDatabase(
+  const database = new Database(
     databaseUrl,
     { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: 60_000 },
     logger

@@ -1,6 +1,11 @@
 import t from 'tap'
 import { privileges } from '../../src/privileges.ts'
-import { createRoles, migrate, query } from '../support/database.ts'
+import {
+  createDatabase,
+  createRoles,
+  migrate,
+  query
+} from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
 t.test(
@@ -47,5 +52,25 @@ t.test(
       migrate(owner, { DATABASE_SERVICE_ROLE: 'nobody at all' }),
       { code: '42704' }
     )
+  }
+)
+
+t.test(
+  'other roles cannot call the functions that have the rights of the owner',
+  async (t) => {
+    const rows = await query(
+      await createDatabase(t),
+      `
+        SELECT proname AS name, has_function_privilege('public', oid, 'EXECUTE') AS "isPublic"
+        FROM pg_proc
+        WHERE prosecdef AND pronamespace = 'public'::regnamespace
+        ORDER BY name
+      `
+    )
+    t.same(rows, [
+      { name: 'lock_categories', isPublic: false },
+      { name: 'prune_changes', isPublic: false },
+      { name: 'record_change', isPublic: false }
+    ])
   }
 )

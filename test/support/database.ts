@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { type Database, openDatabase } from '../../src/postgres/database.ts'
+import { Database } from '../../src/postgres/database.ts'
 import { applyMigrations } from '../../src/postgres/migrate.ts'
 import { privileges } from '../../src/privileges.ts'
 import { until } from './until.ts'
@@ -126,7 +126,7 @@ export async function connect(t: Test, url: string): Promise<pg.Client> {
 
 /** Opens the database as the service does, and closes it when the test ends. */
 export function open(t: Test, url: string, timeout = 5000): Database {
-  const database = openDatabase(
+  const database = new Database(
     url,
     { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: timeout },
     silent

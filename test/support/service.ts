@@ -8,7 +8,7 @@ import { KeyStore } from '../../src/api-keys/store.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
-import { Database, openDatabase } from '../../src/postgres/database.ts'
+import { Database } from '../../src/postgres/database.ts'
 import { createDatabase, silent } from './database.ts'
 
 /** Keeps the developer's `.env` out of the tests. */
@@ -92,7 +92,7 @@ export async function startService(
 
 /** Creates an API key in the database at `url`. */
 export async function createKeyIn(url: string): Promise<string> {
-  const database = openDatabase(
+  const database = new Database(
     url,
     { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
     silent

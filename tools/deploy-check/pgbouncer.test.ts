@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
 import { KeyStore } from '../../src/api-keys/store.ts'
-import { openDatabase } from '../../src/postgres/database.ts'
+import { Database } from '../../src/postgres/database.ts'
 import {
   lockTable,
   lockWaits,
@@ -102,7 +102,7 @@ t.test(
       )
     )
     t.same(new Set(responses), new Set([200, 201]))
-    const database = openDatabase(
+    const database = new Database(
       pooler.url,
       { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
       silent
