@@ -6,10 +6,13 @@ import type { Database } from '../postgres/database.ts'
 import { Unavailable } from '../postgres/outcomes.ts'
 import { GroupedInsert } from './grouped-insert.ts'
 import { claimOf, type KeyedRequest } from './idempotency-key.ts'
-import type { Insert } from './insert.ts'
+import type { InsertDefinition } from './insert.ts'
 
 /** An operation that creates a row from the body of its request. */
-interface InsertOperation<Body, Status, Schema> extends Insert<Body, Schema> {
+interface InsertOperation<Body, Status, Schema> extends InsertDefinition<
+  Body,
+  Schema
+> {
   /** The status of the response. */
   status: Status
 }

@@ -1,5 +1,10 @@
 import { Readable } from 'node:stream'
 
+/** The privileges that each RowJson needs. */
+export const rowJsonPrivileges = {
+  'FUNCTION missing_property(text)': 'EXECUTE'
+}
+
 /** Exists for the compiler only. */
 declare const shape: unique symbol
 

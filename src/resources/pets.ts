@@ -154,7 +154,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     createPet: insertOperation(database, {
       status: 201,
       table: 'pets',
-      computed: { id: `nextval('pets_id_seq')` },
+      fromDatabase: { id: `nextval('pets_id_seq')` },
       body: NewPet,
       check: categoryExists,
       row: Pet

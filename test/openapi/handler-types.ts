@@ -23,7 +23,7 @@ declare const categories: JsonStream<Categories>
 
 const category = { id: 1n, name: 'x' }
 
-const inserted = { table: 'x', computed: {} }
+const inserted = { table: 'x', fromDatabase: {} }
 
 export const accepted: Partial<Operations> = {
   createCategory: ({ body }, reply) =>

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { removeOldRecords } from '../../src/creates/retention.ts'
+import { removeOldRecords } from '../../src/creates/remove-old-records.ts'
 import { stopClock } from '../support/clock.ts'
 
 t.test(
