@@ -94,11 +94,18 @@ export function insertOnceStatement(insert: InsertSql): string {
       FROM new_row
       LEFT JOIN claimed ON claimed.key = new_row.key
     )
+    ${outcomes(insert.table)}
+  `
+}
+
+/** What became of each request, by what is known of its key. */
+function outcomes(table: string): string {
+  return sql`
     SELECT
       ordinal::integer,
       CASE
         WHEN stored.id IS NOT NULL THEN 'created'
-        WHEN has_claimed THEN missing_row('${insert.table}')
+        WHEN has_claimed THEN missing_row('${table}')
         WHEN fingerprint = known_fingerprint THEN 'replayed'
         WHEN known_fingerprint IS NOT NULL THEN 'reused'
         WHEN obstacle IS NOT NULL THEN obstacle
