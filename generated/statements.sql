@@ -125,6 +125,7 @@ stored AS (
   RETURNING id
 )
 SELECT
+  ordinal::integer,
   CASE
     WHEN stored.id IS NOT NULL THEN 'created'
     WHEN response IS NOT NULL THEN missing_row('categories')
@@ -156,7 +157,7 @@ input AS MATERIALIZED (
       ELSE pg_try_advisory_xact_lock(
         hashtextextended(encode(key, 'hex'), 0)
       )
-    END AS is_free
+    END AS may_claim
   FROM request
   LEFT JOIN LATERAL (
     SELECT
@@ -174,7 +175,7 @@ checked AS MATERIALIZED (
 ),
 numbered AS (
   SELECT
-    CASE WHEN obstacle IS NULL AND is_free THEN nextval('categories_id_seq') END AS id,
+    CASE WHEN obstacle IS NULL AND may_claim THEN nextval('categories_id_seq') END AS id,
     checked.*
   FROM checked
   ORDER BY ordinal
@@ -182,7 +183,7 @@ numbered AS (
 new_row AS (
   SELECT
     *,
-    CASE WHEN obstacle IS NULL AND is_free THEN
+    CASE WHEN obstacle IS NULL AND may_claim THEN
       '{"id":' || coalesce(id::text, missing_property('Category.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
         || coalesce(',"description":' || to_json(description)::text, '')
@@ -202,25 +203,36 @@ stored AS (
   INSERT INTO categories (id, name, description)
   SELECT id, name, description
   FROM new_row
-  WHERE response IN (SELECT response FROM claimed)
+  WHERE may_claim AND key IN (SELECT key FROM claimed)
   ORDER BY ordinal
   RETURNING id
+),
+known AS (
+  SELECT
+    new_row.id,
+    ordinal,
+    obstacle,
+    new_row.fingerprint,
+    may_claim AND claimed.key IS NOT NULL AS has_claimed,
+    coalesce(recorded_fingerprint, claimed.fingerprint)
+      AS known_fingerprint,
+    coalesce(recorded_response, claimed.response) AS response
+  FROM new_row
+  LEFT JOIN claimed ON claimed.key = new_row.key
 )
 SELECT
+  ordinal::integer,
   CASE
     WHEN stored.id IS NOT NULL THEN 'created'
-    WHEN claimed.response = new_row.response
-      THEN missing_row('categories')
-    WHEN coalesce(recorded_fingerprint, claimed.fingerprint)
-      = new_row.fingerprint THEN 'replayed'
-    WHEN coalesce(recorded_fingerprint, claimed.fingerprint)
-      IS NOT NULL THEN 'reused'
-    ELSE coalesce(obstacle, 'held')
+    WHEN has_claimed THEN missing_row('categories')
+    WHEN fingerprint = known_fingerprint THEN 'replayed'
+    WHEN known_fingerprint IS NOT NULL THEN 'reused'
+    WHEN obstacle IS NOT NULL THEN obstacle
+    ELSE 'held'
   END AS outcome,
-  coalesce(recorded_response, claimed.response) AS response
-FROM new_row
-LEFT JOIN claimed ON claimed.key = new_row.key
-LEFT JOIN stored ON stored.id = new_row.id
+  response
+FROM known
+LEFT JOIN stored ON stored.id = known.id
 ORDER BY ordinal;
 
 -- POST /messages
@@ -265,6 +277,7 @@ stored AS (
   RETURNING id
 )
 SELECT
+  ordinal::integer,
   CASE
     WHEN stored.id IS NOT NULL THEN 'created'
     WHEN response IS NOT NULL THEN missing_row('messages')
@@ -296,7 +309,7 @@ input AS MATERIALIZED (
       ELSE pg_try_advisory_xact_lock(
         hashtextextended(encode(key, 'hex'), 0)
       )
-    END AS is_free
+    END AS may_claim
   FROM request
   LEFT JOIN LATERAL (
     SELECT
@@ -314,8 +327,8 @@ checked AS MATERIALIZED (
 ),
 numbered AS (
   SELECT
-    CASE WHEN obstacle IS NULL AND is_free THEN 'queued' END AS status,
-    CASE WHEN obstacle IS NULL AND is_free THEN now()::timestamptz(3) END AS created_at,
+    CASE WHEN obstacle IS NULL AND may_claim THEN 'queued' END AS status,
+    CASE WHEN obstacle IS NULL AND may_claim THEN now()::timestamptz(3) END AS created_at,
     checked.*
   FROM checked
   ORDER BY ordinal
@@ -323,7 +336,7 @@ numbered AS (
 new_row AS (
   SELECT
     *,
-    CASE WHEN obstacle IS NULL AND is_free THEN
+    CASE WHEN obstacle IS NULL AND may_claim THEN
       '{"id":' || coalesce('"' || id || '"', missing_property('Message.id'))
         || ',"message":' || coalesce(to_json(message)::text, missing_property('Message.message'))
         || ',"status":' || coalesce(to_json(status)::text, missing_property('Message.status'))
@@ -344,25 +357,36 @@ stored AS (
   INSERT INTO messages (status, created_at, message, id)
   SELECT status, created_at, message, id
   FROM new_row
-  WHERE response IN (SELECT response FROM claimed)
+  WHERE may_claim AND key IN (SELECT key FROM claimed)
   ORDER BY ordinal
   RETURNING id
+),
+known AS (
+  SELECT
+    new_row.id,
+    ordinal,
+    obstacle,
+    new_row.fingerprint,
+    may_claim AND claimed.key IS NOT NULL AS has_claimed,
+    coalesce(recorded_fingerprint, claimed.fingerprint)
+      AS known_fingerprint,
+    coalesce(recorded_response, claimed.response) AS response
+  FROM new_row
+  LEFT JOIN claimed ON claimed.key = new_row.key
 )
 SELECT
+  ordinal::integer,
   CASE
     WHEN stored.id IS NOT NULL THEN 'created'
-    WHEN claimed.response = new_row.response
-      THEN missing_row('messages')
-    WHEN coalesce(recorded_fingerprint, claimed.fingerprint)
-      = new_row.fingerprint THEN 'replayed'
-    WHEN coalesce(recorded_fingerprint, claimed.fingerprint)
-      IS NOT NULL THEN 'reused'
-    ELSE coalesce(obstacle, 'held')
+    WHEN has_claimed THEN missing_row('messages')
+    WHEN fingerprint = known_fingerprint THEN 'replayed'
+    WHEN known_fingerprint IS NOT NULL THEN 'reused'
+    WHEN obstacle IS NOT NULL THEN obstacle
+    ELSE 'held'
   END AS outcome,
-  coalesce(recorded_response, claimed.response) AS response
-FROM new_row
-LEFT JOIN claimed ON claimed.key = new_row.key
-LEFT JOIN stored ON stored.id = new_row.id
+  response
+FROM known
+LEFT JOIN stored ON stored.id = known.id
 ORDER BY ordinal;
 
 -- GET /pets
@@ -490,6 +514,7 @@ stored AS (
   RETURNING id
 )
 SELECT
+  ordinal::integer,
   CASE
     WHEN stored.id IS NOT NULL THEN 'created'
     WHEN response IS NOT NULL THEN missing_row('pets')
@@ -522,7 +547,7 @@ input AS MATERIALIZED (
       ELSE pg_try_advisory_xact_lock(
         hashtextextended(encode(key, 'hex'), 0)
       )
-    END AS is_free
+    END AS may_claim
   FROM request
   LEFT JOIN LATERAL (
     SELECT
@@ -555,7 +580,7 @@ checked AS MATERIALIZED (
 ),
 numbered AS (
   SELECT
-    CASE WHEN obstacle IS NULL AND is_free THEN nextval('pets_id_seq') END AS id,
+    CASE WHEN obstacle IS NULL AND may_claim THEN nextval('pets_id_seq') END AS id,
     checked.*
   FROM checked
   ORDER BY ordinal
@@ -563,7 +588,7 @@ numbered AS (
 new_row AS (
   SELECT
     *,
-    CASE WHEN obstacle IS NULL AND is_free THEN
+    CASE WHEN obstacle IS NULL AND may_claim THEN
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
         || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
@@ -584,25 +609,36 @@ stored AS (
   INSERT INTO pets (id, name, category_id, status)
   SELECT id, name, category_id, status
   FROM new_row
-  WHERE response IN (SELECT response FROM claimed)
+  WHERE may_claim AND key IN (SELECT key FROM claimed)
   ORDER BY ordinal
   RETURNING id
+),
+known AS (
+  SELECT
+    new_row.id,
+    ordinal,
+    obstacle,
+    new_row.fingerprint,
+    may_claim AND claimed.key IS NOT NULL AS has_claimed,
+    coalesce(recorded_fingerprint, claimed.fingerprint)
+      AS known_fingerprint,
+    coalesce(recorded_response, claimed.response) AS response
+  FROM new_row
+  LEFT JOIN claimed ON claimed.key = new_row.key
 )
 SELECT
+  ordinal::integer,
   CASE
     WHEN stored.id IS NOT NULL THEN 'created'
-    WHEN claimed.response = new_row.response
-      THEN missing_row('pets')
-    WHEN coalesce(recorded_fingerprint, claimed.fingerprint)
-      = new_row.fingerprint THEN 'replayed'
-    WHEN coalesce(recorded_fingerprint, claimed.fingerprint)
-      IS NOT NULL THEN 'reused'
-    ELSE coalesce(obstacle, 'held')
+    WHEN has_claimed THEN missing_row('pets')
+    WHEN fingerprint = known_fingerprint THEN 'replayed'
+    WHEN known_fingerprint IS NOT NULL THEN 'reused'
+    WHEN obstacle IS NOT NULL THEN obstacle
+    ELSE 'held'
   END AS outcome,
-  coalesce(recorded_response, claimed.response) AS response
-FROM new_row
-LEFT JOIN claimed ON claimed.key = new_row.key
-LEFT JOIN stored ON stored.id = new_row.id
+  response
+FROM known
+LEFT JOIN stored ON stored.id = known.id
 ORDER BY ordinal;
 
 -- GET /pets/{petId}

@@ -2,6 +2,7 @@
 // a response, and how the body of a request becomes a row. A property
 // `categoryId` has the column `category_id`.
 import type { OpenAPIV3 } from 'openapi-types'
+import { columnOf, rejectColumnOfCreates } from './sql-names.ts'
 
 type Schema = OpenAPIV3.SchemaObject | OpenAPIV3.ReferenceObject
 type Content = Record<string, OpenAPIV3.MediaTypeObject>
@@ -11,6 +12,7 @@ interface Property {
   /** As in `Category.name`. */
   path: string
   name: string
+  /** As SQL. */
   column: string
   schema: OpenAPIV3.SchemaObject
   isRequired: boolean
@@ -116,8 +118,10 @@ function isoTime(column: string): string {
   return `to_char(${column} AT TIME ZONE 'UTC', '${format}')`
 }
 
-function bodyColumn({ name, column, schema }: Property): string {
+function bodyColumn({ path, name, column, schema }: Property): string {
   const type = sqlType(schema)
+
+  rejectColumnOfCreates(path, column)
 
   return `  { property: '${name}', column: '${column}', type: '${type}' }`
 }
@@ -168,7 +172,7 @@ function propertiesOf(document: OpenAPIV3.Document, name: string): Property[] {
     return {
       path,
       name: property,
-      column: snakeCase(property),
+      column: columnOf(property),
       schema: scalar(path, ofProperty),
       isRequired: schema.required?.includes(property) === true
     }
@@ -187,9 +191,6 @@ function scalar(path: string, schema: Schema): OpenAPIV3.SchemaObject {
 
   return schema
 }
-
-const snakeCase = (name: string) =>
-  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** The names of the schemas that responses of a success contain. */
 function responseSchemas(document: OpenAPIV3.Document): string[] {

@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { batch } from '../batch.ts'
 import { groupedWrites } from '../metrics.ts'
+import { nameStatement } from '../statement-names.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnsOf } from '../postgres/sql.ts'
 import { isFaultOfValue, OutcomeUnknown } from '../postgres/outcomes.ts'
 import type { Claim } from './idempotency-key.ts'
 import {
-  type Insert,
+  type InsertDefinition,
   inputValues,
   insertStatement,
-  type Result
+  type RowOutcome
 } from './insert.ts'
 import { insertOnceStatement } from './insert-once.ts'
 
@@ -23,7 +24,7 @@ const maxGroup = 250
 /** Rows that may wait for a statement. */
 const maxWaiting = 1000
 
-type Write = (values: unknown[]) => Promise<Result>
+type Write = (values: unknown[]) => Promise<RowOutcome>
 
 /**
  * Inserts rows into one table. Rows that arrive together share a statement. The
@@ -31,12 +32,12 @@ type Write = (values: unknown[]) => Promise<Result>
  * that PostgreSQL rejects fails alone.
  */
 export class GroupedInsert<Body, Schema> {
-  readonly #operation: Insert<Body, Schema>
+  readonly #operation: InsertDefinition<Body, Schema>
   readonly #timeout: number
   readonly #write: Write
   readonly #writeOnce: Write
 
-  constructor(database: Database, operation: Insert<Body, Schema>) {
+  constructor(database: Database, operation: InsertDefinition<Body, Schema>) {
     const name = `create-${operation.table}`
     const once = insertOnceStatement(operation)
 
@@ -54,22 +55,23 @@ export class GroupedInsert<Body, Schema> {
    *
    * @throws like `Database.write`, and Overloaded if too many rows wait
    */
-  insert(body: Body, claim: Claim | undefined): Promise<Result> {
+  insert(body: Body, claim: Claim | undefined): Promise<RowOutcome> {
     const values = inputValues(this.#operation, body)
 
-    if (claim === undefined) {
-      return this.#whileBlocked(() => this.#write(values))
-    }
+    const write = () =>
+      claim === undefined
+        ? this.#write(values)
+        : this.#insertOnce(values, claim)
 
-    const claiming = [...values, claim.key, claim.fingerprint]
+    return this.#whileBlocked(write)
+  }
 
-    return this.#whileBlocked(() =>
-      this.#writeOnce(claiming).catch(mayBeSentAgain)
-    )
+  #insertOnce(values: unknown[], { key, fingerprint }: Claim) {
+    return this.#writeOnce([...values, key, fingerprint]).catch(mayBeSentAgain)
   }
 
   /** Writes again while another transaction holds the key or a lock. */
-  async #whileBlocked(write: () => Promise<Result>): Promise<Result> {
+  async #whileBlocked(write: () => Promise<RowOutcome>): Promise<RowOutcome> {
     const deadline = performance.now() + this.#timeout
     let pause = firstPause
 
@@ -87,10 +89,17 @@ export class GroupedInsert<Body, Schema> {
 
 /** Returns a function that writes one row, with those that arrive with it. */
 function grouped(database: Database, name: string, text: string): Write {
-  function write(rows: unknown[][]): Promise<Result[]> {
+  nameStatement(database, name, text)
+
+  async function write(rows: unknown[][]): Promise<RowOutcome[]> {
     groupedWrites.observe({ statement: name }, rows.length)
 
-    return database.write<Result>({ name, text, values: columnsOf(rows) })
+    const values = columnsOf(rows)
+    const outcomes = await database.write<RowOutcome>({ name, text, values })
+
+    rejectShifted(outcomes, rows.length, name)
+
+    return outcomes
   }
 
   return batch(write, {
@@ -98,6 +107,27 @@ function grouped(database: Database, name: string, text: string): Write {
     maxSize: maxGroup,
     isFaultOfItem: isFaultOfValue
   })
+}
+
+/**
+ * Rejects outcomes that the requests cannot be matched with: a client would get
+ * the response to another one.
+ */
+function rejectShifted(
+  outcomes: RowOutcome[],
+  count: number,
+  name: string
+): void {
+  const isInOrder = outcomes.every(
+    ({ ordinal }, index) => ordinal === index + 1
+  )
+
+  if (outcomes.length !== count || !isInOrder) {
+    throw new Error(
+      `${name} did not return one outcome for each row: ` +
+        'its check must select each row of input once'
+    )
+  }
 }
 
 /** Tells the client that the Idempotency-Key makes it safe to send again. */

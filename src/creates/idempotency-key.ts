@@ -2,13 +2,6 @@ import { hash } from 'node:crypto'
 import { stringify } from 'safe-stable-stringify'
 import type { KeyCheck } from '../api-keys/key.ts'
 
-/** The privileges that the statements of creates need. */
-export const createPrivileges = {
-  idempotency_keys: 'SELECT, INSERT, DELETE',
-  'FUNCTION missing_property(text)': 'EXECUTE',
-  'FUNCTION missing_row(text)': 'EXECUTE'
-}
-
 /** A valid request to an operation that takes an Idempotency-Key. */
 export interface KeyedRequest<Body> {
   headers: { 'idempotency-key'?: string | undefined }
@@ -29,7 +22,11 @@ export interface Claim {
  * The owner of the key is the API key, with all that it was rotated to. The
  * fingerprint is that of the validated body, in which int64s are exact.
  *
+ * Operations that insert into one table share their keys. Another scope would
+ * not find the keys that databases have stored.
+ *
  * @param table that the operation stores rows in
+ * @throws Error without an API key: all such callers would share their keys
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
  */
 export function claimOf(
@@ -39,9 +36,12 @@ export function claimOf(
   const header = headers['idempotency-key']
 
   if (header === undefined) return undefined
+  if (apiKey === undefined) {
+    throw new Error(`the Idempotency-Key of ${table} needs an API key`)
+  }
 
   return {
-    key: sha256(`${apiKey?.root} ${table} ${unquoted(header)}`),
+    key: sha256(`${apiKey.root} ${table} ${unquoted(header)}`),
     // Properties are sorted by name, and a bigint is exact.
     fingerprint: sha256(stringify(body))
   }

@@ -6,9 +6,12 @@ import {
   storedColumns
 } from './insert.ts'
 
+/** The privileges that the statement below needs. */
+export const insertOncePrivileges = { idempotency_keys: 'SELECT, INSERT' }
+
 /**
- * The requests with what is recorded for their keys. A key without a record is
- * free for the first request with it, unless another transaction holds it.
+ * The requests with what is recorded for their keys. The first request with a
+ * key may claim it, unless it has a record or another transaction holds it.
  *
  * - The advisory lock shows that another transaction holds a key. Without it,
  *   the INSERT would wait for that transaction, and with it the whole group.
@@ -26,7 +29,7 @@ const requestsWithRecords = sql`
       ELSE pg_try_advisory_xact_lock(
         hashtextextended(encode(key, 'hex'), 0)
       )
-    END AS is_free
+    END AS may_claim
   FROM request
   LEFT JOIN LATERAL (
     SELECT
@@ -42,7 +45,7 @@ const requestsWithRecords = sql`
 
 /**
  * The statement that inserts rows once for each Idempotency-Key, and records
- * the response of each key. It returns a Result for each request, in their
+ * the response of each key. It returns a RowOutcome for each request, in their
  * order. Only a row that is stored uses an id, unless two replicas claim its
  * key within the same milliseconds.
  */
@@ -61,7 +64,7 @@ export function insertOnceStatement(insert: InsertSql): string {
     input AS MATERIALIZED (
       ${requestsWithRecords}
     ),
-    ${newRows(insert, 'obstacle IS NULL AND is_free')},
+    ${newRows(insert, 'obstacle IS NULL AND may_claim')},
     claimed AS (
       INSERT INTO idempotency_keys (key, fingerprint, response)
       SELECT key, fingerprint, response
@@ -74,25 +77,43 @@ export function insertOnceStatement(insert: InsertSql): string {
       INSERT INTO ${insert.table} (${storedColumns(insert)})
       SELECT ${storedColumns(insert)}
       FROM new_row
-      WHERE response IN (SELECT response FROM claimed)
+      WHERE may_claim AND key IN (SELECT key FROM claimed)
       ORDER BY ordinal
       RETURNING id
+    ),
+    known AS (
+      SELECT
+        new_row.id,
+        ordinal,
+        obstacle,
+        new_row.fingerprint,
+        may_claim AND claimed.key IS NOT NULL AS has_claimed,
+        coalesce(recorded_fingerprint, claimed.fingerprint)
+          AS known_fingerprint,
+        coalesce(recorded_response, claimed.response) AS response
+      FROM new_row
+      LEFT JOIN claimed ON claimed.key = new_row.key
     )
+    ${outcomes(insert.table)}
+  `
+}
+
+/** What became of each request, by what is known of its key. */
+function outcomes(table: string): string {
+  return sql`
     SELECT
+      ordinal::integer,
       CASE
         WHEN stored.id IS NOT NULL THEN 'created'
-        WHEN claimed.response = new_row.response
-          THEN missing_row('${insert.table}')
-        WHEN coalesce(recorded_fingerprint, claimed.fingerprint)
-          = new_row.fingerprint THEN 'replayed'
-        WHEN coalesce(recorded_fingerprint, claimed.fingerprint)
-          IS NOT NULL THEN 'reused'
-        ELSE coalesce(obstacle, 'held')
+        WHEN has_claimed THEN missing_row('${table}')
+        WHEN fingerprint = known_fingerprint THEN 'replayed'
+        WHEN known_fingerprint IS NOT NULL THEN 'reused'
+        WHEN obstacle IS NOT NULL THEN obstacle
+        ELSE 'held'
       END AS outcome,
-      coalesce(recorded_response, claimed.response) AS response
-    FROM new_row
-    LEFT JOIN claimed ON claimed.key = new_row.key
-    LEFT JOIN stored ON stored.id = new_row.id
+      response
+    FROM known
+    LEFT JOIN stored ON stored.id = known.id
     ORDER BY ordinal
   `
 }

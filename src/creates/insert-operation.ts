@@ -1,21 +1,20 @@
 import { badRequest, HttpError } from '../http/errors.ts'
-import type { Reply, Sent } from '../openapi/handler.ts'
-import { type JsonBytes, objectBytes } from '../openapi/json.ts'
+import type { Sent } from '../openapi/handler.ts'
+import { objectBytes } from '../openapi/json.ts'
+import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { Unavailable } from '../postgres/outcomes.ts'
 import { GroupedInsert } from './grouped-insert.ts'
 import { claimOf, type KeyedRequest } from './idempotency-key.ts'
-import type { Insert } from './insert.ts'
+import type { InsertDefinition } from './insert.ts'
 
 /** An operation that creates a row from the body of its request. */
-interface InsertOperation<Body, Status, Schema> extends Insert<Body, Schema> {
+interface InsertOperation<Body, Status, Schema> extends InsertDefinition<
+  Body,
+  Schema
+> {
   /** The status of the response. */
   status: Status
-}
-
-/** The reply of an operation that documents the status with the schema. */
-interface ReplyWith<Status, Schema> extends Pick<Reply<never>, 'header'> {
-  code: (status: Status) => { send(body: JsonBytes<Schema>): Sent }
 }
 
 /**
@@ -34,7 +33,7 @@ export function insertOperation<Body extends object, Status, Schema>(
 
   return async (
     request: KeyedRequest<Body>,
-    reply: ReplyWith<Status, Schema>
+    reply: JsonReply<Status, Schema>
   ): Promise<Sent> => {
     const { body } = request
     const result = await inserts.insert(body, claimOf(request, table))
@@ -54,9 +53,7 @@ export function insertOperation<Body extends object, Status, Schema>(
       case 'created':
     }
 
-    reply.header('content-type', 'application/json; charset=utf-8')
-
-    return reply.code(status).send(objectBytes(row, result.response))
+    return sendJson(reply, status, objectBytes(row, result.response))
   }
 }
 

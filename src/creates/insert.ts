@@ -1,15 +1,18 @@
 import type { BodyColumn, RowJson } from '../openapi/json.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
 
-/** What the statements of an insert need to know. */
+/** The privileges that the statements of all inserts need. */
+export const insertPrivileges = { 'FUNCTION missing_row(text)': 'EXECUTE' }
+
+/** The SQL that the statements of an insert are made from. */
 export interface InsertSql {
   table: string
   /** Columns for the properties of a body. */
   body: { column: string; type: string }[]
-  /** Columns for which the service makes the value. */
-  made?: Record<string, { type: string; value: () => string }>
-  /** Columns for which PostgreSQL makes the value: SQL expressions, by name. */
-  computed: Record<string, string>
+  /** Columns whose values the service makes, by name. */
+  fromService?: Record<string, { type: string; value: () => string }>
+  /** Columns whose values PostgreSQL makes: SQL expressions, by name. */
+  fromDatabase: Record<string, string>
   /** Finds rows that cannot be stored, unless all can. */
   check?: { statement: string }
   /** An SQL expression for the response to a row. It has the `id`. */
@@ -17,7 +20,7 @@ export interface InsertSql {
 }
 
 /** How the bodies of requests become rows of a table. */
-export interface Insert<Body, Schema> extends InsertSql {
+export interface InsertDefinition<Body, Schema> extends InsertSql {
   /** From generated/columns.ts. */
   body: BodyColumn<Body>[]
   check?: Check<Body>
@@ -28,7 +31,7 @@ export interface Insert<Body, Schema> extends InsertSql {
 /** Finds input rows that cannot be stored. */
 export interface Check<Body> {
   /**
-   * A SELECT of all rows of `input` with a further column, `obstacle`:
+   * A SELECT of each row of `input`, once, with a further column, `obstacle`:
    * - NULL: the row can be stored
    * - 'invalid': the body breaks a rule
    * - 'locked': a row that it refers to is locked, so it must be tried again
@@ -38,14 +41,15 @@ export interface Check<Body> {
   message: (body: Body) => string
 }
 
-/** What became of one input row. */
-export type Result =
+/** What became of one input row, by its ordinal. */
+export type RowOutcome = { ordinal: number } & (
   | { outcome: 'created' | 'replayed'; response: string }
   | { outcome: 'invalid' | 'reused' | 'held' | 'locked' }
+)
 
 /**
- * The statement that inserts rows. It returns a Result for each input row, in
- * their order.
+ * The statement that inserts rows. It returns a RowOutcome for each input row,
+ * in their order.
  */
 export function insertStatement(insert: InsertSql): string {
   return sql`
@@ -63,6 +67,7 @@ export function insertStatement(insert: InsertSql): string {
       RETURNING id
     )
     SELECT
+      ordinal::integer,
       CASE
         WHEN stored.id IS NOT NULL THEN 'created'
         WHEN response IS NOT NULL THEN missing_row('${insert.table}')
@@ -80,7 +85,7 @@ export function inputColumns(insert: InsertSql): Record<string, string> {
   const columns: Record<string, string> = {}
 
   for (const { column, type } of insert.body) columns[column] = type
-  for (const [column, { type }] of Object.entries(insert.made ?? {}))
+  for (const [column, { type }] of Object.entries(insert.fromService ?? {}))
     columns[column] = type
 
   return columns
@@ -88,18 +93,18 @@ export function inputColumns(insert: InsertSql): Record<string, string> {
 
 /** The values of an input row, in the order of its columns. */
 export function inputValues<Body, Schema>(
-  insert: Insert<Body, Schema>,
+  insert: InsertDefinition<Body, Schema>,
   body: Body
 ): unknown[] {
   const ofBody = insert.body.map(({ property }) => body[property])
-  const made = Object.values(insert.made ?? {}).map(({ value }) => value())
+  const ofService = Object.values(insert.fromService ?? {})
 
-  return [...ofBody, ...made]
+  return [...ofBody, ...ofService.map(({ value }) => value())]
 }
 
 /** The columns of the table that a new row has. */
 export function storedColumns(insert: InsertSql): string {
-  const columns = { ...insert.computed, ...inputColumns(insert) }
+  const columns = { ...insert.fromDatabase, ...inputColumns(insert) }
 
   return Object.keys(columns).join(', ')
 }
@@ -112,7 +117,7 @@ export function storedColumns(insert: InsertSql): string {
  * @param isStored an SQL condition for the rows to store
  */
 export function newRows(insert: InsertSql, isStored: string): string {
-  const computed = Object.entries(insert.computed).map(
+  const fromDatabase = Object.entries(insert.fromDatabase).map(
     ([column, value]) => `CASE WHEN ${isStored} THEN ${value} END AS ${column},`
   )
 
@@ -122,7 +127,7 @@ export function newRows(insert: InsertSql, isStored: string): string {
     ),
     numbered AS (
       SELECT
-        ${computed.join('\n')}
+        ${fromDatabase.join('\n')}
         checked.*
       FROM checked
       ORDER BY ordinal

@@ -1,5 +1,10 @@
 import { Readable } from 'node:stream'
 
+/** The privileges that each RowJson needs. */
+export const rowJsonPrivileges = {
+  'FUNCTION missing_property(text)': 'EXECUTE'
+}
+
 /** Exists for the compiler only. */
 declare const shape: unique symbol
 
@@ -26,6 +31,7 @@ export type JsonStream<Body> = Readable & Shaped<Body>
 /** A property of a request body, and the column that stores it. */
 export interface BodyColumn<Body> {
   property: keyof Body & string
+  /** As SQL: quoted if it is a keyword. */
   column: string
   /** The SQL type of the column. */
   type: string

@@ -23,7 +23,7 @@ export function categoryHandlers(database: Database, memory: ResponseMemory) {
     createCategory: insertOperation(database, {
       status: 201,
       table: 'categories',
-      computed: { id: `nextval('categories_id_seq')` },
+      fromDatabase: { id: `nextval('categories_id_seq')` },
       body: NewCategory,
       row: Category
     })

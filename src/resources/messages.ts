@@ -14,9 +14,9 @@ export function messageHandlers(database: Database) {
     createMessage: insertOperation(database, {
       status: 202,
       table: 'messages',
-      made: { id: { type: 'uuid', value: timeOrderedUuid } },
+      fromService: { id: { type: 'uuid', value: timeOrderedUuid } },
       body: NewMessage,
-      computed: { status: `'queued'`, created_at: 'now()::timestamptz(3)' },
+      fromDatabase: { status: `'queued'`, created_at: 'now()::timestamptz(3)' },
       row: Message
     })
   } satisfies Partial<Operations>

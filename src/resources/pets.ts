@@ -8,6 +8,7 @@ import { idBefore, nextPage } from '../lists/paging.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import { sharedRead } from '../lists/shared-read.ts'
 import { arrayBytes, objectBytes } from '../openapi/json.ts'
+import { sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
 
@@ -141,20 +142,19 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
         : readPageOfStatus([status, after, size]))
 
       memory.reserve(reply.raw, pets.length)
-      reply.header('content-type', 'application/json; charset=utf-8')
 
       if (next !== null) {
         const filter = status === undefined ? {} : { status }
         reply.header('link', nextPage({ limit: size, ...filter }, next))
       }
 
-      return reply.code(200).send(arrayBytes(Pet, pets))
+      return sendJson(reply, 200, arrayBytes(Pet, pets))
     },
 
     createPet: insertOperation(database, {
       status: 201,
       table: 'pets',
-      computed: { id: `nextval('pets_id_seq')` },
+      fromDatabase: { id: `nextval('pets_id_seq')` },
       body: NewPet,
       check: categoryExists,
       row: Pet
@@ -165,9 +165,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
 
       if (pet === null) throw petNotFound(petId)
 
-      reply.header('content-type', 'application/json; charset=utf-8')
-
-      return reply.code(200).send(objectBytes(Pet, pet))
+      return sendJson(reply, 200, objectBytes(Pet, pet))
     }
   } satisfies Partial<Operations>
 }

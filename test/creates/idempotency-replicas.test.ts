@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { removeOldRecords } from '../../src/creates/retention.ts'
+import { removeOldRecords } from '../../src/creates/remove-old-records.ts'
 import { stopClock } from '../support/clock.ts'
 import {
   createDatabase,

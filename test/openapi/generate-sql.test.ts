@@ -1,6 +1,9 @@
 import type { OpenAPIV3 } from 'openapi-types'
 import t, { type Test } from 'tap'
+import { insertStatement } from '../../src/creates/insert.ts'
+import { columnsOf } from '../../src/postgres/sql.ts'
 import { bodyColumnsFile, rowJsonFile } from '../../tools/generate-sql.ts'
+import { columnOf } from '../../tools/sql-names.ts'
 import { createDatabase, query } from '../support/database.ts'
 
 type Thing = OpenAPIV3.NonArraySchemaObject
@@ -117,6 +120,84 @@ t.test('the columns of a body have the SQL types of its properties', (t) => {
     'madeAt made_at timestamptz',
     'day day date'
   ])
+  t.end()
+})
+
+const keywords: Thing = {
+  type: 'object',
+  required: ['user', 'order'],
+  properties: {
+    user: { type: 'string' },
+    order: { type: 'integer' },
+    end: { type: 'string' }
+  }
+}
+
+t.test('a property whose column is a keyword is read and stored', async (t) => {
+  const row = `'Ann' AS "user", 1 AS "order", 'x' AS "end"`
+  const json = '{"user":"Ann","order":1,"end":"x"}'
+
+  t.equal(await write(t, keywords, row), json)
+
+  const columns = bodyColumnsFile(documentOf(keywords))
+
+  t.match(columns, `property: 'user', column: '"user"', type: 'text'`)
+  t.match(columns, `property: 'order', column: '"order"', type: 'integer'`)
+})
+
+t.test('a create stores properties whose columns are keywords', async (t) => {
+  const databaseUrl = await createDatabase(t)
+  const statement = insertStatement({
+    table: 'things',
+    fromDatabase: { id: '7' },
+    body: [
+      { column: columnOf('user'), type: 'text' },
+      { column: columnOf('order'), type: 'integer' },
+      { column: columnOf('end'), type: 'text' }
+    ],
+    row: expressionOf(keywords)
+  })
+
+  await query(
+    databaseUrl,
+    `CREATE TABLE things (
+       id bigint, "user" text, "order" integer, "end" text
+     )`
+  )
+  await query(databaseUrl, statement, columnsOf([['Ann', 1, 'x']]))
+
+  t.match(await query(databaseUrl, 'SELECT * FROM things'), [
+    { user: 'Ann', order: 1, end: 'x' }
+  ])
+})
+
+t.test('every keyword that PostgreSQL quotes is quoted', async (t) => {
+  const rows = await query(
+    await createDatabase(t),
+    `SELECT word, quote_ident(word) AS quoted
+     FROM pg_get_keywords()`
+  )
+  const unquoted = rows.filter(
+    ({ word, quoted }) => quoted !== word && columnOf(String(word)) !== quoted
+  )
+
+  t.same(unquoted, [])
+})
+
+t.test('a body cannot have the columns of the statements of creates', (t) => {
+  const names = ['key', 'fingerprint', 'ordinal', 'obstacle', 'response']
+
+  for (const name of [...names, 'mayClaim']) {
+    const thing: Thing = {
+      type: 'object',
+      required: [name],
+      properties: { [name]: { type: 'string' } }
+    }
+
+    t.throws(() => bodyColumnsFile(documentOf(thing)), {
+      message: /^openapi.yaml: Thing.* would be the column .* Rename/
+    })
+  }
   t.end()
 })
 

@@ -12,7 +12,8 @@ const inputs = [
   'generated',
   'tools/configuration.ts',
   'tools/generate.ts',
-  'tools/generate-sql.ts'
+  'tools/generate-sql.ts',
+  'tools/sql-names.ts'
 ]
 
 /** A copy of what the generator reads and writes, and a way to run it there. */

@@ -11,6 +11,7 @@ import {
   type JsonStream,
   objectBytes
 } from '../../src/openapi/json.ts'
+import { sendJson } from '../../src/openapi/send-json.ts'
 import type { Database } from '../../src/postgres/database.ts'
 
 type Categories = components['schemas']['Category'][]
@@ -22,7 +23,7 @@ declare const categories: JsonStream<Categories>
 
 const category = { id: 1n, name: 'x' }
 
-const inserted = { table: 'x', computed: {} }
+const inserted = { table: 'x', fromDatabase: {} }
 
 export const accepted: Partial<Operations> = {
   createCategory: ({ body }, reply) =>
@@ -42,9 +43,9 @@ export const accepted: Partial<Operations> = {
   createPet: ({ body }, reply) =>
     reply.code(201).send({ ...body, id: 1n, status: body.status }),
 
-  getPet: (_request, reply) => reply.code(200).send(objectBytes(Pet, '{}')),
+  getPet: (_request, reply) => sendJson(reply, 200, objectBytes(Pet, '{}')),
 
-  listCategories: (_request, reply) => reply.code(200).send(categories)
+  listCategories: (_request, reply) => sendJson(reply, 200, categories)
 }
 
 export const acceptedInsert: Operations['createCategory'] = insertOperation(
@@ -80,6 +81,18 @@ export const createCategory: Operations['createCategory'][] = [
 
   // @ts-expect-error an array in place of an object
   (_request, reply) => reply.code(201).send(arrayBytes(Category, bytes)),
+
+  // @ts-expect-error the same, sent as JSON
+  (_request, reply) => sendJson(reply, 201, objectBytes(Pet, '{}')),
+
+  // @ts-expect-error JSON with an undocumented status
+  (_request, reply) => sendJson(reply, 202, objectBytes(Category, '{}')),
+
+  // @ts-expect-error JSON of an unknown shape
+  (_request, reply) => sendJson(reply, 201, bytes),
+
+  // @ts-expect-error a stream in place of an object
+  (_request, reply) => sendJson(reply, 201, categories),
 
   // @ts-expect-error a response without a status
   () => category,

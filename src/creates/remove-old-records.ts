@@ -1,5 +1,13 @@
+// The background removal of old records: of changes of lists, and of
+// Idempotency-Keys.
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
+
+/** The privileges that the statements below need. */
+export const removalPrivileges = {
+  idempotency_keys: 'SELECT, DELETE',
+  'FUNCTION prune_changes()': 'EXECUTE'
+}
 
 /** Milliseconds between two removals. */
 const interval = 5000
@@ -58,23 +66,22 @@ function pruneChanges(database: Background): Promise<unknown> {
 }
 
 /**
- * Ends at the first batch that is not full. Keys that expire meanwhile wait for the
- * next time. Otherwise, this one might not end.
+ * Ends at the first batch that is not full. Keys that expire meanwhile wait for
+ * the next time. Otherwise, this one might not end.
  */
 async function deleteAllExpired(
   database: Background,
   hours: number
 ): Promise<void> {
-  let isFull = true
+  let deleted
 
-  while (isFull) {
-    const deleted = await database.writeInBackground({
+  do {
+    deleted = await database.writeInBackground({
       name: 'remove-expired-keys',
       text: deleteExpiredKeys,
       values: [hours]
     })
-    isFull = deleted.length === maxDeleted
-  }
+  } while (deleted.length === maxDeleted)
 }
 
 /** The database has reported the error. */

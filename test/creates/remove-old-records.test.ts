@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { removeOldRecords } from '../../src/creates/retention.ts'
+import { removeOldRecords } from '../../src/creates/remove-old-records.ts'
 import { stopClock } from '../support/clock.ts'
 
 /** Rows of a deletion: the job goes on after a full batch. */

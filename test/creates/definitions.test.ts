@@ -1,0 +1,98 @@
+// Faults in the definition of an insert: no client may get the response to
+// another one.
+import t, { type Test } from 'tap'
+import { NewCategory } from '../../generated/columns.ts'
+import { Category } from '../../generated/json.ts'
+import { GroupedInsert } from '../../src/creates/grouped-insert.ts'
+import { claimOf } from '../../src/creates/idempotency-key.ts'
+import { startService } from '../support/service.ts'
+
+const categories = {
+  table: 'categories',
+  fromDatabase: { id: `nextval('categories_id_seq')` },
+  body: NewCategory,
+  row: Category
+}
+
+/** An insert of categories whose check is wrong. */
+async function insertWith(t: Test, statement: string) {
+  const { database } = await startService(t)
+  const check = { statement, message: () => 'invalid' }
+
+  // By this name, its statements are not those of the service.
+  const table = 'public.categories'
+
+  return new GroupedInsert(database, { ...categories, table, check })
+}
+
+const checks = [
+  {
+    fault: 'repeats a row',
+    statement: `
+      SELECT input.*, 'invalid' AS obstacle
+      FROM input
+      CROSS JOIN generate_series(1, 2)`
+  },
+  {
+    fault: 'drops a row',
+    statement: `
+      SELECT input.*, 'invalid' AS obstacle
+      FROM input
+      WHERE name <> 'a'`
+  },
+  {
+    fault: 'drops a row and repeats another',
+    statement: `
+      SELECT input.*, 'invalid' AS obstacle
+      FROM input
+      CROSS JOIN generate_series(1, 2)
+      WHERE name <> 'a'`
+  }
+]
+
+for (const { fault, statement } of checks) {
+  t.test(`a check that ${fault} fails the creates of its group`, async (t) => {
+    const inserts = await insertWith(t, statement)
+    const claim = (key: string) => ({ key: `\\x0${key}`, fingerprint: '\\x00' })
+    const results = await Promise.allSettled([
+      inserts.insert({ name: 'a' }, undefined),
+      inserts.insert({ name: 'b' }, undefined),
+      inserts.insert({ name: 'a' }, claim('1')),
+      inserts.insert({ name: 'b' }, claim('2'))
+    ])
+
+    for (const result of results) {
+      t.match(result, {
+        status: 'rejected',
+        reason: { message: /did not return one outcome for each row/ }
+      })
+    }
+  })
+}
+
+t.test(
+  'two inserts that would share the name of a statement fail at the start',
+  async (t) => {
+    const { database } = await startService(t)
+    const row = Category
+
+    t.doesNotThrow(() => new GroupedInsert(database, categories))
+    t.throws(
+      () => new GroupedInsert(database, { ...categories, row, body: [] }),
+      { message: 'two operations name different statements create-categories' }
+    )
+  }
+)
+
+t.test('an Idempotency-Key without an API key is an error', (t) => {
+  const request = {
+    headers: { 'idempotency-key': 'key' },
+    apiKey: undefined,
+    body: {}
+  }
+
+  t.throws(() => claimOf(request, 'pets'), {
+    message: 'the Idempotency-Key of pets needs an API key'
+  })
+  t.end()
+})
