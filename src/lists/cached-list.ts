@@ -18,7 +18,7 @@ import { TableReader } from './table-reader.ts'
 
 interface WholeList {
   body: CodedBody
-  next: null
+  lastId: null
 }
 
 /**
@@ -47,7 +47,8 @@ export function cachedList<Item>(
     const list = await cached.current()
     setCacheHeaders(reply)
 
-    if (list.next === null) return sendWhole(list.body, request, reply, context)
+    if (list.lastId === null)
+      return sendWhole(list.body, request, reply, context)
     return sendStream(list, pages, request, reply, context)
   }
 }
@@ -96,15 +97,15 @@ class CachedList {
   async #read(): Promise<WholeList | ListStart> {
     const chunks: Buffer[] = []
     let size = 0
-    let next: string | null = null
+    let lastId: string | null = null
     do {
-      const page = await this.#reader.readPage(next)
+      const page = await this.#reader.readPage(lastId)
       chunks.push(page.bytes)
       size += page.bytes.length
-      next = page.next
-    } while (next !== null && size < this.#maxSize)
+      lastId = page.lastId
+    } while (lastId !== null && size < this.#maxSize)
 
-    if (next === null) return { body: new CodedBody(chunks), next }
-    return { chunks, size, next }
+    if (lastId === null) return { body: new CodedBody(chunks), lastId }
+    return { chunks, size, lastId }
   }
 }
