@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
-import { oneLine } from './log.ts'
+import { messageOf } from './log.ts'
 import { type Database, openDatabase } from './postgres/database.ts'
 import { applyMigrations, migrationCheck } from './postgres/migrate.ts'
 import { privileges } from './privileges.ts'
@@ -154,6 +154,6 @@ const remedies: Record<string, string> = {
 
 /** Why a database cannot be used, in one line. */
 function reasonOf(error: unknown): string {
-  const message = oneLine(error)
+  const message = messageOf(error)
   return remedies[message] ?? message
 }

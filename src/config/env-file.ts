@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { oneLine } from '../log.ts'
+import { messageOf } from '../log.ts'
 
 /**
  * Reads a text file.
@@ -13,7 +13,7 @@ export function readText(file: string, source: string): string {
   try {
     contents = readFileSync(file)
   } catch (error) {
-    throw new Error(`${source} must be a readable file: ${oneLine(error)}`, {
+    throw new Error(`${source} must be a readable file: ${messageOf(error)}`, {
       cause: error
     })
   }
