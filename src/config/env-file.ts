@@ -39,9 +39,10 @@ export function readEnvFile(
   const text = readText(file, file)
   const variables = parseEnv(text)
 
-  for (const [, name = ''] of text.matchAll(/^\s*(\w+):/gm))
+  for (const [, name = ''] of text.matchAll(/^\s*(\w+):/gm)) {
     if (knownNames.includes(name) && variables[name] === undefined)
       throw new Error(`${file}: write ${name}=value instead of ${name}: value`)
+  }
 
   return variables
 }

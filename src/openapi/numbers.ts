@@ -34,12 +34,13 @@ const int64Range = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }
  */
 export function replaceNumberSchemas(schema: Schema): Record<string, unknown> {
   const { type, format } = schema
-  if (type === 'integer' && format === 'int64')
+  if (type === 'integer' && format === 'int64') {
     return {
       default: schema.default,
       'x-must': schema['x-must'],
       int64: { ...int64Range, ...schema }
     }
+  }
   if (type === 'number')
     return { default: schema.default, allOf: [{ toDouble: true }, schema] }
 
