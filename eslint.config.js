@@ -47,6 +47,11 @@ export default defineConfig(
   },
   { files: ['{src,test,tools,deploy}/**'], rules: readable },
   {
+    files: ['{src,tools}/**'],
+    // Braces around what takes more than one line, and nothing else.
+    rules: { curly: ['error', 'multi-or-nest', 'consistent'] }
+  },
+  {
     files: ['test/**', 'tools/**'],
     rules: {
       // tap awaits its subtests itself.

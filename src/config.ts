@@ -58,10 +58,11 @@ function reportUnknown(fromFile: Environment, file: string): void {
       // secret, look like a name: do not print it.
       /^\w+$/.test(name)
   )
-  if (unknown.length > 0)
+  if (unknown.length > 0) {
     console.error(
       `${serviceName}: ${file}: ignoring unknown variables: ${unknown.join(', ')}`
     )
+  }
 }
 
 /** A former name must not be ignored: the limit that it set would be gone. */
@@ -80,10 +81,11 @@ function withDatabaseUrl(texts: Environment): Environment {
     throw new Error('DATABASE_URL and DATABASE_URL_FILE must not both be set')
 
   const url = readText(file, 'DATABASE_URL_FILE').trim()
-  if (variables.DATABASE_URL.parse(url) === undefined)
+  if (variables.DATABASE_URL.parse(url) === undefined) {
     throw new Error(
       'DATABASE_URL_FILE must contain a URL that starts with postgres://'
     )
+  }
   return { ...texts, DATABASE_URL: url }
 }
 

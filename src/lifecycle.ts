@@ -66,8 +66,8 @@ async function createFirstKey(database: Database): Promise<string | undefined> {
 }
 
 /**
- * Stops the service. No request fails: each gets its response, within
- * SHUTDOWN_TIMEOUT_MS.
+ * Stops the service. Open requests get their responses, unless they need longer
+ * than SHUTDOWN_TIMEOUT_MS.
  */
 export async function stop(service: Service): Promise<void> {
   const { config, log, app, background, database, stopServer } = service

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
-import { oneLine } from './log.ts'
+import { messageOf } from './log.ts'
 
 type Address = Pick<Config, 'HOST' | 'PORT' | 'METRICS_PORT'>
 
@@ -44,7 +44,7 @@ export function describeListenError(
     default:
       return (
         `HOST must be an address of this machine, not ${HOST}: ` +
-        oneLine(error)
+        messageOf(error)
       )
   }
 }

@@ -90,16 +90,16 @@ function withoutKeys(line: string): string {
 }
 
 /**
- * Describes an error in one line. A failed connection to a host with several
- * addresses has no message, only a code.
+ * The message of an error. A failed connection to a host with several addresses
+ * has no message, only a code.
  */
-export function oneLine(error: unknown): string {
+export function messageOf(error: unknown): string {
   const { message, code } = error as NodeJS.ErrnoException
   return message || String(code)
 }
 
 /** Ends the process with exit code 1 and the error's message on stderr. */
 export function fail(error: unknown): never {
-  console.error(`pet-categories: ${oneLine(error)}`)
+  console.error(`pet-categories: ${messageOf(error)}`)
   process.exit(1)
 }

@@ -57,7 +57,7 @@ export function countConnections(ofService: PoolCounts): void {
   pool = ofService
 }
 
-export const databaseConnections = new Gauge({
+new Gauge({
   name: 'database_connections',
   help: 'Connections of the pool, by state: idle or active',
   labelNames: ['state'],
@@ -67,7 +67,7 @@ export const databaseConnections = new Gauge({
   }
 })
 
-export const statementsWaiting = new Gauge({
+new Gauge({
   name: 'database_statements_waiting',
   help: 'Statements waiting for a connection',
   collect() {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
-import { oneLine } from './log.ts'
+import { messageOf } from './log.ts'
 import { Database } from './postgres/database.ts'
 import { applyMigrations, migrationCheck } from './postgres/migrate.ts'
 import { privileges } from './privileges.ts'
@@ -33,7 +33,7 @@ export async function openForService(
     return { ...opened, ready: Promise.resolve() }
   }
 
-  const opened = openGiven(url, config, log)
+  const opened = openDatabaseUrl(url, config, log)
   const { database } = opened
   const prepare = MIGRATE_ON_START
     ? () => applyMigrations(url, config, privileges, log)
@@ -61,7 +61,7 @@ export async function openForCommand(
   const { DATABASE_URL: url } = config
   if (url === undefined) return openEmbedded(config, 'command', log)
 
-  const opened = openGiven(url, config, log)
+  const opened = openDatabaseUrl(url, config, log)
   const checkMigrations = migrationCheck(opened.database)
   try {
     await checkMigrations()
@@ -72,46 +72,59 @@ export async function openForCommand(
 }
 
 /**
- * Opens the database and applies the pending migrations.
+ * Applies the pending migrations.
  *
  * @throws Error that names DATABASE_URL or DATA_DIR if it cannot be used now
  */
-export async function openForMigration(
+export async function migrateDatabase(
   config: Config,
   log: Logger
-): Promise<OpenedDatabase> {
+): Promise<void> {
   const { DATABASE_URL: url } = config
-  if (url === undefined) return openEmbedded(config, 'migrate', log)
+  if (url === undefined) {
+    const server = await startEmbedded(config, 'migrate', log)
+    return server.stop()
+  }
 
-  const opened = openGiven(url, config, log)
   try {
     await applyMigrations(url, config, privileges, log)
   } catch (error) {
     throw unusable('DATABASE_URL', error)
   }
-  return opened
+}
+
+async function openEmbedded(
+  config: Config,
+  opener: 'service' | 'command',
+  log: Logger
+): Promise<OpenedDatabase> {
+  const { url, stop } = await startEmbedded(config, opener, log)
+  return { database: new Database(url, config, log), stopServer: stop }
 }
 
 /** Starts the embedded PostgreSQL in DATA_DIR, or joins it, and migrates it. */
-async function openEmbedded(
+async function startEmbedded(
   config: Config,
   opener: 'service' | 'command' | 'migrate',
   log: Logger
-): Promise<OpenedDatabase> {
+) {
   // Loaded only here: a deployment with DATABASE_URL does not need it.
   const { startEmbeddedPostgres } = await import('./embedded/postgres.ts')
   try {
     const server = await startEmbeddedPostgres(config.DATA_DIR, opener, log)
-    const database = new Database(server.url, config, log)
     await applyMigrations(server.url, config, privileges, log)
-    return { database, stopServer: server.stop }
+    return server
   } catch (error) {
     throw unusable('DATA_DIR', error)
   }
 }
 
 /** Opens a DATABASE_URL; connections are made on first use. */
-function openGiven(url: string, config: Config, log: Logger): OpenedDatabase {
+function openDatabaseUrl(
+  url: string,
+  config: Config,
+  log: Logger
+): OpenedDatabase {
   try {
     const database = new Database(url, config, log)
     return { database, stopServer: () => Promise.resolve() }
@@ -154,6 +167,6 @@ const remedies: Record<string, string> = {
 
 /** Why a database cannot be used, in one line. */
 function reasonOf(error: unknown): string {
-  const message = oneLine(error)
+  const message = messageOf(error)
   return remedies[message] ?? message
 }

@@ -16,9 +16,8 @@ export function nameStatement(
 ): void {
   const statements = statementsOf.get(database) ?? new Map<string, string>()
 
-  if ((statements.get(name) ?? text) !== text) {
+  if ((statements.get(name) ?? text) !== text)
     throw new Error(`two operations name different statements ${name}`)
-  }
 
   statementsOf.set(database, statements.set(name, text))
 }

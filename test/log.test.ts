@@ -5,7 +5,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { prefixOf } from '../src/api-keys/key.ts'
-import { createLogger, oneLine } from '../src/log.ts'
+import { createLogger, messageOf } from '../src/log.ts'
 import { breakCategories } from './support/database.ts'
 import { status } from './support/installation.ts'
 import { recorder } from './support/log.ts'
@@ -271,9 +271,11 @@ const encoded = (character = '') => `%${character.charCodeAt(0).toString(16)}`
 t.test(
   'an error is shown by its message, or by its code when it has none',
   (t) => {
-    t.equal(oneLine(new Error('broken')), 'broken')
+    t.equal(messageOf(new Error('broken')), 'broken')
     t.equal(
-      oneLine(Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })),
+      messageOf(
+        Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })
+      ),
       'ECONNREFUSED'
     )
     t.end()

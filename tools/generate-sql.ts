@@ -64,9 +64,8 @@ function rowJson(document: OpenAPIV3.Document, name: string): string {
   // The first property has no comma, so it must be present in each row.
   const first = properties.find(({ isRequired }) => isRequired)
 
-  if (first === undefined) {
+  if (first === undefined)
     throw new Error(`openapi.yaml: ${name} must have a required property`)
-  }
 
   const others = properties.filter((property) => property !== first)
   const lines = [
@@ -100,13 +99,10 @@ function jsonValue({ column, schema }: Property): string {
   if (type !== 'string') return `${column}::text`
 
   // Their text needs no escapes.
-  if (format === 'uuid' || values !== undefined) {
+  if (format === 'uuid' || values !== undefined)
     return `'"' || ${column} || '"'`
-  }
 
-  if (format === 'date-time') {
-    return `'"' || ${isoTime(column)} || '"'`
-  }
+  if (format === 'date-time') return `'"' || ${isoTime(column)} || '"'`
 
   return `to_json(${column})::text`
 }
@@ -160,9 +156,8 @@ function sqlTypeOfText(format = ''): string {
 function propertiesOf(document: OpenAPIV3.Document, name: string): Property[] {
   const schema = document.components?.schemas?.[name]
 
-  if (schema === undefined || '$ref' in schema || schema.type !== 'object') {
+  if (schema === undefined || '$ref' in schema || schema.type !== 'object')
     throw new Error(`openapi.yaml: ${name} must be of the type object`)
-  }
 
   const properties = Object.entries(schema.properties ?? {})
 

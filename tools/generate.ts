@@ -115,9 +115,8 @@ async function generate(): Promise<Record<string, string>> {
 const urlOf = (name: string) => new URL(`../${name}`, import.meta.url)
 
 function write(files: Record<string, string>): void {
-  for (const [name, text] of Object.entries(files)) {
+  for (const [name, text] of Object.entries(files))
     writeFileSync(urlOf(name), text)
-  }
 }
 
 /** Reports the files whose text would change. */

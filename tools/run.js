@@ -43,11 +43,12 @@ async function loadTypeScript() {
 }
 
 function explainMissingPackage(error) {
-  if (error.code === 'ERR_MODULE_NOT_FOUND' && /package/.test(error.message))
+  if (error.code === 'ERR_MODULE_NOT_FOUND' && /package/.test(error.message)) {
     exit(
       'packages are missing: run `npm ci`; ' +
         'before Node.js 22.18, without --omit=dev'
     )
+  }
   throw error
 }
 

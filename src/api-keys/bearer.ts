@@ -128,13 +128,10 @@ function reject(
   reply: FastifyReply
 ): Error {
   const address = networkOf(request.ip)
-  switch ('code' in error && error.code) {
-    // No Authorization header.
+  const code = 'code' in error ? error.code : undefined
+  switch (code) {
+    // No bearer token: the header is missing, has another scheme, or no token.
     case 'FST_BEARER_AUTH_MISSING_AUTHORIZATION_HEADER':
-      request.apiKey = { state: 'absent' }
-      return rejected.count(address, reply) ?? keyRequired
-
-    // Invalid request: a header with another scheme, or without a token.
     case 'FST_BEARER_AUTH_INVALID_AUTHORIZATION_HEADER':
       request.apiKey = { state: 'absent' }
       return rejected.count(address, reply) ?? keyRequired

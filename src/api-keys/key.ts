@@ -56,7 +56,7 @@ export interface EndedKey extends StoredKey {
   state: 'revoked' | 'expired'
 }
 
-export interface NoKey {
+interface NoKey {
   /**
    * - `unknown`: well-formed, but not in the store.
    * - `malformed`: not in the format of an API key, so not looked up.

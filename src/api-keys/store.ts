@@ -277,8 +277,9 @@ const storedParts = (apiKey: string) => ({
 /** Keeps lists of keys readable: nobody can forge lines or hide a name. */
 function requireName(name: string): void {
   const isVisible = name.trim() !== '' && !unprintable.test(name)
-  if (!isVisible || name.length > maxNameLength)
+  if (!isVisible || name.length > maxNameLength) {
     throw new Error(
       `The name of a key must have 1 to ${maxNameLength} characters, without control characters`
     )
+  }
 }

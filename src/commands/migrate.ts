@@ -1,16 +1,13 @@
 // `npm run migrate`: applies the pending migrations to the configured database.
 import { loadConfig } from '../config.ts'
 import { createLogger, fail } from '../log.ts'
-import { openForMigration } from '../open-database.ts'
+import { migrateDatabase } from '../open-database.ts'
 
 async function migrate(): Promise<void> {
   const config = loadConfig(process.env)
   const log = createLogger(config.LOG_LEVEL)
 
-  const { database, stopServer } = await openForMigration(config, log)
-  await database.close()
-  await stopServer()
-
+  await migrateDatabase(config, log)
   console.log('The database is up to date.')
 }
 

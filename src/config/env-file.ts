@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { oneLine } from '../log.ts'
+import { messageOf } from '../log.ts'
 
 /**
  * Reads a text file.
@@ -13,7 +13,7 @@ export function readText(file: string, source: string): string {
   try {
     contents = readFileSync(file)
   } catch (error) {
-    throw new Error(`${source} must be a readable file: ${oneLine(error)}`, {
+    throw new Error(`${source} must be a readable file: ${messageOf(error)}`, {
       cause: error
     })
   }
@@ -39,9 +39,10 @@ export function readEnvFile(
   const text = readText(file, file)
   const variables = parseEnv(text)
 
-  for (const [, name = ''] of text.matchAll(/^\s*(\w+):/gm))
+  for (const [, name = ''] of text.matchAll(/^\s*(\w+):/gm)) {
     if (knownNames.includes(name) && variables[name] === undefined)
       throw new Error(`${file}: write ${name}=value instead of ${name}: value`)
+  }
 
   return variables
 }

@@ -27,6 +27,15 @@ function wholeNumber(input: string): number | undefined {
   return isWhole ? number : undefined
 }
 
+/** Returns a function that reads a whole number within a range. */
+const parserOf =
+  (minimum: number, maximum: number) =>
+  (input: string): number | undefined => {
+    const number = wholeNumber(input)
+    if (number === undefined) return undefined
+    return number >= minimum && number <= maximum ? number : undefined
+  }
+
 function numberOf(
   unit: string,
   { minimum, maximum, ...rest }: Range
@@ -39,11 +48,7 @@ function numberOf(
   return {
     ...rest,
     rule: `be a whole number${unit}, ${upTo}`,
-    parse(input) {
-      const number = wholeNumber(input)
-      if (number === undefined) return undefined
-      return number >= minimum && number <= maximum ? number : undefined
-    }
+    parse: parserOf(minimum, maximum)
   }
 }
 
@@ -74,23 +79,15 @@ export const hours = (range: Range): Variable<number, number> =>
   numberOf(' of hours', range)
 
 /** A TCP port; 0 takes a free one. */
-export function port<Default extends number | undefined>(
+export const port = <Default extends number | undefined>(
   value: Default,
   description: string
-): Variable<number, Default> {
-  const { parse } = count({
-    default: 0,
-    minimum: 0,
-    maximum: 65535,
-    description
-  })
-  return {
-    default: value,
-    description,
-    rule: 'be a port, from 0 to 65535',
-    parse
-  }
-}
+): Variable<number, Default> => ({
+  default: value,
+  description,
+  rule: 'be a port, from 0 to 65535',
+  parse: parserOf(0, 65535)
+})
 
 /** `true` or `false`. */
 export const boolean = (

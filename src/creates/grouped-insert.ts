@@ -132,9 +132,8 @@ function rejectShifted(
 
 /** Tells the client that the Idempotency-Key makes it safe to send again. */
 function mayBeSentAgain(error: unknown): never {
-  if (error instanceof OutcomeUnknown) {
+  if (error instanceof OutcomeUnknown)
     throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
-  }
 
   throw error
 }

@@ -36,9 +36,8 @@ export function claimOf(
   const header = headers['idempotency-key']
 
   if (header === undefined) return undefined
-  if (apiKey === undefined) {
+  if (apiKey === undefined)
     throw new Error(`the Idempotency-Key of ${table} needs an API key`)
-  }
 
   return {
     key: sha256(`${apiKey.root} ${table} ${unquoted(header)}`),

@@ -11,7 +11,7 @@ import {
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Logger } from 'pino'
-import { oneLine } from '../log.ts'
+import { messageOf } from '../log.ts'
 import { programEnvironment } from './programs.ts'
 import { reasonIn } from './reasons.ts'
 
@@ -92,7 +92,7 @@ async function runInitdb(initdb: string[], data: string): Promise<void> {
   try {
     await promisify(execFile)(program, args, { env: programEnvironment })
   } catch (error) {
-    const output = oneLine(error).replace(/^Command failed: .*\n/, '')
+    const output = messageOf(error).replace(/^Command failed: .*\n/, '')
     const reason = reasonIn(output)
     throw new Error(`initdb failed: ${reason}`, { cause: error })
   }

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { oneLine } from '../log.ts'
+import { messageOf } from '../log.ts'
 import { prepareData } from './data-folder.ts'
 import { embeddedPrograms } from './programs.ts'
 import { withRemedy } from './reasons.ts'
@@ -87,7 +87,7 @@ async function tryToStart(
     const server = await startServer(postgres, startedBy)
     return { outcome: 'started', server }
   } catch (error) {
-    const isInUse = inUse.test(oneLine(error))
+    const isInUse = inUse.test(messageOf(error))
     if (isInUse && mayWait) return { outcome: 'folder in use' }
     throw withRemedy(error)
   }

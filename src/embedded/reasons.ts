@@ -1,4 +1,4 @@
-import { oneLine } from '../log.ts'
+import { messageOf } from '../log.ts'
 
 /** What the operator can do about a reason, in Node.js's or PostgreSQL's words. */
 const remedies = [
@@ -22,7 +22,7 @@ const remedies = [
 
 /** The error, in one line with the remedy if there is one. */
 export function withRemedy(error: unknown): Error {
-  const reason = oneLine(error)
+  const reason = messageOf(error)
   const known = remedies.find((one) => one.reason.test(reason))
   const message = known === undefined ? reason : `${reason}: ${known.remedy}`
   return new Error(message, { cause: error })

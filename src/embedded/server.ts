@@ -67,9 +67,8 @@ export async function startServer(
     if (url !== undefined) return { url, stop }
 
     const hasEnded = await Promise.race([ended, sleep(startInterval, false)])
-    if (hasEnded) {
+    if (hasEnded)
       throw new Error(`PostgreSQL did not start: ${reasonIn(output())}`)
-    }
   }
 }
 

@@ -1,4 +1,15 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+
+/** The client's X-Request-Id if it is well-formed, otherwise a new one. */
+export function requestId({
+  headers
+}: Pick<IncomingMessage, 'headers'>): string {
+  const id = headers['x-request-id']
+  const isWellFormed = typeof id === 'string' && /^[\w.~-]{1,128}$/.test(id)
+  return isWellFormed ? id : randomUUID()
+}
 
 /** Who sent a request. */
 export interface Caller {
@@ -9,8 +20,9 @@ export interface Caller {
 }
 
 /**
- * The access log: a line for each request, after its response. Health checks
- * and the docs are logged only on failure.
+ * The access log: a line for each request, after its response. A health check
+ * or a request for the docs has a line only after a 500, or if its response
+ * failed; a 503 of /readyz has none.
  */
 export class AccessLog extends LogController {
   readonly #callerOf: (request: FastifyRequest) => Caller
@@ -32,7 +44,7 @@ export class AccessLog extends LogController {
     const status = reply.statusCode
     // The metrics count them.
     const isFlood = rejected !== undefined && status === 429
-    const isQuiet = isProbe(request) && !error && status !== 500
+    const isQuiet = isOutsideApi(request) && !error && status !== 500
     if (isFlood || isQuiet) return
 
     const line = {
@@ -51,8 +63,12 @@ export class AccessLog extends LogController {
   }
 }
 
-/** Whether a request is for a path outside the API, such as /livez. */
-function isProbe({ is404, method, routeOptions }: FastifyRequest): boolean {
+/** Whether a request is for an existing path outside the API, as /livez. */
+function isOutsideApi({
+  is404,
+  method,
+  routeOptions
+}: FastifyRequest): boolean {
   const isOperation = routeOptions.schema?.operationId !== undefined
   return !isOperation && !is404 && method !== 'OPTIONS'
 }

@@ -68,9 +68,22 @@ export class Connection {
 
   /** Handles bytes that are not HTTP, and requests that take too long. */
   onClientError({ code }: NodeJS.ErrnoException): void {
-    if (this.#mayReceiveError()) this.#close(errorText(parserError(code).body))
-    else if (this.#isResponseDue()) this.#closeAfterResponse()
-    else this.#close()
+    const error = errorText(parserError(code).body)
+    switch (this.#placeOfError()) {
+      case 'first request':
+        this.#close(error)
+        break
+      case 'body':
+        // The request has one response: the error, if no other has begun.
+        if (!this.#response?.headersSent) this.#close(error)
+        else if (this.#isResponseDue()) this.#closeAfterResponse()
+        else this.#close()
+        break
+      case 'next request':
+        // The client would take the error for an earlier response.
+        if (this.#isResponseDue()) this.#closeAfterResponse()
+        else this.#close(error)
+    }
   }
 
   /** Handles a CONNECT, after which Node.js no longer serves the connection. */
@@ -99,18 +112,9 @@ export class Connection {
     this.#socket.destroy()
   }
 
-  /**
-   * Whether the client would take an error for the response to the request that
-   * caused it.
-   */
-  #mayReceiveError(): boolean {
-    const response = this.#response
-    // No request was received before.
-    if (response === undefined) return true
-    // The error is in the body: it must be the only response to the request.
-    if (!response.req.complete) return !response.headersSent
-    // The error is in the next request: an earlier response must not be due.
-    return !this.#isResponseDue()
+  #placeOfError(): 'first request' | 'body' | 'next request' {
+    if (this.#response === undefined) return 'first request'
+    return this.#response.req.complete ? 'next request' : 'body'
   }
 
   #isResponseDue(): boolean {

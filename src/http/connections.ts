@@ -81,11 +81,12 @@ export class Connections {
 
   #destroyAll(): void {
     const connections = this.#open.size
-    if (connections > 0)
+    if (connections > 0) {
       this.#log.warn(
         { connections },
         'closing connections at SHUTDOWN_TIMEOUT_MS'
       )
+    }
     for (const connection of this.#open.values()) connection.destroy()
   }
 }

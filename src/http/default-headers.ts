@@ -1,15 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import fp from 'fastify-plugin'
-
-/** The client's X-Request-Id if it is well-formed, otherwise a new one. */
-export function requestId({
-  headers
-}: Pick<IncomingMessage, 'headers'>): string {
-  const id = headers['x-request-id']
-  const isWellFormed = typeof id === 'string' && /^[\w.~-]{1,128}$/.test(id)
-  return isWellFormed ? id : randomUUID()
-}
 
 /**
  * The headers of every response, unless its route overrides them. HSTS is left

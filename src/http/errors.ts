@@ -168,7 +168,10 @@ function publicMessage(
   return code.startsWith('FST_') && message ? message : phrase
 }
 
-/** Responds to any error with the Error body, and logs the cause of a 5xx. */
+/**
+ * Responds to any error with the Error body, and logs the cause of a 500 and of
+ * an unknown outcome.
+ */
 export function sendError(
   thrown: unknown,
   request: FastifyRequest,

@@ -1,55 +1,13 @@
-import type { FastifyRequest } from 'fastify'
 import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
-import type { Sent } from '../openapi/handler.ts'
-import type { RowJson } from '../openapi/json.ts'
-import type { Database } from '../postgres/database.ts'
-import { ChangeCheck } from './change-check.ts'
-import { CodedBody } from './encodings.ts'
-import {
-  type ListReply,
-  sendStream,
-  sendWhole,
-  setCacheHeaders
-} from './list-response.ts'
-import type { ResponseMemory } from './response-memory.ts'
-import { type ListStart, PageStream } from './stream.ts'
-import { TableReader } from './table-reader.ts'
+import type { ChangeCheck } from './change-check.ts'
+import { CachedBody } from './encodings.ts'
+import type { ListStart } from './stream.ts'
+import type { TableReader } from './table-reader.ts'
 
 interface WholeList {
-  body: CodedBody
-  next: null
-}
-
-/**
- * The handler of an operation that lists all rows of a table, by their ids.
- *
- * @param list.table must have a bigint `id`, and be watched by
- *   `CALL record_changes_of('table')` in its migration
- * @param list.row writes a row as the JSON of an item
- */
-export function cachedList<Item>(
-  database: Pick<Database, 'read'>,
-  memory: ResponseMemory,
-  { table, row }: { table: string; row: RowJson<Item> }
-) {
-  const reader = new TableReader(database, table, row)
-  const changes = new ChangeCheck(database, table)
-  // Half of the limit, so that two versions of a list fit.
-  const cached = new CachedList(reader, changes, memory.limit / 2)
-  const pages = new PageStream(reader)
-  const context = { row, memory }
-
-  return async (
-    request: FastifyRequest,
-    reply: ListReply<Item>
-  ): Promise<Sent> => {
-    const list = await cached.current()
-    setCacheHeaders(reply)
-
-    if (list.next === null) return sendWhole(list.body, request, reply, context)
-    return sendStream(list, pages, request, reply, context)
-  }
+  body: CachedBody
+  lastId: null
 }
 
 /**
@@ -58,7 +16,7 @@ export function cachedList<Item>(
  * request never joins a query that has started, so its response has everything
  * that was committed before the request arrived.
  */
-class CachedList {
+export class CachedList {
   readonly #reader: TableReader
   readonly #changes: ChangeCheck
   readonly #maxSize: number
@@ -96,15 +54,15 @@ class CachedList {
   async #read(): Promise<WholeList | ListStart> {
     const chunks: Buffer[] = []
     let size = 0
-    let next: string | null = null
+    let lastId: string | null = null
     do {
-      const page = await this.#reader.readPage(next)
+      const page = await this.#reader.readPage(lastId)
       chunks.push(page.bytes)
       size += page.bytes.length
-      next = page.next
-    } while (next !== null && size < this.#maxSize)
+      lastId = page.lastId
+    } while (lastId !== null && size < this.#maxSize)
 
-    if (next === null) return { body: new CodedBody(chunks), next }
-    return { chunks, size, next }
+    if (lastId === null) return { body: new CachedBody(chunks), lastId }
+    return { chunks, size, lastId }
   }
 }

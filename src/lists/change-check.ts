@@ -24,7 +24,7 @@ export const changePrivileges = {
  * No row is returned while changes are not recorded: without an epoch, without
  * both triggers, or if other tables inherit from this one.
  */
-const lookAtTable = sql`
+const tableVersion = sql`
   SELECT
     pg_current_snapshot() AS snapshot,
     changed_since(watched.oid, $2) AS "isChanged",
@@ -58,7 +58,7 @@ const lookAtTable = sql`
     AND NOT watched.relhassubclass
 `
 
-interface Look {
+interface TableVersion {
   snapshot: string
   identity: string
   isChanged: boolean
@@ -71,7 +71,7 @@ interface Look {
 export class ChangeCheck {
   readonly #database: Pick<Database, 'read'>
   readonly #table: string
-  #last: Look | undefined
+  #last: TableVersion | undefined
 
   /** @param table must be watched by `CALL record_changes_of('table')` */
   constructor(database: Pick<Database, 'read'>, table: string) {
@@ -86,9 +86,9 @@ export class ChangeCheck {
    */
   async hasChanged(): Promise<boolean> {
     const last = this.#last
-    const [now] = await this.#database.read<Look>({
-      name: 'changes',
-      text: lookAtTable,
+    const [now] = await this.#database.read<TableVersion>({
+      name: 'table-version',
+      text: tableVersion,
       values: [this.#table, last?.snapshot]
     })
     this.#last = now

@@ -32,7 +32,7 @@ const zlibCompressors: Compressors = {
 }
 
 /** A body in one of its content codings. */
-export interface EncodedBody {
+interface EncodedBody {
   coding: Coding
   /** One Buffer, unless the body is longer than 1 MiB. */
   chunks: Buffer[]
@@ -42,8 +42,8 @@ export interface EncodedBody {
   etag: string
 }
 
-/** A body with its content codings, each made when it is first requested. */
-export class CodedBody {
+/** A body that is kept, and each of its encodings once it was requested. */
+export class CachedBody {
   readonly #identity: EncodedBody
   readonly #etags: Record<Coding, string>
   readonly #compressors: Compressors
@@ -65,7 +65,8 @@ export class CodedBody {
 
   /**
    * The body in the coding that an Accept-Encoding prefers (RFC 9110,
-   * section 12.5.3), or unencoded if that is not larger.
+   * section 12.5.3). It is unencoded if it has less than 1 KiB or more than
+   * 8 MiB, or if the coding would not make it smaller.
    */
   encodedFor(
     acceptEncoding: string | undefined

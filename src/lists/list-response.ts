@@ -7,7 +7,7 @@ import {
   type JsonStream,
   type RowJson
 } from '../openapi/json.ts'
-import { type CodedBody, isAnyTag } from './encodings.ts'
+import { type CachedBody, isAnyTag } from './encodings.ts'
 import type { ResponseMemory } from './response-memory.ts'
 import { chunksOf, type ListStart, type PageStream } from './stream.ts'
 import { maxPageSize } from './table-reader.ts'
@@ -53,7 +53,7 @@ export function setCacheHeaders(reply: CacheableReply): void {
  * @throws Overloaded if too much memory is reserved
  */
 export async function sendWhole<Item>(
-  body: CodedBody,
+  body: CachedBody,
   { method, headers }: FastifyRequest,
   reply: ListReply<Item>,
   { row, memory }: ListContext<Item>

@@ -4,6 +4,12 @@ import { Overloaded } from '../batch.ts'
 /** Bytes. A body of this size fits the buffers of the operating system. */
 const uncountedSize = 2 ** 16
 
+/** A body that several responses may hold. */
+interface SharedBody {
+  /** Bytes. */
+  size: number
+}
+
 /**
  * Limits the memory that responses hold until their clients have read them,
  * and the time for a client to read.
@@ -13,7 +19,7 @@ export class ResponseMemory {
   readonly limit: number
   readonly #timeout: number
   /** Number of responses that hold a shared body. */
-  readonly #holders = new WeakMap<object, number>()
+  readonly #holders = new WeakMap<SharedBody, number>()
   #reserved = 0
 
   /**
@@ -33,7 +39,7 @@ export class ResponseMemory {
    * @throws Overloaded if the limit would be exceeded
    */
   reserve(response: ServerResponse, size: number): void {
-    this.reserveShared(response, { size: 0 }, size)
+    this.#reserveUntilClosed(response, undefined, size)
   }
 
   /**
@@ -46,12 +52,21 @@ export class ResponseMemory {
    */
   reserveShared(
     response: ServerResponse,
-    body: { size: number },
+    body: SharedBody,
     ownSize = 0
   ): () => void {
-    // A closed response emits no further event that could release its memory.
-    const isUncounted = body.size + ownSize <= uncountedSize
-    if (isUncounted || response.destroyed) return () => {}
+    return this.#reserveUntilClosed(response, body, ownSize)
+  }
+
+  #reserveUntilClosed(
+    response: ServerResponse,
+    body: SharedBody | undefined,
+    ownSize: number
+  ): () => void {
+    const size = (body?.size ?? 0) + ownSize
+    if (size <= uncountedSize) return () => {}
+    // It emits no further event that could release its memory.
+    if (response.destroyed) return () => {}
 
     this.#hold(body, ownSize)
     const timer = setTimeout(() => response.destroy(), this.#timeout)
@@ -62,20 +77,31 @@ export class ResponseMemory {
     return () => timer.refresh()
   }
 
-  #hold(body: { size: number }, ownSize: number): void {
-    const holders = this.#holders.get(body) ?? 0
-    const sharedSize = holders === 0 ? body.size : 0
-    const reserved = this.#reserved + sharedSize + ownSize
+  #hold(body: SharedBody | undefined, ownSize: number): void {
+    const reserved = this.#reserved + this.#sizeIfNotHeld(body) + ownSize
     if (reserved > this.limit) throw new Overloaded()
 
     this.#reserved = reserved
-    this.#holders.set(body, holders + 1)
+    this.#addHolders(body, 1)
   }
 
-  #release(body: { size: number }, ownSize: number): void {
-    const holders = Number(this.#holders.get(body)) - 1
-    const sharedSize = holders === 0 ? body.size : 0
-    this.#reserved -= sharedSize + ownSize
-    this.#holders.set(body, holders)
+  #release(body: SharedBody | undefined, ownSize: number): void {
+    this.#addHolders(body, -1)
+    this.#reserved -= this.#sizeIfNotHeld(body) + ownSize
+  }
+
+  /** The size of a shared body, or 0 while a response holds it. */
+  #sizeIfNotHeld(body: SharedBody | undefined): number {
+    if (body === undefined) return 0
+    return this.#holdersOf(body) === 0 ? body.size : 0
+  }
+
+  #addHolders(body: SharedBody | undefined, change: 1 | -1): void {
+    if (body === undefined) return
+    this.#holders.set(body, this.#holdersOf(body) + change)
+  }
+
+  #holdersOf(body: SharedBody): number {
+    return this.#holders.get(body) ?? 0
   }
 }

@@ -10,7 +10,7 @@ const maxLookups = 100
 /** The parameters that find one row, as text. */
 type Lookup = (string | null)[]
 
-const textOf = (lookup: Lookup): string => JSON.stringify(lookup)
+const lookupKey = (lookup: Lookup): string => JSON.stringify(lookup)
 
 /**
  * Reads rows by lookups. Requests that wait at the same time share one
@@ -31,7 +31,9 @@ export function sharedRead<Row extends QueryResultRow>(
 ): (lookup: Lookup) => Promise<Row> {
   async function readRows(lookups: Lookup[]): Promise<Row[]> {
     sharedReads.observe(lookups.length)
-    const distinct = new Map(lookups.map((lookup) => [textOf(lookup), lookup]))
+    const distinct = new Map(
+      lookups.map((lookup) => [lookupKey(lookup), lookup])
+    )
     const values = columnsOf([...distinct.values()])
     const rows = await database.read<Row>({ name, text, values })
 
@@ -39,7 +41,7 @@ export function sharedRead<Row extends QueryResultRow>(
       [...distinct.keys()].map((lookup, index) => [lookup, rows[index]])
     )
     // The statement returns a row for each lookup.
-    return lookups.map((lookup) => found.get(textOf(lookup)) as Row)
+    return lookups.map((lookup) => found.get(lookupKey(lookup)) as Row)
   }
   return batch(readRows, { maxSize: maxLookups })
 }

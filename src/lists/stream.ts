@@ -8,7 +8,7 @@ export interface ListStart {
   /** Bytes. */
   size: number
   /** The id of the last item in `chunks`. */
-  next: string
+  lastId: string
 }
 
 /**
@@ -26,18 +26,18 @@ export async function* chunksOf(chunks: Buffer[], onRead: () => void) {
 
 /**
  * Reads the pages of streams, one at a time, to leave connections to others.
- * Streams that are at the same place share a page.
+ * Streams that have sent the same last item share a page.
  */
 export class PageStream {
-  readonly #page: (after: string) => Promise<Page>
+  readonly #pageAfter: (lastId: string) => Promise<Page>
 
   constructor(reader: Pick<TableReader, 'readPage'>) {
-    this.#page = batch(async (places: string[]) => {
+    this.#pageAfter = batch(async (lastIds: string[]) => {
       const reads = new Map<string, Promise<Page>>()
       const pages: Page[] = []
-      for (const after of places) {
-        const read = reads.get(after) ?? reader.readPage(after)
-        reads.set(after, read)
+      for (const lastId of lastIds) {
+        const read = reads.get(lastId) ?? reader.readPage(lastId)
+        reads.set(lastId, read)
         pages.push(await read)
       }
       return pages
@@ -49,15 +49,15 @@ export class PageStream {
    *
    * @param onRead called for each chunk that the client has read
    */
-  async *continue({ chunks, next: first }: ListStart, onRead: () => void) {
-    yield* chunksOf(chunks, onRead)
+  async *continue(start: ListStart, onRead: () => void) {
+    yield* chunksOf(start.chunks, onRead)
 
-    let next: string | null = first
-    while (next !== null) {
-      const page: Page = await this.#page(next)
+    let lastId: string | null = start.lastId
+    while (lastId !== null) {
+      const page: Page = await this.#pageAfter(lastId)
       yield page.bytes
       onRead()
-      next = page.next
+      lastId = page.lastId
     }
   }
 }

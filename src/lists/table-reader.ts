@@ -11,8 +11,8 @@ export const maxPageSize = 2 ** 18
 export interface Page {
   /** `[` before the first item, `]` after the last one. */
   bytes: Buffer
-  /** The id of the last item if another page follows. */
-  next: string | null
+  /** The id of the last item; null: the list is complete. */
+  lastId: string | null
 }
 
 interface Row {
@@ -23,7 +23,7 @@ interface Row {
   count: number
   /** Rows whose JSON is NULL. */
   nulls: number
-  next: string | null
+  lastId: string | null
 }
 
 /** PostgreSQL writes the JSON: one value instead of thousands of objects. */
@@ -35,13 +35,13 @@ const pageOf = (table: string, row: string) => sql`
     octet_length(items) AS size,
     count,
     nulls,
-    next
+    "lastId"
   FROM (
     SELECT
       coalesce(string_agg(',' || json, ''), '') AS items,
       count(*)::integer AS count,
       (count(*) - count(json))::integer AS nulls,
-      CASE count(*) WHEN $2 THEN max(id)::text END AS next
+      CASE count(*) WHEN $2 THEN max(id)::text END AS "lastId"
     FROM (
       SELECT id, ${row} AS json
       FROM ${table}
@@ -71,26 +71,29 @@ export class TableReader {
   }
 
   /**
-   * Reads the page after an id, or the first one.
+   * Reads a page.
    *
+   * @param previousId the id of the last item of the page before; null for the
+   *   first page
    * @throws Error if a row has no JSON: string_agg would leave it out
    */
-  async readPage(after: string | null): Promise<Page> {
-    const values = [after, this.#rows]
+  async readPage(previousId: string | null): Promise<Page> {
+    const values = [previousId, this.#rows]
     const [row] = await this.#database.read<Row>({ ...this.#query, values })
     // The statement always returns one row.
-    const { items, size, count, nulls, next } = row as Row
+    const { items, size, count, nulls, lastId } = row as Row
     if (nulls > 0)
       throw new Error(`the JSON of ${nulls} rows of ${this.#table} is NULL`)
 
     this.#rows = rowsOfNextPage(count, size)
-    if (items === null) return this.readPage(after)
+    if (items === null) return this.readPage(previousId)
 
-    const opening = after === null ? '[' : ''
-    const closing = next === null ? ']' : ''
+    const isFirst = previousId === null
+    const opening = isFirst ? '[' : ''
+    const closing = lastId === null ? ']' : ''
     // The first item of the list has no comma.
-    const list = after === null ? items.slice(1) : items
-    return { bytes: Buffer.from(opening + list + closing), next }
+    const list = isFirst ? items.slice(1) : items
+    return { bytes: Buffer.from(opening + list + closing), lastId }
   }
 }
 

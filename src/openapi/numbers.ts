@@ -32,23 +32,29 @@ const int64Range = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }
  * - An int64 becomes a bigint, whatever its size.
  * - Any other number becomes a double, rounded if necessary.
  */
-export function withNumberKeywords(schema: object): Record<string, unknown> {
-  const { type, format, default: byDefault }: Schema = schema
-  if (type === 'integer' && format === 'int64')
-    return { default: byDefault, int64: { ...int64Range, ...schema } }
+export function replaceNumberSchemas(schema: Schema): Record<string, unknown> {
+  const { type, format } = schema
+  if (type === 'integer' && format === 'int64') {
+    return {
+      default: schema.default,
+      'x-must': schema['x-must'],
+      int64: { ...int64Range, ...schema }
+    }
+  }
   if (type === 'number')
-    return { default: byDefault, allOf: [{ toDouble: true }, schema] }
+    return { default: schema.default, allOf: [{ toDouble: true }, schema] }
 
   const copy: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema))
-    copy[keyword] = withNumberKeywordsInside(value)
+    copy[keyword] = replaceInKeyword(value)
   return copy
 }
 
-function withNumberKeywordsInside(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withNumberKeywordsInside)
+/** @param value the value of a keyword, which may contain schemas */
+function replaceInKeyword(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(replaceInKeyword)
   const isObject = typeof value === 'object' && value !== null
-  return isObject ? withNumberKeywords(value) : value
+  return isObject ? replaceNumberSchemas(value) : value
 }
 
 /** Accepts a number or a bigint, and makes it a bigint. */

@@ -28,7 +28,9 @@ function convert(value: unknown, { type, items = {} }: Schema): unknown {
 function convertText(text: string, type: string | undefined): unknown {
   switch (type) {
     case 'boolean':
-      return text === 'true' || (text === 'false' ? false : text)
+      if (text === 'true') return true
+      if (text === 'false') return false
+      return text
     case 'integer':
       return integer.test(text) ? parseNumber(text) : text
     case 'number':

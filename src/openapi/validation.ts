@@ -2,7 +2,7 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import { badRequest } from '../http/errors.ts'
-import { numberKeywords, type Schema, withNumberKeywords } from './numbers.ts'
+import { numberKeywords, type Schema, replaceNumberSchemas } from './numbers.ts'
 import { convertParameters, withLowerCaseNames } from './parameters.ts'
 import { describeSchemaError } from './validation-errors.ts'
 
@@ -69,7 +69,7 @@ function compile(schema: Schema): ValidateFunction {
     keywords: numberKeywords
   })
   addFormats.default(ajv)
-  return ajv.compile(withNumberKeywords(schema))
+  return ajv.compile(replaceNumberSchemas(schema))
 }
 
 function failure({ errors }: ValidateFunction, name: string) {

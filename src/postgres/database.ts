@@ -154,9 +154,9 @@ export class Database {
         // could cancel the next statement.
         client.release(deadline.isExceeded || isConnectionBroken(cause))
 
-        if (cause !== null) {
+        if (cause !== null)
           return reject(this.#report(failureOf(cause, kind.isWrite), kind))
-        }
+
         kind.availability.succeeded()
         resolve(result.rows)
       })

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import pg, { type ClientBase } from 'pg'
 import type { Logger } from 'pino'
 import { type Config, serviceName } from '../config.ts'
-import { oneLine } from '../log.ts'
+import { messageOf } from '../log.ts'
 import type { Database } from './database.ts'
 import { meaningOf, Unavailable } from './outcomes.ts'
 import { PrimaryPool } from './primary-pool.ts'
@@ -121,7 +121,7 @@ async function applyMigration(client: ClientBase, name: string): Promise<void> {
   try {
     await client.query(statements)
   } catch (error) {
-    const message = `migration ${name} failed: ${oneLine(error)}`
+    const message = `migration ${name} failed: ${messageOf(error)}`
     throw new Error(message, { cause: error })
   }
 }

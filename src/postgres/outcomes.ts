@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { oneLine } from '../log.ts'
+import { messageOf } from '../log.ts'
 
 /** What an error says about its statement, which had no effect. */
 type Meaning =
@@ -86,7 +86,7 @@ export class Unavailable extends Error {
   readonly code = 'unavailable'
 
   constructor(cause: unknown) {
-    super(`the database is unavailable: ${oneLine(cause)}`, { cause })
+    super(`the database is unavailable: ${messageOf(cause)}`, { cause })
   }
 }
 

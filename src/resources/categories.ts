@@ -2,7 +2,7 @@ import { NewCategory } from '../../generated/columns.ts'
 import { Category } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../creates/insert-operation.ts'
-import { cachedList } from '../lists/cached-list.ts'
+import { listOperation } from '../lists/list-operation.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
 
@@ -15,7 +15,7 @@ export const categoryPrivileges = {
 /** The operations on categories. */
 export function categoryHandlers(database: Database, memory: ResponseMemory) {
   return {
-    listCategories: cachedList(database, memory, {
+    listCategories: listOperation(database, memory, {
       table: 'categories',
       row: Category
     }),

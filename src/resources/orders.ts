@@ -1,7 +1,7 @@
 import { Order } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { HttpError } from '../http/errors.ts'
-import { cachedList } from '../lists/cached-list.ts'
+import { listOperation } from '../lists/list-operation.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
@@ -50,7 +50,7 @@ export function orderHandlers(database: Database, memory: ResponseMemory) {
   }
 
   return {
-    listOrders: cachedList(database, memory, {
+    listOrders: listOperation(database, memory, {
       table: 'orders',
       row: Order
     }),

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { register } from 'prom-client'
 import t, { type Test } from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
-import { metricsEndpoint } from '../../src/http/metrics.ts'
+import { metricsEndpoint } from '../../src/http/metrics-endpoint.ts'
 import {
   breakCategories,
   createDatabase,

@@ -6,7 +6,7 @@ import {
   gunzipSync
 } from 'node:zlib'
 import t from 'tap'
-import { CodedBody } from '../../src/lists/encodings.ts'
+import { CachedBody } from '../../src/lists/encodings.ts'
 
 const items = Array.from({ length: 100 }, (_, id) => ({
   id,
@@ -16,7 +16,7 @@ const text = Buffer.from(JSON.stringify(items))
 
 /** A body of two chunks. */
 const bodyOf = (bytes = text) =>
-  new CodedBody([bytes.subarray(0, 500), bytes.subarray(500)])
+  new CachedBody([bytes.subarray(0, 500), bytes.subarray(500)])
 
 t.test(
   'Accept-Encoding selects the coding that it prefers, and Brotli among equals',
@@ -137,7 +137,7 @@ t.test(
       transform: (_chunk, _encoding, done) => done(new Error('no memory'))
     })
     const compressors = [outOfMemory, createBrotliCompress()]
-    const body = new CodedBody([text], {
+    const body = new CachedBody([text], {
       br: () => compressors.shift() ?? createBrotliCompress(),
       gzip: () => createGzip()
     })

@@ -2,13 +2,13 @@
 // operation that returns an array of its rows.
 import type { Operations } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
-import { cachedList } from '../../src/lists/cached-list.ts'
+import { listOperation } from '../../src/lists/list-operation.ts'
 import type { RowJson } from '../../src/openapi/json.ts'
 
 type Schemas = components['schemas']
 
-declare const database: Parameters<typeof cachedList>[0]
-declare const memory: Parameters<typeof cachedList>[1]
+declare const database: Parameters<typeof listOperation>[0]
+declare const memory: Parameters<typeof listOperation>[1]
 declare const category: RowJson<Schemas['Category']>
 declare const newCategory: RowJson<Schemas['NewCategory']>
 declare const order: RowJson<Schemas['Order']>
@@ -20,15 +20,15 @@ const orders = { table: 'orders', row: order }
 type List = Pick<Operations, 'listCategories'>
 
 export const accepted: List = {
-  listCategories: cachedList(database, memory, categories)
+  listCategories: listOperation(database, memory, categories)
 }
 
 export const ofAnotherSchema: List = {
   // @ts-expect-error orders are not categories
-  listCategories: cachedList(database, memory, orders)
+  listCategories: listOperation(database, memory, orders)
 }
 
 export const withoutProperty: List = {
   // @ts-expect-error a new category has no id
-  listCategories: cachedList(database, memory, newCategories)
+  listCategories: listOperation(database, memory, newCategories)
 }

@@ -53,7 +53,7 @@ async function startCounting(t: Test, config = {}) {
   const service = await startService(t, {
     config,
     onStatement: (name) => {
-      if (name === 'changes') counts.checks++
+      if (name === 'table-version') counts.checks++
       if (name === 'page-of-categories') counts.reads++
     }
   })

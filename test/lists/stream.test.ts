@@ -2,20 +2,20 @@ import t from 'tap'
 import { PageStream } from '../../src/lists/stream.ts'
 import type { Page, TableReader } from '../../src/lists/table-reader.ts'
 
-const start = { chunks: [Buffer.from('[1')], size: 2, next: '1' }
+const start = { chunks: [Buffer.from('[1')], size: 2, lastId: '1' }
 
 const pages: Record<string, Page> = {
-  1: { bytes: Buffer.from(',2'), next: '2' },
-  2: { bytes: Buffer.from(',3]'), next: null }
+  1: { bytes: Buffer.from(',2'), lastId: '2' },
+  2: { bytes: Buffer.from(',3]'), lastId: null }
 }
 
 /** A reader that records what it reads. */
 function readerOf(table: Record<string, Page>) {
   const reads: (string | null)[] = []
   const reader: Pick<TableReader, 'readPage'> = {
-    readPage: (after) => {
-      reads.push(after)
-      const page = table[String(after)]
+    readPage: (previousId) => {
+      reads.push(previousId)
+      const page = table[String(previousId)]
       if (page !== undefined) return Promise.resolve(page)
       return Promise.reject(new Error('no such page'))
     }
@@ -39,7 +39,7 @@ t.test(
   }
 )
 
-t.test('streams at the same place share a page', async (t) => {
+t.test('streams that have sent the same items share a page', async (t) => {
   const { reader, reads } = readerOf(pages)
   const stream = new PageStream(reader)
   const readAll = async () => {

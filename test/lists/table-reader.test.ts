@@ -18,19 +18,19 @@ async function readerOf(t: Test, rows: number, row: string) {
 /** Reads the whole table, and returns the sizes of its pages. */
 async function pageSizes(reader: TableReader): Promise<number[]> {
   const sizes: number[] = []
-  let next: string | null = null
+  let lastId: string | null = null
   do {
-    const page = await reader.readPage(next)
+    const page = await reader.readPage(lastId)
     sizes.push(page.bytes.length)
-    next = page.next
-  } while (next !== null)
+    lastId = page.lastId
+  } while (lastId !== null)
   return sizes
 }
 
 t.test('an empty table is an empty array', async (t) => {
   const reader = await readerOf(t, 0, 'id::text')
   const page = await reader.readPage(null)
-  t.same(page, { bytes: Buffer.from('[]'), next: null })
+  t.same(page, { bytes: Buffer.from('[]'), lastId: null })
 })
 
 t.test('a row without JSON is an error, and not left out', async (t) => {

@@ -283,6 +283,7 @@ const rules = {
   type: 'object',
   properties: {
     level: { ...int64, minimum: 1, maximum: 9 },
+    floor: { ...int64, maximum: 99, 'x-must': 'be a floor' },
     count: { type: 'integer', maximum: 5 },
     note: { type: 'string', nullable: true },
     name: { type: 'string', minLength: 1, maxLength: 3 },
@@ -308,6 +309,7 @@ const rules = {
 const messagesByBody = {
   '{"level":0}': 'body.level must be an integer from 1 to 9',
   '{"level":10}': 'body.level must be an integer from 1 to 9',
+  '{"floor":100}': 'body.floor must be a floor',
   '{"count":1.5}': 'body.count must be an integer',
   '{"count":6}': 'body.count must be at most 5',
   '{"count":12345678901234567890}':

@@ -129,10 +129,11 @@ function checkRetryAfter(exchanges: Exchange[]): void {
     throw new Error('the program did not send the busy request again')
 
   const waited = second.time - first.time
-  if (waited < retryAfter)
+  if (waited < retryAfter) {
     throw new Error(
       `the program waited for ${waited} ms, not for a Retry-After of a second`
     )
+  }
 }
 
 /**
@@ -153,10 +154,11 @@ async function runProgram(client: Client, folder: string): Promise<string> {
 
   const { stdout } = await run(client.run, { cwd: folder, env })
   const id = stdout.includes(largeId) ? largeId : String(Number(largeId))
-  if (stdout !== transcript(id))
+  if (stdout !== transcript(id)) {
     throw new Error(
       `the program printed:\n${stdout}and not:\n${transcript(largeId)}`
     )
+  }
   const { rowCount } = await database.query('SELECT FROM messages')
   if (rowCount !== 1) throw new Error(`the program queued ${rowCount} messages`)
   checkRetryAfter(proxy.exchanges)

@@ -48,10 +48,11 @@ export class FreshClone {
       text(child.stderr),
       once(child, 'close')
     ])
-    if (child.exitCode !== 0)
+    if (child.exitCode !== 0) {
       throw new Error(
         `${command}\nended with ${child.exitCode}:\n${output}${errors}`
       )
+    }
     return output.trim()
   }
 

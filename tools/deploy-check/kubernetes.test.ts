@@ -78,10 +78,11 @@ t.before(async () => {
   const missing = ['KUBERNETES_CONTEXT', 'LOAD_IMAGES'].filter(
     (name) => !process.env[name]
   )
-  if (missing.length > 0)
+  if (missing.length > 0) {
     throw new Error(
       `Set ${missing.join(' and ')}: deploy/kubernetes.test.ts describes them`
     )
+  }
   await sh(
     'kubectl config view --raw --minify --flatten --context="$KUBERNETES_CONTEXT" >kubeconfig',
     {

@@ -25,10 +25,11 @@ export function lastRelease(): string {
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
   const revision = revisions.find(isHere)
-  if (revision === undefined)
+  if (revision === undefined) {
     throw new Error(
       `This clone has none of ${revisions.join(', ')}: git fetch --unshallow --tags`
     )
+  }
   return revision
 }
 

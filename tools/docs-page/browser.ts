@@ -43,10 +43,11 @@ function findChromium(): string {
   )
   const found =
     process.env['CHROMIUM'] ?? files.find((file) => existsSync(file))
-  if (found === undefined)
+  if (found === undefined) {
     throw new Error(
       `no ${names.join(', ')} in PATH: install Chromium, or set CHROMIUM to its path`
     )
+  }
   return found
 }
 

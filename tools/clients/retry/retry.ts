@@ -11,9 +11,9 @@ export async function fetchWithRetries(
   init?: RequestInit
 ): Promise<Response> {
   const request = new Request(input, init)
-  if (request.method === 'POST' && !request.headers.has('Idempotency-Key')) {
+  if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
     request.headers.set('Idempotency-Key', crypto.randomUUID())
-  }
+
   for (let attempt = 1; ; attempt++) {
     let seconds = 2 ** attempt / 10
     try {
