@@ -60,12 +60,24 @@ function ruleOf(error: DefinedError, schema: Schema): string {
   }
 }
 
-function limitRule({ keyword, params }: DefinedError): string | undefined {
+function limitRule(error: DefinedError): string | undefined {
+  const { keyword, params } = error
   switch (keyword) {
     case 'minimum':
       return `must be at least ${params.limit}`
     case 'maximum':
       return `must be at most ${params.limit}`
+    case 'uniqueItems':
+      return 'must not contain an item twice'
+    case 'multipleOf':
+      return `must be a multiple of ${params.multipleOf}`
+    default:
+      return sizeRule(error)
+  }
+}
+
+function sizeRule({ keyword, params }: DefinedError): string | undefined {
+  switch (keyword) {
     case 'minLength':
       return atLeast(params.limit, 'characters')
     case 'maxLength':
@@ -74,10 +86,10 @@ function limitRule({ keyword, params }: DefinedError): string | undefined {
       return atLeast(params.limit, 'items')
     case 'maxItems':
       return `must have at most ${params.limit} items`
-    case 'uniqueItems':
-      return 'must not contain an item twice'
-    case 'multipleOf':
-      return `must be a multiple of ${params.multipleOf}`
+    case 'minProperties':
+      return atLeast(params.limit, 'properties')
+    case 'maxProperties':
+      return `must have at most ${params.limit} properties`
     default:
       return undefined
   }

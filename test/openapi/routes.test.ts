@@ -302,6 +302,7 @@ const rules = {
       required: ['x'],
       additionalProperties: false
     },
+    options: { type: 'object', minProperties: 1, maxProperties: 2 },
     'a/b~c': { type: 'string' }
   }
 }
@@ -334,6 +335,9 @@ const messagesByBody = {
   '{"point":{}}': 'body.point must have the property "x"',
   '{"point":{"x":1,"z":1}}':
     'body.point must not have the property "z"; it may have: x, y',
+  '{"options":{}}': 'body.options must not be empty',
+  '{"options":{"a":1,"b":2,"c":3}}':
+    'body.options must have at most 2 properties',
   '{"a/b~c":1}': 'body.a/b~c must be a string',
   '{"count":"1","name":""}':
     'body.count must be an integer; body.name must not be empty'
