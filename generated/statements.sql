@@ -25,7 +25,34 @@ ORDER BY ordinal;
 
 -- GET /categories
 
-PREPARE "changes" AS
+PREPARE "page-of-categories" AS
+SELECT
+  CASE WHEN $2 = 1 OR octet_length(items) <= 262144
+    THEN items
+  END AS items,
+  octet_length(items) AS size,
+  count,
+  nulls,
+  "lastId"
+FROM (
+  SELECT
+    coalesce(string_agg(',' || json, ''), '') AS items,
+    count(*)::integer AS count,
+    (count(*) - count(json))::integer AS nulls,
+    CASE count(*) WHEN $2 THEN max(id)::text END AS "lastId"
+  FROM (
+    SELECT id, '{"id":' || coalesce(id::text, missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
+      || coalesce(',"description":' || to_json(description)::text, '')
+      || '}' AS json
+    FROM categories
+    WHERE id > coalesce($1::bigint, -9223372036854775808)
+    ORDER BY id
+    LIMIT $2
+  ) AS item
+) AS page;
+
+PREPARE "table-version" AS
 SELECT
   pg_current_snapshot() AS snapshot,
   changed_since(watched.oid, $2) AS "isChanged",
@@ -57,33 +84,6 @@ CROSS JOIN LATERAL (
 ) AS triggers
 WHERE watched.oid = to_regclass($1)
   AND NOT watched.relhassubclass;
-
-PREPARE "page-of-categories" AS
-SELECT
-  CASE WHEN $2 = 1 OR octet_length(items) <= 262144
-    THEN items
-  END AS items,
-  octet_length(items) AS size,
-  count,
-  nulls,
-  next
-FROM (
-  SELECT
-    coalesce(string_agg(',' || json, ''), '') AS items,
-    count(*)::integer AS count,
-    (count(*) - count(json))::integer AS nulls,
-    CASE count(*) WHEN $2 THEN max(id)::text END AS next
-  FROM (
-    SELECT id, '{"id":' || coalesce(id::text, missing_property('Category.id'))
-      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
-      || coalesce(',"description":' || to_json(description)::text, '')
-      || '}' AS json
-    FROM categories
-    WHERE id > coalesce($1::bigint, -9223372036854775808)
-    ORDER BY id
-    LIMIT $2
-  ) AS item
-) AS page;
 
 -- POST /categories
 
@@ -672,13 +672,13 @@ SELECT
   octet_length(items) AS size,
   count,
   nulls,
-  next
+  "lastId"
 FROM (
   SELECT
     coalesce(string_agg(',' || json, ''), '') AS items,
     count(*)::integer AS count,
     (count(*) - count(json))::integer AS nulls,
-    CASE count(*) WHEN $2 THEN max(id)::text END AS next
+    CASE count(*) WHEN $2 THEN max(id)::text END AS "lastId"
   FROM (
     SELECT id, '{"id":' || coalesce(id::text, missing_property('Order.id'))
       || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))

@@ -5,8 +5,7 @@ import { sql } from '../postgres/sql.ts'
 export const changePrivileges = {
   changes: 'SELECT',
   change_epoch: 'SELECT',
-  'FUNCTION changed_since(oid, pg_snapshot)': 'EXECUTE',
-  'FUNCTION prune_changes()': 'EXECUTE'
+  'FUNCTION changed_since(oid, pg_snapshot)': 'EXECUTE'
 }
 
 /**
