@@ -91,12 +91,12 @@ t.test('a key that is not used for an hour is forgotten', async (t) => {
   const { state, verifier, check } = startVerifier(t)
   const unused = makeKey()
   const isUnseen = async () => {
-    let isUnseen = false
+    let isAsked = false
     await verifier.check(unused, () => {
-      isUnseen = true
+      isAsked = true
       return false
     })
-    return isUnseen
+    return isAsked
   }
   const refresh = async () => {
     await check()

@@ -83,9 +83,9 @@ t.test('files with other names are no migrations', async (t) => {
     ...fs.readdirSync(directory),
     ...others
   ]
-  const migrate = await t.mockImport<
+  const migrations = await t.mockImport<
     typeof import('../../src/postgres/migrate.ts')
   >('../../src/postgres/migrate.ts', { 'node:fs': { ...fs, readdirSync } })
 
-  await migrate.migrationCheck(open(t, await createDatabase(t)))()
+  await migrations.migrationCheck(open(t, await createDatabase(t)))()
 })
