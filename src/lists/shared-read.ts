@@ -3,6 +3,7 @@ import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnsOf } from '../postgres/sql.ts'
+import { nameStatement } from '../statement-names.ts'
 
 /** Maximum number of lookups in a statement. */
 const maxLookups = 100
@@ -29,6 +30,8 @@ export function sharedRead<Row extends QueryResultRow>(
   name: string,
   text: string
 ): (lookup: Lookup) => Promise<Row> {
+  nameStatement(database, name, text)
+
   async function readRows(lookups: Lookup[]): Promise<Row[]> {
     sharedReads.observe(lookups.length)
     const distinct = new Map(

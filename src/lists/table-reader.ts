@@ -1,5 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
+import { nameStatement } from '../statement-names.ts'
 
 /** Maximum number of rows in a page. */
 const maxRows = 1000
@@ -68,6 +69,7 @@ export class TableReader {
     this.#database = database
     this.#table = table
     this.#query = { name: `page-of-${table}`, text: pageOf(table, row) }
+    nameStatement(database, this.#query.name, this.#query.text)
   }
 
   /**

@@ -32,12 +32,63 @@ class Servers {
   }
 }
 
+// The two callbacks as which the types of pg describe one.
+type OnFailure = (error: Error) => void
+type OnSuccess = (error: null, client: pg.Client) => void
+
 /** A connection to one server. Its loss only fails the statement on it. */
 class PrimaryClient extends pg.Client {
-  constructor(server: pg.ClientConfig | undefined) {
+  readonly #servers: Servers
+  readonly #server: pg.ClientConfig | undefined
+
+  constructor(servers: Servers) {
+    const server = servers.current
     super(server)
+    this.#servers = servers
+    this.#server = server
     this.on('error', () => {})
     this.on('notice', (notice) => this.#failUnreplicated(notice))
+  }
+
+  /** The pool passes a callback, and ignores the promise. */
+  override connect(): Promise<pg.Client>
+  override connect(callback?: OnFailure | OnSuccess): void
+  override connect(
+    callback?: (error: Error | null, client: pg.Client) => void
+  ): Promise<pg.Client> {
+    return new Promise((resolve) => {
+      super.connect((error: Error) => {
+        // In spite of its type, it is null after a success.
+        if (error instanceof Error) this.#skipServer()
+        callback?.(error, this)
+        resolve(this)
+      })
+    })
+  }
+
+  /** @throws Error if the server is a standby, or read-only for other reasons */
+  async rejectReadOnly(timeout: number): Promise<void> {
+    try {
+      if (!(await this.#isReadOnly(timeout))) return
+      throw new Error(`the server at ${this.host}:${this.port} is read-only`)
+    } catch (error) {
+      this.#skipServer()
+      throw error
+    }
+  }
+
+  async #isReadOnly(timeout: number): Promise<boolean> {
+    const query = {
+      text: 'SHOW transaction_read_only',
+      query_timeout: timeout
+    }
+    const { rows } = await this.query<{ transaction_read_only: string }>(query)
+    return rows[0]?.transaction_read_only === 'on'
+  }
+
+  /** The next connections are made to another server. */
+  #skipServer(): void {
+    this.#servers.skip(this.#server)
   }
 
   /**
@@ -84,53 +135,35 @@ export class PrimaryPool extends pg.Pool {
       connectionTimeoutMillis: timeout,
       Client: class extends PrimaryClient {
         constructor() {
-          super(servers.current)
+          super(servers)
         }
       },
       // With `verify` instead, the pool would lose a connection whose request
       // stops waiting during the check.
+      // Every client of the pool is of this class.
       onConnect: (client: pg.ClientBase) =>
-        rejectReadOnly(client, timeoutOfServer)
+        (client as PrimaryClient).rejectReadOnly(timeoutOfServer)
     }
 
     super(config)
     this.#servers = servers
-    this.#timeToStart = timeout - timeoutOfServer
+    // Timers are not exact: the last attempt may start late, and the wait for a
+    // free connection may end early.
+    this.#timeToStart = timeout - timeoutOfServer / 2
     this.on('error', () => {})
   }
 
   /** Connects to the primary, or takes an idle connection to it. */
   override async connect(): Promise<pg.PoolClient> {
     const lastStart = performance.now() + this.#timeToStart
-    let attempts = 0
-    let failure: unknown
 
-    do {
-      const server = this.#servers.current
+    for (let attempt = 1; attempt < this.#servers.count; attempt++) {
       try {
         return await super.connect()
       } catch (error) {
-        failure = error
+        if (performance.now() > lastStart) throw error
       }
-      this.#servers.skip(server)
-      attempts += 1
-    } while (attempts < this.#servers.count && performance.now() <= lastStart)
-
-    throw failure
+    }
+    return super.connect()
   }
-}
-
-/** @throws Error if the server is a standby, or read-only for other reasons */
-async function rejectReadOnly(
-  client: pg.ClientBase & { host?: string; port?: number },
-  timeout: number
-): Promise<void> {
-  const query = {
-    text: 'SHOW transaction_read_only',
-    query_timeout: timeout
-  }
-  const { rows } = await client.query<{ transaction_read_only: string }>(query)
-  if (rows[0]?.transaction_read_only !== 'on') return
-
-  throw new Error(`the server at ${client.host}:${client.port} is read-only`)
 }

@@ -91,12 +91,12 @@ t.test('a key that is not used for an hour is forgotten', async (t) => {
   const { state, verifier, check } = startVerifier(t)
   const unused = makeKey()
   const isUnseen = async () => {
-    let wasAsked = false
+    let isAsked = false
     await verifier.check(unused, () => {
-      wasAsked = true
+      isAsked = true
       return false
     })
-    return wasAsked
+    return isAsked
   }
   const refresh = async () => {
     await check()

@@ -1,5 +1,11 @@
 import t from 'tap'
-import { migrate, query, storedNames } from '../support/database.ts'
+import { PrimaryPool } from '../../src/postgres/primary-pool.ts'
+import {
+  createDatabase,
+  migrate,
+  query,
+  storedNames
+} from '../support/database.ts'
 import { notOnce } from '../support/installation.ts'
 import { startLoad } from '../support/load.ts'
 import { configure, startPair, startPostgres } from '../support/postgres.ts'
@@ -58,3 +64,32 @@ t.test(
     )
   }
 )
+
+t.test(
+  'of two servers the second is used if the first is silent',
+  async (t) => {
+    const url = await createDatabase(t)
+    const silent = await startProxy(t, url)
+    silent.state.change = () => undefined
+    const pool = new PrimaryPool(`${silent.url},${url}`, 4000)
+
+    const client = await pool.connect()
+    client.release()
+    await pool.end()
+  }
+)
+
+t.test('a server is kept while all connections to it are in use', async (t) => {
+  const url = await createDatabase(t)
+  const first = await startProxy(t, url)
+  const second = await startProxy(t, url)
+  const pool = new PrimaryPool(`${first.url},${second.url}`, 4000, { max: 1 })
+
+  const client = await pool.connect()
+  await t.rejects(pool.connect(), { message: /timeout exceeded/ })
+  client.release(true)
+  const next = await pool.connect()
+  next.release()
+  t.equal(second.connections(), 0)
+  await pool.end()
+})
