@@ -228,8 +228,9 @@ function namesOf(messages: ({ content?: Content } | object | undefined)[]) {
 }
 
 function referenceOf(schema: Schema): string[] {
-  if ('$ref' in schema)
-    return [schema.$ref.replace('#/components/schemas/', '')]
+  const target = 'items' in schema ? schema.items : schema
 
-  return 'items' in schema ? referenceOf(schema.items) : []
+  return '$ref' in target
+    ? [target.$ref.replace('#/components/schemas/', '')]
+    : []
 }

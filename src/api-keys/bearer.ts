@@ -122,14 +122,13 @@ const limitsOf = (config: Config) => ({
 
 /** Returns the error of a request that @fastify/bearer-auth has rejected. */
 function reject(
-  error: Error,
+  error: Error & { code?: unknown },
   { rejected }: Limits,
   request: FastifyRequest,
   reply: FastifyReply
 ): Error {
   const address = networkOf(request.ip)
-  const code = 'code' in error ? error.code : undefined
-  switch (code) {
+  switch (error.code) {
     // No bearer token: the header is missing, has another scheme, or no token.
     case 'FST_BEARER_AUTH_MISSING_AUTHORIZATION_HEADER':
     case 'FST_BEARER_AUTH_INVALID_AUTHORIZATION_HEADER':

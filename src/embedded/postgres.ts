@@ -49,19 +49,31 @@ export async function startEmbeddedPostgres(
   log: Logger
 ): Promise<Server> {
   const folder = path.resolve(directory)
+  let attempts = 1
+  let attempt = await useOrStart(folder, startedBy, true, log)
 
-  for (let attempt = 1; ; attempt++) {
-    const service = await findService(folder)
-    if (service !== undefined) return useServerOf(service, startedBy)
-
-    const mayWait = attempt < maxAttempts
-    const result = await tryToStart(folder, startedBy, mayWait, log)
-    if (result.outcome === 'started') return result.server
-
-    // The folder is in use.
-    if (attempt === 1) log.info({ directory }, waiting)
+  while (attempt.outcome === 'folder in use') {
+    if (attempts === 1) log.info({ directory }, waiting)
     await sleep(attemptInterval)
+
+    attempts += 1
+    const mayWait = attempts < maxAttempts
+    attempt = await useOrStart(folder, startedBy, mayWait, log)
   }
+  return attempt.server
+}
+
+async function useOrStart(
+  directory: string,
+  startedBy: string,
+  mayWait: boolean,
+  log: Logger
+): Promise<Attempt> {
+  const service = await findService(directory)
+  if (service === undefined)
+    return tryToStart(directory, startedBy, mayWait, log)
+
+  return { outcome: 'started', server: useServerOf(service, startedBy) }
 }
 
 /** @throws Error when a service, which needs its own server, asks for it */

@@ -8,17 +8,20 @@ import { textArray } from './text-array.ts'
  * @example sql`SELECT ${columns} FROM pets`
  */
 export function sql(parts: TemplateStringsArray, ...fragments: string[]) {
-  let text = parts[0] ?? ''
-
-  for (const [index, fragment] of fragments.entries()) {
-    const line = text.slice(text.lastIndexOf('\n') + 1)
-    const indentation = /^ */.exec(line)?.[0] ?? ''
-
-    text += fragment.replaceAll('\n', `\n${indentation}`)
-    text += parts[index + 1] ?? ''
-  }
+  const text = parts.reduce((before, part, index) => {
+    const fragment = String(fragments[index - 1])
+    return before + indentedLike(before, fragment) + part
+  })
 
   return removeIndentation(text)
+}
+
+/** The fragment, its further lines indented like the last one of the text. */
+function indentedLike(text: string, fragment: string): string {
+  const line = text.slice(text.lastIndexOf('\n') + 1)
+  const indentation = ' '.repeat(line.search(/\S|$/))
+
+  return fragment.replaceAll('\n', `\n${indentation}`)
 }
 
 function removeIndentation(text: string): string {

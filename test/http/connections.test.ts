@@ -6,7 +6,7 @@ import {
   lockTable,
   query
 } from '../support/database.ts'
-import { startService } from '../support/service.ts'
+import { sendRaw, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
   create,
@@ -171,3 +171,21 @@ t.test(
     await closing
   }
 )
+
+t.test('a body that stays away gets no second response', async (t) => {
+  const { port } = await startService(t, {
+    config: { HEADERS_TIMEOUT_MS: 500, REQUEST_TIMEOUT_MS: 500 }
+  })
+  const withoutKey = [
+    'POST /v1/categories HTTP/1.1',
+    'Host: localhost',
+    'Content-Type: application/json',
+    'Content-Length: 100',
+    '',
+    '{'
+  ]
+  const received = await sendRaw(port, withoutKey.join('\r\n'))
+
+  t.match(received, /^HTTP\/1\.1 401 /)
+  t.equal(received.split('HTTP/1.1 ').length, 2)
+})

@@ -234,3 +234,16 @@ t.test('a schema that has no SQL is rejected with what to do', (t) => {
   }
   t.end()
 })
+
+t.test('a response without a named schema has no expression', (t) => {
+  const document = documentOf(required)
+  const schema: Thing = { type: 'object' }
+  const response = {
+    description: '',
+    content: { 'application/json': { schema } }
+  }
+  document.paths = { '/things': { get: { responses: { 200: response } } } }
+
+  t.notMatch(rowJsonFile(document), 'rowJson<')
+  t.end()
+})
