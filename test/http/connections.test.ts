@@ -6,11 +6,12 @@ import {
   lockTable,
   query
 } from '../support/database.ts'
-import { sendRaw, startService } from '../support/service.ts'
+import { parseRaw, sendRaw, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
   create,
   disconnected,
+  fillCategories,
   inFlight,
   keepAlive,
   list,
@@ -188,4 +189,24 @@ t.test('a body that stays away gets no second response', async (t) => {
 
   t.match(received, /^HTTP\/1\.1 401 /)
   t.equal(received.split('HTTP/1.1 ').length, 2)
+})
+
+t.test('a response that has begun is complete without the body', async (t) => {
+  const service = await startService(t, {
+    config: { HEADERS_TIMEOUT_MS: 500, REQUEST_TIMEOUT_MS: 500 }
+  })
+  await fillCategories(service)
+  const withoutBody = list({ ...keepAlive, 'Content-Length': '10' })
+
+  const timeout = once(service.app.server, 'clientError')
+  const { socket, responded, received } = open(t, service, withoutBody)
+  await responded
+  socket.pause()
+  await timeout
+  socket.resume()
+  await once(socket, 'close')
+
+  const { status, headers, body } = parseRaw(received())
+  t.equal(status, 200)
+  t.equal(body.length, Number(headers['content-length']))
 })

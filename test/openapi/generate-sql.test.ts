@@ -211,6 +211,10 @@ const rejected: { thing: Thing; message: RegExp }[] = [
     message: /Thing must have a required property/
   },
   {
+    thing: { type: 'object' },
+    message: /Thing must have a required property/
+  },
+  {
     thing: {
       type: 'object',
       required: ['tags'],
@@ -235,15 +239,30 @@ t.test('a schema that has no SQL is rejected with what to do', (t) => {
   t.end()
 })
 
-t.test('a response without a named schema has no expression', (t) => {
+/** A document with an operation that returns this schema, or nothing. */
+function documentReturning(schema?: OpenAPIV3.SchemaObject) {
   const document = documentOf(required)
-  const schema: Thing = { type: 'object' }
-  const response = {
-    description: '',
-    content: { 'application/json': { schema } }
-  }
-  document.paths = { '/things': { get: { responses: { 200: response } } } }
+  const content = { 'application/json': schema ? { schema } : {} }
+  const responses = { 200: { description: '', content } }
+  document.paths = { '/things': { get: { responses } } }
 
-  t.notMatch(rowJsonFile(document), 'rowJson<')
+  return document
+}
+
+t.test('an array of a named schema has the expression of its items', (t) => {
+  const items = { $ref: '#/components/schemas/Thing' }
+  const file = rowJsonFile(documentReturning({ type: 'array', items }))
+
+  t.match(file, "rowJson<Schemas['Thing']>")
+  t.end()
+})
+
+t.test('a response without a named schema has no expression', (t) => {
+  for (const document of [
+    documentReturning({ type: 'object' }),
+    documentReturning()
+  ]) {
+    t.notMatch(rowJsonFile(document), 'rowJson<')
+  }
   t.end()
 })
