@@ -16,17 +16,11 @@ interface ListenError extends Error {
  * @returns the URL of the service
  * @throws Error that names the variable when it cannot listen
  */
-export async function listen(
-  app: FastifyInstance,
-  config: Address
-): Promise<string> {
-  try {
-    return await app.listen({ port: config.PORT, host: config.HOST })
-  } catch (error) {
-    throw new Error(describeListenError(error as ListenError, config), {
-      cause: error
-    })
-  }
+export function listen(app: FastifyInstance, config: Address): Promise<string> {
+  const address = { port: config.PORT, host: config.HOST }
+  return app.listen(address).catch((error: ListenError) => {
+    throw new Error(describeListenError(error, config), { cause: error })
+  })
 }
 
 /** Says which variable to change. */

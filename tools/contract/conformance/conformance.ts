@@ -82,15 +82,16 @@ function shortcomings(file: string): string[] {
 
   const problems: string[] = []
   if (!complete) problems.push('the run is not complete')
-  if (operations.tested < operations.total)
+  if (operations.tested < operations.total) {
     problems.push(
       `${operations.tested} of ${operations.total} operations were tested`
     )
+  }
   if (cases < minimumCases)
     problems.push(`${cases} cases were checked, fewer than ${minimumCases}`)
-  for (const [kind, found] of Object.entries(warnings)) {
+  for (const [kind, found] of Object.entries(warnings))
     if (found.length > 0) problems.push(`${kind}: ${JSON.stringify(found)}`)
-  }
+
   return problems
 }
 
