@@ -14,9 +14,9 @@ export function record({
   kind
 }: Omit<Target, 'connections'>): Promise<Recording> {
   const firsts = new Map<string, LoadRequest>()
-  for (const request of kind.requests) {
+  for (const request of kind.requests)
     if (!firsts.has(request.method)) firsts.set(request.method, request)
-  }
+
   return Promise.all(
     [...firsts.values()].map((request) => respond(url, key, request))
   )

@@ -12,14 +12,15 @@ app.use((request, response, next) => {
     peer.isValidKey(
       request.headers.authorization?.replace(/^Bearer /, '') ?? ''
     )
-  )
+  ) {
     next()
-  else
+  } else {
     response.status(401).json({
       code: 'unauthorized',
       message: 'The API key is not valid',
       status: 401
     })
+  }
 })
 app.get('/v1/categories', async (_request, response) => {
   response.json(await peer.list())
