@@ -25,6 +25,34 @@ export type ListRow = Record<string, string | null>
 
 type FoundRow = ValidKey | EndedKey | { id: null; state: 'unknown' }
 
+// Made once, because they run while requests are served.
+const findStatement = sql`
+  SELECT
+    id,
+    coalesce(root, id) AS root,
+    CASE
+      WHEN id IS NULL THEN 'unknown'
+      WHEN revoked_at IS NOT NULL THEN 'revoked'
+      WHEN expires_at <= now() THEN 'expired'
+      ELSE 'valid'
+    END AS state,
+    coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"
+  FROM ${inputRows({ hash: 'text' })}
+  LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
+  ORDER BY ordinal
+`
+
+const noteUseStatement = sql`
+  UPDATE api_keys
+  SET last_used_at = date_trunc('minute', now())
+  WHERE id IN (
+    SELECT id
+    FROM api_keys
+    WHERE id = ANY ($1)
+    FOR NO KEY UPDATE SKIP LOCKED
+  )
+`
+
 /** A concurrent rotation waits for the lock and then sees replaced_by. */
 const rotateStatement = sql`
   WITH old AS (
@@ -227,24 +255,11 @@ export class KeyStore {
    * @returns what was found, in the order of the hashes
    */
   async find(hashes: string[]): Promise<KeyCheck[]> {
-    const text = sql`
-      SELECT
-        id,
-        coalesce(root, id) AS root,
-        CASE
-          WHEN id IS NULL THEN 'unknown'
-          WHEN revoked_at IS NOT NULL THEN 'revoked'
-          WHEN expires_at <= now() THEN 'expired'
-          ELSE 'valid'
-        END AS state,
-        coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"
-      FROM ${inputRows({ hash: 'text' })}
-      LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
-      ORDER BY ordinal
-    `
-    const values = [hashes]
-    const name = 'find-keys'
-    const rows = await this.#database.read<FoundRow>({ name, text, values })
+    const rows = await this.#database.read<FoundRow>({
+      name: 'find-keys',
+      text: findStatement,
+      values: [hashes]
+    })
     return rows.map((row) => (row.id === null ? { state: row.state } : row))
   }
 
@@ -253,19 +268,11 @@ export class KeyStore {
    * session has locked.
    */
   noteUse(ids: bigint[]): Promise<unknown[]> {
-    const text = sql`
-      UPDATE api_keys
-      SET last_used_at = date_trunc('minute', now())
-      WHERE id IN (
-        SELECT id
-        FROM api_keys
-        WHERE id = ANY ($1)
-        FOR NO KEY UPDATE SKIP LOCKED
-      )
-    `
-    const values = [ids]
-    const name = 'note-use-of-keys'
-    return this.#database.writeInBackground({ name, text, values })
+    return this.#database.writeInBackground({
+      name: 'note-use-of-keys',
+      text: noteUseStatement,
+      values: [ids]
+    })
   }
 }
 
