@@ -2,7 +2,10 @@
 // operation that returns an array of its rows.
 import type { Operations } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
-import { listOperation } from '../../src/lists/list-operation.ts'
+import {
+  filteredListOperation,
+  listOperation
+} from '../../src/lists/list-operation.ts'
 import type { RowJson } from '../../src/openapi/json.ts'
 
 type Schemas = components['schemas']
@@ -31,4 +34,18 @@ export const ofAnotherSchema: List = {
 export const withoutProperty: List = {
   // @ts-expect-error a new category has no id
   listCategories: listOperation(database, memory, newCategories)
+}
+
+const byKey = { table: 'categories', key: 'name', row: newCategory }
+export const keyed = listOperation(database, memory, byKey)
+
+// @ts-expect-error a row without an id has no default key
+export const keyless = listOperation(database, memory, newCategories)
+
+const filters = { status: (status: string) => `status = ${status}` }
+const filtered = { ...categories, filters }
+
+export const filteredByUnknown: List = {
+  // @ts-expect-error listCategories has no parameter `status`
+  listCategories: filteredListOperation(database, memory, filtered)
 }

@@ -31,6 +31,16 @@ const creates = (path: string, body: object) => (service: Service) => [
   post(service, path, body, once)
 ]
 
+/** Lists more categories than a page has. */
+async function listPages(service: Service) {
+  await query(
+    service.databaseUrl,
+    `INSERT INTO categories (name)
+     SELECT 'x' FROM generate_series(1, 1001)`
+  )
+  return get(service, 'categories')
+}
+
 const steps: Step[] = [
   {
     title: 'Every operation',
@@ -38,7 +48,7 @@ const steps: Step[] = [
   },
   {
     title: 'GET /categories',
-    send: (service) => [get(service, 'categories')]
+    send: (service) => [listPages(service)]
   },
   {
     title: 'POST /categories',
