@@ -141,21 +141,20 @@ function passes(trial: Trial, printsTrace: boolean): boolean {
   return isExpected
 }
 
-const names = process.argv.slice(2)
-const failed: string[] = []
-
-for (const file of models) {
+const trials = models.flatMap((file) => {
   const model = readFileSync(path.join(folder, file), 'utf8')
-  const trials = [...commandsOf(model), ...mutantsOf(model)]
-  console.log(`# ${file}, by ${solver}`)
+  return [...commandsOf(model), ...mutantsOf(model)]
+})
+const names = process.argv.slice(2)
+const isChosen = ({ name }: Trial) => names.includes(name)
+const chosen = names.length === 0 ? trials : trials.filter(isChosen)
 
-  for (const trial of trials) {
-    if (names.length > 0 && !names.includes(trial.name)) continue
-    if (!passes(trial, names.length > 0)) failed.push(trial.name)
-  }
-}
+if (chosen.length === 0 || chosen.length < names.length)
+  throw new Error(`no such command or mutant: ${names.join(', ')}`)
+
+const failed = chosen.filter((trial) => !passes(trial, names.length > 0))
 
 if (failed.length > 0) {
-  console.error(`Failed: ${failed.join(', ')}`)
+  console.error(`Failed: ${failed.map(({ name }) => name).join(', ')}`)
   process.exitCode = 1
 }
