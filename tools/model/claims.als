@@ -169,4 +169,4 @@ run AReplayAfterAPromotion {
 run ASecondClaimAfterALostOne {
   eventually (promote and some Visible and no Visible'
     and eventually some response)
-} for 3 but 10 steps
+} for 3 but 12 steps
