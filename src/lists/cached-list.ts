@@ -51,7 +51,7 @@ export class CachedList {
     reader: Pick<TableReader, 'readPage'>,
     changes: Pick<ChangeCheck, 'version'>,
     memory: KeptLists,
-    onForgotten: () => void = () => {}
+    onForgotten: () => void
   ) {
     this.#reader = reader
     this.#changes = changes
