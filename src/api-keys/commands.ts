@@ -8,9 +8,9 @@ type Run = (action: (store: KeyStore) => Promise<string>) => Promise<void>
 export function keyCommands(run: Run): Command {
   const isNpmScript = process.env['npm_lifecycle_event'] === 'keys'
   const name = isNpmScript ? 'npm run keys --' : 'pet-categories-keys'
-  const program = new Command(name).description(
-    'Manages the API keys of the configured database.'
-  )
+  const program = new Command(name)
+    .description('Manages the API keys of the configured database.')
+    .configureOutput({ outputError })
 
   addCreate(program, run)
   addList(program, run, {
@@ -26,6 +26,11 @@ export function keyCommands(run: Run): Command {
     read: (store) => store.events()
   })
   return program
+}
+
+/** Prints an error in one line, also with a suggestion. */
+function outputError(text: string, write: (text: string) => void): void {
+  write(text.replace('\n(', ' ('))
 }
 
 function addCreate(program: Command, run: Run): void {
