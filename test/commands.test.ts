@@ -176,6 +176,14 @@ t.test('without a command, keys prints its usage', async (t) => {
   t.match(output, /^Usage: npm run keys -- \[options\] \[command\]/)
 })
 
+t.test('an option that npm has taken is reported', async (t) => {
+  const env = { npm_config_expires: '1h' }
+  const { code, output } = await npmRun(t, 'keys create', { env })
+
+  t.equal(code, 1)
+  t.match(output, /^pet-categories: npm took --expires for its own option: /)
+})
+
 t.test('a program that the image puts on PATH has a shebang', (t) => {
   const dockerfile = readFileSync('Dockerfile', 'utf8')
   const linked = [...dockerfile.matchAll(/ln -s \/app\/dist\/(\S+)\.js/g)]

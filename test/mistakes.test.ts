@@ -328,6 +328,9 @@ t.test('10: each of several mistakes has its line', (t) => {
   t.end()
 })
 
+const unknownPort =
+  'unknown argument --port: set variables, as in PORT=4000 npm start; see docs/configuration.md'
+
 /** Asserts that the start ends with one line. */
 async function endsTheStart(t: Test, { env = {}, says }: Mistake) {
   const service = serve(t, env)
@@ -346,6 +349,11 @@ t.test('a mistake that ends the start', async (t) => {
       title: '1: PORT is no number',
       env: { PORT: 'abc' },
       says: 'PORT must be a port, from 0 to 65535'
+    },
+    {
+      title: '45: npm has taken the port',
+      env: { npm_config_port: '4000' },
+      says: unknownPort
     },
     {
       title: '13: PORT is in use',
@@ -678,12 +686,12 @@ const mistakesOfCommands: CommandMistake[] = [
   {
     title: '45: the port is an argument',
     command: 'npm start -s -- --port 4000',
-    says: 'unknown argument --port: set variables, as in PORT=4000 npm start; see docs/configuration.md'
+    says: unknownPort
   },
   {
     title: '45: npm takes the port',
     command: 'npm start -s --port=4000',
-    says: 'unknown argument --port: set variables, as in PORT=4000 npm start; see docs/configuration.md'
+    says: unknownPort
   }
 ]
 
