@@ -302,8 +302,8 @@ export interface components {
             };
         };
         /**
-         * @description The API key is valid, but lacks the scope of the operation (`x-scopes`).
-         *     Ask the operator for another key: the scopes of a key do not change.
+         * @description The API key is valid, but lacks the scope that the operation needs. Ask
+         *     the operator for another key: the scopes of a key do not change.
          */
         Forbidden: {
             headers: {

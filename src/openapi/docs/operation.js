@@ -61,8 +61,8 @@
   const scopesLine =
     ({ createElement: h }) =>
     ({ scopes }) => {
-      const codes = scopes.map((scope) => h('code', { key: scope }, scope))
-      return h('p', { className: 'scopes' }, 'Scope of the API key: ', codes)
+      const code = h('code', null, scopes.join(' '))
+      return h('p', { className: 'scopes' }, 'Required scope: ', code)
     }
 
   /** Shows the scopes and the code samples before the parameters. */
@@ -83,10 +83,7 @@
     ({ createElement: h }) =>
     (Original) =>
     (props) => {
-      const others = props.extensions.deleteAll([
-        'x-codeSamples',
-        'x-scopes'
-      ])
+      const others = props.extensions.delete('x-codeSamples').delete('x-scopes')
       return others.size > 0 && h(Original, { ...props, extensions: others })
     }
 
