@@ -142,14 +142,13 @@ const limitsOf = (config: Config) => ({
   })
 })
 
-/** Whether the key is valid and has all of the scopes. */
+/** Whether a key in the store has all of the scopes. */
 function hasScopes(
   apiKey: KeyCheck | undefined,
   neededScopes: string[]
 ): boolean {
-  if (apiKey?.state !== 'valid') return false
-  const { scopes } = apiKey
-  return scopes === null || neededScopes.every((one) => scopes.includes(one))
+  const scopes = apiKey?.scopes
+  return scopes === null || neededScopes.every((one) => scopes?.includes(one))
 }
 
 /** Returns the error of a request that @fastify/bearer-auth has rejected. */

@@ -53,12 +53,12 @@ interface StoredKey {
   root: bigint
   /** Whether the store has recorded a use of the key in this minute. */
   isNoted: boolean
+  /** Null if the key may do everything, also what later versions add. */
+  scopes: string[] | null
 }
 
 export interface ValidKey extends StoredKey {
   state: 'valid'
-  /** Null if the key may do everything, also what later versions add. */
-  scopes: string[] | null
 }
 
 export interface EndedKey extends StoredKey {
@@ -74,6 +74,7 @@ interface NoKey {
   state: 'unknown' | 'malformed' | 'absent'
   id?: undefined
   root?: undefined
+  scopes?: undefined
 }
 
 /** What the check of a request's API key found. */
