@@ -1,6 +1,7 @@
-// Writes generated/ from openapi.yaml, and .env.example and
-// docs/configuration.md from src/config/variables.ts. With --check it writes
-// nothing, and exits 1 when a file is stale.
+// Writes generated/ from openapi.yaml, .env.example and docs/configuration.md
+// from src/config/variables.ts, and the lines of deploy/haproxy.cfg that
+// recognize API keys. With --check it writes nothing, and exits 1 when a file
+// is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { OpenAPIV3 } from 'openapi-types'
@@ -14,6 +15,7 @@ import { parseDocument } from 'yaml'
 import { type Operation, readApiDocument } from '../src/openapi/document.ts'
 import { describeSchemaError } from '../src/openapi/validation-errors.ts'
 import { configurationPage, envExample } from './configuration.ts'
+import { haproxyConfig, namesFile, namesOf } from './generate-names.ts'
 import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
 
 const header =
@@ -101,18 +103,24 @@ async function generate(): Promise<Record<string, string>> {
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
 
   const { document, json, operations } = readApiDocument()
+  const packageJson = JSON.parse(read('package.json')) as { name: string }
+  const names = namesOf(document, packageJson)
 
   return {
     'generated/types.ts': await typesFile(json),
     'generated/operations.ts': operationsFile(operations),
     'generated/json.ts': rowJsonFile(document),
     'generated/columns.ts': bodyColumnsFile(document),
+    'generated/names.ts': namesFile(names),
+    'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     '.env.example': envExample(),
     'docs/configuration.md': await configurationPage()
   }
 }
 
 const urlOf = (name: string) => new URL(`../${name}`, import.meta.url)
+
+const read = (name: string) => readFileSync(urlOf(name), 'utf8')
 
 function write(files: Record<string, string>): void {
   for (const [name, text] of Object.entries(files))
