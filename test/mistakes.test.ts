@@ -717,7 +717,13 @@ t.test('a mistake on the command line', async (t) => {
 function freshClone(t: Test, engines: string) {
   const folder = mkdtempSync(path.join(tmpdir(), 'petcat-clone-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
-  for (const name of ['src', 'test', 'tools/run.js', 'tools/seed.ts'])
+  for (const name of [
+    'src',
+    'generated',
+    'test',
+    'tools/run.js',
+    'tools/seed.ts'
+  ])
     cpSync(name, path.join(folder, name), { recursive: true })
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     scripts: object
