@@ -4,7 +4,8 @@ import addFormats from 'ajv-formats'
 import type { HTTPMethods, InjectOptions } from 'fastify'
 import type { OpenAPIV3 } from 'openapi-types'
 import t, { type Test } from 'tap'
-import { toHttpError } from '../../src/http/errors.ts'
+import { Overloaded } from '../../src/batch.ts'
+import { parserError, toHttpError } from '../../src/http/errors.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
 import { OutcomeUnknown, Unavailable } from '../../src/postgres/outcomes.ts'
 import { createRoles, holdKeys } from '../support/database.ts'
@@ -180,6 +181,10 @@ const faulty: InjectOptions[] = [
     url: `${basePath}/pets`,
     payload: { name: 'x', categoryId: 404 }
   },
+  { url: `${basePath}/categories?limit=1` },
+  { method: 'DELETE', url: `${basePath}/store/orders/1`, payload: {} },
+  { url: `${basePath}/pets?statuss=sold` },
+  { url: `${basePath}/pets?status=sold&status=sold` },
   { url: `${basePath}/pets?status=lost` },
   { url: `${basePath}/pets?cursor=x` },
   { url: `${basePath}/pets/x` },
@@ -226,6 +231,7 @@ function respondToFailures(): Response[] {
   const failures = [
     new Error(),
     new Unavailable(new Error()),
+    new Overloaded(),
     new OutcomeUnknown(undefined),
     new OutcomeUnknown(undefined, 'outcome_unknown_with_key')
   ]
@@ -236,6 +242,23 @@ function respondToFailures(): Response[] {
   })
 }
 
+interface ErrorExample extends Response {
+  /** As in `getPet 404 unknown`. */
+  title: string
+}
+
+const errorExamples: ErrorExample[] = operations.flatMap(({ id, responses }) =>
+  responses
+    .filter(({ status }) => status >= 400)
+    .flatMap(({ status, examples }) =>
+      examples.map(({ name, value }) => ({
+        title: `${id} ${status} ${name}`,
+        status,
+        body: value
+      }))
+    )
+)
+
 t.test('the service sends every example of an error', async (t) => {
   const sent: Response[] = [
     ...(await sendAll(service, faulty)),
@@ -244,21 +267,65 @@ t.test('the service sends every example of an error', async (t) => {
     ...respondToFailures()
   ]
 
-  const documented = operations.flatMap(({ id, responses }) =>
-    responses
-      .filter(({ status }) => status >= 400)
-      .flatMap(({ status, examples }) =>
-        examples.map(({ name, value }) => ({ id, name, status, body: value }))
-      )
-  )
-
-  for (const { id, name, status, body } of documented) {
+  for (const { title, ...example } of errorExamples) {
     const isSent = sent.some((response) =>
-      isDeepStrictEqual(
-        withoutSeconds(response),
-        withoutSeconds({ status, body })
-      )
+      isDeepStrictEqual(withoutSeconds(response), withoutSeconds(example))
     )
-    t.ok(isSent, `${id} ${status} ${name}`)
+    t.ok(isSent, title)
   }
 })
+
+t.test('every failure of the service has an example', (t) => {
+  for (const failure of respondToFailures()) {
+    const isDocumented = errorExamples.some(({ status, body }) =>
+      isDeepStrictEqual({ status, body }, failure)
+    )
+    t.ok(isDocumented, JSON.stringify(failure.body))
+  }
+  t.end()
+})
+
+const statusAndCode = ({ status, body }: Response) => {
+  const { code } = body as { code: string }
+  return `${status} ${code}`
+}
+
+t.test(
+  'info.description lists the errors that no operation documents',
+  async (t) => {
+    const sent = await sendAll(service, [
+      { url: '/%zz' },
+      { url: `${basePath}/none` },
+      { method: 'PUT', url: `${basePath}/pets` }
+    ])
+    for (const code of ['ERR_HTTP_REQUEST_TIMEOUT', 'HPE_HEADER_OVERFLOW']) {
+      const { body } = parserError(code)
+      sent.push({ status: body.status, body })
+    }
+
+    const rows = String(document.info.description).matchAll(
+      /^\| (\d+) +\| `(\w+)`/gm
+    )
+    const listed = [...rows].map(([, status, code]) => `${status} ${code}`)
+    t.same(listed, sent.map(statusAndCode))
+  }
+)
+
+t.test(
+  'the responses of a deprecated operation have the headers that their examples show',
+  async (t) => {
+    const { headers } = await service.app.inject({
+      url: `${basePath}/pets/1`,
+      headers: service.auth
+    })
+    const documented = resolve(document.components?.headers ?? {})
+    for (const [name, component] of Object.entries({
+      deprecation: 'Deprecation',
+      sunset: 'Sunset',
+      link: 'Successor'
+    })) {
+      const header = resolve(documented[component] ?? {})
+      t.equal(headers[name], header.example, name)
+    }
+  }
+)
