@@ -11,10 +11,30 @@ import openapiTS, {
 } from 'openapi-typescript'
 import ts from 'typescript'
 import { parseDocument } from 'yaml'
-import { type Operation, readApiDocument } from '../src/openapi/document.ts'
+import {
+  type ApiDocument,
+  type Operation,
+  readApiDocument
+} from '../src/openapi/document.ts'
 import { describeSchemaError } from '../src/openapi/validation-errors.ts'
 import { configurationPage, envExample } from './configuration.ts'
 import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
+
+/** What would become TypeScript that does not compile, or wrong types. */
+function findUnusable({ document, operations }: ApiDocument) {
+  if (!document.openapi.startsWith('3.0.')) {
+    return (
+      `openapi ${document.openapi} is not supported: write openapi: 3.0.3, ` +
+      'and follow OpenAPI 3.0, as in nullable: true'
+    )
+  }
+
+  const faulty = operations.find(({ id }) => !/^[a-z][A-Za-z0-9]*$/.test(id))
+  return (
+    faulty &&
+    `write the operationId ${faulty.id} in camelCase, such as listCategories`
+  )
+}
 
 const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
@@ -96,7 +116,7 @@ ${operations.map(stub).join('')}}
 
 /** The text of each file, by its name. */
 async function generate(): Promise<Record<string, string>> {
-  const fault = await findFault()
+  const fault = (await findFault()) ?? findUnusable(readApiDocument())
 
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
 

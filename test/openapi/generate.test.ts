@@ -108,6 +108,21 @@ const faults = [
 info: { title: x, version: 1.0.0 }
 paths: { /a: { get: {} } }`,
     message: 'paths./a.get must have the property "responses"'
+  },
+  {
+    yaml: `openapi: 3.1.0
+info: { title: x, version: 1.0.0 }
+paths: {}`,
+    message:
+      'openapi 3.1.0 is not supported: write openapi: 3.0.3, ' +
+      'and follow OpenAPI 3.0, as in nullable: true'
+  },
+  {
+    yaml: `openapi: 3.0.3
+info: { title: x, version: 1.0.0 }
+paths: { /a: { get: { operationId: get-stations, responses: { '204': { description: x } } } } }`,
+    message:
+      'write the operationId get-stations in camelCase, such as listCategories'
   }
 ]
 
