@@ -55,10 +55,10 @@ for (const { fault, statement } of checks) {
     const inserts = await insertWith(t, statement)
     const claim = (key: string) => ({ key: `\\x0${key}`, fingerprint: '\\x00' })
     const results = await Promise.allSettled([
-      inserts.insert({ name: 'a' }, undefined),
-      inserts.insert({ name: 'b' }, undefined),
-      inserts.insert({ name: 'a' }, claim('1')),
-      inserts.insert({ name: 'b' }, claim('2'))
+      inserts.insert({ name: 'a' }, undefined, 'client'),
+      inserts.insert({ name: 'b' }, undefined, 'client'),
+      inserts.insert({ name: 'a' }, claim('1'), 'client'),
+      inserts.insert({ name: 'b' }, claim('2'), 'client')
     ])
 
     for (const result of results) {

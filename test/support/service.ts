@@ -48,6 +48,11 @@ class WatchedDatabase extends Database {
     this.onStatement(String(query.name))
     return super.write<Row>(query)
   }
+
+  override tryWrite<Row extends QueryResultRow>(query: QueryConfig) {
+    this.onStatement(String(query.name))
+    return super.tryWrite<Row>(query)
+  }
 }
 
 /** A fast machine would exceed the default limits. */
