@@ -105,7 +105,7 @@ function grouped(database: Database, name: string, text: string): Write {
       inOrder(await database.tryWrite(queryOf(rows)), rows.length, name)
   }
 
-  const lanes = new Lanes(writer, database.timeout)
+  const lanes = new Lanes(writer, database, database.timeout)
   return (values, client) => lanes.write(values, client)
 }
 

@@ -1,12 +1,10 @@
 import { batch } from '../batch.ts'
-import { TimeLimitExceeded, isFaultOfRow } from '../postgres/outcomes.ts'
-import { SlowRows } from './slow-rows.ts'
+import { isFaultOfRow } from '../postgres/outcomes.ts'
+import { FairQueue } from './fair-queue.ts'
+import { isSlow, Suspects } from './suspects.ts'
 
 /** Rows of one statement. */
 const maxGroup = 250
-
-/** The same while one of the rows is known to be slow. */
-const maxSuspects = 16
 
 /** Rows that may wait for a statement. */
 const maxWaiting = 1000
@@ -18,7 +16,16 @@ const maxWaiting = 1000
 const maxExceeded = 8
 const timeWithoutLimit = 10_000
 
-/** How the rows of one table are written: as a group, in one transaction. */
+/** The turns of suspects and slow rows in one database. */
+interface Turns {
+  suspects: FairQueue
+  slowRows: FairQueue
+}
+
+/** All tables share them: further connections would be missing for reads. */
+const turnsOf = new WeakMap<object, Turns>()
+
+/** How groups of rows are written: each in one transaction. */
 export interface GroupWriter<Row, Result> {
   write: (rows: Row[]) => Promise<Result[]>
   /** Rejects with TimeLimitExceeded, without effect, if it takes long. */
@@ -32,8 +39,8 @@ export interface GroupWriter<Row, Result> {
  *
  * - shared: all rows begin here. A group that exceeds the time limit is
  *   cancelled, and its rows become suspects.
- * - suspects: smaller groups. One that exceeds the limit is split, until the
- *   slow row is alone.
+ * - suspects: smaller groups, each of one client. One that exceeds the limit is
+ *   split, until the slow row is alone.
  * - slow rows: each alone, without the limit. Meanwhile, further rows of its
  *   client are suspects at once: they may be as slow.
  */
@@ -41,30 +48,30 @@ export class Lanes<Row, Result> {
   readonly #writer: GroupWriter<Row, Result>
   readonly #limit = new Limit()
   readonly #writeShared: (row: Row) => Promise<Result>
-  readonly #writeSuspect: (row: Row) => Promise<Result>
-  readonly #slowRows: SlowRows
+  readonly #suspects: Suspects<Row, Result>
+  readonly #slowRows: FairQueue
 
   /**
+   * @param database that the rows are written to
    * @param maxWait milliseconds that a suspect, and then a slow row, may wait
    *   for its statement
    */
-  constructor(writer: GroupWriter<Row, Result>, maxWait: number) {
+  constructor(
+    writer: GroupWriter<Row, Result>,
+    database: object,
+    maxWait: number
+  ) {
     const writeGroup = (rows: Row[]) => this.#writeGroup(rows)
+    const turns = turnsOf.get(database) ?? newTurns(maxWait)
+    turnsOf.set(database, turns)
 
     this.#writer = writer
-    this.#slowRows = new SlowRows(maxWait)
-
+    this.#slowRows = turns.slowRows
+    this.#suspects = new Suspects(writeGroup, turns.suspects, maxWait)
     this.#writeShared = batch(writeGroup, {
       maxWaiting,
       maxSize: maxGroup,
       isFaultOfItem: isFaultOfRow
-    })
-
-    this.#writeSuspect = batch(writeGroup, {
-      maxWaiting,
-      maxWait,
-      maxSize: maxSuspects,
-      isFaultOfItem: (error) => isSlow(error) || isFaultOfRow(error)
     })
   }
 
@@ -74,18 +81,16 @@ export class Lanes<Row, Result> {
    * @throws what the writer throws, and Overloaded if too many rows wait
    */
   async write(row: Row, client: string): Promise<Result> {
-    const isSuspect = this.#slowRows.has(client)
-
-    if (!isSuspect) {
+    if (!this.#slowRows.has(client)) {
       const shared = await unlessSlow(this.#writeShared(row))
       if (shared !== 'slow') return shared.result
     }
 
-    const suspect = await unlessSlow(this.#writeSuspect(row))
+    const suspect = await unlessSlow(this.#suspects.write(row, client))
     if (suspect !== 'slow') return suspect.result
 
     const writeAlone = batch((rows: Row[]) => this.#writer.write(rows))
-    return this.#slowRows.write(client, () => writeAlone(row))
+    return this.#slowRows.run(client, () => writeAlone(row))
   }
 
   async #writeGroup(rows: Row[]): Promise<Result[]> {
@@ -127,8 +132,13 @@ class Limit {
   }
 }
 
-function isSlow(error: unknown): boolean {
-  return error instanceof TimeLimitExceeded
+function newTurns(maxWait: number): Turns {
+  const waiting = { maxWaiting: 250, maxWait }
+
+  return {
+    suspects: new FairQueue({ ...waiting, maxRunning: 1 }),
+    slowRows: new FairQueue({ ...waiting, maxRunning: 2 })
+  }
 }
 
 /** Returns 'slow' for a row whose group exceeded the limit. */

@@ -40,6 +40,9 @@ const endHangingCommits = sql`
 const types = new pg.TypeOverrides()
 types.setTypeParser(pg.types.builtins.INT8, BigInt)
 
+/** A prepared statement. pg sends others in a way that may end no limit. */
+export type NamedQuery = QueryConfig & { name: string }
+
 /** What statements have in common that share the way in which they run. */
 interface StatementKind {
   isWrite: boolean
@@ -136,7 +139,7 @@ export class Database {
    * with TimeLimitExceeded if the statement took longer. It had no effect then,
    * because the limit does not apply to its commit.
    */
-  tryWrite<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
+  tryWrite<Row extends QueryResultRow>(query: NamedQuery): Promise<Row[]> {
     return this.#run<Row>(query, this.#limitedWrites)
   }
 
