@@ -1,4 +1,5 @@
 import { batch } from '../batch.ts'
+import { cancelledGroups } from '../metrics.ts'
 import { isFaultOfRow } from '../postgres/outcomes.ts'
 import { FairQueue } from './fair-queue.ts'
 import { isSlow, Suspects } from './suspects.ts'
@@ -101,9 +102,14 @@ export class Lanes<Row, Result> {
       this.#limit.kept()
       return results
     } catch (error) {
-      if (isSlow(error)) this.#limit.exceeded()
+      if (isSlow(error)) this.#cancelled()
       throw error
     }
+  }
+
+  #cancelled(): void {
+    cancelledGroups.inc()
+    this.#limit.exceeded()
   }
 }
 

@@ -100,6 +100,14 @@ export function isCancelled(error: Error): boolean {
   return codeOf(error) === queryCanceled
 }
 
+/**
+ * Returns the name of the constraint or unique index that a statement violates;
+ * an empty text for another error.
+ */
+export function violatedConstraint(error: unknown): string {
+  return error instanceof pg.DatabaseError ? (error.constraint ?? '') : ''
+}
+
 /** The SQLSTATE of an error of the server; otherwise an empty text. */
 const codeOf = (error: unknown): string =>
   error instanceof pg.DatabaseError ? String(error.code) : ''

@@ -6,6 +6,7 @@ import { Category, Pet } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import type { components } from '../../generated/types.ts'
 import { insertOperation } from '../../src/creates/insert-operation.ts'
+import { onViolation } from '../../src/openapi/constraints.ts'
 import {
   arrayBytes,
   type JsonStream,
@@ -52,6 +53,45 @@ export const acceptedInsert: Operations['createCategory'] = insertOperation(
   database,
   { ...inserted, status: 201, body: NewCategory, row: Category }
 )
+
+const conflict = { status: 409, code: 'x', message: 'x' } as const
+const gone = { status: 410, code: 'x', message: 'x' } as const
+
+export const acceptedViolations: Partial<Operations> = {
+  createCategory: onViolation(
+    {
+      categories_name_key: conflict,
+      name_length: { ...conflict, status: 400 }
+    },
+    acceptedInsert
+  ),
+
+  cancelOrder: onViolation(
+    { items_order_id_fkey: conflict },
+    ({ params }, reply) => {
+      const id: bigint = params.orderId
+
+      return reply.header('x-id', String(id)).code(204).send()
+    }
+  )
+}
+
+export const rejectedViolations: Partial<Operations> = {
+  // @ts-expect-error an undocumented status of an insert
+  createCategory: onViolation({ categories_name_key: gone }, acceptedInsert),
+
+  // @ts-expect-error an undocumented status beside a documented one
+  createMessage: onViolation({ a: conflict, b: gone }, (_request, reply) =>
+    reply
+      .code(202)
+      .send({ id: '', message: '', status: 'queued', createdAt: '' })
+  ),
+
+  // @ts-expect-error an undocumented status
+  getPet: onViolation({ pets_category_id_fkey: conflict }, (_request, reply) =>
+    sendJson(reply, 200, objectBytes(Pet, '{}'))
+  )
+}
 
 /** Each handler has one fault. */
 export const createCategory: Operations['createCategory'][] = [
