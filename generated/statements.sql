@@ -23,6 +23,10 @@ FROM unnest(
 LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
 ORDER BY ordinal;
 
+PREPARE "limit-transaction" AS
+SELECT
+WHERE set_config('statement_timeout', $1, true) IS NULL;
+
 -- GET /categories
 
 PREPARE "page-of-categories" AS
