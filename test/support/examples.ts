@@ -10,7 +10,7 @@ interface RequestExtension {
   /** Of an example that several operations share: the one that is called. */
   operationId?: string
   path?: Record<string, unknown>
-  query?: Record<string, string>
+  query?: Record<string, string | string[]>
   headers?: Record<string, string>
   body?: unknown
 }
@@ -56,7 +56,7 @@ export interface ExampleRequest {
 }
 
 /** The object that a local `$ref` points to, or the object itself. */
-function resolve<T extends object>(object: T | OpenAPIV3.ReferenceObject): T {
+export function resolve<T extends object>(object: T | OpenAPIV3.ReferenceObject): T {
   if (!('$ref' in object)) return object
   const target = object.$ref.split('/').slice(1)
   return target.reduce<unknown>(
