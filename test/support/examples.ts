@@ -56,7 +56,9 @@ export interface ExampleRequest {
 }
 
 /** The object that a local `$ref` points to, or the object itself. */
-export function resolve<T extends object>(object: T | OpenAPIV3.ReferenceObject): T {
+export function resolve<T extends object>(
+  object: T | OpenAPIV3.ReferenceObject
+): T {
   if (!('$ref' in object)) return object
   const target = object.$ref.split('/').slice(1)
   return target.reduce<unknown>(
