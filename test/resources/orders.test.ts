@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { connect, lockAwaited, query } from '../support/database.ts'
 import { documentedSql } from '../support/documented-sql.ts'
-import { get, send } from '../support/requests.ts'
+import { get, sendRequest } from '../support/requests.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** A service with the pet 1. */
@@ -23,7 +23,7 @@ const list = (service: Service, headers = {}) =>
   get(service, 'store/orders', headers)
 
 const cancel = (service: Service, id: number) =>
-  send(service, 'DELETE', `store/orders/${id}`)
+  sendRequest(service, 'DELETE', `store/orders/${id}`)
 
 /** Creates a role that may do what is documented, until the test ends. */
 async function createShop(t: Test, url: string): Promise<string> {

@@ -21,7 +21,7 @@ export const post = (
   })
 
 /** Sends a request of another method with the API key of the service. */
-export const send = (
+export const sendRequest = (
   { app, auth }: Service,
   method: 'PATCH' | 'PUT' | 'DELETE',
   path: string,
