@@ -1,7 +1,8 @@
 // Writes generated/ from openapi.yaml and from the statements of
-// src/resources, the operations of README.md, and .env.example and
-// docs/configuration.md from src/config/variables.ts. With --check it writes
-// nothing, and exits 1 when a file is stale.
+// src/resources, the operations of README.md, .env.example and
+// docs/configuration.md from src/config/variables.ts, and the lines of
+// deploy/haproxy.cfg that recognize API keys. With --check it writes nothing,
+// and exits 1 when a file is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { OpenAPIV3 } from 'openapi-types'
@@ -19,6 +20,7 @@ import {
 } from '../src/openapi/document.ts'
 import { describeSchemaError } from '../src/openapi/validation-errors.ts'
 import { configurationPage, envExample } from './configuration.ts'
+import { haproxyConfig, namesFile, namesOf } from './generate-names.ts'
 import { readmeWith } from './generate-readme.ts'
 import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
 
@@ -126,14 +128,17 @@ async function generate(): Promise<Record<string, string>> {
 
   const apiDocument = readApiDocument()
   const recipes = readApiDocument(urlOf('test/recipes/openapi.yaml'))
-  const readme = readFileSync(urlOf('README.md'), 'utf8')
+  const packageJson = JSON.parse(read('package.json')) as { name: string }
+  const names = namesOf(apiDocument.document, packageJson)
 
   return {
     ...(await filesOf(apiDocument, 'generated', '..')),
     ...(await filesOf(recipes, 'test/recipes/generated', '../../..')),
+    'generated/names.ts': namesFile(names),
+    'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     '.env.example': envExample(),
     'docs/configuration.md': await configurationPage(),
-    'README.md': await readmeWith(apiDocument, readme)
+    'README.md': await readmeWith(apiDocument, read('README.md'))
   }
 }
 
@@ -153,6 +158,8 @@ async function generateStatements(): Promise<Record<string, string>> {
 }
 
 const urlOf = (name: string) => new URL(`../${name}`, import.meta.url)
+
+const read = (name: string) => readFileSync(urlOf(name), 'utf8')
 
 function write(files: Record<string, string>): void {
   for (const [name, text] of Object.entries(files))

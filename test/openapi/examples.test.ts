@@ -170,6 +170,17 @@ async function sendAll(to: Service, requests: InjectOptions[]) {
   return responses
 }
 
+/** The error of a key that lacks the scope. */
+async function sendWithoutScope(t: Test) {
+  const service = await startService(t)
+  const apiKey = await service.keys.create('reader', {
+    scopes: ['categories:read']
+  })
+  const headers = { authorization: `Bearer ${apiKey}` }
+
+  return send(service, { ...named, headers })
+}
+
 /** An error of each limit: of the body, and of one request a minute. */
 async function exceedLimits(t: Test) {
   const limited = await startService(t, {
@@ -215,6 +226,7 @@ t.test(
   'each example of a shared error without an x-request is sent',
   async (t) => {
     const sent = [
+      await sendWithoutScope(t),
       ...(await exceedLimits(t)),
       ...(await sendKeyed(t)),
       ...respondToFailures()
