@@ -96,3 +96,16 @@ t.test('an Idempotency-Key without an API key is an error', (t) => {
   })
   t.end()
 })
+
+t.test('an insert without an id is rejected at the start', async (t) => {
+  const { database } = await startService(t)
+
+  t.throws(
+    () => new GroupedInsert(database, { ...categories, fromDatabase: {} }),
+    {
+      message:
+        'an insert into categories must give each row a unique column id, ' +
+        'in fromDatabase, fromService or body'
+    }
+  )
+})
