@@ -11,6 +11,7 @@ declare const database: Parameters<typeof listOperation>[0]
 declare const memory: Parameters<typeof listOperation>[1]
 declare const category: RowJson<Schemas['Category']>
 declare const newCategory: RowJson<Schemas['NewCategory']>
+declare const message: RowJson<Schemas['Message']>
 declare const order: RowJson<Schemas['Order']>
 
 const categories = { table: 'categories', row: category }
@@ -32,3 +33,6 @@ export const withoutProperty: List = {
   // @ts-expect-error a new category has no id
   listCategories: listOperation(database, memory, newCategories)
 }
+
+// @ts-expect-error pages are read by a bigint id, and that of a message is text
+listOperation(database, memory, { table: 'messages', row: message })
