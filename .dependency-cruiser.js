@@ -11,6 +11,7 @@ const layers = [
   'src/resources/',
   'src/creates/',
   'src/lists/',
+  'src/rows/',
   'src/openapi/',
   'src/api-keys/',
   'src/http/',
@@ -37,7 +38,7 @@ export default {
     forbid(
       'generated-is-for-resources',
       { path: '^src/', pathNot: '^src/resources/' },
-      { path: '^generated/' }
+      { path: '^generated/', pathNot: '^generated/names[.]ts' }
     ),
     forbid(
       'generated-needs-handler-types-only',
@@ -54,6 +55,12 @@ export default {
       'resources-without-fastify',
       { path: '^src/resources/' },
       { path: '/fastify/' }
+    ),
+    // Only with its statement is the schema of JSON known.
+    forbid(
+      'resources-write-no-json',
+      { path: '^src/resources/' },
+      { path: 'src/openapi/json[.]ts' }
     ),
     forbid(
       'service-without-tools',

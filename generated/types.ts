@@ -83,7 +83,7 @@ export interface paths {
          * Create a pet
          * @description Stores a pet and assigns its id. Its category must exist: see
          *     listCategories. Names are not unique. After a 201, the pet is durable
-         *     and part of later lists.
+         *     and part of later lists, and `Location` is its URL.
          */
         post: operations["createPet"];
         delete?: never;
@@ -102,9 +102,10 @@ export interface paths {
         /**
          * Get a pet
          * @deprecated
-         * @description Returns one pet. **Deprecated:** use listPets with a filter instead.
-         *     Every response announces this by `Deprecation`, `Sunset` and a `Link`
-         *     to listPets.
+         * @description Returns one pet. **Deprecated:** it works until its sunset. No other
+         *     operation returns a pet by its id: from then on, read the pages of
+         *     listPets. Every response announces this, also errors, by `Deprecation`,
+         *     `Sunset` and a `Link` to listPets.
          */
         get: operations["getPet"];
         put?: never;
@@ -276,8 +277,48 @@ export interface components {
         };
     };
     responses: {
-        /** @description The body, its Content-Type or the Idempotency-Key breaks a rule, which the message names */
+        /** @description Your cached copy is current */
+        NotModified: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                ETag: components["headers"]["ListETag"];
+                "Cache-Control": components["headers"]["ListCacheControl"];
+                Vary: components["headers"]["ListVary"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description The body, its Content-Type, the Idempotency-Key or a query parameter breaks a rule, which the message names */
         BadRequest: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The request has a query parameter or a body, which the operation does not have */
+        UnexpectedInput: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description The id is not a 64-bit integer, or the request has a query parameter or
+         *     a body, which the operation does not have
+         */
+        InvalidId: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -290,6 +331,22 @@ export interface components {
         };
         /** @description The API key is missing or invalid */
         Unauthorized: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description The API key is valid, but lacks the scope that the operation needs. Ask
+         *     the operator for another key: the scopes of a key do not change.
+         */
+        Forbidden: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -418,7 +475,9 @@ export interface components {
          */
         RequestId: string;
         /**
-         * @description Challenge (RFC 6750), with `error="invalid_token"` if a key was sent
+         * @description Challenge (RFC 6750): with `error="invalid_token"` in a 401 if a key was
+         *     sent, and with `error="insufficient_scope"` and the needed `scope` in a
+         *     403
          * @example Bearer realm="pet-categories"
          */
         WwwAuthenticate: string;
@@ -461,6 +520,28 @@ export interface components {
          * @example <?limit=20&cursor=AAAAAAAAABQ>; rel="next"
          */
         NextPage: string;
+        /**
+         * @description The URL of what was created (RFC 9110, section 15.3.2), relative to the
+         *     URL of the request
+         * @example pets/7
+         */
+        Location: string;
+        /**
+         * @description Since when the operation is deprecated, in Unix time (RFC 9745)
+         * @example @1795305600
+         */
+        Deprecation: string;
+        /**
+         * @description When the operation may stop to work (RFC 8594)
+         * @example Thu, 05 Dec 2030 00:00:00 GMT
+         */
+        Sunset: string;
+        /**
+         * @description The operation to use instead (RFC 5829), relative to the URL of the
+         *     request
+         * @example <../pets>; rel="successor-version"
+         */
+        Successor: string;
         /**
          * @description Strong validator of the list in its content coding; absent if the list
          *     is streamed
@@ -512,20 +593,10 @@ export interface operations {
                     "application/json": components["schemas"]["Category"][];
                 };
             };
-            /** @description Your cached copy is current */
-            304: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    ETag: components["headers"]["ListETag"];
-                    "Cache-Control": components["headers"]["ListCacheControl"];
-                    Vary: components["headers"]["ListVary"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["UnexpectedInput"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -569,6 +640,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             409: components["responses"]["IdempotencyKeyInUse"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReused"];
@@ -615,6 +687,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             409: components["responses"]["IdempotencyKeyInUse"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReused"];
@@ -656,7 +729,7 @@ export interface operations {
                     "application/json": components["schemas"]["Pet"][];
                 };
             };
-            /** @description A query parameter breaks a rule, which the message names */
+            /** @description A query parameter breaks a rule, which the message names, or the request has a body */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -669,6 +742,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -703,6 +777,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    Location: components["headers"]["Location"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
@@ -710,7 +785,7 @@ export interface operations {
                     "application/json": components["schemas"]["Pet"];
                 };
             };
-            /** @description The body, its Content-Type or the Idempotency-Key breaks a rule, which the message names */
+            /** @description The body, its Content-Type, the Idempotency-Key or a query parameter breaks a rule, which the message names */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -723,6 +798,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             409: components["responses"]["IdempotencyKeyInUse"];
             413: components["responses"]["PayloadTooLarge"];
             422: components["responses"]["IdempotencyKeyReused"];
@@ -749,31 +825,27 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pet"];
                 };
             };
-            /** @description The id is not a 64-bit integer */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidId"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             /** @description There is no such pet */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -815,20 +887,10 @@ export interface operations {
                     "application/json": components["schemas"]["Order"][];
                 };
             };
-            /** @description Your cached copy is current */
-            304: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    ETag: components["headers"]["ListETag"];
-                    "Cache-Control": components["headers"]["ListCacheControl"];
-                    Vary: components["headers"]["ListVary"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["UnexpectedInput"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -856,19 +918,9 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The id is not a 64-bit integer */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidId"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             /** @description There is no such order; it may have been cancelled before */
             404: {
                 headers: {

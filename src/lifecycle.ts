@@ -52,7 +52,7 @@ export async function start(): Promise<Service> {
   //    begin.
   if (config.DATABASE_URL === undefined) {
     const apiKey = await createFirstKey(database)
-    console.log(welcome(url, contract.basePath, apiKey))
+    console.log(welcome(url, contract.firstPath, apiKey))
   }
 
   return { config, log, app, background, database, stopServer }

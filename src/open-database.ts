@@ -4,6 +4,7 @@ import type { Config } from './config.ts'
 import { messageOf } from './log.ts'
 import { Database } from './postgres/database.ts'
 import { applyMigrations, migrationCheck } from './postgres/migrate.ts'
+import { unusableUrl } from './postgres/reasons.ts'
 import { privileges } from './privileges.ts'
 
 /** Milliseconds between two attempts to prepare a DATABASE_URL. */
@@ -66,7 +67,7 @@ export async function openForCommand(
   try {
     await checkMigrations()
   } catch (error) {
-    throw unusable('DATABASE_URL', error)
+    throw unusableUrl(error)
   }
   return opened
 }
@@ -89,7 +90,7 @@ export async function migrateDatabase(
   try {
     await applyMigrations(url, config, privileges, log)
   } catch (error) {
-    throw unusable('DATABASE_URL', error)
+    throw unusableUrl(error)
   }
 }
 
@@ -115,7 +116,8 @@ async function startEmbedded(
     await applyMigrations(server.url, config, privileges, log)
     return server
   } catch (error) {
-    throw unusable('DATA_DIR', error)
+    const message = `DATA_DIR cannot be used: ${messageOf(error)}`
+    throw new Error(message, { cause: error })
   }
 }
 
@@ -129,7 +131,7 @@ function openDatabaseUrl(
     const database = new Database(url, config, log)
     return { database, stopServer: () => Promise.resolve() }
   } catch (error) {
-    throw unusable('DATABASE_URL', error)
+    throw unusableUrl(error)
   }
 }
 
@@ -141,32 +143,14 @@ async function prepareRepeatedly(
   let reported: string | undefined
 
   for (;;) {
-    const reason = await prepare().then(() => undefined, reasonOf)
-    if (reason === undefined) break
+    const failure = await prepare().then(() => undefined, unusableUrl)
+    if (failure === undefined) break
 
-    if (reason !== reported)
-      log.error(`DATABASE_URL cannot be used: ${reason}; retrying every second`)
-    reported = reason
+    const { message } = failure
+    if (message !== reported) log.error(`${message}; retrying every second`)
+    reported = message
     await sleep(retryInterval)
   }
 
   if (reported !== undefined) log.info('the database is ready')
-}
-
-/** Names the variable that is wrong, and the reason. */
-const unusable = (variable: 'DATABASE_URL' | 'DATA_DIR', error: unknown) =>
-  new Error(`${variable} cannot be used: ${reasonOf(error)}`, { cause: error })
-
-/** What a mistake in the URL leads to, each with a remedy. */
-const remedies: Record<string, string> = {
-  'Invalid URL':
-    'it is not a valid URL; percent-encode special characters of the password',
-  'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string':
-    'the server asks for a password, and the URL has none'
-}
-
-/** Why a database cannot be used, in one line. */
-function reasonOf(error: unknown): string {
-  const message = messageOf(error)
-  return remedies[message] ?? message
 }

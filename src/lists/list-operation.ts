@@ -49,7 +49,7 @@ export function listOperation<Item>(
   memory: ResponseMemory,
   { table, row, key = 'id' }: List<Item> & Key<Item>
 ) {
-  const listed = { table, row, key }
+  const listed = { table, row: row.expression, key }
   const lists = new FilteredLists(database, memory.lists, listed, [])
   const context = { row, memory }
 
@@ -79,7 +79,7 @@ export function filteredListOperation<Item, Filter extends string>(
   const conditions = Object.entries<Condition['sql']>(list.filters).map(
     ([name, sql]) => ({ name, sql })
   )
-  const listed = { table, row, key }
+  const listed = { table, row: row.expression, key }
   const lists = new FilteredLists(database, memory.lists, listed, conditions)
   const context = { row, memory }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
+import { locationOf, relativeTarget } from './location.ts'
 
 /**
  * Extensions for what OpenAPI has no fields for, explained in
@@ -13,7 +14,13 @@ interface Deprecation {
   'x-successor'?: string
 }
 
-type OperationObject = OpenAPIV3.OperationObject<Deprecation>
+/** What an API key must be allowed to do, explained in docs/security.md. */
+interface Scoped {
+  'x-scopes'?: string[]
+}
+
+type Extensions = Deprecation & Scoped
+type OperationObject = OpenAPIV3.OperationObject<Extensions>
 
 /** The methods that an OpenAPI 3.0 path item can have and Fastify can route. */
 const methods = [
@@ -36,9 +43,16 @@ export interface Operation {
   path: string
   /** The names of its security schemes; empty if it needs no key. */
   security: string[]
+  /** The scopes that its API key must have. */
+  scopes: string[]
   hasBody: boolean
   /** The headers of its responses that announce its deprecation. */
   deprecation: Record<string, string>
+  /**
+   * Where to find what it has created, relative to its own path: `pets/{id}`,
+   * by properties of the response. Undefined without a `Location`.
+   */
+  location: string | undefined
 }
 
 /** What the service uses of openapi.yaml. */
@@ -46,10 +60,14 @@ export interface ApiDocument {
   /** The file, byte for byte. */
   yaml: Buffer
   json: string
-  document: OpenAPIV3.Document<Deprecation>
+  document: OpenAPIV3.Document<Extensions>
   /** The path of the first server, the prefix of every route: `/v1`. */
   basePath: string
+  /** A path to try with GET: that of the first operation that allows it. */
+  firstPath: string
   operations: Operation[]
+  /** The scopes of all operations, sorted. */
+  scopes: string[]
 }
 
 /**
@@ -61,13 +79,26 @@ export function readApiDocument(
 ): ApiDocument {
   const yaml = readFileSync(file)
   const document = parse(yaml.toString()) as ApiDocument['document']
+  const basePath = String(document.servers?.[0]?.url).replace(/\/$/, '')
+  const operations = operationsOf(document)
+  const scopes = new Set(operations.flatMap((operation) => operation.scopes))
+
   return {
     yaml,
     json: JSON.stringify(document),
     document,
-    basePath: String(document.servers?.[0]?.url).replace(/\/$/, ''),
-    operations: operationsOf(document)
+    basePath,
+    firstPath: firstPathOf(operations, basePath),
+    operations,
+    scopes: [...scopes].sort()
   }
+}
+
+function firstPathOf(operations: Operation[], basePath: string): string {
+  const first = operations.find(
+    ({ method, path }) => method === 'GET' && !path.includes('{')
+  )
+  return first === undefined ? '/openapi.json' : basePath + first.path
 }
 
 function operationsOf(document: ApiDocument['document']): Operation[] {
@@ -77,14 +108,17 @@ function operationsOf(document: ApiDocument['document']): Operation[] {
       const operation = item?.[method]
       if (operation === undefined) continue
 
+      const location = locationOf(operation, document.paths)
       const security = operation.security ?? document.security ?? []
       operations.push({
         id: String(operation.operationId),
         method: method.toUpperCase(),
         path,
         security: security.flatMap(Object.keys),
+        scopes: operation['x-scopes'] ?? [],
         hasBody: operation.requestBody !== undefined,
-        deprecation: deprecationHeaders(path, operation)
+        deprecation: deprecationHeaders(path, operation),
+        location: location && relativeTarget(path, location)
       })
     }
   }
@@ -112,10 +146,4 @@ function deprecationHeaders(
     headers['link'] = `<${target}>; rel="successor-version"`
   }
   return headers
-}
-
-/** A path relative to another one: a proxy may change the base path. */
-function relativeTarget(from: string, to: string): string {
-  const toRoot = '../'.repeat(from.split('/').length - 2)
-  return toRoot + to.slice(1)
 }

@@ -1,9 +1,15 @@
-import type { onRequestHookHandler, preValidationHookHandler } from 'fastify'
+import type {
+  onRequestHookHandler,
+  preValidationHookHandler,
+  RouteOptions
+} from 'fastify'
 import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
 import { badRequest } from '../http/errors.ts'
 import { jsonBody } from '../http/json-body.ts'
+import { rejectBody } from '../http/reject-body.ts'
 import type { ApiDocument, Operation } from './document.ts'
+import { sendLocation } from './location.ts'
 import { validatorCompiler } from './validation.ts'
 
 type OperationResolver =
@@ -16,8 +22,11 @@ interface Options {
    * generated/operations.ts, which this folder must not import.
    */
   handlers: object
-  /** The hook of each security scheme, which admits or rejects a request. */
-  securityHooks: Record<string, onRequestHookHandler>
+  /**
+   * Makes, for each security scheme, the hook of an operation that needs these
+   * scopes. It admits or rejects a request.
+   */
+  securityHooks: Record<string, (scopes: string[]) => onRequestHookHandler>
 }
 
 /**
@@ -27,20 +36,24 @@ interface Options {
  * - Authentication before the body is read. The `securityHandlers` of glue run
  *   after the body has been parsed and validated.
  * - Rejection of a missing body: glue ignores that it is required.
- * - The headers of a deprecation.
+ * - Rejection of a body where the operation has none, and of query parameters
+ *   where it has none.
+ * - The headers of a deprecation, and the Location of a create.
  * - Errors at the start. An operation without a handler would fail at each
- *   call, and one without a hook for its security scheme would be open.
+ *   call. One without a hook for its security scheme would be open, and one
+ *   without scopes would be open to every key.
  *
  * Also, glue ignores `servers`, so their path is its option `prefix`. Headers
  * are matched in lower case by validation.ts.
  *
- * @throws (at start) when an operation has no handler, or a security scheme
- *   has no hook
+ * @throws (at start) when an operation has no handler, or needs a key but no
+ *   scope, or a security scheme has no hook
  */
 export const operationRoutes = fp<Options>(
   async (app, { apiDocument, handlers, securityHooks }) => {
     await app.register(jsonBody)
     app.setValidatorCompiler(validatorCompiler)
+    app.addHook('onRoute', validateEveryQuery)
 
     const routes = new Map<string, object>()
     for (const operation of apiDocument.operations) {
@@ -48,9 +61,11 @@ export const operationRoutes = fp<Options>(
         handler: handlerOf(operation, handlers),
         onRequest: [
           announceDeprecation(operation),
-          ...hooksOf(operation, securityHooks)
+          ...hooksOf(operation, securityHooks),
+          ...(operation.hasBody ? [] : [rejectBody])
         ],
-        preValidation: operation.hasBody ? [requireBody] : []
+        preValidation: operation.hasBody ? [requireBody] : [],
+        onSend: operation.location ? [sendLocation(operation.location)] : []
       })
     }
 
@@ -66,6 +81,11 @@ export const operationRoutes = fp<Options>(
   { name: 'operation-routes', encapsulate: true }
 )
 
+/** Fastify validates no query without a schema: this one allows nothing. */
+function validateEveryQuery(route: RouteOptions): void {
+  route.schema = { querystring: { type: 'object' }, ...route.schema }
+}
+
 function handlerOf({ id }: Operation, handlers: object): unknown {
   const handler = new Map<string, unknown>(Object.entries(handlers)).get(id)
   if (handler === undefined)
@@ -74,14 +94,16 @@ function handlerOf({ id }: Operation, handlers: object): unknown {
 }
 
 function hooksOf(
-  { id, security }: Operation,
+  { id, security, scopes }: Operation,
   securityHooks: Options['securityHooks']
 ): onRequestHookHandler[] {
   return security.map((scheme) => {
     const hook = securityHooks[scheme]
     if (hook === undefined)
       throw new Error(`The security scheme ${scheme} of ${id} has no hook`)
-    return hook
+    if (scopes.length === 0)
+      throw new Error(`The operation ${id} needs a key, but has no x-scopes`)
+    return hook(scopes)
   })
 }
 

@@ -7,7 +7,16 @@ import { messageHandlers } from './messages.ts'
 import { orderHandlers } from './orders.ts'
 import { petHandlers } from './pets.ts'
 
-/** The handler of each operation: its generated stub if it has no other. */
+/**
+ * Operations without a handler, as a union: their generated stubs respond with
+ * 501. The compiler reports each other operation that has none.
+ */
+type Unimplemented = never
+
+/** The handlers that src/resources must have. */
+export type Implemented = Omit<Operations, Unimplemented>
+
+/** The handler of each operation. */
 export function operationHandlers(
   database: Database,
   config: Config
@@ -17,11 +26,12 @@ export function operationHandlers(
     config.SEND_TIMEOUT_MS
   )
 
-  return {
-    ...stubs,
+  const implemented: Implemented = {
     ...categoryHandlers(database, memory),
     ...messageHandlers(database),
     ...orderHandlers(database, memory),
     ...petHandlers(database, memory)
   }
+
+  return { ...stubs, ...implemented }
 }

@@ -28,8 +28,8 @@ const anything = {
 }
 
 /** Rejects requests without the header Authorization. */
-const bearerAuth: onRequestHookHandler = ({ headers }, _reply, done) => {
-  const isAdmitted = headers.authorization !== undefined
+const bearerAuth = (): onRequestHookHandler => (request, _reply, done) => {
+  const isAdmitted = request.headers.authorization !== undefined
   done(isAdmitted ? undefined : new HttpError(401, 'unauthorized', 'x'))
 }
 
@@ -49,6 +49,19 @@ async function start(
   return app
 }
 
+/** Reads an OpenAPI document with these paths. */
+function documentOf(t: Test, paths: object, rest: object = {}): ApiDocument {
+  const yaml = stringify({
+    openapi: '3.0.3',
+    info: { title: 'Test', version: '1.0.0' },
+    servers: [{ url: '/v1' }],
+    paths,
+    ...rest
+  })
+  const folder = t.testdir({ 'openapi.yaml': yaml })
+  return readApiDocument(join(folder, 'openapi.yaml'))
+}
+
 /**
  * Serves an OpenAPI document with these paths, whose operations all have this
  * handler.
@@ -59,15 +72,7 @@ function serve(
   respond: (request: FastifyRequest) => unknown,
   rest: object = {}
 ): Promise<FastifyInstance> {
-  const yaml = stringify({
-    openapi: '3.0.3',
-    info: { title: 'Test', version: '1.0.0' },
-    servers: [{ url: '/v1' }],
-    paths,
-    ...rest
-  })
-  const folder = t.testdir({ 'openapi.yaml': yaml })
-  const apiDocument = readApiDocument(join(folder, 'openapi.yaml'))
+  const apiDocument = documentOf(t, paths, rest)
   const handlers = apiDocument.operations.map(({ id }) => [id, respond])
   return start(t, apiDocument, Object.fromEntries(handlers) as object)
 }
@@ -189,7 +194,6 @@ t.test('a parameter of another type is rejected', async (t) => {
     '1?limit=1e1': 'query.limit must be an integer',
     '1?limit=0': 'query.limit must be at least 1',
     '1?limit=9007199254740993': 'query.limit must be within ±9007199254740991',
-    '1?limit=1&limit=2': 'query.limit must be an integer',
     '1?ratio=0x1': 'query.ratio must be a number',
     '1?deep=1': 'query.deep must be true or false',
     '1?tags=1&tags=b': 'query.tags[1] must be an integer'
@@ -203,6 +207,47 @@ t.test('a parameter of another type is rejected', async (t) => {
   )
   t.equal(await get('1', {}), 'header must have the property "x-tenant"')
 })
+
+const knownParameters = 'limit, ratio, deep, tags, names, after, text'
+
+t.test('an unknown or repeated query parameter is rejected', async (t) => {
+  const get = await serveParameters(t)
+  const unknown = (name: string) =>
+    `query must not have the parameter "${name}"; ` +
+    `it may have: ${knownParameters}`
+
+  const messages = {
+    '1?limitt=1': unknown('limitt'),
+    '1?Limit=1': unknown('Limit'),
+    '1?__proto__=1': unknown('__proto__'),
+    '1?a=1&b=%zz': `${unknown('a')}; ${unknown('b')}`,
+    '1?limit=1&limit=1': 'query.limit must be sent once',
+    '1?text=a&deep=true&deep=true&text=b':
+      'query.deep must be sent once; query.text must be sent once'
+  }
+  for (const [url, message] of Object.entries(messages))
+    t.equal(await get(url), message, url)
+})
+
+const getThing = { operationId: 'getThing', responses: anything }
+
+t.test(
+  'an operation without query parameters allows none, and so does its HEAD',
+  async (t) => {
+    const app = await serve(t, { '/things': { get: getThing } }, () => ({}))
+
+    for (const url of ['/v1/things', '/v1/things?', '/v1/things?&'])
+      t.equal((await app.inject(url)).statusCode, 200, url)
+
+    const request = { url: '/v1/things?id=1' }
+    t.equal(
+      await send(app, request),
+      'query must not have the parameter "id"; it may have none'
+    )
+    const head = await app.inject({ ...request, method: 'HEAD' })
+    t.equal(head.statusCode, 400)
+  }
+)
 
 t.test(
   'in a body an int64 is exact, defaults are added, and nothing else changes',
@@ -390,7 +435,7 @@ t.test(
   'an operation is authenticated before its body is read, unless its security is empty',
   async (t) => {
     const paths = {
-      '/closed': post('closed'),
+      '/closed': post('closed', { 'x-scopes': ['things:write'] }),
       '/open': post('open', { security: [] })
     }
     const security = [{ bearerAuth: [] }]
@@ -427,6 +472,28 @@ t.test(
   }
 )
 
+t.test(
+  'an operation that needs a key but no scope stops the start, since every key could call it',
+  async (t) => {
+    const security = [{ bearerAuth: [] }]
+    const paths = { '/things': post('createThing', { security }) }
+    await t.rejects(
+      serve(t, paths, () => ({})),
+      { message: 'The operation createThing needs a key, but has no x-scopes' }
+    )
+  }
+)
+
+t.test('the first path to try is that of a GET without parameters', (t) => {
+  const get = { operationId: 'get', responses: anything }
+  const firstPath = (paths: object) => documentOf(t, paths).firstPath
+  const create = post('create')
+  const both = { '/things': { ...create, get }, '/others': { get } }
+  t.equal(firstPath({ '/things/{id}': { get }, ...both }), '/v1/things')
+  t.equal(firstPath({ '/things': create }), '/openapi.json')
+  t.end()
+})
+
 t.test('an operation without a handler stops the start', async (t) => {
   const others: Partial<typeof stubs> = { ...stubs }
   delete others.createMessage
@@ -447,6 +514,7 @@ const deprecations = [
     path: '/old',
     operation: {
       'x-deprecated-at': '2023-06-30',
+      'x-scopes': ['things:read'],
       security: [{ bearerAuth: [] }]
     },
     announced: {

@@ -8,7 +8,7 @@ import { KeyStore } from '../../src/api-keys/store.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
-import { Database } from '../../src/postgres/database.ts'
+import { Database, type NamedQuery } from '../../src/postgres/database.ts'
 import { createDatabase, silent } from './database.ts'
 
 /** Keeps the developer's `.env` out of the tests. */
@@ -47,6 +47,11 @@ class WatchedDatabase extends Database {
   override write<Row extends QueryResultRow>(query: QueryConfig) {
     this.onStatement(String(query.name))
     return super.write<Row>(query)
+  }
+
+  override tryWrite<Row extends QueryResultRow>(query: NamedQuery) {
+    this.onStatement(query.name)
+    return super.tryWrite<Row>(query)
   }
 }
 
