@@ -14,7 +14,6 @@ declare const database: Parameters<typeof listOperation>[0]
 declare const memory: Parameters<typeof listOperation>[1]
 declare const category: RowJson<Schemas['Category']>
 declare const newCategory: RowJson<Schemas['NewCategory']>
-declare const message: RowJson<Schemas['Message']>
 declare const order: RowJson<Schemas['Order']>
 
 const categories = { table: 'categories', row: category }
