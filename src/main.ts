@@ -24,9 +24,10 @@ for (const output of [process.stdout, process.stderr])
 
 const { fail } = await import('./log.ts')
 const { start, stop } = await import('./lifecycle.ts')
+const { api } = await import('./resources/index.ts')
 
 rejectArguments(process.argv.slice(2))
-service = await start().catch(fail)
+service = await start(api).catch(fail)
 
 /** `npm start -- --port 4000` must not start on another port in silence. */
 function rejectArguments([argument]: string[]): void {

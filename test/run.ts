@@ -7,7 +7,10 @@ import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import { startEmbeddedPostgres } from '../src/embedded/postgres.ts'
+import { api } from '../src/resources/index.ts'
+import { schemaOf } from '../src/schema.ts'
 import { copyData, createTemplate, dropDatabase } from './support/database.ts'
+import { notes } from './support/notes.ts'
 
 // Also the temporary folder of the tests and of their processes.
 const directory = mkdtempSync(path.join(tmpdir(), 'petcat-'))
@@ -60,13 +63,17 @@ async function runTap(environment: Record<string, string>): Promise<number> {
 
 await prepareData()
 const server = await openServer()
-const template = await createTemplate(server.url)
+const template = await createTemplate(server.url, schemaOf(api))
+const notesTemplate = await createTemplate(server.url, schemaOf(notes))
 
 process.exitCode = await runTap({
   TEST_SERVER: server.url,
-  TEST_TEMPLATE: template
+  TEST_TEMPLATE: template,
+  TEST_NOTES_TEMPLATE: notesTemplate
 })
 
-await dropDatabase(server.url, template)
+for (const name of [template, notesTemplate])
+  await dropDatabase(server.url, name)
+
 await server.stop()
 rmSync(directory, { recursive: true, force: true, maxRetries: 10 })

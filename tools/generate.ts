@@ -1,6 +1,7 @@
-// Writes generated/ from openapi.yaml, and .env.example and
-// docs/configuration.md from src/config/variables.ts. With --check it writes
-// nothing, and exits 1 when a file is stale.
+// Writes generated/ from openapi.yaml, the same for the API of the framework's
+// tests, and .env.example and docs/configuration.md from
+// src/config/variables.ts. With --check it writes nothing, and exits 1 when a
+// file is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { OpenAPIV3 } from 'openapi-types'
@@ -19,9 +20,8 @@ import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
 const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
 
-/** The first fault in openapi.yaml; undefined if there is none. */
-async function findFault(): Promise<string | undefined> {
-  const file = new URL('../openapi.yaml', import.meta.url)
+/** The first fault in an OpenAPI document; undefined if there is none. */
+async function findFault(file: URL): Promise<string | undefined> {
   const yaml = parseDocument(readFileSync(file, 'utf8'))
   const [syntaxError] = yaml.errors
 
@@ -94,19 +94,42 @@ ${operations.map(stub).join('')}}
 `
 }
 
+/**
+ * The text of each file of an API, by its name.
+ *
+ * @param folder of openapi.yaml: that of the repository, or one inside of it
+ *   with a slash at the end
+ */
+async function generateApi(
+  folder: '' | `${string}/`
+): Promise<Record<string, string>> {
+  const openapi = urlOf(`${folder}openapi.yaml`)
+  const fault = await findFault(openapi)
+
+  if (fault !== undefined) throw new Error(`${folder}openapi.yaml: ${fault}`)
+
+  const { document, json, operations } = readApiDocument(openapi)
+  const files = {
+    'types.ts': await typesFile(json),
+    'operations.ts': operationsFile(operations),
+    'json.ts': rowJsonFile(document),
+    'columns.ts': bodyColumnsFile(document)
+  }
+  const toRoot = '../'.repeat(folder.split('/').length)
+
+  return Object.fromEntries(
+    Object.entries(files).map(([name, text]) => [
+      `${folder}generated/${name}`,
+      text.replaceAll(`'../src/`, `'${toRoot}src/`)
+    ])
+  )
+}
+
 /** The text of each file, by its name. */
 async function generate(): Promise<Record<string, string>> {
-  const fault = await findFault()
-
-  if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
-
-  const { document, json, operations } = readApiDocument()
-
   return {
-    'generated/types.ts': await typesFile(json),
-    'generated/operations.ts': operationsFile(operations),
-    'generated/json.ts': rowJsonFile(document),
-    'generated/columns.ts': bodyColumnsFile(document),
+    ...(await generateApi('')),
+    ...(await generateApi('test/support/notes/')),
     '.env.example': envExample(),
     'docs/configuration.md': await configurationPage()
   }

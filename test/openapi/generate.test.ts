@@ -10,6 +10,7 @@ const inputs = [
   'docs/configuration.md',
   'src',
   'generated',
+  'test/support/notes',
   'tools/configuration.ts',
   'tools/generate.ts',
   'tools/generate-sql.ts',

@@ -16,6 +16,7 @@ const parts = [
   'src',
   'generated',
   'migrations',
+  'test/support/notes',
   'tools'
 ]
 

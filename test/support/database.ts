@@ -5,8 +5,9 @@ import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { Database } from '../../src/postgres/database.ts'
-import { applyMigrations } from '../../src/postgres/migrate.ts'
-import { privileges } from '../../src/privileges.ts'
+import { applyMigrations, type Schema } from '../../src/postgres/migrate.ts'
+import { api } from '../../src/resources/index.ts'
+import { schemaOf } from '../../src/schema.ts'
 import { until } from './until.ts'
 
 /** A logger without output. */
@@ -35,17 +36,20 @@ async function makeDatabase(
 export const migrate = (
   url: string,
   role: { DATABASE_SERVICE_ROLE?: string } = {},
-  granted = {}
+  schema = schemaOf(api)
 ) =>
-  applyMigrations(url, { DATABASE_TIMEOUT_MS: 5000, ...role }, granted, silent)
+  applyMigrations(url, { DATABASE_TIMEOUT_MS: 5000, ...role }, schema, silent)
 
-/** Creates the migrated database that tests copy, and returns its name. */
-export async function createTemplate(server: string): Promise<string> {
+/** Creates a migrated database that tests copy, and returns its name. */
+export async function createTemplate(
+  server: string,
+  schema: Schema
+): Promise<string> {
   const { name, url } = await makeDatabase(
     server,
     "TEMPLATE template0 ENCODING 'UTF8'"
   )
-  await migrate(url)
+  await migrate(url, {}, schema)
   return name
 }
 
@@ -67,14 +71,25 @@ export function copyData(directory: string): void {
   if (status !== 0) throw new Error(stderr)
 }
 
-function environment(
-  name: 'TEST_SERVER' | 'TEST_TEMPLATE' | 'TEST_DATA'
-): string {
+type TestVariable =
+  'TEST_SERVER' | 'TEST_TEMPLATE' | 'TEST_NOTES_TEMPLATE' | 'TEST_DATA'
+
+function environment(name: TestVariable): string {
   const value = process.env[name]
   if (value === undefined)
     throw new Error(`${name} is not set: run the tests by npm test`)
   return value
 }
+
+/** Options of CREATE DATABASE. */
+export const empty = "TEMPLATE template0 ENCODING 'UTF8'"
+
+const copyOf = (template: 'TEST_TEMPLATE' | 'TEST_NOTES_TEMPLATE') =>
+  `TEMPLATE ${environment(template)} STRATEGY wal_log`
+
+/** Creates a database with the tables of the notes (notes.ts) for the test. */
+export const createNotesDatabase = (t: Test) =>
+  createDatabase(t, copyOf('TEST_NOTES_TEMPLATE'))
 
 /**
  * Creates a database for the test, which is dropped when the test ends.
@@ -83,7 +98,7 @@ function environment(
  */
 export async function createDatabase(
   t: Test,
-  options = `TEMPLATE ${environment('TEST_TEMPLATE')} STRATEGY wal_log`
+  options = copyOf('TEST_TEMPLATE')
 ): Promise<string> {
   const server = environment('TEST_SERVER')
   const { name, url } = await makeDatabase(server, options)
@@ -192,7 +207,8 @@ export const storedNames = async (url: string) =>
  * @returns the URL of each
  */
 export async function createRoles(
-  t: Test
+  t: Test,
+  schema = schemaOf(api)
 ): Promise<{ owner: string; service: string }> {
   const roles = { owner: uniqueName(), service: uniqueName() }
   const server = environment('TEST_SERVER')
@@ -213,7 +229,7 @@ export async function createRoles(
   await migrate(
     as(roles.owner),
     { DATABASE_SERVICE_ROLE: roles.service },
-    privileges
+    schema
   )
   return { owner: as(roles.owner), service: as(roles.service) }
 }

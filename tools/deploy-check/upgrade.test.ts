@@ -3,7 +3,12 @@
 import { rmSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { createDatabase, query } from '../../test/support/database.ts'
+import {
+  createDatabase,
+  empty,
+  migrate,
+  query
+} from '../../test/support/database.ts'
 import {
   call,
   keyPattern,
@@ -19,24 +24,20 @@ import {
 } from '../../test/support/resend.ts'
 import { seed } from '../../test/support/scale.ts'
 import { build, lastRelease } from './last-release.ts'
+import { describeSchema } from './schema.ts'
 
 const revision = lastRelease()
 t.comment(`the last release is ${revision}`)
 const releaseFolder = build(revision)
 t.teardown(() => rmSync(releaseFolder, { recursive: true }))
 
-const databaseUrl = await createDatabase(
-  t,
-  "TEMPLATE template0 ENCODING 'UTF8'"
-)
+const databaseUrl = await createDatabase(t, empty)
 const variables = {
   DATABASE_URL: databaseUrl,
   // Only built code: the tests' loader of TypeScript is not needed.
   NODE_OPTIONS: '',
   PORT: '0',
-  MAX_REQUESTS_PER_MINUTE: '0',
-  // Its name before 1.0.0.
-  RATE_LIMIT_MAX: '0'
+  MAX_REQUESTS_PER_MINUTE: '0'
 }
 
 /** The command line of a program of the last release. */
@@ -91,7 +92,7 @@ const countMigrations = async () =>
 const oldService = startReleased()
 const oldUrl = await started(oldService)
 const created = await runReleased(
-  ...released('api-keys/cli.js', 'create', '--name', 'upgrade')
+  ...released('commands/keys.js', 'create', '--name', 'upgrade')
 )
 const [key = ''] = keyPattern.exec(created) ?? []
 const old: Target = { url: oldUrl, key }
@@ -149,6 +150,12 @@ t.test(
     t.same(replay, { ...original, isReplayed: true }, 'an old Idempotency-Key')
   }
 )
+
+t.test('an upgraded database has the schema of a new one', async (t) => {
+  const newUrl = await createDatabase(t, empty)
+  await migrate(newUrl)
+  t.same(await describeSchema(databaseUrl), await describeSchema(newUrl))
+})
 
 t.test('the last release still works on the new schema', async (t) => {
   const current: Target = {
