@@ -7,10 +7,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import { startEmbeddedPostgres } from '../src/embedded/postgres.ts'
-import { api } from '../src/resources/index.ts'
-import { schemaOf } from '../src/schema.ts'
 import { copyData, createTemplate, dropDatabase } from './support/database.ts'
-import { notes } from './support/notes.ts'
 
 // Also the temporary folder of the tests and of their processes.
 const directory = mkdtempSync(path.join(tmpdir(), 'petcat-'))
@@ -63,17 +60,13 @@ async function runTap(environment: Record<string, string>): Promise<number> {
 
 await prepareData()
 const server = await openServer()
-const template = await createTemplate(server.url, schemaOf(api))
-const notesTemplate = await createTemplate(server.url, schemaOf(notes))
+const template = await createTemplate(server.url)
 
 process.exitCode = await runTap({
   TEST_SERVER: server.url,
-  TEST_TEMPLATE: template,
-  TEST_NOTES_TEMPLATE: notesTemplate
+  TEST_TEMPLATE: template
 })
 
-for (const name of [template, notesTemplate])
-  await dropDatabase(server.url, name)
-
+await dropDatabase(server.url, template)
 await server.stop()
 rmSync(directory, { recursive: true, force: true, maxRetries: 10 })

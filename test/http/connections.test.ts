@@ -6,12 +6,13 @@ import {
   lockTable,
   query
 } from '../support/database.ts'
-import { parseRaw, sendRaw, startService } from '../support/service.ts'
+import { startNotes } from '../support/notes.ts'
+import { parseRaw, sendRaw } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
   create,
   disconnected,
-  fillCategories,
+  fillNotes,
   inFlight,
   keepAlive,
   list,
@@ -25,12 +26,12 @@ const halfSent = (headers?: object) =>
   create('{', { ...headers, 'Content-Length': '100' })
 
 t.test('a request that does not arrive in time gets a 408', async (t) => {
-  const impatient = await startService(t, {
+  const impatient = await startNotes(t, {
     config: { HEADERS_TIMEOUT_MS: 200 }
   })
-  const service = await startService(t, { config: { REQUEST_TIMEOUT_MS: 200 } })
+  const service = await startNotes(t, { config: { REQUEST_TIMEOUT_MS: 200 } })
   const responses = await Promise.all([
-    send(impatient, 'GET /v1/categories HTTP/1.1\r\nHost: x\r\n'),
+    send(impatient, 'GET /v1/notes HTTP/1.1\r\nHost: x\r\n'),
     send(service, 'GET / HTTP/1.1\r\n'),
     send(service, halfSent())
   ])
@@ -46,13 +47,13 @@ t.test('a request that does not arrive in time gets a 408', async (t) => {
 })
 
 t.test('a rejected request cannot hold its connection', async (t) => {
-  const service = await startService(t, { config: { REQUEST_TIMEOUT_MS: 200 } })
+  const service = await startNotes(t, { config: { REQUEST_TIMEOUT_MS: 200 } })
   const rejected = halfSent({ ...keepAlive, Authorization: 'Bearer wrong' })
   t.equal((await send(service, rejected)).status, 401)
 })
 
 t.test('a connection above MAX_CONNECTIONS is closed', async (t) => {
-  const service = await startService(t, { config: { MAX_CONNECTIONS: 1 } })
+  const service = await startNotes(t, { config: { MAX_CONNECTIONS: 1 } })
   const first = open(t, service)
   await first.sent
   const second = open(t, service)
@@ -73,7 +74,7 @@ const databaseUrl = await createDatabase(t)
 await query(
   databaseUrl,
   `
-    INSERT INTO categories (name, description)
+    INSERT INTO notes (name, description)
     SELECT n, repeat('x', 2000)
     FROM generate_series(1, 8000) AS n
   `
@@ -85,7 +86,7 @@ const isComplete = (received: string) =>
 
 t.test('a slow but steady reader gets the whole list', async (t) => {
   const limit = 2000
-  const service = await startService(t, {
+  const service = await startNotes(t, {
     databaseUrl,
     config: { SEND_TIMEOUT_MS: limit }
   })
@@ -105,7 +106,7 @@ t.test('a slow but steady reader gets the whole list', async (t) => {
 
 for (const limit of ['SEND_TIMEOUT_MS', 'IDLE_TIMEOUT_MS']) {
   t.test(`${limit} ends the connection of an idle reader`, async (t) => {
-    const service = await startService(t, {
+    const service = await startNotes(t, {
       databaseUrl,
       config: { [limit]: 500 }
     })
@@ -125,7 +126,7 @@ t.test('a reader gets the whole list during a shutdown', async (t) => {
     KEEP_ALIVE_TIMEOUT_MS: day,
     IDLE_TIMEOUT_MS: day
   }
-  const service = await startService(t, { databaseUrl, config })
+  const service = await startNotes(t, { databaseUrl, config })
   const { socket, responded, received } = open(t, service, list(keepAlive))
   await responded
   socket.pause()
@@ -141,7 +142,7 @@ t.test('a reader gets the whole list during a shutdown', async (t) => {
 t.test(
   'a shutdown closes idle connections, and waits for requests',
   async (t) => {
-    const service = await startService(t, {
+    const service = await startNotes(t, {
       databaseUrl,
       config: { SHUTDOWN_TIMEOUT_MS: 3000, METRICS_PORT: 0 }
     })
@@ -174,11 +175,11 @@ t.test(
 )
 
 t.test('a body that stays away gets no second response', async (t) => {
-  const { port } = await startService(t, {
+  const { port } = await startNotes(t, {
     config: { HEADERS_TIMEOUT_MS: 500, REQUEST_TIMEOUT_MS: 500 }
   })
   const withoutKey = [
-    'POST /v1/categories HTTP/1.1',
+    'POST /v1/notes HTTP/1.1',
     'Host: localhost',
     'Content-Type: application/json',
     'Content-Length: 100',
@@ -192,10 +193,10 @@ t.test('a body that stays away gets no second response', async (t) => {
 })
 
 t.test('a response that has begun is complete without the body', async (t) => {
-  const service = await startService(t, {
+  const service = await startNotes(t, {
     config: { HEADERS_TIMEOUT_MS: 500, REQUEST_TIMEOUT_MS: 500 }
   })
-  await fillCategories(service)
+  await fillNotes(service)
   const withoutBody = list({ ...keepAlive, 'Content-Length': '10' })
 
   const timeout = once(service.app.server, 'clientError')

@@ -1,5 +1,5 @@
+import { startNotes } from '../support/notes.ts'
 import t from 'tap'
-import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { create, list, open, request, send } from './raw.ts'
 
@@ -19,7 +19,7 @@ const authorized = (Authorization?: string | string[]) =>
 /** A create with this Content-Type. */
 const ofType = (type?: string) => create('{}', { 'Content-Type': type })
 
-/** A create of a category with this name. */
+/** A create of a note with this name. */
 const named = (name: unknown, more: object = {}) =>
   create(JSON.stringify({ name, ...more }))
 
@@ -47,7 +47,7 @@ const ofErrors = {
   'x-content-type-options': 'nosniff'
 }
 
-const service = await startService(t)
+const service = await startNotes(t)
 
 /** The begin of a request, for the name of an assertion. */
 const shown = (text: string) => JSON.stringify(text.slice(0, 200))
@@ -76,10 +76,10 @@ function accepts(status: number, ...requests: string[]): void {
 rejects(
   404,
   'There is nothing at this path',
-  get('/v1/categories/'),
-  get('/v1/Categories'),
-  get('//v1/categories'),
-  get('/v1%2Fcategories'),
+  get('/v1/notes/'),
+  get('/v1/Notes'),
+  get('//v1/notes'),
+  get('/v1%2Fnotes'),
   get('/docs/static/none.js'),
   get('/docs/static/..%2f..%2fpackage.json'),
   get('/v1/dogs', anonymous),
@@ -90,22 +90,22 @@ rejects(
   400,
   'The path must be percent-encoded UTF-8',
   get('/%zz'),
-  get('/v1/categories%ff')
+  get('/v1/notes%ff')
 )
 rejects(
   405,
   'This path supports GET, HEAD, POST, not PUT',
-  request('PUT /v1/categories', anonymous, '{')
+  request('PUT /v1/notes', anonymous, '{')
 )
 rejects(
   405,
   'This path supports GET, HEAD, POST, not OPTIONS',
-  request('OPTIONS /v1/categories')
+  request('OPTIONS /v1/notes')
 )
 rejects(
   405,
   'This path supports GET, HEAD, POST, not TRACE',
-  request('TRACE /v1/categories')
+  request('TRACE /v1/notes')
 )
 rejects(
   405,
@@ -117,9 +117,9 @@ rejects(
 rejects(
   400,
   'The request is not valid HTTP/1.1',
-  request('get /v1/categories'),
-  request('FOO /v1/categories'),
-  request('GET /v1/categories HTTP/1.2'),
+  request('get /v1/notes'),
+  request('FOO /v1/notes'),
+  request('GET /v1/notes HTTP/1.2'),
   list({ 'Bad Header': 'x' }),
   create('{}', { 'Content-Length': ['1', '2'] }),
   create('zz\r\n', chunked),
@@ -138,7 +138,7 @@ rejects(
   431,
   'The header section of the request is too large',
   list({ X: large }),
-  get(`/v1/categories?${large}`)
+  get(`/v1/notes?${large}`)
 )
 
 // API keys.
@@ -305,11 +305,11 @@ for (let index = 0; index < 2000; index++) manyHeaders[index.toString(36)] = ''
 
 accepts(
   200,
-  get('http://test/v1/categories'),
+  get('http://test/v1/notes'),
   get('/v1/%63ategories'),
-  headOf('/v1/categories'),
-  get('/v1/categories?a=1&b=%zz'),
-  get('/v1/categories HTTP/1.0', { Host: undefined }),
+  headOf('/v1/notes'),
+  get('/v1/notes?a=1&b=%zz'),
+  get('/v1/notes HTTP/1.0', { Host: undefined }),
   list({ Host: '' }),
   list({ Connection: 'upgrade, close', Upgrade: 'h2c' }),
   list({ Expect: 'cake' }),
@@ -349,12 +349,12 @@ t.test('a connection stays open after a rejected body or Host', async (t) => {
   t.same(statuses(), ['400', '400', '200'])
 })
 
-const challenge = 'Bearer realm="pet-categories"'
+const challenge = 'Bearer realm="pet-notes"'
 
 t.test('a 401 without a key has the challenge of RFC 6750', async (t) => {
   const requests = [
     list(anonymous),
-    headOf('/v1/categories', anonymous),
+    headOf('/v1/notes', anonymous),
     authorized('Basic YTpi')
   ]
   for (const text of requests) {
@@ -377,7 +377,7 @@ t.test('a well-formed X-Request-Id is kept, another is replaced', async (t) => {
     return response.headers['x-request-id']
   }
 
-  for (const path of ['/livez', '/v1/categories', '/none', '/%zz']) {
+  for (const path of ['/livez', '/v1/notes', '/none', '/%zz']) {
     t.equal(await idFor(path, 'my-id_1.~'), 'my-id_1.~', path)
     t.match(await idFor(path, 'not one'), /^[0-9a-f-]{36}$/, path)
     t.match(await idFor(path, 'x'.repeat(129)), /^[0-9a-f-]{36}$/, path)

@@ -1,10 +1,10 @@
 import fs from 'node:fs'
 import t from 'tap'
 import { migrationCheck, migrationsIn } from '../../src/postgres/migrate.ts'
+import { api } from '../../src/resources/index.ts'
 import { schemaOf } from '../../src/schema.ts'
 import {
   createDatabase,
-  createNotesDatabase,
   empty,
   migrate,
   open,
@@ -30,7 +30,8 @@ t.test(
   'migrations that start at the same time are applied once, those of the framework first',
   async (t) => {
     const url = await createDatabase(t, empty)
-    await Promise.all([1, 2, 3].map(() => migrate(url)))
+    const schema = schemaOf(api)
+    await Promise.all([1, 2, 3].map(() => migrate(url, {}, schema)))
     t.same(await namesOfApplied(url), [
       ...frameworkNames,
       ...namesIn('resources')
@@ -74,7 +75,7 @@ t.test('a migration that fails is named, and none is applied', async (t) => {
 })
 
 t.test('a check names the pending migrations', async (t) => {
-  const url = await createNotesDatabase(t)
+  const url = await createDatabase(t)
   await query(url, "DELETE FROM pgmigrations WHERE name ~ '^000[15]'")
   const { migrations } = schemaOf(notes)
   const message =

@@ -5,9 +5,15 @@ import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { Database } from '../../src/postgres/database.ts'
-import { applyMigrations, type Schema } from '../../src/postgres/migrate.ts'
+import {
+  applyMigrations,
+  joinPrivileges,
+  migrationsIn,
+  type Schema
+} from '../../src/postgres/migrate.ts'
 import { api } from '../../src/resources/index.ts'
 import { schemaOf } from '../../src/schema.ts'
+import { api as notes } from './notes/api.ts'
 import { until } from './until.ts'
 
 /** A logger without output. */
@@ -32,24 +38,31 @@ async function makeDatabase(
   return { name, url: urlOf(server, name) }
 }
 
+/** The tables of this repository's API, and those of the notes. */
+function testSchema(): Schema {
+  const { migrations, privileges } = schemaOf(api)
+
+  return {
+    migrations: [...migrations, ...migrationsIn(notes.migrations)],
+    privileges: joinPrivileges([privileges, notes.privileges])
+  }
+}
+
 /** Migrates the database at `url`. */
 export const migrate = (
   url: string,
   role: { DATABASE_SERVICE_ROLE?: string } = {},
-  schema = schemaOf(api)
+  schema = testSchema()
 ) =>
   applyMigrations(url, { DATABASE_TIMEOUT_MS: 5000, ...role }, schema, silent)
 
-/** Creates a migrated database that tests copy, and returns its name. */
-export async function createTemplate(
-  server: string,
-  schema: Schema
-): Promise<string> {
+/** Creates the migrated database that tests copy, and returns its name. */
+export async function createTemplate(server: string): Promise<string> {
   const { name, url } = await makeDatabase(
     server,
     "TEMPLATE template0 ENCODING 'UTF8'"
   )
-  await migrate(url, {}, schema)
+  await migrate(url)
   return name
 }
 
@@ -71,10 +84,9 @@ export function copyData(directory: string): void {
   if (status !== 0) throw new Error(stderr)
 }
 
-type TestVariable =
-  'TEST_SERVER' | 'TEST_TEMPLATE' | 'TEST_NOTES_TEMPLATE' | 'TEST_DATA'
-
-function environment(name: TestVariable): string {
+function environment(
+  name: 'TEST_SERVER' | 'TEST_TEMPLATE' | 'TEST_DATA'
+): string {
   const value = process.env[name]
   if (value === undefined)
     throw new Error(`${name} is not set: run the tests by npm test`)
@@ -84,13 +96,6 @@ function environment(name: TestVariable): string {
 /** Options of CREATE DATABASE. */
 export const empty = "TEMPLATE template0 ENCODING 'UTF8'"
 
-const copyOf = (template: 'TEST_TEMPLATE' | 'TEST_NOTES_TEMPLATE') =>
-  `TEMPLATE ${environment(template)} STRATEGY wal_log`
-
-/** Creates a database with the tables of the notes (notes.ts) for the test. */
-export const createNotesDatabase = (t: Test) =>
-  createDatabase(t, copyOf('TEST_NOTES_TEMPLATE'))
-
 /**
  * Creates a database for the test, which is dropped when the test ends.
  *
@@ -98,7 +103,7 @@ export const createNotesDatabase = (t: Test) =>
  */
 export async function createDatabase(
   t: Test,
-  options = copyOf('TEST_TEMPLATE')
+  options = `TEMPLATE ${environment('TEST_TEMPLATE')} STRATEGY wal_log`
 ): Promise<string> {
   const server = environment('TEST_SERVER')
   const { name, url } = await makeDatabase(server, options)
@@ -207,8 +212,7 @@ export const storedNames = async (url: string) =>
  * @returns the URL of each
  */
 export async function createRoles(
-  t: Test,
-  schema = schemaOf(api)
+  t: Test
 ): Promise<{ owner: string; service: string }> {
   const roles = { owner: uniqueName(), service: uniqueName() }
   const server = environment('TEST_SERVER')
@@ -226,10 +230,6 @@ export async function createRoles(
   const as = (role: string) =>
     Object.assign(new URL(database), { username: role, password: 'secret' })
       .href
-  await migrate(
-    as(roles.owner),
-    { DATABASE_SERVICE_ROLE: roles.service },
-    schema
-  )
+  await migrate(as(roles.owner), { DATABASE_SERVICE_ROLE: roles.service })
   return { owner: as(roles.owner), service: as(roles.service) }
 }

@@ -1,90 +1,21 @@
-// The API of the framework's tests, notes/openapi.yaml: a change of the API of
-// this repository must not change them.
+// The API of notes/openapi.yaml, for tests that are not about the API of this
+// repository.
 import type { Test } from 'tap'
-import type { Api } from '../../src/api.ts'
-import type { Config } from '../../src/config.ts'
-import { insertOperation } from '../../src/creates/insert-operation.ts'
-import { HttpError } from '../../src/http/errors.ts'
-import { listOperation } from '../../src/lists/list-operation.ts'
-import { ResponseMemory } from '../../src/lists/response-memory.ts'
-import { sharedRead } from '../../src/lists/shared-read.ts'
-import { objectBytes } from '../../src/openapi/json.ts'
-import { sendJson } from '../../src/openapi/send-json.ts'
-import type { Database } from '../../src/postgres/database.ts'
-import { inputRows, sql } from '../../src/postgres/sql.ts'
-import { createNotesDatabase, query } from './database.ts'
-import { NewNote } from './notes/generated/columns.ts'
-import { Note } from './notes/generated/json.ts'
-import type { Operations } from './notes/generated/operations.ts'
+import { query } from './database.ts'
+import { api as notes } from './notes/api.ts'
+import { serve } from './process.ts'
 import { get, post } from './requests.ts'
 import { type Service, type ServiceOptions, startService } from './service.ts'
 
-export const notes: Api = {
-  openapi: new URL('notes/openapi.yaml', import.meta.url),
-  handlers: noteHandlers,
-  migrations: new URL('notes/', import.meta.url),
-  privileges: {
-    notes: 'SELECT, INSERT',
-    'SEQUENCE notes_id_seq': 'USAGE'
-  }
-}
-
-const notesById = sql`
-  SELECT found.note
-  FROM ${inputRows({ id: 'bigint' })}
-  LEFT JOIN LATERAL (
-    SELECT
-      ${Note}
-      AS note
-    FROM notes
-    WHERE notes.id = input.id
-    LIMIT 1
-  ) AS found ON true
-  ORDER BY ordinal
-`
-
-function noteHandlers(database: Database, config: Config): Operations {
-  const memory = new ResponseMemory(
-    config.MAX_RESPONSE_BUFFER_BYTES,
-    config.SEND_TIMEOUT_MS
-  )
-  const readNote = sharedRead<{ note: string | null }>(
-    database,
-    'notes-by-id',
-    notesById
-  )
-
-  return {
-    listNotes: listOperation(database, memory, { table: 'notes', row: Note }),
-
-    createNote: insertOperation(database, {
-      status: 201,
-      table: 'notes',
-      fromDatabase: { id: `nextval('notes_id_seq')` },
-      body: NewNote,
-      row: Note
-    }),
-
-    getNote: async ({ params: { noteId } }, reply) => {
-      const { note } = await readNote([String(noteId)])
-
-      if (note === null)
-        throw new HttpError(404, 'not_found', 'There is no such note')
-
-      return sendJson(reply, 200, objectBytes(Note, note))
-    }
-  }
-}
+export { notes }
 
 /** Like startService, with the API of the notes. */
-export async function startNotes(
-  t: Test,
-  options: ServiceOptions = {}
-): Promise<Service> {
-  const databaseUrl = options.databaseUrl ?? (await createNotesDatabase(t))
+export const startNotes = (t: Test, options: ServiceOptions = {}) =>
+  startService(t, { ...options, api: notes })
 
-  return startService(t, { ...options, api: notes, databaseUrl })
-}
+/** Like serve, with the API of the notes. */
+export const serveNotes: typeof serve = (t, env, ...rest) =>
+  serve(t, { ...env, TEST_API: 'notes' }, ...rest)
 
 export const list = (service: Service, headers = {}) =>
   get(service, 'notes', headers)
@@ -100,4 +31,10 @@ export const breakNotes = (url: string) =>
      CREATE VIEW notes AS
      SELECT (1 / 0)::bigint AS id, name, description, size, due_at
      FROM lost`
+  )
+
+/** The names of all notes, in the order of their ids. */
+export const storedNames = async (url: string) =>
+  (await query(url, 'SELECT name FROM notes ORDER BY id')).map(({ name }) =>
+    String(name)
   )

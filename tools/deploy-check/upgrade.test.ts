@@ -3,6 +3,8 @@
 import { rmSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
+import { api } from '../../src/resources/index.ts'
+import { schemaOf } from '../../src/schema.ts'
 import {
   createDatabase,
   empty,
@@ -95,7 +97,8 @@ const created = await runReleased(
   ...released('commands/keys.js', 'create', '--name', 'upgrade')
 )
 const [key = ''] = keyPattern.exec(created) ?? []
-const old: Target = { url: oldUrl, key }
+const resource = 'categories'
+const old: Target = { url: oldUrl, key, resource }
 await runReleased(
   process.execPath,
   '--import',
@@ -127,7 +130,8 @@ t.test(
 
     const current: Target = {
       url: await started(serve(t, { DATABASE_URL: databaseUrl })),
-      key
+      key,
+      resource
     }
     targets.push(current)
     await clients.stores(200)
@@ -153,17 +157,22 @@ t.test(
 
 t.test('an upgraded database has the schema of a new one', async (t) => {
   const newUrl = await createDatabase(t, empty)
-  await migrate(newUrl)
+  await migrate(newUrl, {}, schemaOf(api))
   t.same(await describeSchema(databaseUrl), await describeSchema(newUrl))
 })
 
 t.test('the last release still works on the new schema', async (t) => {
   const current: Target = {
     url: await started(serve(t, { DATABASE_URL: databaseUrl })),
-    key
+    key,
+    resource
   }
   const fromCurrent = await createKeyed(current, 'before-the-way-back', 'Rat')
-  const rolledBack: Target = { url: await started(startReleased()), key }
+  const rolledBack: Target = {
+    url: await started(startReleased()),
+    key,
+    resource
+  }
 
   t.same(await readAll(rolledBack), await readAll(current))
   const replay = await createKeyed(rolledBack, 'before-the-way-back', 'Rat')

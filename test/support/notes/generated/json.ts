@@ -14,3 +14,11 @@ export const Note = rowJson<Schemas['Note']>(
   || coalesce(',"dueAt":' || '"' || to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
   || '}'`
 )
+
+/** Writes a row as the JSON of the schema Tag. */
+export const Tag = rowJson<Schemas['Tag']>(
+  `'{"id":' || coalesce(id::text, missing_property('Tag.id'))
+  || ',"name":' || coalesce(to_json(name)::text, missing_property('Tag.name'))
+  || ',"color":' || coalesce(to_json(color)::text, missing_property('Tag.color'))
+  || '}'`
+)

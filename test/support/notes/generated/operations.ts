@@ -12,6 +12,8 @@ export interface Operations {
   createNote: Handler<operations['createNote']>
   /** GET /notes/{noteId} */
   getNote: Handler<operations['getNote']>
+  /** GET /tags */
+  listTags: Handler<operations['listTags']>
 }
 
 /** A handler of each operation that responds with 501, until it is implemented. */
@@ -19,4 +21,5 @@ export const stubs: Operations = {
   listNotes: notImplemented('listNotes'),
   createNote: notImplemented('createNote'),
   getNote: notImplemented('getNote'),
+  listTags: notImplemented('listTags'),
 }
