@@ -161,15 +161,15 @@ t.test(
     const areHandled = async () => (await inFlight()) === stuck.length
     await until(areHandled, 'those with headers are handled')
 
-    const lock = await lockTable(t, databaseUrl, 'messages')
-    const message = request('POST /v1/messages', {}, '{"message":"x"}')
-    const waiting = send(service, message)
+    const lock = await lockTable(t, databaseUrl, 'idempotency_keys')
+    const keyed = create('{"name":"x"}', { 'Idempotency-Key': 'x' })
+    const waiting = send(service, keyed)
     await lockAwaited(databaseUrl)
 
     const closing = service.app.close()
     await Promise.all(idle.map(({ closed }) => closed))
     await lock.release()
-    t.equal((await waiting).status, 202)
+    t.equal((await waiting).status, 201)
     await closing
   }
 )

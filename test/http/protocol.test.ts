@@ -76,7 +76,7 @@ function accepts(status: number, ...requests: string[]): void {
 rejects(
   404,
   'There is nothing at this path',
-  get('/v1/notes/'),
+  get('/v1/tags/'),
   get('/v1/Notes'),
   get('//v1/notes'),
   get('/v1%2Fnotes'),
@@ -256,18 +256,18 @@ rejects(
 )
 rejects(
   400,
-  'body must not have the property "id"; it may have: name, description',
+  'body must not have the property "id"; it may have: name, description, size, dueAt',
   create('{"name":"x","id":{}}')
 )
 rejects(
   400,
-  'body must not have the property "__proto__"; it may have: name, description',
+  'body must not have the property "__proto__"; it may have: name, description, size, dueAt',
   create('{"name":"x","__proto__":{}}')
 )
 rejects(
   400,
   'body must have the property "name"; ' +
-    'body must not have the property "Name"; it may have: name, description',
+    'body must not have the property "Name"; it may have: name, description, size, dueAt',
   create('{"Name":{}}')
 )
 rejects(
@@ -306,7 +306,7 @@ for (let index = 0; index < 2000; index++) manyHeaders[index.toString(36)] = ''
 accepts(
   200,
   get('http://test/v1/notes'),
-  get('/v1/%63ategories'),
+  get('/v1/%6Eotes'),
   headOf('/v1/notes'),
   get('/v1/notes?a=1&b=%zz'),
   get('/v1/notes HTTP/1.0', { Host: undefined }),
@@ -349,7 +349,7 @@ t.test('a connection stays open after a rejected body or Host', async (t) => {
   t.same(statuses(), ['400', '400', '200'])
 })
 
-const challenge = 'Bearer realm="pet-notes"'
+const challenge = 'Bearer realm="pet-categories"'
 
 t.test('a 401 without a key has the challenge of RFC 6750', async (t) => {
   const requests = [

@@ -204,7 +204,9 @@ t.test(
       CREATE TABLE notes (
         id bigint PRIMARY KEY,
         name text NOT NULL,
-        description text
+        description text,
+        size bigint,
+        due_at timestamptz
       )`
     const insertRestored = "INSERT INTO notes VALUES (7, 'restored')"
     await expectReadsAfter(
