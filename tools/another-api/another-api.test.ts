@@ -1,6 +1,7 @@
 // Run by `npm test --prefix tools/another-api`.
 import t, { type Test } from 'tap'
 import { call, run } from '../../test/support/process.ts'
+import { patience } from '../../test/support/until.ts'
 import { Fork } from './fork.ts'
 
 const fork = new Fork()
@@ -21,7 +22,8 @@ const frameworkTests = [
 /** Runs a command in the fork, and checks that it succeeds. */
 async function succeeds(test: Test, command: string) {
   const { code, output } = await call(test, ['sh', '-c', command], {
-    cwd: fork.folder
+    cwd: fork.folder,
+    env: { TEST_PATIENCE_SECONDS: String(patience) }
   })
   test.equal(code, 0, output)
 }

@@ -28,16 +28,19 @@ interface Document {
 /** A copy of this repository in which the API is that of the museum. */
 export class Fork {
   readonly folder = mkdtempSync(path.join(tmpdir(), 'petcat-fork-'))
-  readonly #framework: string[]
+  /** The text of each file of the framework when it was copied. */
+  readonly #framework = new Map<string, string>()
 
   constructor() {
     const files = trackedFiles().filter((file) =>
       existsSync(this.#source(file))
     )
-    this.#framework = files.filter((file) => !partsOfApi.test(file))
+    const framework = files.filter((file) => !partsOfApi.test(file))
 
-    for (const file of [...this.#framework, 'package.json'])
+    for (const file of [...framework, 'package.json'])
       cpSync(this.#source(file), this.path(file), { preserveTimestamps: true })
+
+    for (const file of framework) this.#framework.set(file, this.#read(file))
 
     symlinkSync(this.#source('node_modules'), this.path('node_modules'))
 
@@ -48,15 +51,17 @@ export class Fork {
 
   /** The files of the framework that are not as they were. */
   changedFiles(): string[] {
-    const read = (file: string) => readFileSync(file, 'utf8')
-
-    return this.#framework.filter(
-      (file) => read(this.path(file)) !== read(this.#source(file))
-    )
+    return [...this.#framework]
+      .filter(([file, text]) => this.#read(file) !== text)
+      .map(([file]) => file)
   }
 
   remove(): void {
     rmSync(this.folder, { recursive: true })
+  }
+
+  #read(file: string): string {
+    return readFileSync(this.path(file), 'utf8')
   }
 
   #source(file: string): string {
