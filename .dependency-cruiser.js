@@ -47,7 +47,7 @@ export default {
     forbid(
       'generated-is-for-resources',
       { path: '^src/', pathNot: '^src/resources/' },
-      { path: '^generated/' }
+      { path: '^generated/', pathNot: '^generated/names[.]ts' }
     ),
     forbid(
       'generated-needs-handler-types-only',

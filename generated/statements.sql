@@ -16,6 +16,7 @@ SELECT
     WHEN expires_at <= now() THEN 'expired'
     ELSE 'valid'
   END AS state,
+  scopes,
   coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"
 FROM unnest(
   (SELECT $1::text[]::text[])

@@ -1,3 +1,4 @@
+import { serviceName } from '../generated/names.ts'
 import { readEnvFile, readText } from './config/env-file.ts'
 import type { Variable } from './config/kinds.ts'
 import {
@@ -7,9 +8,6 @@ import {
 } from './config/variables.ts'
 
 export { trustedProxies } from './config/trust-proxy.ts'
-
-/** The name of the service in PostgreSQL and in the challenge of a 401. */
-export const serviceName = 'pet-categories'
 
 const variables = { ...commonVariables, ...rarelyNeededVariables }
 

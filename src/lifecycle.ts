@@ -55,7 +55,7 @@ export async function start(api: Api): Promise<Service> {
   //    begin.
   if (config.DATABASE_URL === undefined) {
     const apiKey = await createFirstKey(database)
-    console.log(welcome(url, apiDocument.basePath, apiKey))
+    console.log(welcome(url, apiDocument.firstPath, apiKey))
   }
 
   return { config, log, app, background, database, stopServer }

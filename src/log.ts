@@ -1,5 +1,7 @@
 import { createRequire } from 'node:module'
 import { pino, type Logger } from 'pino'
+import { keyPrefix, serviceName } from '../generated/names.ts'
+import { keyPattern } from './key-pattern.ts'
 
 /** Bytes that may wait to be written. Further lines are dropped. */
 const maxWaitingBytes = 2 ** 24
@@ -69,20 +71,7 @@ function readableFormat(): (line: string) => string {
   })
 }
 
-/** A character in hexadecimal after any number of percent-encodings. */
-const encoded = (hex: string) => `%(?:25)*(?:${hex})`
-
-/** Matches a character as it is, or percent-encoded as a URL may have it. */
-function characterOrEncoded(character: string): string {
-  const codes = [character.toLowerCase(), character.toUpperCase()].map((one) =>
-    one.charCodeAt(0).toString(16)
-  )
-  return `(?:${character}|${encoded(codes.join('|'))})`
-}
-
-const prefix = Array.from('petcat_', characterOrEncoded).join('')
-const digit = `(?:[0-9a-f]|${encoded('3[0-9]|[46][1-6]')})`
-const apiKey = new RegExp(`(${prefix}${digit}{8})${digit}+`, 'gi')
+const apiKey = new RegExp(keyPattern(keyPrefix), 'gi')
 
 /** Of an API key, the log keeps what `keys list` shows. */
 function withoutKeys(line: string): string {
@@ -100,6 +89,6 @@ export function messageOf(error: unknown): string {
 
 /** Ends the process with exit code 1 and the error's message on stderr. */
 export function fail(error: unknown): never {
-  console.error(`pet-categories: ${messageOf(error)}`)
+  console.error(`${serviceName}: ${messageOf(error)}`)
   process.exit(1)
 }

@@ -1,11 +1,12 @@
 /**
  * What a developer needs first: the docs page, a request, and its API key.
  *
+ * @param path a path to try with GET
  * @param apiKey a key that was just created, or undefined if there are others
  */
 export function welcome(
   url: string,
-  basePath: string,
+  path: string,
   apiKey: string | undefined
 ): string {
   const origin = url.replace('[::]', 'localhost')
@@ -17,7 +18,7 @@ export function welcome(
 
   return `
   Docs    ${origin}/docs
-  Try it  curl ${origin}${basePath}/categories -H '${authorization}'
+  Try it  curl ${origin}${path} -H '${authorization}'
 
   ${hint}: npm run keys -- create --name NAME
 `

@@ -1,7 +1,7 @@
 // Writes generated/ from openapi.yaml, the same for the API of the framework's
-// tests, and .env.example and docs/configuration.md from
-// src/config/variables.ts. With --check it writes nothing, and exits 1 when a
-// file is stale.
+// tests, .env.example and docs/configuration.md from src/config/variables.ts,
+// and the lines of deploy/haproxy.cfg that recognize API keys. With --check it
+// writes nothing, and exits 1 when a file is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { OpenAPIV3 } from 'openapi-types'
@@ -15,6 +15,7 @@ import { parseDocument } from 'yaml'
 import { type Operation, readApiDocument } from '../src/openapi/document.ts'
 import { describeSchemaError } from '../src/openapi/validation-errors.ts'
 import { configurationPage, envExample } from './configuration.ts'
+import { haproxyConfig, namesFile, namesOf } from './generate-names.ts'
 import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
 
 const header =
@@ -127,15 +128,24 @@ async function generateApi(
 
 /** The text of each file, by its name. */
 async function generate(): Promise<Record<string, string>> {
+  const api = await generateApi('')
+  const { document } = readApiDocument()
+  const packageJson = JSON.parse(read('package.json')) as { name: string }
+  const names = namesOf(document, packageJson)
+
   return {
-    ...(await generateApi('')),
+    ...api,
     ...(await generateApi('test/support/notes/')),
+    'generated/names.ts': namesFile(names),
+    'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     '.env.example': envExample(),
     'docs/configuration.md': await configurationPage()
   }
 }
 
 const urlOf = (name: string) => new URL(`../${name}`, import.meta.url)
+
+const read = (name: string) => readFileSync(urlOf(name), 'utf8')
 
 function write(files: Record<string, string>): void {
   for (const [name, text] of Object.entries(files))

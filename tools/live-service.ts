@@ -4,11 +4,15 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { keyPrefix } from '../generated/names.ts'
+import { readApiDocument } from '../src/openapi/document.ts'
 
 const main = path.resolve(import.meta.dirname, '../src/main.ts')
 
+const { basePath } = readApiDocument()
+
 /** What the service prints when it listens. */
-const welcome = /curl (\S+)\/categories .*(petcat_\w+)'/
+const welcome = new RegExp(`curl (\\S+) .*(${keyPrefix}\\w+)'`)
 
 /** Without rate limits, and with a log of errors only. */
 const configuration = {
@@ -62,8 +66,8 @@ export class LiveService {
       match = welcome.exec(this.#output)
     }
 
-    const [, baseUrl = '', key = ''] = match
-    this.baseUrl = baseUrl
+    const [, url = '', key = ''] = match
+    this.baseUrl = new URL(url).origin + basePath
     this.key = key
     this.databaseUrl = this.#findDatabase()
   }

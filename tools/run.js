@@ -7,6 +7,9 @@ import process from 'node:process'
 import { URL } from 'node:url'
 
 const root = new URL('..', import.meta.url)
+const { engines, name } = JSON.parse(
+  readFileSync(new URL('package.json', root), 'utf8')
+)
 
 requireNode()
 await loadTypeScript()
@@ -18,9 +21,6 @@ await import(new URL(program, root)).catch(explainMissingPackage)
 
 /** Ends the process if this Node.js is older than package.json demands. */
 function requireNode() {
-  const { engines } = JSON.parse(
-    readFileSync(new URL('package.json', root), 'utf8')
-  )
   const needed = engines.node.replace('>=', '')
   const [major, minor] = process.versions.node.split('.').map(Number)
   const [neededMajor, neededMinor] = needed.split('.').map(Number)
@@ -53,6 +53,6 @@ function explainMissingPackage(error) {
 }
 
 function exit(message) {
-  process.stderr.write(`pet-categories: ${message}\n`)
+  process.stderr.write(`${name}: ${message}\n`)
   process.exit(1)
 }

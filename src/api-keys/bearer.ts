@@ -5,7 +5,8 @@ import type {
   onRequestHookHandler
 } from 'fastify'
 import fp from 'fastify-plugin'
-import { type Config, serviceName } from '../config.ts'
+import { realm } from '../../generated/names.ts'
+import type { Config } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Database } from '../postgres/database.ts'
 import type { KeyCheck } from './key.ts'
@@ -21,11 +22,13 @@ declare module 'fastify' {
 
   interface FastifyInstance {
     /**
-     * Admits requests with a valid API key, within the rate limit of the key.
-     * Others get 401; 429 if their address has sent too many invalid keys; or
-     * 503 if the key cannot be looked up.
+     * Makes the hook of an operation that needs these scopes. It admits
+     * requests with a valid API key, within the rate limit of the key, if the
+     * key has all of the scopes. Others get, in this order: 503 if the key
+     * cannot be looked up; 401, or 429 if their address has sent too many
+     * invalid keys; 429 if the key is over its limit; 403 if it lacks a scope.
      */
-    requireApiKey: onRequestHookHandler
+    requireApiKey: (neededScopes: string[]) => onRequestHookHandler
   }
 }
 
@@ -37,8 +40,18 @@ interface Options {
 /** The 401 of RFC 6750, section 3.1. */
 const unauthorized = (message: string, error = '') =>
   new HttpError(401, 'unauthorized', message, {
-    'www-authenticate': `Bearer realm="${serviceName}"${error}`
+    'www-authenticate': `Bearer realm="${realm}"${error}`
   })
+
+/** The 403 of RFC 6750, section 3.1. A scope has no quotes or backslashes. */
+function insufficientScope(neededScopes: string[]): HttpError {
+  const scope = neededScopes.join(' ')
+  const message = `The API key lacks the scope of this operation: ${scope}`
+  const error = `error="insufficient_scope", scope="${scope}"`
+  return new HttpError(403, 'insufficient_scope', message, {
+    'www-authenticate': `Bearer realm="${realm}", ${error}`
+  })
+}
 
 const keyRequired = unauthorized(
   'An API key is required: send the header "Authorization: Bearer <API_KEY>"'
@@ -68,6 +81,7 @@ class InvalidToken extends Error {
  * - It logs each error; the access log already has them.
  * - Its default rejects `bearer` in lower case; schemes are case-insensitive
  *   (RFC 9110, section 11.1).
+ * - It has no scopes.
  * - It has no rate limits. An address over its limit gets 429 only for a
  *   request whose key is missing, malformed, or was looked up and found
  *   invalid: a new key must work at once, whatever the address has sent before.
@@ -95,12 +109,20 @@ export const apiKeys = fp<Options>(
     const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
 
     app.decorateRequest('apiKey', undefined)
-    app.decorate('requireApiKey', (request, reply, done) =>
-      verify(request, reply, (error) => {
-        if (error !== undefined) done(reject(error, limits, request, reply))
-        else done(limits.admitted.count(request.apiKey?.id, reply))
-      })
-    )
+    app.decorate('requireApiKey', (neededScopes) => {
+      const forbidden = insufficientScope(neededScopes)
+
+      return (request, reply, done) =>
+        verify(request, reply, (error) => {
+          if (error !== undefined)
+            return done(reject(error, limits, request, reply))
+
+          const { apiKey } = request
+          const limited = limits.admitted.count(apiKey?.id, reply)
+          const isPermitted = hasScopes(apiKey, neededScopes)
+          return done(limited ?? (isPermitted ? undefined : forbidden))
+        })
+    })
   },
   { name: 'api-keys' }
 )
@@ -119,6 +141,15 @@ const limitsOf = (config: Config) => ({
     requests: 'without a valid API key from this address'
   })
 })
+
+/** Whether a key in the store has all of the scopes. */
+function hasScopes(
+  apiKey: KeyCheck | undefined,
+  neededScopes: string[]
+): boolean {
+  const scopes = apiKey?.scopes
+  return scopes === null || neededScopes.every((one) => scopes?.includes(one))
+}
 
 /** Returns the error of a request that @fastify/bearer-auth has rejected. */
 function reject(

@@ -1,18 +1,23 @@
 import { Command, InvalidArgumentError } from 'commander'
+import { serviceName } from '../../generated/names.ts'
 import type { KeyStore, ListRow } from './store.ts'
 
 /** Gives an action the key store, and prints the text that it returns. */
 type Run = (action: (store: KeyStore) => Promise<string>) => Promise<void>
 
-/** The commands that manage API keys. */
-export function keyCommands(run: Run): Command {
+/**
+ * The commands that manage API keys.
+ *
+ * @param knownScopes the scopes that a key can have
+ */
+export function keyCommands(run: Run, knownScopes: string[]): Command {
   const isNpmScript = process.env['npm_lifecycle_event'] === 'keys'
-  const name = isNpmScript ? 'npm run keys --' : 'pet-categories-keys'
+  const name = isNpmScript ? 'npm run keys --' : `${serviceName}-keys`
   const program = new Command(name).description(
     'Manages the API keys of the configured database.'
   )
 
-  addCreate(program, run)
+  addCreate(program, run, knownScopes)
   addList(program, run, {
     name: 'list',
     description: 'list all keys, each with its first characters only',
@@ -28,10 +33,11 @@ export function keyCommands(run: Run): Command {
   return program
 }
 
-function addCreate(program: Command, run: Run): void {
+function addCreate(program: Command, run: Run, knownScopes: string[]): void {
   interface Options {
     name: string
     expires?: string
+    scope?: string[]
   }
 
   program
@@ -43,8 +49,14 @@ function addCreate(program: Command, run: Run): void {
       'its lifetime, such as 30m, 24h or 90d (default: until it is revoked)',
       duration
     )
-    .action(({ name, expires }: Options) =>
-      run((store) => store.create(name, expires))
+    .option(
+      '--scope <scope>',
+      'what it may do; repeat the option for several scopes ' +
+        `(default: everything). Known scopes: ${knownScopes.join(', ')}`,
+      oneOf(knownScopes)
+    )
+    .action(({ name, expires, scope }: Options) =>
+      run((store) => store.create(name, { lifetime: expires, scopes: scope }))
     )
 }
 
@@ -115,6 +127,15 @@ function duration(text: string): string {
   if (/^(0s|[1-9]\d{0,5}[smhd])$/.test(text)) return text
   throw new InvalidArgumentError('Write it as 30m, 24h or 90d.')
 }
+
+/** Checks a scope, and adds it to those of the options before it. */
+const oneOf =
+  (knownScopes: string[]) =>
+  (scope: string, others: string[] = []): string[] => {
+    if (!knownScopes.includes(scope))
+      throw new InvalidArgumentError(`Known scopes: ${knownScopes.join(', ')}`)
+    return others.includes(scope) ? others : [...others, scope]
+  }
 
 /** Aligned columns under the names of the properties; `-` for null. */
 function tableOf(rows: ListRow[]): string {

@@ -1,10 +1,16 @@
 import { hash, randomBytes } from 'node:crypto'
+import { keyPrefix } from '../../generated/names.ts'
 
 const randomBytesInKey = 20
 const checksumLength = 8
 
-/** `petcat_`, 40 hexadecimal digits and 8 digits of a checksum over them. */
-const format = /^petcat_(?<random>[0-9a-f]{40})(?<checksum>[0-9a-f]{8})$/
+/** Random digits that people may see. */
+const shownDigits = 8
+
+/** The prefix, 40 hexadecimal digits and 8 digits of a checksum over them. */
+const format = new RegExp(
+  `^${keyPrefix}(?<random>[0-9a-f]{40})(?<checksum>[0-9a-f]{8})$`
+)
 
 const checksumOf = (random: string): string =>
   hashKey(random).slice(0, checksumLength)
@@ -17,7 +23,7 @@ const checksumOf = (random: string): string =>
  */
 export function makeKey(): string {
   const random = randomBytes(randomBytesInKey).toString('hex')
-  return `petcat_${random}${checksumOf(random)}`
+  return `${keyPrefix}${random}${checksumOf(random)}`
 }
 
 /** Whether the text has the format of an API key, including its checksum. */
@@ -28,10 +34,11 @@ export function isWellFormedKey(text: string): boolean {
 }
 
 /**
- * The part of an API key by which people recognize it: `petcat_` and 8 of its
- * random digits. It is stored, shown and logged.
+ * The part of an API key by which people recognize it, such as
+ * `petcat_01234567`. It is stored, shown and logged.
  */
-export const prefixOf = (apiKey: string): string => apiKey.slice(0, 15)
+export const prefixOf = (apiKey: string): string =>
+  apiKey.slice(0, keyPrefix.length + shownDigits)
 
 /**
  * SHA-256 of an API key in hexadecimal: the only stored form of the whole key.
@@ -46,6 +53,8 @@ interface StoredKey {
   root: bigint
   /** Whether the store has recorded a use of the key in this minute. */
   isNoted: boolean
+  /** Null if the key may do everything, also what later versions add. */
+  scopes: string[] | null
 }
 
 export interface ValidKey extends StoredKey {
@@ -65,6 +74,7 @@ interface NoKey {
   state: 'unknown' | 'malformed' | 'absent'
   id?: undefined
   root?: undefined
+  scopes?: undefined
 }
 
 /** What the check of a request's API key found. */

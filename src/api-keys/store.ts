@@ -36,6 +36,7 @@ const findStatement = sql`
       WHEN expires_at <= now() THEN 'expired'
       ELSE 'valid'
     END AS state,
+    scopes,
     coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"
   FROM ${inputRows({ hash: 'text' })}
   LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
@@ -60,7 +61,8 @@ const rotateStatement = sql`
       id,
       coalesce(root, id) AS root,
       name,
-      expires_at - created_at AS lifetime
+      expires_at - created_at AS lifetime,
+      scopes
     FROM api_keys
     WHERE id::text = $2
       AND revoked_at IS NULL
@@ -70,12 +72,13 @@ const rotateStatement = sql`
   ),
 
   successor AS (
-    INSERT INTO api_keys (name, prefix, hash, expires_at, root)
+    INSERT INTO api_keys (name, prefix, hash, expires_at, scopes, root)
     SELECT
       name,
       $3,
       decode($4, 'hex'),
       now() + coalesce($5::interval, lifetime),
+      scopes,
       root
     FROM old
     RETURNING id
@@ -105,6 +108,14 @@ const rotateStatement = sql`
   RETURNING key_id
 `
 
+/** What a new key may do, and for how long. */
+interface Grant {
+  /** If left out, the key is valid until it is revoked. */
+  lifetime?: string | undefined
+  /** At least one; if left out, the key may do everything. */
+  scopes?: string[] | undefined
+}
+
 /**
  * The API keys in PostgreSQL, which has only their hashes.
  *
@@ -126,16 +137,18 @@ export class KeyStore {
    * Creates a key and returns it.
    *
    * @param name the client that the key is for
-   * @param lifetime if left out, the key is valid until it is revoked
    * @throws Error when the name cannot be shown in one short line
    */
-  async create(name: string, lifetime?: string): Promise<string> {
+  async create(
+    name: string,
+    { lifetime, scopes }: Grant = {}
+  ): Promise<string> {
     requireName(name)
     const apiKey = makeKey()
     const text = sql`
       WITH created AS (
-        INSERT INTO api_keys (name, prefix, hash, expires_at)
-        VALUES ($2, $3, decode($4, 'hex'), now() + $5::interval)
+        INSERT INTO api_keys (name, prefix, hash, expires_at, scopes)
+        VALUES ($2, $3, decode($4, 'hex'), now() + $5::interval, $6)
         RETURNING id
       )
       INSERT INTO key_events (key_id, event, command)
@@ -144,14 +157,14 @@ export class KeyStore {
     `
 
     const { prefix, hash } = storedParts(apiKey)
-    const values = [this.#command, name, prefix, hash, lifetime]
+    const values = [this.#command, name, prefix, hash, lifetime, scopes]
     await this.#database.write({ text, values })
     return apiKey
   }
 
   /**
-   * Creates and returns the successor of a valid key. The old key expires
-   * after the overlap at the latest.
+   * Creates and returns the successor of a valid key, with the same scopes. The
+   * old key expires after the overlap at the latest.
    *
    * @param lifetime if left out, the one that the old key was created with
    * @throws Error when the old key is not valid or has been replaced
@@ -208,6 +221,7 @@ export class KeyStore {
         id::text,
         name,
         prefix,
+        coalesce(array_to_string(scopes, ' '), 'all') AS scopes,
         to_char(created_at AT TIME ZONE 'UTC', iso) AS created_at,
         to_char(used_at AT TIME ZONE 'UTC', iso) AS last_used_at,
         to_char(expires_at AT TIME ZONE 'UTC', iso) AS expires_at,

@@ -1,14 +1,19 @@
 #!/usr/bin/env node
-// `npm run keys`, or `pet-categories-keys` in the image: manages API keys.
+// `npm run keys`, or the command `…-keys` of the image: manages API keys.
 import { keyCommands } from '../api-keys/commands.ts'
 import { KeyStore } from '../api-keys/store.ts'
 import { fail } from '../log.ts'
+import { readApiDocument } from '../openapi/document.ts'
 import { runCommand } from './run-command.ts'
 
 // For the audit log.
 const commandLine = ['keys', ...process.argv.slice(2)].join(' ')
 
-const program = keyCommands((action) =>
-  runCommand((database) => action(new KeyStore(database, commandLine)))
+const { scopes } = readApiDocument()
+
+const program = keyCommands(
+  (action) =>
+    runCommand((database) => action(new KeyStore(database, commandLine))),
+  scopes
 )
 await program.parseAsync().catch(fail)

@@ -97,12 +97,15 @@ function lastOutputOf(shell: Shell): () => string {
   return () => output
 }
 
-/** The name of a socket's folder tells who started the server. */
+/**
+ * The name of a socket's folder tells who started the server. It is short: the
+ * path of a socket has at most 103 bytes.
+ */
 const socketFolderPrefix = (startedBy: string): string =>
-  `petcat-${startedBy}-${process.pid}-`
+  `api-${startedBy}-${process.pid}-`
 
 /** Matches the folder of a service's server, and the service's process id. */
-const socketFolderOfService = /^.*petcat-service-(\d+)-\w+$/m
+const socketFolderOfService = /^.*api-service-(\d+)-\w+$/m
 
 /** Finds the server that a running service has on the data in `directory`. */
 export async function findService(

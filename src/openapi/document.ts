@@ -13,7 +13,13 @@ interface Deprecation {
   'x-successor'?: string
 }
 
-type OperationObject = OpenAPIV3.OperationObject<Deprecation>
+/** What an API key must be allowed to do, explained in docs/security.md. */
+interface Scoped {
+  'x-scopes'?: string[]
+}
+
+type Extensions = Deprecation & Scoped
+type OperationObject = OpenAPIV3.OperationObject<Extensions>
 
 /** The methods that an OpenAPI 3.0 path item can have and Fastify can route. */
 const methods = [
@@ -36,6 +42,8 @@ export interface Operation {
   path: string
   /** The names of its security schemes; empty if it needs no key. */
   security: string[]
+  /** The scopes that its API key must have. */
+  scopes: string[]
   hasBody: boolean
   /** The headers of its responses that announce its deprecation. */
   deprecation: Record<string, string>
@@ -46,10 +54,14 @@ export interface ApiDocument {
   /** The file, byte for byte. */
   yaml: Buffer
   json: string
-  document: OpenAPIV3.Document<Deprecation>
+  document: OpenAPIV3.Document<Extensions>
   /** The path of the first server, the prefix of every route: `/v1`. */
   basePath: string
+  /** A path to try with GET: that of the first operation that allows it. */
+  firstPath: string
   operations: Operation[]
+  /** The scopes of all operations, sorted. */
+  scopes: string[]
 }
 
 /**
@@ -61,13 +73,26 @@ export function readApiDocument(
 ): ApiDocument {
   const yaml = readFileSync(file)
   const document = parse(yaml.toString()) as ApiDocument['document']
+  const basePath = String(document.servers?.[0]?.url).replace(/\/$/, '')
+  const operations = operationsOf(document)
+  const scopes = new Set(operations.flatMap((operation) => operation.scopes))
+
   return {
     yaml,
     json: JSON.stringify(document),
     document,
-    basePath: String(document.servers?.[0]?.url).replace(/\/$/, ''),
-    operations: operationsOf(document)
+    basePath,
+    firstPath: firstPathOf(operations, basePath),
+    operations,
+    scopes: [...scopes].sort()
   }
+}
+
+function firstPathOf(operations: Operation[], basePath: string): string {
+  const first = operations.find(
+    ({ method, path }) => method === 'GET' && !path.includes('{')
+  )
+  return first === undefined ? '/openapi.json' : basePath + first.path
 }
 
 function operationsOf(document: ApiDocument['document']): Operation[] {
@@ -83,6 +108,7 @@ function operationsOf(document: ApiDocument['document']): Operation[] {
         method: method.toUpperCase(),
         path,
         security: security.flatMap(Object.keys),
+        scopes: operation['x-scopes'] ?? [],
         hasBody: operation.requestBody !== undefined,
         deprecation: deprecationHeaders(path, operation)
       })

@@ -16,8 +16,11 @@ interface Options {
    * generated/operations.ts, which this folder must not import.
    */
   handlers: object
-  /** The hook of each security scheme, which admits or rejects a request. */
-  securityHooks: Record<string, onRequestHookHandler>
+  /**
+   * Makes, for each security scheme, the hook of an operation that needs these
+   * scopes. It admits or rejects a request.
+   */
+  securityHooks: Record<string, (scopes: string[]) => onRequestHookHandler>
 }
 
 /**
@@ -29,13 +32,14 @@ interface Options {
  * - Rejection of a missing body: glue ignores that it is required.
  * - The headers of a deprecation.
  * - Errors at the start. An operation without a handler would fail at each
- *   call, and one without a hook for its security scheme would be open.
+ *   call. One without a hook for its security scheme would be open, and one
+ *   without scopes would be open to every key.
  *
  * Also, glue ignores `servers`, so their path is its option `prefix`. Headers
  * are matched in lower case by validation.ts.
  *
- * @throws (at start) when an operation has no handler, or a security scheme
- *   has no hook
+ * @throws (at start) when an operation has no handler, or needs a key but no
+ *   scope, or a security scheme has no hook
  */
 export const operationRoutes = fp<Options>(
   async (app, { apiDocument, handlers, securityHooks }) => {
@@ -74,14 +78,16 @@ function handlerOf({ id }: Operation, handlers: object): unknown {
 }
 
 function hooksOf(
-  { id, security }: Operation,
+  { id, security, scopes }: Operation,
   securityHooks: Options['securityHooks']
 ): onRequestHookHandler[] {
   return security.map((scheme) => {
     const hook = securityHooks[scheme]
     if (hook === undefined)
       throw new Error(`The security scheme ${scheme} of ${id} has no hook`)
-    return hook
+    if (scopes.length === 0)
+      throw new Error(`The operation ${id} needs a key, but has no x-scopes`)
+    return hook(scopes)
   })
 }
 

@@ -1,6 +1,7 @@
 import pg, { type PoolClient, type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
-import { type Config, serviceName } from '../config.ts'
+import { serviceName } from '../../generated/names.ts'
+import type { Config } from '../config.ts'
 import { countConnections, databaseErrors } from '../metrics.ts'
 import { Availability } from './availability.ts'
 import { Deadline } from './deadline.ts'

@@ -42,7 +42,7 @@ t.test('another scheme or no token: the same challenge', async (t) => {
 })
 
 t.test('an invalid token: a challenge with invalid_token', async (t) => {
-  const expired = await keys.create('expired', '0s')
+  const expired = await keys.create('expired', { lifetime: '0s' })
   const revoked = await keys.create('revoked')
   const [, , { id } = {}] = await keys.list()
   await keys.revoke(String(id))

@@ -15,9 +15,13 @@ async function startWithCommands(t: Test) {
   /** Runs a key command in this process, and returns what it prints. */
   async function call(command: string): Promise<string> {
     let output = ''
-    const program = keyCommands(async (action) => {
+    const run: Parameters<typeof keyCommands>[0] = async (action) => {
       output = await action(service.keys)
-    })
+    }
+    const program = keyCommands(run, ['pets:read', 'pets:write'])
+    for (const one of program.commands) {
+      one.exitOverride().configureOutput({ writeErr() {} })
+    }
     await program.parseAsync(command.split(' '), { from: 'user' })
     return output
   }
@@ -61,6 +65,40 @@ t.test('a key is created, and listed by its first characters', async (t) => {
   })
   t.match(created, { id: '2', name: 'team', prefix: apiKey.slice(0, 15) })
   t.equal(lifetimeOf(created ?? {}), 90 * day)
+})
+
+t.test(
+  'a key has the scopes of its command, and keeps them in a rotation',
+  async (t) => {
+    const { call, rows } = await startWithCommands(t)
+    const [read, write] = ['--scope pets:read', '--scope pets:write']
+    await call(`create --name reader ${read}`)
+    await call(`create --name both ${write} ${read} ${read}`)
+    await call('rotate 2')
+    await call('rotate 1')
+
+    const listed = await rows('list')
+    t.same(
+      listed.map(({ name, scopes }) => `${name}: ${scopes}`),
+      [
+        'test: all',
+        'reader: pets:read',
+        'both: pets:write pets:read',
+        'reader: pets:read',
+        'test: all'
+      ]
+    )
+    t.match(await call('list'), /^ID +NAME +PREFIX +SCOPES +CREATED_AT .+/)
+  }
+)
+
+t.test('an unknown scope is rejected with the known ones', async (t) => {
+  const { call, rows } = await startWithCommands(t)
+  await t.rejects(call('create --name team --scope pets:fly'), {
+    message:
+      "error: option '--scope <scope>' argument 'pets:fly' is invalid. Known scopes: pets:read, pets:write"
+  })
+  t.equal((await rows('list')).length, 1)
 })
 
 t.test(

@@ -11,7 +11,13 @@ function startVerifier(t: Test) {
   const state = { now: 1000, queries: 0, notes: 0 }
   t.intercept(performance, 'now', { value: () => state.now })
 
-  const valid: ValidKey = { id: 7n, root: 7n, state: 'valid', isNoted: false }
+  const valid: ValidKey = {
+    id: 7n,
+    root: 7n,
+    state: 'valid',
+    scopes: null,
+    isNoted: false
+  }
   const store: { found: KeyCheck } = { found: valid }
   const verifier = new KeyVerifier({
     find(hashes) {
@@ -86,6 +92,17 @@ t.test(
     t.match(await check(), { state: 'revoked' })
   }
 )
+
+t.test('changed scopes of a key are noticed after 900 ms', async (t) => {
+  const { state, store, valid, check } = startVerifier(t)
+  await check()
+  await settle()
+  store.found = { ...valid, scopes: ['pets:read'] }
+  state.now += 899
+  t.match(await check(), { scopes: null })
+  state.now += 1
+  t.match(await check(), { scopes: ['pets:read'] })
+})
 
 t.test('a key that is not used for an hour is forgotten', async (t) => {
   const { state, verifier, check } = startVerifier(t)

@@ -82,7 +82,7 @@ t.test(
 /** Starts the server of a service that has ended. */
 async function startLeftBehind(t: Test, directory: string) {
   const { pid: ended } = spawnSync('true')
-  const socket = mkdtempSync(path.join(tmpdir(), `petcat-service-${ended}-`))
+  const socket = mkdtempSync(path.join(tmpdir(), `api-service-${ended}-`))
   t.teardown(() => rmSync(socket, { recursive: true }))
 
   const data = path.join(directory, 'postgres')

@@ -202,6 +202,15 @@ async function sendAll(to: Service, requests: InjectOptions[]) {
   return responses
 }
 
+/** The error of a key that lacks the scope. */
+async function sendWithoutScope(): Promise<Response> {
+  const apiKey = await service.keys.create('reader', {
+    scopes: ['categories:read']
+  })
+  const headers = { authorization: `Bearer ${apiKey}` }
+  return send(service, { ...named, headers })
+}
+
 /** Errors of limits: one request a minute is allowed. */
 async function sendTooMany(t: Test) {
   const limited = await startService(t, {
@@ -239,6 +248,7 @@ function respondToFailures(): Response[] {
 t.test('the service sends every example of an error', async (t) => {
   const sent: Response[] = [
     ...(await sendAll(service, faulty)),
+    await sendWithoutScope(),
     ...(await sendTooMany(t)),
     ...(await sendKeyed(t)),
     ...respondToFailures()

@@ -29,8 +29,8 @@ const anything = {
 }
 
 /** Rejects requests without the header Authorization. */
-const bearerAuth: onRequestHookHandler = ({ headers }, _reply, done) => {
-  const isAdmitted = headers.authorization !== undefined
+const bearerAuth = (): onRequestHookHandler => (request, _reply, done) => {
+  const isAdmitted = request.headers.authorization !== undefined
   done(isAdmitted ? undefined : new HttpError(401, 'unauthorized', 'x'))
 }
 
@@ -50,6 +50,19 @@ async function start(
   return app
 }
 
+/** Reads an OpenAPI document with these paths. */
+function documentOf(t: Test, paths: object, rest: object = {}): ApiDocument {
+  const yaml = stringify({
+    openapi: '3.0.3',
+    info: { title: 'Test', version: '1.0.0' },
+    servers: [{ url: '/v1' }],
+    paths,
+    ...rest
+  })
+  const folder = t.testdir({ 'openapi.yaml': yaml })
+  return readApiDocument(join(folder, 'openapi.yaml'))
+}
+
 /**
  * Serves an OpenAPI document with these paths, whose operations all have this
  * handler.
@@ -60,15 +73,7 @@ function serve(
   respond: (request: FastifyRequest) => unknown,
   rest: object = {}
 ): Promise<FastifyInstance> {
-  const yaml = stringify({
-    openapi: '3.0.3',
-    info: { title: 'Test', version: '1.0.0' },
-    servers: [{ url: '/v1' }],
-    paths,
-    ...rest
-  })
-  const folder = t.testdir({ 'openapi.yaml': yaml })
-  const apiDocument = readApiDocument(join(folder, 'openapi.yaml'))
+  const apiDocument = documentOf(t, paths, rest)
   const handlers = apiDocument.operations.map(({ id }) => [id, respond])
   return start(t, apiDocument, Object.fromEntries(handlers) as object)
 }
@@ -391,7 +396,7 @@ t.test(
   'an operation is authenticated before its body is read, unless its security is empty',
   async (t) => {
     const paths = {
-      '/closed': post('closed'),
+      '/closed': post('closed', { 'x-scopes': ['things:write'] }),
       '/open': post('open', { security: [] })
     }
     const security = [{ bearerAuth: [] }]
@@ -428,6 +433,28 @@ t.test(
   }
 )
 
+t.test(
+  'an operation that needs a key but no scope stops the start, since every key could call it',
+  async (t) => {
+    const security = [{ bearerAuth: [] }]
+    const paths = { '/things': post('createThing', { security }) }
+    await t.rejects(
+      serve(t, paths, () => ({})),
+      { message: 'The operation createThing needs a key, but has no x-scopes' }
+    )
+  }
+)
+
+t.test('the first path to try is that of a GET without parameters', (t) => {
+  const get = { operationId: 'get', responses: anything }
+  const firstPath = (paths: object) => documentOf(t, paths).firstPath
+  const create = post('create')
+  const both = { '/things': { ...create, get }, '/others': { get } }
+  t.equal(firstPath({ '/things/{id}': { get }, ...both }), '/v1/things')
+  t.equal(firstPath({ '/things': create }), '/openapi.json')
+  t.end()
+})
+
 t.test('an operation without a handler stops the start', async (t) => {
   const others: Partial<typeof stubs> = { ...stubs }
   delete others.listTags
@@ -448,6 +475,7 @@ const deprecations = [
     path: '/old',
     operation: {
       'x-deprecated-at': '2023-06-30',
+      'x-scopes': ['things:read'],
       security: [{ bearerAuth: [] }]
     },
     announced: {

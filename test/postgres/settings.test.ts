@@ -73,7 +73,7 @@ t.test('settings of the database change no time', async (t) => {
   isNow(t, sent.json<{ createdAt: string }>().createdAt, 'createdAt')
 
   const { keys } = service
-  await keys.create('temporary', '1h')
+  await keys.create('temporary', { lifetime: '1h' })
   const [first, temporary] = await keys.list()
   isNow(t, first?.['created_at'], 'created_at')
   t.equal(first?.['expires_at'], null)

@@ -190,6 +190,31 @@ t.test('the keyboard reaches everything, with a visible focus', async (t) => {
 })
 
 t.test(
+  'the page displays the scope of an operation, finds operations by it, and displays a 403',
+  async (t) => {
+    const { url, keys } = await startService(t)
+    const { page } = await openDocs(t, url)
+    const reader = await keys.create('reader', { scopes: ['categories:read'] })
+    await authorize(page, reader)
+    await tryOut(page, 'createCategory')
+    const block = operation(page, 'createCategory')
+    const scope = block.locator('.scopes')
+    t.equal(await scope.innerText(), 'Required scope: categories:write')
+    t.notMatch(await block.innerText(), /x-scopes/)
+
+    t.match(await execute(page, 'createCategory'), {
+      status: '403',
+      body: /"code": "insufficient_scope"/
+    })
+    t.same(await violations(page), [])
+
+    await page.getByRole('searchbox').fill('orders:write')
+    await operation(page, 'listOrders').waitFor({ state: 'detached' })
+    t.equal(await operation(page, 'cancelOrder').count(), 1)
+  }
+)
+
+t.test(
   'the page marks a deprecated operation and displays its x-sunset',
   async (t) => {
     const { url } = await startService(t)

@@ -1,5 +1,5 @@
-// What an open operation shows: code samples first, then one line for each
-// response.
+// What an open operation shows: the scopes that it needs and code samples
+// first, then one line for each response.
 {
   const isWide = matchMedia('(min-width: 641px)').matches
 
@@ -57,23 +57,33 @@
       return h('section', attributes, choices, code)
     }
 
-  /** Shows the code samples before the parameters. */
+  /** The scopes that an API key needs for an operation. */
+  const scopesLine =
+    ({ createElement: h }) =>
+    ({ scopes }) => {
+      const code = h('code', null, scopes.join(' '))
+      return h('p', { className: 'scopes' }, 'Required scope: ', code)
+    }
+
+  /** Shows the scopes and the code samples before the parameters. */
   const parameters =
     ({ createElement: h, Fragment }) =>
     (Original, { getComponent }) =>
     (props) => {
+      const scopes = props.operation.get('x-scopes')?.toJS()
+      const scopesShown = scopes && h(getComponent('Scopes'), { scopes })
       const samples = props.operation.get('x-codeSamples')?.toJS()
       const codeSamples =
         samples && h(getComponent('CodeSamples', true), { samples })
-      return h(Fragment, null, codeSamples, h(Original, props))
+      return h(Fragment, null, scopesShown, codeSamples, h(Original, props))
     }
 
-  /** Shows the extensions of an operation without the code samples. */
+  /** Shows the other extensions of an operation. */
   const extensions =
     ({ createElement: h }) =>
     (Original) =>
     (props) => {
-      const others = props.extensions.delete('x-codeSamples')
+      const others = props.extensions.delete('x-codeSamples').delete('x-scopes')
       return others.size > 0 && h(Original, { ...props, extensions: others })
     }
 
@@ -113,7 +123,10 @@
     }
 
   SwaggerUIStandalonePreset.push(({ React }) => ({
-    components: { CodeSamples: samplesComponent(React) },
+    components: {
+      CodeSamples: samplesComponent(React),
+      Scopes: scopesLine(React)
+    },
     wrapComponents: {
       parameters: parameters(React),
       OperationExt: extensions(React),

@@ -49,7 +49,8 @@
       item.get('path'),
       operation.get('operationId'),
       operation.get('summary'),
-      operation.get('description')
+      operation.get('description'),
+      operation.get('x-scopes')?.join(' ')
     ]
     return texts.join(' ').toLowerCase()
   }

@@ -196,6 +196,45 @@ const faults: Fault[] = [
     rule: 'rule/security-scheme-is-bearer',
     edits: { 'components securitySchemes bearerAuth scheme': 'basic' }
   },
+  {
+    rule: 'rule/operation-has-errors',
+    edits: { [`${create} responses 403`]: undefined }
+  },
+  {
+    rule: 'rule/operation-has-scopes',
+    edits: { [`${list} x-scopes`]: undefined }
+  },
+  { rule: 'rule/operation-has-scopes', edits: { [`${list} x-scopes`]: [] } },
+  {
+    rule: 'rule/operation-has-scopes',
+    edits: { [`${list} x-scopes`]: ['categories'] }
+  },
+  {
+    rule: 'rule/operation-has-scopes',
+    edits: { [`${list} x-scopes`]: ['categories:list'] }
+  },
+  {
+    rule: 'response-contains-header',
+    edits: {
+      'components responses Forbidden headers WWW-Authenticate': undefined
+    }
+  },
+  {
+    rule: 'rule/key-prefix-is-word',
+    edits: { 'components securitySchemes bearerAuth x-key-prefix': undefined }
+  },
+  {
+    rule: 'rule/key-prefix-is-word',
+    edits: { 'components securitySchemes bearerAuth x-key-prefix': 'a.b_' }
+  },
+  {
+    rule: 'rule/realm-is-word',
+    edits: { 'components securitySchemes bearerAuth x-realm': undefined }
+  },
+  {
+    rule: 'rule/realm-is-word',
+    edits: { 'components securitySchemes bearerAuth x-realm': 'a"b' }
+  },
   { rule: 'rule/parameter-place', edits: { [`${header} in`]: 'cookie' } },
   { rule: 'rule/parameter-style', edits: { [`${header} style`]: 'simple' } },
   { rule: 'rule/parameter-style', edits: { [`${header} schema`]: undefined } },

@@ -1,0 +1,22 @@
+/** A character in hexadecimal after any number of percent-encodings. */
+const encoded = (hex: string) => `%(?:25)*(?:${hex})`
+
+/** Matches a character as it is, or percent-encoded as a URL may have it. */
+function characterOrEncoded(character: string): string {
+  const codes = [character.toLowerCase(), character.toUpperCase()].map((one) =>
+    one.charCodeAt(0).toString(16)
+  )
+  return `(?:${character}|${encoded(codes.join('|'))})`
+}
+
+const digit = `(?:[0-9a-f]|${encoded('3[0-9]|[46][1-6]')})`
+
+/**
+ * The pattern of an API key with this prefix in a text or URL, for a match in
+ * any case. Its first group is what `keys list` shows. The log of the service
+ * and that of the proxy use it.
+ */
+export function keyPattern(keyPrefix: string): string {
+  const prefix = Array.from(keyPrefix, characterOrEncoded).join('')
+  return `(${prefix}${digit}{8})${digit}+`
+}

@@ -1,0 +1,83 @@
+// The names of this API: where they are used, they come from openapi.yaml and
+// package.json.
+import type { OpenAPIV3 } from 'openapi-types'
+import { keyPattern } from '../src/key-pattern.ts'
+
+interface Names {
+  /** The `name` of package.json. */
+  service: string
+  /** `x-key-prefix` of the security scheme. */
+  keyPrefix: string
+  /** `x-realm` of the security scheme. */
+  realm: string
+}
+
+type Scheme = Record<string, unknown>
+
+/**
+ * The names in openapi.yaml and package.json; `npm run check` lints their form.
+ *
+ * @throws Error when a name is missing
+ */
+export function namesOf(
+  document: OpenAPIV3.Document,
+  packageJson: { name: string }
+): Names {
+  const { bearerAuth = {} } = document.components?.securitySchemes ?? {}
+
+  return {
+    service: packageJson.name,
+    keyPrefix: extension({ ...bearerAuth }, 'x-key-prefix', 'petcat_'),
+    realm: extension({ ...bearerAuth }, 'x-realm', 'pet-categories')
+  }
+}
+
+function extension(scheme: Scheme, name: string, example: string): string {
+  const value = scheme[name]
+  if (typeof value === 'string') return value
+  throw new Error(
+    `openapi.yaml: the security scheme bearerAuth needs ${name}, such as ${example}`
+  )
+}
+
+/** generated/names.ts: the names as constants, which every file may import. */
+export function namesFile({ service, keyPrefix, realm }: Names): string {
+  return `// Generated from openapi.yaml and package.json by \`npm run generate\`. Do not
+// edit.
+
+/** The name of the service, on the command line and in PostgreSQL. */
+export const serviceName = '${service}'
+
+/** What every API key begins with. */
+export const keyPrefix = '${keyPrefix}'
+
+/** The realm of the challenge in a 401 or 403 (RFC 6750, section 3). */
+export const realm = '${realm}'
+`
+}
+
+/**
+ * deploy/haproxy.cfg with the lines that recognize API keys.
+ *
+ * @throws Error when it lacks one of these lines
+ */
+export function haproxyConfig(current: string, { keyPrefix }: Names): string {
+  const requestIdWithKey = `  acl request_id_with_key `
+  const pathForLog = `  http-request set-var(txn.path) `
+  const regsub = `regsub("${keyPattern(keyPrefix)}","\\1***",gi)`
+
+  const withAcl = replaceLine(
+    current,
+    requestIdWithKey,
+    `req.fhdr(X-Request-Id) -m reg -i ${keyPrefix}[0-9a-f]{9}`
+  )
+  return replaceLine(withAcl, pathForLog, `path,'${regsub}'`)
+}
+
+/** Replaces the rest of the line that has this start. */
+function replaceLine(text: string, start: string, rest: string): string {
+  const lines = text.split('\n')
+  const index = lines.findIndex((line) => line.startsWith(start))
+  if (index < 0) throw new Error(`deploy/haproxy.cfg lacks: ${start.trim()}`)
+  return lines.with(index, start + rest).join('\n')
+}
