@@ -18,6 +18,7 @@ const sources = [
   'deploy/haproxy.cfg',
   'docs/configuration.md',
   'generated',
+  'test/support/notes',
   'migrations',
   'openapi.yaml',
   'package.json',

@@ -1,5 +1,5 @@
-import { startNotes } from '../support/notes.ts'
 import t from 'tap'
+import { startNotes } from '../support/notes.ts'
 import { until } from '../support/until.ts'
 import { create, list, open, request, send } from './raw.ts'
 
