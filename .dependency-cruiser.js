@@ -12,6 +12,7 @@ const layers = [
   'src/api[.]ts',
   'src/creates/',
   'src/lists/',
+  'src/rows/',
   'src/openapi/',
   'src/api-keys/',
   'src/http/',
@@ -64,6 +65,12 @@ export default {
       'resources-without-fastify',
       { path: '^src/resources/' },
       { path: '/fastify/' }
+    ),
+    // Only with its statement is the schema of JSON known.
+    forbid(
+      'resources-write-no-json',
+      { path: '^src/resources/' },
+      { path: 'src/openapi/json[.]ts' }
     ),
     forbid(
       'service-without-tools',

@@ -83,7 +83,7 @@ export interface paths {
          * Create a pet
          * @description Stores a pet and assigns its id. Its category must exist: see
          *     listCategories. Names are not unique. After a 201, the pet is durable
-         *     and part of later lists.
+         *     and part of later lists, and `Location` is its URL.
          */
         post: operations["createPet"];
         delete?: never;
@@ -102,9 +102,10 @@ export interface paths {
         /**
          * Get a pet
          * @deprecated
-         * @description Returns one pet. **Deprecated:** use listPets with a filter instead.
-         *     Every response announces this by `Deprecation`, `Sunset` and a `Link`
-         *     to listPets.
+         * @description Returns one pet. **Deprecated:** it works until its sunset. No other
+         *     operation returns a pet by its id: from then on, read the pages of
+         *     listPets. Every response announces this, also errors, by `Deprecation`,
+         *     `Sunset` and a `Link` to listPets.
          */
         get: operations["getPet"];
         put?: never;
@@ -276,8 +277,48 @@ export interface components {
         };
     };
     responses: {
-        /** @description The body, its Content-Type or the Idempotency-Key breaks a rule, which the message names */
+        /** @description Your cached copy is current */
+        NotModified: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                ETag: components["headers"]["ListETag"];
+                "Cache-Control": components["headers"]["ListCacheControl"];
+                Vary: components["headers"]["ListVary"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description The body, its Content-Type, the Idempotency-Key or a query parameter breaks a rule, which the message names */
         BadRequest: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The request has a query parameter or a body, which the operation does not have */
+        UnexpectedInput: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description The id is not a 64-bit integer, or the request has a query parameter or
+         *     a body, which the operation does not have
+         */
+        InvalidId: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -480,6 +521,28 @@ export interface components {
          */
         NextPage: string;
         /**
+         * @description The URL of what was created (RFC 9110, section 15.3.2), relative to the
+         *     URL of the request
+         * @example pets/7
+         */
+        Location: string;
+        /**
+         * @description Since when the operation is deprecated, in Unix time (RFC 9745)
+         * @example @1795305600
+         */
+        Deprecation: string;
+        /**
+         * @description When the operation may stop to work (RFC 8594)
+         * @example Thu, 05 Dec 2030 00:00:00 GMT
+         */
+        Sunset: string;
+        /**
+         * @description The operation to use instead (RFC 5829), relative to the URL of the
+         *     request
+         * @example <../pets>; rel="successor-version"
+         */
+        Successor: string;
+        /**
          * @description Strong validator of the list in its content coding; absent if the list
          *     is streamed
          * @example "k7kVvJ8Uq0m2cD1wq5r8n3oYtB4xSgZlE6hPfAaTjLw"
@@ -530,19 +593,8 @@ export interface operations {
                     "application/json": components["schemas"]["Category"][];
                 };
             };
-            /** @description Your cached copy is current */
-            304: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    ETag: components["headers"]["ListETag"];
-                    "Cache-Control": components["headers"]["ListCacheControl"];
-                    Vary: components["headers"]["ListVary"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["UnexpectedInput"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
@@ -677,7 +729,7 @@ export interface operations {
                     "application/json": components["schemas"]["Pet"][];
                 };
             };
-            /** @description A query parameter breaks a rule, which the message names */
+            /** @description A query parameter breaks a rule, which the message names, or the request has a body */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -725,6 +777,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    Location: components["headers"]["Location"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
@@ -732,7 +785,7 @@ export interface operations {
                     "application/json": components["schemas"]["Pet"];
                 };
             };
-            /** @description The body, its Content-Type or the Idempotency-Key breaks a rule, which the message names */
+            /** @description The body, its Content-Type, the Idempotency-Key or a query parameter breaks a rule, which the message names */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -772,24 +825,16 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pet"];
                 };
             };
-            /** @description The id is not a 64-bit integer */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidId"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             /** @description There is no such pet */
@@ -798,6 +843,9 @@ export interface operations {
                     "X-Request-Id": components["headers"]["RequestId"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -839,19 +887,8 @@ export interface operations {
                     "application/json": components["schemas"]["Order"][];
                 };
             };
-            /** @description Your cached copy is current */
-            304: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    ETag: components["headers"]["ListETag"];
-                    "Cache-Control": components["headers"]["ListCacheControl"];
-                    Vary: components["headers"]["ListVary"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["UnexpectedInput"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
@@ -881,18 +918,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The id is not a 64-bit integer */
-            400: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidId"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             /** @description There is no such order; it may have been cancelled before */

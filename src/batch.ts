@@ -14,6 +14,8 @@ const splitTimeout = 5000
 
 interface Call<Item, Result> {
   item: Item
+  /** When it came, by the clock of `performance`. */
+  since: number
   resolve: (result: Result) => void
   reject: (error: unknown) => void
 }
@@ -21,11 +23,13 @@ interface Call<Item, Result> {
 interface Options {
   /** Calls that may wait; further ones reject with Overloaded. */
   maxWaiting?: number
+  /** Milliseconds after which a waiting call rejects with Overloaded. */
+  maxWait?: number
   /** Maximum number of items in a run. */
   maxSize?: number
   /**
-   * Whether a single item may have caused an error: then the two halves of the
-   * items run separately.
+   * Whether a single item may have caused an error: then parts of the items run
+   * separately.
    */
   isFaultOfItem?: (error: unknown) => boolean
 }
@@ -52,6 +56,7 @@ export function batch<Item, Result>(
 class Batch<Item, Result> {
   readonly #run: (items: Item[]) => Promise<Result[]>
   readonly #maxWaiting: number
+  readonly #maxWait: number
   readonly #maxSize: number
   readonly #isFaultOfItem: (error: unknown) => boolean
   readonly #waiting: Call<Item, Result>[] = []
@@ -60,6 +65,7 @@ class Batch<Item, Result> {
   constructor(run: (items: Item[]) => Promise<Result[]>, options: Options) {
     this.#run = run
     this.#maxWaiting = options.maxWaiting ?? 10_000
+    this.#maxWait = options.maxWait ?? Infinity
     this.#maxSize = options.maxSize ?? this.#maxWaiting
     this.#isFaultOfItem = options.isFaultOfItem ?? (() => false)
   }
@@ -70,7 +76,8 @@ class Batch<Item, Result> {
         reject(new Overloaded())
         return
       }
-      this.#waiting.push({ item, resolve, reject })
+      const since = performance.now()
+      this.#waiting.push({ item, since, resolve, reject })
       if (!this.#isRunning) this.#dispatchAll().catch(reject)
     })
   }
@@ -81,10 +88,21 @@ class Batch<Item, Result> {
     while (this.#waiting.length > 0) {
       // Calls of the same turn share a run.
       await setImmediate()
+      this.#rejectLate()
       const calls = this.#waiting.splice(0, this.#maxSize)
-      await this.#dispatch(calls, performance.now() + splitTimeout)
+      if (calls.length > 0)
+        await this.#dispatch(calls, performance.now() + splitTimeout)
     }
     this.#isRunning = false
+  }
+
+  /** Rejects the calls that have waited for too long: the oldest are first. */
+  #rejectLate(): void {
+    const latest = performance.now() - this.#maxWait
+    const inTime = this.#waiting.findIndex(({ since }) => since >= latest)
+    const count = inTime === -1 ? this.#waiting.length : inTime
+
+    rejectAll(this.#waiting.splice(0, count), new Overloaded())
   }
 
   /** Runs calls as a group, and settles each. */
@@ -101,7 +119,7 @@ class Batch<Item, Result> {
   }
 
   /**
-   * Rejects the calls, or tries their halves so that only the item at fault
+   * Rejects the calls, or tries parts of them so that only the item at fault
    * fails. When the time is over, the others may be tried again.
    */
   async #failedDispatch(
@@ -111,13 +129,26 @@ class Batch<Item, Result> {
   ): Promise<void> {
     if (calls.length === 1 || !this.#isFaultOfItem(error))
       return rejectAll(calls, error)
-    if (performance.now() >= splitUntil)
-      return rejectAll(calls, new Overloaded())
 
-    const half = calls.length >> 1
-    await this.#dispatch(calls.slice(0, half), splitUntil)
-    await this.#dispatch(calls.slice(half), splitUntil)
+    for (const part of partsOf(calls)) {
+      if (performance.now() < splitUntil) await this.#dispatch(part, splitUntil)
+      else rejectAll(part, new Overloaded())
+    }
   }
+}
+
+/**
+ * Splits items into parts of about the square root of their number. Of 250
+ * items, one is found after three splits, in up to 25 runs. With halves it would
+ * be eight splits, and a fault may take its time.
+ */
+function partsOf<Item>(items: Item[]): Item[][] {
+  const size = Math.floor(Math.sqrt(items.length))
+  const count = Math.ceil(items.length / size)
+
+  return Array.from({ length: count }, (_, part) =>
+    items.slice(part * size, (part + 1) * size)
+  )
 }
 
 function resolveAll<Item, Result>(

@@ -1,6 +1,12 @@
 import { serviceName } from '../generated/names.ts'
 import { readEnvFile, readText } from './config/env-file.ts'
 import type { Variable } from './config/kinds.ts'
+import { probablyMeant } from './config/misspelt.ts'
+import {
+  strictModesIn,
+  tlsMistakesIn,
+  withExactModes
+} from './config/tls-mode.ts'
 import {
   commonVariables,
   formerNames,
@@ -10,6 +16,7 @@ import {
 export { trustedProxies } from './config/trust-proxy.ts'
 
 const variables = { ...commonVariables, ...rarelyNeededVariables }
+const names = Object.keys(variables)
 
 type Variables = typeof variables
 type Name = keyof Variables
@@ -27,39 +34,55 @@ type Environment = NodeJS.Dict<string>
 
 /**
  * Reads the configuration from the environment, then the file, then the
- * defaults. An empty variable counts as unset. The file may be missing; unknown
- * names in it are reported on stderr.
+ * defaults. An empty variable counts as unset. The file may be missing. Names
+ * that are probably misspelt are reported on stderr, and so are all unknown
+ * names in the file.
  *
  * @throws Error with a line for each mistake, which names the variable and what
  *   it must be, without values that may be secret
  */
 export function loadConfig(environment: Environment, file = '.env'): Config {
-  const fromFile = readEnvFile(file, Object.keys(variables))
+  const fromFile = readEnvFile(file, names)
   reportUnknown(fromFile, file)
+  reportMisspelt(environment)
 
   const texts = { ...withoutEmpty(fromFile), ...withoutEmpty(environment) }
   rejectFormerNames(texts)
   const config = parse(withDatabaseUrl(texts))
   rejectEqualPorts(config)
-  return config
+  return withTlsMode(config)
 }
 
 const withoutEmpty = (texts: Environment): Environment =>
   Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''))
 
+const isUnknown = (name: string) =>
+  !Object.hasOwn(variables, name) && !Object.hasOwn(formerNames, name)
+
+function report(line: string): void {
+  console.error(`${serviceName}: ${line}`)
+}
+
 function reportUnknown(fromFile: Environment, file: string): void {
-  const unknown = Object.keys(fromFile).filter(
-    (name) =>
-      !Object.hasOwn(variables, name) &&
-      !Object.hasOwn(formerNames, name) &&
-      // A value broken over two lines would make its second line, perhaps a
-      // secret, look like a name: do not print it.
-      /^\w+$/.test(name)
-  )
-  if (unknown.length > 0) {
-    console.error(
-      `${serviceName}: ${file}: ignoring unknown variables: ${unknown.join(', ')}`
-    )
+  const unknown = Object.keys(fromFile)
+    .filter(isUnknown)
+    // A value broken over two lines would make its second line, perhaps a
+    // secret, look like a name: do not print it.
+    .filter((name) => /^\w+$/.test(name))
+
+  for (const name of unknown) {
+    const meant = probablyMeant(name, names)
+    const hint = meant && `did you mean ${meant}?`
+    report(`${file}: ignoring ${name}: ${hint ?? 'no variable has this name'}`)
+  }
+}
+
+/** The environment is full of the variables of others. */
+function reportMisspelt(environment: Environment): void {
+  for (const name of Object.keys(environment).filter(isUnknown)) {
+    const meant = probablyMeant(name, names)
+    if (meant !== undefined && environment[meant] === undefined)
+      report(`environment: ignoring ${name}: did you mean ${meant}?`)
   }
 }
 
@@ -107,6 +130,22 @@ function parse(texts: Environment): Config {
 function rejectEqualPorts({ PORT, METRICS_PORT }: Config): void {
   if (PORT !== 0 && PORT === METRICS_PORT)
     throw new Error(`METRICS_PORT must not be ${PORT}, the value of PORT`)
+}
+
+/** Rejects an sslmode without effect, and reports one with another effect. */
+function withTlsMode(config: Config): Config {
+  const { DATABASE_URL: url } = config
+  if (url === undefined) return config
+
+  const mistakes = tlsMistakesIn(url)
+  throwIfAny(mistakes.map((mistake) => `DATABASE_URL must ${mistake}`))
+
+  for (const mode of strictModesIn(url)) {
+    report(
+      `DATABASE_URL: sslmode=${mode} is applied as verify-full: write that`
+    )
+  }
+  return { ...config, DATABASE_URL: withExactModes(url) }
 }
 
 function throwIfAny(mistakes: string[]): void {

@@ -23,14 +23,19 @@ for (const output of [process.stdout, process.stderr])
   output.on('error', () => {})
 
 const { fail } = await import('./log.ts')
+const { optionsTakenByNpm } = await import('./npm-options.ts')
 const { start, stop } = await import('./lifecycle.ts')
 const { api } = await import('./resources/index.ts')
 
-rejectArguments(process.argv.slice(2))
+rejectArguments()
 service = await start(api).catch(fail)
 
-/** `npm start -- --port 4000` must not start on another port in silence. */
-function rejectArguments([argument]: string[]): void {
+/**
+ * `npm start -- --port 4000` must not start on another port in silence, nor
+ * `npm start --port=4000`, an option that npm takes.
+ */
+function rejectArguments(): void {
+  const [argument] = [...process.argv.slice(2), ...optionsTakenByNpm('port')]
   if (argument === undefined) return
   fail(
     new Error(

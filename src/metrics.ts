@@ -32,6 +32,11 @@ export const groupedWrites = new Histogram({
   buckets: sizeBuckets
 })
 
+export const cancelledGroups = new Counter({
+  name: 'grouped_writes_cancelled_total',
+  help: 'Grouped writes that exceeded their time limit, and were split'
+})
+
 const errorCodes = ['unavailable', 'outcome_unknown', 'internal_error']
 
 export const databaseErrors = new Counter({

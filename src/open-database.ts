@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import { messageOf } from './log.ts'
 import { Database } from './postgres/database.ts'
 import { applyMigrations, migrationCheck } from './postgres/migrate.ts'
+import { unusableUrl } from './postgres/reasons.ts'
 import { schemaOf } from './schema.ts'
 
 /** Milliseconds between two attempts to prepare a DATABASE_URL. */
@@ -71,7 +72,7 @@ export async function openForCommand(
   try {
     await checkMigrations()
   } catch (error) {
-    throw unusable('DATABASE_URL', error)
+    throw unusableUrl(error)
   }
   return opened
 }
@@ -95,7 +96,7 @@ export async function migrateDatabase(
   try {
     await applyMigrations(url, config, schemaOf(api), log)
   } catch (error) {
-    throw unusable('DATABASE_URL', error)
+    throw unusableUrl(error)
   }
 }
 
@@ -123,7 +124,8 @@ async function startEmbedded(
     await applyMigrations(server.url, config, schemaOf(api), log)
     return server
   } catch (error) {
-    throw unusable('DATA_DIR', error)
+    const message = `DATA_DIR cannot be used: ${messageOf(error)}`
+    throw new Error(message, { cause: error })
   }
 }
 
@@ -137,7 +139,7 @@ function openDatabaseUrl(
     const database = new Database(url, config, log)
     return { database, stopServer: () => Promise.resolve() }
   } catch (error) {
-    throw unusable('DATABASE_URL', error)
+    throw unusableUrl(error)
   }
 }
 
@@ -149,32 +151,14 @@ async function prepareRepeatedly(
   let reported: string | undefined
 
   for (;;) {
-    const reason = await prepare().then(() => undefined, reasonOf)
-    if (reason === undefined) break
+    const failure = await prepare().then(() => undefined, unusableUrl)
+    if (failure === undefined) break
 
-    if (reason !== reported)
-      log.error(`DATABASE_URL cannot be used: ${reason}; retrying every second`)
-    reported = reason
+    const { message } = failure
+    if (message !== reported) log.error(`${message}; retrying every second`)
+    reported = message
     await sleep(retryInterval)
   }
 
   if (reported !== undefined) log.info('the database is ready')
-}
-
-/** Names the variable that is wrong, and the reason. */
-const unusable = (variable: 'DATABASE_URL' | 'DATA_DIR', error: unknown) =>
-  new Error(`${variable} cannot be used: ${reasonOf(error)}`, { cause: error })
-
-/** What a mistake in the URL leads to, each with a remedy. */
-const remedies: Record<string, string> = {
-  'Invalid URL':
-    'it is not a valid URL; percent-encode special characters of the password',
-  'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string':
-    'the server asks for a password, and the URL has none'
-}
-
-/** Why a database cannot be used, in one line. */
-function reasonOf(error: unknown): string {
-  const message = messageOf(error)
-  return remedies[message] ?? message
 }

@@ -1,7 +1,14 @@
 /** The text of each statement, by name. */
 type Statements = Map<string, string>
 
-const statementsOf = new WeakMap<object, Statements>()
+const named = new WeakMap<object, Statements>()
+
+/**
+ * The statements of a database that have names, in the order in which they got
+ * them.
+ */
+export const statementsOf = (database: object): ReadonlyMap<string, string> =>
+  named.get(database) ?? new Map<string, string>()
 
 /**
  * Gives a name to a prepared statement of a database. PostgreSQL would reject
@@ -14,10 +21,10 @@ export function nameStatement(
   name: string,
   text: string
 ): void {
-  const statements = statementsOf.get(database) ?? new Map<string, string>()
+  const statements = new Map(statementsOf(database))
 
   if ((statements.get(name) ?? text) !== text)
     throw new Error(`two operations name different statements ${name}`)
 
-  statementsOf.set(database, statements.set(name, text))
+  named.set(database, statements.set(name, text))
 }

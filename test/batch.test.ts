@@ -48,3 +48,22 @@ t.test(
     await t.rejects(call(4), { message: 'at fault' })
   }
 )
+
+t.test('calls that wait for too long reject as overload', async (t) => {
+  let now = 0
+  t.intercept(performance, 'now', { value: () => now })
+
+  const runs: number[][] = []
+  const run = (items: number[]) => {
+    runs.push(items)
+    now += 1000
+    return Promise.resolve(items)
+  }
+  const call = batch(run, { maxWait: 1500, maxSize: 1 })
+  const calls = await Promise.allSettled([1, 2, 3, 4].map(call))
+
+  const late = { status: 'rejected', reason: { code: 'overloaded' } }
+  t.match(calls, [{ value: 1 }, { value: 2 }, late, late])
+  t.same(runs, [[1], [2]])
+  t.equal(await call(5), 5)
+})

@@ -183,7 +183,7 @@ t.test(
     t.equal(lines.length, 4)
     t.match(lines, [
       { msg: 'request', method: 'OPTIONS', status: 204 },
-      { ...line, level: 30, status: 200, ms: Number, ip: '127.0.0.1' },
+      { ...line, level: 30, status: 400, ms: Number, ip: '127.0.0.1' },
       {
         level: 50,
         reqId,

@@ -5,7 +5,6 @@ import type { OpenAPIV3 } from 'openapi-types'
 import { columnOf, rejectColumnOfCreates } from './sql-names.ts'
 
 type Schema = OpenAPIV3.SchemaObject | OpenAPIV3.ReferenceObject
-type Content = Record<string, OpenAPIV3.MediaTypeObject>
 
 /** A property of a schema, and the column that holds it. */
 interface Property {
@@ -22,7 +21,7 @@ const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
 
 /** generated/json.ts: for each schema of a response, a row as its JSON. */
-export function rowJsonFile(document: OpenAPIV3.Document): string {
+export function rowJsonFile(document: OpenAPIV3.Document, root = '..'): string {
   const rows = responseSchemas(document).map(
     (name) => `
 /** Writes a row as the JSON of the schema ${name}. */
@@ -32,7 +31,7 @@ export const ${name} = rowJson<Schemas['${name}']>(
 `
   )
 
-  return `${header}import { rowJson } from '../src/openapi/json.ts'
+  return `${header}import { rowJson } from '${root}/src/openapi/json.ts'
 import type { components } from './types.ts'
 
 type Schemas = components['schemas']
@@ -40,7 +39,10 @@ ${rows.join('')}`
 }
 
 /** generated/columns.ts: for each schema of a request, its columns. */
-export function bodyColumnsFile(document: OpenAPIV3.Document): string {
+export function bodyColumnsFile(
+  document: OpenAPIV3.Document,
+  root = '..'
+): string {
   const bodies = requestSchemas(document).map((name) => {
     const lines = propertiesOf(document, name).map(bodyColumn)
 
@@ -52,7 +54,7 @@ ${lines.join(',\n')}
 `
   })
 
-  return `${header}import type { BodyColumn } from '../src/openapi/json.ts'
+  return `${header}import type { BodyColumn } from '${root}/src/openapi/json.ts'
 import type { components } from './types.ts'
 
 type Schemas = components['schemas']
@@ -187,12 +189,15 @@ function scalar(path: string, schema: Schema): OpenAPIV3.SchemaObject {
   return schema
 }
 
+type Message = OpenAPIV3.ResponseObject | OpenAPIV3.RequestBodyObject
+
 /** The names of the schemas that responses of a success contain. */
 function responseSchemas(document: OpenAPIV3.Document): string[] {
+  const { responses: shared = {} } = document.components ?? {}
   const responses = operationsOf(document).flatMap((operation) =>
     Object.entries(operation.responses)
       .filter(([status]) => status.startsWith('2'))
-      .map(([, response]) => response)
+      .map(([, response]) => targetOf(response, shared))
   )
 
   return namesOf(responses)
@@ -200,9 +205,25 @@ function responseSchemas(document: OpenAPIV3.Document): string[] {
 
 /** The names of the schemas of bodies of requests. */
 function requestSchemas(document: OpenAPIV3.Document): string[] {
-  const bodies = operationsOf(document).map(({ requestBody }) => requestBody)
+  const { requestBodies: shared = {} } = document.components ?? {}
+  const bodies = operationsOf(document).map(
+    ({ requestBody }) => requestBody && targetOf(requestBody, shared)
+  )
 
   return namesOf(bodies)
+}
+
+/** What a `$ref` points to, or the object itself. */
+function targetOf<T extends Message>(
+  object: T | OpenAPIV3.ReferenceObject,
+  shared: Record<string, T | OpenAPIV3.ReferenceObject>
+): T | undefined {
+  if (!('$ref' in object)) return object
+
+  const name = object.$ref.split('/').at(-1) ?? ''
+  const target = shared[name]
+
+  return target && targetOf(target, shared)
 }
 
 function operationsOf(document: OpenAPIV3.Document) {
@@ -216,10 +237,9 @@ function isOperation(value: unknown): value is OpenAPIV3.OperationObject {
 }
 
 /** The schemas that the messages refer to, or arrays of which they have. */
-function namesOf(messages: ({ content?: Content } | object | undefined)[]) {
+function namesOf(messages: (Message | undefined)[]): string[] {
   const names = messages.flatMap((message) => {
-    const content = message !== undefined && 'content' in message
-    const schema = content && message.content?.['application/json']?.schema
+    const schema = message?.content?.['application/json']?.schema
 
     return schema ? referenceOf(schema) : []
   })

@@ -1,7 +1,8 @@
-// Writes generated/ from openapi.yaml, the same for the API of the framework's
-// tests, .env.example and docs/configuration.md from src/config/variables.ts,
-// and the lines of deploy/haproxy.cfg that recognize API keys. With --check it
-// writes nothing, and exits 1 when a file is stale.
+// Writes generated/ from openapi.yaml and from the statements of
+// src/resources, the operations of README.md, .env.example and
+// docs/configuration.md from src/config/variables.ts, and the lines of
+// deploy/haproxy.cfg that recognize API keys. With --check it writes nothing,
+// and exits 1 when a file is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { OpenAPIV3 } from 'openapi-types'
@@ -12,17 +13,39 @@ import openapiTS, {
 } from 'openapi-typescript'
 import ts from 'typescript'
 import { parseDocument } from 'yaml'
-import { type Operation, readApiDocument } from '../src/openapi/document.ts'
+import {
+  type ApiDocument,
+  type Operation,
+  readApiDocument
+} from '../src/openapi/document.ts'
 import { describeSchemaError } from '../src/openapi/validation-errors.ts'
 import { configurationPage, envExample } from './configuration.ts'
 import { haproxyConfig, namesFile, namesOf } from './generate-names.ts'
+import { readmeWith } from './generate-readme.ts'
 import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
+
+/** What would become TypeScript that does not compile, or wrong types. */
+function findUnusable({ document, operations }: ApiDocument) {
+  if (!document.openapi.startsWith('3.0.')) {
+    return (
+      `openapi ${document.openapi} is not supported: write openapi: 3.0.3, ` +
+      'and follow OpenAPI 3.0, as in nullable: true'
+    )
+  }
+
+  const faulty = operations.find(({ id }) => !/^[a-z][A-Za-z0-9]*$/.test(id))
+  return (
+    faulty &&
+    `write the operationId ${faulty.id} in camelCase, such as listCategories`
+  )
+}
 
 const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
 
-/** The first fault in an OpenAPI document; undefined if there is none. */
-async function findFault(file: URL): Promise<string | undefined> {
+/** The first fault in openapi.yaml; undefined if there is none. */
+async function findFault(): Promise<string | undefined> {
+  const file = new URL('../openapi.yaml', import.meta.url)
   const yaml = parseDocument(readFileSync(file, 'utf8'))
   const [syntaxError] = yaml.errors
 
@@ -76,13 +99,13 @@ function int64AsBigint(schema: SchemaObject): ts.TypeNode | undefined {
 }
 
 /** generated/operations.ts: the type and a stub of each handler. */
-function operationsFile(operations: Operation[]): string {
+function operationsFile(operations: Operation[], root: string): string {
   const member = ({ id, method, path }: Operation) =>
     `  /** ${method} ${path} */\n  ${id}: Handler<operations['${id}']>\n`
   const stub = ({ id }: Operation) => `  ${id}: notImplemented('${id}'),\n`
 
-  return `${header}import type { Handler } from '../src/openapi/handler.ts'
-import { notImplemented } from '../src/openapi/handler.ts'
+  return `${header}import type { Handler } from '${root}/src/openapi/handler.ts'
+import { notImplemented } from '${root}/src/openapi/handler.ts'
 import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
@@ -96,50 +119,59 @@ ${operations.map(stub).join('')}}
 }
 
 /**
- * The text of each file of an API, by its name.
+ * The files of a document, by their names.
  *
- * @param folder of openapi.yaml: that of the repository, or one inside of it
- *   with a slash at the end
+ * @param root the folder of the service, from the folder of the files
  */
-async function generateApi(
-  folder: '' | `${string}/`
+async function filesOf(
+  { document, json, operations }: ApiDocument,
+  folder: string,
+  root: string
 ): Promise<Record<string, string>> {
-  const openapi = urlOf(`${folder}openapi.yaml`)
-  const fault = await findFault(openapi)
-
-  if (fault !== undefined) throw new Error(`${folder}openapi.yaml: ${fault}`)
-
-  const { document, json, operations } = readApiDocument(openapi)
-  const files = {
-    'types.ts': await typesFile(json),
-    'operations.ts': operationsFile(operations),
-    'json.ts': rowJsonFile(document),
-    'columns.ts': bodyColumnsFile(document)
+  return {
+    [`${folder}/types.ts`]: await typesFile(json),
+    [`${folder}/operations.ts`]: operationsFile(operations, root),
+    [`${folder}/json.ts`]: rowJsonFile(document, root),
+    [`${folder}/columns.ts`]: bodyColumnsFile(document, root)
   }
-  const toRoot = '../'.repeat(folder.split('/').length)
-
-  return Object.fromEntries(
-    Object.entries(files).map(([name, text]) => [
-      `${folder}generated/${name}`,
-      text.replaceAll(`'../src/`, `'${toRoot}src/`)
-    ])
-  )
 }
 
 /** The text of each file, by its name. */
 async function generate(): Promise<Record<string, string>> {
-  const api = await generateApi('')
-  const { document } = readApiDocument()
+  const fault = (await findFault()) ?? findUnusable(readApiDocument())
+
+  if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
+
+  const apiDocument = readApiDocument()
+  const recipes = readApiDocument(urlOf('test/recipes/openapi.yaml'))
+  const notes = readApiDocument(urlOf('test/support/notes/openapi.yaml'))
   const packageJson = JSON.parse(read('package.json')) as { name: string }
-  const names = namesOf(document, packageJson)
+  const names = namesOf(apiDocument.document, packageJson)
 
   return {
-    ...api,
-    ...(await generateApi('test/support/notes/')),
+    ...(await filesOf(apiDocument, 'generated', '..')),
+    ...(await filesOf(recipes, 'test/recipes/generated', '../../..')),
+    ...(await filesOf(notes, 'test/support/notes/generated', '../../../..')),
     'generated/names.ts': namesFile(names),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     '.env.example': envExample(),
-    'docs/configuration.md': await configurationPage()
+    'docs/configuration.md': await configurationPage(),
+    'README.md': await readmeWith(apiDocument, read('README.md'))
+  }
+}
+
+/**
+ * The file that needs src/resources, which imports the files above. So it is
+ * loaded after they are written.
+ */
+async function generateStatements(): Promise<Record<string, string>> {
+  const name = 'generated/statements.sql'
+
+  try {
+    const { statementsFile } = await import('./generate-statements.ts')
+    return { [name]: statementsFile() }
+  } catch (cause) {
+    throw new Error(`src/resources cannot be loaded for ${name}`, { cause })
   }
 }
 
@@ -170,12 +202,20 @@ function readIfAny(file: URL): string | undefined {
   }
 }
 
-try {
-  const files = await generate()
+/** The message of an error, and those of its causes. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error.cause === undefined) return error.message
 
-  if (process.argv.includes('--check')) check(files)
-  else write(files)
+  return `${error.message}: ${describe(error.cause)}`
+}
+
+const finish = process.argv.includes('--check') ? check : write
+
+try {
+  finish(await generate())
+  finish(await generateStatements())
 } catch (error) {
-  console.error(error instanceof Error ? error.message : error)
+  console.error(describe(error))
   process.exitCode = 1
 }

@@ -13,9 +13,9 @@ type Run = (action: (store: KeyStore) => Promise<string>) => Promise<void>
 export function keyCommands(run: Run, knownScopes: string[]): Command {
   const isNpmScript = process.env['npm_lifecycle_event'] === 'keys'
   const name = isNpmScript ? 'npm run keys --' : `${serviceName}-keys`
-  const program = new Command(name).description(
-    'Manages the API keys of the configured database.'
-  )
+  const program = new Command(name)
+    .description('Manages the API keys of the configured database.')
+    .configureOutput({ outputError })
 
   addCreate(program, run, knownScopes)
   addList(program, run, {
@@ -31,6 +31,11 @@ export function keyCommands(run: Run, knownScopes: string[]): Command {
     read: (store) => store.events()
   })
   return program
+}
+
+/** Prints an error in one line, also with a suggestion. */
+function outputError(text: string, write: (text: string) => void): void {
+  write(text.replace('\n(', ' ('))
 }
 
 function addCreate(program: Command, run: Run, knownScopes: string[]): void {

@@ -1,5 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
+import { nameStatement } from '../statement-names.ts'
 import {
   type EndedKey,
   hashKey,
@@ -24,6 +25,8 @@ const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 export type ListRow = Record<string, string | null>
 
 type FoundRow = ValidKey | EndedKey | { id: null; state: 'unknown' }
+
+const findName = 'find-keys'
 
 // Made once, because they run while requests are served.
 const findStatement = sql`
@@ -131,6 +134,7 @@ export class KeyStore {
   constructor(database: Database, command = 'service') {
     this.#database = database
     this.#command = command
+    nameStatement(database, findName, findStatement)
   }
 
   /**
@@ -270,7 +274,7 @@ export class KeyStore {
    */
   async find(hashes: string[]): Promise<KeyCheck[]> {
     const rows = await this.#database.read<FoundRow>({
-      name: 'find-keys',
+      name: findName,
       text: findStatement,
       values: [hashes]
     })

@@ -3,8 +3,19 @@
 import { keyCommands } from '../api-keys/commands.ts'
 import { KeyStore } from '../api-keys/store.ts'
 import { fail } from '../log.ts'
+import { optionsTakenByNpm } from '../npm-options.ts'
 import { readApiDocument } from '../openapi/document.ts'
 import { runCommand } from './run-command.ts'
+
+const [taken] = optionsTakenByNpm('name', 'expires', 'overlap', 'json')
+if (taken !== undefined) {
+  fail(
+    new Error(
+      `npm took ${taken} for its own option: write -- before the command, ` +
+        'as in npm run keys -- create --name NAME'
+    )
+  )
+}
 
 // For the audit log.
 const commandLine = ['keys', ...process.argv.slice(2)].join(' ')

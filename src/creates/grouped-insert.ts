@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { batch } from '../batch.ts'
 import { groupedWrites } from '../metrics.ts'
 import { nameStatement } from '../statement-names.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnsOf } from '../postgres/sql.ts'
-import { isFaultOfValue, OutcomeUnknown } from '../postgres/outcomes.ts'
+import { OutcomeUnknown } from '../postgres/outcomes.ts'
 import type { Claim } from './idempotency-key.ts'
 import {
   type InsertDefinition,
@@ -13,23 +12,18 @@ import {
   type RowOutcome
 } from './insert.ts'
 import { insertOnceStatement } from './insert-once.ts'
+import { type GroupWriter, Lanes } from './lanes.ts'
 
 /** Milliseconds between two attempts to store a row: doubled each time. */
 const firstPause = 50
 const longestPause = 400
 
-/** Rows of one statement. */
-const maxGroup = 250
-
-/** Rows that may wait for a statement. */
-const maxWaiting = 1000
-
-type Write = (values: unknown[]) => Promise<RowOutcome>
+type Write = (values: unknown[], client: string) => Promise<RowOutcome>
 
 /**
  * Inserts rows into one table. Rows that arrive together share a statement. The
  * next group gathers while one commits, so an idle service adds no delay. A row
- * that PostgreSQL rejects fails alone.
+ * that PostgreSQL rejects fails alone, and one that is slow waits alone.
  */
 export class GroupedInsert<Body, Schema> {
   readonly #operation: InsertDefinition<Body, Schema>
@@ -53,21 +47,27 @@ export class GroupedInsert<Body, Schema> {
    * The outcome is 'held' or 'locked' only after DATABASE_TIMEOUT_MS: until
    * then, the row waits alone, and tries again with later groups.
    *
+   * @param client identifies the sender; the slow rows of one do not delay
+   *   those of another
    * @throws like `Database.write`, and Overloaded if too many rows wait
    */
-  insert(body: Body, claim: Claim | undefined): Promise<RowOutcome> {
+  insert(
+    body: Body,
+    claim: Claim | undefined,
+    client: string
+  ): Promise<RowOutcome> {
     const values = inputValues(this.#operation, body)
 
     const write = () =>
       claim === undefined
-        ? this.#write(values)
-        : this.#insertOnce(values, claim)
+        ? this.#write(values, client)
+        : this.#insertOnce([...values, claim.key, claim.fingerprint], client)
 
     return this.#whileBlocked(write)
   }
 
-  #insertOnce(values: unknown[], { key, fingerprint }: Claim) {
-    return this.#writeOnce([...values, key, fingerprint]).catch(mayBeSentAgain)
+  #insertOnce(values: unknown[], client: string) {
+    return this.#writeOnce(values, client).catch(mayBeSentAgain)
   }
 
   /** Writes again while another transaction holds the key or a lock. */
@@ -91,33 +91,33 @@ export class GroupedInsert<Body, Schema> {
 function grouped(database: Database, name: string, text: string): Write {
   nameStatement(database, name, text)
 
-  async function write(rows: unknown[][]): Promise<RowOutcome[]> {
+  function queryOf(rows: unknown[][]) {
     groupedWrites.observe({ statement: name }, rows.length)
 
-    const values = columnsOf(rows)
-    const outcomes = await database.write<RowOutcome>({ name, text, values })
-
-    rejectShifted(outcomes, rows.length, name)
-
-    return outcomes
+    return { name, text, values: columnsOf(rows) }
   }
 
-  return batch(write, {
-    maxWaiting,
-    maxSize: maxGroup,
-    isFaultOfItem: isFaultOfValue
-  })
+  const writer: GroupWriter<unknown[], RowOutcome> = {
+    write: async (rows) =>
+      inOrder(await database.write(queryOf(rows)), rows.length, name),
+
+    tryWrite: async (rows) =>
+      inOrder(await database.tryWrite(queryOf(rows)), rows.length, name)
+  }
+
+  const lanes = new Lanes(writer, database, database.timeout)
+  return (values, client) => lanes.write(values, client)
 }
 
 /**
- * Rejects outcomes that the requests cannot be matched with: a client would get
- * the response to another one.
+ * The outcomes, unless the requests cannot be matched with them: a client would
+ * get the response to another one.
  */
-function rejectShifted(
+function inOrder(
   outcomes: RowOutcome[],
   count: number,
   name: string
-): void {
+): RowOutcome[] {
   const isInOrder = outcomes.every(
     ({ ordinal }, index) => ordinal === index + 1
   )
@@ -128,6 +128,8 @@ function rejectShifted(
         'its check must select each row of input once'
     )
   }
+
+  return outcomes
 }
 
 /** Tells the client that the Idempotency-Key makes it safe to send again. */

@@ -36,7 +36,8 @@ export function insertOperation<Body extends object, Status, Schema>(
     reply: JsonReply<Status, Schema>
   ): Promise<Sent> => {
     const { body } = request
-    const result = await inserts.insert(body, claimOf(request, table))
+    const claim = claimOf(request, table)
+    const result = await inserts.insert(body, claim, clientOf(request))
 
     switch (result.outcome) {
       case 'invalid':
@@ -55,6 +56,11 @@ export function insertOperation<Body extends object, Status, Schema>(
 
     return sendJson(reply, status, objectBytes(row, result.response))
   }
+}
+
+/** The API key, with all that it was rotated to. */
+function clientOf({ apiKey }: KeyedRequest<object>): string {
+  return String(apiKey?.root)
 }
 
 function idempotencyKeyReused(): HttpError {

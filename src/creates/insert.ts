@@ -15,8 +15,8 @@ export interface InsertSql {
   fromDatabase: Record<string, string>
   /** Finds rows that cannot be stored, unless all can. */
   check?: { statement: string }
-  /** An SQL expression for the response to a row. It has the `id`. */
-  row: string
+  /** The response to a row. It has the `id`. */
+  row: { readonly expression: string }
 }
 
 /** How the bodies of requests become rows of a table. */
@@ -52,6 +52,8 @@ export type RowOutcome = { ordinal: number } & (
  * in their order.
  */
 export function insertStatement(insert: InsertSql): string {
+  requireId(insert)
+
   return sql`
     WITH input AS (
       SELECT *
@@ -78,6 +80,18 @@ export function insertStatement(insert: InsertSql): string {
     LEFT JOIN stored ON stored.id = new_row.id
     ORDER BY ordinal
   `
+}
+
+/** The statements match stored rows with their requests by this column. */
+function requireId(insert: InsertSql): void {
+  const columns = { ...insert.fromDatabase, ...inputColumns(insert) }
+
+  if (!('id' in columns)) {
+    throw new Error(
+      `an insert into ${insert.table} must give each row a unique column id, ` +
+        'in fromDatabase, fromService or body'
+    )
+  }
 }
 
 /** The SQL types of the columns of `input`, by name. */
@@ -136,7 +150,7 @@ export function newRows(insert: InsertSql, isStored: string): string {
       SELECT
         *,
         CASE WHEN ${isStored} THEN
-          ${insert.row}
+          ${insert.row.expression}
         END AS response
       FROM numbered
     )

@@ -46,6 +46,7 @@ export async function prepareData(
 
   if (!existsSync(data)) {
     log.info({ directory }, 'creating a new database')
+    if (hasOtherFiles(directory)) log.warn({ directory }, besideOthers)
     await createData(directory, initdb)
   }
   removeUnfinished(directory)
@@ -97,6 +98,13 @@ async function runInitdb(initdb: string[], data: string): Promise<void> {
     throw new Error(`initdb failed: ${reason}`, { cause: error })
   }
 }
+
+const besideOthers =
+  'DATA_DIR has other files: the database is created beside them, ' +
+  'in the folder postgres'
+
+const hasOtherFiles = (directory: string): boolean =>
+  readdirSync(directory).some((name) => !name.startsWith(unfinished))
 
 function removeUnfinished(directory: string): void {
   for (const name of readdirSync(directory)) {

@@ -28,6 +28,14 @@ export class HttpError extends Error {
 export const badRequest = (message: string) =>
   new HttpError(400, 'invalid_request', message)
 
+/**
+ * 404: a path names something that does not exist.
+ *
+ * @param thing as in `pet`
+ */
+export const notFound = (thing: string, id: bigint | string) =>
+  new HttpError(404, 'not_found', `There is no ${thing} with the id ${id}`)
+
 interface ErrorResponse {
   status: number
   code: string

@@ -1,5 +1,8 @@
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
+import { nameStatement } from '../statement-names.ts'
+
+const statementName = 'table-version'
 
 /** The privileges that the statements below need. */
 export const changePrivileges = {
@@ -76,6 +79,7 @@ export class ChangeCheck {
   constructor(database: Pick<Database, 'read'>, table: string) {
     this.#database = database
     this.#table = table
+    nameStatement(database, statementName, tableVersion)
   }
 
   /**
@@ -86,7 +90,7 @@ export class ChangeCheck {
   async hasChanged(): Promise<boolean> {
     const last = this.#last
     const [now] = await this.#database.read<TableVersion>({
-      name: 'table-version',
+      name: statementName,
       text: tableVersion,
       values: [this.#table, last?.snapshot]
     })

@@ -21,12 +21,12 @@ import { TableReader } from './table-reader.ts'
  *   `CALL record_changes_of('table')` in its migration
  * @param list.row writes a row as the JSON of an item
  */
-export function listOperation<Item>(
+export function listOperation<Item extends { id: bigint }>(
   database: Pick<Database, 'read'>,
   memory: ResponseMemory,
   { table, row }: { table: string; row: RowJson<Item> }
 ) {
-  const reader = new TableReader(database, table, row)
+  const reader = new TableReader(database, table, row.expression)
   const changes = new ChangeCheck(database, table)
   // Half of the limit, so that two versions of a list fit.
   const cached = new CachedList(reader, changes, memory.limit / 2)

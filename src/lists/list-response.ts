@@ -7,12 +7,11 @@ import {
   type JsonStream,
   type RowJson
 } from '../openapi/json.ts'
+import { sendJson } from '../openapi/send-json.ts'
 import { type CachedBody, isAnyTag } from './encodings.ts'
 import type { ResponseMemory } from './response-memory.ts'
 import { chunksOf, type ListStart, type PageStream } from './stream.ts'
 import { maxPageSize } from './table-reader.ts'
-
-const jsonType = 'application/json; charset=utf-8'
 
 /** Bytes of a stream: a page that is being sent, and one that is being read. */
 const streamedSize = 2 * maxPageSize
@@ -68,15 +67,14 @@ export async function sendWhole<Item>(
   const { coding, chunks, size, etag } = encoded
   const onRead = memory.reserveShared(reply.raw, encoded)
 
-  reply.header('content-type', jsonType)
   reply.header('content-length', size).header('etag', etag)
   if (coding !== 'identity') reply.header('content-encoding', coding)
   const [first] = chunks
   if (first !== undefined && chunks.length === 1)
-    return reply.code(200).send(arrayBytes(row, first))
+    return sendJson<200, Item[]>(reply, 200, arrayBytes(row, first))
 
   const source = method === 'HEAD' ? [] : chunksOf(chunks, onRead)
-  return reply.code(200).send(arrayStream(row, source))
+  return sendJson<200, Item[]>(reply, 200, arrayStream(row, source))
 }
 
 /**
@@ -95,7 +93,6 @@ export function sendStream<Item>(
   if (isAnyTag(headers['if-none-match'])) return reply.code(304).send()
 
   const onRead = memory.reserveShared(reply.raw, start, streamedSize)
-  reply.header('content-type', jsonType)
   const source = method === 'HEAD' ? [] : pages.continue(start, onRead)
-  return reply.code(200).send(arrayStream(row, source))
+  return sendJson<200, Item[]>(reply, 200, arrayStream(row, source))
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
+import { locationOf, relativeTarget } from './location.ts'
 
 /**
  * Extensions for what OpenAPI has no fields for, explained in
@@ -47,6 +48,11 @@ export interface Operation {
   hasBody: boolean
   /** The headers of its responses that announce its deprecation. */
   deprecation: Record<string, string>
+  /**
+   * Where to find what it has created, relative to its own path: `pets/{id}`,
+   * by properties of the response. Undefined without a `Location`.
+   */
+  location: string | undefined
 }
 
 /** What the service uses of openapi.yaml. */
@@ -102,6 +108,7 @@ function operationsOf(document: ApiDocument['document']): Operation[] {
       const operation = item?.[method]
       if (operation === undefined) continue
 
+      const location = locationOf(operation, document.paths)
       const security = operation.security ?? document.security ?? []
       operations.push({
         id: String(operation.operationId),
@@ -110,7 +117,8 @@ function operationsOf(document: ApiDocument['document']): Operation[] {
         security: security.flatMap(Object.keys),
         scopes: operation['x-scopes'] ?? [],
         hasBody: operation.requestBody !== undefined,
-        deprecation: deprecationHeaders(path, operation)
+        deprecation: deprecationHeaders(path, operation),
+        location: location && relativeTarget(path, location)
       })
     }
   }
@@ -138,10 +146,4 @@ function deprecationHeaders(
     headers['link'] = `<${target}>; rel="successor-version"`
   }
   return headers
-}
-
-/** A path relative to another one: a proxy may change the base path. */
-function relativeTarget(from: string, to: string): string {
-  const toRoot = '../'.repeat(from.split('/').length - 2)
-  return toRoot + to.slice(1)
 }

@@ -17,10 +17,19 @@ interface Shaped<Type> {
 }
 
 /**
- * An SQL expression that writes a row as the JSON of a schema.
- * `npm run generate` makes one for each schema of a response.
+ * How PostgreSQL writes a row as the JSON of a schema. `npm run generate` makes
+ * one for each schema of a response.
+ *
+ * It is no string, so a resource cannot put it into its SQL. src/rows,
+ * src/lists and src/creates put its expression around the rows of a statement,
+ * and return their JSON as JSON of the same schema.
  */
-export type RowJson<Schema> = string & Shaped<Schema>
+export type RowJson<Schema> = RowExpression & Shaped<Schema>
+
+/** An SQL expression for the JSON of a row, from the columns of the row. */
+interface RowExpression {
+  readonly expression: string
+}
 
 /** JSON that PostgreSQL has written, whose shape the compiler knows. */
 export type JsonBytes<Body> = Buffer & Shaped<Body>
@@ -42,7 +51,7 @@ export interface BodyColumn<Body> {
  * may do so: it is right because the generator is.
  */
 export function rowJson<Schema>(expression: string): RowJson<Schema> {
-  return shaped(expression)
+  return shaped({ expression })
 }
 
 /** The JSON object that `row` has written, ready to be sent. */

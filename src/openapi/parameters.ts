@@ -18,11 +18,11 @@ export function convertParameters(
   }
 }
 
-/** @param value text, or an array of texts if the parameter was repeated */
+/** @param value text, or an array of texts if an array was repeated */
 function convert(value: unknown, { type, items = {} }: Schema): unknown {
   if (type === 'array')
     return [value].flat().map((item) => convert(item, items))
-  return typeof value === 'string' ? convertText(value, type) : value
+  return convertText(String(value), type)
 }
 
 function convertText(text: string, type: string | undefined): unknown {

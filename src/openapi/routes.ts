@@ -1,9 +1,15 @@
-import type { onRequestHookHandler, preValidationHookHandler } from 'fastify'
+import type {
+  onRequestHookHandler,
+  preValidationHookHandler,
+  RouteOptions
+} from 'fastify'
 import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
 import { badRequest } from '../http/errors.ts'
 import { jsonBody } from '../http/json-body.ts'
+import { rejectBody } from '../http/reject-body.ts'
 import type { ApiDocument, Operation } from './document.ts'
+import { sendLocation } from './location.ts'
 import { validatorCompiler } from './validation.ts'
 
 type OperationResolver =
@@ -30,7 +36,9 @@ interface Options {
  * - Authentication before the body is read. The `securityHandlers` of glue run
  *   after the body has been parsed and validated.
  * - Rejection of a missing body: glue ignores that it is required.
- * - The headers of a deprecation.
+ * - Rejection of a body where the operation has none, and of query parameters
+ *   where it has none.
+ * - The headers of a deprecation, and the Location of a create.
  * - Errors at the start. An operation without a handler would fail at each
  *   call. One without a hook for its security scheme would be open, and one
  *   without scopes would be open to every key.
@@ -45,6 +53,7 @@ export const operationRoutes = fp<Options>(
   async (app, { apiDocument, handlers, securityHooks }) => {
     await app.register(jsonBody)
     app.setValidatorCompiler(validatorCompiler)
+    app.addHook('onRoute', validateEveryQuery)
 
     const routes = new Map<string, object>()
     for (const operation of apiDocument.operations) {
@@ -52,9 +61,11 @@ export const operationRoutes = fp<Options>(
         handler: handlerOf(operation, handlers),
         onRequest: [
           announceDeprecation(operation),
-          ...hooksOf(operation, securityHooks)
+          ...hooksOf(operation, securityHooks),
+          ...(operation.hasBody ? [] : [rejectBody])
         ],
-        preValidation: operation.hasBody ? [requireBody] : []
+        preValidation: operation.hasBody ? [requireBody] : [],
+        onSend: operation.location ? [sendLocation(operation.location)] : []
       })
     }
 
@@ -69,6 +80,11 @@ export const operationRoutes = fp<Options>(
   // Encapsulated: other routes parse and validate as Fastify does by default.
   { name: 'operation-routes', encapsulate: true }
 )
+
+/** Fastify validates no query without a schema: this one allows nothing. */
+function validateEveryQuery(route: RouteOptions): void {
+  route.schema = { querystring: { type: 'object' }, ...route.schema }
+}
 
 function handlerOf({ id }: Operation, handlers: object): unknown {
   const handler = new Map<string, unknown>(Object.entries(handlers)).get(id)

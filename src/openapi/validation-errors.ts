@@ -25,7 +25,7 @@ const withoutNul = String.raw`^[^\x00]*$`
 export function describeSchemaError(error: ErrorObject, root: string): string {
   const { parentSchema = {} }: { parentSchema?: object } = error
   // The parameters of a known keyword have the types of a DefinedError.
-  const rule = ruleOf(error as DefinedError, parentSchema)
+  const rule = ruleOf(error as DefinedError, parentSchema, root)
   return `${root}${pathOf(error)} ${rule}`.replace(/^[. ]/, '')
 }
 
@@ -39,7 +39,7 @@ function pathOf({ instancePath }: ErrorObject): string {
   return path.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
-function ruleOf(error: DefinedError, schema: Schema): string {
+function ruleOf(error: DefinedError, schema: Schema, root: string): string {
   if (schema['x-must'] !== undefined) return `must ${schema['x-must']}`
   const { keyword, params } = error
   switch (keyword) {
@@ -48,7 +48,7 @@ function ruleOf(error: DefinedError, schema: Schema): string {
     case 'required':
       return `must have the property "${params.missingProperty}"`
     case 'additionalProperties':
-      return unknownPropertyRule(params.additionalProperty, schema)
+      return unknownNameRule(params.additionalProperty, schema, root)
     case 'enum':
       return `must be one of: ${params.allowedValues.join(', ')}`
     case 'pattern':
@@ -112,7 +112,14 @@ function patternRule(pattern: string): string {
     : `must match the pattern ${pattern}`
 }
 
-function unknownPropertyRule(name: string, { properties = {} }: Schema) {
+function unknownNameRule(
+  name: string,
+  { properties = {} }: Schema,
+  root: string
+): string {
+  const kind = root === 'query' ? 'parameter' : 'property'
   const known = Object.keys(properties).join(', ')
-  return `must not have the property "${name}"; it may have: ${known}`
+  const allowed = known === '' ? ' none' : `: ${known}`
+
+  return `must not have the ${kind} "${name}"; it may have${allowed}`
 }

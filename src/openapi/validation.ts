@@ -27,7 +27,7 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
     case 'params':
       return parameterValidator(schema, 'path')
     default:
-      return parameterValidator(schema, 'query')
+      return queryValidator(schema)
   }
 }
 
@@ -54,6 +54,33 @@ function parameterValidator(schema: Schema, name: string) {
     convertParameters(parameters, properties)
     return validate(parameters) ? true : failure(validate, name)
   }
+}
+
+/** Unknown parameters are errors: a misspelled filter would be lost silently. */
+function queryValidator(schema: Schema) {
+  const closed = { ...schema, additionalProperties: false }
+  const validate = parameterValidator(closed, 'query')
+  const plainNames = namesOfPlainParameters(schema)
+
+  return (parameters: Record<string, unknown>) => {
+    const repeated = plainNames.filter((name) =>
+      Array.isArray(parameters[name])
+    )
+
+    return repeated.length === 0 ? validate(parameters) : tooMany(repeated)
+  }
+}
+
+function namesOfPlainParameters({ properties = {} }: Schema): string[] {
+  return Object.entries(properties)
+    .filter(([, { type }]) => type !== 'array')
+    .map(([name]) => name)
+}
+
+function tooMany(names: string[]) {
+  const messages = names.map((name) => `query.${name} must be sent once`)
+
+  return { error: badRequest(messages.join('; ')) }
 }
 
 function compile(schema: Schema): ValidateFunction {

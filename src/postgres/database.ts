@@ -7,15 +7,22 @@ import { Availability } from './availability.ts'
 import { Deadline } from './deadline.ts'
 import {
   failureOf,
+  isCancelled,
   meaningOf,
   OutcomeUnknown,
+  TimeLimitExceeded,
   Unavailable
 } from './outcomes.ts'
 import { PrimaryPool } from './primary-pool.ts'
 import { sql } from './sql.ts'
+import { runQuery, runQueryWithin } from './time-limit.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeout = 1000
+
+/** Of `tryWrite`: a part of the timeout, and the least milliseconds. */
+const limitRatio = 1 / 20
+const minLimit = 100
 
 // Terminates commits that still wait for a standby after they were cancelled,
 // those of all replicas: PostgreSQL would keep their connections open although
@@ -34,12 +41,17 @@ const endHangingCommits = sql`
 const types = new pg.TypeOverrides()
 types.setTypeParser(pg.types.builtins.INT8, BigInt)
 
+/** A prepared statement. pg sends others in a way that may end no limit. */
+export type NamedQuery = QueryConfig & { name: string }
+
 /** What statements have in common that share the way in which they run. */
 interface StatementKind {
   isWrite: boolean
   pool: PrimaryPool
   /** Milliseconds until a statement is cancelled. */
   timeout: number
+  /** Milliseconds until PostgreSQL itself cancels a statement. */
+  limit?: number
   availability: Availability
 }
 
@@ -64,6 +76,7 @@ export class Database {
 
   readonly #reads: StatementKind
   readonly #writes: StatementKind
+  readonly #limitedWrites: StatementKind
   readonly #backgroundWrites: StatementKind
 
   /**
@@ -93,6 +106,10 @@ export class Database {
       timeout,
       availability: new Availability('writes', log)
     }
+    this.#limitedWrites = {
+      ...this.#writes,
+      limit: Math.max(minLimit, Math.round(timeout * limitRatio))
+    }
     this.#backgroundWrites = {
       isWrite: true,
       pool: new PrimaryPool(url, timeout, { ...options, max: 1 }),
@@ -116,6 +133,15 @@ export class Database {
    */
   write<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
     return this.#run<Row>(query, this.#writes)
+  }
+
+  /**
+   * Like `write`, for a short time: a twentieth of DATABASE_TIMEOUT_MS. Rejects
+   * with TimeLimitExceeded if the statement took longer. It had no effect then,
+   * because the limit does not apply to its commit.
+   */
+  tryWrite<Row extends QueryResultRow>(query: NamedQuery): Promise<Row[]> {
+    return this.#run<Row>(query, this.#limitedWrites)
   }
 
   /**
@@ -147,7 +173,7 @@ export class Database {
         this.#endHangingCommits()
       )
 
-      client.query<Row>(query, (error: Error | null, result) => {
+      const settle = (error: Error | null, rows: Row[]) => {
         deadline.clear()
         const cause = error ?? doubtAbout(deadline, kind)
 
@@ -155,13 +181,22 @@ export class Database {
         // could cancel the next statement.
         client.release(deadline.isExceeded || isConnectionBroken(cause))
 
-        if (cause !== null)
-          return reject(this.#report(failureOf(cause, kind.isWrite), kind))
+        if (cause !== null) return reject(this.#failure(cause, deadline, kind))
 
         kind.availability.succeeded()
-        resolve(result.rows)
-      })
+        resolve(rows)
+      }
+
+      if (kind.limit === undefined) runQuery(client, query, settle)
+      else runQueryWithin(client, kind.limit, query, settle)
     })
+  }
+
+  #failure(cause: Error, deadline: Deadline, kind: StatementKind): Error {
+    const isLimited = kind.limit !== undefined && !deadline.isExceeded
+    if (isLimited && isCancelled(cause)) return new TimeLimitExceeded(cause)
+
+    return this.#report(failureOf(cause, kind.isWrite), kind)
   }
 
   async #connect(kind: StatementKind): Promise<PoolClient> {

@@ -11,20 +11,18 @@ type Meaning =
   | 'resource'
   /** Another transaction was in the way. */
   | 'conflict'
-  /** A value is not accepted. */
+  /** A value is not accepted: by its type, a constraint or a trigger. */
   | 'value'
   /** The SQL is wrong. */
   | 'statement'
 
 /**
- * SQLSTATEs that prove that a statement had no effect, because only the
- * statement itself causes them. Other codes prove nothing: PgBouncer sends
- * 08P01 when a server closes the connection of a running statement. The
- * severity proves nothing either, because lc_messages translates it.
+ * What SQLSTATEs say about a statement that had no effect. The severity says
+ * nothing, because lc_messages translates it.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
-const meanings: Record<string, Meaning> = {
+const meanings: Record<string, Meaning | 'doubtful'> = {
   '42501': 'schema', // insufficient_privilege
   '42703': 'schema', // undefined_column
   '42883': 'schema', // undefined_function
@@ -37,22 +35,44 @@ const meanings: Record<string, Meaning> = {
 
   '53100': 'resource', // disk_full
   '53200': 'resource', // out_of_memory
+  '53400': 'resource', // configuration_limit_exceeded, such as temp_file_limit
   '55P03': 'resource', // lock_not_available
   '57014': 'resource', // query_canceled
 
   '40001': 'conflict', // serialization_failure
-  '40P01': 'conflict' // deadlock_detected
+  '40P01': 'conflict', // deadlock_detected
+
+  '40003': 'doubtful' // statement_completion_unknown
 }
 
-/** The same for classes of SQLSTATEs: their first two characters. */
-const meaningsOfClasses: Record<string, Meaning> = {
-  '22': 'value', // data_exception
-  '23': 'value', // integrity_constraint_violation
-  '44': 'value', // with_check_option_violation
-  P0: 'value', // PL/pgSQL error: exceptions of triggers
+/**
+ * The same for classes of SQLSTATEs: their first two characters.
+ *
+ * An error in a statement that is its own transaction rolls it back, whatever
+ * its SQLSTATE: triggers raise codes of their own. A doubtful code can come
+ * after the commit, or from a pooler that has lost the server:
+ *
+ * - If an error follows the commit, PostgreSQL sends it, and then fails the
+ *   server, because it cannot roll back. Only internal errors do.
+ * - The end of a session may be reported after the commit, as after a wait for
+ *   the synchronous standby.
+ * - PgBouncer sends 08P01 when a server closes the connection of a running
+ *   statement. Other poolers use 08, 28, 3D, 53, 57, 58 and XX.
+ */
+const meaningsOfClasses: Record<string, Meaning | 'doubtful'> = {
+  '42': 'statement', // syntax_error_or_access_rule_violation
 
-  '42': 'statement' // syntax_error_or_access_rule_violation
+  '08': 'doubtful', // connection_exception
+  '25': 'doubtful', // invalid_transaction_state, such as transaction_timeout
+  '28': 'doubtful', // invalid_authorization_specification
+  '3D': 'doubtful', // invalid_catalog_name
+  '53': 'doubtful', // insufficient_resources
+  '57': 'doubtful', // operator_intervention
+  '58': 'doubtful', // system_error
+  XX: 'doubtful' // internal_error
 }
+
+const queryCanceled = '57014'
 
 /** Classes after which the same read may succeed. */
 const transientClasses = [
@@ -69,7 +89,23 @@ const transientClasses = [
  */
 export function meaningOf(error: unknown): Meaning | undefined {
   const code = codeOf(error)
-  return meanings[code] ?? meaningsOfClasses[classOf(code)]
+  if (code === '') return undefined
+
+  const meaning = meanings[code] ?? meaningsOfClasses[classOf(code)] ?? 'value'
+  return meaning === 'doubtful' ? undefined : meaning
+}
+
+/** Whether the server has cancelled the statement, before its commit. */
+export function isCancelled(error: Error): boolean {
+  return codeOf(error) === queryCanceled
+}
+
+/**
+ * Returns the name of the constraint or unique index that a statement violates;
+ * an empty text for another error.
+ */
+export function violatedConstraint(error: unknown): string {
+  return error instanceof pg.DatabaseError ? (error.constraint ?? '') : ''
 }
 
 /** The SQLSTATE of an error of the server; otherwise an empty text. */
@@ -89,6 +125,9 @@ export class Unavailable extends Error {
     super(`the database is unavailable: ${messageOf(cause)}`, { cause })
   }
 }
+
+/** A statement took longer than its time limit, and was cancelled. */
+export class TimeLimitExceeded extends Unavailable {}
 
 /**
  * It is not known whether a write took effect, or whether it will survive a
@@ -136,10 +175,21 @@ function isTransient(error: Error): boolean {
 
 /**
  * Whether one row may have made the whole statement fail: then the statement
- * is worth retrying in halves. A trigger can also raise a conflict.
+ * is worth retrying in parts. A trigger can raise any error for one row, and
+ * row-level security raises 42501.
  */
-export function isFaultOfValue(error: unknown): boolean {
+export function isFaultOfRow(error: unknown): boolean {
   const cause = error instanceof Unavailable ? error.cause : error
-  const meaning = meaningOf(cause)
-  return meaning === 'value' || meaning === 'conflict'
+
+  switch (meaningOf(cause)) {
+    case 'value':
+    case 'conflict':
+    case 'statement':
+    case 'schema':
+      return true
+    case 'connection':
+    case 'resource':
+    case undefined:
+      return false
+  }
 }

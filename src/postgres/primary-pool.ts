@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { prepareTimeLimit } from './time-limit.ts'
 
 /** A URL list is split before each URL, since a password may have commas. */
 const separator = /, *(?=postgres(?:ql)?:)/
@@ -66,15 +67,24 @@ class PrimaryClient extends pg.Client {
     })
   }
 
-  /** @throws Error if the server is a standby, or read-only for other reasons */
-  async rejectReadOnly(timeout: number): Promise<void> {
+  /**
+   * Prepares a new connection for statements.
+   *
+   * @throws Error if the server is a standby, or read-only for other reasons
+   */
+  async prepare(timeout: number): Promise<void> {
     try {
-      if (!(await this.#isReadOnly(timeout))) return
-      throw new Error(`the server at ${this.host}:${this.port} is read-only`)
+      await this.#rejectReadOnly(timeout)
+      await prepareTimeLimit(this, timeout)
     } catch (error) {
       this.#skipServer()
       throw error
     }
+  }
+
+  async #rejectReadOnly(timeout: number): Promise<void> {
+    if (await this.#isReadOnly(timeout))
+      throw new Error(`the server at ${this.host}:${this.port} is read-only`)
   }
 
   async #isReadOnly(timeout: number): Promise<boolean> {
@@ -142,7 +152,7 @@ export class PrimaryPool extends pg.Pool {
       // stops waiting during the check.
       // Every client of the pool is of this class.
       onConnect: (client: pg.ClientBase) =>
-        (client as PrimaryClient).rejectReadOnly(timeoutOfServer)
+        (client as PrimaryClient).prepare(timeoutOfServer)
     }
 
     super(config)

@@ -43,8 +43,18 @@ function removeIndentation(text: string): string {
  * was planned for a small table would keep scanning it.
  *
  * @param columns the SQL types of the columns, by name
+ * @throws Error for an array: unnest would take it apart too
  */
 export function inputRows(columns: Record<string, string>): string {
+  for (const [name, type] of Object.entries(columns)) {
+    if (type.endsWith('[]')) {
+      throw new Error(
+        `the column ${name} of input cannot be of the type ${type}: ` +
+          'make it jsonb, and convert it in the statement'
+      )
+    }
+  }
+
   const types = Object.values(columns)
   const names = Object.keys(columns)
   const arrays = types.map(

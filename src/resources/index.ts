@@ -22,18 +22,28 @@ export const api: Api = {
   ])
 }
 
-/** The handler of each operation: its generated stub if it has no other. */
+/**
+ * Operations without a handler, as a union: their generated stubs respond with
+ * 501. The compiler reports each other operation that has none.
+ */
+type Unimplemented = never
+
+/** The handlers that src/resources must have. */
+export type Implemented = Omit<Operations, Unimplemented>
+
+/** The handler of each operation. */
 function operationHandlers(database: Database, config: Config): Operations {
   const memory = new ResponseMemory(
     config.MAX_RESPONSE_BUFFER_BYTES,
     config.SEND_TIMEOUT_MS
   )
 
-  return {
-    ...stubs,
+  const implemented: Implemented = {
     ...categoryHandlers(database, memory),
     ...messageHandlers(database),
     ...orderHandlers(database, memory),
     ...petHandlers(database, memory)
   }
+
+  return { ...stubs, ...implemented }
 }

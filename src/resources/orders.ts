@@ -1,10 +1,12 @@
 import { Order } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
-import { HttpError } from '../http/errors.ts'
+import { HttpError, notFound } from '../http/errors.ts'
 import { listOperation } from '../lists/list-operation.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
+import { readRow } from '../rows/read-row.ts'
+import { deleteRow } from '../rows/write-row.ts'
 
 /** The privileges that the statements below need. */
 export const orderPrivileges = { orders: 'SELECT, DELETE' }
@@ -18,36 +20,24 @@ const cancelOrder = sql`
 `
 
 const orderById = sql`
-  SELECT
+  SELECT *
   FROM orders
-  WHERE id = $1
+  WHERE orders.id = input.id
 `
 
 /** The operations on orders. */
 export function orderHandlers(database: Database, memory: ResponseMemory) {
-  async function cancel(id: bigint): Promise<boolean> {
-    const cancelled = await database.write({
-      name: 'cancel-order',
-      text: cancelOrder,
-      values: [id]
-    })
+  const cancel = deleteRow(database, {
+    name: 'cancel-order',
+    statement: cancelOrder
+  })
 
-    return cancelled.length > 0
-  }
-
-  /**
-   * A second statement decides between 404 and 409: the DELETE itself would not
-   * see the commit that it has waited for.
-   */
-  async function exists(id: bigint): Promise<boolean> {
-    const found = await database.read({
-      name: 'order-by-id',
-      text: orderById,
-      values: [id]
-    })
-
-    return found.length > 0
-  }
+  const readOrder = readRow(database, {
+    name: 'orders-by-id',
+    lookup: { id: 'bigint' },
+    statement: orderById,
+    row: Order
+  })
 
   return {
     listOrders: listOperation(database, memory, {
@@ -55,11 +45,14 @@ export function orderHandlers(database: Database, memory: ResponseMemory) {
       row: Order
     }),
 
-    cancelOrder: async ({ params: { orderId } }, reply) => {
-      if (await cancel(orderId)) return reply.code(204).send()
-      if (await exists(orderId)) throw orderNotCancellable()
+    cancelOrder: async ({ params: { orderId: id } }, reply) => {
+      if (await cancel([id])) return reply.code(204).send()
 
-      throw orderNotFound(orderId)
+      // Only a second statement sees the commit that the first one waited for.
+      const order = await readOrder({ id })
+      if (order === undefined) throw notFound('order', id)
+
+      throw orderNotCancellable()
     }
   } satisfies Partial<Operations>
 }
@@ -71,8 +64,4 @@ function orderNotCancellable(): HttpError {
     'The order cannot be cancelled, ' +
       'because it is complete or its shipDate is past'
   )
-}
-
-function orderNotFound(id: bigint): HttpError {
-  return new HttpError(404, 'not_found', `There is no order with the id ${id}`)
 }

@@ -3,14 +3,14 @@ import { Pet } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import type { Check } from '../creates/insert.ts'
 import { insertOperation } from '../creates/insert-operation.ts'
-import { HttpError } from '../http/errors.ts'
+import { notFound } from '../http/errors.ts'
+import { readPage } from '../lists/page.ts'
 import { idBefore, nextPage } from '../lists/paging.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
-import { sharedRead } from '../lists/shared-read.ts'
-import { arrayBytes, objectBytes } from '../openapi/json.ts'
 import { sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
-import { inputRows, sql } from '../postgres/sql.ts'
+import { sql } from '../postgres/sql.ts'
+import { readRow } from '../rows/read-row.ts'
 
 /** The privileges that the statements below need, beside those of categories. */
 export const petPrivileges = {
@@ -19,84 +19,29 @@ export const petPrivileges = {
   'FUNCTION lock_categories(bigint[])': 'EXECUTE'
 }
 
-interface Page {
-  /** A JSON array. */
-  pets: Buffer
-  /** The id before the next page; null after the last page. */
-  next: bigint | null
-}
-
-/**
- * A page of `input.size` pets. `found` has one pet more if another page
- * follows.
- */
-const page = sql`
-  convert_to(
-    '[' || coalesce(array_to_string(found.pets[:size], ','), '') || ']',
-    'UTF8'
-  ) AS pets,
-  CASE WHEN cardinality(found.pets) > size THEN found.ids[size] END AS next
-`
-
 const pagesOfPets = sql`
-  SELECT
-    ${page}
-  FROM ${inputRows({ after: 'bigint', size: 'integer' })}
-  CROSS JOIN LATERAL (
-    SELECT
-      array_agg(id ORDER BY id) AS ids,
-      array_agg(
-        ${Pet}
-        ORDER BY id
-      ) AS pets
-    FROM (
-      SELECT *
-      FROM pets
-      WHERE id > after
-      ORDER BY id
-      LIMIT size + 1
-    ) AS pet
-  ) AS found
-  ORDER BY ordinal
+  SELECT *
+  FROM pets
+  WHERE id > input.after
+  ORDER BY id
+  LIMIT input.size + 1
 `
 
 // With `WHERE pets.status = input.status`, PostgreSQL would search the primary
 // key even for a rare status. These conditions fit the index (status, id).
 const pagesOfStatus = sql`
-  SELECT
-    ${page}
-  FROM ${inputRows({ status: 'text', after: 'bigint', size: 'integer' })}
-  CROSS JOIN LATERAL (
-    SELECT
-      array_agg(id ORDER BY id) AS ids,
-      array_agg(
-        ${Pet}
-        ORDER BY id
-      ) AS pets
-    FROM (
-      SELECT *
-      FROM pets
-      WHERE (pets.status, id) > (input.status, after)
-        AND pets.status <= input.status
-      ORDER BY pets.status, id
-      LIMIT size + 1
-    ) AS pet
-  ) AS found
-  ORDER BY ordinal
+  SELECT *
+  FROM pets
+  WHERE (pets.status, id) > (input.status, input.after)
+    AND pets.status <= input.status
+  ORDER BY pets.status, id
+  LIMIT input.size + 1
 `
 
 const petsById = sql`
-  SELECT found.pet
-  FROM ${inputRows({ id: 'bigint' })}
-  LEFT JOIN LATERAL (
-    SELECT
-      ${Pet}
-      AS pet
-    FROM pets
-    WHERE pets.id = input.id
-    LIMIT 1
-  ) AS found ON true
-  ORDER BY ordinal
+  SELECT *
+  FROM pets
+  WHERE pets.id = input.id
 `
 
 // A category that is locked may be about to be deleted.
@@ -131,24 +76,23 @@ const categoryExists: Check<{ categoryId: bigint }> = {
 
 /** The operations on pets. */
 export function petHandlers(database: Database, memory: ResponseMemory) {
-  const { readPage, readPageOfStatus, readPet } = petReads(database)
+  const reads = petReads(database)
 
   return {
-    listPets: async ({ query: { limit, status, cursor } }, reply) => {
+    listPets: async ({ query: { limit: size, status, cursor } }, reply) => {
       const after = idBefore(cursor) ?? lowestId
-      const size = String(limit)
-      const { pets, next } = await (status === undefined
-        ? readPage([after, size])
-        : readPageOfStatus([status, after, size]))
+      const { items, next } = await (status === undefined
+        ? reads.page({ after, size })
+        : reads.pageOfStatus({ status, after, size }))
 
-      memory.reserve(reply.raw, pets.length)
+      memory.reserve(reply.raw, items.length)
 
       if (next !== null) {
         const filter = status === undefined ? {} : { status }
-        reply.header('link', nextPage({ limit: size, ...filter }, next))
+        reply.header('link', nextPage({ limit: String(size), ...filter }, next))
       }
 
-      return sendJson(reply, 200, arrayBytes(Pet, pets))
+      return sendJson(reply, 200, items)
     },
 
     createPet: insertOperation(database, {
@@ -161,11 +105,11 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     }),
 
     getPet: async ({ params: { petId } }, reply) => {
-      const { pet } = await readPet([String(petId)])
+      const pet = await reads.pet({ id: petId })
 
-      if (pet === null) throw petNotFound(petId)
+      if (pet === undefined) throw notFound('pet', petId)
 
-      return sendJson(reply, 200, objectBytes(Pet, pet))
+      return sendJson(reply, 200, pet)
     }
   } satisfies Partial<Operations>
 }
@@ -173,20 +117,23 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
 /** Requests that wait at the same time share a statement. */
 function petReads(database: Database) {
   return {
-    readPage: sharedRead<Page>(database, 'pages-of-pets', pagesOfPets),
-    readPageOfStatus: sharedRead<Page>(
-      database,
-      'pages-of-status',
-      pagesOfStatus
-    ),
-    readPet: sharedRead<{ pet: string | null }>(
-      database,
-      'pets-by-id',
-      petsById
-    )
+    page: readPage(database, {
+      name: 'pages-of-pets',
+      lookup: { after: 'bigint', size: 'integer' },
+      statement: pagesOfPets,
+      row: Pet
+    }),
+    pageOfStatus: readPage(database, {
+      name: 'pages-of-status',
+      lookup: { status: 'text', after: 'bigint', size: 'integer' },
+      statement: pagesOfStatus,
+      row: Pet
+    }),
+    pet: readRow(database, {
+      name: 'pets-by-id',
+      lookup: { id: 'bigint' },
+      statement: petsById,
+      row: Pet
+    })
   }
-}
-
-function petNotFound(id: bigint): HttpError {
-  return new HttpError(404, 'not_found', `There is no pet with the id ${id}`)
 }

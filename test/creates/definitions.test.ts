@@ -55,10 +55,10 @@ for (const { fault, statement } of checks) {
     const inserts = await insertWith(t, statement)
     const claim = (key: string) => ({ key: `\\x0${key}`, fingerprint: '\\x00' })
     const results = await Promise.allSettled([
-      inserts.insert({ name: 'a' }, undefined),
-      inserts.insert({ name: 'b' }, undefined),
-      inserts.insert({ name: 'a' }, claim('1')),
-      inserts.insert({ name: 'b' }, claim('2'))
+      inserts.insert({ name: 'a' }, undefined, 'client'),
+      inserts.insert({ name: 'b' }, undefined, 'client'),
+      inserts.insert({ name: 'a' }, claim('1'), 'client'),
+      inserts.insert({ name: 'b' }, claim('2'), 'client')
     ])
 
     for (const result of results) {
@@ -94,4 +94,14 @@ t.test('an Idempotency-Key without an API key is an error', (t) => {
     message: 'the Idempotency-Key of pets needs an API key'
   })
   t.end()
+})
+
+t.test('an insert without an id is rejected at the start', async (t) => {
+  const { database } = await startNotes(t)
+
+  t.throws(() => new GroupedInsert(database, { ...notes, fromDatabase: {} }), {
+    message:
+      'an insert into notes must give each row a unique column id, ' +
+      'in fromDatabase, fromService or body'
+  })
 })

@@ -1,18 +1,21 @@
 import { once } from 'node:events'
-import t from 'tap'
+import Fastify from 'fastify'
+import t, { type Test } from 'tap'
+import { loadConfig } from '../../src/config.ts'
+import { Connections } from '../../src/http/connections.ts'
 import {
   createDatabase,
   lockAwaited,
   lockTable,
-  query
+  query,
+  silent
 } from '../support/database.ts'
 import { startNotes } from '../support/notes.ts'
-import { parseRaw, sendRaw } from '../support/service.ts'
+import { noFile, parseRaw, sendRaw } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
   create,
   disconnected,
-  fillNotes,
   inFlight,
   keepAlive,
   list,
@@ -192,12 +195,26 @@ t.test('a body that stays away gets no second response', async (t) => {
   t.equal(received.split('HTTP/1.1 ').length, 2)
 })
 
-t.test('a response that has begun is complete without the body', async (t) => {
-  const service = await startNotes(t, {
-    config: { HEADERS_TIMEOUT_MS: 500, REQUEST_TIMEOUT_MS: 500 }
+/** Serves a response that no socket buffers, without waiting for a body. */
+async function startWithoutBodies(t: Test) {
+  const config = { ...loadConfig({}, noFile), REQUEST_TIMEOUT_MS: 500 }
+  const connections = new Connections(config, silent)
+  const app = Fastify({
+    serverFactory: connections.createServer,
+    clientErrorHandler: connections.onClientError
   })
-  await fillNotes(service)
-  const withoutBody = list({ ...keepAlive, 'Content-Length': '10' })
+  t.teardown(() => app.close())
+  app.get('/large', () => 'x'.repeat(20_000_000))
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  return { app, port: Number(new URL(url).port), key: '' }
+}
+
+t.test('a response that has begun is complete without the body', async (t) => {
+  const service = await startWithoutBodies(t)
+  const withoutBody = request('GET /large', {
+    ...keepAlive,
+    'Content-Length': '10'
+  })
 
   const timeout = once(service.app.server, 'clientError')
   const { socket, responded, received } = open(t, service, withoutBody)

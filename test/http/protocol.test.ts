@@ -160,6 +160,47 @@ rejects(
   authorized(['Bearer $KEY', 'Bearer $KEY'])
 )
 
+// A body and a query that the operation does not have.
+const cancel = (body?: string, headers?: Headers) =>
+  request('DELETE /v1/store/orders/1', headers, body)
+
+rejects(
+  400,
+  'The request must not have a body',
+  cancel('{}'),
+  cancel('garbage', { 'Content-Type': 'text/plain' }),
+  // Larger than any body may be, and never sent.
+  cancel('', { 'Content-Length': '99999999' }),
+  cancel('1\r\nx\r\n0\r\n\r\n', chunked),
+  // Before the rest of it, which never comes.
+  cancel('1\r\nx\r\n', chunked),
+  request('GET /v1/categories', {}, '{"status":"sold"}'),
+  request('GET /v1/categories', chunked, '1\r\nx\r\n0\r\n\r\n'),
+  request('GET /v1/pets/1?x=1', {}, 'x')
+)
+rejects(
+  401,
+  'The API key is not valid',
+  cancel('{}', { Authorization: 'Bearer x' })
+)
+rejects(
+  400,
+  'query must not have the parameter "a"; it may have none; ' +
+    'query must not have the parameter "b"; it may have none',
+  get('/v1/categories?a=1&b=%zz'),
+  get('/v1/store/orders?a=1&b')
+)
+// An empty body is none, whatever its type and coding.
+rejects(
+  404,
+  'There is no order with the id 1',
+  cancel(''),
+  cancel('', { 'Content-Type': '?' }),
+  cancel('', { 'Content-Type': 'text/plain', 'Content-Length': '00' }),
+  cancel('0\r\n\r\n', chunked),
+  cancel('0\r\n\r\n', { ...chunked, 'Content-Type': undefined })
+)
+
 // Size and type of the body.
 const oversized = { 'Content-Length': '1048577' }
 const oversizedChunk = `100001\r\n${'a'.repeat(0x100001)}\r\n0\r\n\r\n`
@@ -308,7 +349,9 @@ accepts(
   get('http://test/v1/notes'),
   get('/v1/%6Eotes'),
   headOf('/v1/notes'),
-  get('/v1/notes?a=1&b=%zz'),
+  get('/v1/notes?'),
+  request('GET /v1/notes', {}, ''),
+  request('GET /v1/notes', chunked, '0\r\n\r\n'),
   get('/v1/notes HTTP/1.0', { Host: undefined }),
   list({ Host: '' }),
   list({ Connection: 'upgrade, close', Upgrade: 'h2c' }),
@@ -348,6 +391,28 @@ t.test('a connection stays open after a rejected body or Host', async (t) => {
   await closed
   t.same(statuses(), ['400', '400', '200'])
 })
+
+t.test('a connection stays open after an empty body', async (t) => {
+  const kept = { Connection: 'keep-alive' }
+  const empty = cancel('0\r\n\r\n', { ...chunked, ...kept })
+  const { write, closed, statuses } = open(t, service)
+
+  for (const [index, text] of [empty, cancel('', kept), list()].entries()) {
+    write(text)
+    await until(() => statuses()?.length === index + 1, 'a response comes')
+  }
+  await closed
+  t.same(statuses(), ['404', '404', '200'])
+})
+
+t.test(
+  'a connection closes after a body that is not allowed, before the rest of it',
+  async (t) => {
+    const kept = { Connection: 'keep-alive', 'Content-Length': '1000000000' }
+    const response = await send(service, cancel('{', kept))
+    t.match(response, { status: 400, headers: { connection: 'close' } })
+  }
+)
 
 const challenge = 'Bearer realm="pet-categories"'
 

@@ -65,7 +65,11 @@ export const send = async ({ port, key }: Service, text: string) =>
  * A connection that sends a request and collects the responses. Its errors are
  * ignored.
  */
-export function open(t: Test, { port, key }: Service, first = '') {
+export function open(
+  t: Test,
+  { port, key }: Pick<Service, 'port' | 'key'>,
+  first = ''
+) {
   const socket = connect(port, '127.0.0.1').on('error', () => {})
   t.teardown(() => socket.destroy())
 

@@ -11,6 +11,7 @@ declare const database: Parameters<typeof listOperation>[0]
 declare const memory: Parameters<typeof listOperation>[1]
 declare const note: RowJson<Schemas['Note']>
 declare const newNote: RowJson<Schemas['NewNote']>
+declare const label: RowJson<{ id: string }>
 declare const tag: RowJson<Schemas['Tag']>
 
 const notes = { table: 'notes', row: note }
@@ -32,3 +33,6 @@ export const withoutProperty: List = {
   // @ts-expect-error a new note has no id
   listNotes: listOperation(database, memory, newNotes)
 }
+
+// @ts-expect-error pages are read by a bigint id, and that of a label is text
+listOperation(database, memory, { table: 'labels', row: label })

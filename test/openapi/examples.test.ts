@@ -1,112 +1,63 @@
+// Sends the requests of the examples in openapi.yaml, and compares the
+// responses with their examples. CONTRIBUTING.md says how the document names
+// the request of an example. Each operation has the data of tools/seed.ts for
+// itself; its requests are sent in the order of the document.
 import { isDeepStrictEqual } from 'node:util'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
-import type { HTTPMethods, InjectOptions } from 'fastify'
-import type { OpenAPIV3 } from 'openapi-types'
+import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
-import { toHttpError } from '../../src/http/errors.ts'
-import { readApiDocument } from '../../src/openapi/document.ts'
+import { Overloaded } from '../../src/batch.ts'
+import { parserError, toHttpError } from '../../src/http/errors.ts'
 import { OutcomeUnknown, Unavailable } from '../../src/postgres/outcomes.ts'
-import { createRoles, holdKeys } from '../support/database.ts'
+import {
+  createDatabase,
+  createRoles,
+  holdKeys,
+  urlOf
+} from '../support/database.ts'
+import {
+  basePath,
+  document,
+  type ExampleOperation,
+  operations,
+  requestsOf,
+  resolve
+} from '../support/examples.ts'
 import { call, script } from '../support/process.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const { document, basePath } = readApiDocument()
-
-/** The object that a local `$ref` points to, or the object itself. */
-function resolve<T extends object>(object: T | OpenAPIV3.ReferenceObject): T {
-  if (!('$ref' in object)) return object
-  const target = object.$ref.split('/').slice(1)
-  return target.reduce<unknown>(
-    (node, part) => (node as Record<string, unknown>)[part],
-    document
-  ) as T
-}
-
-const json = (message?: { content?: OpenAPIV3.RequestBodyObject['content'] }) =>
-  message?.content?.['application/json']
-const examplesOf = ({
-  examples = {}
-}: Pick<OpenAPIV3.MediaTypeObject, 'examples'> = {}) =>
-  Object.entries(examples).map(([name, example]) => ({
-    name,
-    value: resolve(example).value as unknown
-  }))
-
-const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-  (
-    Object.entries(item ?? {}) as [HTTPMethods, OpenAPIV3.OperationObject][]
-  ).map(([method, operation]) => {
-    const parameters = (operation.parameters ?? []).map((parameter) =>
-      resolve(parameter)
-    )
-    const parameter = parameters.find((one) => one.in === 'path')
-    const places = parameter
-      ? examplesOf(parameter)
-      : [{ name: undefined, value: undefined }]
-    const bodies = operation.requestBody
-      ? examplesOf(json(resolve(operation.requestBody)))
-      : [undefined]
-    return {
-      id: operation.operationId,
-      /** Each example of the path with each of the body, by the name of the former. */
-      requests: places.flatMap(({ name, value }) =>
-        bodies.map((body) => {
-          const url = basePath + path.replace(/\{\w+\}/, String(value))
-          return {
-            name,
-            request: {
-              method,
-              url,
-              ...(body && { payload: body.value as object })
-            }
-          }
-        })
-      ),
-      responses: Object.entries(operation.responses).map(
-        ([status, response]) => {
-          const content = json(resolve(response))
-          return {
-            status: Number(status),
-            schema: content?.schema,
-            examples: examplesOf(content)
-          }
-        }
-      )
-    }
-  })
-)
-
 const ajv = addFormats.default(new Ajv({ strict: false, allErrors: true }))
 
-/** A 429 says in how many seconds to retry, which varies. */
-const withoutSeconds = (sent: unknown): unknown =>
-  JSON.parse(
-    JSON.stringify(sent).replace(/retry in \d+ seconds?/, 'retry in N seconds')
-  )
-
-async function send(
-  { app, auth }: Service,
-  { headers, ...request }: InjectOptions
-) {
-  const response = await app.inject({
-    ...request,
-    headers: { ...auth, ...headers }
-  })
-  return {
-    status: response.statusCode,
-    body: response.body && response.json<unknown>()
-  }
+interface Response {
+  status: number
+  body: unknown
 }
 
-const { owner, service: databaseUrl } = await createRoles(t)
-const service = await startService(t, { databaseUrl })
+async function inject({ app, auth }: Service, request: InjectOptions) {
+  const headers = { ...auth, ...request.headers }
+
+  return app.inject({ ...request, headers })
+}
+
+type InjectedResponse = Awaited<ReturnType<typeof inject>>
+
+const responseOf = ({ statusCode, body }: InjectedResponse): Response => ({
+  status: statusCode,
+  body: body === '' ? '' : (JSON.parse(body) as unknown)
+})
+
+const send = async (service: Service, request: InjectOptions) =>
+  responseOf(await inject(service, request))
+
+const { owner, service: seeded } = await createRoles(t)
+const nameOf = (url: string) => new URL(url).pathname.slice(1)
 
 t.test('`npm run seed` adds the data of the examples once', async (t) => {
   const seed = (url: string) =>
     call(t, script('tools/seed.ts'), { env: { DATABASE_URL: url } })
 
-  t.same(await seed(databaseUrl), {
+  t.same(await seed(seeded), {
     code: 1,
     output:
       'pet-categories: the database is unavailable: ' +
@@ -122,37 +73,84 @@ t.test('`npm run seed` adds the data of the examples once', async (t) => {
   })
 })
 
-// The service has the least privileges, which must be enough for every operation.
-t.test(
-  'an example of a path gets the example response of its name, and any other request succeeds',
-  async (t) => {
-    for (const { id, requests, responses } of operations) {
-      for (const { name, request } of requests) {
-        const sent = await send(service, request)
-        const documented = responses.find(
-          ({ status }) => status === sent.status
+/**
+ * Starts the service on a copy of the seeded database. It has the least
+ * privileges, which must be enough for every operation.
+ */
+async function startSeeded(t: Test): Promise<Service> {
+  const copy = await createDatabase(
+    t,
+    `TEMPLATE ${nameOf(seeded)} STRATEGY wal_log`
+  )
+
+  return startService(t, { databaseUrl: urlOf(seeded, nameOf(copy)) })
+}
+
+/** Checks the status, the Content-Type and the schema of a response. */
+function checkDocumented(
+  t: Test,
+  { responses }: ExampleOperation,
+  response: InjectedResponse,
+  title: string
+): void {
+  const { status, body } = responseOf(response)
+  const documented = responses.find((one) => one.status === status)
+  const { schema } = documented ?? {}
+
+  t.ok(documented, `${title}: the status ${status} is documented`)
+  if (schema === undefined) {
+    t.equal(body, '', `${title}: no body`)
+    return
+  }
+
+  t.equal(
+    response.headers['content-type'],
+    'application/json; charset=utf-8',
+    title
+  )
+  const { components } = document
+  const isValid = ajv.validate({ ...schema, components }, body)
+  t.ok(isValid, `${title}: ${ajv.errorsText()}`)
+}
+
+for (const operation of operations) {
+  t.test(`${operation.id} responds to its examples`, async (t) => {
+    const service = await startSeeded(t)
+
+    for (const { title, request, expected } of requestsOf(operation)) {
+      const response = await inject(service, request)
+
+      checkDocumented(t, operation, response, title)
+
+      if (expected) t.same(responseOf(response), expected, title)
+      else t.match(String(response.statusCode), /^2/, title)
+    }
+  })
+}
+
+t.test('each example of an error of one operation has a request', (t) => {
+  for (const operation of operations) {
+    const requested = requestsOf(operation).map(({ expected }) => expected)
+    const errors = operation.responses.filter(
+      ({ status, component }) => status >= 400 && component === undefined
+    )
+
+    for (const { status, examples } of errors) {
+      for (const { name, value } of examples) {
+        const example = { status, body: value }
+
+        t.ok(
+          requested.some((one) => isDeepStrictEqual(one, example)),
+          `${operation.id} ${status} ${name} needs an x-request, ` +
+            'or a path example of its name'
         )
-        const { schema = { enum: [''] } } = documented ?? {}
-        const isValid =
-          documented &&
-          ajv.validate(
-            { ...schema, components: document.components },
-            sent.body
-          )
-        t.ok(isValid, `${id} ${sent.status} ${ajv.errorsText()}`)
-        const [expected] = responses.flatMap(({ status, examples }) =>
-          examples
-            .filter((one) => one.name === name)
-            .map(({ value }) => ({ status, body: value }))
-        )
-        if (expected) t.same(sent, expected, `${id} ${name}`)
-        else t.match(String(sent.status), /^2/, `${id} ${name}`)
       }
     }
   }
-)
+  t.end()
+})
 
-const createCategory = (payload: string | object, headers = {}) =>
+const createCategory = (payload: object, headers = {}) =>
   ({
     method: 'POST',
     url: `${basePath}/categories`,
@@ -160,39 +158,11 @@ const createCategory = (payload: string | object, headers = {}) =>
     payload
   }) as const
 
-const keyed = (name: string, key = 'key') =>
-  createCategory({ name }, { 'idempotency-key': key })
+const keyed = (name: string) =>
+  createCategory({ name }, { 'idempotency-key': 'key' })
 
 const named = createCategory({ name: 'x' })
 const anonymous = createCategory({}, { authorization: '' })
-
-/** Requests whose errors depend on nothing else. */
-const faulty: InjectOptions[] = [
-  createCategory({}),
-  createCategory({ name: 'x', descripton: 'y' }),
-  createCategory('x', { 'content-type': 'text/plain' }),
-  anonymous,
-  createCategory({}, { authorization: 'Bearer x' }),
-  createCategory({ name: 'x'.repeat(65536) }),
-  keyed('x', 'a b'),
-  {
-    method: 'POST',
-    url: `${basePath}/pets`,
-    payload: { name: 'x', categoryId: 404 }
-  },
-  { url: `${basePath}/pets?status=lost` },
-  { url: `${basePath}/pets?cursor=x` },
-  { url: `${basePath}/pets/x` },
-  { method: 'DELETE', url: `${basePath}/store/orders/x` },
-  ...operations.flatMap(({ requests }) =>
-    requests.map(({ request }) => request)
-  )
-]
-
-interface Response {
-  status: number
-  body: unknown
-}
 
 async function sendAll(to: Service, requests: InjectOptions[]) {
   const responses: Response[] = []
@@ -203,21 +173,24 @@ async function sendAll(to: Service, requests: InjectOptions[]) {
 }
 
 /** The error of a key that lacks the scope. */
-async function sendWithoutScope(): Promise<Response> {
+async function sendWithoutScope(t: Test) {
+  const service = await startService(t)
   const apiKey = await service.keys.create('reader', {
     scopes: ['categories:read']
   })
   const headers = { authorization: `Bearer ${apiKey}` }
+
   return send(service, { ...named, headers })
 }
 
-/** Errors of limits: one request a minute is allowed. */
-async function sendTooMany(t: Test) {
+/** An error of each limit: of the body, and of one request a minute. */
+async function exceedLimits(t: Test) {
   const limited = await startService(t, {
     config: { MAX_REQUESTS_PER_MINUTE: 1, MAX_REJECTED_KEYS_PER_MINUTE: 1 }
   })
+  const large = createCategory({ name: 'x'.repeat(65536) })
 
-  return sendAll(limited, [named, named, anonymous, anonymous])
+  return sendAll(limited, [large, named, anonymous, anonymous])
 }
 
 /** Errors of an Idempotency-Key: reused, and held. */
@@ -235,6 +208,7 @@ function respondToFailures(): Response[] {
   const failures = [
     new Error(),
     new Unavailable(new Error()),
+    new Overloaded(),
     new OutcomeUnknown(undefined),
     new OutcomeUnknown(undefined, 'outcome_unknown_with_key')
   ]
@@ -245,30 +219,98 @@ function respondToFailures(): Response[] {
   })
 }
 
-t.test('the service sends every example of an error', async (t) => {
-  const sent: Response[] = [
-    ...(await sendAll(service, faulty)),
-    await sendWithoutScope(),
-    ...(await sendTooMany(t)),
-    ...(await sendKeyed(t)),
-    ...respondToFailures()
-  ]
-
-  const documented = operations.flatMap(({ id, responses }) =>
-    responses
-      .filter(({ status }) => status >= 400)
-      .flatMap(({ status, examples }) =>
-        examples.map(({ name, value }) => ({ id, name, status, body: value }))
-      )
+/** A 429 says in how many seconds to retry, which varies. */
+const withoutSeconds = (sent: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(sent).replace(/retry in \d+ seconds?/, 'retry in N seconds')
   )
 
-  for (const { id, name, status, body } of documented) {
-    const isSent = sent.some((response) =>
-      isDeepStrictEqual(
-        withoutSeconds(response),
-        withoutSeconds({ status, body })
-      )
-    )
-    t.ok(isSent, `${id} ${status} ${name}`)
+t.test(
+  'each example of a shared error without an x-request is sent',
+  async (t) => {
+    const sent = [
+      await sendWithoutScope(t),
+      ...(await exceedLimits(t)),
+      ...(await sendKeyed(t)),
+      ...respondToFailures()
+    ]
+
+    const shared = operations
+      .flatMap(({ responses }) => responses)
+      .filter(({ component }) => component !== undefined)
+
+    for (const { status, component, examples } of shared) {
+      for (const { name, value, request } of examples) {
+        if (request !== undefined) continue
+
+        const isSent = sent.some((response) =>
+          isDeepStrictEqual(
+            withoutSeconds(response),
+            withoutSeconds({ status, body: value })
+          )
+        )
+        t.ok(isSent, `${component} ${name}`)
+      }
+    }
   }
+)
+
+t.test('every failure of the service has an example', (t) => {
+  const documented = operations.flatMap(({ responses }) =>
+    responses.flatMap(({ status, examples }) =>
+      examples.map(({ value }) => ({ status, body: value }))
+    )
+  )
+
+  for (const failure of respondToFailures()) {
+    const isDocumented = documented.some((example) =>
+      isDeepStrictEqual(example, failure)
+    )
+    t.ok(isDocumented, JSON.stringify(failure.body))
+  }
+  t.end()
 })
+
+const statusAndCode = ({ status, body }: Response) => {
+  const { code } = body as { code: string }
+  return `${status} ${code}`
+}
+
+t.test(
+  'info.description lists the errors that no operation documents',
+  async (t) => {
+    const service = await startService(t)
+    const sent = await sendAll(service, [
+      { url: '/%zz' },
+      { url: `${basePath}/none` },
+      { method: 'PUT', url: `${basePath}/pets` }
+    ])
+    for (const code of ['ERR_HTTP_REQUEST_TIMEOUT', 'HPE_HEADER_OVERFLOW']) {
+      const { body } = parserError(code)
+      sent.push({ status: body.status, body })
+    }
+
+    const rows = String(document.info.description).matchAll(
+      /^\| (\d+) +\| `(\w+)`/gm
+    )
+    const listed = [...rows].map(([, status, code]) => `${status} ${code}`)
+    t.same(listed, sent.map(statusAndCode))
+  }
+)
+
+t.test(
+  'the responses of a deprecated operation have the headers that their examples show',
+  async (t) => {
+    const service = await startService(t)
+    const { headers } = await inject(service, { url: `${basePath}/pets/1` })
+    const documented = resolve(document.components?.headers ?? {})
+    for (const [name, component] of Object.entries({
+      deprecation: 'Deprecation',
+      sunset: 'Sunset',
+      link: 'Successor'
+    })) {
+      const header = resolve(documented[component] ?? {})
+      t.equal(headers[name], header.example, name)
+    }
+  }
+)

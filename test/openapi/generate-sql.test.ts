@@ -155,7 +155,7 @@ t.test('a create stores properties whose columns are keywords', async (t) => {
       { column: columnOf('order'), type: 'integer' },
       { column: columnOf('end'), type: 'text' }
     ],
-    row: expressionOf(keywords)
+    row: { expression: expressionOf(keywords) }
   })
 
   await query(

@@ -6,14 +6,18 @@ import { call } from '../support/process.ts'
 const inputs = [
   'openapi.yaml',
   'package.json',
+  'README.md',
   '.env.example',
   'docs/configuration.md',
   'src',
   'generated',
+  'test/recipes',
   'test/support/notes',
   'tools/configuration.ts',
   'tools/generate.ts',
+  'tools/generate-readme.ts',
   'tools/generate-sql.ts',
+  'tools/generate-statements.ts',
   'tools/sql-names.ts'
 ]
 
@@ -39,6 +43,7 @@ function copyTree(t: Test) {
 const getDog = `  /dogs/{dogId}:
     get:
       operationId: getDog
+      summary: Get a dog
       responses:
         '200':
           description: A dog
@@ -80,7 +85,8 @@ t.test(
       'generated/json.ts',
       'generated/columns.ts',
       '.env.example',
-      'docs/configuration.md'
+      'docs/configuration.md',
+      'README.md'
     ]
     const reports = stale.map(
       (name) => `${name} is stale: run npm run generate and commit it\n`
@@ -92,6 +98,7 @@ t.test(
 
     t.match(read('generated/operations.ts'), "getDog: notImplemented('getDog')")
     t.match(read('generated/json.ts'), "rowJson<Schemas['Dog']>")
+    t.match(read('README.md'), /`GET .v1.dogs.{dogId}` +\| 200 +\| Get a dog /)
 
     for (const name of ['generated/columns.ts', '.env.example', page]) {
       t.equal(read(name), readFileSync(name, 'utf8'), name)
@@ -109,6 +116,21 @@ const faults = [
 info: { title: x, version: 1.0.0 }
 paths: { /a: { get: {} } }`,
     message: 'paths./a.get must have the property "responses"'
+  },
+  {
+    yaml: `openapi: 3.1.0
+info: { title: x, version: 1.0.0 }
+paths: {}`,
+    message:
+      'openapi 3.1.0 is not supported: write openapi: 3.0.3, ' +
+      'and follow OpenAPI 3.0, as in nullable: true'
+  },
+  {
+    yaml: `openapi: 3.0.3
+info: { title: x, version: 1.0.0 }
+paths: { /a: { get: { operationId: get-stations, responses: { '204': { description: x } } } } }`,
+    message:
+      'write the operationId get-stations in camelCase, such as listCategories'
   }
 ]
 
@@ -119,4 +141,25 @@ t.test('a fault in openapi.yaml is one line', async (t) => {
     write('openapi.yaml', yaml)
     t.same(await generate(), { code: 1, output: `openapi.yaml: ${message}\n` })
   }
+})
+
+t.test('a statement of src/resources is written, or reported', async (t) => {
+  const { read, write, generate } = copyTree(t)
+  const orders = 'src/resources/orders.ts'
+  const source = read(orders)
+  const file = 'generated/statements.sql'
+
+  write(orders, source.replaceAll("'cancel-order'", "'cancel'"))
+  t.same(await generate('--check'), {
+    code: 1,
+    output: `${file} is stale: run npm run generate and commit it\n`
+  })
+  t.same(await generate(), { code: 0, output: '' })
+  t.match(read(file), 'PREPARE "cancel" AS\nDELETE FROM orders\n')
+
+  write(orders, source.replace('{ Order }', '{ Ordre }'))
+  t.match(await generate(), {
+    code: 1,
+    output: `src/resources cannot be loaded for ${file}: `
+  })
 })

@@ -46,3 +46,12 @@ t.test('no input rows have no columns', (t) => {
   t.same(columnsOf([]), [])
   t.end()
 })
+
+t.test('an array column is rejected, with what to use instead', (t) => {
+  t.throws(() => inputRows({ name: 'text', days: 'date[]' }), {
+    message:
+      'the column days of input cannot be of the type date[]: ' +
+      'make it jsonb, and convert it in the statement'
+  })
+  t.end()
+})

@@ -56,3 +56,53 @@ t.test(
     t.same(service.causes(), [cause, cause])
   }
 )
+
+/** SQLSTATEs that a trigger may raise for one row. */
+const raised = [
+  { sqlstate: 'MY001', response: 'internal_error' },
+  { sqlstate: 'P0001', response: 'internal_error' },
+  { sqlstate: '45000', response: 'internal_error' },
+  { sqlstate: '54000', response: 'internal_error' },
+  { sqlstate: '55000', response: 'internal_error' },
+  { sqlstate: '42601', response: 'internal_error' },
+  { sqlstate: '42501', response: 'unavailable' },
+  { sqlstate: '40001', response: 'unavailable' }
+]
+
+for (const { sqlstate, response } of raised) {
+  t.test(
+    `a row for which a trigger raises ${sqlstate} fails alone, and is not stored`,
+    async (t) => {
+      const service = await start(t)
+      await raiseFor(service.databaseUrl, 'bad', sqlstate)
+
+      const names = ['a', 'b', 'bad', 'c', 'd']
+      const creates = names.map((name) => result(create(service, name)))
+
+      t.same(await Promise.all(creates), [201, 201, response, 201, 201])
+      t.same(await query(service.databaseUrl, storedBad), [])
+    }
+  )
+}
+
+/** SQLSTATEs that may follow a commit, or come from a pooler. */
+for (const sqlstate of ['08006', '25P04', '40003', '57P01', '58030', 'XX000']) {
+  t.test(`after ${sqlstate}, the outcome of a create is unknown`, async (t) => {
+    const service = await start(t)
+    await raiseFor(service.databaseUrl, 'bad', sqlstate)
+
+    t.equal(await result(create(service, 'bad')), 'outcome_unknown')
+  })
+}
+
+const storedBad = "SELECT FROM categories WHERE name = 'bad'"
+
+/** Raises an error for each row of this name. */
+const raiseFor = (url: string, name: string, sqlstate: string) =>
+  query(
+    url,
+    `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+       'BEGIN RAISE EXCEPTION USING ERRCODE = ''${sqlstate}''; END';
+     CREATE TRIGGER fail BEFORE INSERT ON categories
+       FOR EACH ROW WHEN (NEW.name = '${name}') EXECUTE FUNCTION fail()`
+  )

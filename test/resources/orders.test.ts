@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { connect, lockAwaited, query } from '../support/database.ts'
 import { documentedSql } from '../support/documented-sql.ts'
-import { get } from '../support/requests.ts'
+import { get, sendRequest } from '../support/requests.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** A service with the pet 1. */
@@ -22,8 +22,8 @@ async function start(t: Test) {
 const list = (service: Service, headers = {}) =>
   get(service, 'store/orders', headers)
 
-const cancel = ({ app, auth }: Service, id: number) =>
-  app.inject({ method: 'DELETE', url: `/v1/store/orders/${id}`, headers: auth })
+const cancel = (service: Service, id: number) =>
+  sendRequest(service, 'DELETE', `store/orders/${id}`)
 
 /** Creates a role that may do what is documented, until the test ends. */
 async function createShop(t: Test, url: string): Promise<string> {

@@ -1,7 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { query } from '../support/database.ts'
+import { buildApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import { readApiDocument } from '../../src/openapi/document.ts'
+import { api } from '../../src/resources/index.ts'
+import { query, silent } from '../support/database.ts'
 import { gather, get, post, result } from '../support/requests.ts'
 import {
+  noFile,
   type Service,
   type ServiceOptions,
   startService
@@ -71,6 +78,74 @@ t.test('every response to getPet announces its sunset', async (t) => {
     t.equal(headers.link, '<../pets>; rel="successor-version"')
   }
 })
+
+t.test(
+  'a created pet has a Location, where it is found, also in a replay',
+  async (t) => {
+    const service = await startWithPets(t, 2)
+    const createPet = () =>
+      post(
+        service,
+        'pets',
+        { name: 'Bella', categoryId: 1 },
+        { 'idempotency-key': 'bella' }
+      )
+
+    for (const replayed of [undefined, 'true']) {
+      const { headers, body } = await createPet()
+      t.equal(headers['idempotent-replayed'], replayed)
+      t.equal(headers.location, 'pets/3')
+
+      const { href } = new URL('pets/3', `${service.url}/v1/pets`)
+      const found = await fetch(href, { headers: service.auth })
+      t.equal(await found.text(), body)
+    }
+
+    const withoutKey = await post(service, 'pets', { name: 'x', categoryId: 1 })
+    t.equal(withoutKey.headers.location, 'pets/4')
+  }
+)
+
+t.test('an error and a category, which no GET finds, have none', async (t) => {
+  const service = await startWithPets(t, 0)
+  const responses = [
+    await post(service, 'pets', {}),
+    await post(service, 'categories', { name: 'x' })
+  ]
+  for (const { headers } of responses) t.equal(headers.location, undefined)
+})
+
+/** A service whose OpenAPI document has a further status of pets. */
+async function startWithReserved(t: Test) {
+  const yaml = readFileSync('openapi.yaml', 'utf8').replaceAll(
+    'enum: [available, pending, sold]',
+    'enum: [available, pending, sold, reserved]'
+  )
+  const folder = t.testdir({ 'openapi.yaml': yaml })
+  const service = await startWithPets(t, 1)
+  const app = await buildApp({
+    config: loadConfig({}, noFile),
+    api,
+    apiDocument: readApiDocument(join(folder, 'openapi.yaml')),
+    database: service.database,
+    logger: silent
+  })
+  t.teardown(() => app.close())
+  return { ...service, app }
+}
+
+t.test(
+  'a status that is added to the OpenAPI document is stored and found',
+  async (t) => {
+    const service = await startWithReserved(t)
+    const pet = { name: 'Rex', categoryId: 1, status: 'reserved' }
+
+    const created = await post(service, 'pets', pet)
+    t.equal(created.statusCode, 201)
+    const { body } = await get(service, 'pets?status=reserved')
+    t.same(JSON.parse(body), [{ id: 2, ...pet }])
+  }
+)
 
 /** Where a proxy serves the service: below another path. */
 const proxyUrl = 'https://proxy.test/shop/v1/'

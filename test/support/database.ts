@@ -16,8 +16,14 @@ import { schemaOf } from '../../src/schema.ts'
 import { api as notes } from './notes/api.ts'
 import { until } from './until.ts'
 
-/** A logger without output. */
-export const silent = pino({ level: 'silent' })
+/**
+ * The logger of tests that do not look at the log: without output, unless
+ * TEST_LOG_LEVEL is set. It writes to stderr, because tap reads stdout.
+ */
+export const silent = pino(
+  { level: process.env['TEST_LOG_LEVEL'] ?? 'silent' },
+  pino.destination(2)
+)
 
 const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
 

@@ -20,6 +20,20 @@ export const post = (
     payload
   })
 
+/** Sends a request of another method with the API key of the service. */
+export const sendRequest = (
+  { app, auth }: Service,
+  method: 'PATCH' | 'PUT' | 'DELETE',
+  path: string,
+  payload?: object
+) =>
+  app.inject({
+    method,
+    url: `/v1/${path}`,
+    headers: auth,
+    ...(payload && { payload })
+  })
+
 export const list = (service: Service, headers = {}) =>
   get(service, 'categories', headers)
 

@@ -9,7 +9,7 @@ import type { Api } from '../../src/api.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
-import { Database } from '../../src/postgres/database.ts'
+import { Database, type NamedQuery } from '../../src/postgres/database.ts'
 import { api as thisApi } from '../../src/resources/index.ts'
 import { createDatabase, silent } from './database.ts'
 
@@ -51,6 +51,11 @@ class WatchedDatabase extends Database {
   override write<Row extends QueryResultRow>(query: QueryConfig) {
     this.onStatement(String(query.name))
     return super.write<Row>(query)
+  }
+
+  override tryWrite<Row extends QueryResultRow>(query: NamedQuery) {
+    this.onStatement(query.name)
+    return super.tryWrite<Row>(query)
   }
 }
 

@@ -2,7 +2,7 @@
 // compiles and runs each client, through a proxy that resets connections, and
 // compares docs/clients.md with the result. Exits 1 when a sample or client
 // fails or the page is stale. With --write, writes the page. Takes the names of
-// clients to run them alone.
+// clients to run them alone, or with --samples the operationIds of samples.
 import { exec } from 'node:child_process'
 import {
   cpSync,
@@ -203,18 +203,21 @@ async function updatePage(rows: string[], isWritten: boolean): Promise<void> {
 
 const options = process.argv.slice(2)
 const chosen = options.filter((option) => !option.startsWith('--'))
-const isWhole = chosen.length === 0
+const isSamplesOnly = options.includes('--samples')
+const isWhole = chosen.length === 0 && !isSamplesOnly
 
 const problems: string[] = []
-if (isWhole) {
+if (isWhole || isSamplesOnly) {
   const folder = path.join(work, 'samples')
   const yaml = readFileSync(openapi, 'utf8')
-  problems.push(...(await runSamples(yaml, { folder, proxy, restore, env })))
+  const stage = { folder, proxy, restore, env }
+  problems.push(...(await runSamples(yaml, stage, chosen)))
 }
 
 const rows: string[] = []
 for (const client of clients) {
-  if (!isWhole && !chosen.includes(client.name)) continue
+  const isChosen = !isSamplesOnly && chosen.includes(client.name)
+  if (!isWhole && !isChosen) continue
   try {
     rows.push(await tryClient(client))
   } catch (error) {

@@ -65,6 +65,18 @@ function operationsOf(yaml: string): Operation[] {
   )
 }
 
+function chosenOf(operations: Operation[], ids: string[]): Operation[] {
+  if (ids.length === 0) return operations
+
+  return ids.map((id) => {
+    const operation = operations.find((one) => one.id === id)
+    if (operation === undefined)
+      throw new Error(`openapi.yaml has no operation ${id}`)
+
+    return operation
+  })
+}
+
 const run = promisify(exec)
 
 /** What a command prints, or `Command failed: …`. */
@@ -162,16 +174,20 @@ function valuesIn(body: string): string[] {
  * Runs the code samples of an OpenAPI document against the service behind the
  * proxy.
  *
+ * @param ids of the operations; empty: all
  * @returns what is wrong
+ * @throws Error for an id that no operation has
  */
 export async function runSamples(
   yaml: string,
-  stage: Stage
+  stage: Stage,
+  ids: string[]
 ): Promise<string[]> {
+  const operations = chosenOf(operationsOf(yaml), ids)
   const problems: string[] = []
   for (const language of languages) {
     await stage.restore()
-    for (const operation of operationsOf(yaml))
+    for (const operation of operations)
       problems.push(...(await runSample(operation, language, stage)))
   }
   const { folder, env } = stage

@@ -3,14 +3,13 @@
 import type { Api } from '../../../src/api.ts'
 import type { Config } from '../../../src/config.ts'
 import { insertOperation } from '../../../src/creates/insert-operation.ts'
-import { HttpError } from '../../../src/http/errors.ts'
+import { notFound } from '../../../src/http/errors.ts'
 import { listOperation } from '../../../src/lists/list-operation.ts'
 import { ResponseMemory } from '../../../src/lists/response-memory.ts'
-import { sharedRead } from '../../../src/lists/shared-read.ts'
-import { objectBytes } from '../../../src/openapi/json.ts'
 import { sendJson } from '../../../src/openapi/send-json.ts'
 import type { Database } from '../../../src/postgres/database.ts'
-import { inputRows, sql } from '../../../src/postgres/sql.ts'
+import { sql } from '../../../src/postgres/sql.ts'
+import { readRow } from '../../../src/rows/read-row.ts'
 import { NewNote } from './generated/columns.ts'
 import { Note } from './generated/json.ts'
 import { type Operations, stubs } from './generated/operations.ts'
@@ -27,17 +26,9 @@ export const api: Api = {
 }
 
 const notesById = sql`
-  SELECT found.note
-  FROM ${inputRows({ id: 'bigint' })}
-  LEFT JOIN LATERAL (
-    SELECT
-      ${Note}
-      AS note
-    FROM notes
-    WHERE notes.id = input.id
-    LIMIT 1
-  ) AS found ON true
-  ORDER BY ordinal
+  SELECT *
+  FROM notes
+  WHERE notes.id = input.id
 `
 
 function noteHandlers(database: Database, config: Config): Operations {
@@ -45,11 +36,12 @@ function noteHandlers(database: Database, config: Config): Operations {
     config.MAX_RESPONSE_BUFFER_BYTES,
     config.SEND_TIMEOUT_MS
   )
-  const readNote = sharedRead<{ note: string | null }>(
-    database,
-    'notes-by-id',
-    notesById
-  )
+  const readNote = readRow(database, {
+    name: 'notes-by-id',
+    lookup: { id: 'bigint' },
+    statement: notesById,
+    row: Note
+  })
 
   return {
     ...stubs,
@@ -65,12 +57,11 @@ function noteHandlers(database: Database, config: Config): Operations {
     }),
 
     getNote: async ({ params: { noteId } }, reply) => {
-      const { note } = await readNote([String(noteId)])
+      const note = await readNote({ id: noteId })
 
-      if (note === null)
-        throw new HttpError(404, 'not_found', 'There is no such note')
+      if (note === undefined) throw notFound('note', noteId)
 
-      return sendJson(reply, 200, objectBytes(Note, note))
+      return sendJson(reply, 200, note)
     }
   }
 }

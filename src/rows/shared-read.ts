@@ -8,10 +8,21 @@ import { nameStatement } from '../statement-names.ts'
 /** Maximum number of lookups in a statement. */
 const maxLookups = 100
 
-/** The parameters that find one row, as text. */
-type Lookup = (string | null)[]
+/** What finds a row, by the columns of `input`. */
+export type Lookup<Column extends string> = Record<
+  Column,
+  string | number | bigint
+>
 
-const lookupKey = (lookup: Lookup): string => JSON.stringify(lookup)
+/** A statement for any number of lookups. */
+interface SharedRead<Column extends string> {
+  /** The name of the prepared statement. */
+  name: string
+  /** The SQL types of the columns of a lookup, by name, for `inputRows`. */
+  lookup: Record<Column, string>
+  /** Returns a row for each lookup, in their order. */
+  text: string
+}
 
 /**
  * Reads rows by lookups. Requests that wait at the same time share one
@@ -19,20 +30,16 @@ const lookupKey = (lookup: Lookup): string => JSON.stringify(lookup)
  * statement that has started, so it sees everything that was committed before
  * it arrived.
  *
- * @param name the name of the prepared statement
- * @param text a statement for any number of lookups that returns a row for
- *   each, in their order; its parameters are an array for each column of them
  * @returns reads the row of a lookup; rejects like `Database.read`, and with
  *   Overloaded if too many requests wait
  */
-export function sharedRead<Row extends QueryResultRow>(
+export function sharedRead<Column extends string, Row extends QueryResultRow>(
   database: Pick<Database, 'read'>,
-  name: string,
-  text: string
-): (lookup: Lookup) => Promise<Row> {
+  { name, lookup: types, text }: SharedRead<Column>
+): (lookup: Lookup<Column>) => Promise<Row> {
   nameStatement(database, name, text)
 
-  async function readRows(lookups: Lookup[]): Promise<Row[]> {
+  async function readRows(lookups: string[][]): Promise<Row[]> {
     sharedReads.observe(lookups.length)
     const distinct = new Map(
       lookups.map((lookup) => [lookupKey(lookup), lookup])
@@ -46,5 +53,15 @@ export function sharedRead<Row extends QueryResultRow>(
     // The statement returns a row for each lookup.
     return lookups.map((lookup) => found.get(lookupKey(lookup)) as Row)
   }
-  return batch(readRows, { maxSize: maxLookups })
+
+  const read = batch(readRows, { maxSize: maxLookups })
+  const columns = Object.keys(types)
+
+  return (lookup) => {
+    const values = new Map<string, unknown>(Object.entries(lookup))
+
+    return read(columns.map((column) => String(values.get(column))))
+  }
 }
+
+const lookupKey = (lookup: string[]): string => JSON.stringify(lookup)

@@ -1,0 +1,92 @@
+import { Overloaded } from '../batch.ts'
+
+/** A statement that waits for its turn. */
+interface Turn {
+  client: string
+  /** When it came, by the clock of `performance`. */
+  since: number
+  start: () => Promise<void>
+  reject: (error: unknown) => void
+}
+
+interface Limits {
+  /** Statements that may run at the same time. */
+  maxRunning: number
+  /** Statements that may wait; further ones reject with Overloaded. */
+  maxWaiting: number
+  /** Milliseconds after which a waiting statement rejects with Overloaded. */
+  maxWait: number
+}
+
+/**
+ * Runs a few statements at the same time, each for another client. The oldest
+ * one is next, so that a client with many of them delays those of another
+ * client by one.
+ */
+export class FairQueue {
+  readonly #limits: Limits
+  readonly #running = new Set<string>()
+  #waiting: Turn[] = []
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  /** Whether a statement of the client waits or runs. */
+  has(client: string): boolean {
+    return (
+      this.#running.has(client) ||
+      this.#waiting.some((turn) => turn.client === client)
+    )
+  }
+
+  /**
+   * Runs a statement when it is its turn.
+   *
+   * @throws what the statement throws, and Overloaded
+   */
+  run<Result>(
+    client: string,
+    statement: () => Promise<Result>
+  ): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.length >= this.#limits.maxWaiting) {
+        reject(new Overloaded())
+        return
+      }
+
+      const since = performance.now()
+      const start = () => statement().then(resolve, reject)
+      this.#waiting.push({ client, since, start, reject })
+      this.#startNext()
+    })
+  }
+
+  #startNext(): void {
+    this.#rejectLate()
+    if (this.#running.size >= this.#limits.maxRunning) return
+
+    const next = this.#waiting.find(({ client }) => !this.#running.has(client))
+    if (next === undefined) return
+
+    this.#waiting = this.#waiting.filter((turn) => turn !== next)
+    this.#running.add(next.client)
+    next
+      .start()
+      .then(() => this.#ended(next))
+      .catch(next.reject)
+  }
+
+  #ended({ client }: Turn): void {
+    this.#running.delete(client)
+    this.#startNext()
+  }
+
+  #rejectLate(): void {
+    const oldest = performance.now() - this.#limits.maxWait
+    const late = this.#waiting.filter(({ since }) => since < oldest)
+
+    this.#waiting = this.#waiting.filter(({ since }) => since >= oldest)
+    for (const { reject } of late) reject(new Overloaded())
+  }
+}

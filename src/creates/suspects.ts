@@ -1,0 +1,88 @@
+import { batch, Overloaded } from '../batch.ts'
+import { isFaultOfRow, TimeLimitExceeded } from '../postgres/outcomes.ts'
+import type { FairQueue } from './fair-queue.ts'
+
+/** Rows of one statement: few, so that the slow one is found soon. */
+const maxGroup = 16
+
+/** Rows of all clients that may wait for a statement. */
+const maxWaiting = 1000
+
+type WriteGroup<Row, Result> = (rows: Row[]) => Promise<Result[]>
+
+/** The suspects of one client. */
+interface Group<Row, Result> {
+  rows: number
+  write: (row: Row) => Promise<Result>
+}
+
+/**
+ * Writes rows of which some may be slow: those of each client separately. A
+ * group that exceeds the time limit is split, until the slow row is alone.
+ * After each statement, it is the turn of another client.
+ */
+export class Suspects<Row, Result> {
+  readonly #writeGroup: WriteGroup<Row, Result>
+  readonly #turns: FairQueue
+  readonly #maxWait: number
+  readonly #groups = new Map<string, Group<Row, Result>>()
+  #rows = 0
+
+  /** @param maxWait milliseconds that a row may wait for its statement */
+  constructor(
+    writeGroup: WriteGroup<Row, Result>,
+    turns: FairQueue,
+    maxWait: number
+  ) {
+    this.#writeGroup = writeGroup
+    this.#turns = turns
+    this.#maxWait = maxWait
+  }
+
+  /**
+   * Writes one row, with others of its client.
+   *
+   * @throws TimeLimitExceeded if the row exceeds the limit alone, Overloaded if
+   *   too many rows wait, and what the writer throws
+   */
+  async write(row: Row, client: string): Promise<Result> {
+    if (this.#rows >= maxWaiting) throw new Overloaded()
+
+    const group = this.#groups.get(client) ?? this.#newGroup(client)
+    this.#count(client, group, 1)
+
+    try {
+      return await group.write(row)
+    } finally {
+      this.#count(client, group, -1)
+    }
+  }
+
+  #newGroup(client: string): Group<Row, Result> {
+    const writeInTurn = (rows: Row[]) =>
+      this.#turns.run(client, () => this.#writeGroup(rows))
+
+    return {
+      rows: 0,
+      write: batch(writeInTurn, {
+        maxSize: maxGroup,
+        maxWait: this.#maxWait,
+        isFaultOfItem: (error) => isSlow(error) || isFaultOfRow(error)
+      })
+    }
+  }
+
+  /** Counts rows, and keeps the group of a client while it has any. */
+  #count(client: string, group: Group<Row, Result>, rows: 1 | -1): void {
+    this.#rows += rows
+    group.rows += rows
+
+    if (group.rows > 0) this.#groups.set(client, group)
+    else this.#groups.delete(client)
+  }
+}
+
+/** Whether a group exceeded the time limit. It had no effect. */
+export function isSlow(error: unknown): boolean {
+  return error instanceof TimeLimitExceeded
+}

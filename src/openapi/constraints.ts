@@ -1,0 +1,66 @@
+import { HttpError } from '../http/errors.ts'
+import { violatedConstraint } from '../postgres/outcomes.ts'
+import type { Sent } from './handler.ts'
+
+/** The response to a request that violates a constraint. */
+export interface Violation<Status> {
+  /** One that the operation documents. */
+  status: Status & number
+  code: string
+  /** For the client: it says what to change. */
+  message: string
+}
+
+/** Responses by the names of constraints and unique indexes. */
+export type Violations<Status> = Record<string, Violation<Status>>
+
+/** A reply of an operation that documents a status, whatever its body. */
+export interface Documents<Status> {
+  code: (status: Status) => unknown
+}
+
+/**
+ * Lets a handler respond to violated constraints: foreign keys, unique, check
+ * and exclusion constraints. Of a group of creates, only the row that violates
+ * one gets the response. A violation of another constraint stays a 500.
+ *
+ * The compiler rejects a status that the operation does not document.
+ *
+ * @example
+ * deleteCategory: onViolation(
+ *   {
+ *     pets_category_id_fkey: {
+ *       status: 409,
+ *       code: 'category_in_use',
+ *       message: 'The category has pets'
+ *     }
+ *   },
+ *   async ({ params }, reply) => …
+ * )
+ */
+export function onViolation<Request, Reply, const Status>(
+  violations: Violations<Status>,
+  handler: (request: Request, reply: Reply) => Promise<Sent> | Sent
+) {
+  return async (
+    request: Request,
+    reply: Reply & Documents<Status>
+  ): Promise<Sent> => {
+    try {
+      return await handler(request, reply)
+    } catch (error) {
+      throw responseTo(error, violations) ?? error
+    }
+  }
+}
+
+function responseTo(
+  error: unknown,
+  violations: Violations<unknown>
+): HttpError | undefined {
+  const violation = violations[violatedConstraint(error)]
+  if (violation === undefined) return undefined
+
+  const { status, code, message } = violation
+  return new HttpError(status, code, message)
+}

@@ -1,0 +1,88 @@
+import pg from 'pg'
+import { messageOf } from '../log.ts'
+
+/** What the operator can do about a reason. */
+interface Remedy {
+  /** Matches the SQLSTATE, which may be empty, a space, and the message. */
+  reason: RegExp
+  remedy: string
+  /** Says the reason more clearly than its message. */
+  words?: string
+  /** The variable that is wrong, if that is not DATABASE_URL. */
+  variable?: string
+}
+
+const remedies: Remedy[] = [
+  {
+    reason: /Invalid URL|URI malformed/,
+    words: 'it is not a valid URL',
+    remedy:
+      'percent-encode special characters of the password, ' +
+      'and write the port as a number'
+  },
+  {
+    reason: /client password must be a string/,
+    words: 'it has no password, and the server asks for one',
+    remedy: 'write postgres://USER:PASSWORD@HOST'
+  },
+  {
+    reason: /^28/, // invalid_authorization_specification, invalid_password
+    remedy: 'correct its user or password'
+  },
+  {
+    reason: /^3D000/, // invalid_catalog_name
+    remedy: 'create it, or correct its name'
+  },
+  {
+    reason: /^42704 role/, // undefined_object, of a GRANT
+    variable: 'DATABASE_SERVICE_ROLE',
+    remedy: 'create it, or correct its name'
+  },
+  {
+    reason: /^42501 .*schema/, // insufficient_privilege
+    remedy:
+      'grant its user CREATE on the schema, ' +
+      'or run `npm run migrate` as another user'
+  },
+  {
+    reason: /, open '/,
+    remedy: 'correct sslrootcert, sslcert or sslkey'
+  },
+  {
+    reason: /does not support SSL/,
+    remedy: 'enable TLS in the server, or write sslmode=disable'
+  },
+  {
+    reason: /self-signed certificate|unable to (get|verify)/,
+    remedy: 'write sslrootcert=FILE with the certificate of its authority'
+  },
+  {
+    // Errors of the connection, such as ECONNREFUSED.
+    reason: /^ .*(\bE[A-Z]{4}|timeout|terminated)/,
+    remedy: 'correct its host or port, or start PostgreSQL there'
+  }
+]
+
+/**
+ * Why a DATABASE_URL cannot be used: an error whose message is one line, which
+ * names the variable, the reason, and the remedy if there is one.
+ */
+export function unusableUrl(error: unknown): Error {
+  const message = messageOf(error)
+  const text = `${sqlStateOf(error)} ${message}`
+  const known = remedies.find(({ reason }) => reason.test(text))
+  if (known === undefined) return unusable('DATABASE_URL', message, error)
+
+  const { variable = 'DATABASE_URL', words = message, remedy } = known
+  return unusable(variable, `${words}: ${remedy}`, error)
+}
+
+const unusable = (variable: string, reason: string, cause: unknown) =>
+  new Error(`${variable} cannot be used: ${reason}`, { cause })
+
+/** The SQLSTATE of an error or of its cause; otherwise an empty text. */
+function sqlStateOf(error: unknown): string {
+  const { cause } = error as Error
+  const ofServer = [error, cause].find((one) => one instanceof pg.DatabaseError)
+  return ofServer?.code ?? ''
+}

@@ -1,0 +1,64 @@
+import { type JsonBytes, objectBytes, type RowJson } from '../openapi/json.ts'
+import type { Database } from '../postgres/database.ts'
+import { inputRows, sql } from '../postgres/sql.ts'
+import { type Lookup, sharedRead } from './shared-read.ts'
+
+/** A statement that reads one row. */
+interface RowRead<Column extends string, Schema> {
+  /** The name of the prepared statement. */
+  name: string
+  /** The SQL types of the columns of `input`, by name. */
+  lookup: Record<Column, string>
+  /**
+   * A SELECT of the row, with the columns of the schema. It finds the row by
+   * the columns of `input`.
+   */
+  statement: string
+  /** From generated/json.ts. */
+  row: RowJson<Schema>
+}
+
+/**
+ * Reads one row as JSON. Requests that wait at the same time share a statement.
+ *
+ * @example
+ * const readPet = readRow(database, {
+ *   name: 'pets-by-id',
+ *   lookup: { id: 'bigint' },
+ *   statement: sql`SELECT * FROM pets WHERE pets.id = input.id`,
+ *   row: Pet
+ * })
+ *
+ * @returns reads the JSON of the row, undefined if there is none; rejects like
+ *   `Database.read`, and with Overloaded if too many requests wait
+ */
+export function readRow<Column extends string, Schema>(
+  database: Pick<Database, 'read'>,
+  { name, lookup, statement, row }: RowRead<Column, Schema>
+): (lookup: Lookup<Column>) => Promise<JsonBytes<Schema> | undefined> {
+  const text = sql`
+    SELECT found.json
+    FROM ${inputRows(lookup)}
+    LEFT JOIN LATERAL (
+      SELECT
+        ${row.expression}
+        AS json
+      FROM (
+        ${statement}
+      ) AS item
+      LIMIT 1
+    ) AS found ON true
+    ORDER BY ordinal
+  `
+  const read = sharedRead<Column, { json: string | null }>(database, {
+    name,
+    lookup,
+    text
+  })
+
+  return async (values) => {
+    const { json } = await read(values)
+
+    return json === null ? undefined : objectBytes(row, json)
+  }
+}

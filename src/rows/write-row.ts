@@ -1,0 +1,85 @@
+import { type JsonBytes, objectBytes, type RowJson } from '../openapi/json.ts'
+import type { Database } from '../postgres/database.ts'
+import { sql } from '../postgres/sql.ts'
+import { nameStatement } from '../statement-names.ts'
+
+/** A statement that changes one row. */
+interface RowChange {
+  /** The name of the prepared statement. */
+  name: string
+  /** It returns the row, unless there is none that it may change. */
+  statement: string
+}
+
+/** A statement that writes one row. */
+interface RowWrite<Schema> extends RowChange {
+  /** From generated/json.ts. The statement returns the columns of the schema. */
+  row: RowJson<Schema>
+}
+
+type Writer = Pick<Database, 'write'>
+
+/**
+ * Writes one row, and returns it as JSON.
+ *
+ * @example
+ * const renamePet = writeRow(database, {
+ *   name: 'rename-pet',
+ *   statement: sql`UPDATE pets SET name = $2 WHERE id = $1 RETURNING *`,
+ *   row: Pet
+ * })
+ *
+ * @returns writes the row with the parameters of the statement, and resolves
+ *   with undefined if there is none; rejects like `Database.write`
+ */
+export function writeRow<Schema>(
+  database: Writer,
+  { name, statement, row }: RowWrite<Schema>
+): (values: unknown[]) => Promise<JsonBytes<Schema> | undefined> {
+  const text = sql`
+    WITH item AS (
+      ${statement}
+    )
+    SELECT
+      ${row.expression}
+      AS json
+    FROM item
+  `
+
+  nameStatement(database, name, text)
+
+  return async (values) => {
+    const [written] = await database.write<{ json: string }>({
+      name,
+      text,
+      values
+    })
+
+    return written && objectBytes(row, written.json)
+  }
+}
+
+/**
+ * Deletes one row.
+ *
+ * @example
+ * const deletePet = deleteRow(database, {
+ *   name: 'delete-pet',
+ *   statement: sql`DELETE FROM pets WHERE id = $1 RETURNING id`
+ * })
+ *
+ * @returns deletes the row with the parameters of the statement, and resolves
+ *   with whether there was one; rejects like `Database.write`
+ */
+export function deleteRow(
+  database: Writer,
+  { name, statement: text }: RowChange
+): (values: unknown[]) => Promise<boolean> {
+  nameStatement(database, name, text)
+
+  return async (values) => {
+    const deleted = await database.write({ name, text, values })
+
+    return deleted.length > 0
+  }
+}

@@ -1,0 +1,139 @@
+// The parts of the lanes, with a writer that needs no PostgreSQL.
+import t from 'tap'
+import { FairQueue } from '../../src/creates/fair-queue.ts'
+import { Lanes } from '../../src/creates/lanes.ts'
+import { TimeLimitExceeded } from '../../src/postgres/outcomes.ts'
+import { until } from '../support/until.ts'
+
+const overloaded = { status: 'rejected', reason: { code: 'overloaded' } }
+
+const echo = (rows: number[]) => Promise.resolve(rows)
+const exceed = () => Promise.reject(new TimeLimitExceeded(new Error('slow')))
+
+const numbers = (count: number) =>
+  Array.from({ length: count }, (_, index) => index)
+
+/** A promise with the function that resolves it. */
+function hold() {
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+
+  return { held, release: () => release() }
+}
+
+t.test('a limit that does not help is lifted', async (t) => {
+  let cancelled = 0
+  const tryWrite = () => {
+    cancelled++
+    return exceed()
+  }
+  const lanes = new Lanes({ write: echo, tryWrite }, {}, 60_000)
+  const writeAll = () =>
+    Promise.all(numbers(250).map((row) => lanes.write(row, 'client')))
+
+  t.same(await writeAll(), numbers(250))
+  t.same(await writeAll(), numbers(250))
+  t.equal(cancelled, 8)
+})
+
+t.test('a slow row is alone after three cancelled statements', async (t) => {
+  const sizes: number[] = []
+  const tryWrite = (rows: number[]) => {
+    if (!rows.includes(249)) return echo(rows)
+    sizes.push(rows.length)
+    return exceed()
+  }
+  const alone: number[][] = []
+  const write = (rows: number[]) => {
+    alone.push(rows)
+    return echo(rows)
+  }
+  const lanes = new Lanes({ write, tryWrite }, {}, 60_000)
+  const rows = numbers(250)
+
+  t.same(await Promise.all(rows.map((row) => lanes.write(row, 'a'))), rows)
+  t.same(alone, [[249]])
+  t.same(sizes, [250, 10, 1])
+})
+
+t.test('suspects beyond their number reject as overload', async (t) => {
+  const { held, release } = hold()
+  const write = async (rows: number[]) => {
+    await held
+    return rows
+  }
+  const tryWrite = (rows: number[]) =>
+    rows.includes(-1) ? exceed() : echo(rows)
+  const lanes = new Lanes({ write, tryWrite }, {}, 60_000)
+
+  // The client has a slow row, so its others are suspects at once.
+  const slow = lanes.write(-1, 'client')
+  let isSlow = false
+  await until(async () => {
+    const rows = await Promise.allSettled(
+      numbers(1001).map((row) => lanes.write(row, 'client'))
+    )
+    isSlow = rows.some(({ status }) => status === 'rejected')
+    return isSlow
+  }, 'suspects are rejected')
+
+  release()
+  t.equal(await slow, -1)
+})
+
+t.test('each client has one statement at a time', async (t) => {
+  const queue = new FairQueue({
+    maxRunning: 2,
+    maxWaiting: 10,
+    maxWait: 60_000
+  })
+  const order: string[] = []
+  const { held, release } = hold()
+  const run = (client: string, name: string) =>
+    queue.run(client, async () => {
+      order.push(name)
+      await held
+      return name
+    })
+
+  const all = [run('a', 'a1'), run('a', 'a2'), run('b', 'b1'), run('c', 'c1')]
+  t.same(order, ['a1', 'b1'])
+  t.ok(queue.has('a'))
+  t.ok(queue.has('c'))
+  t.notOk(queue.has('d'))
+
+  release()
+  t.same(await Promise.all(all), ['a1', 'a2', 'b1', 'c1'])
+  await until(() => !queue.has('a'), 'no statement runs')
+})
+
+t.test(
+  'a queue rejects statements that are too many or too late',
+  async (t) => {
+    let now = 0
+    t.intercept(performance, 'now', { value: () => now })
+
+    const queue = new FairQueue({ maxRunning: 1, maxWaiting: 1, maxWait: 1000 })
+    const { held, release } = hold()
+    const running = queue.run('a', () => held)
+    const others = Promise.allSettled([
+      queue.run('b', () => held),
+      queue.run('c', () => held)
+    ])
+
+    now = 2000
+    release()
+    await running
+    t.match(await others, [overloaded, overloaded])
+  }
+)
+
+t.test('the error of a statement does not end the queue', async (t) => {
+  const queue = new FairQueue({ maxRunning: 1, maxWaiting: 9, maxWait: 60_000 })
+  const fail = () => Promise.reject(new Error('failed'))
+
+  await t.rejects(queue.run('a', fail), { message: 'failed' })
+  t.equal(await queue.run('a', () => Promise.resolve(1)), 1)
+})

@@ -1,0 +1,201 @@
+// One slow row must not delay the creates of others.
+import t, { type Test } from 'tap'
+import { connect, query } from '../support/database.ts'
+import { create, result } from '../support/requests.ts'
+import { type Service, startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+const slowName = 'slow'
+
+/** Runs a statement for each new category of this name. */
+const forSlowRow = (statement: string) => `
+  CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    ${statement};
+    RETURN NEW;
+  END $$;
+
+  CREATE TRIGGER be_slow BEFORE INSERT ON categories
+  FOR EACH ROW WHEN (NEW.name = '${slowName}')
+  EXECUTE FUNCTION be_slow();
+`
+
+const sleepingTrigger = {
+  obstacle: 'its trigger sleeps',
+  prepare: forSlowRow(`
+    WHILE NOT pg_try_advisory_xact_lock(1) LOOP
+      PERFORM pg_sleep(0.01);
+    END LOOP
+  `),
+  hold: 'SELECT pg_advisory_xact_lock(1)'
+}
+
+/** What makes a row slow, while another transaction `holds` something. */
+const obstacles = [
+  {
+    obstacle: 'a table that its trigger reads is locked',
+    prepare: `CREATE TABLE other (); ${forSlowRow('PERFORM FROM other')}`,
+    hold: 'LOCK TABLE other'
+  },
+  {
+    obstacle: 'its trigger waits for an advisory lock',
+    prepare: forSlowRow('PERFORM pg_advisory_xact_lock(1)'),
+    hold: 'SELECT pg_advisory_xact_lock(1)'
+  },
+  {
+    obstacle: 'an open transaction has its entry in a unique index',
+    prepare: `CREATE UNIQUE INDEX ON categories (name) WHERE name = '${slowName}'`,
+    hold: `INSERT INTO categories (name) VALUES ('${slowName}')`
+  },
+  sleepingTrigger
+]
+
+interface Obstacle {
+  prepare: string
+  hold: string
+}
+
+/** A service on whose database the row is slow until `release` is called. */
+async function startWithSlowRow(t: Test, { prepare, hold }: Obstacle) {
+  const service = await startService(t, {
+    config: { DATABASE_TIMEOUT_MS: 30_000 }
+  })
+  await query(service.databaseUrl, prepare)
+
+  const client = await connect(t, service.databaseUrl)
+  await client.query(`BEGIN; ${hold}`)
+
+  return { service, release: () => client.query('ROLLBACK') }
+}
+
+/** The service as clients with API keys of their own call it. */
+function newClients(service: Service, count: number): Promise<Service[]> {
+  const clients = Array.from({ length: count }, async (_, index) => {
+    const key = await service.keys.create(`client ${index}`)
+    return { ...service, auth: { authorization: `Bearer ${key}` } }
+  })
+
+  return Promise.all(clients)
+}
+
+const storedSlowRows = ({ databaseUrl }: Service) =>
+  query(databaseUrl, 'SELECT FROM categories WHERE name = $1', [slowName])
+
+for (const { obstacle, ...slowRow } of obstacles) {
+  t.test(
+    `if ${obstacle}, a create waits alone, and is stored once afterwards`,
+    async (t) => {
+      const { service, release } = await startWithSlowRow(t, slowRow)
+      const others = await newClients(service, 8)
+      const settled: unknown[] = []
+
+      const slow = ['key-1', 'key-2', undefined, undefined].map(async (key) => {
+        const headers = key === undefined ? {} : { 'idempotency-key': key }
+        const status = await result(create(service, slowName, headers))
+        settled.push(status)
+        return status
+      })
+
+      for (let round = 0; round < 5; round++) {
+        const creates = others.map((client, index) => {
+          const key = { 'idempotency-key': `other-${round}-${index}` }
+          return result(create(client, 'other', index % 2 ? key : {}))
+        })
+
+        t.same(new Set(await Promise.all(creates)), new Set([201]))
+      }
+
+      t.same(settled, [], 'the slow ones still wait')
+      await release()
+
+      const isUnique = slowRow.hold.startsWith('INSERT')
+      const stored = (await Promise.all(slow)).filter((code) => code === 201)
+      t.equal(stored.length, isUnique ? 1 : 4)
+      t.equal((await storedSlowRows(service)).length, stored.length)
+    }
+  )
+}
+
+t.test(
+  'further creates of the client with the slow row do not wait for it',
+  async (t) => {
+    const { service, release } = await startWithSlowRow(t, sleepingTrigger)
+    const slow = result(create(service, slowName))
+
+    for (let round = 0; round < 5; round++) {
+      const others = Array.from({ length: 8 }, () => result(create(service)))
+      t.same(new Set(await Promise.all(others)), new Set([201]))
+    }
+
+    await release()
+    t.equal(await slow, 201)
+  }
+)
+
+t.test(
+  'a row that stays slow gets 503 without effect, and can be sent again',
+  async (t) => {
+    const service = await startService(t, {
+      config: { DATABASE_TIMEOUT_MS: 1000 }
+    })
+    await query(service.databaseUrl, sleepingTrigger.prepare)
+    const client = await connect(t, service.databaseUrl)
+    await client.query(`BEGIN; ${sleepingTrigger.hold}`)
+
+    const key = { 'idempotency-key': 'key' }
+    t.equal(await result(create(service, slowName)), 'unavailable')
+    t.equal(await result(create(service, slowName, key)), 'unavailable')
+    t.same(await storedSlowRows(service), [])
+
+    await client.query('ROLLBACK')
+    t.equal(await result(create(service, slowName, key)), 201)
+    t.equal(await result(create(service, slowName, key)), '201 replayed')
+    t.equal((await storedSlowRows(service)).length, 1)
+  }
+)
+
+t.test('the time limit does not outlive its statement', async (t) => {
+  const { databaseUrl, database } = await startService(t, {
+    config: { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 30_000 }
+  })
+  const limit = {
+    name: 'limit',
+    text: `SELECT current_setting('statement_timeout') AS limit`
+  }
+
+  t.same(await database.tryWrite(limit), [{ limit: '1500ms' }])
+  t.same(await database.write(limit), [{ limit: '0' }])
+
+  await t.rejects(database.tryWrite({ name: 'fault', text: 'SELECT 1 / 0' }))
+  t.same(await database.write(limit), [{ limit: '0' }])
+
+  await until(async () => {
+    const rows = await query(
+      databaseUrl,
+      `SELECT FROM pg_stat_activity
+       WHERE datname = current_database() AND state LIKE 'idle in%'`
+    )
+    return rows.length === 0
+  }, 'no transaction is open')
+})
+
+t.test('the time limit does not apply to the commit', async (t) => {
+  const { databaseUrl, database } = await startService(t, {
+    config: { DATABASE_TIMEOUT_MS: 30_000 }
+  })
+  await query(
+    databaseUrl,
+    `CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS
+       'BEGIN PERFORM pg_sleep(2); RETURN NULL; END';
+     CREATE CONSTRAINT TRIGGER sleep AFTER INSERT ON categories
+       DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW EXECUTE FUNCTION sleep()`
+  )
+
+  await t.resolves(
+    database.tryWrite({
+      name: 'insert',
+      text: "INSERT INTO categories (name) VALUES ('x') RETURNING id"
+    })
+  )
+})

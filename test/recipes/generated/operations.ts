@@ -1,0 +1,22 @@
+// Generated from openapi.yaml by `npm run generate`. Do not edit.
+
+import type { Handler } from '../../../src/openapi/handler.ts'
+import { notImplemented } from '../../../src/openapi/handler.ts'
+import type { operations } from './types.ts'
+
+/** The handler of each operation, by operationId. */
+export interface Operations {
+  /** GET /toys/{toyId} */
+  getToy: Handler<operations['getToy']>
+  /** DELETE /toys/{toyId} */
+  deleteToy: Handler<operations['deleteToy']>
+  /** PATCH /toys/{toyId} */
+  updateToy: Handler<operations['updateToy']>
+}
+
+/** A handler of each operation that responds with 501, until it is implemented. */
+export const stubs: Operations = {
+  getToy: notImplemented('getToy'),
+  deleteToy: notImplemented('deleteToy'),
+  updateToy: notImplemented('updateToy'),
+}

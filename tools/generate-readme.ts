@@ -1,0 +1,55 @@
+// The table of the operations in README.md.
+import type { OpenAPIV3 } from 'openapi-types'
+import { format } from 'prettier'
+import { type ApiDocument } from '../src/openapi/document.ts'
+
+const section = /(<!-- operations: .* -->\n)[^]*?(<!-- end of operations -->)/
+
+/** README.md with the operations of openapi.yaml. */
+export function readmeWith(
+  { operations, document, basePath }: ApiDocument,
+  readme: string
+): Promise<string> {
+  const rows = operations.map(({ method, path }) => {
+    const operation = operationAt(document, method, path)
+    const cells = [
+      `\`${method} ${basePath}${path}\``,
+      successOf(operation),
+      meaningOf(operation)
+    ]
+
+    return `| ${cells.join(' | ')} |`
+  })
+  const table = ['| request | success | meaning |', '| - | - | - |', ...rows]
+
+  const text = readme.replace(
+    section,
+    (_all, start: string, end: string) =>
+      `${start}\n${table.join('\n')}\n\n${end}`
+  )
+
+  return format(text, { parser: 'markdown' })
+}
+
+function operationAt(
+  document: OpenAPIV3.Document,
+  method: string,
+  path: string
+): OpenAPIV3.OperationObject | undefined {
+  const name = method.toLowerCase() as OpenAPIV3.HttpMethods
+
+  return document.paths[path]?.[name]
+}
+
+/** The statuses of a success, as in `200`. */
+function successOf(operation: OpenAPIV3.OperationObject | undefined): string {
+  const statuses = Object.keys(operation?.responses ?? {})
+
+  return statuses.filter((status) => status.startsWith('2')).join(', ')
+}
+
+function meaningOf(operation: OpenAPIV3.OperationObject | undefined): string {
+  const summary = operation?.summary ?? ''
+
+  return operation?.deprecated ? `${summary}; deprecated` : summary
+}
