@@ -15,7 +15,7 @@ export const Category = rowJson<Schemas['Category']>(
 
 /** Writes a row as the JSON of the schema Message. */
 export const Message = rowJson<Schemas['Message']>(
-  `'{"id":' || coalesce('"' || id || '"', missing_property('Message.id'))
+  `'{"id":' || coalesce(to_json(id)::text, missing_property('Message.id'))
   || ',"message":' || coalesce(to_json(message)::text, missing_property('Message.message'))
   || ',"status":' || coalesce(to_json(status)::text, missing_property('Message.status'))
   || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
@@ -37,6 +37,6 @@ export const Pet = rowJson<Schemas['Pet']>(
   `'{"id":' || coalesce(id::text, missing_property('Pet.id'))
   || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
   || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-  || ',"status":' || coalesce('"' || status || '"', missing_property('Pet.status'))
+  || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
   || '}'`
 )

@@ -22,33 +22,6 @@ FROM unnest(
 LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
 ORDER BY ordinal;
 
-PREPARE "page-of-categories" AS
-SELECT
-  CASE WHEN $2 = 1 OR octet_length(items) <= 262144
-    THEN items
-  END AS items,
-  octet_length(items) AS size,
-  count,
-  nulls,
-  "lastId"
-FROM (
-  SELECT
-    coalesce(string_agg(',' || json, ''), '') AS items,
-    count(*)::integer AS count,
-    (count(*) - count(json))::integer AS nulls,
-    CASE count(*) WHEN $2 THEN max(id)::text END AS "lastId"
-  FROM (
-    SELECT id, '{"id":' || coalesce(id::text, missing_property('Category.id'))
-      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
-      || coalesce(',"description":' || to_json(description)::text, '')
-      || '}' AS json
-    FROM categories
-    WHERE id > coalesce($1::bigint, -9223372036854775808)
-    ORDER BY id
-    LIMIT $2
-  ) AS item
-) AS page;
-
 PREPARE "table-version" AS
 SELECT
   pg_current_snapshot() AS snapshot,
@@ -81,6 +54,60 @@ CROSS JOIN LATERAL (
 ) AS triggers
 WHERE watched.oid = to_regclass($1)
   AND NOT watched.relhassubclass;
+
+PREPARE "page-of-categories" AS
+SELECT
+  CASE WHEN $1 = 1 OR octet_length(items) <= 262144
+    THEN items
+  END AS items,
+  octet_length(items) AS size,
+  count,
+  nulls,
+  "lastKey"
+FROM (
+  SELECT
+    coalesce(string_agg(',' || json, ''), '') AS items,
+    count(*)::integer AS count,
+    (count(*) - count(json))::integer AS nulls,
+    CASE count(*) WHEN $1 THEN (array_agg(key))[$1]::text END AS "lastKey"
+  FROM (
+    SELECT id AS key, '{"id":' || coalesce(id::text, missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
+      || coalesce(',"description":' || to_json(description)::text, '')
+      || '}' AS json
+    FROM categories
+    WHERE true
+    ORDER BY id
+    LIMIT $1::integer
+  ) AS item
+) AS page;
+
+PREPARE "next-page-of-categories" AS
+SELECT
+  CASE WHEN $1 = 1 OR octet_length(items) <= 262144
+    THEN items
+  END AS items,
+  octet_length(items) AS size,
+  count,
+  nulls,
+  "lastKey"
+FROM (
+  SELECT
+    coalesce(string_agg(',' || json, ''), '') AS items,
+    count(*)::integer AS count,
+    (count(*) - count(json))::integer AS nulls,
+    CASE count(*) WHEN $1 THEN (array_agg(key))[$1]::text END AS "lastKey"
+  FROM (
+    SELECT id AS key, '{"id":' || coalesce(id::text, missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
+      || coalesce(',"description":' || to_json(description)::text, '')
+      || '}' AS json
+    FROM categories
+    WHERE id > $2
+    ORDER BY id
+    LIMIT $1::integer
+  ) AS item
+) AS page;
 
 PREPARE "create-categories" AS
 WITH input AS (
@@ -253,7 +280,7 @@ new_row AS (
   SELECT
     *,
     CASE WHEN obstacle IS NULL THEN
-      '{"id":' || coalesce('"' || id || '"', missing_property('Message.id'))
+      '{"id":' || coalesce(to_json(id)::text, missing_property('Message.id'))
         || ',"message":' || coalesce(to_json(message)::text, missing_property('Message.message'))
         || ',"status":' || coalesce(to_json(status)::text, missing_property('Message.status'))
         || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
@@ -330,7 +357,7 @@ new_row AS (
   SELECT
     *,
     CASE WHEN obstacle IS NULL AND may_claim THEN
-      '{"id":' || coalesce('"' || id || '"', missing_property('Message.id'))
+      '{"id":' || coalesce(to_json(id)::text, missing_property('Message.id'))
         || ',"message":' || coalesce(to_json(message)::text, missing_property('Message.message'))
         || ',"status":' || coalesce(to_json(status)::text, missing_property('Message.status'))
         || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
@@ -414,30 +441,59 @@ ORDER BY ordinal;
 
 PREPARE "page-of-orders" AS
 SELECT
-  CASE WHEN $2 = 1 OR octet_length(items) <= 262144
+  CASE WHEN $1 = 1 OR octet_length(items) <= 262144
     THEN items
   END AS items,
   octet_length(items) AS size,
   count,
   nulls,
-  "lastId"
+  "lastKey"
 FROM (
   SELECT
     coalesce(string_agg(',' || json, ''), '') AS items,
     count(*)::integer AS count,
     (count(*) - count(json))::integer AS nulls,
-    CASE count(*) WHEN $2 THEN max(id)::text END AS "lastId"
+    CASE count(*) WHEN $1 THEN (array_agg(key))[$1]::text END AS "lastKey"
   FROM (
-    SELECT id, '{"id":' || coalesce(id::text, missing_property('Order.id'))
+    SELECT id AS key, '{"id":' || coalesce(id::text, missing_property('Order.id'))
       || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))
       || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
       || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
       || ',"complete":' || coalesce(complete::text, missing_property('Order.complete'))
       || '}' AS json
     FROM orders
-    WHERE id > coalesce($1::bigint, -9223372036854775808)
+    WHERE true
     ORDER BY id
-    LIMIT $2
+    LIMIT $1::integer
+  ) AS item
+) AS page;
+
+PREPARE "next-page-of-orders" AS
+SELECT
+  CASE WHEN $1 = 1 OR octet_length(items) <= 262144
+    THEN items
+  END AS items,
+  octet_length(items) AS size,
+  count,
+  nulls,
+  "lastKey"
+FROM (
+  SELECT
+    coalesce(string_agg(',' || json, ''), '') AS items,
+    count(*)::integer AS count,
+    (count(*) - count(json))::integer AS nulls,
+    CASE count(*) WHEN $1 THEN (array_agg(key))[$1]::text END AS "lastKey"
+  FROM (
+    SELECT id AS key, '{"id":' || coalesce(id::text, missing_property('Order.id'))
+      || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))
+      || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
+      || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
+      || ',"complete":' || coalesce(complete::text, missing_property('Order.complete'))
+      || '}' AS json
+    FROM orders
+    WHERE id > $2
+    ORDER BY id
+    LIMIT $1::integer
   ) AS item
 ) AS page;
 
@@ -461,7 +517,7 @@ CROSS JOIN LATERAL (
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
         || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-        || ',"status":' || coalesce('"' || status || '"', missing_property('Pet.status'))
+        || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
         || '}'
       ORDER BY id
     ) AS items
@@ -496,7 +552,7 @@ CROSS JOIN LATERAL (
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
         || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-        || ',"status":' || coalesce('"' || status || '"', missing_property('Pet.status'))
+        || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
         || '}'
       ORDER BY id
     ) AS items
@@ -521,7 +577,7 @@ LEFT JOIN LATERAL (
     '{"id":' || coalesce(id::text, missing_property('Pet.id'))
       || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
       || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-      || ',"status":' || coalesce('"' || status || '"', missing_property('Pet.status'))
+      || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
       || '}'
     AS json
   FROM (
@@ -574,7 +630,7 @@ new_row AS (
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
         || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-        || ',"status":' || coalesce('"' || status || '"', missing_property('Pet.status'))
+        || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
         || '}'
     END AS response
   FROM numbered
@@ -666,7 +722,7 @@ new_row AS (
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
         || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-        || ',"status":' || coalesce('"' || status || '"', missing_property('Pet.status'))
+        || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
         || '}'
     END AS response
   FROM numbered

@@ -208,7 +208,7 @@ t.test('no line holds a key, wherever a client sends it', async (t) => {
   const log = await end()
   t.notOk(log.toLowerCase().includes(key.slice(-20)))
   // An operator sees which key it was.
-  for (const target of ['/v1/notes/', 'http://user:'])
+  for (const target of ['/v1/tags/', 'http://user:'])
     t.ok(log.includes(`"path":"${target}${prefixOf(key)}***`))
 })
 
@@ -223,7 +223,7 @@ const requestsWith = (key: string) => ({
     bytes: list({ Authorization: 'Basic $KEY' }),
     status: 401
   },
-  'the path': { bytes: get('/v1/notes/$KEY'), status: 404 },
+  'the path': { bytes: get('/v1/tags/$KEY'), status: 404 },
   'the path, twice': {
     bytes: get(`/$KEY/${key.toUpperCase()}`),
     status: 404

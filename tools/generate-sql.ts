@@ -95,14 +95,12 @@ function requiredValue(property: Property): string {
 }
 
 /** An SQL expression for a column as JSON; NULL for a NULL. */
-function jsonValue({ column, schema }: Property): string {
-  const { type, format, enum: values } = schema
+function jsonValue({ path, column, schema }: Property): string {
+  const { type, format } = schema
+
+  if (type === 'number') return `finite_number('${path}', ${column}::text)`
 
   if (type !== 'string') return `${column}::text`
-
-  // Their text needs no escapes.
-  if (format === 'uuid' || values !== undefined)
-    return `'"' || ${column} || '"'`
 
   if (format === 'date-time') return `'"' || ${isoTime(column)} || '"'`
 

@@ -67,13 +67,14 @@ interface TableVersion {
 }
 
 /**
- * Finds out whether a table has changed, at the cost of one small query,
- * whatever the size of the table.
+ * Numbers the versions of a table, at the cost of one small query, whatever the
+ * size of the table.
  */
 export class ChangeCheck {
   readonly #database: Pick<Database, 'read'>
   readonly #table: string
   #last: TableVersion | undefined
+  #version = 0
 
   /** @param table must be watched by `CALL record_changes_of('table')` */
   constructor(database: Pick<Database, 'read'>, table: string) {
@@ -83,11 +84,12 @@ export class ChangeCheck {
   }
 
   /**
-   * Whether a transaction may have changed the table since the last call.
-   * Read the table after the call, not before: what commits in between is
-   * then found by the next call. Calls must not overlap.
+   * The number of the table's version. It is another one than at the last call
+   * if a transaction may have changed the table since. Read the table after the
+   * call, not before: what commits in between is then found by the next call.
+   * Calls must not overlap.
    */
-  async hasChanged(): Promise<boolean> {
+  async version(): Promise<number> {
     const last = this.#last
     const [now] = await this.#database.read<TableVersion>({
       name: statementName,
@@ -96,7 +98,15 @@ export class ChangeCheck {
     })
     this.#last = now
 
-    if (now === undefined || last === undefined) return true
-    return now.isChanged || now.identity !== last.identity
+    if (isChanged(last, now)) this.#version++
+    return this.#version
   }
+}
+
+function isChanged(
+  last: TableVersion | undefined,
+  now: TableVersion | undefined
+): boolean {
+  if (now === undefined || last === undefined) return true
+  return now.isChanged || now.identity !== last.identity
 }

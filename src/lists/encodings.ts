@@ -46,10 +46,18 @@ interface EncodedBody {
 export class CachedBody {
   readonly #identity: EncodedBody
   readonly #etags: Record<Coding, string>
+  readonly #mayKeep: (size: number) => boolean
   readonly #compressors: Compressors
   readonly #compressed = new Map<Compression, Promise<EncodedBody>>()
 
-  constructor(chunks: Buffer[], compressors = zlibCompressors) {
+  /**
+   * @param mayKeep whether the body may also keep an encoding of so many bytes
+   */
+  constructor(
+    chunks: Buffer[],
+    mayKeep: (size: number) => boolean = () => true,
+    compressors = zlibCompressors
+  ) {
     const hash = createHash('sha256')
     for (const chunk of chunks) hash.update(chunk)
     const digest = hash.digest('base64url')
@@ -60,13 +68,15 @@ export class CachedBody {
       br: `"${digest}-br"`
     }
     this.#identity = this.#encodedBody('identity', chunks)
+    this.#mayKeep = mayKeep
     this.#compressors = compressors
   }
 
   /**
    * The body in the coding that an Accept-Encoding prefers (RFC 9110,
    * section 12.5.3). It is unencoded if it has less than 1 KiB or more than
-   * 8 MiB, or if the coding would not make it smaller.
+   * 8 MiB, if the coding would not make it smaller, or if there is no memory
+   * for it.
    */
   encodedFor(
     acceptEncoding: string | undefined
@@ -114,7 +124,8 @@ export class CachedBody {
     const compressed = (await stream.toArray()) as Buffer[]
 
     const encoded = this.#encodedBody(coding, compressed)
-    return encoded.size < size ? encoded : this.#identity
+    const isWorthIt = encoded.size < size && this.#mayKeep(encoded.size)
+    return isWorthIt ? encoded : this.#identity
   }
 
   #encodedBody(coding: Coding, chunks: Buffer[]): EncodedBody {

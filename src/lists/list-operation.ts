@@ -2,46 +2,103 @@ import type { FastifyRequest } from 'fastify'
 import type { Sent } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
-import { CachedList } from './cached-list.ts'
-import { ChangeCheck } from './change-check.ts'
+import { type FilteredList, FilteredLists } from './filtered-lists.ts'
 import {
+  type ListContext,
   type ListReply,
   sendStream,
   sendWhole,
   setCacheHeaders
 } from './list-response.ts'
 import type { ResponseMemory } from './response-memory.ts'
-import { PageStream } from './stream.ts'
-import { TableReader } from './table-reader.ts'
+import type { Condition } from './table-reader.ts'
+
+/** The items of a list. */
+interface List<Item> {
+  /** It must be watched by `CALL record_changes_of('table')`. */
+  table: string
+  /** Writes a row as the JSON of an item. */
+  row: RowJson<Item>
+}
 
 /**
- * The handler of an operation that lists all rows of a table, by their ids.
- *
- * @param list.table must have a bigint `id`, and be watched by
- *   `CALL record_changes_of('table')` in its migration
- * @param list.row writes a row as the JSON of an item
+ * The column that orders the list: unique, without NULL, of any type that has
+ * an order and a text. Items without a property `id` have no default.
  */
-export function listOperation<Item extends { id: bigint }>(
+type Key<Item> = Item extends { id: unknown }
+  ? { key?: string }
+  : { key: string }
+
+/** Conditions in SQL, by the names of query parameters. */
+type Filters<Filter extends string> = Record<Filter, Condition['sql']>
+
+type ListRequest = Pick<FastifyRequest, 'method' | 'headers'>
+
+interface FilteredRequest<Filter extends string> extends ListRequest {
+  query: Partial<Record<Filter, unknown>>
+}
+
+/**
+ * The handler of an operation that lists all rows of a table, in the order of
+ * their keys.
+ *
+ * @throws Error if another list has the names of its statements
+ */
+export function listOperation<Item>(
   database: Pick<Database, 'read'>,
   memory: ResponseMemory,
-  { table, row }: { table: string; row: RowJson<Item> }
+  { table, row, key = 'id' }: List<Item> & Key<Item>
 ) {
-  const reader = new TableReader(database, table, row.expression)
-  const changes = new ChangeCheck(database, table)
-  // Half of the limit, so that two versions of a list fit.
-  const cached = new CachedList(reader, changes, memory.limit / 2)
-  const pages = new PageStream(reader)
+  const listed = { table, row: row.expression, key }
+  const lists = new FilteredLists(database, memory.lists, listed, [])
   const context = { row, memory }
 
-  return async (
-    request: FastifyRequest,
-    reply: ListReply<Item>
-  ): Promise<Sent> => {
-    const list = await cached.current()
-    setCacheHeaders(reply)
+  return (request: ListRequest, reply: ListReply<Item>): Promise<Sent> =>
+    sendList(lists.of({}), request, reply, context)
+}
 
-    if (list.lastId === null)
-      return sendWhole(list.body, request, reply, context)
-    return sendStream(list, pages, request, reply, context)
-  }
+/**
+ * The handler of an operation that lists the rows of a table that query
+ * parameters select, in the order of their keys. Each selection is a list of
+ * its own, with an ETag and compression, and is read again only when the table
+ * has changed.
+ *
+ * @param list.filters the condition for each parameter, with a placeholder for
+ *   its value. A request without the parameter has no such condition. The value
+ *   is text, or an array of texts: PostgreSQL converts it to the type of the
+ *   column.
+ * @example filters: { status: (status) => `status = ${status}` }
+ * @throws Error if another list has the names of its statements
+ */
+export function filteredListOperation<Item, Filter extends string>(
+  database: Pick<Database, 'read'>,
+  memory: ResponseMemory,
+  list: List<Item> & Key<Item> & { filters: Filters<Filter> }
+) {
+  const { table, row, key = 'id' } = list
+  const conditions = Object.entries<Condition['sql']>(list.filters).map(
+    ([name, sql]) => ({ name, sql })
+  )
+  const listed = { table, row: row.expression, key }
+  const lists = new FilteredLists(database, memory.lists, listed, conditions)
+  const context = { row, memory }
+
+  return (
+    request: FilteredRequest<Filter>,
+    reply: ListReply<Item>
+  ): Promise<Sent> => sendList(lists.of(request.query), request, reply, context)
+}
+
+async function sendList<Item>(
+  { cached, pages }: FilteredList,
+  request: ListRequest,
+  reply: ListReply<Item>,
+  context: ListContext<Item>
+): Promise<Sent> {
+  const list = await cached.current()
+  setCacheHeaders(reply)
+
+  if (list.lastKey === null)
+    return sendWhole(list.body, request, reply, context)
+  return sendStream(list, pages, request, reply, context)
 }

@@ -17,10 +17,12 @@ import { maxPageSize } from './table-reader.ts'
 const streamedSize = 2 * maxPageSize
 
 /** What is the same for all responses of a list. */
-interface ListContext<Item> {
+export interface ListContext<Item> {
   row: RowJson<Item>
   memory: ResponseMemory
 }
+
+type ListRequest = Pick<FastifyRequest, 'method' | 'headers'>
 
 /** The reply of an operation that lists items. */
 export type ListReply<Item> = CacheableReply & Ok<Item> & NotModified
@@ -53,7 +55,7 @@ export function setCacheHeaders(reply: CacheableReply): void {
  */
 export async function sendWhole<Item>(
   body: CachedBody,
-  { method, headers }: FastifyRequest,
+  { method, headers }: ListRequest,
   reply: ListReply<Item>,
   { row, memory }: ListContext<Item>
 ): Promise<Sent> {
@@ -86,7 +88,7 @@ export async function sendWhole<Item>(
 export function sendStream<Item>(
   start: ListStart,
   pages: PageStream,
-  { method, headers }: FastifyRequest,
+  { method, headers }: ListRequest,
   reply: ListReply<Item>,
   { row, memory }: ListContext<Item>
 ): Sent {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { Overloaded } from '../batch.ts'
+import { KeptLists } from './kept-lists.ts'
 
 /** Bytes. A body of this size fits the buffers of the operating system. */
 const uncountedSize = 2 ** 16
@@ -15,8 +16,9 @@ interface SharedBody {
  * and the time for a client to read.
  */
 export class ResponseMemory {
-  /** Bytes. */
-  readonly limit: number
+  /** The lists that are kept, whether they are being sent or not. */
+  readonly lists: KeptLists
+  readonly #limit: number
   readonly #timeout: number
   /** Number of responses that hold a shared body. */
   readonly #holders = new WeakMap<SharedBody, number>()
@@ -28,7 +30,9 @@ export class ResponseMemory {
    *   is sent at once
    */
   constructor(limit: number, timeout: number) {
-    this.limit = limit
+    this.#limit = limit
+    // Half of the limit, so that two versions of a list fit.
+    this.lists = new KeptLists(limit / 2)
     this.#timeout = timeout
   }
 
@@ -79,7 +83,7 @@ export class ResponseMemory {
 
   #hold(body: SharedBody | undefined, ownSize: number): void {
     const reserved = this.#reserved + this.#sizeIfNotHeld(body) + ownSize
-    if (reserved > this.limit) throw new Overloaded()
+    if (reserved > this.#limit) throw new Overloaded()
 
     this.#reserved = reserved
     this.#addHolders(body, 1)

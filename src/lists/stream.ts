@@ -1,14 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
-import { batch } from '../batch.ts'
 import type { Page, TableReader } from './table-reader.ts'
 
-/** The start of a list that is too long to be held. */
+/** The start of a list that is too long to be kept. */
 export interface ListStart {
   chunks: Buffer[]
   /** Bytes. */
   size: number
-  /** The id of the last item in `chunks`. */
-  lastId: string
+  /** The key of the last item in `chunks`. */
+  lastKey: string
 }
 
 /**
@@ -25,23 +24,19 @@ export async function* chunksOf(chunks: Buffer[], onRead: () => void) {
 }
 
 /**
- * Reads the pages of streams, one at a time, to leave connections to others.
- * Streams that have sent the same last item share a page.
+ * Reads the pages of streams, one at a time, to leave connections to others. A
+ * page belongs to its streams as soon as it is read: the reader keeps none.
+ * Streams that have sent the same last item and wait share a page. None joins
+ * a read that has started, which may be older than its list.
  */
 export class PageStream {
-  readonly #pageAfter: (lastId: string) => Promise<Page>
+  readonly #reader: Pick<TableReader, 'readPage'>
+  readonly #waiting = new Map<string, Promise<Page>>()
+  /** Resolves after the newest read. */
+  #lastRead: Promise<void> = Promise.resolve()
 
   constructor(reader: Pick<TableReader, 'readPage'>) {
-    this.#pageAfter = batch(async (lastIds: string[]) => {
-      const reads = new Map<string, Promise<Page>>()
-      const pages: Page[] = []
-      for (const lastId of lastIds) {
-        const read = reads.get(lastId) ?? reader.readPage(lastId)
-        reads.set(lastId, read)
-        pages.push(await read)
-      }
-      return pages
-    })
+    this.#reader = reader
   }
 
   /**
@@ -52,12 +47,33 @@ export class PageStream {
   async *continue(start: ListStart, onRead: () => void) {
     yield* chunksOf(start.chunks, onRead)
 
-    let lastId: string | null = start.lastId
-    while (lastId !== null) {
-      const page: Page = await this.#pageAfter(lastId)
+    let lastKey: string | null = start.lastKey
+    while (lastKey !== null) {
+      const page: Page = await this.#pageAfter(lastKey)
       yield page.bytes
       onRead()
-      lastId = page.lastId
+      lastKey = page.lastKey
     }
+  }
+
+  #pageAfter(lastKey: string): Promise<Page> {
+    const waiting = this.#waiting.get(lastKey)
+    if (waiting !== undefined) return waiting
+
+    const page = this.#readAfter(this.#lastRead, lastKey)
+    this.#waiting.set(lastKey, page)
+    this.#lastRead = page.then(
+      () => {},
+      () => {}
+    )
+    return page
+  }
+
+  async #readAfter(earlier: Promise<void>, lastKey: string): Promise<Page> {
+    await earlier
+    // Streams of the same turn share the page.
+    await setImmediate()
+    this.#waiting.delete(lastKey)
+    return this.#reader.readPage(lastKey)
   }
 }

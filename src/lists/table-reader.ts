@@ -12,8 +12,8 @@ export const maxPageSize = 2 ** 18
 export interface Page {
   /** `[` before the first item, `]` after the last one. */
   bytes: Buffer
-  /** The id of the last item; null: the list is complete. */
-  lastId: string | null
+  /** The key of the last item; null: the list is complete. */
+  lastKey: string | null
 }
 
 interface Row {
@@ -24,78 +24,147 @@ interface Row {
   count: number
   /** Rows whose JSON is NULL. */
   nulls: number
-  lastId: string | null
+  lastKey: string | null
+}
+
+/** The rows of a list. */
+export interface ListedTable {
+  table: string
+  /** A unique column without NULL, which orders the rows. */
+  key: string
+  /** SQL that writes a row as a JSON object. */
+  row: string
+}
+
+/** Conditions on the rows, by names. */
+export interface Condition {
+  name: string
+  /** The SQL of the condition. A placeholder, such as `$2`, is the value. */
+  sql: (placeholder: string) => string
 }
 
 /** PostgreSQL writes the JSON: one value instead of thousands of objects. */
-const pageOf = (table: string, row: string) => sql`
+const pageOf = ({ table, key, row }: ListedTable, where: string) => sql`
   SELECT
-    CASE WHEN $2 = 1 OR octet_length(items) <= ${String(maxPageSize)}
+    CASE WHEN $1 = 1 OR octet_length(items) <= ${String(maxPageSize)}
       THEN items
     END AS items,
     octet_length(items) AS size,
     count,
     nulls,
-    "lastId"
+    "lastKey"
   FROM (
     SELECT
       coalesce(string_agg(',' || json, ''), '') AS items,
       count(*)::integer AS count,
       (count(*) - count(json))::integer AS nulls,
-      CASE count(*) WHEN $2 THEN max(id)::text END AS "lastId"
+      CASE count(*) WHEN $1 THEN (array_agg(key))[$1]::text END AS "lastKey"
     FROM (
-      SELECT id, ${row} AS json
+      SELECT ${key} AS key, ${row} AS json
       FROM ${table}
-      WHERE id > coalesce($1::bigint, -9223372036854775808)
-      ORDER BY id
-      LIMIT $2
+      WHERE ${where}
+      ORDER BY ${key}
+      LIMIT $1::integer
     ) AS item
   ) AS page
 `
 
-/** Reads all rows of a table as a JSON array, in pages of about 128 KiB. */
+/**
+ * The statements that read a list: its first page, and the page after a key.
+ * They are two, because PostgreSQL searches the index only for a plain
+ * comparison.
+ */
+export class PageStatements {
+  readonly table: string
+  readonly first: { name: string; text: string }
+  readonly next: { name: string; text: string }
+
+  /** @throws Error if another list has the names of the statements */
+  constructor(
+    database: object,
+    listed: ListedTable,
+    conditions: Condition[] = []
+  ) {
+    const names = conditions.map(({ name }) => `-by-${name}`)
+    // $1 is the number of rows.
+    const filters = conditions.map(
+      (condition, index) => `(${condition.sql(`$${index + 2}`)})`
+    )
+    const afterKey = `${listed.key} > $${conditions.length + 2}`
+
+    this.table = listed.table
+    const name = `page-of-${listed.table}${names.join('')}`
+    this.first = { name, text: pageOf(listed, allOf(filters)) }
+    this.next = {
+      name: `next-${name}`,
+      text: pageOf(listed, allOf([...filters, afterKey]))
+    }
+
+    for (const statement of [this.first, this.next])
+      nameStatement(database, statement.name, statement.text)
+  }
+}
+
+function allOf(conditions: string[]): string {
+  return conditions.length === 0 ? 'true' : conditions.join('\n  AND ')
+}
+
+/** Reads the rows of a list as a JSON array, in pages of about 128 KiB. */
 export class TableReader {
   readonly #database: Pick<Database, 'read'>
-  readonly #table: string
-  readonly #query: { name: string; text: string }
+  readonly #statements: PageStatements
+  readonly #values: unknown[]
   /** Rows of the next page. */
   #rows = maxRows
 
-  /**
-   * @param table must have a bigint `id`
-   * @param row writes a row as a JSON object
-   */
-  constructor(database: Pick<Database, 'read'>, table: string, row: string) {
+  /** @param values those of the conditions */
+  constructor(
+    database: Pick<Database, 'read'>,
+    statements: PageStatements,
+    values: unknown[] = []
+  ) {
     this.#database = database
-    this.#table = table
-    this.#query = { name: `page-of-${table}`, text: pageOf(table, row) }
-    nameStatement(database, this.#query.name, this.#query.text)
+    this.#statements = statements
+    this.#values = values
   }
 
   /**
    * Reads a page.
    *
-   * @param previousId the id of the last item of the page before; null for the
-   *   first page
+   * @param previousKey the key of the last item of the page before; null for
+   *   the first page
    * @throws Error if a row has no JSON: string_agg would leave it out
    */
-  async readPage(previousId: string | null): Promise<Page> {
-    const values = [previousId, this.#rows]
-    const [row] = await this.#database.read<Row>({ ...this.#query, values })
-    // The statement always returns one row.
-    const { items, size, count, nulls, lastId } = row as Row
-    if (nulls > 0)
-      throw new Error(`the JSON of ${nulls} rows of ${this.#table} is NULL`)
+  async readPage(previousKey: string | null): Promise<Page> {
+    const isFirst = previousKey === null
+    const { items, size, count, nulls, lastKey } =
+      await this.#readRows(previousKey)
+    if (nulls > 0) {
+      const { table } = this.#statements
+      throw new Error(`the JSON of ${nulls} rows of ${table} is NULL`)
+    }
 
     this.#rows = rowsOfNextPage(count, size)
-    if (items === null) return this.readPage(previousId)
+    if (items === null) return this.readPage(previousKey)
 
-    const isFirst = previousId === null
     const opening = isFirst ? '[' : ''
-    const closing = lastId === null ? ']' : ''
+    const closing = lastKey === null ? ']' : ''
     // The first item of the list has no comma.
     const list = isFirst ? items.slice(1) : items
-    return { bytes: Buffer.from(opening + list + closing), lastId }
+    return { bytes: Buffer.from(opening + list + closing), lastKey }
+  }
+
+  async #readRows(previousKey: string | null): Promise<Row> {
+    const { first, next } = this.#statements
+    const values = [this.#rows, ...this.#values]
+    const query =
+      previousKey === null
+        ? { ...first, values }
+        : { ...next, values: [...values, previousKey] }
+
+    const [row] = await this.#database.read<Row>(query)
+    // The statement always returns one row.
+    return row as Row
   }
 }
 

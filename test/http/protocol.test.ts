@@ -162,7 +162,7 @@ rejects(
 
 // A body and a query that the operation does not have.
 const cancel = (body?: string, headers?: Headers) =>
-  request('DELETE /v1/store/orders/1', headers, body)
+  request('DELETE /v1/notes/1', headers, body)
 
 rejects(
   400,
@@ -174,9 +174,9 @@ rejects(
   cancel('1\r\nx\r\n0\r\n\r\n', chunked),
   // Before the rest of it, which never comes.
   cancel('1\r\nx\r\n', chunked),
-  request('GET /v1/categories', {}, '{"status":"sold"}'),
-  request('GET /v1/categories', chunked, '1\r\nx\r\n0\r\n\r\n'),
-  request('GET /v1/pets/1?x=1', {}, 'x')
+  request('GET /v1/notes', {}, '{"status":"sold"}'),
+  request('GET /v1/notes', chunked, '1\r\nx\r\n0\r\n\r\n'),
+  request('GET /v1/notes/1?x=1', {}, 'x')
 )
 rejects(
   401,
@@ -187,13 +187,13 @@ rejects(
   400,
   'query must not have the parameter "a"; it may have none; ' +
     'query must not have the parameter "b"; it may have none',
-  get('/v1/categories?a=1&b=%zz'),
-  get('/v1/store/orders?a=1&b')
+  get('/v1/notes?a=1&b=%zz'),
+  get('/v1/notes?a=1&b')
 )
 // An empty body is none, whatever its type and coding.
 rejects(
   404,
-  'There is no order with the id 1',
+  'There is no note with the id 1',
   cancel(''),
   cancel('', { 'Content-Type': '?' }),
   cancel('', { 'Content-Type': 'text/plain', 'Content-Length': '00' }),

@@ -130,6 +130,20 @@ t.test('a body of up to 1 MiB is one chunk', async (t) => {
   t.equal(long.chunks.length, 2)
 })
 
+t.test('a coding for which there is no memory is not used', async (t) => {
+  const sizes: number[] = []
+  const body = new CachedBody([text], (size) => {
+    sizes.push(size)
+    return false
+  })
+
+  for (const header of ['br', 'br']) {
+    const { coding } = await body.encodedFor(header)
+    t.equal(coding, 'identity')
+  }
+  t.equal(sizes.length, 1, 'the list is compressed once')
+})
+
 t.test(
   'a compression that failed is repeated for the next request',
   async (t) => {
@@ -137,7 +151,7 @@ t.test(
       transform: (_chunk, _encoding, done) => done(new Error('no memory'))
     })
     const compressors = [outOfMemory, createBrotliCompress()]
-    const body = new CachedBody([text], {
+    const body = new CachedBody([text], () => true, {
       br: () => compressors.shift() ?? createBrotliCompress(),
       gzip: () => createGzip()
     })

@@ -2,7 +2,10 @@
 // operation that returns an array of its rows.
 import type { Operations } from '../support/notes/generated/operations.ts'
 import type { components } from '../support/notes/generated/types.ts'
-import { listOperation } from '../../src/lists/list-operation.ts'
+import {
+  filteredListOperation,
+  listOperation
+} from '../../src/lists/list-operation.ts'
 import type { RowJson } from '../../src/openapi/json.ts'
 
 type Schemas = components['schemas']
@@ -11,7 +14,6 @@ declare const database: Parameters<typeof listOperation>[0]
 declare const memory: Parameters<typeof listOperation>[1]
 declare const note: RowJson<Schemas['Note']>
 declare const newNote: RowJson<Schemas['NewNote']>
-declare const label: RowJson<{ id: string }>
 declare const tag: RowJson<Schemas['Tag']>
 
 const notes = { table: 'notes', row: note }
@@ -34,5 +36,16 @@ export const withoutProperty: List = {
   listNotes: listOperation(database, memory, newNotes)
 }
 
-// @ts-expect-error pages are read by a bigint id, and that of a label is text
-listOperation(database, memory, { table: 'labels', row: label })
+const byKey = { table: 'notes', key: 'name', row: newNote }
+export const keyed = listOperation(database, memory, byKey)
+
+// @ts-expect-error a row without an id has no default key
+export const keyless = listOperation(database, memory, newNotes)
+
+const filters = { status: (status: string) => `status = ${status}` }
+const filtered = { ...notes, filters }
+
+export const filteredByUnknown: List = {
+  // @ts-expect-error listNotes has no parameter `status`
+  listNotes: filteredListOperation(database, memory, filtered)
+}

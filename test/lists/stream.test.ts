@@ -2,11 +2,11 @@ import t from 'tap'
 import { PageStream } from '../../src/lists/stream.ts'
 import type { Page, TableReader } from '../../src/lists/table-reader.ts'
 
-const start = { chunks: [Buffer.from('[1')], size: 2, lastId: '1' }
+const start = { chunks: [Buffer.from('[1')], size: 2, lastKey: '1' }
 
 const pages: Record<string, Page> = {
-  1: { bytes: Buffer.from(',2'), lastId: '2' },
-  2: { bytes: Buffer.from(',3]'), lastId: null }
+  1: { bytes: Buffer.from(',2'), lastKey: '2' },
+  2: { bytes: Buffer.from(',3]'), lastKey: null }
 }
 
 /** A reader that records what it reads. */
@@ -51,6 +51,28 @@ t.test('streams that have sent the same items share a page', async (t) => {
   const lists = await Promise.all([readAll(), readAll(), readAll()])
   t.same(lists, ['[1,2,3]', '[1,2,3]', '[1,2,3]'])
   t.same(reads, ['1', '2'])
+})
+
+t.test('a stream has its page before another stream has its own', async (t) => {
+  const reads: string[] = []
+  const reader = {
+    readPage: (previous: string | null) => {
+      reads.push(String(previous))
+      const page = pages[String(previous)]
+      // The page after 2 is never read.
+      const isFirst = previous === '1' && page !== undefined
+      return isFirst ? Promise.resolve(page) : new Promise<Page>(() => {})
+    }
+  }
+  const stream = new PageStream(reader)
+  const fast = stream.continue(start, () => {})
+  const later = { ...start, lastKey: '2' }
+  const slow = stream.continue(later, () => {})
+  await Promise.all([fast.next(), slow.next()])
+
+  const page = fast.next()
+  slow.next().catch(() => {})
+  t.same(await page, { value: pages[1]?.bytes, done: false })
 })
 
 t.test('a page that cannot be read fails the stream', async (t) => {

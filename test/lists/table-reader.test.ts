@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { TableReader } from '../../src/lists/table-reader.ts'
+import { PageStatements, TableReader } from '../../src/lists/table-reader.ts'
 import { createDatabase, open, query } from '../support/database.ts'
 
 /** A reader of so many notes. */
@@ -12,25 +12,26 @@ async function readerOf(t: Test, rows: number, row: string) {
     [rows]
   )
   const database = open(t, url)
-  return new TableReader(database, 'notes', row)
+  const listed = { table: 'notes', key: 'id', row }
+  return new TableReader(database, new PageStatements(database, listed))
 }
 
 /** Reads the whole table, and returns the sizes of its pages. */
 async function pageSizes(reader: TableReader): Promise<number[]> {
   const sizes: number[] = []
-  let lastId: string | null = null
+  let lastKey: string | null = null
   do {
-    const page = await reader.readPage(lastId)
+    const page = await reader.readPage(lastKey)
     sizes.push(page.bytes.length)
-    lastId = page.lastId
-  } while (lastId !== null)
+    lastKey = page.lastKey
+  } while (lastKey !== null)
   return sizes
 }
 
 t.test('an empty table is an empty array', async (t) => {
   const reader = await readerOf(t, 0, 'id::text')
   const page = await reader.readPage(null)
-  t.same(page, { bytes: Buffer.from('[]'), lastId: null })
+  t.same(page, { bytes: Buffer.from('[]'), lastKey: null })
 })
 
 t.test('a row without JSON is an error, and not left out', async (t) => {

@@ -77,6 +77,41 @@ t.test('an expression writes each type of property as JSON', async (t) => {
   )
 })
 
+t.test('text from the database is escaped, whatever its schema', async (t) => {
+  const texts: Thing = {
+    type: 'object',
+    required: ['kind', 'code'],
+    properties: {
+      kind: { type: 'string', enum: ['a', 'b'] },
+      code: { type: 'string', format: 'uuid' }
+    }
+  }
+  const row = `'a "b"' AS kind, E'c\\\\d\\n' AS code`
+
+  t.equal(
+    await write(t, texts, row),
+    JSON.stringify({ kind: 'a "b"', code: 'c\\d\n' })
+  )
+})
+
+t.test('a number that JSON does not have is an error', async (t) => {
+  const price: Thing = {
+    type: 'object',
+    required: ['price'],
+    properties: { price: { type: 'number' } }
+  }
+
+  for (const number of ['NaN', 'Infinity', '-Infinity']) {
+    for (const type of ['numeric', 'float8']) {
+      await t.rejects(write(t, price, `'${number}'::${type} AS price`), {
+        message: `Thing.price must be a finite number, not ${number}`
+      })
+    }
+  }
+
+  t.equal(await write(t, price, `'1e-7'::float8 AS price`), '{"price":1e-07}')
+})
+
 const optional: Thing = {
   type: 'object',
   required: ['id', 'note'],

@@ -9,12 +9,14 @@ const inputs = [
   'README.md',
   '.env.example',
   'docs/configuration.md',
+  'deploy/haproxy.cfg',
   'src',
   'generated',
   'test/recipes',
   'test/support/notes',
   'tools/configuration.ts',
   'tools/generate.ts',
+  'tools/generate-names.ts',
   'tools/generate-readme.ts',
   'tools/generate-sql.ts',
   'tools/generate-statements.ts',
@@ -43,6 +45,7 @@ function copyTree(t: Test) {
 const getDog = `  /dogs/{dogId}:
     get:
       operationId: getDog
+      x-scopes: [dogs:read]
       summary: Get a dog
       responses:
         '200':

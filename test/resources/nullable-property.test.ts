@@ -12,9 +12,11 @@ const parts = [
   'package.json',
   '.env.example',
   'README.md',
+  'deploy/haproxy.cfg',
   'docs',
   'src',
   'generated',
+  'test/recipes',
   'migrations',
   'test/support/notes',
   'tools'

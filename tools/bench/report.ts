@@ -20,10 +20,8 @@ export interface Result {
   samples: Map<ServerName, Sample[]>
 }
 
-/**
- * Requests per second of creates with and without an Idempotency-Key, by round.
- */
-export type KeyedResult = Record<'keyless' | 'keyed', number[]> & {
+/** Creates with and without an Idempotency-Key, by round. */
+export type KeyedResult = Record<'keyless' | 'keyed', Sample[]> & {
   storedKeys: number
 }
 
@@ -85,12 +83,8 @@ function ratioSection(results: Result[]): string[] {
 }
 
 function rateSection(results: Result[]): string[] {
-  const cell = (samples: Result['samples'], name: ServerName) => {
-    const rate = whole(median(samples, name, 'rate'))
-    const server = whole(median(samples, name, 'cpuPerRequest'))
-    const load = whole(median(samples, name, 'generatorCpu'))
-    return `${rate} (${server} + ${load})`
-  }
+  const cell = (samples: Result['samples'], name: ServerName) =>
+    rateAndCpu(samples.get(name) ?? [])
   return [
     '## Requests per second',
     `In parentheses: microseconds of CPU per request, of the server and of the load generator, ${generator.name}. ` +
@@ -124,17 +118,19 @@ function usageSection(results: Result[]): string[] {
 
 function keyedSection(results: KeyedResult[]): string[] {
   const rows = results.map(({ storedKeys, keyless, keyed }) => {
-    const ratios = keyed.map((rate, round) => rate / (keyless[round] ?? NaN))
+    const ratios = keyed.map(
+      ({ rate }, round) => rate / (keyless[round]?.rate ?? NaN)
+    )
     return [
       whole(storedKeys),
-      whole(middle(keyless)),
-      whole(middle(keyed)),
+      rateAndCpu(keyless),
+      rateAndCpu(keyed),
       withRange(ratios)
     ]
   })
   return [
     '## Creates with an Idempotency-Key',
-    'Requests per second of this service at 64 connections: medians of the rounds, and the median and range of their ratios. ' +
+    'Requests per second and CPU of this service at 64 connections: medians of the rounds, and the median and range of their ratios. ' +
       'Each request has a header with a new value: an Idempotency-Key, or one that the service ignores.',
     table(
       ['stored keys', 'without a key', 'with a key', 'with ÷ without'],
@@ -221,7 +217,16 @@ const median = (
   samples: Result['samples'],
   name: ServerName,
   what: keyof Sample
-) => middle((samples.get(name) ?? []).map((sample) => sample[what]))
+) => medianOf(samples.get(name) ?? [], what)
+
+const medianOf = (samples: Sample[], what: keyof Sample) =>
+  middle(samples.map((sample) => sample[what]))
+
+/** The rate, and the CPU per request of the server and the load generator. */
+function rateAndCpu(samples: Sample[]): string {
+  const of = (what: keyof Sample) => whole(medianOf(samples, what))
+  return `${of('rate')} (${of('cpuPerRequest')} + ${of('generatorCpu')})`
+}
 
 /** Of the rounds in which both responded. */
 function ratio(samples: Result['samples'], name: ServerName): string {

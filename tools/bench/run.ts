@@ -162,7 +162,7 @@ async function measureKeyed(storedKeys: number): Promise<KeyedResult> {
       const sample = await measure('service', work, plan.seconds)
       if (sample.failures > 0)
         throw new Error(`${sample.failures} creates failed`)
-      result[name].push(sample.rate)
+      result[name].push(sample)
       progress(
         `${kinds[name].title}, ${storedKeys} stored keys, round ${round}: ${Math.round(sample.rate)}/s`
       )

@@ -7,7 +7,7 @@ type Schemas = components['schemas']
 
 /** Writes a row as the JSON of the schema Toy. */
 export const Toy = rowJson<Schemas['Toy']>(
-  `'{"id":' || coalesce('"' || id || '"', missing_property('Toy.id'))
+  `'{"id":' || coalesce(to_json(id)::text, missing_property('Toy.id'))
   || ',"name":' || coalesce(to_json(name)::text, missing_property('Toy.name'))
   || ',"order":' || coalesce("order"::text, missing_property('Toy.order'))
   || ',"isSold":' || coalesce(is_sold::text, missing_property('Toy.isSold'))

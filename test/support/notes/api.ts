@@ -10,6 +10,7 @@ import { sendJson } from '../../../src/openapi/send-json.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { sql } from '../../../src/postgres/sql.ts'
 import { readRow } from '../../../src/rows/read-row.ts'
+import { deleteRow } from '../../../src/rows/write-row.ts'
 import { NewNote } from './generated/columns.ts'
 import { Note } from './generated/json.ts'
 import { type Operations, stubs } from './generated/operations.ts'
@@ -20,7 +21,7 @@ export const api: Api = {
   handlers: noteHandlers,
   migrations: new URL('./', import.meta.url),
   privileges: {
-    notes: 'SELECT, INSERT',
+    notes: 'SELECT, INSERT, DELETE',
     'SEQUENCE notes_id_seq': 'USAGE'
   }
 }
@@ -29,6 +30,12 @@ const notesById = sql`
   SELECT *
   FROM notes
   WHERE notes.id = input.id
+`
+
+const deleteNoteById = sql`
+  DELETE FROM notes
+  WHERE id = $1
+  RETURNING id
 `
 
 function noteHandlers(database: Database, config: Config): Operations {
@@ -41,6 +48,10 @@ function noteHandlers(database: Database, config: Config): Operations {
     lookup: { id: 'bigint' },
     statement: notesById,
     row: Note
+  })
+  const deleteNote = deleteRow(database, {
+    name: 'delete-note',
+    statement: deleteNoteById
   })
 
   return {
@@ -62,6 +73,12 @@ function noteHandlers(database: Database, config: Config): Operations {
       if (note === undefined) throw notFound('note', noteId)
 
       return sendJson(reply, 200, note)
+    },
+
+    deleteNote: async ({ params: { noteId } }, reply) => {
+      if (!(await deleteNote([noteId]))) throw notFound('note', noteId)
+
+      return reply.code(204).send()
     }
   }
 }

@@ -12,6 +12,8 @@ export interface Operations {
   createNote: Handler<operations['createNote']>
   /** GET /notes/{noteId} */
   getNote: Handler<operations['getNote']>
+  /** DELETE /notes/{noteId} */
+  deleteNote: Handler<operations['deleteNote']>
   /** GET /tags */
   listTags: Handler<operations['listTags']>
 }
@@ -21,5 +23,6 @@ export const stubs: Operations = {
   listNotes: notImplemented('listNotes'),
   createNote: notImplemented('createNote'),
   getNote: notImplemented('getNote'),
+  deleteNote: notImplemented('deleteNote'),
   listTags: notImplemented('listTags'),
 }

@@ -27,7 +27,7 @@ export interface paths {
         get: operations["getNote"];
         put?: never;
         post?: never;
-        delete?: never;
+        delete: operations["deleteNote"];
         options?: never;
         head?: never;
         patch?: never;
@@ -178,6 +178,27 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Note"];
                 };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    deleteNote: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                noteId: bigint;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The note is deleted */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Error"];
         };

@@ -1,0 +1,114 @@
+import { batch } from '../batch.ts'
+import type { Database } from '../postgres/database.ts'
+import { CachedList } from './cached-list.ts'
+import { ChangeCheck } from './change-check.ts'
+import type { KeptLists } from './kept-lists.ts'
+import { PageStream } from './stream.ts'
+import {
+  type Condition,
+  type ListedTable,
+  PageStatements,
+  TableReader
+} from './table-reader.ts'
+
+/** The values of query parameters. One that is absent filters nothing. */
+type Values = Record<string, unknown>
+
+/** A list of the rows that a filter selects. */
+export interface FilteredList {
+  cached: CachedList
+  pages: PageStream
+}
+
+/**
+ * The lists of one operation, by the values of its filters. All of them share
+ * the check for changes. Those that are neither kept nor being read take no
+ * memory.
+ */
+export class FilteredLists {
+  readonly #database: Pick<Database, 'read'>
+  readonly #memory: KeptLists
+  readonly #conditions: Condition[]
+  readonly #changes: Pick<ChangeCheck, 'version'>
+  readonly #listed: ListedTable
+  /** By the names of the filters that a request has. */
+  readonly #statements = new Map<string, PageStatements>()
+  readonly #lists = new Map<string, FilteredList>()
+
+  /**
+   * @throws Error if PostgreSQL cannot tell the statements from those of other
+   *   lists by their names
+   */
+  constructor(
+    database: Pick<Database, 'read'>,
+    memory: KeptLists,
+    listed: ListedTable,
+    conditions: Condition[]
+  ) {
+    this.#database = database
+    this.#memory = memory
+    this.#listed = listed
+    this.#conditions = conditions
+
+    const check = new ChangeCheck(database, listed.table)
+    // A single list never has two calls at a time.
+    this.#changes = conditions.length === 0 ? check : shared(check)
+
+    // At the start, so that it fails then.
+    this.#statementsOf(conditions)
+  }
+
+  /** The list of the rows that the values select. */
+  of(values: Values): FilteredList {
+    const conditions = this.#conditions.filter(
+      ({ name }) => values[name] !== undefined
+    )
+    const selected = conditions.map(({ name }) => textOf(values[name]))
+    const id = JSON.stringify([namesOf(conditions), selected])
+
+    const known = this.#lists.get(id)
+    if (known !== undefined) return known
+
+    const statements = this.#statementsOf(conditions)
+    const reader = new TableReader(this.#database, statements, selected)
+    const list = this.#listOf(reader, () => {
+      if (this.#lists.get(id) === list) this.#lists.delete(id)
+    })
+    this.#lists.set(id, list)
+    return list
+  }
+
+  #listOf(reader: TableReader, onForgotten: () => void): FilteredList {
+    return {
+      cached: new CachedList(reader, this.#changes, this.#memory, onForgotten),
+      pages: new PageStream(reader)
+    }
+  }
+
+  #statementsOf(conditions: Condition[]): PageStatements {
+    const names = namesOf(conditions)
+    const known = this.#statements.get(names)
+    if (known !== undefined) return known
+
+    const made = new PageStatements(this.#database, this.#listed, conditions)
+    this.#statements.set(names, made)
+    return made
+  }
+}
+
+const namesOf = (conditions: Condition[]) =>
+  conditions.map(({ name }) => name).join()
+
+/** A value as PostgreSQL takes it: text, or an array of texts. */
+function textOf(value: unknown): string | string[] {
+  return Array.isArray(value) ? value.map(String) : String(value)
+}
+
+/** Requests for several lists share the check. */
+function shared(check: ChangeCheck): Pick<ChangeCheck, 'version'> {
+  const version = batch(async (calls: undefined[]) => {
+    const now = await check.version()
+    return calls.map(() => now)
+  })
+  return { version: () => version(undefined) }
+}

@@ -1,0 +1,105 @@
+import t from 'tap'
+import { CachedList } from '../../src/lists/cached-list.ts'
+import { KeptLists } from '../../src/lists/kept-lists.ts'
+import type { Page } from '../../src/lists/table-reader.ts'
+
+/** Memory for a list of 8 pages. */
+const limit = 2 ** 20
+const pageSize = limit / 8 - 4096
+
+/** A list of so many pages on a table that never changes. */
+function listOf(pages: number, memory: KeptLists) {
+  const counts = { reads: 0, forgotten: 0 }
+  const readPage = (previous: string | null): Promise<Page> => {
+    counts.reads++
+    const number = Number(previous ?? 0) + 1
+    const lastKey = number === pages ? null : String(number)
+
+    return Promise.resolve({ bytes: Buffer.alloc(pageSize, '1'), lastKey })
+  }
+  const list = new CachedList(
+    { readPage },
+    { version: () => Promise.resolve(1) },
+    memory,
+    () => counts.forgotten++
+  )
+
+  return { list, counts }
+}
+
+async function bodyOf(list: CachedList) {
+  const current = await list.current()
+  if (current.lastKey === null) return current.body
+  throw new Error('the list is not whole')
+}
+
+t.test('many lists share the memory for kept lists', async (t) => {
+  const memory = new KeptLists(limit)
+  const lists = Array.from({ length: 20 }, () => listOf(1, memory))
+
+  for (const { list } of lists) await list.current()
+  const kept = lists.filter(({ counts }) => counts.forgotten === 0)
+  t.equal(kept.length, 8)
+  t.same(kept, lists.slice(-8), 'the newest ones')
+
+  for (const { list } of kept) await list.current()
+  for (const { counts } of kept) t.equal(counts.reads, 1)
+})
+
+t.test('a list that was forgotten is read again', async (t) => {
+  const memory = new KeptLists(limit)
+  const first = listOf(1, memory)
+  await first.list.current()
+  await listOf(8, memory).list.current()
+  t.same(first.counts, { reads: 1, forgotten: 1 })
+
+  const list = await first.list.current()
+  t.equal(first.counts.reads, 2)
+  t.equal(list.lastKey, null)
+})
+
+t.test('of a list beyond the memory, an eighth is kept', async (t) => {
+  const memory = new KeptLists(limit)
+  const other = listOf(3, memory)
+  await other.list.current()
+
+  const { list, counts } = listOf(100, memory)
+  t.match(await list.current(), { size: 2 * pageSize, lastKey: '2' })
+  counts.reads = 0
+  await list.current()
+  t.equal(counts.reads, 0)
+  t.equal(other.counts.forgotten, 0, 'other lists stay')
+})
+
+t.test('one row beyond the memory is sent, but not kept', async (t) => {
+  const { list, counts } = listOf(1, new KeptLists(pageSize))
+  t.equal((await list.current()).lastKey, null)
+  t.equal(counts.forgotten, 1)
+})
+
+t.test(
+  'a list is streamed, and nothing kept, while others that are being read take the memory',
+  async (t) => {
+    const memory = new KeptLists(limit)
+    const { list, counts } = listOf(3, memory)
+
+    memory.addRead(limit)
+    t.match(await list.current(), { size: pageSize, lastKey: '1' })
+    t.same(counts, { reads: 1, forgotten: 1 })
+
+    memory.endRead(limit)
+    t.equal((await list.current()).lastKey, null)
+  }
+)
+
+t.test('encodings count only while their list is kept', async (t) => {
+  const memory = new KeptLists(limit)
+  const { list } = listOf(4, memory)
+
+  const forgotten = await bodyOf(list)
+  list.forget()
+  t.equal((await forgotten.encodedFor('br')).coding, 'identity')
+
+  const kept = await bodyOf(list)
+  t.equal((await kept.encodedFor('br')).coding, 'br')
+})
