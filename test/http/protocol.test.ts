@@ -162,7 +162,7 @@ rejects(
 
 // A body and a query that the operation does not have.
 const cancel = (body?: string, headers?: Headers) =>
-  request('DELETE /v1/notes/1', headers, body)
+  request('DELETE /v1/notes/404', headers, body)
 
 rejects(
   400,
@@ -193,7 +193,7 @@ rejects(
 // An empty body is none, whatever its type and coding.
 rejects(
   404,
-  'There is no note with the id 1',
+  'There is no note with the id 404',
   cancel(''),
   cancel('', { 'Content-Type': '?' }),
   cancel('', { 'Content-Type': 'text/plain', 'Content-Length': '00' }),

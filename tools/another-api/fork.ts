@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process'
 import {
   cpSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
@@ -19,7 +18,7 @@ const museum = path.join(import.meta.dirname, 'museum')
 
 /** What belongs to an API. The rest is the framework. */
 const partsOfApi =
-  /^(openapi[.]yaml|package[.]json|generated\/|(migrations|src|test)\/resources\/)/
+  /^(openapi[.]yaml|package[.]json|README[.]md|generated\/|(migrations|src|test)\/resources\/)/
 
 interface Document {
   components: Record<string, Record<string, unknown>>
@@ -37,7 +36,9 @@ export class Fork {
     )
     const framework = files.filter((file) => !partsOfApi.test(file))
 
-    for (const file of [...framework, 'package.json'])
+    // The generator reads README.md and names.ts, which it also writes.
+    const kept = ['package.json', 'README.md', 'generated/names.ts']
+    for (const file of [...framework, ...kept])
       cpSync(this.#source(file), this.path(file), { preserveTimestamps: true })
 
     for (const file of framework) this.#framework.set(file, this.#read(file))
@@ -78,7 +79,6 @@ export class Fork {
     for (const [file, target] of Object.entries(targets))
       cpSync(path.join(museum, file), this.path(target))
 
-    mkdirSync(this.path('generated'))
     writeFileSync(this.path('openapi.yaml'), museumDocument())
   }
 }
