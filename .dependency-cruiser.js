@@ -7,8 +7,9 @@ const layers = [
   'src/(main|lifecycle|listen|welcome|background-work)[.]ts|src/commands/',
   'src/app[.]ts',
   'src/open-database[.]ts',
-  'src/privileges[.]ts',
+  'src/schema[.]ts',
   'src/resources/',
+  'src/api[.]ts',
   'src/creates/',
   'src/lists/',
   'src/rows/',
@@ -35,6 +36,15 @@ export default {
         )
       ),
     forbid('ground', { path: '^src/', pathNot: layers }, { path: layers }),
+    // Another API has other resources.
+    forbid(
+      'framework-without-resources',
+      {
+        path: '^src/',
+        pathNot: '^src/(main[.]ts|commands/|resources/)'
+      },
+      { path: '^src/resources/' }
+    ),
     forbid(
       'generated-is-for-resources',
       { path: '^src/', pathNot: '^src/resources/' },

@@ -27,6 +27,7 @@ export default defineConfig(
     'generated/',
     '.tap/',
     '**/.venv/',
+    'tools/another-api/museum/',
     'tools/clients/.work/',
     'tools/clients/programs/',
     ...notInstalled.map((tool) => `tools/${tool}/`)

@@ -3,6 +3,7 @@ import Fastify, {
   type FastifyBaseLogger,
   type FastifyServerOptions
 } from 'fastify'
+import type { Api } from './api.ts'
 import { apiKeys } from './api-keys/bearer.ts'
 import { callerOf } from './api-keys/caller.ts'
 import { type Config, trustedProxies } from './config.ts'
@@ -20,18 +21,24 @@ import { docsPage } from './openapi/docs.ts'
 import { operationRoutes } from './openapi/routes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrate.ts'
-import { operationHandlers } from './resources/index.ts'
+import { schemaOf } from './schema.ts'
+
+/** What the app consists of. */
+interface Parts {
+  config: Config
+  api: Api
+  /** The document at `api.openapi`. */
+  apiDocument: ApiDocument
+  database: Database
+  logger: FastifyBaseLogger
+}
 
 /**
  * Builds the service, ready to listen, in production and in tests. A request
  * passes the plugins in this order.
  */
-export async function buildApp(
-  config: Config,
-  apiDocument: ApiDocument,
-  database: Database,
-  logger: FastifyBaseLogger
-) {
+export async function buildApp(parts: Parts) {
+  const { config, api, apiDocument, database, logger } = parts
   const connections = new Connections(config, logger)
   const app = Fastify(fastifyOptions(config, connections, logger))
   app.addHook('preClose', connections.close)
@@ -55,12 +62,12 @@ export async function buildApp(
   await app.register(validHttp)
   await app.register(notFound)
 
-  // The operations of openapi.yaml: authentication, rate limits, validation,
+  // The operations of the OpenAPI document: authentication, rate limits, validation,
   // handlers.
   await app.register(apiKeys, { database, config })
   await app.register(operationRoutes, {
     apiDocument,
-    handlers: operationHandlers(database, config),
+    handlers: api.handlers(database, config),
     securityHooks: { bearerAuth: app.requireApiKey }
   })
 
@@ -69,7 +76,9 @@ export async function buildApp(
     apiDocument,
     environment: config.ENVIRONMENT
   })
-  await app.register(health, { checkReady: migrationCheck(database) })
+  await app.register(health, {
+    checkReady: migrationCheck(database, schemaOf(api).migrations)
+  })
   return app
 }
 

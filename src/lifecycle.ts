@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
+import type { Api } from './api.ts'
 import { KeyStore } from './api-keys/store.ts'
 import { buildApp } from './app.ts'
 import { BackgroundWork } from './background-work.ts'
@@ -23,23 +24,25 @@ export interface Service extends OpenedDatabase {
 }
 
 /**
- * Starts the service on the configuration of the environment.
+ * Starts the service of an API on the configuration of the environment.
  *
  * @throws Error that names the variable when the configuration, the embedded
  *   PostgreSQL or a port cannot be used
  */
-export async function start(): Promise<Service> {
+export async function start(api: Api): Promise<Service> {
   // 1. Read the configuration and the OpenAPI document.
   const config = loadConfig(process.env)
   const log = createLogger(config.LOG_LEVEL)
-  const contract = readApiDocument()
+  const apiDocument = readApiDocument(api.openapi)
 
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
-  const { database, stopServer, ready } = await openForService(config, log)
+  const opened = await openForService(config, api, log)
+  const { database, stopServer, ready } = opened
 
   // 3. Build the app and listen. Without its database, it responds with 503.
   if (config.METRICS_PORT !== undefined) collectDefaultMetrics()
-  const app = await buildApp(config, contract, database, log)
+  const parts = { config, api, apiDocument, database, logger: log }
+  const app = await buildApp(parts)
   const url = await listen(app, config)
 
   // 4. Start the background work when the database has its tables.
@@ -52,7 +55,7 @@ export async function start(): Promise<Service> {
   //    begin.
   if (config.DATABASE_URL === undefined) {
     const apiKey = await createFirstKey(database)
-    console.log(welcome(url, contract.firstPath, apiKey))
+    console.log(welcome(url, apiDocument.firstPath, apiKey))
   }
 
   return { config, log, app, background, database, stopServer }

@@ -25,9 +25,10 @@ for (const output of [process.stdout, process.stderr])
 const { fail } = await import('./log.ts')
 const { optionsTakenByNpm } = await import('./npm-options.ts')
 const { start, stop } = await import('./lifecycle.ts')
+const { api } = await import('./resources/index.ts')
 
 rejectArguments()
-service = await start().catch(fail)
+service = await start(api).catch(fail)
 
 /**
  * `npm start -- --port 4000` must not start on another port in silence, nor

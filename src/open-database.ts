@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { Api } from './api.ts'
 import type { Config } from './config.ts'
 import { messageOf } from './log.ts'
 import { Database } from './postgres/database.ts'
 import { applyMigrations, migrationCheck } from './postgres/migrate.ts'
 import { unusableUrl } from './postgres/reasons.ts'
-import { privileges } from './privileges.ts'
+import { schemaOf } from './schema.ts'
 
 /** Milliseconds between two attempts to prepare a DATABASE_URL. */
 const retryInterval = 1000
@@ -26,19 +27,21 @@ export interface OpenedDatabase {
  */
 export async function openForService(
   config: Config,
+  api: Api,
   log: Logger
 ): Promise<OpenedDatabase & { ready: Promise<void> }> {
   const { DATABASE_URL: url, MIGRATE_ON_START } = config
   if (url === undefined) {
-    const opened = await openEmbedded(config, 'service', log)
+    const opened = await openEmbedded(config, api, 'service', log)
     return { ...opened, ready: Promise.resolve() }
   }
 
   const opened = openDatabaseUrl(url, config, log)
   const { database } = opened
+  const schema = schemaOf(api)
   const prepare = MIGRATE_ON_START
-    ? () => applyMigrations(url, config, privileges, log)
-    : migrationCheck(database)
+    ? () => applyMigrations(url, config, schema, log)
+    : migrationCheck(database, schema.migrations)
 
   // Until then, the reasons that are logged here are enough.
   database.reportsOutages = false
@@ -57,13 +60,15 @@ export async function openForService(
  */
 export async function openForCommand(
   config: Config,
+  api: Api,
   log: Logger
 ): Promise<OpenedDatabase> {
   const { DATABASE_URL: url } = config
-  if (url === undefined) return openEmbedded(config, 'command', log)
+  if (url === undefined) return openEmbedded(config, api, 'command', log)
 
   const opened = openDatabaseUrl(url, config, log)
-  const checkMigrations = migrationCheck(opened.database)
+  const { migrations } = schemaOf(api)
+  const checkMigrations = migrationCheck(opened.database, migrations)
   try {
     await checkMigrations()
   } catch (error) {
@@ -79,16 +84,17 @@ export async function openForCommand(
  */
 export async function migrateDatabase(
   config: Config,
+  api: Api,
   log: Logger
 ): Promise<void> {
   const { DATABASE_URL: url } = config
   if (url === undefined) {
-    const server = await startEmbedded(config, 'migrate', log)
+    const server = await startEmbedded(config, api, 'migrate', log)
     return server.stop()
   }
 
   try {
-    await applyMigrations(url, config, privileges, log)
+    await applyMigrations(url, config, schemaOf(api), log)
   } catch (error) {
     throw unusableUrl(error)
   }
@@ -96,16 +102,18 @@ export async function migrateDatabase(
 
 async function openEmbedded(
   config: Config,
+  api: Api,
   opener: 'service' | 'command',
   log: Logger
 ): Promise<OpenedDatabase> {
-  const { url, stop } = await startEmbedded(config, opener, log)
+  const { url, stop } = await startEmbedded(config, api, opener, log)
   return { database: new Database(url, config, log), stopServer: stop }
 }
 
 /** Starts the embedded PostgreSQL in DATA_DIR, or joins it, and migrates it. */
 async function startEmbedded(
   config: Config,
+  api: Api,
   opener: 'service' | 'command' | 'migrate',
   log: Logger
 ) {
@@ -113,7 +121,7 @@ async function startEmbedded(
   const { startEmbeddedPostgres } = await import('./embedded/postgres.ts')
   try {
     const server = await startEmbeddedPostgres(config.DATA_DIR, opener, log)
-    await applyMigrations(server.url, config, privileges, log)
+    await applyMigrations(server.url, config, schemaOf(api), log)
     return server
   } catch (error) {
     const message = `DATA_DIR cannot be used: ${messageOf(error)}`

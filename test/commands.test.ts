@@ -98,14 +98,14 @@ t.test(
 
     // Before.
     await service.sees(
-      /migrations are pending \(0001_categories, [^)]*\): run `npm run migrate`; retrying/
+      /migrations are pending \(0002_api_keys, [^)]*\): run `npm run migrate`; retrying/
     )
     t.match(await get('/readyz'), { code: 'unavailable', status: 503 })
     t.same(await get('/livez'), { status: 'ok' })
     t.match(await npmRun(t, 'keys list', { env }), {
       code: 1,
       output:
-        /^pet-categories: DATABASE_URL cannot be used: migrations are pending \(0001.*\): run `npm run migrate`\n$/
+        /^pet-categories: DATABASE_URL cannot be used: migrations are pending \(0002.*\): run `npm run migrate`\n$/
     })
     t.same(
       await query(env.DATABASE_URL, "SELECT to_regclass('pgmigrations') AS it"),

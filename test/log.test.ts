@@ -6,12 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { prefixOf } from '../src/api-keys/key.ts'
 import { createLogger, messageOf } from '../src/log.ts'
-import { breakCategories } from './support/database.ts'
 import { status } from './support/installation.ts'
 import { recorder } from './support/log.ts'
+import { breakNotes, startNotes } from './support/notes.ts'
 import { freePort } from './support/postgres.ts'
 import { run, script, serve } from './support/process.ts'
-import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 import { create, list, request, send } from './http/raw.ts'
 
@@ -160,24 +159,24 @@ t.test(
       app,
       auth: headers,
       databaseUrl
-    } = await startService(t, { logger, config })
+    } = await startNotes(t, { logger, config })
     lines.length = 0
     for (const quiet of ['/livez', '/docs']) await app.inject(quiet)
     await app.inject({
       method: 'OPTIONS',
-      url: '/v1/categories',
+      url: '/v1/notes',
       headers: { origin: config.CORS_ORIGINS }
     })
-    await app.inject({ url: '/v1/categories?token=secret', headers })
-    await breakCategories(databaseUrl)
-    const failed = await app.inject({ url: '/v1/categories', headers })
+    await app.inject({ url: '/v1/notes?token=secret', headers })
+    await breakNotes(databaseUrl)
+    const failed = await app.inject({ url: '/v1/notes', headers })
     t.match(failed.json(), { code: 'internal_error', status: 500 })
 
     const line = {
       msg: 'request',
       method: 'GET',
-      path: '/v1/categories',
-      operation: 'listCategories',
+      path: '/v1/notes',
+      operation: 'listNotes',
       key: '1'
     }
     const reqId = failed.headers['x-request-id']
@@ -200,7 +199,7 @@ t.test(
 t.test('no line holds a key, wherever a client sends it', async (t) => {
   const { logger, end } = logFile(t)
   const config = { TRUST_PROXY: '1' }
-  const service = await startService(t, { logger, config })
+  const service = await startNotes(t, { logger, config })
   const { key } = service
 
   for (const [place, sent] of Object.entries(requestsWith(key)))
@@ -209,7 +208,7 @@ t.test('no line holds a key, wherever a client sends it', async (t) => {
   const log = await end()
   t.notOk(log.toLowerCase().includes(key.slice(-20)))
   // An operator sees which key it was.
-  for (const target of ['/v1/categories/', 'http://user:'])
+  for (const target of ['/v1/tags/', 'http://user:'])
     t.ok(log.includes(`"path":"${target}${prefixOf(key)}***`))
 })
 
@@ -224,7 +223,7 @@ const requestsWith = (key: string) => ({
     bytes: list({ Authorization: 'Basic $KEY' }),
     status: 401
   },
-  'the path': { bytes: get('/v1/categories/$KEY'), status: 404 },
+  'the path': { bytes: get('/v1/tags/$KEY'), status: 404 },
   'the path, twice': {
     bytes: get(`/$KEY/${key.toUpperCase()}`),
     status: 404
@@ -246,14 +245,14 @@ const requestsWith = (key: string) => ({
     status: 404
   },
   'a malformed path': { bytes: get('/$KEY/%zz'), status: 400 },
-  'the query': { bytes: get('/v1/categories?key=$KEY'), status: 401 },
+  'the query': { bytes: get('/v1/notes?key=$KEY'), status: 401 },
   'an absolute URI': { bytes: get('http://user:$KEY@test/none'), status: 404 },
   'the request id': {
-    bytes: get('/v1/categories', { 'X-Request-Id': 'trace.$KEY~1' }),
+    bytes: get('/v1/notes', { 'X-Request-Id': 'trace.$KEY~1' }),
     status: 401
   },
   'the client address': {
-    bytes: get('/v1/categories', { 'X-Forwarded-For': '$KEY' }),
+    bytes: get('/v1/notes', { 'X-Forwarded-For': '$KEY' }),
     status: 401
   },
   'a malformed Host': { bytes: get('/', { Host: '$KEY@test' }), status: 400 },

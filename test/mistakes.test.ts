@@ -20,6 +20,7 @@ import { loadConfig } from '../src/config.ts'
 import { describeListenError } from '../src/listen.ts'
 import { messageOf } from '../src/log.ts'
 import { migrateDatabase, openForCommand } from '../src/open-database.ts'
+import { api } from '../src/resources/index.ts'
 import { copyData, createDatabase, query, silent } from './support/database.ts'
 import { startPostgres } from './support/postgres.ts'
 import { call, serve, started } from './support/process.ts'
@@ -307,7 +308,7 @@ const mistakesOfTheDatabase: Mistake[] = [
 
 for (const { title, env = {}, says } of mistakesOfTheDatabase) {
   t.test(title, async (t) => {
-    const opening = openForCommand(loadConfig(env, noFile), silent)
+    const opening = openForCommand(loadConfig(env, noFile), api, silent)
     isOneLine(t, [await messageOfRejected(opening)], says)
   })
 }
@@ -450,7 +451,7 @@ async function failsToMigrate(
   env: Record<string, string>,
   says: string | RegExp
 ) {
-  const migrating = migrateDatabase(loadConfig(env, noFile), silent)
+  const migrating = migrateDatabase(loadConfig(env, noFile), api, silent)
   isOneLine(t, [await messageOfRejected(migrating)], says)
 }
 
@@ -518,7 +519,11 @@ t.test('31: the database has another encoding', async (t) => {
 
 t.test('33: the database is empty, and not to be migrated', async (t) => {
   const DATABASE_URL = await createDatabase(t, 'TEMPLATE template0')
-  const opening = openForCommand(loadConfig({ DATABASE_URL }, noFile), silent)
+  const opening = openForCommand(
+    loadConfig({ DATABASE_URL }, noFile),
+    api,
+    silent
+  )
   isOneLine(
     t,
     [await messageOfRejected(opening)],

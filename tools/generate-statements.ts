@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import { KeyStore } from '../src/api-keys/store.ts'
 import { loadConfig } from '../src/config.ts'
 import { Database } from '../src/postgres/database.ts'
-import { operationHandlers } from '../src/resources/index.ts'
+import { api } from '../src/resources/index.ts'
 import { statementsOf } from '../src/statement-names.ts'
 
 const header = `-- The SQL statements of the operations, in the order of src/resources. To run
@@ -26,7 +26,7 @@ export function statementsFile(): string {
   const database = new Database(url, config, pino({ level: 'silent' }))
 
   new KeyStore(database)
-  operationHandlers(database, config)
+  api.handlers(database, config)
 
   const statements = [...statementsOf(database)].map(
     ([name, text]) => `\nPREPARE "${name}" AS\n${text.trim()};\n`

@@ -144,12 +144,14 @@ async function generate(): Promise<Record<string, string>> {
 
   const apiDocument = readApiDocument()
   const recipes = readApiDocument(urlOf('test/recipes/openapi.yaml'))
+  const notes = readApiDocument(urlOf('test/support/notes/openapi.yaml'))
   const packageJson = JSON.parse(read('package.json')) as { name: string }
   const names = namesOf(apiDocument.document, packageJson)
 
   return {
     ...(await filesOf(apiDocument, 'generated', '..')),
     ...(await filesOf(recipes, 'test/recipes/generated', '../../..')),
+    ...(await filesOf(notes, 'test/support/notes/generated', '../../../..')),
     'generated/names.ts': namesFile(names),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     '.env.example': envExample(),

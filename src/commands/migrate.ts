@@ -2,12 +2,13 @@
 import { loadConfig } from '../config.ts'
 import { createLogger, fail } from '../log.ts'
 import { migrateDatabase } from '../open-database.ts'
+import { api } from '../resources/index.ts'
 
 async function migrate(): Promise<void> {
   const config = loadConfig(process.env)
   const log = createLogger(config.LOG_LEVEL)
 
-  await migrateDatabase(config, log)
+  await migrateDatabase(config, api, log)
   console.log('The database is up to date.')
 }
 

@@ -2,6 +2,7 @@ import { loadConfig } from '../config.ts'
 import { createLogger } from '../log.ts'
 import { openForCommand } from '../open-database.ts'
 import type { Database } from '../postgres/database.ts'
+import { api } from '../resources/index.ts'
 
 /**
  * Runs a command on the configured database, without a log, and prints the text
@@ -13,6 +14,7 @@ export async function runCommand(
   const config = loadConfig(process.env)
   const { database, stopServer } = await openForCommand(
     config,
+    api,
     createLogger('silent')
   )
   try {

@@ -9,12 +9,23 @@ import { meaningOf, Unavailable } from './outcomes.ts'
 import { PrimaryPool } from './primary-pool.ts'
 import { sql } from './sql.ts'
 
-const directory = new URL('../../migrations/', import.meta.url)
+/** Plain SQL that a database gets once. */
+export interface Migration {
+  /** As in `0001_categories`. The table pgmigrations records it. */
+  name: string
+  file: URL
+}
 
-/** The names of all migrations; other files, as of editors, are ignored. */
-const migrations = readdirSync(directory)
-  .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
-  .map((file) => file.replace(/\.sql$/, ''))
+/** Privileges by table, sequence or function: `{ pets: 'SELECT, INSERT' }`. */
+export type Privileges = Record<string, string>
+
+/** What a database must have for the service. */
+export interface Schema {
+  /** In the order in which they are applied. */
+  migrations: Migration[]
+  /** Of DATABASE_SERVICE_ROLE, which loses all others on these objects. */
+  privileges: Privileges
+}
 
 /**
  * The advisory lock of a migration. The lock and the table pgmigrations are
@@ -47,40 +58,55 @@ const begin = sql`
   END $$
 `
 
-const pendingMigrations = {
-  name: 'pending-migrations',
+const appliedMigrations = {
+  name: 'applied-migrations',
   text: sql`
     SELECT name
-    FROM unnest($1::text[]) AS name
-    EXCEPT
-    SELECT name
     FROM pgmigrations
-    ORDER BY name
-  `,
-  values: [migrations]
+  `
 }
-
-/** Privileges by table, sequence or function: `{ pets: 'SELECT, INSERT' }`. */
-type Privileges = Record<string, string>
 
 type MigrationConfig = Pick<
   Config,
   'DATABASE_TIMEOUT_MS' | 'DATABASE_SERVICE_ROLE'
 >
 
+/** The migrations of a folder; other files, as of editors, are ignored. */
+export function migrationsIn(folder: URL): Migration[] {
+  return readdirSync(folder)
+    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
+    .sort()
+    .map((file) => ({
+      name: file.replace(/\.sql$/, ''),
+      file: new URL(file, folder)
+    }))
+}
+
+/** Joins the privileges on an object that several statements need. */
+export function joinPrivileges(parts: Privileges[]): Privileges {
+  const all: Privileges = {}
+
+  for (const [object, needed] of parts.flatMap(Object.entries<string>)) {
+    const others = all[object]
+
+    all[object] = others === undefined ? needed : `${others}, ${needed}`
+  }
+
+  return all
+}
+
 /**
  * Applies the pending migrations and grants the privileges to
  * DATABASE_SERVICE_ROLE, in one transaction. Concurrent calls wait for each
  * other.
  *
- * @param privileges of the role, which loses all others on these objects
  * @throws Error when the database cannot be reached, is not encoded in UTF-8,
  *   or rejects a statement
  */
 export async function applyMigrations(
   url: string,
   config: MigrationConfig,
-  privileges: Privileges,
+  { migrations, privileges }: Schema,
   log: Logger
 ): Promise<void> {
   const pool = new PrimaryPool(url, config.DATABASE_TIMEOUT_MS, {
@@ -89,38 +115,53 @@ export async function applyMigrations(
   const client = await pool.connect()
   try {
     await client.query(begin)
-    const applied = await applyPending(client)
+    const applied = await applyPending(client, migrations)
 
     const role = config.DATABASE_SERVICE_ROLE
     if (role !== undefined) await grant(client, role, privileges)
 
     await client.query('COMMIT')
-    for (const name of applied) log.info({ migration: name }, 'migrated')
+    for (const { name } of applied) log.info({ migration: name }, 'migrated')
   } finally {
     client.release(true)
     await pool.end()
   }
 }
 
-/** Returns the names of the migrations that it applied. */
-async function applyPending(client: ClientBase): Promise<string[]> {
-  const { rows } = await client.query<{ name: string }>(pendingMigrations)
-  const names = rows.map(({ name }) => name)
+/** Returns the migrations that it applied. */
+async function applyPending(
+  client: ClientBase,
+  migrations: Migration[]
+): Promise<Migration[]> {
+  const { rows } = await client.query<{ name: string }>(appliedMigrations)
+  const pending = without(migrations, rows)
 
-  for (const name of names) {
-    await applyMigration(client, name)
+  for (const migration of pending) {
+    await applyMigration(client, migration)
     await client.query(
       'INSERT INTO pgmigrations (name, run_on) VALUES ($1, now())',
-      [name]
+      [migration.name]
     )
   }
-  return names
+  return pending
 }
 
-async function applyMigration(client: ClientBase, name: string): Promise<void> {
-  const statements = readFileSync(new URL(`${name}.sql`, directory), 'utf8')
+/** The migrations that are not applied yet. */
+function without(
+  migrations: Migration[],
+  applied: { name: string }[]
+): Migration[] {
+  const names = new Set(applied.map(({ name }) => name))
+
+  return migrations.filter(({ name }) => !names.has(name))
+}
+
+async function applyMigration(
+  client: ClientBase,
+  { name, file }: Migration
+): Promise<void> {
   try {
-    await client.query(statements)
+    await client.query(readFileSync(file, 'utf8'))
   } catch (error) {
     const message = `migration ${name} failed: ${messageOf(error)}`
     throw new Error(message, { cause: error })
@@ -147,12 +188,13 @@ async function grant(
  * key, cannot occupy the pool.
  */
 export function migrationCheck(
-  database: Pick<Database, 'read'>
+  database: Pick<Database, 'read'>,
+  migrations: Migration[]
 ): () => Promise<void> {
   let running: Promise<void> | undefined
 
   return () => {
-    running ??= checkMigrations(database).finally(() => {
+    running ??= checkMigrations(database, migrations).finally(() => {
       running = undefined
     })
     return running
@@ -160,26 +202,26 @@ export function migrationCheck(
 }
 
 async function checkMigrations(
-  database: Pick<Database, 'read'>
+  database: Pick<Database, 'read'>,
+  migrations: Migration[]
 ): Promise<void> {
-  const names = await namesOfPending(database)
-  if (names.length === 0) return
+  const pending = without(migrations, await readApplied(database))
+  if (pending.length === 0) return
 
-  const list = names.join(', ')
+  const list = pending.map(({ name }) => name).join(', ')
   throw new Error(`migrations are pending (${list}): run \`npm run migrate\``)
 }
 
-async function namesOfPending(
+async function readApplied(
   database: Pick<Database, 'read'>
-): Promise<string[]> {
+): Promise<{ name: string }[]> {
   try {
-    const rows = await database.read<{ name: string }>(pendingMigrations)
-    return rows.map(({ name }) => name)
+    return await database.read(appliedMigrations)
   } catch (error) {
     // Without the table, or the privilege to read it, there was no migration.
     const isUntouched =
       error instanceof Unavailable && meaningOf(error.cause) === 'schema'
-    if (isUntouched) return migrations
+    if (isUntouched) return []
     throw error
   }
 }

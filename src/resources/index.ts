@@ -1,11 +1,26 @@
 import { type Operations, stubs } from '../../generated/operations.ts'
+import type { Api } from '../api.ts'
 import type { Config } from '../config.ts'
 import { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
-import { categoryHandlers } from './categories.ts'
-import { messageHandlers } from './messages.ts'
-import { orderHandlers } from './orders.ts'
-import { petHandlers } from './pets.ts'
+import { joinPrivileges } from '../postgres/migrate.ts'
+import { categoryHandlers, categoryPrivileges } from './categories.ts'
+import { messageHandlers, messagePrivileges } from './messages.ts'
+import { orderHandlers, orderPrivileges } from './orders.ts'
+import { petHandlers, petPrivileges } from './pets.ts'
+
+/** The API that this repository serves. */
+export const api: Api = {
+  openapi: new URL('../../openapi.yaml', import.meta.url),
+  handlers: operationHandlers,
+  migrations: new URL('../../migrations/resources/', import.meta.url),
+  privileges: joinPrivileges([
+    categoryPrivileges,
+    messagePrivileges,
+    orderPrivileges,
+    petPrivileges
+  ])
+}
 
 /**
  * Operations without a handler, as a union: their generated stubs respond with
@@ -17,10 +32,7 @@ type Unimplemented = never
 export type Implemented = Omit<Operations, Unimplemented>
 
 /** The handler of each operation. */
-export function operationHandlers(
-  database: Database,
-  config: Config
-): Operations {
+function operationHandlers(database: Database, config: Config): Operations {
   const memory = new ResponseMemory(
     config.MAX_RESPONSE_BUFFER_BYTES,
     config.SEND_TIMEOUT_MS

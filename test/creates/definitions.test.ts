@@ -1,28 +1,28 @@
 // Faults in the definition of an insert: no client may get the response to
 // another one.
+import { startNotes } from '../support/notes.ts'
 import t, { type Test } from 'tap'
-import { NewCategory } from '../../generated/columns.ts'
-import { Category } from '../../generated/json.ts'
+import { NewNote } from '../support/notes/generated/columns.ts'
+import { Note } from '../support/notes/generated/json.ts'
 import { GroupedInsert } from '../../src/creates/grouped-insert.ts'
 import { claimOf } from '../../src/creates/idempotency-key.ts'
-import { startService } from '../support/service.ts'
 
-const categories = {
-  table: 'categories',
-  fromDatabase: { id: `nextval('categories_id_seq')` },
-  body: NewCategory,
-  row: Category
+const notes = {
+  table: 'notes',
+  fromDatabase: { id: `nextval('notes_id_seq')` },
+  body: NewNote,
+  row: Note
 }
 
-/** An insert of categories whose check is wrong. */
+/** An insert of notes whose check is wrong. */
 async function insertWith(t: Test, statement: string) {
-  const { database } = await startService(t)
+  const { database } = await startNotes(t)
   const check = { statement, message: () => 'invalid' }
 
   // By this name, its statements are not those of the service.
-  const table = 'public.categories'
+  const table = 'public.notes'
 
-  return new GroupedInsert(database, { ...categories, table, check })
+  return new GroupedInsert(database, { ...notes, table, check })
 }
 
 const checks = [
@@ -73,14 +73,13 @@ for (const { fault, statement } of checks) {
 t.test(
   'two inserts that would share the name of a statement fail at the start',
   async (t) => {
-    const { database } = await startService(t)
-    const row = Category
+    const { database } = await startNotes(t)
+    const row = Note
 
-    t.doesNotThrow(() => new GroupedInsert(database, categories))
-    t.throws(
-      () => new GroupedInsert(database, { ...categories, row, body: [] }),
-      { message: 'two operations name different statements create-categories' }
-    )
+    t.doesNotThrow(() => new GroupedInsert(database, notes))
+    t.throws(() => new GroupedInsert(database, { ...notes, row, body: [] }), {
+      message: 'two operations name different statements create-notes'
+    })
   }
 )
 
@@ -98,14 +97,11 @@ t.test('an Idempotency-Key without an API key is an error', (t) => {
 })
 
 t.test('an insert without an id is rejected at the start', async (t) => {
-  const { database } = await startService(t)
+  const { database } = await startNotes(t)
 
-  t.throws(
-    () => new GroupedInsert(database, { ...categories, fromDatabase: {} }),
-    {
-      message:
-        'an insert into categories must give each row a unique column id, ' +
-        'in fromDatabase, fromService or body'
-    }
-  )
+  t.throws(() => new GroupedInsert(database, { ...notes, fromDatabase: {} }), {
+    message:
+      'an insert into notes must give each row a unique column id, ' +
+      'in fromDatabase, fromService or body'
+  })
 })

@@ -1,15 +1,15 @@
 import t, { type Test } from 'tap'
 import { createDatabase, query } from '../support/database.ts'
+import { serveNotes, startNotes } from '../support/notes.ts'
 import { startPair, startPostgres } from '../support/postgres.ts'
-import { serve, started } from '../support/process.ts'
+import { started } from '../support/process.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startClients } from '../support/resend.ts'
 import { randomizer, scale, seed } from '../support/scale.ts'
-import { createKeyIn, type Service, startService } from '../support/service.ts'
+import { createKeyIn, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-const readRows = (url: string) => () =>
-  query(url, 'SELECT id, name FROM categories')
+const readRows = (url: string) => () => query(url, 'SELECT id, name FROM notes')
 
 /** Two replicas as processes on one database, which the test kills. */
 async function startProcesses(t: Test, databaseUrl: string) {
@@ -17,7 +17,7 @@ async function startProcesses(t: Test, databaseUrl: string) {
   const directory = t.testdir()
 
   async function start() {
-    const replica = serve(t, { DATABASE_URL: databaseUrl }, directory)
+    const replica = serveNotes(t, { DATABASE_URL: databaseUrl }, directory)
     return { ...replica, url: await started(replica), key }
   }
   const replicas = [await start(), await start()]
@@ -74,8 +74,8 @@ for (let round = 0; round < failovers; round++) {
         databaseUrl: pair.url,
         config: { DATABASE_TIMEOUT_MS: 1000 }
       }
-      const first = await startService(t, options)
-      const second = await startService(t, options)
+      const first = await startNotes(t, options)
+      const second = await startNotes(t, options)
       const replicas = [first, { ...second, key: first.key }]
       await pair.replicateSynchronously()
       const clients = startClients(replicas, ownSeed)
@@ -104,8 +104,8 @@ t.test(
   async (t) => {
     const { random } = randomizer(seed)
     const databaseUrl = await createDatabase(t)
-    const first = await startService(t, { databaseUrl })
-    const second = await startService(t, { databaseUrl })
+    const first = await startNotes(t, { databaseUrl })
+    const second = await startNotes(t, { databaseUrl })
 
     const proxyOf = async ({ url }: Service) => {
       const proxy = await startProxy(t, url)

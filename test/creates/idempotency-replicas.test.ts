@@ -1,20 +1,15 @@
 import t, { type Test } from 'tap'
 import { removeOldRecords } from '../../src/creates/remove-old-records.ts'
 import { stopClock } from '../support/clock.ts'
-import {
-  createDatabase,
-  holdKeys,
-  query,
-  storedNames
-} from '../support/database.ts'
+import { createDatabase, holdKeys, query } from '../support/database.ts'
 import { CreateHistoryChecker } from '../support/create-history-checker.ts'
+import { startNotes, storedNames } from '../support/notes.ts'
 import {
   createKeyed,
   createUntilStored,
   type Target
 } from '../support/resend.ts'
 import { scale } from '../support/scale.ts'
-import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 /**
@@ -24,8 +19,8 @@ import { until } from '../support/until.ts'
 async function startReplicas(t: Test, config = {}) {
   const databaseUrl = await createDatabase(t)
   const options = { databaseUrl, config }
-  const first = await startService(t, options)
-  const second = await startService(t, options)
+  const first = await startNotes(t, options)
+  const second = await startNotes(t, options)
   return {
     databaseUrl,
     first,
@@ -59,7 +54,7 @@ t.test(
     }
 
     t.equal(creates.size, pairs)
-    const rows = await query(databaseUrl, 'SELECT id, name FROM categories')
+    const rows = await query(databaseUrl, 'SELECT id, name FROM notes')
     t.same(creates.check(rows), [])
   }
 )
@@ -194,7 +189,7 @@ const limitDeletions = (url: string) =>
 t.test('an expired key replays until it is removed', async (t) => {
   const clock = stopClock(t, 'setInterval')
   const databaseUrl = await createDatabase(t)
-  const patient = await startService(t, {
+  const patient = await startNotes(t, {
     databaseUrl,
     config: { IDEMPOTENCY_KEY_HOURS: 8760 }
   })
@@ -208,7 +203,7 @@ t.test('an expired key replays until it is removed', async (t) => {
   await limitDeletions(databaseUrl)
   // Two replicas, which do not disturb each other.
   for (let replicas = 0; replicas < 2; replicas++) {
-    const { database } = await startService(t, { databaseUrl })
+    const { database } = await startNotes(t, { databaseUrl })
     t.teardown(removeOldRecords(database, 24))
   }
   const areRemoved = async () => {

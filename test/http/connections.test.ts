@@ -10,7 +10,8 @@ import {
   query,
   silent
 } from '../support/database.ts'
-import { noFile, parseRaw, sendRaw, startService } from '../support/service.ts'
+import { startNotes } from '../support/notes.ts'
+import { noFile, parseRaw, sendRaw } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
   create,
@@ -28,12 +29,12 @@ const halfSent = (headers?: object) =>
   create('{', { ...headers, 'Content-Length': '100' })
 
 t.test('a request that does not arrive in time gets a 408', async (t) => {
-  const impatient = await startService(t, {
+  const impatient = await startNotes(t, {
     config: { HEADERS_TIMEOUT_MS: 200 }
   })
-  const service = await startService(t, { config: { REQUEST_TIMEOUT_MS: 200 } })
+  const service = await startNotes(t, { config: { REQUEST_TIMEOUT_MS: 200 } })
   const responses = await Promise.all([
-    send(impatient, 'GET /v1/categories HTTP/1.1\r\nHost: x\r\n'),
+    send(impatient, 'GET /v1/notes HTTP/1.1\r\nHost: x\r\n'),
     send(service, 'GET / HTTP/1.1\r\n'),
     send(service, halfSent())
   ])
@@ -49,13 +50,13 @@ t.test('a request that does not arrive in time gets a 408', async (t) => {
 })
 
 t.test('a rejected request cannot hold its connection', async (t) => {
-  const service = await startService(t, { config: { REQUEST_TIMEOUT_MS: 200 } })
+  const service = await startNotes(t, { config: { REQUEST_TIMEOUT_MS: 200 } })
   const rejected = halfSent({ ...keepAlive, Authorization: 'Bearer wrong' })
   t.equal((await send(service, rejected)).status, 401)
 })
 
 t.test('a connection above MAX_CONNECTIONS is closed', async (t) => {
-  const service = await startService(t, { config: { MAX_CONNECTIONS: 1 } })
+  const service = await startNotes(t, { config: { MAX_CONNECTIONS: 1 } })
   const first = open(t, service)
   await first.sent
   const second = open(t, service)
@@ -76,7 +77,7 @@ const databaseUrl = await createDatabase(t)
 await query(
   databaseUrl,
   `
-    INSERT INTO categories (name, description)
+    INSERT INTO notes (name, description)
     SELECT n, repeat('x', 2000)
     FROM generate_series(1, 8000) AS n
   `
@@ -88,7 +89,7 @@ const isComplete = (received: string) =>
 
 t.test('a slow but steady reader gets the whole list', async (t) => {
   const limit = 2000
-  const service = await startService(t, {
+  const service = await startNotes(t, {
     databaseUrl,
     config: { SEND_TIMEOUT_MS: limit }
   })
@@ -108,7 +109,7 @@ t.test('a slow but steady reader gets the whole list', async (t) => {
 
 for (const limit of ['SEND_TIMEOUT_MS', 'IDLE_TIMEOUT_MS']) {
   t.test(`${limit} ends the connection of an idle reader`, async (t) => {
-    const service = await startService(t, {
+    const service = await startNotes(t, {
       databaseUrl,
       config: { [limit]: 500 }
     })
@@ -128,7 +129,7 @@ t.test('a reader gets the whole list during a shutdown', async (t) => {
     KEEP_ALIVE_TIMEOUT_MS: day,
     IDLE_TIMEOUT_MS: day
   }
-  const service = await startService(t, { databaseUrl, config })
+  const service = await startNotes(t, { databaseUrl, config })
   const { socket, responded, received } = open(t, service, list(keepAlive))
   await responded
   socket.pause()
@@ -144,7 +145,7 @@ t.test('a reader gets the whole list during a shutdown', async (t) => {
 t.test(
   'a shutdown closes idle connections, and waits for requests',
   async (t) => {
-    const service = await startService(t, {
+    const service = await startNotes(t, {
       databaseUrl,
       config: { SHUTDOWN_TIMEOUT_MS: 3000, METRICS_PORT: 0 }
     })
@@ -163,25 +164,25 @@ t.test(
     const areHandled = async () => (await inFlight()) === stuck.length
     await until(areHandled, 'those with headers are handled')
 
-    const lock = await lockTable(t, databaseUrl, 'messages')
-    const message = request('POST /v1/messages', {}, '{"message":"x"}')
-    const waiting = send(service, message)
+    const lock = await lockTable(t, databaseUrl, 'idempotency_keys')
+    const keyed = create('{"name":"x"}', { 'Idempotency-Key': 'x' })
+    const waiting = send(service, keyed)
     await lockAwaited(databaseUrl)
 
     const closing = service.app.close()
     await Promise.all(idle.map(({ closed }) => closed))
     await lock.release()
-    t.equal((await waiting).status, 202)
+    t.equal((await waiting).status, 201)
     await closing
   }
 )
 
 t.test('a body that stays away gets no second response', async (t) => {
-  const { port } = await startService(t, {
+  const { port } = await startNotes(t, {
     config: { HEADERS_TIMEOUT_MS: 500, REQUEST_TIMEOUT_MS: 500 }
   })
   const withoutKey = [
-    'POST /v1/categories HTTP/1.1',
+    'POST /v1/notes HTTP/1.1',
     'Host: localhost',
     'Content-Type: application/json',
     'Content-Length: 100',

@@ -1,15 +1,15 @@
 import type { InjectOptions } from 'fastify'
 import t from 'tap'
-import { startService } from '../support/service.ts'
+import { startNotes } from '../support/notes.ts'
 
 const origin = 'https://app.example'
-const { app, auth } = await startService(t, {
+const { app, auth } = await startNotes(t, {
   config: { CORS_ORIGINS: `https://other.example,${origin}` }
 })
 const send = (
   headers: Record<string, string>,
   method: NonNullable<InjectOptions['method']> = 'GET'
-) => app.inject({ method, url: '/v1/categories', headers })
+) => app.inject({ method, url: '/v1/notes', headers })
 const preflight = {
   'access-control-request-method': 'POST',
   'access-control-request-headers': 'authorization'

@@ -4,13 +4,10 @@ import { register } from 'prom-client'
 import t, { type Test } from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { metricsEndpoint } from '../../src/http/metrics-endpoint.ts'
-import {
-  breakCategories,
-  createDatabase,
-  lockTable
-} from '../support/database.ts'
-import { post, serve, started } from '../support/process.ts'
-import { type Service, startService } from '../support/service.ts'
+import { createDatabase, lockTable } from '../support/database.ts'
+import { breakNotes, serveNotes, startNotes } from '../support/notes.ts'
+import { post, started } from '../support/process.ts'
+import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { list, send } from './raw.ts'
 
@@ -37,9 +34,9 @@ const connections = (state: string) =>
 const listStatus = async (service: Service, headers = {}) =>
   (await send(service, list(headers))).status
 
-/** Lists the categories while a lock on them makes the statement wait. */
+/** Lists the notes while a lock on them makes the statement wait. */
 async function listLate(t: Test, service: Service) {
-  const lock = await lockTable(t, service.databaseUrl, 'categories')
+  const lock = await lockTable(t, service.databaseUrl, 'notes')
   const waiting = listStatus(service)
   const isActive = async () => (await connections('active')) === 1
   await until(isActive, 'a statement waits')
@@ -48,30 +45,30 @@ async function listLate(t: Test, service: Service) {
 }
 
 t.test('requests and the load of the database are counted', async (t) => {
-  const service = await startService(t, {
+  const service = await startNotes(t, {
     config: {
       METRICS_PORT: 0,
       MAX_REQUESTS_PER_MINUTE: 3,
       MAX_REJECTED_KEYS_PER_MINUTE: 1
     }
   })
-  t.equal((await post(service.url, service.key, 'x')).status, 201)
+  t.equal((await post(service.url, service.key, 'x', 'notes')).status, 201)
   t.equal(await listLate(t, service), 200)
-  await breakCategories(service.databaseUrl)
+  await breakNotes(service.databaseUrl)
   t.equal(await listStatus(service), 500)
   t.equal(await listStatus(service), 429)
   const wrong = { Authorization: `Bearer ${makeKey()}` }
   t.equal(await listStatus(service, wrong), 401)
   t.equal(await listStatus(service, wrong), 429)
 
-  t.equal(await requests('createCategory', 201), 1)
-  t.equal(await requests('listCategories', 200), 1)
-  t.equal(await requests('listCategories', 500), 1)
-  t.equal(await requests('listCategories', 429), 2)
-  t.equal(await requests('listCategories', 401), 1)
+  t.equal(await requests('createNote', 201), 1)
+  t.equal(await requests('listNotes', 200), 1)
+  t.equal(await requests('listNotes', 500), 1)
+  t.equal(await requests('listNotes', 429), 2)
+  t.equal(await requests('listNotes', 401), 1)
   t.equal(await sample('http_requests_in_flight'), 0)
 
-  const creates = 'grouped_write_rows_sum{statement="create-categories"}'
+  const creates = 'grouped_write_rows_sum{statement="create-notes"}'
   t.equal(await sample(creates), 1)
   t.equal(await sample('shared_read_requests_sum'), 2)
   t.equal(await sample('database_errors_total{code="internal_error"}'), 1)
@@ -81,7 +78,7 @@ t.test('requests and the load of the database are counted', async (t) => {
 })
 
 t.test('METRICS_PORT serves the metrics', async (t) => {
-  const service = serve(t, {
+  const service = serveNotes(t, {
     METRICS_PORT: '0',
     DATABASE_URL: await createDatabase(t)
   })

@@ -3,13 +3,14 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { lockAwaited, lockTable, query } from '../support/database.ts'
-import { parseRaw, type Service, startService } from '../support/service.ts'
+import { startNotes } from '../support/notes.ts'
+import { parseRaw, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
   anonymous,
   create,
   disconnected,
-  fillCategories,
+  fillNotes,
   get,
   keepAlive,
   list,
@@ -25,11 +26,11 @@ const connectTo = request('CONNECT a:1', anonymous)
 const tinyRequest = 'GET / HTTP/1.1\r\nHost:\r\n\r\n'
 
 const stored = ({ databaseUrl }: Service) =>
-  query(databaseUrl, 'SELECT FROM categories')
+  query(databaseUrl, 'SELECT FROM notes')
 
 /** Sends a request that waits for a lock until `release` is called. */
 async function block(t: Test, service: Service, bytes: string) {
-  const { release } = await lockTable(t, service.databaseUrl, 'categories')
+  const { release } = await lockTable(t, service.databaseUrl, 'notes')
   const client = open(t, service, bytes)
   await lockAwaited(service.databaseUrl)
   return { ...client, release }
@@ -43,7 +44,7 @@ async function statusesFor(t: Test, service: Service, bytes: string) {
 }
 
 t.test('only the first of pipelined requests is handled', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   const firstRequests = {
     200: get('/livez'),
     201: createOne,
@@ -60,7 +61,7 @@ t.test('only the first of pipelined requests is handled', async (t) => {
 })
 
 t.test('the response says that the connection closes', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   const { release, closed, received } = await block(
     t,
     service,
@@ -73,7 +74,7 @@ t.test('the response says that the connection closes', async (t) => {
 })
 
 t.test('it reaches a client that is still sending, whole', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   const bytes = get(asset) + get('/livez').repeat(5)
   const { write, responded, closed, received } = open(t, service, bytes)
   await responded
@@ -84,8 +85,8 @@ t.test('it reaches a client that is still sending, whole', async (t) => {
 })
 
 t.test('a request during the response is dropped, too', async (t) => {
-  const service = await startService(t)
-  await fillCategories(service)
+  const service = await startNotes(t)
+  await fillNotes(service)
   const { socket, write, responded, closed, statuses } = open(
     t,
     service,
@@ -103,7 +104,7 @@ t.test('a request during the response is dropped, too', async (t) => {
 })
 
 t.test('a connection with thousands of requests is closed', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   const { closed, statuses } = open(t, service, tinyRequest.repeat(2600))
   await closed
   t.ok((statuses() ?? []).length <= 1)
@@ -111,7 +112,7 @@ t.test('a connection with thousands of requests is closed', async (t) => {
 })
 
 t.test('a request after the response is handled', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   const { socket, write, statuses } = open(t, service, get('/livez'))
   for (let count = 1; count <= 20; count++) {
     await until(() => statuses()?.length === count, 'a response comes')
@@ -122,7 +123,7 @@ t.test('a request after the response is handled', async (t) => {
 })
 
 t.test('a request to upgrade is the last one of its connection', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   const upgrade = { Connection: 'Upgrade', Upgrade: 'h2c' }
   const length = createOne.replace('$KEY', service.key).length
   const post = request('POST /none', {
@@ -154,7 +155,7 @@ const incomplete = {
 
 for (const [title, part] of Object.entries(incomplete)) {
   t.test(`${title} behind a slow request do not cut it off`, async (t) => {
-    const service = await startService(t, {
+    const service = await startNotes(t, {
       config: { HEADERS_TIMEOUT_MS: 200, REQUEST_TIMEOUT_MS: 200 }
     })
     const timeout = once(service.app.server, 'clientError')
@@ -172,7 +173,7 @@ const followers = { garbage: '\0\0\0\0', 'a CONNECT': connectTo }
 
 for (const [title, bytes] of Object.entries(followers)) {
   t.test(`${title} behind a pending create`, async (t) => {
-    const service = await startService(t)
+    const service = await startNotes(t)
     const inOnePacket = await block(t, service, createOne + bytes + createOne)
     await inOnePacket.release()
     await inOnePacket.closed
@@ -188,7 +189,7 @@ for (const [title, bytes] of Object.entries(followers)) {
   })
 
   t.test(`${title} behind a large response`, async (t) => {
-    const service = await startService(t)
+    const service = await startNotes(t)
     const client = open(t, service, get(asset) + bytes)
     client.socket.on('data', () => {
       client.socket.pause()
@@ -201,8 +202,8 @@ for (const [title, bytes] of Object.entries(followers)) {
 }
 
 t.test('a client that stops reading before a CONNECT is closed', async (t) => {
-  const service = await startService(t, { config: { IDLE_TIMEOUT_MS: 300 } })
-  await fillCategories(service)
+  const service = await startNotes(t, { config: { IDLE_TIMEOUT_MS: 300 } })
+  await fillNotes(service)
   const { socket, received } = open(t, service, getList + connectTo)
   socket.pause()
   await once(service.app.server, 'connect')
@@ -211,7 +212,7 @@ t.test('a client that stops reading before a CONNECT is closed', async (t) => {
 })
 
 t.test('a client that resets after the last response is gone', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   const error = once(service.app.server, 'clientError')
   const { socket } = open(t, service, get('/livez', { Connection: 'close' }))
   socket.once('data', () => socket.resetAndDestroy())
@@ -220,20 +221,20 @@ t.test('a client that resets after the last response is gone', async (t) => {
 })
 
 t.test('nothing behind garbage is handled', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   const bytes = followers.garbage + createOne
   t.same(await statusesFor(t, service, bytes), ['400'])
   t.same(await stored(service), [])
 })
 
 t.test('a CONNECT gets no response', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   t.same(await statusesFor(t, service, connectTo + createOne), null)
   t.same(await stored(service), [])
 })
 
 t.test('half a request has one response', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   const chunked = {
     'Content-Length': undefined,
     'Transfer-Encoding': 'chunked'
@@ -256,7 +257,7 @@ async function halfClose({ port, key }: Service, bytes: string) {
 }
 
 t.test('a client that closes its side gets its response', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   const statuses: number[] = []
   for (let count = 0; count < 10; count++)
     statuses.push((await halfClose(service, createOne)).status)
@@ -268,7 +269,7 @@ t.test('a client that closes its side gets its response', async (t) => {
 })
 
 t.test('a body whose end a proxy may see elsewhere is rejected', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   const chunkedCreate = (line: string, coding: string) =>
     request(
       line,
@@ -280,9 +281,9 @@ t.test('a body whose end a proxy may see elsewhere is rejected', async (t) => {
       'c\r\n{"name":"x"}\r\n0\r\n\r\n'
     )
   const rejected = [
-    chunkedCreate('POST /v1/categories HTTP/1.0', 'chunked'),
-    chunkedCreate('POST /v1/categories HTTP/1.1', 'gzip, chunked'),
-    chunkedCreate('POST /v1/categories HTTP/1.1', 'chunked, chunked'),
+    chunkedCreate('POST /v1/notes HTTP/1.0', 'chunked'),
+    chunkedCreate('POST /v1/notes HTTP/1.1', 'gzip, chunked'),
+    chunkedCreate('POST /v1/notes HTTP/1.1', 'chunked, chunked'),
     chunkedCreate('POST /%zz HTTP/1.1', 'gzip, chunked')
   ]
 

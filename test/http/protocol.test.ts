@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startService } from '../support/service.ts'
+import { startNotes } from '../support/notes.ts'
 import { until } from '../support/until.ts'
 import { create, list, open, request, send } from './raw.ts'
 
@@ -19,7 +19,7 @@ const authorized = (Authorization?: string | string[]) =>
 /** A create with this Content-Type. */
 const ofType = (type?: string) => create('{}', { 'Content-Type': type })
 
-/** A create of a category with this name. */
+/** A create of a note with this name. */
 const named = (name: unknown, more: object = {}) =>
   create(JSON.stringify({ name, ...more }))
 
@@ -47,7 +47,7 @@ const ofErrors = {
   'x-content-type-options': 'nosniff'
 }
 
-const service = await startService(t)
+const service = await startNotes(t)
 
 /** The begin of a request, for the name of an assertion. */
 const shown = (text: string) => JSON.stringify(text.slice(0, 200))
@@ -76,10 +76,10 @@ function accepts(status: number, ...requests: string[]): void {
 rejects(
   404,
   'There is nothing at this path',
-  get('/v1/categories/'),
-  get('/v1/Categories'),
-  get('//v1/categories'),
-  get('/v1%2Fcategories'),
+  get('/v1/tags/'),
+  get('/v1/Notes'),
+  get('//v1/notes'),
+  get('/v1%2Fnotes'),
   get('/docs/static/none.js'),
   get('/docs/static/..%2f..%2fpackage.json'),
   get('/v1/dogs', anonymous),
@@ -90,22 +90,22 @@ rejects(
   400,
   'The path must be percent-encoded UTF-8',
   get('/%zz'),
-  get('/v1/categories%ff')
+  get('/v1/notes%ff')
 )
 rejects(
   405,
   'This path supports GET, HEAD, POST, not PUT',
-  request('PUT /v1/categories', anonymous, '{')
+  request('PUT /v1/notes', anonymous, '{')
 )
 rejects(
   405,
   'This path supports GET, HEAD, POST, not OPTIONS',
-  request('OPTIONS /v1/categories')
+  request('OPTIONS /v1/notes')
 )
 rejects(
   405,
   'This path supports GET, HEAD, POST, not TRACE',
-  request('TRACE /v1/categories')
+  request('TRACE /v1/notes')
 )
 rejects(
   405,
@@ -117,9 +117,9 @@ rejects(
 rejects(
   400,
   'The request is not valid HTTP/1.1',
-  request('get /v1/categories'),
-  request('FOO /v1/categories'),
-  request('GET /v1/categories HTTP/1.2'),
+  request('get /v1/notes'),
+  request('FOO /v1/notes'),
+  request('GET /v1/notes HTTP/1.2'),
   list({ 'Bad Header': 'x' }),
   create('{}', { 'Content-Length': ['1', '2'] }),
   create('zz\r\n', chunked),
@@ -138,7 +138,7 @@ rejects(
   431,
   'The header section of the request is too large',
   list({ X: large }),
-  get(`/v1/categories?${large}`)
+  get(`/v1/notes?${large}`)
 )
 
 // API keys.
@@ -162,7 +162,7 @@ rejects(
 
 // A body and a query that the operation does not have.
 const cancel = (body?: string, headers?: Headers) =>
-  request('DELETE /v1/store/orders/1', headers, body)
+  request('DELETE /v1/notes/404', headers, body)
 
 rejects(
   400,
@@ -174,9 +174,9 @@ rejects(
   cancel('1\r\nx\r\n0\r\n\r\n', chunked),
   // Before the rest of it, which never comes.
   cancel('1\r\nx\r\n', chunked),
-  request('GET /v1/categories', {}, '{"status":"sold"}'),
-  request('GET /v1/categories', chunked, '1\r\nx\r\n0\r\n\r\n'),
-  request('GET /v1/pets/1?x=1', {}, 'x')
+  request('GET /v1/notes', {}, '{"status":"sold"}'),
+  request('GET /v1/notes', chunked, '1\r\nx\r\n0\r\n\r\n'),
+  request('GET /v1/notes/1?x=1', {}, 'x')
 )
 rejects(
   401,
@@ -187,13 +187,13 @@ rejects(
   400,
   'query must not have the parameter "a"; it may have none; ' +
     'query must not have the parameter "b"; it may have none',
-  get('/v1/categories?a=1&b=%zz'),
-  get('/v1/store/orders?a=1&b')
+  get('/v1/notes?a=1&b=%zz'),
+  get('/v1/notes?a=1&b')
 )
 // An empty body is none, whatever its type and coding.
 rejects(
   404,
-  'There is no order with the id 1',
+  'There is no note with the id 404',
   cancel(''),
   cancel('', { 'Content-Type': '?' }),
   cancel('', { 'Content-Type': 'text/plain', 'Content-Length': '00' }),
@@ -297,18 +297,18 @@ rejects(
 )
 rejects(
   400,
-  'body must not have the property "id"; it may have: name, description',
+  'body must not have the property "id"; it may have: name, description, size, dueAt',
   create('{"name":"x","id":{}}')
 )
 rejects(
   400,
-  'body must not have the property "__proto__"; it may have: name, description',
+  'body must not have the property "__proto__"; it may have: name, description, size, dueAt',
   create('{"name":"x","__proto__":{}}')
 )
 rejects(
   400,
   'body must have the property "name"; ' +
-    'body must not have the property "Name"; it may have: name, description',
+    'body must not have the property "Name"; it may have: name, description, size, dueAt',
   create('{"Name":{}}')
 )
 rejects(
@@ -346,13 +346,13 @@ for (let index = 0; index < 2000; index++) manyHeaders[index.toString(36)] = ''
 
 accepts(
   200,
-  get('http://test/v1/categories'),
-  get('/v1/%63ategories'),
-  headOf('/v1/categories'),
-  get('/v1/categories?'),
-  request('GET /v1/categories', {}, ''),
-  request('GET /v1/categories', chunked, '0\r\n\r\n'),
-  get('/v1/categories HTTP/1.0', { Host: undefined }),
+  get('http://test/v1/notes'),
+  get('/v1/%6Eotes'),
+  headOf('/v1/notes'),
+  get('/v1/notes?'),
+  request('GET /v1/notes', {}, ''),
+  request('GET /v1/notes', chunked, '0\r\n\r\n'),
+  get('/v1/notes HTTP/1.0', { Host: undefined }),
   list({ Host: '' }),
   list({ Connection: 'upgrade, close', Upgrade: 'h2c' }),
   list({ Expect: 'cake' }),
@@ -419,7 +419,7 @@ const challenge = 'Bearer realm="pet-categories"'
 t.test('a 401 without a key has the challenge of RFC 6750', async (t) => {
   const requests = [
     list(anonymous),
-    headOf('/v1/categories', anonymous),
+    headOf('/v1/notes', anonymous),
     authorized('Basic YTpi')
   ]
   for (const text of requests) {
@@ -442,7 +442,7 @@ t.test('a well-formed X-Request-Id is kept, another is replaced', async (t) => {
     return response.headers['x-request-id']
   }
 
-  for (const path of ['/livez', '/v1/categories', '/none', '/%zz']) {
+  for (const path of ['/livez', '/v1/notes', '/none', '/%zz']) {
     t.equal(await idFor(path, 'my-id_1.~'), 'my-id_1.~', path)
     t.match(await idFor(path, 'not one'), /^[0-9a-f-]{36}$/, path)
     t.match(await idFor(path, 'x'.repeat(129)), /^[0-9a-f-]{36}$/, path)

@@ -40,11 +40,10 @@ const linesOf = (headers: Headers): string[] =>
     [values].flat().map((value) => `${name}: ${value}`)
   )
 
-/** A request that lists or creates categories and closes its connection. */
-export const list = (headers?: Headers) =>
-  request('GET /v1/categories', headers)
+/** A request that lists or creates notes and closes its connection. */
+export const list = (headers?: Headers) => request('GET /v1/notes', headers)
 export const create = (body?: string | Buffer, headers?: Headers) =>
-  request('POST /v1/categories', headers, body)
+  request('POST /v1/notes', headers, body)
 
 /** Headers of a request that keeps its connection open. */
 export const keepAlive = { Connection: undefined }
@@ -94,11 +93,11 @@ export function open(
   }
 }
 
-/** Stores 10 MB of categories, a list that no socket buffers. */
-export const fillCategories = ({ databaseUrl }: Service) =>
+/** Stores 10 MB of notes, a list that no socket buffers. */
+export const fillNotes = ({ databaseUrl }: Service) =>
   query(
     databaseUrl,
-    `INSERT INTO categories (name, description)
+    `INSERT INTO notes (name, description)
     SELECT n, repeat('x', 2000)
     FROM generate_series(1, 5000) n`
   )

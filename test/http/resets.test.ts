@@ -1,14 +1,15 @@
+import { startNotes } from '../support/notes.ts'
 import { readdirSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Config } from '../../src/config.ts'
-import { type Service, startService } from '../support/service.ts'
+import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
   anonymous,
   create,
   disconnected,
-  fillCategories,
+  fillNotes,
   get,
   inFlight,
   keepAlive,
@@ -55,7 +56,7 @@ const reads = [
   list(anonymous),
   get(asset),
   get(asset, { Range: 'bytes=0-99999' }),
-  request('HEAD /v1/categories', keepAlive),
+  request('HEAD /v1/notes', keepAlive),
   get('/none'),
   request('GET /livez HTTP/1.0', anonymous)
 ]
@@ -100,10 +101,10 @@ async function visit(
 
 /** Starts the service with a list that is streamed. */
 async function start(t: Test, config: Partial<Config>) {
-  const service = await startService(t, {
+  const service = await startNotes(t, {
     config: { METRICS_PORT: 0, ...config }
   })
-  await fillCategories(service)
+  await fillNotes(service)
   return service
 }
 
@@ -112,7 +113,7 @@ async function recovers(t: Test, service: Service) {
   await disconnected(service)
   await until(async () => (await inFlight()) === 0, 'no request is in flight')
   const response = await service.app.inject({
-    url: '/v1/categories',
+    url: '/v1/notes',
     headers: service.auth
   })
   t.ok(response.json<unknown[]>().length >= 5000, 'others are served')

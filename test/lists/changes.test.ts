@@ -1,12 +1,11 @@
 import t, { type Test } from 'tap'
 import { stopClock } from '../support/clock.ts'
 import { connect, createRoles, query } from '../support/database.ts'
-import { list } from '../support/requests.ts'
-import { startService } from '../support/service.ts'
+import { list, startNotes } from '../support/notes.ts'
 
-const insert = "INSERT INTO categories (name) VALUES ('x')"
+const insert = "INSERT INTO notes (name) VALUES ('x')"
 const prune = 'SELECT prune_changes()'
-const watchCategories = "CALL record_changes_of('categories')"
+const watchNotes = "CALL record_changes_of('notes')"
 
 // No service prunes but by these tests.
 stopClock(t, 'setInterval')
@@ -14,10 +13,10 @@ stopClock(t, 'setInterval')
 /** A list that has been read, and a count of how often it is read again. */
 async function watchList(t: Test, databaseUrl?: string) {
   let reads = 0
-  const service = await startService(t, {
+  const service = await startNotes(t, {
     ...(databaseUrl !== undefined && { databaseUrl }),
     onStatement: (name) => {
-      if (name === 'page-of-categories') reads++
+      if (name === 'page-of-notes') reads++
     }
   })
   const run = (sql: string) => query(service.databaseUrl, sql)
@@ -26,7 +25,7 @@ async function watchList(t: Test, databaseUrl?: string) {
   /** Lists twice, and compares both with the table. */
   async function expectReads(count: number, reason: string) {
     const readsBefore = reads
-    const rows = await run('SELECT id::int, name FROM categories ORDER BY id')
+    const rows = await run('SELECT id::int, name FROM notes ORDER BY id')
     t.strictSame(await listed(), rows, reason)
     t.strictSame(await listed(), rows, reason)
     t.equal(reads - readsBefore, count, `${count} reads: ${reason}`)
@@ -72,30 +71,30 @@ t.test(
     await expectReadsAfter(
       1,
       insert,
-      "UPDATE categories SET name = 'y' WHERE id = 1",
-      "SET session_replication_role = replica; UPDATE categories SET name = 'z'",
-      'DELETE FROM categories WHERE id = 1',
+      "UPDATE notes SET name = 'y' WHERE id = 1",
+      "SET session_replication_role = replica; UPDATE notes SET name = 'z'",
+      'DELETE FROM notes WHERE id = 1',
       `BEGIN; SAVEPOINT a; ${insert}; ROLLBACK TO a; ${insert}; COMMIT`,
-      'TRUNCATE categories CASCADE',
+      'TRUNCATE notes CASCADE',
       `BEGIN;
-       ALTER TABLE categories DISABLE TRIGGER ALL;
+       ALTER TABLE notes DISABLE TRIGGER ALL;
        ${insert};
-       ${watchCategories};
+       ${watchNotes};
        COMMIT`,
-      "ALTER TABLE categories ALTER name TYPE text USING name || '!'",
-      `ALTER TABLE categories
+      "ALTER TABLE notes ALTER name TYPE text USING name || '!'",
+      `ALTER TABLE notes
          DROP name,
          ADD name text NOT NULL DEFAULT 'new'`,
-      'ALTER TABLE categories ADD x text; UPDATE categories SET x = id',
+      'ALTER TABLE notes ADD x text; UPDATE notes SET x = id',
       `BEGIN;
-       ALTER TABLE categories RENAME name TO y;
-       ALTER TABLE categories RENAME x TO name;
+       ALTER TABLE notes RENAME name TO y;
+       ALTER TABLE notes RENAME x TO name;
        COMMIT`
     )
     await expectReadsAfter(
       0,
       `BEGIN; ${insert}; ROLLBACK`,
-      'VACUUM ANALYZE categories'
+      'VACUUM ANALYZE notes'
     )
   }
 )
@@ -161,7 +160,7 @@ t.test(
     const { expectReadsAfter } = await watchList(t)
     await expectReadsAfter(
       0,
-      "INSERT INTO changes VALUES ('categories'::regclass, '1000000000')",
+      "INSERT INTO changes VALUES ('notes'::regclass, '1000000000')",
       prune
     )
   }
@@ -173,7 +172,7 @@ t.test(
     const { run, databaseUrl, expectReads } = await watchList(t)
     await run(
       `INSERT INTO changes
-       SELECT 'categories'::regclass, (latest.id + n)::text::xid8
+       SELECT 'notes'::regclass, (latest.id + n)::text::xid8
        FROM
          (SELECT pg_current_xact_id()::text::bigint AS id) AS latest,
          generate_series(1, 100) AS n`
@@ -202,27 +201,29 @@ t.test(
   async (t) => {
     const { expectReadsAfter } = await watchList(t)
     const createTable = `
-      CREATE TABLE categories (
+      CREATE TABLE notes (
         id bigint PRIMARY KEY,
         name text NOT NULL,
-        description text
+        description text,
+        size bigint,
+        due_at timestamptz
       )`
-    const insertRestored = "INSERT INTO categories VALUES (7, 'restored')"
+    const insertRestored = "INSERT INTO notes VALUES (7, 'restored')"
     await expectReadsAfter(
       1,
       `BEGIN;
-       DROP TABLE categories CASCADE;
+       DROP TABLE notes CASCADE;
        ${createTable};
        ${insertRestored};
-       ${watchCategories};
+       ${watchNotes};
        COMMIT`
     )
     await expectReadsAfter(
       2,
-      `DROP TABLE categories CASCADE; ${createTable}`,
+      `DROP TABLE notes CASCADE; ${createTable}`,
       insertRestored
     )
-    await expectReadsAfter(1, watchCategories)
+    await expectReadsAfter(1, watchNotes)
   }
 )
 
@@ -232,15 +233,15 @@ t.test(
     const { expectReadsAfter } = await watchList(t)
     await expectReadsAfter(
       2,
-      'ALTER TABLE categories DISABLE TRIGGER record_change',
-      'ALTER TABLE categories ENABLE ALWAYS TRIGGER record_change; ' +
-        'ALTER TABLE categories DISABLE TRIGGER record_replicated_change',
-      'ALTER TABLE categories ENABLE TRIGGER record_replicated_change'
+      'ALTER TABLE notes DISABLE TRIGGER record_change',
+      'ALTER TABLE notes ENABLE ALWAYS TRIGGER record_change; ' +
+        'ALTER TABLE notes DISABLE TRIGGER record_replicated_change',
+      'ALTER TABLE notes ENABLE TRIGGER record_replicated_change'
     )
-    await expectReadsAfter(1, watchCategories)
+    await expectReadsAfter(1, watchNotes)
     await expectReadsAfter(
       2,
-      'CREATE TABLE child () INHERITS (categories)',
+      'CREATE TABLE child () INHERITS (notes)',
       "INSERT INTO child VALUES (8, 'child')"
     )
   }

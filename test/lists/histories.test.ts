@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { query } from '../support/database.ts'
 import { startHistory } from '../support/history.ts'
+import { list, startNotes } from '../support/notes.ts'
 import { startPair, startPostgres } from '../support/postgres.ts'
-import { list } from '../support/requests.ts'
 import { scale, seed } from '../support/scale.ts'
-import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 // Only commits make transaction ids durable.
@@ -23,7 +22,7 @@ const burn =
 /** Lists, loses the ids of finished transactions by this failure, and uses one of them again. */
 async function reuseIds(t: Test, fail: () => Promise<void>) {
   const { url } = postgres
-  const service = await startService(t, { databaseUrl: url })
+  const service = await startNotes(t, { databaseUrl: url })
   const select = async (what: string) =>
     String((await query(url, `SELECT ${what} AS value`))[0]?.['value'])
   const nextId = async () =>
@@ -56,7 +55,7 @@ async function reuseIds(t: Test, fail: () => Promise<void>) {
   }
   await until(failAfterLists, 'ids are used again')
   const name = randomUUID()
-  await query(url, 'INSERT INTO categories (name) VALUES ($1)', [name])
+  await query(url, 'INSERT INTO notes (name) VALUES ($1)', [name])
   await until(async () => (await read()) !== 503, 'lists work again')
   t.match(known.body, name)
 }
@@ -75,11 +74,11 @@ for (const [what, fail] of Object.entries(kills)) {
 t.test(
   'a transaction that was prepared before a crash is listed once it is committed',
   async (t) => {
-    const service = await startService(t, { databaseUrl: postgres.url })
+    const service = await startNotes(t, { databaseUrl: postgres.url })
     const name = randomUUID()
     await query(
       postgres.url,
-      `BEGIN; INSERT INTO categories (name) VALUES ('${name}'); PREPARE TRANSACTION '${name}'`
+      `BEGIN; INSERT INTO notes (name) VALUES ('${name}'); PREPARE TRANSACTION '${name}'`
     )
     await postgres.crash()
     await until(

@@ -1,7 +1,7 @@
 // The compiler is the test, in `npm run check`: a list can only be the
 // operation that returns an array of its rows.
-import type { Operations } from '../../generated/operations.ts'
-import type { components } from '../../generated/types.ts'
+import type { Operations } from '../support/notes/generated/operations.ts'
+import type { components } from '../support/notes/generated/types.ts'
 import {
   filteredListOperation,
   listOperation
@@ -12,40 +12,40 @@ type Schemas = components['schemas']
 
 declare const database: Parameters<typeof listOperation>[0]
 declare const memory: Parameters<typeof listOperation>[1]
-declare const category: RowJson<Schemas['Category']>
-declare const newCategory: RowJson<Schemas['NewCategory']>
-declare const order: RowJson<Schemas['Order']>
+declare const note: RowJson<Schemas['Note']>
+declare const newNote: RowJson<Schemas['NewNote']>
+declare const tag: RowJson<Schemas['Tag']>
 
-const categories = { table: 'categories', row: category }
-const newCategories = { table: 'categories', row: newCategory }
-const orders = { table: 'orders', row: order }
+const notes = { table: 'notes', row: note }
+const newNotes = { table: 'notes', row: newNote }
+const tags = { table: 'tags', row: tag }
 
-type List = Pick<Operations, 'listCategories'>
+type List = Pick<Operations, 'listNotes'>
 
 export const accepted: List = {
-  listCategories: listOperation(database, memory, categories)
+  listNotes: listOperation(database, memory, notes)
 }
 
 export const ofAnotherSchema: List = {
-  // @ts-expect-error orders are not categories
-  listCategories: listOperation(database, memory, orders)
+  // @ts-expect-error tags are not notes
+  listNotes: listOperation(database, memory, tags)
 }
 
 export const withoutProperty: List = {
-  // @ts-expect-error a new category has no id
-  listCategories: listOperation(database, memory, newCategories)
+  // @ts-expect-error a new note has no id
+  listNotes: listOperation(database, memory, newNotes)
 }
 
-const byKey = { table: 'categories', key: 'name', row: newCategory }
+const byKey = { table: 'notes', key: 'name', row: newNote }
 export const keyed = listOperation(database, memory, byKey)
 
 // @ts-expect-error a row without an id has no default key
-export const keyless = listOperation(database, memory, newCategories)
+export const keyless = listOperation(database, memory, newNotes)
 
 const filters = { status: (status: string) => `status = ${status}` }
-const filtered = { ...categories, filters }
+const filtered = { ...notes, filters }
 
 export const filteredByUnknown: List = {
-  // @ts-expect-error listCategories has no parameter `status`
-  listCategories: filteredListOperation(database, memory, filtered)
+  // @ts-expect-error listNotes has no parameter `status`
+  listNotes: filteredListOperation(database, memory, filtered)
 }

@@ -9,18 +9,19 @@ import {
   lockWaits,
   query
 } from '../support/database.ts'
-import { create, gather, list } from '../support/requests.ts'
-import { handled, type Service, startService } from '../support/service.ts'
+import { create, list, startNotes } from '../support/notes.ts'
+import { gather } from '../support/requests.ts'
+import { handled, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const head = ({ app, auth }: Service, headers = {}) =>
   app.inject({
     method: 'HEAD',
-    url: '/v1/categories',
+    url: '/v1/notes',
     headers: { ...auth, ...headers }
   })
 
-/** Inserts categories whose description is an SQL expression. */
+/** Inserts notes whose description is an SQL expression. */
 const fill = (
   databaseUrl: string,
   rows: number,
@@ -28,19 +29,16 @@ const fill = (
 ) =>
   query(
     databaseUrl,
-    `INSERT INTO categories (name, description)
-     SELECT 'Category ' || n, ${description}
+    `INSERT INTO notes (name, description)
+     SELECT 'Note ' || n, ${description}
      FROM generate_series(1, $1::int) AS n`,
     [rows]
   )
 
 const stored = (databaseUrl: string) =>
-  query(
-    databaseUrl,
-    'SELECT id::int, name, description FROM categories ORDER BY id'
-  )
+  query(databaseUrl, 'SELECT id::int, name, description FROM notes ORDER BY id')
 
-/** Inserts 20 MB of categories: more than the buffers of a connection hold. */
+/** Inserts 20 MB of notes: more than the buffers of a connection hold. */
 const fillLong = (databaseUrl: string) =>
   fill(databaseUrl, 5_000, "repeat('x', 4000)")
 
@@ -50,11 +48,11 @@ const littleMemory = { MAX_RESPONSE_BUFFER_BYTES: 10_000_000 }
 /** Starts a service that counts the change checks and the reads of its list. */
 async function startCounting(t: Test, config = {}) {
   const counts = { checks: 0, reads: 0 }
-  const service = await startService(t, {
+  const service = await startNotes(t, {
     config,
     onStatement: (name) => {
       if (name === 'table-version') counts.checks++
-      if (name.endsWith('page-of-categories')) counts.reads++
+      if (name.endsWith('page-of-notes')) counts.reads++
     }
   })
   return { service, counts }
@@ -67,14 +65,7 @@ t.test(
     await create(service)
     const leaders = [service]
     const others = Array<Service>(50).fill(service)
-    const responses = await gather(
-      t,
-      service,
-      'categories',
-      list,
-      leaders,
-      others
-    )
+    const responses = await gather(t, service, 'notes', list, leaders, others)
     for (const { statusCode, body } of responses) {
       t.equal(statusCode, 200)
       t.equal(body, '[{"id":1,"name":"x"}]')
@@ -90,9 +81,9 @@ t.test(
 t.test(
   'a read that fails rejects only the requests that waited for it',
   async (t) => {
-    const service = await startService(t)
+    const service = await startNotes(t)
     const { databaseUrl } = service
-    const lock = await lockTable(t, databaseUrl, 'categories')
+    const lock = await lockTable(t, databaseUrl, 'notes')
     const first = list(service)
     await lockAwaited(databaseUrl)
     const secondCame = handled(t, 1)
@@ -112,7 +103,7 @@ const cacheHeaders = {
 }
 
 t.test('a list has a strong ETag, and must be checked by caches', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   await create(service)
   const { headers } = await list(service)
   t.match(headers, cacheHeaders)
@@ -122,7 +113,7 @@ t.test('a list has a strong ETag, and must be checked by caches', async (t) => {
 t.test(
   'If-None-Match with the ETag gets a 304 without a body, until the list changes',
   async (t) => {
-    const service = await startService(t)
+    const service = await startNotes(t)
     await create(service)
     const etag = String((await list(service)).headers.etag)
 
@@ -149,9 +140,9 @@ t.test(
 )
 
 t.test('If-None-Match does not replace an API key', async (t) => {
-  const { app } = await startService(t)
+  const { app } = await startNotes(t)
   const { statusCode } = await app.inject({
-    url: '/v1/categories',
+    url: '/v1/notes',
     headers: { 'if-none-match': '*' }
   })
   t.equal(statusCode, 401)
@@ -160,7 +151,7 @@ t.test('If-None-Match does not replace an API key', async (t) => {
 t.test(
   'a long list is compressed by Accept-Encoding, and the tag of any coding gets a 304',
   async (t) => {
-    const service = await startService(t)
+    const service = await startNotes(t)
     await fill(service.databaseUrl, 100)
     const plain = await list(service)
     t.equal(plain.headers['content-encoding'], undefined)
@@ -184,7 +175,7 @@ t.test(
 t.test(
   'a list is complete and in the order of the ids at the limits of a page',
   async (t) => {
-    const service = await startService(t)
+    const service = await startNotes(t)
     for (const more of [999, 1, 1]) {
       await fill(service.databaseUrl, more)
       const response = await list(service)
@@ -196,12 +187,12 @@ t.test(
 t.test(
   'a list with a row that cannot be written as JSON is a 500, not a shorter list',
   async (t) => {
-    const service = await startService(t)
+    const service = await startNotes(t)
     await create(service)
     await query(
       service.databaseUrl,
-      `ALTER TABLE categories ALTER name DROP NOT NULL;
-       INSERT INTO categories (name) VALUES (NULL)`
+      `ALTER TABLE notes ALTER name DROP NOT NULL;
+       INSERT INTO notes (name) VALUES (NULL)`
     )
     t.equal((await list(service)).statusCode, 500)
   }
@@ -239,7 +230,7 @@ t.test(
 t.test(
   'a list beyond half of MAX_RESPONSE_BUFFER_BYTES is streamed, complete and without ETag or compression',
   async (t) => {
-    const service = await startService(t, { config: littleMemory })
+    const service = await startNotes(t, { config: littleMemory })
     await fillLong(service.databaseUrl)
     const { headers, body } = await list(service, { 'accept-encoding': 'br' })
     t.match(headers, {
@@ -287,7 +278,7 @@ t.test('streams that start together share pages', async (t) => {
 
 /** Requests the list on a new connection and returns the response, unread. */
 async function open({ url, auth }: Service): Promise<IncomingMessage> {
-  const sent = get(`${url}/v1/categories`, { headers: auth, agent: false })
+  const sent = get(`${url}/v1/notes`, { headers: auth, agent: false })
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   return response.on('error', () => {})
 }
@@ -295,7 +286,7 @@ async function open({ url, auth }: Service): Promise<IncomingMessage> {
 t.test(
   'beyond MAX_RESPONSE_BUFFER_BYTES a list gets 503 at once, until a slow client has left',
   async (t) => {
-    const service = await startService(t, { config: littleMemory })
+    const service = await startNotes(t, { config: littleMemory })
     await fillLong(service.databaseUrl)
     const responses: IncomingMessage[] = []
     const openNext = async () => {
@@ -322,10 +313,10 @@ t.test(
 t.test(
   'a stream that fails closes its connection, so that no client takes it for the whole list',
   async (t) => {
-    const service = await startService(t, { config: littleMemory })
+    const service = await startNotes(t, { config: littleMemory })
     await fillLong(service.databaseUrl)
     const response = await open(service)
-    await query(service.databaseUrl, 'ALTER TABLE categories RENAME TO away')
+    await query(service.databaseUrl, 'ALTER TABLE notes RENAME TO away')
     await t.rejects(text(response), { code: 'ECONNRESET' })
   }
 )

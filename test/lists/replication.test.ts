@@ -1,8 +1,7 @@
 import t, { type Test } from 'tap'
-import { query, storedNames } from '../support/database.ts'
+import { query } from '../support/database.ts'
+import { list, startNotes, storedNames } from '../support/notes.ts'
 import { startPostgres } from '../support/postgres.ts'
-import { list } from '../support/requests.ts'
-import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 /** Two servers, of which the second will subscribe to the first. */
@@ -10,10 +9,7 @@ async function startServers(t: Test) {
   const settings = { wal_level: 'logical' }
   const publisher = await startPostgres(t, settings)
   const subscriber = await startPostgres(t, settings)
-  await query(
-    publisher.url,
-    'CREATE PUBLICATION lists FOR TABLE categories, pets, orders'
-  )
+  await query(publisher.url, 'CREATE PUBLICATION lists FOR TABLE notes')
   const subscribe = () =>
     query(
       subscriber.url,
@@ -27,9 +23,9 @@ async function startServers(t: Test) {
 
 t.test('a list shows what logical replication applies', async (t) => {
   const { publish, subscribe, subscriber } = await startServers(t)
-  const service = await startService(t, { databaseUrl: subscriber })
+  const service = await startNotes(t, { databaseUrl: subscriber })
   const insert = (name: string) =>
-    publish(`INSERT INTO categories (name) VALUES ('${name}')`)
+    publish(`INSERT INTO notes (name) VALUES ('${name}')`)
   await insert('a')
 
   const steps = [
@@ -38,17 +34,17 @@ t.test('a list shows what logical replication applies', async (t) => {
     { what: 'another insert', run: () => insert('c'), names: ['a', 'b', 'c'] },
     {
       what: 'an update',
-      run: () => publish("UPDATE categories SET name = 'd' WHERE id = 1"),
+      run: () => publish("UPDATE notes SET name = 'd' WHERE id = 1"),
       names: ['d', 'b', 'c']
     },
     {
       what: 'a delete',
-      run: () => publish('DELETE FROM categories WHERE id = 1'),
+      run: () => publish('DELETE FROM notes WHERE id = 1'),
       names: ['b', 'c']
     },
     {
       what: 'a truncate',
-      run: () => publish('TRUNCATE categories CASCADE'),
+      run: () => publish('TRUNCATE notes CASCADE'),
       names: []
     }
   ]

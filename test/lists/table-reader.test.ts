@@ -2,17 +2,17 @@ import t, { type Test } from 'tap'
 import { PageStatements, TableReader } from '../../src/lists/table-reader.ts'
 import { createDatabase, open, query } from '../support/database.ts'
 
-/** A reader of so many categories. */
+/** A reader of so many notes. */
 async function readerOf(t: Test, rows: number, row: string) {
   const url = await createDatabase(t)
   await query(
     url,
-    `INSERT INTO categories (name)
+    `INSERT INTO notes (name)
      SELECT 'x' FROM generate_series(1, $1::int)`,
     [rows]
   )
   const database = open(t, url)
-  const listed = { table: 'categories', key: 'id', row }
+  const listed = { table: 'notes', key: 'id', row }
   return new TableReader(database, new PageStatements(database, listed))
 }
 
@@ -37,7 +37,7 @@ t.test('an empty table is an empty array', async (t) => {
 t.test('a row without JSON is an error, and not left out', async (t) => {
   const reader = await readerOf(t, 3, "CASE WHEN id <> 2 THEN '{}' END")
   await t.rejects(reader.readPage(null), {
-    message: 'the JSON of 1 rows of categories is NULL'
+    message: 'the JSON of 1 rows of notes is NULL'
   })
 })
 

@@ -7,13 +7,14 @@ import Fastify, {
 } from 'fastify'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
-import { stubs } from '../../generated/operations.ts'
 import { HttpError, sendError } from '../../src/http/errors.ts'
 import {
   type ApiDocument,
   readApiDocument
 } from '../../src/openapi/document.ts'
 import { operationRoutes } from '../../src/openapi/routes.ts'
+import { api as notes } from '../support/notes/api.ts'
+import { stubs } from '../support/notes/generated/operations.ts'
 
 const jsonOf = (schema: object) => ({
   content: { 'application/json': { schema } }
@@ -496,16 +497,16 @@ t.test('the first path to try is that of a GET without parameters', (t) => {
 
 t.test('an operation without a handler stops the start', async (t) => {
   const others: Partial<typeof stubs> = { ...stubs }
-  delete others.createMessage
-  await t.rejects(start(t, readApiDocument(), others), {
-    message: 'The operation createMessage has no handler: run npm run generate'
+  delete others.listTags
+  await t.rejects(start(t, readApiDocument(notes.openapi), others), {
+    message: 'The operation listTags has no handler: run npm run generate'
   })
 })
 
 t.test('a stub responds with 501', async (t) => {
-  const app = await start(t, readApiDocument(), stubs)
+  const app = await start(t, readApiDocument(notes.openapi), stubs)
   const headers = { authorization: 'x' }
-  const response = await app.inject({ url: '/v1/categories', headers })
+  const response = await app.inject({ url: '/v1/notes', headers })
   t.match(response.json(), { code: 'not_implemented', status: 501 })
 })
 

@@ -1,18 +1,52 @@
 import fs from 'node:fs'
 import t from 'tap'
-import { migrationCheck } from '../../src/postgres/migrate.ts'
-import { createDatabase, migrate, open, query } from '../support/database.ts'
+import { migrationCheck, migrationsIn } from '../../src/postgres/migrate.ts'
+import { api } from '../../src/resources/index.ts'
+import { schemaOf } from '../../src/schema.ts'
+import {
+  createDatabase,
+  empty,
+  migrate,
+  open,
+  query
+} from '../support/database.ts'
+import { notes } from '../support/notes.ts'
 
-const empty = "TEMPLATE template0 ENCODING 'UTF8'"
+const namesIn = (folder: string) =>
+  fs
+    .readdirSync(`migrations/${folder}`)
+    .sort()
+    .map((file) => file.replace('.sql', ''))
 
-t.test('migrations that start at the same time are applied once', async (t) => {
+const frameworkNames = namesIn('framework')
+
+/** The names of the migrations that a database has, in their order. */
+const namesOfApplied = async (url: string) => {
+  const rows = await query(url, 'SELECT name FROM pgmigrations ORDER BY id')
+  return rows.map(({ name }) => name)
+}
+
+t.test(
+  'migrations that start at the same time are applied once, those of the framework first',
+  async (t) => {
+    const url = await createDatabase(t, empty)
+    const schema = schemaOf(api)
+    await Promise.all([1, 2, 3].map(() => migrate(url, {}, schema)))
+    t.same(await namesOfApplied(url), [
+      ...frameworkNames,
+      ...namesIn('resources')
+    ])
+  }
+)
+
+t.test('the framework needs no tables of an API', async (t) => {
   const url = await createDatabase(t, empty)
-  await Promise.all([1, 2, 3].map(() => migrate(url)))
-  const [applied] = await query(
-    url,
-    "SELECT array_agg(name || '.sql' ORDER BY id) AS files FROM pgmigrations"
-  )
-  t.same(applied, { files: fs.readdirSync('migrations').sort() })
+  const none = new URL(`file://${t.testdir({})}/`)
+  await migrate(url, {}, schemaOf({ migrations: none, privileges: {} }))
+  t.same(await namesOfApplied(url), frameworkNames)
+
+  await migrate(url, {}, schemaOf(notes))
+  t.same(await namesOfApplied(url), [...frameworkNames, '0001_notes'])
 })
 
 t.test(
@@ -31,22 +65,22 @@ t.test(
 
 t.test('a migration that fails is named, and none is applied', async (t) => {
   const url = await createDatabase(t, empty)
-  await query(url, 'CREATE TABLE api_keys (x text)')
-  await t.rejects(migrate(url), {
-    message:
-      'migration 0002_api_keys failed: relation "api_keys" already exists'
+  await query(url, 'CREATE TABLE notes (x text)')
+  await t.rejects(migrate(url, {}, schemaOf(notes)), {
+    message: 'migration 0001_notes failed: relation "notes" already exists'
   })
-  t.same(await query(url, "SELECT to_regclass('categories') AS it"), [
+  t.same(await query(url, "SELECT to_regclass('api_keys') AS it"), [
     { it: null }
   ])
 })
 
 t.test('a check names the pending migrations', async (t) => {
   const url = await createDatabase(t)
-  await query(url, "DELETE FROM pgmigrations WHERE name ~ '^000[13]'")
+  await query(url, "DELETE FROM pgmigrations WHERE name ~ '^000[15]'")
+  const { migrations } = schemaOf(notes)
   const message =
-    'migrations are pending (0001_categories, 0003_messages): run `npm run migrate`'
-  await t.rejects(migrationCheck(open(t, url)), { message })
+    'migrations are pending (0005_key_rotation, 0001_notes): run `npm run migrate`'
+  await t.rejects(migrationCheck(open(t, url), migrations), { message })
 })
 
 t.test(
@@ -77,15 +111,18 @@ t.test(
   }
 )
 
-t.test('files with other names are no migrations', async (t) => {
-  const others = ['.DS_Store', '0001_categories.sql~', '.0001_x.sql.swp']
-  const readdirSync = (directory: URL) => [
-    ...fs.readdirSync(directory),
-    ...others
-  ]
-  const migrations = await t.mockImport<
-    typeof import('../../src/postgres/migrate.ts')
-  >('../../src/postgres/migrate.ts', { 'node:fs': { ...fs, readdirSync } })
-
-  await migrations.migrationCheck(open(t, await createDatabase(t)))()
+t.test('files with other names are no migrations', (t) => {
+  const folder = t.testdir({
+    '0002_b.sql': '',
+    '0001_a.sql': '',
+    '.DS_Store': '',
+    '0001_a.sql~': '',
+    '.0001_x.sql.swp': ''
+  })
+  const migrations = migrationsIn(new URL(`file://${folder}/`))
+  t.same(
+    migrations.map(({ name }) => name),
+    ['0001_a', '0002_b']
+  )
+  t.end()
 })

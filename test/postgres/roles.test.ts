@@ -1,5 +1,4 @@
 import t from 'tap'
-import { privileges } from '../../src/privileges.ts'
 import {
   createDatabase,
   createRoles,
@@ -41,7 +40,7 @@ t.test(
     const DATABASE_SERVICE_ROLE = new URL(service).username
     await query(owner, `GRANT DELETE ON categories TO ${DATABASE_SERVICE_ROLE}`)
     await Promise.all(
-      [1, 2, 3].map(() => migrate(owner, { DATABASE_SERVICE_ROLE }, privileges))
+      [1, 2, 3].map(() => migrate(owner, { DATABASE_SERVICE_ROLE }))
     )
     await t.rejects(
       query(service, 'DELETE FROM categories'),

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
+import { api } from '../../src/resources/index.ts'
 import { query, silent } from '../support/database.ts'
 import { gather, get, post, result } from '../support/requests.ts'
 import {
@@ -122,12 +123,13 @@ async function startWithReserved(t: Test) {
   )
   const folder = t.testdir({ 'openapi.yaml': yaml })
   const service = await startWithPets(t, 1)
-  const app = await buildApp(
-    loadConfig({}, noFile),
-    readApiDocument(join(folder, 'openapi.yaml')),
-    service.database,
-    silent
-  )
+  const app = await buildApp({
+    config: loadConfig({}, noFile),
+    api,
+    apiDocument: readApiDocument(join(folder, 'openapi.yaml')),
+    database: service.database,
+    logger: silent
+  })
   t.teardown(() => app.close())
   return { ...service, app }
 }

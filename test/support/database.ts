@@ -5,8 +5,15 @@ import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { Database } from '../../src/postgres/database.ts'
-import { applyMigrations } from '../../src/postgres/migrate.ts'
-import { privileges } from '../../src/privileges.ts'
+import {
+  applyMigrations,
+  joinPrivileges,
+  migrationsIn,
+  type Schema
+} from '../../src/postgres/migrate.ts'
+import { api } from '../../src/resources/index.ts'
+import { schemaOf } from '../../src/schema.ts'
+import { api as notes } from './notes/api.ts'
 import { until } from './until.ts'
 
 /**
@@ -37,13 +44,23 @@ async function makeDatabase(
   return { name, url: urlOf(server, name) }
 }
 
+/** The tables of this repository's API, and those of the notes. */
+function testSchema(): Schema {
+  const { migrations, privileges } = schemaOf(api)
+
+  return {
+    migrations: [...migrations, ...migrationsIn(notes.migrations)],
+    privileges: joinPrivileges([privileges, notes.privileges])
+  }
+}
+
 /** Migrates the database at `url`. */
 export const migrate = (
   url: string,
   role: { DATABASE_SERVICE_ROLE?: string } = {},
-  granted = {}
+  schema = testSchema()
 ) =>
-  applyMigrations(url, { DATABASE_TIMEOUT_MS: 5000, ...role }, granted, silent)
+  applyMigrations(url, { DATABASE_TIMEOUT_MS: 5000, ...role }, schema, silent)
 
 /** Creates the migrated database that tests copy, and returns its name. */
 export async function createTemplate(server: string): Promise<string> {
@@ -81,6 +98,9 @@ function environment(
     throw new Error(`${name} is not set: run the tests by npm test`)
   return value
 }
+
+/** Options of CREATE DATABASE. */
+export const empty = "TEMPLATE template0 ENCODING 'UTF8'"
 
 /**
  * Creates a database for the test, which is dropped when the test ends.
@@ -216,10 +236,6 @@ export async function createRoles(
   const as = (role: string) =>
     Object.assign(new URL(database), { username: role, password: 'secret' })
       .href
-  await migrate(
-    as(roles.owner),
-    { DATABASE_SERVICE_ROLE: roles.service },
-    privileges
-  )
+  await migrate(as(roles.owner), { DATABASE_SERVICE_ROLE: roles.service })
   return { owner: as(roles.owner), service: as(roles.service) }
 }

@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import type { Test } from 'tap'
-import { query, storedNames } from './database.ts'
+import { query } from './database.ts'
 import { ListHistoryChecker } from './list-history-checker.ts'
+import { startNotes, storedNames } from './notes.ts'
 import { post } from './process.ts'
 import { type Randomizer, randomizer } from './scale.ts'
-import { type Service, startService } from './service.ts'
+import type { Service } from './service.ts'
 import { until } from './until.ts'
 
 /**
@@ -20,7 +21,7 @@ const workersOfAKind = 5
 const progressTime = 180
 
 /**
- * A change of the categories by SQL, and the names that it adds and removes.
+ * A change of the notes by SQL, and the names that it adds and removes.
  */
 interface Change {
   sql: string
@@ -34,21 +35,21 @@ interface KnownList {
   names: string[]
 }
 
-const insertCategory = (name: string): string =>
-  `INSERT INTO categories (name) VALUES ('${name}')`
+const insertNote = (name: string): string =>
+  `INSERT INTO notes (name) VALUES ('${name}')`
 
 /** Changes that a transaction can make: two of them need a row that exists. */
 function possibleChanges(name: string, existing: string | undefined): Change[] {
-  const insert = { sql: insertCategory(name), added: [name], removed: [] }
+  const insert = { sql: insertNote(name), added: [name], removed: [] }
   if (existing === undefined) return [insert]
 
   const update = {
-    sql: `UPDATE categories SET name = '${name}' WHERE name = '${existing}'`,
+    sql: `UPDATE notes SET name = '${name}' WHERE name = '${existing}'`,
     added: [name],
     removed: [existing]
   }
   const remove = {
-    sql: `DELETE FROM categories WHERE name = '${existing}'`,
+    sql: `DELETE FROM notes WHERE name = '${existing}'`,
     added: [],
     removed: [existing]
   }
@@ -174,7 +175,7 @@ class History {
     const { url, key } = this.#choose.pick(this.#replicas)
     const name = randomUUID()
     this.#checker.sendCommit([name])
-    const response = await post(url, key, name)
+    const response = await post(url, key, name, 'notes')
     const { code } = (await response.json()) as { code?: string }
 
     this.#checker.tick()
@@ -219,7 +220,7 @@ class History {
     if (isSlow) await this.#others(100)
 
     await client.query('SAVEPOINT undone')
-    await client.query(insertCategory(randomUUID()))
+    await client.query(insertNote(randomUUID()))
     await client.query('ROLLBACK TO undone')
   }
 
@@ -258,7 +259,7 @@ class History {
     if (this.#choose.random(4) > 0) headers['if-none-match'] = known.etag
 
     const sentAt = this.#checker.tick()
-    const response = await fetch(`${url}/v1/categories`, { headers })
+    const response = await fetch(`${url}/v1/notes`, { headers })
     const body = await response.text()
     this.#checker.tick()
     this.#count(response.status)
@@ -304,10 +305,10 @@ export async function startHistory(
   databaseUrl: string,
   seed: number
 ): Promise<History> {
-  await query(databaseUrl, 'TRUNCATE categories CASCADE')
+  await query(databaseUrl, 'TRUNCATE notes CASCADE')
   const replicas = [
-    await startService(t, { databaseUrl }),
-    await startService(t, { databaseUrl })
+    await startNotes(t, { databaseUrl }),
+    await startNotes(t, { databaseUrl })
   ]
   const history = new History(databaseUrl, replicas, seed)
   t.teardown(() => history.end())

@@ -155,9 +155,14 @@ export async function started(service: Running): Promise<string> {
 
 export const keyPattern = new RegExp(`${keyPrefix}[0-9a-f]{48}`)
 
-/** Creates a category. */
-export const post = (url: string, key: string, name: string) =>
-  fetch(`${url}/v1/categories`, {
+/** Creates a category, or what the resource has. */
+export const post = (
+  url: string,
+  key: string,
+  name: string,
+  resource = 'categories'
+) =>
+  fetch(`${url}/v1/${resource}`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${key}`,

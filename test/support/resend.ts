@@ -7,6 +7,8 @@ import { until } from './until.ts'
 export interface Target {
   url: string
   key: string
+  /** The collection to create in, `notes` by default. */
+  resource?: string
 }
 
 /** Number of clients of `startClients`. */
@@ -17,11 +19,11 @@ const failoverTime = 180
 
 /** Sends a create with an Idempotency-Key once. */
 export async function createKeyed(
-  { url, key }: Target,
+  { url, key, resource = 'notes' }: Target,
   idempotencyKey: string,
   name: string
 ): Promise<Outcome> {
-  const response = await fetch(`${url}/v1/categories`, {
+  const response = await fetch(`${url}/v1/${resource}`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${key}`,
@@ -81,7 +83,7 @@ export async function createUntilStored(
 }
 
 /**
- * 16 clients that create categories, and send every failure again, until they
+ * 16 clients that create records, and send every failure again, until they
  * are stopped.
  *
  * @param seed of the random choices

@@ -5,10 +5,12 @@ import type { QueryConfig, QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import { KeyStore } from '../../src/api-keys/store.ts'
+import type { Api } from '../../src/api.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
 import { Database, type NamedQuery } from '../../src/postgres/database.ts'
+import { api as thisApi } from '../../src/resources/index.ts'
 import { createDatabase, silent } from './database.ts'
 
 /** Keeps the developer's `.env` out of the tests. */
@@ -28,6 +30,8 @@ export interface Service {
 }
 
 export interface ServiceOptions {
+  /** By default that of this repository. */
+  api?: Api
   config?: Partial<Config>
   databaseUrl?: string
   logger?: Logger
@@ -69,12 +73,13 @@ export async function startService(
   t: Test,
   options: ServiceOptions = {}
 ): Promise<Service> {
-  const { logger = silent, onStatement = () => {} } = options
+  const { api = thisApi, logger = silent, onStatement = () => {} } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
   const database = new WatchedDatabase(databaseUrl, config, logger)
   database.onStatement = onStatement
-  const app = await buildApp(config, readApiDocument(), database, logger)
+  const apiDocument = readApiDocument(api.openapi)
+  const app = await buildApp({ config, api, apiDocument, database, logger })
   // Before the database is dropped: tap runs the newest teardown first.
   t.teardown(async () => {
     await app.close()

@@ -10,7 +10,7 @@ import {
 import { register } from 'node:module'
 import path from 'node:path'
 import process from 'node:process'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, URL } from 'node:url'
 import { isMainThread } from 'node:worker_threads'
 
 const root = path.resolve(import.meta.dirname, '../..')
@@ -20,6 +20,17 @@ if (isMainThread) {
   register(import.meta.url)
   // Turns tap's loader off.
   process.env.TAP_TYPE_STRIP_ONLY = '1'
+}
+
+/** With TEST_API=notes, a process serves the notes of the tests. */
+export function resolve(specifier, context, next) {
+  const isApi = specifier.endsWith('/resources/index.ts')
+  return next(
+    isApi && process.env.TEST_API === 'notes'
+      ? new URL('notes/api.ts', import.meta.url).href
+      : specifier,
+    context
+  )
 }
 
 export async function load(url, context, next) {

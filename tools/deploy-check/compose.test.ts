@@ -313,7 +313,7 @@ t.test(
     const load = startLoad(url, key)
     await load.acknowledges(100)
     writeFileSync(
-      path.join(folder, 'migrations/9999_next.sql'),
+      path.join(folder, 'migrations/resources/9999_next.sql'),
       'CREATE TABLE next (id bigint);\n'
     )
     await documented('Upgrade', 0, { VERSION: 'two' })

@@ -98,7 +98,7 @@ t.before(async () => {
     clone.remove()
   })
   writeFileSync(
-    path.join(folder, 'migrations/9999_next.sql'),
+    path.join(folder, 'migrations/resources/9999_next.sql'),
     'CREATE TABLE next (id bigint);\n'
   )
   await sh(`

@@ -270,7 +270,11 @@ const config = { MAX_REQUESTS_PER_MINUTE: 0 }
 const proxied = await startService(t, { databaseUrl: proxyUrl, config })
 const direct = await startService(t, { databaseUrl: hostsUrl, config })
 /** One client uses both. */
-const targets = [proxied, { ...direct, key: proxied.key }]
+const resource = 'categories'
+const targets = [
+  { ...proxied, resource },
+  { ...direct, key: proxied.key, resource }
+]
 
 for (const failure of failures) {
   t.test(

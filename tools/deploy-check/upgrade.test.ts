@@ -3,7 +3,14 @@
 import { rmSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { createDatabase, query } from '../../test/support/database.ts'
+import { api } from '../../src/resources/index.ts'
+import { schemaOf } from '../../src/schema.ts'
+import {
+  createDatabase,
+  empty,
+  migrate,
+  query
+} from '../../test/support/database.ts'
 import {
   call,
   keyPattern,
@@ -19,24 +26,20 @@ import {
 } from '../../test/support/resend.ts'
 import { seed } from '../../test/support/scale.ts'
 import { build, lastRelease } from './last-release.ts'
+import { describeSchema } from './schema.ts'
 
 const revision = lastRelease()
 t.comment(`the last release is ${revision}`)
 const releaseFolder = build(revision)
 t.teardown(() => rmSync(releaseFolder, { recursive: true }))
 
-const databaseUrl = await createDatabase(
-  t,
-  "TEMPLATE template0 ENCODING 'UTF8'"
-)
+const databaseUrl = await createDatabase(t, empty)
 const variables = {
   DATABASE_URL: databaseUrl,
   // Only built code: the tests' loader of TypeScript is not needed.
   NODE_OPTIONS: '',
   PORT: '0',
-  MAX_REQUESTS_PER_MINUTE: '0',
-  // Its name before 1.0.0.
-  RATE_LIMIT_MAX: '0'
+  MAX_REQUESTS_PER_MINUTE: '0'
 }
 
 /** The command line of a program of the last release. */
@@ -91,10 +94,11 @@ const countMigrations = async () =>
 const oldService = startReleased()
 const oldUrl = await started(oldService)
 const created = await runReleased(
-  ...released('api-keys/cli.js', 'create', '--name', 'upgrade')
+  ...released('commands/keys.js', 'create', '--name', 'upgrade')
 )
 const [key = ''] = keyPattern.exec(created) ?? []
-const old: Target = { url: oldUrl, key }
+const resource = 'categories'
+const old: Target = { url: oldUrl, key, resource }
 await runReleased(
   process.execPath,
   '--import',
@@ -126,7 +130,8 @@ t.test(
 
     const current: Target = {
       url: await started(serve(t, { DATABASE_URL: databaseUrl })),
-      key
+      key,
+      resource
     }
     targets.push(current)
     await clients.stores(200)
@@ -150,13 +155,24 @@ t.test(
   }
 )
 
+t.test('an upgraded database has the schema of a new one', async (t) => {
+  const newUrl = await createDatabase(t, empty)
+  await migrate(newUrl, {}, schemaOf(api))
+  t.same(await describeSchema(databaseUrl), await describeSchema(newUrl))
+})
+
 t.test('the last release still works on the new schema', async (t) => {
   const current: Target = {
     url: await started(serve(t, { DATABASE_URL: databaseUrl })),
-    key
+    key,
+    resource
   }
   const fromCurrent = await createKeyed(current, 'before-the-way-back', 'Rat')
-  const rolledBack: Target = { url: await started(startReleased()), key }
+  const rolledBack: Target = {
+    url: await started(startReleased()),
+    key,
+    resource
+  }
 
   t.same(await readAll(rolledBack), await readAll(current))
   const replay = await createKeyed(rolledBack, 'before-the-way-back', 'Rat')

@@ -1,4 +1,4 @@
--- The record of changes (migrations/0006_changes.sql, 0010_change_record.sql)
+-- The record of changes (migrations/framework/0006_changes.sql, 0010_change_record.sql)
 -- and the check of a cached list (src/lists/change-check.ts), for one table.
 --
 -- A line "mutant NAME" is a fault: it replaces the line above it. check.ts

@@ -51,6 +51,3 @@ BEGIN
     DELETE FROM changes WHERE ctid = ANY (ARRAY(SELECT ctid FROM changes LIMIT 100000));
   END IF;
 END $$;
-
-CREATE TRIGGER record_change AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON categories EXECUTE FUNCTION record_change();
-ALTER TABLE categories ENABLE ALWAYS TRIGGER record_change;

@@ -1,0 +1,22 @@
+import type { Config } from './config.ts'
+import type { Database } from './postgres/database.ts'
+import type { Privileges } from './postgres/migrate.ts'
+
+/**
+ * An API: all that the framework needs to serve it. src/resources/index.ts
+ * defines the API of this repository, and test/support/notes the one that the
+ * tests of the framework use.
+ */
+export interface Api {
+  /** The OpenAPI document, a YAML file. */
+  openapi: URL
+  /**
+   * Makes the handler of each operation, by operationId. Its type is that of
+   * `generated/operations.ts`, which the framework does not know.
+   */
+  handlers: (database: Database, config: Config) => object
+  /** The folder of the migrations, which run after those of the framework. */
+  migrations: URL
+  /** The privileges that the statements of the handlers need. */
+  privileges: Privileges
+}

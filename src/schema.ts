@@ -1,0 +1,37 @@
+import type { Api } from './api.ts'
+import { keyPrivileges } from './api-keys/store.ts'
+import { insertPrivileges } from './creates/insert.ts'
+import { insertOncePrivileges } from './creates/insert-once.ts'
+import { removalPrivileges } from './creates/remove-old-records.ts'
+import { changePrivileges } from './lists/change-check.ts'
+import { rowJsonPrivileges } from './openapi/json.ts'
+import {
+  joinPrivileges,
+  migrationsIn,
+  type Schema
+} from './postgres/migrate.ts'
+
+const frameworkMigrations = new URL('../migrations/framework/', import.meta.url)
+
+/**
+ * The tables of the framework and of an API, and the privileges that
+ * DATABASE_SERVICE_ROLE gets on them. Each privilege stands beside the SQL that
+ * needs it.
+ */
+export function schemaOf(api: Pick<Api, 'migrations' | 'privileges'>): Schema {
+  return {
+    migrations: [
+      ...migrationsIn(frameworkMigrations),
+      ...migrationsIn(api.migrations)
+    ],
+    privileges: joinPrivileges([
+      keyPrivileges,
+      changePrivileges,
+      rowJsonPrivileges,
+      insertPrivileges,
+      insertOncePrivileges,
+      removalPrivileges,
+      api.privileges
+    ])
+  }
+}

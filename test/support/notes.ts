@@ -1,0 +1,40 @@
+// The API of notes/openapi.yaml, for tests that are not about the API of this
+// repository.
+import type { Test } from 'tap'
+import { query } from './database.ts'
+import { api as notes } from './notes/api.ts'
+import { serve } from './process.ts'
+import { get, post } from './requests.ts'
+import { type Service, type ServiceOptions, startService } from './service.ts'
+
+export { notes }
+
+/** Like startService, with the API of the notes. */
+export const startNotes = (t: Test, options: ServiceOptions = {}) =>
+  startService(t, { ...options, api: notes })
+
+/** Like serve, with the API of the notes. */
+export const serveNotes: typeof serve = (t, env, ...rest) =>
+  serve(t, { ...env, TEST_API: 'notes' }, ...rest)
+
+export const list = (service: Service, headers = {}) =>
+  get(service, 'notes', headers)
+
+export const create = (service: Service, name = 'x', headers = {}) =>
+  post(service, 'notes', { name }, headers)
+
+/** Makes each read of the notes fail with a division by zero. */
+export const breakNotes = (url: string) =>
+  query(
+    url,
+    `ALTER TABLE notes RENAME TO lost;
+     CREATE VIEW notes AS
+     SELECT (1 / 0)::bigint AS id, name, description, size, due_at
+     FROM lost`
+  )
+
+/** The names of all notes, in the order of their ids. */
+export const storedNames = async (url: string) =>
+  (await query(url, 'SELECT name FROM notes ORDER BY id')).map(({ name }) =>
+    String(name)
+  )

@@ -1,0 +1,14 @@
+// Generated from openapi.yaml by `npm run generate`. Do not edit.
+
+import type { BodyColumn } from '../../../../src/openapi/json.ts'
+import type { components } from './types.ts'
+
+type Schemas = components['schemas']
+
+/** The columns that store the body NewNote. */
+export const NewNote: BodyColumn<Schemas['NewNote']>[] = [
+  { property: 'name', column: 'name', type: 'text' },
+  { property: 'description', column: 'description', type: 'text' },
+  { property: 'size', column: 'size', type: 'bigint' },
+  { property: 'dueAt', column: 'due_at', type: 'timestamptz' }
+]

@@ -1,0 +1,24 @@
+// Generated from openapi.yaml by `npm run generate`. Do not edit.
+
+import { rowJson } from '../../../../src/openapi/json.ts'
+import type { components } from './types.ts'
+
+type Schemas = components['schemas']
+
+/** Writes a row as the JSON of the schema Note. */
+export const Note = rowJson<Schemas['Note']>(
+  `'{"id":' || coalesce(id::text, missing_property('Note.id'))
+  || ',"name":' || coalesce(to_json(name)::text, missing_property('Note.name'))
+  || coalesce(',"description":' || to_json(description)::text, '')
+  || coalesce(',"size":' || size::text, '')
+  || coalesce(',"dueAt":' || '"' || to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
+  || '}'`
+)
+
+/** Writes a row as the JSON of the schema Tag. */
+export const Tag = rowJson<Schemas['Tag']>(
+  `'{"id":' || coalesce(id::text, missing_property('Tag.id'))
+  || ',"name":' || coalesce(to_json(name)::text, missing_property('Tag.name'))
+  || ',"color":' || coalesce(to_json(color)::text, missing_property('Tag.color'))
+  || '}'`
+)

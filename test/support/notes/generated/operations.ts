@@ -1,0 +1,28 @@
+// Generated from openapi.yaml by `npm run generate`. Do not edit.
+
+import type { Handler } from '../../../../src/openapi/handler.ts'
+import { notImplemented } from '../../../../src/openapi/handler.ts'
+import type { operations } from './types.ts'
+
+/** The handler of each operation, by operationId. */
+export interface Operations {
+  /** GET /notes */
+  listNotes: Handler<operations['listNotes']>
+  /** POST /notes */
+  createNote: Handler<operations['createNote']>
+  /** GET /notes/{noteId} */
+  getNote: Handler<operations['getNote']>
+  /** DELETE /notes/{noteId} */
+  deleteNote: Handler<operations['deleteNote']>
+  /** GET /tags */
+  listTags: Handler<operations['listTags']>
+}
+
+/** A handler of each operation that responds with 501, until it is implemented. */
+export const stubs: Operations = {
+  listNotes: notImplemented('listNotes'),
+  createNote: notImplemented('createNote'),
+  getNote: notImplemented('getNote'),
+  deleteNote: notImplemented('deleteNote'),
+  listTags: notImplemented('listTags'),
+}

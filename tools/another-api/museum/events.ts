@@ -1,0 +1,31 @@
+import { NewEvent } from '../../generated/columns.ts'
+import { Event } from '../../generated/json.ts'
+import type { Operations } from '../../generated/operations.ts'
+import { insertOperation } from '../creates/insert-operation.ts'
+import { listOperation } from '../lists/list-operation.ts'
+import type { ResponseMemory } from '../lists/response-memory.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** The privileges that the statements below need. */
+export const eventPrivileges = {
+  events: 'SELECT, INSERT',
+  'SEQUENCE events_id_seq': 'USAGE'
+}
+
+/** The operations on events. */
+export function eventHandlers(database: Database, memory: ResponseMemory) {
+  return {
+    listEvents: listOperation(database, memory, {
+      table: 'events',
+      row: Event
+    }),
+
+    createEvent: insertOperation(database, {
+      status: 201,
+      table: 'events',
+      fromDatabase: { id: `nextval('events_id_seq')`, sold_out: 'false' },
+      body: NewEvent,
+      row: Event
+    })
+  } satisfies Operations
+}
