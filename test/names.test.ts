@@ -1,44 +1,14 @@
-import {
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync
-} from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { makeKey, prefixOf } from '../src/api-keys/key.ts'
+import { copyRepository } from './support/copy.ts'
 import { copyData } from './support/database.ts'
 import { call, run } from './support/process.ts'
 
-/** What the service and `npm run generate` need of this repository. */
-const sources = [
-  '.env.example',
-  'deploy/haproxy.cfg',
-  'docs/configuration.md',
-  'generated',
-  'test/recipes',
-  'test/support/notes',
-  'migrations',
-  'README.md',
-  'openapi.yaml',
-  'package.json',
-  'src',
-  ...readdirSync('tools', { withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map(({ name }) => `tools/${name}`)
-]
-
 /** A copy of this repository, in which other names replace those of the API. */
 function copyWithNames(t: Test, names: [RegExp, string][]): string {
-  const folder = t.testdir({})
-  for (const source of sources) {
-    const target = path.join(folder, source)
-    mkdirSync(path.dirname(target), { recursive: true })
-    cpSync(source, target, { recursive: true })
-  }
-  symlinkSync(path.resolve('node_modules'), path.join(folder, 'node_modules'))
+  const folder = copyRepository(t)
 
   for (const name of ['openapi.yaml', 'package.json']) {
     const file = path.join(folder, name)

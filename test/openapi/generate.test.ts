@@ -1,37 +1,14 @@
-import { appendFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { copyRepository } from '../support/copy.ts'
 import { call } from '../support/process.ts'
 
-const inputs = [
-  'openapi.yaml',
-  'package.json',
-  'README.md',
-  '.env.example',
-  'docs/configuration.md',
-  'deploy/haproxy.cfg',
-  'src',
-  'generated',
-  'test/recipes',
-  'test/support/notes',
-  'tools/configuration.ts',
-  'tools/generate.ts',
-  'tools/generate-names.ts',
-  'tools/generate-readme.ts',
-  'tools/generate-sql.ts',
-  'tools/generate-statements.ts',
-  'tools/sql-names.ts'
-]
-
-/** A copy of what the generator reads and writes, and a way to run it there. */
+/** A copy of the repository, and a way to run the generator there. */
 function copyTree(t: Test) {
-  const cwd = t.testdir({
-    node_modules: t.fixture('symlink', path.resolve('node_modules'))
-  })
+  const cwd = copyRepository(t)
   const file = (name: string) => path.join(cwd, name)
   const command = ['node', '--import', 'tsx', 'tools/generate.ts']
-
-  for (const name of inputs) cpSync(name, file(name), { recursive: true })
 
   return {
     read: (name: string) => readFileSync(file(name), 'utf8'),

@@ -1,40 +1,16 @@
 // The promise of CONTRIBUTING: a further nullable property needs openapi.yaml,
 // generated files and a migration, and no other code.
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { copyRepository } from '../support/copy.ts'
 import { createDatabase, query } from '../support/database.ts'
 import { call, run, started } from '../support/process.ts'
 import { createKeyIn } from '../support/service.ts'
 
-const parts = [
-  'openapi.yaml',
-  'package.json',
-  '.env.example',
-  'README.md',
-  'deploy/haproxy.cfg',
-  'docs',
-  'src',
-  'generated',
-  'test/recipes',
-  'migrations',
-  'test/support/notes',
-  'tools'
-]
-
 /** A copy of the project, with a property `color` of both schemas. */
 function copyWithColor(t: Test): string {
-  const directory = t.testdir({
-    node_modules: t.fixture('symlink', path.resolve('node_modules'))
-  })
-
-  for (const name of parts) {
-    cpSync(name, path.join(directory, name), {
-      recursive: true,
-      filter: (file) => !file.includes('node_modules')
-    })
-  }
-
+  const directory = copyRepository(t)
   const document = path.join(directory, 'openapi.yaml')
   const text = readFileSync(document, 'utf8')
   writeFileSync(document, withColor(withColor(text, 'NewCategory'), 'Category'))
