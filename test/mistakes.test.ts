@@ -527,7 +527,7 @@ t.test('33: the database is empty, and not to be migrated', async (t) => {
   isOneLine(
     t,
     [await messageOfRejected(opening)],
-    /^DATABASE_URL cannot be used: migrations are pending \(0001_.*\): run `npm run migrate`$/
+    /^DATABASE_URL cannot be used: migrations are pending \(0002_.*\): run `npm run migrate`$/
   )
 })
 
