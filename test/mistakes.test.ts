@@ -730,12 +730,10 @@ function freshClone(t: Test, engines: string) {
     'tools/seed.ts'
   ])
     cpSync(name, path.join(folder, name), { recursive: true })
-  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
-    scripts: object
-  }
+  const packageJson = JSON.parse(readFileSync('package.json', 'utf8')) as object
   writeFileSync(
     path.join(folder, 'package.json'),
-    JSON.stringify({ type: 'module', engines: { node: engines }, scripts })
+    JSON.stringify({ ...packageJson, engines: { node: engines } })
   )
   return folder
 }
