@@ -218,7 +218,7 @@ function targetOf<T extends Message>(
 ): T | undefined {
   if (!('$ref' in object)) return object
 
-  const name = object.$ref.split('/').at(-1) ?? ''
+  const name = object.$ref.slice(object.$ref.lastIndexOf('/') + 1)
   const target = shared[name]
 
   return target && targetOf(target, shared)

@@ -173,6 +173,13 @@ function isTransient(error: Error): boolean {
   return isOfConnection || transientClasses.includes(classOf(code))
 }
 
+const faultsOfRow = new Set<Meaning | undefined>([
+  'value',
+  'conflict',
+  'statement',
+  'schema'
+])
+
 /**
  * Whether one row may have made the whole statement fail: then the statement
  * is worth retrying in parts. A trigger can raise any error for one row, and
@@ -181,15 +188,5 @@ function isTransient(error: Error): boolean {
 export function isFaultOfRow(error: unknown): boolean {
   const cause = error instanceof Unavailable ? error.cause : error
 
-  switch (meaningOf(cause)) {
-    case 'value':
-    case 'conflict':
-    case 'statement':
-    case 'schema':
-      return true
-    case 'connection':
-    case 'resource':
-    case undefined:
-      return false
-  }
+  return faultsOfRow.has(meaningOf(cause))
 }

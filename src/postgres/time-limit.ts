@@ -56,21 +56,22 @@ export function runQueryWithin<Row extends QueryResultRow>(
   connection.stream.uncork()
 }
 
-/** Runs one statement, whose rows are those of the last one. */
+/** Runs one statement. */
 export function runQuery<Row extends QueryResultRow>(
   client: Client,
   query: QueryConfig,
   callback: Callback<Row>
 ): void {
   client.query<Row>(query, (error: Error | null, result) => {
-    if (error === null) callback(null, lastOf(result).rows)
+    if (error === null) callback(null, rowsOf(result))
     else callback(error, [])
   })
 }
 
-/** In spite of its type, pg returns a list if several statements have run. */
-function lastOf<Row extends QueryResultRow>(
-  results: QueryResult<Row>
-): QueryResult<Row> {
-  return [results].flat().at(-1) ?? results
+/**
+ * In spite of its type, pg returns a list if several statements have run. Only
+ * the last one has rows.
+ */
+function rowsOf<Row extends QueryResultRow>(results: QueryResult<Row>): Row[] {
+  return [results].flat().flatMap(({ rows }) => rows)
 }

@@ -92,6 +92,14 @@ t.test(
   }
 )
 
+t.test('a duration without a unit is rejected', async (t) => {
+  const { call, rows } = await startWithCommands(t)
+  await t.rejects(call('create --name team --expires 90'), {
+    message: /argument '90' is invalid. Write it as 30m, 24h or 90d.$/
+  })
+  t.equal((await rows('list')).length, 1)
+})
+
 t.test('an unknown scope is rejected with the known ones', async (t) => {
   const { call, rows } = await startWithCommands(t)
   await t.rejects(call('create --name team --scope pets:fly'), {

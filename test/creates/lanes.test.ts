@@ -1,4 +1,5 @@
 // The parts of the lanes, with a writer that needs no PostgreSQL.
+import pg from 'pg'
 import t from 'tap'
 import { FairQueue } from '../../src/creates/fair-queue.ts'
 import { Lanes } from '../../src/creates/lanes.ts'
@@ -6,6 +7,10 @@ import { TimeLimitExceeded } from '../../src/postgres/outcomes.ts'
 import { until } from '../support/until.ts'
 
 const overloaded = { status: 'rejected', reason: { code: 'overloaded' } }
+
+const badValue = Object.assign(new pg.DatabaseError('bad', 3, 'error'), {
+  code: '22000'
+})
 
 const echo = (rows: number[]) => Promise.resolve(rows)
 const exceed = () => Promise.reject(new TimeLimitExceeded(new Error('slow')))
@@ -58,9 +63,40 @@ t.test('a slow row is alone after three cancelled statements', async (t) => {
   t.same(sizes, [250, 10, 1])
 })
 
+t.test('a suspect that PostgreSQL rejects fails alone', async (t) => {
+  const { held, release } = hold()
+  let isAlone = false
+  const write = async (rows: number[]) => {
+    isAlone = true
+    await held
+    return rows
+  }
+  const tryWrite = (rows: number[]) => {
+    if (rows.includes(-1)) return exceed()
+    if (rows.includes(-2)) return Promise.reject(badValue)
+    return echo(rows)
+  }
+  const lanes = new Lanes({ write, tryWrite }, {}, 60_000)
+
+  const slow = lanes.write(-1, 'client')
+  await until(() => isAlone, 'the slow row is alone')
+
+  const suspects = [1, -2, 3].map((row) => lanes.write(row, 'client'))
+  t.match(await Promise.allSettled(suspects), [
+    { value: 1 },
+    { reason: badValue },
+    { value: 3 }
+  ])
+
+  release()
+  t.equal(await slow, -1)
+})
+
 t.test('suspects beyond their number reject as overload', async (t) => {
   const { held, release } = hold()
+  let isAlone = false
   const write = async (rows: number[]) => {
+    isAlone = true
     await held
     return rows
   }
@@ -68,16 +104,16 @@ t.test('suspects beyond their number reject as overload', async (t) => {
     rows.includes(-1) ? exceed() : echo(rows)
   const lanes = new Lanes({ write, tryWrite }, {}, 60_000)
 
-  // The client has a slow row, so its others are suspects at once.
+  // While the client has a slow row, its others are suspects at once.
   const slow = lanes.write(-1, 'client')
-  let isSlow = false
-  await until(async () => {
-    const rows = await Promise.allSettled(
-      numbers(1001).map((row) => lanes.write(row, 'client'))
-    )
-    isSlow = rows.some(({ status }) => status === 'rejected')
-    return isSlow
-  }, 'suspects are rejected')
+  await until(() => isAlone, 'the slow row is alone')
+
+  const suspects = await Promise.allSettled(
+    numbers(1001).map((row) => lanes.write(row, 'client'))
+  )
+  const rejected = suspects.filter(({ status }) => status === 'rejected')
+  t.match(rejected, [overloaded])
+  t.equal(rejected.length, 1)
 
   release()
   t.equal(await slow, -1)

@@ -1,5 +1,5 @@
 // Lists on a table of this test alone, whose key is a uuid named `sku`.
-import Fastify, { type RouteHandlerMethod } from 'fastify'
+import Fastify from 'fastify'
 import t, { type Test } from 'tap'
 import {
   filteredListOperation,
@@ -9,6 +9,7 @@ import { ResponseMemory } from '../../src/lists/response-memory.ts'
 import { rowJson } from '../../src/openapi/json.ts'
 import { Database } from '../../src/postgres/database.ts'
 import { createDatabase, query, silent } from '../support/database.ts'
+import { asHandler } from '../support/handlers.ts'
 
 interface Part {
   sku: string
@@ -66,8 +67,6 @@ async function start(t: Test, memoryLimit = 2 ** 26) {
   const database = new CountingDatabase(url, config, silent)
   const memory = new ResponseMemory(memoryLimit, 10_000)
 
-  // The types of Fastify know no documented responses.
-  const asHandler = (handler: unknown) => handler as RouteHandlerMethod
   const all = listOperation(database, memory, parts)
   const some = filteredListOperation(database, memory, { ...parts, filters })
   const app = Fastify()

@@ -292,10 +292,43 @@ t.test('an array of a named schema has the expression of its items', (t) => {
   t.end()
 })
 
+/** The document with the same operation, whose response is a reference. */
+function documentWithSharedResponse(name: string) {
+  const document = documentOf(required)
+  const { paths, components } = document
+  const shared = paths['/things']?.post?.responses[200]
+  const responses = { 200: { $ref: `#/components/responses/${name}` } }
+
+  document.paths = { '/things': { get: { responses } } }
+  document.components = {
+    ...components,
+    responses: { Found: shared ?? { description: '' } }
+  }
+
+  return document
+}
+
+t.test('a shared response has the expression of its schema', (t) => {
+  const file = rowJsonFile(documentWithSharedResponse('Found'))
+
+  t.match(file, "rowJson<Schemas['Thing']>")
+  t.end()
+})
+
+t.test('a document without components has no expressions', (t) => {
+  const { openapi, info, paths } = documentReturning()
+  const document = { openapi, info, paths }
+
+  t.notMatch(rowJsonFile(document), 'rowJson<')
+  t.notMatch(bodyColumnsFile(document), 'property:')
+  t.end()
+})
+
 t.test('a response without a named schema has no expression', (t) => {
   for (const document of [
     documentReturning({ type: 'object' }),
-    documentReturning()
+    documentReturning(),
+    documentWithSharedResponse('Lost')
   ]) {
     t.notMatch(rowJsonFile(document), 'rowJson<')
   }

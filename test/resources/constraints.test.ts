@@ -1,5 +1,6 @@
 // Constraints become responses, on tables of the test's own.
-import Fastify, { type RouteHandlerMethod } from 'fastify'
+import Fastify from 'fastify'
+import pg from 'pg'
 import t, { type Test } from 'tap'
 import { NewCategory } from '../../generated/columns.ts'
 import { Category } from '../../generated/json.ts'
@@ -8,6 +9,7 @@ import { insertOperation } from '../../src/creates/insert-operation.ts'
 import { sendError } from '../../src/http/errors.ts'
 import { onViolation } from '../../src/openapi/constraints.ts'
 import { createDatabase, open, query } from '../support/database.ts'
+import { asHandler } from '../support/handlers.ts'
 
 const tables = `
   CREATE TABLE shops (
@@ -59,10 +61,9 @@ async function start(t: Test) {
     }
   )
 
-  // Fastify's own types do not know what an operation documents.
   const app = Fastify().setErrorHandler(sendError)
-  app.post('/shops', createShop as unknown as RouteHandlerMethod)
-  app.delete('/shops/:orderId', deleteShop as unknown as RouteHandlerMethod)
+  app.post('/shops', asHandler(createShop))
+  app.delete('/shops/:orderId', asHandler(deleteShop))
 
   const create = (payload: object) =>
     app.inject({ method: 'POST', url: '/shops', payload })
@@ -116,4 +117,21 @@ t.test('a delete of a row that is referenced gets 409', async (t) => {
   t.same(rejected.json(), shopInUse)
   t.equal((await remove(2)).statusCode, 204)
   t.equal((await query(databaseUrl, 'SELECT FROM shops')).length, 1)
+})
+
+t.test('an error that violates no constraint stays as it is', async (t) => {
+  const lost = new Error('lost')
+  const cancelled = new pg.DatabaseError('cancelled', 9, 'error')
+
+  for (const error of [lost, cancelled]) {
+    const app = Fastify()
+    const handler = onViolation({ shop_name: nameTaken }, () => {
+      throw error
+    })
+    app.get('/shops', asHandler(handler))
+
+    const response = await app.inject({ url: '/shops' })
+    t.equal(response.statusCode, 500)
+    t.match(response.json(), { message: error.message })
+  }
 })
