@@ -80,9 +80,8 @@ export function unusableUrl(error: unknown): Error {
 const unusable = (variable: string, reason: string, cause: unknown) =>
   new Error(`${variable} cannot be used: ${reason}`, { cause })
 
-/** The SQLSTATE of an error or of its cause; otherwise an empty text. */
+/** The SQLSTATE of an error or of one of its causes; otherwise an empty text. */
 function sqlStateOf(error: unknown): string {
-  const { cause } = error as Error
-  const ofServer = [error, cause].find((one) => one instanceof pg.DatabaseError)
-  return ofServer?.code ?? ''
+  if (error instanceof pg.DatabaseError) return String(error.code)
+  return error instanceof Error ? sqlStateOf(error.cause) : ''
 }
