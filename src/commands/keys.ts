@@ -3,11 +3,17 @@
 import { keyCommands } from '../api-keys/commands.ts'
 import { KeyStore } from '../api-keys/store.ts'
 import { fail } from '../log.ts'
-import { optionsTakenByNpm } from '../npm-options.ts'
+import { optionsTakenByNpm, scopeTakenByNpm } from '../npm-options.ts'
 import { readApiDocument } from '../openapi/document.ts'
+import { api } from '../resources/index.ts'
 import { runCommand } from './run-command.ts'
 
-const [taken] = optionsTakenByNpm('name', 'expires', 'overlap', 'json')
+const { scopes } = readApiDocument(api.openapi)
+
+const [taken] = [
+  ...optionsTakenByNpm('name', 'expires', 'overlap', 'json'),
+  ...scopeTakenByNpm(scopes)
+]
 if (taken !== undefined) {
   fail(
     new Error(
@@ -19,8 +25,6 @@ if (taken !== undefined) {
 
 // For the audit log.
 const commandLine = ['keys', ...process.argv.slice(2)].join(' ')
-
-const { scopes } = readApiDocument()
 
 const program = keyCommands(
   (action) =>
