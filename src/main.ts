@@ -51,8 +51,8 @@ function onSignal(): void {
   // A later signal ends the process immediately.
   setTimeout(restoreSignals, sameSignalTime).unref()
 
-  // During the start there is nothing to finish. The embedded PostgreSQL ends
-  // with this process.
+  // Until the service listens, there is nothing to finish: no request, and no
+  // API key that must be shown. The embedded PostgreSQL ends with this process.
   if (service === undefined) process.exit()
   // Exits explicitly, because the service may still wait for its database.
   stop(service).then(() => process.exit(), fail)
