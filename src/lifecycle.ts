@@ -10,7 +10,7 @@ import { BackgroundWork } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
 import { removeOldRecords } from './creates/remove-old-records.ts'
 import { listen } from './listen.ts'
-import { createLogger, fail } from './log.ts'
+import { createLogger, exitWithError } from './log.ts'
 import { type OpenedDatabase, openForService } from './open-database.ts'
 import { readApiDocument } from './openapi/document.ts'
 import type { Database } from './postgres/database.ts'
@@ -51,7 +51,7 @@ export async function start(api: Api): Promise<Service> {
   const background = new BackgroundWork(() =>
     removeOldRecords(database, config.IDEMPOTENCY_KEY_HOURS)
   )
-  ready.then(() => background.start(), fail)
+  ready.then(() => background.start(), exitWithError)
 
   // 5. On the embedded PostgreSQL, create the first API key, and show how to
   //    begin. A stop waits for this: a key is shown only once.
@@ -59,7 +59,7 @@ export async function start(api: Api): Promise<Service> {
   const welcomed = isEmbedded
     ? welcomeUser(database, url, apiDocument.firstPath)
     : Promise.resolve()
-  welcomed.catch(fail)
+  welcomed.catch(exitWithError)
 
   return { config, log, app, background, database, stopServer, welcomed }
 }

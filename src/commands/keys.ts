@@ -2,7 +2,7 @@
 // `npm run keys`, or the command `…-keys` of the image: manages API keys.
 import { keyCommands } from '../api-keys/commands.ts'
 import { KeyStore } from '../api-keys/store.ts'
-import { fail } from '../log.ts'
+import { exitWithError } from '../log.ts'
 import { optionsTakenByNpm, scopeTakenByNpm } from '../npm-options.ts'
 import { readApiDocument } from '../openapi/document.ts'
 import { api } from '../resources/index.ts'
@@ -15,7 +15,7 @@ const [taken] = [
   ...scopeTakenByNpm(scopes)
 ]
 if (taken !== undefined) {
-  fail(
+  exitWithError(
     new Error(
       `npm took ${taken} for its own option: write -- before the command, ` +
         'as in npm run keys -- create --name NAME'
@@ -31,4 +31,4 @@ const program = keyCommands(
     runCommand((database) => action(new KeyStore(database, commandLine))),
   scopes
 )
-await program.parseAsync().catch(fail)
+await program.parseAsync().catch(exitWithError)
