@@ -10,7 +10,7 @@ import { BackgroundWork } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
 import { removeOldRecords } from './creates/remove-old-records.ts'
 import { listen } from './listen.ts'
-import { createLogger, fail } from './log.ts'
+import { createLogger, exitWithError } from './log.ts'
 import { type OpenedDatabase, openForService } from './open-database.ts'
 import { readApiDocument } from './openapi/document.ts'
 import type { Database } from './postgres/database.ts'
@@ -21,6 +21,8 @@ export interface Service extends OpenedDatabase {
   log: Logger
   app: FastifyInstance
   background: BackgroundWork
+  /** Resolves when a new user has been told how to begin. */
+  welcomed: Promise<void>
 }
 
 /**
@@ -49,16 +51,26 @@ export async function start(api: Api): Promise<Service> {
   const background = new BackgroundWork(() =>
     removeOldRecords(database, config.IDEMPOTENCY_KEY_HOURS)
   )
-  ready.then(() => background.start(), fail)
+  ready.then(() => background.start(), exitWithError)
 
   // 5. On the embedded PostgreSQL, create the first API key, and show how to
-  //    begin.
-  if (config.DATABASE_URL === undefined) {
-    const apiKey = await createFirstKey(database)
-    console.log(welcome(url, apiDocument.firstPath, apiKey))
-  }
+  //    begin. A stop waits for this: a key is shown only once.
+  const isEmbedded = config.DATABASE_URL === undefined
+  const welcomed = isEmbedded
+    ? welcomeUser(database, url, apiDocument.firstPath)
+    : Promise.resolve()
+  welcomed.catch(exitWithError)
 
-  return { config, log, app, background, database, stopServer }
+  return { config, log, app, background, database, stopServer, welcomed }
+}
+
+async function welcomeUser(
+  database: Database,
+  url: string,
+  path: string
+): Promise<void> {
+  const apiKey = await createFirstKey(database)
+  console.log(welcome(url, path, apiKey))
 }
 
 /** Creates an API key if there is none, and returns it. */
@@ -73,7 +85,7 @@ async function createFirstKey(database: Database): Promise<string | undefined> {
  * than SHUTDOWN_TIMEOUT_MS.
  */
 export async function stop(service: Service): Promise<void> {
-  const { config, log, app, background, database, stopServer } = service
+  const { config, log, app, background, database } = service
   log.info('stopping')
 
   // 1. Fail /readyz, so that proxies send new requests elsewhere.
@@ -88,12 +100,15 @@ export async function stop(service: Service): Promise<void> {
   // 4. Stop the background work.
   background.stop()
 
-  // 5. Close the database. DATABASE_TIMEOUT_MS limits its statements.
+  // 5. Show the first API key, if it is being created.
+  await service.welcomed
+
+  // 6. Close the database. DATABASE_TIMEOUT_MS limits its statements.
   await database.close()
 
-  // 6. Stop the embedded PostgreSQL.
-  await stopServer()
+  // 7. Stop the embedded PostgreSQL.
+  await service.stopServer()
 
-  // 7. The caller ends the process, which writes the rest of the log.
+  // 8. The caller ends the process, which writes the rest of the log.
   log.info('stopped')
 }

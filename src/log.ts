@@ -88,7 +88,7 @@ export function messageOf(error: unknown): string {
 }
 
 /** Ends the process with exit code 1 and the error's message on stderr. */
-export function fail(error: unknown): never {
+export function exitWithError(error: unknown): never {
   console.error(`${serviceName}: ${messageOf(error)}`)
   process.exit(1)
 }

@@ -22,13 +22,13 @@ for (const signal of signals) process.on(signal, onSignal)
 for (const output of [process.stdout, process.stderr])
   output.on('error', () => {})
 
-const { fail } = await import('./log.ts')
+const { exitWithError } = await import('./log.ts')
 const { optionsTakenByNpm } = await import('./npm-options.ts')
 const { start, stop } = await import('./lifecycle.ts')
 const { api } = await import('./resources/index.ts')
 
 rejectArguments()
-service = await start(api).catch(fail)
+service = await start(api).catch(exitWithError)
 
 /**
  * `npm start -- --port 4000` must not start on another port in silence, nor
@@ -37,7 +37,7 @@ service = await start(api).catch(fail)
 function rejectArguments(): void {
   const [argument] = [...process.argv.slice(2), ...optionsTakenByNpm('port')]
   if (argument === undefined) return
-  fail(
+  exitWithError(
     new Error(
       `unknown argument ${argument}: ` +
         'set variables, as in PORT=4000 npm start; see docs/configuration.md'
@@ -51,11 +51,11 @@ function onSignal(): void {
   // A later signal ends the process immediately.
   setTimeout(restoreSignals, sameSignalTime).unref()
 
-  // During the start there is nothing to finish. The embedded PostgreSQL ends
-  // with this process.
+  // Until the service listens, there is nothing to finish: no request, and no
+  // API key that must be shown. The embedded PostgreSQL ends with this process.
   if (service === undefined) process.exit()
   // Exits explicitly, because the service may still wait for its database.
-  stop(service).then(() => process.exit(), fail)
+  stop(service).then(() => process.exit(), exitWithError)
 }
 
 function restoreSignals(): void {

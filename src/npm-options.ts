@@ -10,3 +10,15 @@ export const optionsTakenByNpm = (...names: string[]): string[] =>
     .filter((name) => process.env[`npm_config_${name}`] !== undefined)
     .map((name) => `--${name}`)
     .filter((option) => !process.argv.includes(option))
+
+/**
+ * The same for `--scope`, an option that npm knows. An .npmrc may set it to a
+ * scope of packages, which has no colon.
+ *
+ * @param knownScopes the scopes of the API
+ */
+export function scopeTakenByNpm(knownScopes: string[]): string[] {
+  const scope = process.env['npm_config_scope'] ?? ''
+  const isForKey = scope.includes(':') || knownScopes.includes(scope)
+  return isForKey ? optionsTakenByNpm('scope') : []
+}

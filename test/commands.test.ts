@@ -184,6 +184,26 @@ t.test('an option that npm has taken is reported', async (t) => {
   t.match(output, /^pet-categories: npm took --expires for its own option: /)
 })
 
+for (const scope of ['pets:read', 'pets:raed']) {
+  t.test(
+    `a key is not created if npm has taken its scope ${scope}`,
+    async (t) => {
+      const env = { npm_config_scope: scope }
+      const { code, output } = await npmRun(t, 'keys create --name x', { env })
+
+      t.equal(code, 1)
+      t.match(output, /^pet-categories: npm took --scope for its own option: /)
+    }
+  )
+}
+
+t.test('a scope of packages in an .npmrc is no scope of a key', async (t) => {
+  const DATABASE_URL = await createDatabase(t)
+  const env = { DATABASE_URL, npm_config_scope: '@team' }
+
+  t.match(await printed(t, 'keys create --name x', { env }), keyPattern)
+})
+
 t.test('a program that the image puts on PATH has a shebang', (t) => {
   const dockerfile = readFileSync('Dockerfile', 'utf8')
   const linked = [...dockerfile.matchAll(/ln -s \/app\/dist\/(\S+)\.js/g)]

@@ -34,7 +34,6 @@ const inParallel = { buffered: true }
 
 /** What a user does, and the line that this leads to. */
 interface Mistake {
-  /** Begins with the number of its row in the table of mistakes. */
   title: string
   env?: Record<string, string>
   /** The contents of `.env`, or of a folder of this name. */
@@ -91,155 +90,155 @@ function readingSays(t: Test, { env = {}, envFile }: Mistake) {
 /** What reading the configuration says. */
 const mistakesOfConfiguration: Mistake[] = [
   {
-    title: '1: PORT is no number',
+    title: 'PORT is no number',
     env: { PORT: 'abc' },
     says: 'PORT must be a port, from 0 to 65535'
   },
   {
-    title: '1: PORT is no number in .env',
+    title: 'PORT is no number in .env',
     env: { PORT: '' },
     envFile: 'PORT=3000.5',
     says: 'PORT must be a port, from 0 to 65535'
   },
   {
-    title: '2: PORT is too large',
+    title: 'PORT is too large',
     env: { PORT: '70000' },
     says: 'PORT must be a port, from 0 to 65535'
   },
   {
-    title: '3: a size has a unit',
+    title: 'a size has a unit',
     env: { MAX_BODY_BYTES: '64kb' },
     says: 'MAX_BODY_BYTES must be a whole number of bytes, at least 1'
   },
   {
-    title: '3: a time has a unit',
+    title: 'a time has a unit',
     env: { REQUEST_TIMEOUT_MS: '30s' },
     says: 'REQUEST_TIMEOUT_MS must be a whole number of milliseconds, from 1 to 86400000'
   },
   {
-    title: '3: a variable has its name from before 1.0.0',
+    title: 'a variable has its name from before 1.0.0',
     env: { BODY_LIMIT: '1' },
     says: 'BODY_LIMIT is now MAX_BODY_BYTES: rename it'
   },
   {
-    title: '3: a variable has its name from before 1.0.0 in .env',
+    title: 'a variable has its name from before 1.0.0 in .env',
     envFile: 'BODY_LIMIT=1',
     says: 'BODY_LIMIT is now MAX_BODY_BYTES: rename it'
   },
   {
-    title: '3: a number is too large to be exact',
+    title: 'a number is too large to be exact',
     env: { MAX_CONNECTIONS: '9'.repeat(30) },
     says: 'MAX_CONNECTIONS must be a whole number, at least 1'
   },
   {
-    title: '4: IDEMPOTENCY_KEY_HOURS is too small',
+    title: 'IDEMPOTENCY_KEY_HOURS is too small',
     env: { IDEMPOTENCY_KEY_HOURS: '1' },
     says: 'IDEMPOTENCY_KEY_HOURS must be a whole number of hours, from 24 to 8760'
   },
   {
-    title: '5: LOG_LEVEL is unknown',
+    title: 'LOG_LEVEL is unknown',
     env: { LOG_LEVEL: 'INFO' },
     says: 'LOG_LEVEL must be one of: fatal, error, warn, info, debug, trace, silent'
   },
   {
-    title: '6: MIGRATE_ON_START is yes',
+    title: 'MIGRATE_ON_START is yes',
     env: { MIGRATE_ON_START: 'yes' },
     says: 'MIGRATE_ON_START must be true or false'
   },
   {
-    title: '7: TRUST_PROXY is true',
+    title: 'TRUST_PROXY is true',
     env: { TRUST_PROXY: 'true' },
     says: /^TRUST_PROXY must be a hop count such as 1, or comma-separated addresses/
   },
   {
-    title: '8: CORS_ORIGINS ends with a slash',
+    title: 'CORS_ORIGINS ends with a slash',
     env: { CORS_ORIGINS: 'https://a.example/' },
     says: /^CORS_ORIGINS must be comma-separated origins .*without spaces and paths$/
   },
   {
-    title: '9: ENVIRONMENT is abbreviated',
+    title: 'ENVIRONMENT is abbreviated',
     env: { ENVIRONMENT: 'prod' },
     says: 'ENVIRONMENT must be one of: development, staging, production'
   },
   {
-    title: '11: METRICS_PORT is too large',
+    title: 'METRICS_PORT is too large',
     env: { METRICS_PORT: '99999' },
     says: 'METRICS_PORT must be a port, from 0 to 65535'
   },
   {
-    title: '12: METRICS_PORT is PORT',
+    title: 'METRICS_PORT is PORT',
     env: { PORT: '3000', METRICS_PORT: '3000' },
     says: 'METRICS_PORT must not be 3000, the value of PORT'
   },
   {
-    title: '24: DATABASE_URL is of another database',
+    title: 'DATABASE_URL is of another database',
     env: { DATABASE_URL: 'mysql://user:secret@host/db' },
     says: 'DATABASE_URL must start with postgres://'
   },
   {
-    title: '24: DATABASE_URL has quotes',
+    title: 'DATABASE_URL has quotes',
     env: { DATABASE_URL: '"postgres://user:secret@host/db"' },
     says: 'DATABASE_URL must start with postgres://'
   },
   {
-    title: '30: sslmode is unknown',
+    title: 'sslmode is unknown',
     env: { DATABASE_URL: 'postgres://user:secret@host/db?sslmode=bogus' },
     says: 'DATABASE_URL must have one of these as sslmode: disable, no-verify, verify-full'
   },
   {
-    title: '30: sslmode is misspelt, and would have no effect',
+    title: 'sslmode is misspelt, and would have no effect',
     env: {
       DATABASE_URL: 'postgres://user:secret@host/db?ssl_mode=verify-full'
     },
     says: 'DATABASE_URL must have sslmode instead of ssl_mode'
   },
   {
-    title: '35: DATABASE_URL_FILE is missing',
-    env: { DATABASE_URL_FILE: '/none/url' },
-    says: /^DATABASE_URL_FILE must be a readable file: ENOENT.*'\/none\/url'$/
-  },
-  {
-    title: '35: DATABASE_URL_FILE is a folder',
-    env: { DATABASE_URL_FILE: '.' },
-    says: /^DATABASE_URL_FILE must be a readable file: EISDIR/
-  },
-  {
-    title: '35: DATABASE_URL is set twice',
-    env: { DATABASE_URL: 'postgres://a', DATABASE_URL_FILE: 'b' },
-    says: 'DATABASE_URL and DATABASE_URL_FILE must not both be set'
-  },
-  {
-    title: '36: DATABASE_URL_FILE is empty',
-    env: { DATABASE_URL_FILE: '/dev/null' },
-    says: 'DATABASE_URL_FILE must contain a URL that starts with postgres://'
-  },
-  {
-    title: '29: sslmode is one that node-postgres will weaken',
+    title: 'sslmode is one that node-postgres will weaken',
     env: { DATABASE_URL: 'postgres://user:secret@host/db?sslmode=require' },
     says: 'DATABASE_URL: sslmode=require is applied as verify-full: write that'
   },
   {
-    title: '19: .env has NAME: value',
+    title: 'DATABASE_URL_FILE is missing',
+    env: { DATABASE_URL_FILE: '/none/url' },
+    says: /^DATABASE_URL_FILE must be a readable file: ENOENT.*'\/none\/url'$/
+  },
+  {
+    title: 'DATABASE_URL_FILE is a folder',
+    env: { DATABASE_URL_FILE: '.' },
+    says: /^DATABASE_URL_FILE must be a readable file: EISDIR/
+  },
+  {
+    title: 'DATABASE_URL is set twice',
+    env: { DATABASE_URL: 'postgres://a', DATABASE_URL_FILE: 'b' },
+    says: 'DATABASE_URL and DATABASE_URL_FILE must not both be set'
+  },
+  {
+    title: 'DATABASE_URL_FILE is empty',
+    env: { DATABASE_URL_FILE: '/dev/null' },
+    says: 'DATABASE_URL_FILE must contain a URL that starts with postgres://'
+  },
+  {
+    title: '.env has NAME: value',
     envFile: 'LOG_LEVEL: debug',
     says: '.env: write LOG_LEVEL=value instead of LOG_LEVEL: value'
   },
   {
-    title: '22: .env is a folder',
+    title: '.env is a folder',
     envFile: {},
     says: '.env must be a readable file: EISDIR: illegal operation on a directory, read'
   },
   {
-    title: '17: a name in .env is misspelt',
+    title: 'a name in .env is misspelt',
     envFile: 'DATABSE_URL=postgres://user:secret@host/db',
     says: '.env: ignoring DATABSE_URL: did you mean DATABASE_URL?'
   },
   {
-    title: '17: a name in .env is unknown',
+    title: 'a name in .env is unknown',
     envFile: 'SOMETHING_ELSE=secret',
     says: '.env: ignoring SOMETHING_ELSE: no variable has this name'
   },
   {
-    title: '18: a name in the environment is misspelt',
+    title: 'a name in the environment is misspelt',
     env: { LOGLEVEL: 'debug' },
     says: 'environment: ignoring LOGLEVEL: did you mean LOG_LEVEL?'
   }
@@ -252,7 +251,7 @@ for (const mistake of mistakesOfConfiguration) {
   })
 }
 
-t.test('18: names of other programs are theirs', (t) => {
+t.test('names of other programs are theirs', (t) => {
   const env = { PGPORT: '1', HOSTNAME: 'x', DATABASE: 'x', LOGNAME: 'x' }
   const isMeant = { DATABASE_URI: 'x', DATABASE_URL: 'postgres://host' }
   t.same(
@@ -262,7 +261,7 @@ t.test('18: names of other programs are theirs', (t) => {
   t.end()
 })
 
-t.test('20, 21: what .env may have', (t) => {
+t.test('what .env may have', (t) => {
   const contents = `\uFEFFPORT="1"\r\nexport HOST = '127.0.0.2'\r\n`
   const file = path.join(t.testdir({ '.env': contents }), '.env')
   t.match(loadConfig({}, file), { PORT: 1, HOST: '127.0.0.2' })
@@ -272,22 +271,22 @@ t.test('20, 21: what .env may have', (t) => {
 /** What opening the database says, before a connection is made. */
 const mistakesOfTheDatabase: Mistake[] = [
   {
-    title: '25: the password has a # or a /',
+    title: 'the password has a # or a /',
     env: { DATABASE_URL: 'postgres://user:se#cret@host/db' },
     says: /^DATABASE_URL cannot be used: it is not a valid URL: percent-encode special characters of the password, and write the port as a number$/
   },
   {
-    title: '25: the password has a %',
+    title: 'the password has a %',
     env: { DATABASE_URL: 'postgres://user:secret%ff@host/db' },
     says: /^DATABASE_URL cannot be used: it is not a valid URL: percent-encode special characters/
   },
   {
-    title: '25: the port is no number',
+    title: 'the port is no number',
     env: { DATABASE_URL: 'postgres://user:secret@host:abc/db' },
     says: /^DATABASE_URL cannot be used: it is not a valid URL: .*the port as a number$/
   },
   {
-    title: '30: a certificate is missing',
+    title: 'a certificate is missing',
     env: {
       DATABASE_URL:
         'postgres://user:secret@host/db?sslmode=verify-full&sslrootcert=/none.pem'
@@ -295,12 +294,12 @@ const mistakesOfTheDatabase: Mistake[] = [
     says: /^DATABASE_URL cannot be used: ENOENT: .* '\/none\.pem': correct sslrootcert, sslcert or sslkey$/
   },
   {
-    title: '37: DATA_DIR is a file',
+    title: 'DATA_DIR is a file',
     env: { DATA_DIR: '/dev/null' },
     says: /^DATA_DIR cannot be used: EEXIST: .*: set DATA_DIR to a folder that can be created$/
   },
   {
-    title: '40: DATA_DIR is in /proc',
+    title: 'DATA_DIR is in /proc',
     env: { DATA_DIR: '/proc/x' },
     says: /^DATA_DIR cannot be used: ENOENT: .* '\/proc\/x': set DATA_DIR to a folder that can be created$/
   }
@@ -317,7 +316,7 @@ for (const { title, env = {}, says } of mistakesOfTheDatabase) {
 const messageOfRejected = (promise: Promise<unknown>) =>
   promise.then(() => 'no error', messageOf)
 
-t.test('10: each of several mistakes has its line', (t) => {
+t.test('each of several mistakes has its line', (t) => {
   const env = { PORT: 'x', LOG_LEVEL: 'loud', MIGRATE_ON_START: 'TRUE' }
   const [text = ''] = readingSays(t, { title: '', env, says: '' })
 
@@ -347,32 +346,32 @@ t.test('a mistake that ends the start', async (t) => {
   t.jobs = 4
   const mistakes: Mistake[] = [
     {
-      title: '1: PORT is no number',
+      title: 'PORT is no number',
       env: { PORT: 'abc' },
       says: 'PORT must be a port, from 0 to 65535'
     },
     {
-      title: '45: npm has taken the port',
+      title: 'npm has taken the port',
       env: { npm_config_port: '4000' },
       says: unknownPort
     },
     {
-      title: '13: PORT is in use',
+      title: 'PORT is in use',
       env: { PORT: String(port) },
       says: `Port ${port} is in use: set PORT`
     },
     {
-      title: '13: METRICS_PORT is in use',
+      title: 'METRICS_PORT is in use',
       env: { METRICS_PORT: String(port) },
       says: `Port ${port} is in use: set METRICS_PORT`
     },
     {
-      title: '15: HOST is of another machine',
+      title: 'HOST is of another machine',
       env: { HOST: '192.0.2.1' },
       says: /^HOST must be an address of this machine, not 192\.0\.2\.1: listen EADDRNOTAVAIL/
     },
     {
-      title: '16: HOST is a URL',
+      title: 'HOST is a URL',
       env: { HOST: 'http://127.0.0.1' },
       says: /^HOST must be an address of this machine, not http:\/\/127\.0\.0\.1: getaddrinfo/
     }
@@ -386,7 +385,7 @@ t.test('a mistake that ends the start', async (t) => {
   }
 })
 
-t.test('14: a port that needs root is reported with its variable', (t) => {
+t.test('a port that needs root is reported with its variable', (t) => {
   const error = Object.assign(new Error('listen EACCES'), { code: 'EACCES' })
   const address = { HOST: '::', PORT: 80, METRICS_PORT: 81 }
 
@@ -404,7 +403,7 @@ t.test('14: a port that needs root is reported with its variable', (t) => {
 t.test('a DATA_DIR', (t) => {
   t.jobs = 2
 
-  t.test('39: of a running service', inParallel, async (t) => {
+  t.test('of a running service', inParallel, async (t) => {
     const folder = t.testdir()
     copyData(path.join(folder, '.data'))
     await started(serve(t, {}, folder))
@@ -418,7 +417,7 @@ t.test('a DATA_DIR', (t) => {
     )
   })
 
-  t.test('41: with the files of others', inParallel, async (t) => {
+  t.test('with the files of others', inParallel, async (t) => {
     const folder = t.testdir({ '.data': { 'photo.jpg': '' } })
     const service = serve(t, {}, folder)
     await started(service)
@@ -460,42 +459,42 @@ t.test('a DATABASE_URL that cannot be used', async (t) => {
   const server = await createDatabase(t)
   const mistakes = [
     {
-      title: '26: the port is wrong',
+      title: 'the port is wrong',
       env: { DATABASE_URL: 'postgres://user:secret@127.0.0.1:1/x' },
       says: /^DATABASE_URL cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1: correct its host or port, or start PostgreSQL there$/
     },
     {
-      title: '26: the host is wrong',
+      title: 'the host is wrong',
       env: { DATABASE_URL: 'postgres://user:secret@db.invalid/x' },
       says: /^DATABASE_URL cannot be used: getaddrinfo E\w+ db\.invalid: correct its host or port/
     },
     {
-      title: '26: the password is wrong',
+      title: 'the password is wrong',
       env: { DATABASE_URL: urlFor('app:secret2') },
       says: /^DATABASE_URL cannot be used: password authentication failed for user "app": correct its user or password$/
     },
     {
-      title: '26: the user is wrong',
+      title: 'the user is wrong',
       env: { DATABASE_URL: urlFor('nobody:secret') },
       says: /^DATABASE_URL cannot be used: password authentication failed for user "nobody": correct its user or password$/
     },
     {
-      title: '26: the database is wrong',
+      title: 'the database is wrong',
       env: { DATABASE_URL: urlFor('app:secret', 'none') },
       says: /^DATABASE_URL cannot be used: database "none" does not exist: create it, or correct its name$/
     },
     {
-      title: '27: the password is missing',
+      title: 'the password is missing',
       env: { DATABASE_URL: urlFor('app') },
       says: /^DATABASE_URL cannot be used: it has no password, and the server asks for one: write postgres:\/\/USER:PASSWORD@HOST$/
     },
     {
-      title: '32: the role may not create tables',
+      title: 'the role may not create tables',
       env: { DATABASE_URL: urlFor('app:secret') },
       says: /^DATABASE_URL cannot be used: permission denied for schema public: grant its user CREATE on the schema, or run `npm run migrate` as another user$/
     },
     {
-      title: '34: DATABASE_SERVICE_ROLE does not exist',
+      title: 'DATABASE_SERVICE_ROLE does not exist',
       env: { DATABASE_URL: server, DATABASE_SERVICE_ROLE: 'nope' },
       says: /^DATABASE_SERVICE_ROLE cannot be used: role "nope" does not exist: create it, or correct its name$/
     }
@@ -505,7 +504,7 @@ t.test('a DATABASE_URL that cannot be used', async (t) => {
     t.test(title, (t) => failsToMigrate(t, env, says))
 })
 
-t.test('31: the database has another encoding', async (t) => {
+t.test('the database has another encoding', async (t) => {
   const DATABASE_URL = await createDatabase(
     t,
     "TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
@@ -517,7 +516,7 @@ t.test('31: the database has another encoding', async (t) => {
   )
 })
 
-t.test('33: the database is empty, and not to be migrated', async (t) => {
+t.test('the database is empty, and not to be migrated', async (t) => {
   const DATABASE_URL = await createDatabase(t, 'TEMPLATE template0')
   const opening = openForCommand(
     loadConfig({ DATABASE_URL }, noFile),
@@ -544,7 +543,7 @@ async function startHttpServer(t: Test) {
 }
 
 t.test(
-  '28: a server that is not PostgreSQL is reported once, however often it is tried',
+  'a server that is not PostgreSQL is reported once, however often it is tried',
   async (t) => {
     const { attempts, port } = await startHttpServer(t)
     const DATABASE_URL = `postgres://user:secret@127.0.0.1:${port}/x`
@@ -601,19 +600,19 @@ t.test('as an ordinary user', withUser, (t) => {
   chmodSync(path.join(folder, 'of-root'), 0o500)
   const mistakes = [
     {
-      title: '14: PORT is reserved for root',
+      title: 'PORT is reserved for root',
       options: reserved,
       // Whether its database can be reached does not matter here.
       env: { ...unreachable, PORT: '1', LOG_LEVEL: 'silent' },
       says: 'Port 1 is reserved: set PORT to one above 1023'
     },
     {
-      title: '23: .env cannot be read',
+      title: '.env cannot be read',
       cwd: path.join(folder, 'unreadable'),
       says: ".env must be a readable file: EACCES: permission denied, open '.env'"
     },
     {
-      title: '37, 38: DATA_DIR is of another user',
+      title: 'DATA_DIR is of another user',
       env: { PORT: '0', DATA_DIR: 'of-root' },
       says: /^DATA_DIR cannot be used: EACCES: .*: make the folder writable, or set DATA_DIR to another one$/
     }
@@ -652,49 +651,49 @@ const cannotConnect =
 
 const mistakesOfCommands: CommandMistake[] = [
   {
-    title: '42: keys of a database that cannot be reached',
+    title: 'keys of a database that cannot be reached',
     command: 'npm run -s keys list',
     env: unreachable,
     says: cannotConnect
   },
   {
-    title: '42: a migration of a database that cannot be reached',
+    title: 'a migration of a database that cannot be reached',
     command: 'npm run -s migrate',
     env: unreachable,
     says: cannotConnect
   },
   {
-    title: '43: a command is misspelt',
+    title: 'a command is misspelt',
     command: 'npm run -s keys -- creat',
     says: "error: unknown command 'creat' (Did you mean create?)"
   },
   {
-    title: '43: an option is missing',
+    title: 'an option is missing',
     command: 'npm run -s keys -- create',
     says: "error: required option '--name <name>' not specified"
   },
   {
-    title: '43: a lifetime has an unknown unit',
+    title: 'a lifetime has an unknown unit',
     command: 'npm run -s keys -- create --name x --expires 1y',
     says: /argument '1y' is invalid. Write it as 30m, 24h or 90d.$/
   },
   {
-    title: '43: a key does not exist',
+    title: 'a key does not exist',
     command: 'npm run -s keys -- revoke 99',
     says: 'Key 99 is not valid; see: keys list'
   },
   {
-    title: '44: npm takes the options of keys',
+    title: 'npm takes the options of keys',
     command: 'npm run -s keys create --name x',
     says: 'npm took --name for its own option: write -- before the command, as in npm run keys -- create --name NAME'
   },
   {
-    title: '45: the port is an argument',
+    title: 'the port is an argument',
     command: 'npm start -s -- --port 4000',
     says: unknownPort
   },
   {
-    title: '45: npm takes the port',
+    title: 'npm takes the port',
     command: 'npm start -s --port=4000',
     says: unknownPort
   }
@@ -744,19 +743,19 @@ const [major] = process.versions.node.split('.')
 
 const mistakesOfInstallations = [
   {
-    title: '46: npm ci was forgotten',
+    title: 'npm ci was forgotten',
     engines: '>=20.19',
     commands: ['start', 'run keys list', 'test'],
     says: missing
   },
   {
-    title: '47: Node.js is too old',
+    title: 'Node.js is too old',
     engines: '>=99.1',
     commands: ['start', 'test'],
     says: `Node.js 99.1 or later is needed, not ${process.versions.node}`
   },
   {
-    title: '47: Node.js is a little too old',
+    title: 'Node.js is a little too old',
     engines: `>=${major}.99`,
     commands: ['start'],
     says: `Node.js ${major}.99 or later is needed, not ${process.versions.node}`

@@ -6,7 +6,8 @@ import {
   copyData,
   createDatabase,
   lockAwaited,
-  lockTable
+  lockTable,
+  query
 } from './support/database.ts'
 import { startLoad } from './support/load.ts'
 import {
@@ -50,6 +51,13 @@ async function stopWhileCreating(
   await service.sees(/"stopping"/)
   return { release, created }
 }
+
+/** Makes the creation of a key slow. */
+const slowKeys = `
+  CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN PERFORM pg_sleep(1); RETURN NEW; END';
+  CREATE TRIGGER wait BEFORE INSERT ON api_keys
+    FOR EACH ROW EXECUTE FUNCTION wait()`
 
 /** The signals that each way of stopping a service sends. */
 const waysToStop = [
@@ -148,6 +156,27 @@ t.test(
       t.equal(await service.stop(), 0)
     }
     t.same(readdirSync(path.join(directory, '.data')), ['postgres'])
+  }
+)
+
+t.test(
+  'a signal while the first key is created does not lose it',
+  async (t) => {
+    const directory = t.testdir()
+    copyData(directory)
+    const env = { DATA_DIR: directory }
+    const first = serve(t, env)
+    await first.sees(keyPattern)
+    const url = (await findService(directory))?.url ?? ''
+    await query(url, 'TRUNCATE api_keys, key_events')
+    await query(url, slowKeys)
+    t.equal(await first.stop(), 0)
+
+    const second = serve(t, env)
+    await started(second)
+    t.equal(await second.stop(), 0)
+
+    t.match(second.output(), keyPattern)
   }
 )
 

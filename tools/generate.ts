@@ -138,11 +138,12 @@ async function filesOf(
 
 /** The text of each file, by its name. */
 async function generate(): Promise<Record<string, string>> {
-  const fault = (await findFault()) ?? findUnusable(readApiDocument())
+  const file = urlOf('openapi.yaml')
+  const fault = (await findFault()) ?? findUnusable(readApiDocument(file))
 
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
 
-  const apiDocument = readApiDocument()
+  const apiDocument = readApiDocument(file)
   const recipes = readApiDocument(urlOf('test/recipes/openapi.yaml'))
   const notes = readApiDocument(urlOf('test/support/notes/openapi.yaml'))
   const packageJson = JSON.parse(read('package.json')) as { name: string }

@@ -6,10 +6,11 @@ import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { keyPrefix } from '../generated/names.ts'
 import { readApiDocument } from '../src/openapi/document.ts'
+import { api } from '../src/resources/index.ts'
 
 const main = path.resolve(import.meta.dirname, '../src/main.ts')
 
-const { basePath } = readApiDocument()
+const { basePath } = readApiDocument(api.openapi)
 
 /** What the service prints when it listens. */
 const welcome = new RegExp(`curl (\\S+) .*(${keyPrefix}\\w+)'`)

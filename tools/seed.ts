@@ -1,7 +1,7 @@
 // `npm run seed`: adds the categories, pets and orders of the examples in
 // openapi.yaml to the configured database, unless it has pets.
 import { runCommand } from '../src/commands/run-command.ts'
-import { fail } from '../src/log.ts'
+import { exitWithError } from '../src/log.ts'
 import type { Database } from '../src/postgres/database.ts'
 
 // One statement, because PostgreSQL checks foreign keys only at its end.
@@ -47,4 +47,4 @@ async function seed(database: Database): Promise<string> {
     : 'Nothing was added: the database has pets.'
 }
 
-await runCommand(seed).catch(fail)
+await runCommand(seed).catch(exitWithError)

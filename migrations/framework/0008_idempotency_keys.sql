@@ -12,7 +12,7 @@ UPDATE api_keys SET root = series.root FROM series WHERE api_keys.id = series.id
 
 -- The creates that had an Idempotency-Key and succeeded.
 CREATE TABLE idempotency_keys (
-  -- SHA-256 of the owner, the operation and the Idempotency-Key.
+  -- SHA-256 of the owner, the table and the Idempotency-Key.
   key bytea PRIMARY KEY,
   -- SHA-256 of the values of the body.
   fingerprint bytea NOT NULL,

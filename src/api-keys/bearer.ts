@@ -99,9 +99,9 @@ export const apiKeys = fp<Options>(
       keys: [],
       specCompliance: 'rfc6749',
       verifyErrorLogLevel: 'silent',
-      async auth(apiKey, request) {
+      async auth(token, request) {
         const isSuspect = () => limits.rejected.isReached(networkOf(request.ip))
-        request.apiKey = await verifier.check(apiKey, isSuspect)
+        request.apiKey = await verifier.check(token, isSuspect)
         if (request.apiKey.state !== 'valid') throw new InvalidToken()
         return true
       }

@@ -29,10 +29,14 @@ const maxWaitingUses = 1000
 const maxSuspects = 100
 
 interface RememberedKey {
-  apiKey: ValidKey
+  validKey: ValidKey
   /** Milliseconds, before the look-up was sent. */
   lookedUpAt: number
 }
+
+/** The state of a key, which KeyVerifier explains. */
+type InMemory =
+  { state: 'unseen' | 'stale' } | { state: 'trusted'; validKey: ValidKey }
 
 /**
  * Checks API keys, and remembers the valid ones, so that requests with a key
@@ -84,28 +88,42 @@ export class KeyVerifier {
    *   for unseen keys only
    * @throws Unavailable or Overloaded when the key cannot be looked up now
    */
-  check(apiKey: string, isSuspect = () => false): KeyCheck | Promise<KeyCheck> {
-    const hash = hashKey(apiKey)
-    const remembered = this.#remembered.get(hash)
-    if (remembered === undefined)
-      return this.#checkUnseen(apiKey, hash, isSuspect)
-
+  check(token: string, isSuspect = () => false): KeyCheck | Promise<KeyCheck> {
+    const hash = hashKey(token)
     const now = performance.now()
-    const isStale = now - remembered.lookedUpAt >= trustTime
-    if (isStale) return this.#lookUp(hash)
+    const found = this.#lookInMemory(hash, now)
+    switch (found.state) {
+      case 'unseen':
+        return this.#checkUnseen(token, hash, isSuspect)
+      case 'stale':
+        return this.#lookUp(hash)
+      case 'trusted':
+        this.#noticeUse(hash, now)
+        return found.validKey
+    }
+  }
 
-    this.#used.add(hash)
-    if (now - this.#refreshedAt >= refreshInterval) this.#refresh(now)
-    return remembered.apiKey
+  #lookInMemory(hash: string, now: number): InMemory {
+    const remembered = this.#remembered.get(hash)
+    if (remembered === undefined) return { state: 'unseen' }
+
+    const { validKey, lookedUpAt } = remembered
+    const isTrusted = now - lookedUpAt < trustTime
+    return isTrusted ? { state: 'trusted', validKey } : { state: 'stale' }
   }
 
   #checkUnseen(
-    apiKey: string,
+    token: string,
     hash: string,
     isSuspect: () => boolean
   ): KeyCheck | Promise<KeyCheck> {
-    if (!isWellFormedKey(apiKey)) return { state: 'malformed' }
+    if (!isWellFormedKey(token)) return { state: 'malformed' }
     return isSuspect() ? this.#lookUpSuspect(hash) : this.#lookUp(hash)
+  }
+
+  #noticeUse(hash: string, now: number): void {
+    this.#used.add(hash)
+    if (now - this.#refreshedAt >= refreshInterval) this.#refresh(now)
   }
 
   /** Forgets unused keys and looks up the keys in use, in the background. */
@@ -134,16 +152,16 @@ export class KeyVerifier {
 
   #remember(
     hash: string,
-    apiKey: KeyCheck | undefined,
+    keyCheck: KeyCheck | undefined,
     lookedUpAt: number
   ): void {
-    if (apiKey?.state !== 'valid') {
+    if (keyCheck?.state !== 'valid') {
       this.#remembered.delete(hash)
       return
     }
-    this.#remembered.set(hash, { apiKey, lookedUpAt })
+    this.#remembered.set(hash, { validKey: keyCheck, lookedUpAt })
     // In the background. If this fails, the next look-up repeats it.
-    if (!apiKey.isNoted) this.#noteUse(apiKey.id).catch(() => {})
+    if (!keyCheck.isNoted) this.#noteUse(keyCheck.id).catch(() => {})
   }
 
   async #noteUses(ids: bigint[]): Promise<bigint[]> {

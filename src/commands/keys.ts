@@ -2,14 +2,20 @@
 // `npm run keys`, or the command `…-keys` of the image: manages API keys.
 import { keyCommands } from '../api-keys/commands.ts'
 import { KeyStore } from '../api-keys/store.ts'
-import { fail } from '../log.ts'
-import { optionsTakenByNpm } from '../npm-options.ts'
+import { exitWithError } from '../log.ts'
+import { optionsTakenByNpm, scopeTakenByNpm } from '../npm-options.ts'
 import { readApiDocument } from '../openapi/document.ts'
+import { api } from '../resources/index.ts'
 import { runCommand } from './run-command.ts'
 
-const [taken] = optionsTakenByNpm('name', 'expires', 'overlap', 'json')
+const { scopes } = readApiDocument(api.openapi)
+
+const [taken] = [
+  ...optionsTakenByNpm('name', 'expires', 'overlap', 'json'),
+  ...scopeTakenByNpm(scopes)
+]
 if (taken !== undefined) {
-  fail(
+  exitWithError(
     new Error(
       `npm took ${taken} for its own option: write -- before the command, ` +
         'as in npm run keys -- create --name NAME'
@@ -20,11 +26,9 @@ if (taken !== undefined) {
 // For the audit log.
 const commandLine = ['keys', ...process.argv.slice(2)].join(' ')
 
-const { scopes } = readApiDocument()
-
 const program = keyCommands(
   (action) =>
     runCommand((database) => action(new KeyStore(database, commandLine))),
   scopes
 )
-await program.parseAsync().catch(fail)
+await program.parseAsync().catch(exitWithError)

@@ -1,6 +1,6 @@
 // `npm run migrate`: applies the pending migrations to the configured database.
 import { loadConfig } from '../config.ts'
-import { createLogger, fail } from '../log.ts'
+import { createLogger, exitWithError } from '../log.ts'
 import { migrateDatabase } from '../open-database.ts'
 import { api } from '../resources/index.ts'
 
@@ -12,4 +12,4 @@ async function migrate(): Promise<void> {
   console.log('The database is up to date.')
 }
 
-await migrate().catch(fail)
+await migrate().catch(exitWithError)

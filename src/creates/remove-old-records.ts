@@ -1,6 +1,7 @@
 // The background removal of old records: of changes of lists, and of
 // Idempotency-Keys.
 import type { Database } from '../postgres/database.ts'
+import { isCancelled, Unavailable } from '../postgres/outcomes.ts'
 import { sql } from '../postgres/sql.ts'
 
 /** The privileges that the statements below need. */
@@ -12,8 +13,11 @@ export const removalPrivileges = {
 /** Milliseconds between two removals. */
 const interval = 5000
 
-/** Idempotency keys that one statement deletes, in a fraction of a second. */
-const maxDeleted = 1000
+/**
+ * Idempotency keys that one statement deletes. On a fast disk, this takes a
+ * fraction of a second.
+ */
+const maxBatchSize = 1000
 
 const deleteExpiredKeys = sql`
   DELETE FROM idempotency_keys
@@ -22,7 +26,7 @@ const deleteExpiredKeys = sql`
     FROM idempotency_keys
     WHERE created_at < now() - $1 * interval '1 hour'
     ORDER BY created_at
-    LIMIT ${String(maxDeleted)}
+    LIMIT $2
   ))
   RETURNING true
 `
@@ -40,22 +44,11 @@ export function removeOldRecords(
   database: Background,
   hours: number
 ): () => void {
-  let isDeleting = false
-
-  async function deleteKeys(): Promise<void> {
-    if (isDeleting) return
-
-    isDeleting = true
-    try {
-      await deleteAllExpired(database, hours)
-    } finally {
-      isDeleting = false
-    }
-  }
+  const expiredKeys = new ExpiredKeys(database, hours)
 
   const timer = setInterval(() => {
     pruneChanges(database).catch(repeatedNextTime)
-    deleteKeys().catch(repeatedNextTime)
+    expiredKeys.remove().catch(repeatedNextTime)
   }, interval)
 
   return () => clearInterval(timer)
@@ -65,24 +58,59 @@ function pruneChanges(database: Background): Promise<unknown> {
   return database.writeInBackground({ text: 'SELECT prune_changes()' })
 }
 
-/**
- * Ends at the first batch that is not full. Keys that expire meanwhile wait for
- * the next time. Otherwise, this one might not end.
- */
-async function deleteAllExpired(
-  database: Background,
-  hours: number
-): Promise<void> {
-  let deleted
+/** The removal of expired idempotency keys, in batches. */
+class ExpiredKeys {
+  #isRemoving = false
+  #batchSize = maxBatchSize
+  readonly #database: Background
+  readonly #hours: number
 
-  do {
-    deleted = await database.writeInBackground({
+  constructor(database: Background, hours: number) {
+    this.#database = database
+    this.#hours = hours
+  }
+
+  /** Does nothing while an earlier call removes keys. */
+  async remove(): Promise<void> {
+    if (this.#isRemoving) return
+
+    this.#isRemoving = true
+    try {
+      await this.#removeAll()
+    } catch (error) {
+      // A disk may be too slow for the batch. A smaller one makes progress.
+      if (isTimeout(error)) this.#batchSize = Math.ceil(this.#batchSize / 2)
+      throw error
+    } finally {
+      this.#isRemoving = false
+    }
+  }
+
+  /**
+   * Ends at the first batch that is not full. Keys that expire meanwhile wait
+   * for the next time. Otherwise, this one might not end.
+   */
+  async #removeAll(): Promise<void> {
+    let size
+
+    do size = await this.#removeBatch()
+    while (size === this.#batchSize)
+
+    this.#batchSize = maxBatchSize
+  }
+
+  async #removeBatch(): Promise<number> {
+    const deleted = await this.#database.writeInBackground({
       name: 'remove-expired-keys',
       text: deleteExpiredKeys,
-      values: [hours]
+      values: [this.#hours, this.#batchSize]
     })
-  } while (deleted.length === maxDeleted)
+    return deleted.length
+  }
 }
+
+const isTimeout = (error: unknown): boolean =>
+  error instanceof Unavailable && isCancelled(error.cause)
 
 /** The database has reported the error. */
 function repeatedNextTime(): void {}

@@ -66,23 +66,24 @@ export class Connection {
     return true
   }
 
-  /** Handles bytes that are not HTTP, and requests that take too long. */
+  /**
+   * Handles bytes that are not HTTP, and requests that take too long:
+   *
+   *     error in        | response due          | no response due
+   *     first request   |                       | send the error
+   *     body            | finish it if it began | close if it began
+   *                     | or send the error     | or send the error
+   *     next request    | finish it             | send the error
+   */
   onClientError({ code }: NodeJS.ErrnoException): void {
     const error = errorText(parserError(code).body)
     switch (this.#placeOfError()) {
       case 'first request':
-        this.#close(error)
-        break
+        return this.#close(error)
       case 'body':
-        // The request has one response: the error, if no other has begun.
-        if (!this.#response?.headersSent) this.#close(error)
-        else if (this.#isResponseDue()) this.#closeAfterResponse()
-        else this.#close()
-        break
+        return this.#onErrorInBody(error)
       case 'next request':
-        // The client would take the error for an earlier response.
-        if (this.#isResponseDue()) this.#closeAfterResponse()
-        else this.#close(error)
+        return this.#onErrorInNextRequest(error)
     }
   }
 
@@ -115,6 +116,19 @@ export class Connection {
   #placeOfError(): 'first request' | 'body' | 'next request' {
     if (this.#response === undefined) return 'first request'
     return this.#response.req.complete ? 'next request' : 'body'
+  }
+
+  /** The request has one response: the error, if no other has begun. */
+  #onErrorInBody(error: string): void {
+    if (!this.#response?.headersSent) this.#close(error)
+    else if (this.#isResponseDue()) this.#closeAfterResponse()
+    else this.#close()
+  }
+
+  /** During a response, the client would take the error for that response. */
+  #onErrorInNextRequest(error: string): void {
+    if (this.#isResponseDue()) this.#closeAfterResponse()
+    else this.#close(error)
   }
 
   #isResponseDue(): boolean {

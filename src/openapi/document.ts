@@ -71,12 +71,10 @@ export interface ApiDocument {
 }
 
 /**
- * Reads openapi.yaml. `npm run check` validates it; the service relies on
- * that.
+ * Reads an OpenAPI document. `npm run check` validates it; the service relies
+ * on that.
  */
-export function readApiDocument(
-  file: URL | string = new URL('../../openapi.yaml', import.meta.url)
-): ApiDocument {
+export function readApiDocument(file: URL | string): ApiDocument {
   const yaml = readFileSync(file)
   const document = parse(yaml.toString()) as ApiDocument['document']
   const basePath = String(document.servers?.[0]?.url).replace(/\/$/, '')

@@ -176,10 +176,7 @@ export class Database {
       const settle = (error: Error | null, rows: Row[]) => {
         deadline.clear()
         const cause = error ?? doubtAbout(deadline, kind)
-
-        // Discard the connection if it is broken, or if a late CancelRequest
-        // could cancel the next statement.
-        client.release(deadline.isExceeded || isConnectionBroken(cause))
+        releaseOrDiscard(client, cause, deadline)
 
         if (cause !== null) return reject(this.#failure(cause, deadline, kind))
 
@@ -237,6 +234,18 @@ export class Database {
 function doubtAbout(deadline: Deadline, kind: StatementKind): Error | null {
   const isInDoubt = deadline.isExceeded && kind.isWrite
   return isInDoubt ? new Error('the statement was cancelled') : null
+}
+
+/**
+ * Discards the connection if it is broken, or if a late CancelRequest could
+ * cancel the next statement.
+ */
+function releaseOrDiscard(
+  client: PoolClient,
+  cause: Error | null,
+  deadline: Deadline
+): void {
+  client.release(deadline.isExceeded || isConnectionBroken(cause))
 }
 
 function isConnectionBroken(cause: Error | null): boolean {

@@ -134,7 +134,7 @@ async function applyPending(
   migrations: Migration[]
 ): Promise<Migration[]> {
   const { rows } = await client.query<{ name: string }>(appliedMigrations)
-  const pending = without(migrations, rows)
+  const pending = pendingOf(migrations, rows)
 
   for (const migration of pending) {
     await applyMigration(client, migration)
@@ -147,7 +147,7 @@ async function applyPending(
 }
 
 /** The migrations that are not applied yet. */
-function without(
+function pendingOf(
   migrations: Migration[],
   applied: { name: string }[]
 ): Migration[] {
@@ -205,7 +205,7 @@ async function checkMigrations(
   database: Pick<Database, 'read'>,
   migrations: Migration[]
 ): Promise<void> {
-  const pending = without(migrations, await readApplied(database))
+  const pending = pendingOf(migrations, await readApplied(database))
   if (pending.length === 0) return
 
   const list = pending.map(({ name }) => name).join(', ')

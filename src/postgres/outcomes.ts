@@ -96,7 +96,7 @@ export function meaningOf(error: unknown): Meaning | undefined {
 }
 
 /** Whether the server has cancelled the statement, before its commit. */
-export function isCancelled(error: Error): boolean {
+export function isCancelled(error: unknown): boolean {
   return codeOf(error) === queryCanceled
 }
 

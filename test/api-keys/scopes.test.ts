@@ -3,10 +3,11 @@ import t from 'tap'
 import { realm } from '../../generated/names.ts'
 import { hashKey, makeKey } from '../../src/api-keys/key.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
+import { api } from '../../src/resources/index.ts'
 import { createDatabase, migrate, query } from '../support/database.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const { document, basePath, operations, scopes } = readApiDocument()
+const { document, basePath, operations, scopes } = readApiDocument(api.openapi)
 
 const ajv = new Ajv({ strict: false })
 const isError = ajv.compile({

@@ -1,12 +1,20 @@
 import { EventEmitter, once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
+import pg, { type QueryConfig } from 'pg'
 import t, { type Test } from 'tap'
 import { removeOldRecords } from '../../src/creates/remove-old-records.ts'
+import { Unavailable } from '../../src/postgres/outcomes.ts'
 import { stopClock } from '../support/clock.ts'
 
 /** Rows of a deletion: the job goes on after a full batch. */
 const fullBatch = Array<object>(1000).fill({})
 const lastBatch = [{}]
+
+/** The error of a statement that took longer than its time limit. */
+function cancelled(): Unavailable {
+  const cause = new pg.DatabaseError('canceling statement', 0, 'error')
+  return new Unavailable(Object.assign(cause, { code: '57014' }))
+}
 
 const lost = () => Promise.reject(new Error('no database'))
 
@@ -17,15 +25,17 @@ function startJob(t: Test) {
   const clock = stopClock(t, 'setInterval')
   const counts = { prunings: 0, deletions: 0 }
   const database = {
-    deleteKeys: () => Promise.resolve<object[]>(lastBatch),
+    deleteKeys: (size: unknown) =>
+      Promise.resolve<object[]>(lastBatch.slice(0, Number(size))),
 
-    writeInBackground({ text }: { text: string }) {
+    writeInBackground({ text, values = [] }: QueryConfig<unknown[]>) {
       if (text.includes('prune_changes')) {
         counts.prunings++
         return lost()
       }
       counts.deletions++
-      return this.deleteKeys()
+      const [, size] = values
+      return this.deleteKeys(size)
     }
   }
   const stop = removeOldRecords(database, 24)
@@ -69,6 +79,50 @@ t.test('a removal that fails is repeated the next time', async (t) => {
   database.deleteKeys = lost
   t.same(await afterFiveSeconds(), { prunings: 1, deletions: 1 })
   t.same(await afterFiveSeconds(), { prunings: 1, deletions: 1 })
+})
+
+t.test(
+  'after a timeout, batches are half as large until all keys are removed',
+  async (t) => {
+    const { database, stop, afterFiveSeconds } = startJob(t)
+    t.teardown(stop)
+    const sizes: unknown[] = []
+    let expired = 600
+    database.deleteKeys = (size) => {
+      sizes.push(size)
+      if (Number(size) > 250) return Promise.reject(cancelled())
+
+      const deleted = Math.min(expired, Number(size))
+      expired -= deleted
+      return Promise.resolve(Array<object>(deleted).fill({}))
+    }
+
+    await afterFiveSeconds()
+    await afterFiveSeconds()
+    t.same(sizes, [1000, 500])
+
+    await afterFiveSeconds()
+    t.same(sizes.splice(2), [250, 250, 250])
+    t.equal(expired, 0)
+
+    await afterFiveSeconds()
+    t.same(sizes.splice(2), [1000], 'then they are as large as before')
+  }
+)
+
+t.test('another failure does not change the size of batches', async (t) => {
+  const { database, stop, afterFiveSeconds } = startJob(t)
+  t.teardown(stop)
+  const sizes: unknown[] = []
+  database.deleteKeys = (size) => {
+    sizes.push(size)
+    return lost()
+  }
+
+  await afterFiveSeconds()
+  await afterFiveSeconds()
+
+  t.same(sizes, [1000, 1000])
 })
 
 t.test('no removal starts while another one deletes keys', async (t) => {

@@ -2,8 +2,9 @@
 import type { HTTPMethods, InjectOptions } from 'fastify'
 import type { OpenAPIV3 } from 'openapi-types'
 import { readApiDocument } from '../../src/openapi/document.ts'
+import { api } from '../../src/resources/index.ts'
 
-export const { document, basePath } = readApiDocument()
+export const { document, basePath } = readApiDocument(api.openapi)
 
 /** What `x-request` changes in the first request of the operation. */
 interface RequestExtension {

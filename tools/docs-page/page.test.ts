@@ -5,6 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { Locator, Page } from 'playwright-core'
 import { readApiDocument } from '../../src/openapi/document.ts'
+import { api } from '../../src/resources/index.ts'
 import { startService } from '../../test/support/service.ts'
 import {
   desktop,
@@ -15,7 +16,7 @@ import {
   violations
 } from './browser.ts'
 
-const { operations } = readApiDocument()
+const { operations } = readApiDocument(api.openapi)
 const { url, port } = await startService(t)
 const sample = (block: Locator) => block.locator('.samples pre')
 const top = async (element: Locator) =>
