@@ -9,8 +9,7 @@ export class Overloaded extends Error {
   override readonly message = 'too many calls are waiting'
 }
 
-/** Milliseconds to find the items at fault in a group. */
-const splitTimeout = 5000
+const defaultSplitMs = 5000
 
 interface Call<Item, Result> {
   item: Item
@@ -25,6 +24,8 @@ interface Options {
   maxWaiting?: number
   /** Milliseconds after which a waiting call rejects with Overloaded. */
   maxWait?: number
+  /** Milliseconds to find the items at fault in a group: 5 s if not given. */
+  maxSplitMs?: number
   /** Maximum number of items in a run. */
   maxSize?: number
   /**
@@ -57,6 +58,7 @@ class Batch<Item, Result> {
   readonly #run: (items: Item[]) => Promise<Result[]>
   readonly #maxWaiting: number
   readonly #maxWait: number
+  readonly #maxSplitMs: number
   readonly #maxSize: number
   readonly #isFaultOfItem: (error: unknown) => boolean
   readonly #waiting: Call<Item, Result>[] = []
@@ -66,6 +68,7 @@ class Batch<Item, Result> {
     this.#run = run
     this.#maxWaiting = options.maxWaiting ?? 10_000
     this.#maxWait = options.maxWait ?? Infinity
+    this.#maxSplitMs = options.maxSplitMs ?? defaultSplitMs
     this.#maxSize = options.maxSize ?? this.#maxWaiting
     this.#isFaultOfItem = options.isFaultOfItem ?? (() => false)
   }
@@ -91,7 +94,7 @@ class Batch<Item, Result> {
       this.#rejectLate()
       const calls = this.#waiting.splice(0, this.#maxSize)
       if (calls.length > 0)
-        await this.#dispatch(calls, performance.now() + splitTimeout)
+        await this.#dispatch(calls, performance.now() + this.#maxSplitMs)
     }
     this.#isRunning = false
   }

@@ -5,6 +5,9 @@ import type { FairQueue } from './fair-queue.ts'
 /** Rows of one statement: few, so that the slow one is found soon. */
 const maxGroup = 16
 
+/** Least milliseconds to find the slow rows of a group. */
+const minSplitMs = 5000
+
 /** Rows of all clients that may wait for a statement. */
 const maxWaiting = 1000
 
@@ -28,7 +31,10 @@ export class Suspects<Row, Result> {
   readonly #groups = new Map<string, Group<Row, Result>>()
   #rows = 0
 
-  /** @param maxWait milliseconds that a row may wait for its statement */
+  /**
+   * @param maxWait milliseconds that a row may wait for its statement. A group
+   *   has as long to be split, because the time limit is a part of it.
+   */
   constructor(
     writeGroup: WriteGroup<Row, Result>,
     turns: FairQueue,
@@ -67,6 +73,7 @@ export class Suspects<Row, Result> {
       write: batch(writeInTurn, {
         maxSize: maxGroup,
         maxWait: this.#maxWait,
+        maxSplitMs: Math.max(minSplitMs, this.#maxWait),
         isFaultOfItem: (error) => isSlow(error) || isFaultOfRow(error)
       })
     }

@@ -63,6 +63,28 @@ t.test('a slow row is alone after three cancelled statements', async (t) => {
   t.same(sizes, [250, 10, 1])
 })
 
+t.test('a slow row is found within a long timeout', async (t) => {
+  let now = 0
+  t.intercept(performance, 'now', { value: () => now })
+
+  const timeout = 60_000
+  const tryWrite = (rows: number[]) => {
+    if (!rows.includes(15)) return echo(rows)
+    now += timeout / 20
+    return exceed()
+  }
+  const alone: number[][] = []
+  const write = (rows: number[]) => {
+    alone.push(rows)
+    return echo(rows)
+  }
+  const lanes = new Lanes({ write, tryWrite }, {}, timeout)
+  const rows = numbers(16)
+
+  t.same(await Promise.all(rows.map((row) => lanes.write(row, 'a'))), rows)
+  t.same(alone, [[15]])
+})
+
 t.test('a suspect that PostgreSQL rejects fails alone', async (t) => {
   const { held, release } = hold()
   let isAlone = false
