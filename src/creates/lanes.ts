@@ -12,7 +12,8 @@ const maxWaiting = 1000
 
 /**
  * Statements in succession that exceed the limit before it is lifted, and the
- * milliseconds for which it is. One slow row causes four.
+ * milliseconds for which it is. One slow row causes up to five: in groups of
+ * 250, 16, 4, 2 and 1.
  */
 const maxExceeded = 8
 const timeWithoutLimit = 10_000
