@@ -144,8 +144,8 @@ t.test('suspects beyond their number reject as overload', async (t) => {
 t.test('each client has one statement at a time', async (t) => {
   const queue = new FairQueue({
     maxRunning: 2,
-    maxWaiting: 10,
-    maxWait: 60_000
+    maxQueued: 10,
+    maxWaitMs: 60_000
   })
   const order: string[] = []
   const { held, release } = hold()
@@ -173,7 +173,11 @@ t.test(
     let now = 0
     t.intercept(performance, 'now', { value: () => now })
 
-    const queue = new FairQueue({ maxRunning: 1, maxWaiting: 1, maxWait: 1000 })
+    const queue = new FairQueue({
+      maxRunning: 1,
+      maxQueued: 1,
+      maxWaitMs: 1000
+    })
     const { held, release } = hold()
     const running = queue.run('a', () => held)
     const others = Promise.allSettled([
@@ -189,7 +193,11 @@ t.test(
 )
 
 t.test('the error of a statement does not end the queue', async (t) => {
-  const queue = new FairQueue({ maxRunning: 1, maxWaiting: 9, maxWait: 60_000 })
+  const queue = new FairQueue({
+    maxRunning: 1,
+    maxQueued: 9,
+    maxWaitMs: 60_000
+  })
   const fail = () => Promise.reject(new Error('failed'))
 
   await t.rejects(queue.run('a', fail), { message: 'failed' })
