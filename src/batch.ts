@@ -9,8 +9,7 @@ export class Overloaded extends Error {
   override readonly message = 'too many calls are waiting'
 }
 
-/** Milliseconds to find the items at fault in a group. */
-const splitTimeout = 5000
+const defaultSplitMs = 5000
 
 interface Call<Item, Result> {
   item: Item
@@ -22,9 +21,11 @@ interface Call<Item, Result> {
 
 interface Options {
   /** Calls that may wait; further ones reject with Overloaded. */
-  maxWaiting?: number
+  maxQueued?: number
   /** Milliseconds after which a waiting call rejects with Overloaded. */
-  maxWait?: number
+  maxWaitMs?: number
+  /** Milliseconds to find the items at fault in a group: 5 s if not given. */
+  maxSplitMs?: number
   /** Maximum number of items in a run. */
   maxSize?: number
   /**
@@ -55,8 +56,9 @@ export function batch<Item, Result>(
 
 class Batch<Item, Result> {
   readonly #run: (items: Item[]) => Promise<Result[]>
-  readonly #maxWaiting: number
-  readonly #maxWait: number
+  readonly #maxQueued: number
+  readonly #maxWaitMs: number
+  readonly #maxSplitMs: number
   readonly #maxSize: number
   readonly #isFaultOfItem: (error: unknown) => boolean
   readonly #waiting: Call<Item, Result>[] = []
@@ -64,15 +66,16 @@ class Batch<Item, Result> {
 
   constructor(run: (items: Item[]) => Promise<Result[]>, options: Options) {
     this.#run = run
-    this.#maxWaiting = options.maxWaiting ?? 10_000
-    this.#maxWait = options.maxWait ?? Infinity
-    this.#maxSize = options.maxSize ?? this.#maxWaiting
+    this.#maxQueued = options.maxQueued ?? 10_000
+    this.#maxWaitMs = options.maxWaitMs ?? Infinity
+    this.#maxSplitMs = options.maxSplitMs ?? defaultSplitMs
+    this.#maxSize = options.maxSize ?? this.#maxQueued
     this.#isFaultOfItem = options.isFaultOfItem ?? (() => false)
   }
 
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.length >= this.#maxWaiting) {
+      if (this.#waiting.length >= this.#maxQueued) {
         reject(new Overloaded())
         return
       }
@@ -91,14 +94,14 @@ class Batch<Item, Result> {
       this.#rejectLate()
       const calls = this.#waiting.splice(0, this.#maxSize)
       if (calls.length > 0)
-        await this.#dispatch(calls, performance.now() + splitTimeout)
+        await this.#dispatch(calls, performance.now() + this.#maxSplitMs)
     }
     this.#isRunning = false
   }
 
   /** Rejects the calls that have waited for too long: the oldest are first. */
   #rejectLate(): void {
-    const latest = performance.now() - this.#maxWait
+    const latest = performance.now() - this.#maxWaitMs
     const inTime = this.#waiting.findIndex(({ since }) => since >= latest)
     const count = inTime === -1 ? this.#waiting.length : inTime
 

@@ -9,7 +9,7 @@ t.test('a run takes the oldest items, up to its maximum', async (t) => {
     runs.push(items)
     return Promise.resolve(items)
   }
-  const call = batch(run, { maxWaiting: 3, maxSize: 2 })
+  const call = batch(run, { maxQueued: 3, maxSize: 2 })
   t.same(await Promise.all([1, 2, 3].map(call)), [1, 2, 3])
   t.same(runs, [[1, 2], [3]])
 })
@@ -38,7 +38,7 @@ t.test(
       return Promise.reject(new Error('at fault'))
     }
     const call = batch<number, number>(fail, {
-      maxWaiting: 10,
+      maxQueued: 10,
       isFaultOfItem: () => true
     })
     for (const settled of await Promise.allSettled([1, 2, 3].map(call))) {
@@ -59,7 +59,7 @@ t.test('calls that wait for too long reject as overload', async (t) => {
     now += 1000
     return Promise.resolve(items)
   }
-  const call = batch(run, { maxWait: 1500, maxSize: 1 })
+  const call = batch(run, { maxWaitMs: 1500, maxSize: 1 })
   const calls = await Promise.allSettled([1, 2, 3, 4].map(call))
 
   const late = { status: 'rejected', reason: { code: 'overloaded' } }

@@ -73,7 +73,7 @@ export class KeyVerifier {
     maxSize: maxSuspects
   })
   readonly #noteUse = batch((ids: bigint[]) => this.#noteUses(ids), {
-    maxWaiting: maxWaitingUses
+    maxQueued: maxWaitingUses
   })
 
   constructor(store: Pick<KeyStore, 'find' | 'noteUse'>) {

@@ -13,9 +13,9 @@ interface Limits {
   /** Statements that may run at the same time. */
   maxRunning: number
   /** Statements that may wait; further ones reject with Overloaded. */
-  maxWaiting: number
+  maxQueued: number
   /** Milliseconds after which a waiting statement rejects with Overloaded. */
-  maxWait: number
+  maxWaitMs: number
 }
 
 /**
@@ -50,7 +50,7 @@ export class FairQueue {
     statement: () => Promise<Result>
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.length >= this.#limits.maxWaiting) {
+      if (this.#waiting.length >= this.#limits.maxQueued) {
         reject(new Overloaded())
         return
       }
@@ -83,7 +83,7 @@ export class FairQueue {
   }
 
   #rejectLate(): void {
-    const oldest = performance.now() - this.#limits.maxWait
+    const oldest = performance.now() - this.#limits.maxWaitMs
     const late = this.#waiting.filter(({ since }) => since < oldest)
 
     this.#waiting = this.#waiting.filter(({ since }) => since >= oldest)

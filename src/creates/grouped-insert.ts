@@ -112,6 +112,8 @@ function grouped(database: Database, name: string, text: string): Write {
 /**
  * The outcomes, unless the requests cannot be matched with them: a client would
  * get the response to another one.
+ *
+ * @throws OutcomeUnknown, because the statement has been committed
  */
 function inOrder(
   outcomes: RowOutcome[],
@@ -123,10 +125,11 @@ function inOrder(
   )
 
   if (outcomes.length !== count || !isInOrder) {
-    throw new Error(
+    const fault = new Error(
       `${name} did not return one outcome for each row: ` +
         'its check must select each row of input once'
     )
+    throw new OutcomeUnknown(fault)
   }
 
   return outcomes

@@ -98,7 +98,18 @@ export function insertOnceStatement(insert: InsertSql): string {
   `
 }
 
-/** What became of each request, by what is known of its key. */
+/**
+ * What became of each request, by what is known of its key. The first condition
+ * that holds decides, in this order:
+ *
+ * 1. The request has claimed its key, and its row is stored.
+ * 2. It has claimed its key, but a trigger has dropped its row: the statement
+ *    fails.
+ * 3. Another request has claimed the key, for the same body.
+ * 4. Another request has claimed the key, for another body.
+ * 5. Nothing is known of the key, and the row cannot be stored.
+ * 6. Another transaction holds the key.
+ */
 function outcomes(table: string): string {
   return sql`
     SELECT

@@ -128,11 +128,11 @@ export function storedColumns(insert: InsertSql): string {
  * uses an id and has a response. That is made before the row is stored, so a
  * trigger that changes the row does not change the response.
  *
- * @param isStored an SQL condition for the rows to store
+ * @param storedIf an SQL condition for the rows to store
  */
-export function newRows(insert: InsertSql, isStored: string): string {
+export function newRows(insert: InsertSql, storedIf: string): string {
   const fromDatabase = Object.entries(insert.fromDatabase).map(
-    ([column, value]) => `CASE WHEN ${isStored} THEN ${value} END AS ${column},`
+    ([column, value]) => `CASE WHEN ${storedIf} THEN ${value} END AS ${column},`
   )
 
   return sql`
@@ -149,7 +149,7 @@ export function newRows(insert: InsertSql, isStored: string): string {
     new_row AS (
       SELECT
         *,
-        CASE WHEN ${isStored} THEN
+        CASE WHEN ${storedIf} THEN
           ${insert.row.expression}
         END AS response
       FROM numbered

@@ -8,11 +8,12 @@ import { isSlow, Suspects } from './suspects.ts'
 const maxGroup = 250
 
 /** Rows that may wait for a statement. */
-const maxWaiting = 1000
+const maxQueued = 1000
 
 /**
  * Statements in succession that exceed the limit before it is lifted, and the
- * milliseconds for which it is. One slow row causes four.
+ * milliseconds for which it is. One slow row causes up to five: in groups of
+ * 250, 16, 4, 2 and 1.
  */
 const maxExceeded = 8
 const timeWithoutLimit = 10_000
@@ -47,30 +48,30 @@ export interface GroupWriter<Row, Result> {
  */
 export class Lanes<Row, Result> {
   readonly #writer: GroupWriter<Row, Result>
-  readonly #limit = new Limit()
+  readonly #limit = new GroupTimeLimit()
   readonly #writeShared: (row: Row) => Promise<Result>
   readonly #suspects: Suspects<Row, Result>
   readonly #slowRows: FairQueue
 
   /**
    * @param database that the rows are written to
-   * @param maxWait milliseconds that a suspect, and then a slow row, may wait
+   * @param maxWaitMs milliseconds that a suspect, and then a slow row, may wait
    *   for its statement
    */
   constructor(
     writer: GroupWriter<Row, Result>,
     database: object,
-    maxWait: number
+    maxWaitMs: number
   ) {
     const writeGroup = (rows: Row[]) => this.#writeGroup(rows)
-    const turns = turnsOf.get(database) ?? newTurns(maxWait)
+    const turns = turnsOf.get(database) ?? newTurns(maxWaitMs)
     turnsOf.set(database, turns)
 
     this.#writer = writer
     this.#slowRows = turns.slowRows
-    this.#suspects = new Suspects(writeGroup, turns.suspects, maxWait)
+    this.#suspects = new Suspects(writeGroup, turns.suspects, maxWaitMs)
     this.#writeShared = batch(writeGroup, {
-      maxWaiting,
+      maxQueued,
       maxSize: maxGroup,
       isFaultOfItem: isFaultOfRow
     })
@@ -117,7 +118,7 @@ export class Lanes<Row, Result> {
  * Lifts the time limit while it does not help. If the whole database is slow,
  * smaller groups are as slow as large ones, and only add to its work.
  */
-class Limit {
+class GroupTimeLimit {
   #exceeded = 0
   #liftedUntil = 0
 
@@ -138,8 +139,8 @@ class Limit {
   }
 }
 
-function newTurns(maxWait: number): Turns {
-  const waiting = { maxWaiting: 250, maxWait }
+function newTurns(maxWaitMs: number): Turns {
+  const waiting = { maxQueued: 250, maxWaitMs }
 
   return {
     suspects: new FairQueue({ ...waiting, maxRunning: 1 }),

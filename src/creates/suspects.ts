@@ -5,8 +5,11 @@ import type { FairQueue } from './fair-queue.ts'
 /** Rows of one statement: few, so that the slow one is found soon. */
 const maxGroup = 16
 
+/** Least milliseconds to find the slow rows of a group. */
+const minSplitMs = 5000
+
 /** Rows of all clients that may wait for a statement. */
-const maxWaiting = 1000
+const maxQueued = 1000
 
 type WriteGroup<Row, Result> = (rows: Row[]) => Promise<Result[]>
 
@@ -24,19 +27,22 @@ interface Group<Row, Result> {
 export class Suspects<Row, Result> {
   readonly #writeGroup: WriteGroup<Row, Result>
   readonly #turns: FairQueue
-  readonly #maxWait: number
+  readonly #maxWaitMs: number
   readonly #groups = new Map<string, Group<Row, Result>>()
   #rows = 0
 
-  /** @param maxWait milliseconds that a row may wait for its statement */
+  /**
+   * @param maxWaitMs milliseconds that a row may wait for its statement. A group
+   *   has as long to be split, because the time limit is a part of it.
+   */
   constructor(
     writeGroup: WriteGroup<Row, Result>,
     turns: FairQueue,
-    maxWait: number
+    maxWaitMs: number
   ) {
     this.#writeGroup = writeGroup
     this.#turns = turns
-    this.#maxWait = maxWait
+    this.#maxWaitMs = maxWaitMs
   }
 
   /**
@@ -46,7 +52,7 @@ export class Suspects<Row, Result> {
    *   too many rows wait, and what the writer throws
    */
   async write(row: Row, client: string): Promise<Result> {
-    if (this.#rows >= maxWaiting) throw new Overloaded()
+    if (this.#rows >= maxQueued) throw new Overloaded()
 
     const group = this.#groups.get(client) ?? this.#newGroup(client)
     this.#count(client, group, 1)
@@ -66,7 +72,8 @@ export class Suspects<Row, Result> {
       rows: 0,
       write: batch(writeInTurn, {
         maxSize: maxGroup,
-        maxWait: this.#maxWait,
+        maxWaitMs: this.#maxWaitMs,
+        maxSplitMs: Math.max(minSplitMs, this.#maxWaitMs),
         isFaultOfItem: (error) => isSlow(error) || isFaultOfRow(error)
       })
     }

@@ -63,6 +63,28 @@ t.test('a slow row is alone after three cancelled statements', async (t) => {
   t.same(sizes, [250, 10, 1])
 })
 
+t.test('a slow row is found within a long timeout', async (t) => {
+  let now = 0
+  t.intercept(performance, 'now', { value: () => now })
+
+  const timeout = 60_000
+  const tryWrite = (rows: number[]) => {
+    if (!rows.includes(15)) return echo(rows)
+    now += timeout / 20
+    return exceed()
+  }
+  const alone: number[][] = []
+  const write = (rows: number[]) => {
+    alone.push(rows)
+    return echo(rows)
+  }
+  const lanes = new Lanes({ write, tryWrite }, {}, timeout)
+  const rows = numbers(16)
+
+  t.same(await Promise.all(rows.map((row) => lanes.write(row, 'a'))), rows)
+  t.same(alone, [[15]])
+})
+
 t.test('a suspect that PostgreSQL rejects fails alone', async (t) => {
   const { held, release } = hold()
   let isAlone = false
@@ -122,8 +144,8 @@ t.test('suspects beyond their number reject as overload', async (t) => {
 t.test('each client has one statement at a time', async (t) => {
   const queue = new FairQueue({
     maxRunning: 2,
-    maxWaiting: 10,
-    maxWait: 60_000
+    maxQueued: 10,
+    maxWaitMs: 60_000
   })
   const order: string[] = []
   const { held, release } = hold()
@@ -151,7 +173,11 @@ t.test(
     let now = 0
     t.intercept(performance, 'now', { value: () => now })
 
-    const queue = new FairQueue({ maxRunning: 1, maxWaiting: 1, maxWait: 1000 })
+    const queue = new FairQueue({
+      maxRunning: 1,
+      maxQueued: 1,
+      maxWaitMs: 1000
+    })
     const { held, release } = hold()
     const running = queue.run('a', () => held)
     const others = Promise.allSettled([
@@ -167,7 +193,11 @@ t.test(
 )
 
 t.test('the error of a statement does not end the queue', async (t) => {
-  const queue = new FairQueue({ maxRunning: 1, maxWaiting: 9, maxWait: 60_000 })
+  const queue = new FairQueue({
+    maxRunning: 1,
+    maxQueued: 9,
+    maxWaitMs: 60_000
+  })
   const fail = () => Promise.reject(new Error('failed'))
 
   await t.rejects(queue.run('a', fail), { message: 'failed' })
