@@ -2,7 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import type { Sent } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
-import { type FilteredList, FilteredLists } from './filtered-lists.ts'
+import { CachedList } from './cached-list.ts'
+import { ChangeCheck } from './change-check.ts'
+import { FilteredLists } from './filtered-lists.ts'
 import {
   type ListContext,
   type ListReply,
@@ -11,7 +13,7 @@ import {
   setCacheHeaders
 } from './list-response.ts'
 import type { ResponseMemory } from './response-memory.ts'
-import type { Condition } from './table-reader.ts'
+import { type Condition, PageStatements, TableReader } from './table-reader.ts'
 
 /** The items of a list. */
 interface List<Item> {
@@ -50,11 +52,15 @@ export function listOperation<Item>(
   { table, row, key = 'id' }: List<Item> & Key<Item>
 ) {
   const listed = { table, row: row.expression, key }
-  const lists = new FilteredLists(database, memory.lists, listed, [])
+  const list = new CachedList(
+    new TableReader(database, new PageStatements(database, listed)),
+    new ChangeCheck(database, table),
+    memory.lists
+  )
   const context = { row, memory }
 
   return (request: ListRequest, reply: ListReply<Item>): Promise<Sent> =>
-    sendList(lists.of({}), request, reply, context)
+    sendList(list, request, reply, context)
 }
 
 /**
@@ -90,15 +96,15 @@ export function filteredListOperation<Item, Filter extends string>(
 }
 
 async function sendList<Item>(
-  { cached, pages }: FilteredList,
+  list: CachedList,
   request: ListRequest,
   reply: ListReply<Item>,
   context: ListContext<Item>
 ): Promise<Sent> {
-  const list = await cached.current()
+  const current = await list.current()
   setCacheHeaders(reply)
 
-  if (list.lastKey === null)
-    return sendWhole(list.body, request, reply, context)
-  return sendStream(list, pages, request, reply, context)
+  if (current.lastKey === null)
+    return sendWhole(current.body, request, reply, context)
+  return sendStream(current, list.pages, request, reply, context)
 }

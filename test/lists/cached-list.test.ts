@@ -9,7 +9,7 @@ const pageSize = limit / 8 - 4096
 
 /** A list of so many pages on a table that never changes. */
 function listOf(pages: number, memory: KeptLists) {
-  const counts = { reads: 0, forgotten: 0 }
+  const counts = { reads: 0, unused: 0 }
   const readPage = (previous: string | null): Promise<Page> => {
     counts.reads++
     const number = Number(previous ?? 0) + 1
@@ -21,7 +21,7 @@ function listOf(pages: number, memory: KeptLists) {
     { readPage },
     { version: () => Promise.resolve(1) },
     memory,
-    () => counts.forgotten++
+    () => counts.unused++
   )
 
   return { list, counts }
@@ -38,7 +38,7 @@ t.test('many lists share the memory for kept lists', async (t) => {
   const lists = Array.from({ length: 20 }, () => listOf(1, memory))
 
   for (const { list } of lists) await list.current()
-  const kept = lists.filter(({ counts }) => counts.forgotten === 0)
+  const kept = lists.filter(({ counts }) => counts.unused === 0)
   t.equal(kept.length, 8)
   t.same(kept, lists.slice(-8), 'the newest ones')
 
@@ -51,7 +51,7 @@ t.test('a list that was forgotten is read again', async (t) => {
   const first = listOf(1, memory)
   await first.list.current()
   await listOf(8, memory).list.current()
-  t.same(first.counts, { reads: 1, forgotten: 1 })
+  t.same(first.counts, { reads: 1, unused: 1 })
 
   const list = await first.list.current()
   t.equal(first.counts.reads, 2)
@@ -68,13 +68,13 @@ t.test('of a list beyond the memory, an eighth is kept', async (t) => {
   counts.reads = 0
   await list.current()
   t.equal(counts.reads, 0)
-  t.equal(other.counts.forgotten, 0, 'other lists stay')
+  t.equal(other.counts.unused, 0, 'other lists stay')
 })
 
 t.test('one row beyond the memory is sent, but not kept', async (t) => {
   const { list, counts } = listOf(1, new KeptLists(pageSize))
   t.equal((await list.current()).lastKey, null)
-  t.equal(counts.forgotten, 1)
+  t.equal(counts.unused, 1)
 })
 
 t.test(
@@ -85,7 +85,7 @@ t.test(
 
     memory.addRead(limit)
     t.match(await list.current(), { size: pageSize, lastKey: '1' })
-    t.same(counts, { reads: 1, forgotten: 1 })
+    t.same(counts, { reads: 1, unused: 1 })
 
     memory.endRead(limit)
     t.equal((await list.current()).lastKey, null)
@@ -103,3 +103,57 @@ t.test('encodings count only while their list is kept', async (t) => {
   const kept = await bodyOf(list)
   t.equal((await kept.encodedFor('br')).coding, 'br')
 })
+
+/** A list of one item, the version of its table, whose next read may fail. */
+function listOfVersion() {
+  const table = { version: 1, fails: false }
+  const readPage = (): Promise<Page> =>
+    table.fails
+      ? Promise.reject(new Error('cannot be read'))
+      : Promise.resolve({
+          bytes: Buffer.from(`[${table.version}]`),
+          lastKey: null
+        })
+  const list = new CachedList(
+    { readPage },
+    { version: () => Promise.resolve(table.version) },
+    new KeptLists(limit)
+  )
+
+  return { list, table }
+}
+
+t.test(
+  'after a failed read, the list from before the change is not sent',
+  async (t) => {
+    const { list, table } = listOfVersion()
+    await list.current()
+
+    table.version = 2
+    table.fails = true
+    await t.rejects(list.current(), { message: 'cannot be read' })
+
+    table.fails = false
+    const { chunks } = await (await bodyOf(list)).encodedFor(undefined)
+    t.equal(String(Buffer.concat(chunks)), '[2]')
+  }
+)
+
+t.test(
+  'a list that is forgotten is in use while a request waits',
+  async (t) => {
+    const { list, counts } = listOf(1, new KeptLists(limit))
+    await list.current()
+
+    const waiting = list.current()
+    list.forget()
+    t.equal(counts.unused, 0)
+
+    const read = await waiting
+    t.equal(counts.reads, 2)
+    t.equal(await list.current(), read, 'it is kept')
+
+    list.forget()
+    t.equal(counts.unused, 1)
+  }
+)
