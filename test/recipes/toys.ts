@@ -69,7 +69,7 @@ function toyStatements(database: Database) {
   return {
     read: readRow(database, {
       name: 'toys-by-id',
-      lookup: { id: 'uuid' },
+      lookupTypes: { id: 'uuid' },
       statement: toysById,
       row: Toy
     }),
