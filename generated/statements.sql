@@ -55,7 +55,7 @@ CROSS JOIN LATERAL (
 WHERE watched.oid = to_regclass($1)
   AND NOT watched.relhassubclass;
 
-PREPARE "page-of-categories" AS
+PREPARE "piece-of-categories" AS
 SELECT
   CASE WHEN $1 = 1 OR octet_length(items) <= 262144
     THEN items
@@ -82,7 +82,7 @@ FROM (
   ) AS item
 ) AS page;
 
-PREPARE "next-page-of-categories" AS
+PREPARE "next-piece-of-categories" AS
 SELECT
   CASE WHEN $1 = 1 OR octet_length(items) <= 262144
     THEN items
@@ -439,7 +439,7 @@ LEFT JOIN LATERAL (
 ) AS found ON true
 ORDER BY ordinal;
 
-PREPARE "page-of-orders" AS
+PREPARE "piece-of-orders" AS
 SELECT
   CASE WHEN $1 = 1 OR octet_length(items) <= 262144
     THEN items
@@ -468,7 +468,7 @@ FROM (
   ) AS item
 ) AS page;
 
-PREPARE "next-page-of-orders" AS
+PREPARE "next-piece-of-orders" AS
 SELECT
   CASE WHEN $1 = 1 OR octet_length(items) <= 262144
     THEN items

@@ -3,8 +3,8 @@ import { sharedReads } from '../metrics.ts'
 import type { ChangeCheck } from './change-check.ts'
 import { CachedBody } from './encodings.ts'
 import type { KeptLists } from './kept-lists.ts'
-import { type ListStart, PageStream } from './stream.ts'
-import type { Page, TableReader } from './table-reader.ts'
+import { type ListStart, SharedPieceReader } from './stream.ts'
+import type { ListPiece, TableReader } from './table-reader.ts'
 
 interface WholeList {
   body: CachedBody
@@ -21,8 +21,8 @@ interface Kept {
   version: number
 }
 
-/** Pages of a list, from its first one on. */
-interface Pages {
+/** The pieces of a list, from its first one on, as one. */
+interface JoinedPieces {
   chunks: Buffer[]
   /** Bytes. */
   size: number
@@ -45,8 +45,8 @@ type End = 'whole' | 'too long' | 'no memory'
  */
 export class CachedList {
   /** Reads the rest of a list that is too long to be kept. */
-  readonly pages: PageStream
-  readonly #reader: Pick<TableReader, 'readPage'>
+  readonly pieces: SharedPieceReader
+  readonly #reader: Pick<TableReader, 'readPiece'>
   readonly #changes: Pick<ChangeCheck, 'version'>
   readonly #memory: KeptLists
   readonly #onUnused: () => void
@@ -61,12 +61,12 @@ export class CachedList {
    * @param onUnused called when nothing is kept and no request waits
    */
   constructor(
-    reader: Pick<TableReader, 'readPage'>,
+    reader: Pick<TableReader, 'readPiece'>,
     changes: Pick<ChangeCheck, 'version'>,
     memory: KeptLists,
     onUnused: () => void = () => {}
   ) {
-    this.pages = new PageStream(reader)
+    this.pieces = new SharedPieceReader(reader)
     this.#reader = reader
     this.#changes = changes
     this.#memory = memory
@@ -120,57 +120,57 @@ export class CachedList {
     this.#kept = undefined
     this.#memory.remove(this)
 
-    const { pages, end } = await this.#readPages()
+    const { pieces, end } = await this.#readPieces()
     const { maxStartSize } = this.#memory
     switch (end) {
       case 'whole':
-        return this.#keep(joined(pages), version)
+        return this.#keep(joined(pieces), version)
       case 'too long':
-        return this.#keep(joined(pages, maxStartSize), version)
+        return this.#keep(joined(pieces, maxStartSize), version)
       case 'no memory':
-        return this.#listOf(joined(pages, maxStartSize))
+        return this.#listOf(joined(pieces, maxStartSize))
     }
   }
 
   /** Reads until the end of the list, or that of the memory. */
-  async #readPages(): Promise<{ pages: Page[]; end: End }> {
+  async #readPieces(): Promise<{ pieces: ListPiece[]; end: End }> {
     const { maxListSize } = this.#memory
-    const pages: Page[] = []
+    const pieces: ListPiece[] = []
     let size = 0
 
     try {
-      for await (const page of this.#allPages()) {
-        pages.push(page)
-        size += page.bytes.length
-        const hasMemory = this.#memory.addRead(page.bytes.length)
+      for await (const piece of this.#allPieces()) {
+        pieces.push(piece)
+        size += piece.bytes.length
+        const hasMemory = this.#memory.addRead(piece.bytes.length)
 
-        if (size > maxListSize) return { pages, end: 'too long' }
-        if (!hasMemory && page.lastKey !== null)
-          return { pages, end: 'no memory' }
+        if (size > maxListSize) return { pieces, end: 'too long' }
+        if (!hasMemory && piece.lastKey !== null)
+          return { pieces, end: 'no memory' }
       }
-      return { pages, end: 'whole' }
+      return { pieces, end: 'whole' }
     } finally {
       this.#memory.endRead(size)
     }
   }
 
-  async *#allPages() {
+  async *#allPieces() {
     let lastKey: string | null = null
     do {
-      const page: Page = await this.#reader.readPage(lastKey)
-      yield page
-      lastKey = page.lastKey
+      const piece: ListPiece = await this.#reader.readPiece(lastKey)
+      yield piece
+      lastKey = piece.lastKey
     } while (lastKey !== null)
   }
 
-  /** The list of these pages, kept if there is memory for it. */
-  #keep(pages: Pages, version: number): WholeList | ListStart {
-    const list = this.#listOf(pages)
-    if (this.#memory.keep(this, pages.size)) this.#kept = { list, version }
+  /** The list of these pieces, kept if there is memory for it. */
+  #keep(pieces: JoinedPieces, version: number): WholeList | ListStart {
+    const list = this.#listOf(pieces)
+    if (this.#memory.keep(this, pieces.size)) this.#kept = { list, version }
     return list
   }
 
-  #listOf({ chunks, size, lastKey }: Pages): WholeList | ListStart {
+  #listOf({ chunks, size, lastKey }: JoinedPieces): WholeList | ListStart {
     if (lastKey !== null) return { chunks, size, lastKey }
 
     const body = new CachedBody(chunks, (encodedSize, ofBody) =>
@@ -189,13 +189,13 @@ export class CachedList {
 }
 
 /**
- * Joins pages.
+ * Joins pieces.
  *
  * @param enough bytes at which to leave out the rest
  */
-function joined(pages: Page[], enough = Infinity): Pages {
-  const all: Pages = { chunks: [], size: 0, lastKey: null }
-  for (const { bytes, lastKey } of pages) {
+function joined(pieces: ListPiece[], enough = Infinity): JoinedPieces {
+  const all: JoinedPieces = { chunks: [], size: 0, lastKey: null }
+  for (const { bytes, lastKey } of pieces) {
     all.chunks.push(bytes)
     all.size += bytes.length
     all.lastKey = lastKey

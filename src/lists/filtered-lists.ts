@@ -6,7 +6,7 @@ import type { KeptLists } from './kept-lists.ts'
 import {
   type Condition,
   type ListedTable,
-  PageStatements,
+  PieceStatements,
   TableReader
 } from './table-reader.ts'
 
@@ -25,7 +25,7 @@ export class FilteredLists {
   readonly #changes: Pick<ChangeCheck, 'version'>
   readonly #listed: ListedTable
   /** By the names of the filters that a request has. */
-  readonly #statements = new Map<string, PageStatements>()
+  readonly #statements = new Map<string, PieceStatements>()
   readonly #lists = new Map<string, CachedList>()
 
   /**
@@ -68,12 +68,12 @@ export class FilteredLists {
     return list
   }
 
-  #statementsOf(conditions: Condition[]): PageStatements {
+  #statementsOf(conditions: Condition[]): PieceStatements {
     const names = namesOf(conditions)
     const known = this.#statements.get(names)
     if (known !== undefined) return known
 
-    const made = new PageStatements(this.#database, this.#listed, conditions)
+    const made = new PieceStatements(this.#database, this.#listed, conditions)
     this.#statements.set(names, made)
     return made
   }

@@ -13,7 +13,7 @@ import {
   setCacheHeaders
 } from './list-response.ts'
 import type { ResponseMemory } from './response-memory.ts'
-import { type Condition, PageStatements, TableReader } from './table-reader.ts'
+import { type Condition, PieceStatements, TableReader } from './table-reader.ts'
 
 /** The items of a list. */
 interface List<Item> {
@@ -53,7 +53,7 @@ export function listOperation<Item>(
 ) {
   const listed = { table, row: row.expression, key }
   const list = new CachedList(
-    new TableReader(database, new PageStatements(database, listed)),
+    new TableReader(database, new PieceStatements(database, listed)),
     new ChangeCheck(database, table),
     memory.lists
   )
@@ -106,5 +106,5 @@ async function sendList<Item>(
 
   if (current.lastKey === null)
     return sendWhole(current.body, request, reply, context)
-  return sendStream(current, list.pages, request, reply, context)
+  return sendStream(current, list.pieces, request, reply, context)
 }

@@ -2,14 +2,14 @@ import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 import { nameStatement } from '../statement-names.ts'
 
-/** Maximum number of rows in a page. */
+/** Maximum number of rows in a piece. */
 const maxRows = 1000
 
-/** Bytes. Maximum size of a page, unless it is one row. */
-export const maxPageSize = 2 ** 18
+/** Bytes. Maximum size of a piece, unless it is one row. */
+export const maxPieceSize = 2 ** 18
 
-/** A page of a JSON array, or all of it. */
-export interface Page {
+/** A piece of a JSON array, or all of it. */
+export interface ListPiece {
   /** `[` before the first item, `]` after the last one. */
   bytes: Buffer
   /** The key of the last item; null: the list is complete. */
@@ -44,9 +44,9 @@ export interface Condition {
 }
 
 /** PostgreSQL writes the JSON: one value instead of thousands of objects. */
-const pageOf = ({ table, key, row }: ListedTable, where: string) => sql`
+const pieceOf = ({ table, key, row }: ListedTable, where: string) => sql`
   SELECT
-    CASE WHEN $1 = 1 OR octet_length(items) <= ${String(maxPageSize)}
+    CASE WHEN $1 = 1 OR octet_length(items) <= ${String(maxPieceSize)}
       THEN items
     END AS items,
     octet_length(items) AS size,
@@ -66,15 +66,15 @@ const pageOf = ({ table, key, row }: ListedTable, where: string) => sql`
       ORDER BY ${key}
       LIMIT $1::integer
     ) AS item
-  ) AS page
+  ) AS piece
 `
 
 /**
- * The statements that read a list: its first page, and the page after a key.
+ * The statements that read a list: its first piece, and the piece after a key.
  * They are two, because PostgreSQL searches the index only for a plain
  * comparison.
  */
-export class PageStatements {
+export class PieceStatements {
   readonly table: string
   readonly first: { name: string; text: string }
   readonly next: { name: string; text: string }
@@ -93,11 +93,11 @@ export class PageStatements {
     const afterKey = `${listed.key} > $${conditions.length + 2}`
 
     this.table = listed.table
-    const name = `page-of-${listed.table}${names.join('')}`
-    this.first = { name, text: pageOf(listed, allOf(filters)) }
+    const name = `piece-of-${listed.table}${names.join('')}`
+    this.first = { name, text: pieceOf(listed, allOf(filters)) }
     this.next = {
       name: `next-${name}`,
-      text: pageOf(listed, allOf([...filters, afterKey]))
+      text: pieceOf(listed, allOf([...filters, afterKey]))
     }
 
     for (const statement of [this.first, this.next])
@@ -109,18 +109,18 @@ function allOf(conditions: string[]): string {
   return conditions.length === 0 ? 'true' : conditions.join('\n  AND ')
 }
 
-/** Reads the rows of a list as a JSON array, in pages of about 128 KiB. */
+/** Reads the rows of a list as a JSON array, in pieces of about 128 KiB. */
 export class TableReader {
   readonly #database: Pick<Database, 'read'>
-  readonly #statements: PageStatements
+  readonly #statements: PieceStatements
   readonly #values: unknown[]
-  /** Rows of the next page. */
+  /** Rows of the next piece. */
   #rows = maxRows
 
   /** @param values those of the conditions */
   constructor(
     database: Pick<Database, 'read'>,
-    statements: PageStatements,
+    statements: PieceStatements,
     values: unknown[] = []
   ) {
     this.#database = database
@@ -129,13 +129,13 @@ export class TableReader {
   }
 
   /**
-   * Reads a page.
+   * Reads a piece.
    *
-   * @param previousKey the key of the last item of the page before; null for
-   *   the first page
+   * @param previousKey the key of the last item of the piece before; null for
+   *   the first piece
    * @throws Error if a row has no JSON: string_agg would leave it out
    */
-  async readPage(previousKey: string | null): Promise<Page> {
+  async readPiece(previousKey: string | null): Promise<ListPiece> {
     const isFirst = previousKey === null
     const { items, size, count, nulls, lastKey } =
       await this.#readRows(previousKey)
@@ -144,8 +144,8 @@ export class TableReader {
       throw new Error(`the JSON of ${nulls} rows of ${table} is NULL`)
     }
 
-    this.#rows = rowsOfNextPage(count, size)
-    if (items === null) return this.readPage(previousKey)
+    this.#rows = rowsOfNextPiece(count, size)
+    if (items === null) return this.readPiece(previousKey)
 
     const opening = isFirst ? '[' : ''
     const closing = lastKey === null ? ']' : ''
@@ -168,9 +168,9 @@ export class TableReader {
   }
 }
 
-/** So many rows that a page has half of its maximum size. */
-function rowsOfNextPage(count: number, size: number): number {
+/** So many rows that a piece has half of its maximum size. */
+function rowsOfNextPiece(count: number, size: number): number {
   if (count === 0) return maxRows
   const rowSize = size / count
-  return Math.min(maxRows, Math.ceil(maxPageSize / 2 / rowSize))
+  return Math.min(maxRows, Math.ceil(maxPieceSize / 2 / rowSize))
 }

@@ -1,24 +1,24 @@
 import t from 'tap'
 import { CachedList } from '../../src/lists/cached-list.ts'
 import { KeptLists } from '../../src/lists/kept-lists.ts'
-import type { Page } from '../../src/lists/table-reader.ts'
+import type { ListPiece } from '../../src/lists/table-reader.ts'
 
-/** Memory for a list of 8 pages. */
+/** Memory for a list of 8 pieces. */
 const limit = 2 ** 20
-const pageSize = limit / 8 - 4096
+const pieceSize = limit / 8 - 4096
 
-/** A list of so many pages on a table that never changes. */
-function listOf(pages: number, memory: KeptLists) {
+/** A list of so many pieces on a table that never changes. */
+function listOf(pieces: number, memory: KeptLists) {
   const counts = { reads: 0, unused: 0 }
-  const readPage = (previous: string | null): Promise<Page> => {
+  const readPiece = (previous: string | null): Promise<ListPiece> => {
     counts.reads++
     const number = Number(previous ?? 0) + 1
-    const lastKey = number === pages ? null : String(number)
+    const lastKey = number === pieces ? null : String(number)
 
-    return Promise.resolve({ bytes: Buffer.alloc(pageSize, '1'), lastKey })
+    return Promise.resolve({ bytes: Buffer.alloc(pieceSize, '1'), lastKey })
   }
   const list = new CachedList(
-    { readPage },
+    { readPiece },
     { version: () => Promise.resolve(1) },
     memory,
     () => counts.unused++
@@ -64,7 +64,7 @@ t.test('of a list beyond the memory, an eighth is kept', async (t) => {
   await other.list.current()
 
   const { list, counts } = listOf(100, memory)
-  t.match(await list.current(), { size: 2 * pageSize, lastKey: '2' })
+  t.match(await list.current(), { size: 2 * pieceSize, lastKey: '2' })
   counts.reads = 0
   await list.current()
   t.equal(counts.reads, 0)
@@ -72,7 +72,7 @@ t.test('of a list beyond the memory, an eighth is kept', async (t) => {
 })
 
 t.test('one row beyond the memory is sent, but not kept', async (t) => {
-  const { list, counts } = listOf(1, new KeptLists(pageSize))
+  const { list, counts } = listOf(1, new KeptLists(pieceSize))
   t.equal((await list.current()).lastKey, null)
   t.equal(counts.unused, 1)
 })
@@ -84,7 +84,7 @@ t.test(
     const { list, counts } = listOf(3, memory)
 
     memory.addRead(limit)
-    t.match(await list.current(), { size: pageSize, lastKey: '1' })
+    t.match(await list.current(), { size: pieceSize, lastKey: '1' })
     t.same(counts, { reads: 1, unused: 1 })
 
     memory.endRead(limit)
@@ -107,7 +107,7 @@ t.test('encodings count only while their list is kept', async (t) => {
 /** A list of one item, the version of its table, whose next read may fail. */
 function listOfVersion() {
   const table = { version: 1, fails: false }
-  const readPage = (): Promise<Page> =>
+  const readPiece = (): Promise<ListPiece> =>
     table.fails
       ? Promise.reject(new Error('cannot be read'))
       : Promise.resolve({
@@ -115,7 +115,7 @@ function listOfVersion() {
           lastKey: null
         })
   const list = new CachedList(
-    { readPage },
+    { readPiece },
     { version: () => Promise.resolve(table.version) },
     new KeptLists(limit)
   )
