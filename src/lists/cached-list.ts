@@ -8,7 +8,7 @@ import type { ListPiece, TableReader } from './table-reader.ts'
 
 interface WholeList {
   body: CachedBody
-  lastKey: null
+  lastOrderValue: null
 }
 
 /**
@@ -26,8 +26,8 @@ interface JoinedPieces {
   chunks: Buffer[]
   /** Bytes. */
   size: number
-  /** The key of the last item; null: the list is complete. */
-  lastKey: string | null
+  /** The order column of the last item; null: the list is complete. */
+  lastOrderValue: string | null
 }
 
 /**
@@ -145,7 +145,7 @@ export class CachedList {
         const hasMemory = this.#memory.addRead(piece.bytes.length)
 
         if (size > maxListSize) return { pieces, end: 'too long' }
-        if (!hasMemory && piece.lastKey !== null)
+        if (!hasMemory && piece.lastOrderValue !== null)
           return { pieces, end: 'no memory' }
       }
       return { pieces, end: 'whole' }
@@ -155,12 +155,12 @@ export class CachedList {
   }
 
   async *#allPieces() {
-    let lastKey: string | null = null
+    let lastOrderValue: string | null = null
     do {
-      const piece: ListPiece = await this.#reader.readPiece(lastKey)
+      const piece: ListPiece = await this.#reader.readPiece(lastOrderValue)
       yield piece
-      lastKey = piece.lastKey
-    } while (lastKey !== null)
+      lastOrderValue = piece.lastOrderValue
+    } while (lastOrderValue !== null)
   }
 
   /** The list of these pieces, kept if there is memory for it. */
@@ -170,19 +170,23 @@ export class CachedList {
     return list
   }
 
-  #listOf({ chunks, size, lastKey }: JoinedPieces): WholeList | ListStart {
-    if (lastKey !== null) return { chunks, size, lastKey }
+  #listOf({
+    chunks,
+    size,
+    lastOrderValue
+  }: JoinedPieces): WholeList | ListStart {
+    if (lastOrderValue !== null) return { chunks, size, lastOrderValue }
 
     const body = new CachedBody(chunks, (encodedSize, ofBody) =>
       this.#mayGrow(encodedSize, ofBody)
     )
-    return { body, lastKey }
+    return { body, lastOrderValue }
   }
 
   /** Whether a body is still the kept one, and may take so many more bytes. */
   #mayGrow(size: number, body: CachedBody): boolean {
     const list = this.#kept?.list
-    const isKept = list?.lastKey === null && list.body === body
+    const isKept = list?.lastOrderValue === null && list.body === body
 
     return isKept && this.#memory.grow(this, size)
   }
@@ -194,11 +198,11 @@ export class CachedList {
  * @param enough bytes at which to leave out the rest
  */
 function joined(pieces: ListPiece[], enough = Infinity): JoinedPieces {
-  const all: JoinedPieces = { chunks: [], size: 0, lastKey: null }
-  for (const { bytes, lastKey } of pieces) {
+  const all: JoinedPieces = { chunks: [], size: 0, lastOrderValue: null }
+  for (const { bytes, lastOrderValue } of pieces) {
     all.chunks.push(bytes)
     all.size += bytes.length
-    all.lastKey = lastKey
+    all.lastOrderValue = lastOrderValue
     if (all.size >= enough) break
   }
   return all

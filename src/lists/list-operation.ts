@@ -27,9 +27,9 @@ interface List<Item> {
  * The column that orders the list: unique, without NULL, of any type that has
  * an order and a text. Items without a property `id` have no default.
  */
-type Key<Item> = Item extends { id: unknown }
-  ? { key?: string }
-  : { key: string }
+type Order<Item> = Item extends { id: unknown }
+  ? { orderColumn?: string }
+  : { orderColumn: string }
 
 /** Conditions in SQL, by the names of query parameters. */
 type Filters<Filter extends string> = Record<Filter, Condition['sql']>
@@ -41,17 +41,17 @@ interface FilteredRequest<Filter extends string> extends ListRequest {
 }
 
 /**
- * The handler of an operation that lists all rows of a table, in the order of
- * their keys.
+ * The handler of an operation that lists all rows of a table, in the order
+ * of a column.
  *
  * @throws Error if another list has the names of its statements
  */
 export function listOperation<Item>(
   database: Pick<Database, 'read'>,
   memory: ResponseMemory,
-  { table, row, key = 'id' }: List<Item> & Key<Item>
+  { table, row, orderColumn = 'id' }: List<Item> & Order<Item>
 ) {
-  const listed = { table, row: row.expression, key }
+  const listed = { table, row: row.expression, orderColumn }
   const list = new CachedList(
     new TableReader(database, new PieceStatements(database, listed)),
     new ChangeCheck(database, table),
@@ -65,7 +65,7 @@ export function listOperation<Item>(
 
 /**
  * The handler of an operation that lists the rows of a table that query
- * parameters select, in the order of their keys. Each selection is a list of
+ * parameters select, in the order of a column. Each selection is a list of
  * its own, with an ETag and compression, and is read again only when the table
  * has changed.
  *
@@ -79,13 +79,13 @@ export function listOperation<Item>(
 export function filteredListOperation<Item, Filter extends string>(
   database: Pick<Database, 'read'>,
   memory: ResponseMemory,
-  list: List<Item> & Key<Item> & { filters: Filters<Filter> }
+  list: List<Item> & Order<Item> & { filters: Filters<Filter> }
 ) {
-  const { table, row, key = 'id' } = list
+  const { table, row, orderColumn = 'id' } = list
   const conditions = Object.entries<Condition['sql']>(list.filters).map(
     ([name, sql]) => ({ name, sql })
   )
-  const listed = { table, row: row.expression, key }
+  const listed = { table, row: row.expression, orderColumn }
   const lists = new FilteredLists(database, memory.lists, listed, conditions)
   const context = { row, memory }
 
@@ -104,7 +104,7 @@ async function sendList<Item>(
   const current = await list.current()
   setCacheHeaders(reply)
 
-  if (current.lastKey === null)
+  if (current.lastOrderValue === null)
     return sendWhole(current.body, request, reply, context)
   return sendStream(current, list.pieces, request, reply, context)
 }

@@ -6,8 +6,8 @@ export interface ListStart {
   chunks: Buffer[]
   /** Bytes. */
   size: number
-  /** The key of the last item in `chunks`. */
-  lastKey: string
+  /** The order column of the last item in `chunks`. */
+  lastOrderValue: string
 }
 
 /**
@@ -47,21 +47,21 @@ export class SharedPieceReader {
   async *continue(start: ListStart, onRead: () => void) {
     yield* chunksOf(start.chunks, onRead)
 
-    let lastKey: string | null = start.lastKey
-    while (lastKey !== null) {
-      const piece: ListPiece = await this.#pieceAfter(lastKey)
+    let lastOrderValue: string | null = start.lastOrderValue
+    while (lastOrderValue !== null) {
+      const piece: ListPiece = await this.#pieceAfter(lastOrderValue)
       yield piece.bytes
       onRead()
-      lastKey = piece.lastKey
+      lastOrderValue = piece.lastOrderValue
     }
   }
 
-  #pieceAfter(lastKey: string): Promise<ListPiece> {
-    const waiting = this.#waiting.get(lastKey)
+  #pieceAfter(lastOrderValue: string): Promise<ListPiece> {
+    const waiting = this.#waiting.get(lastOrderValue)
     if (waiting !== undefined) return waiting
 
-    const piece = this.#readAfter(this.#lastRead, lastKey)
-    this.#waiting.set(lastKey, piece)
+    const piece = this.#readAfter(this.#lastRead, lastOrderValue)
+    this.#waiting.set(lastOrderValue, piece)
     this.#lastRead = piece.then(
       () => {},
       () => {}
@@ -71,12 +71,12 @@ export class SharedPieceReader {
 
   async #readAfter(
     earlier: Promise<void>,
-    lastKey: string
+    lastOrderValue: string
   ): Promise<ListPiece> {
     await earlier
     // Streams of the same turn share the piece.
     await setImmediate()
-    this.#waiting.delete(lastKey)
-    return this.#reader.readPiece(lastKey)
+    this.#waiting.delete(lastOrderValue)
+    return this.#reader.readPiece(lastOrderValue)
   }
 }

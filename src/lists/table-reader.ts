@@ -12,8 +12,8 @@ export const maxPieceSize = 2 ** 18
 export interface ListPiece {
   /** `[` before the first item, `]` after the last one. */
   bytes: Buffer
-  /** The key of the last item; null: the list is complete. */
-  lastKey: string | null
+  /** The order column of the last item; null: the list is complete. */
+  lastOrderValue: string | null
 }
 
 interface Row {
@@ -24,14 +24,14 @@ interface Row {
   count: number
   /** Rows whose JSON is NULL. */
   nulls: number
-  lastKey: string | null
+  lastOrderValue: string | null
 }
 
 /** The rows of a list. */
 export interface ListedTable {
   table: string
   /** A unique column without NULL, which orders the rows. */
-  key: string
+  orderColumn: string
   /** SQL that writes a row as a JSON object. */
   row: string
 }
@@ -43,8 +43,14 @@ export interface Condition {
   sql: (placeholder: string) => string
 }
 
-/** PostgreSQL writes the JSON: one value instead of thousands of objects. */
-const pieceOf = ({ table, key, row }: ListedTable, where: string) => sql`
+/**
+ * PostgreSQL writes the JSON: one value instead of thousands of objects. A full
+ * piece may have a successor, so it has a `lastOrderValue`.
+ */
+const pieceOf = (
+  { table, orderColumn, row }: ListedTable,
+  where: string
+) => sql`
   SELECT
     CASE WHEN $1 = 1 OR octet_length(items) <= ${String(maxPieceSize)}
       THEN items
@@ -52,25 +58,27 @@ const pieceOf = ({ table, key, row }: ListedTable, where: string) => sql`
     octet_length(items) AS size,
     count,
     nulls,
-    "lastKey"
+    "lastOrderValue"
   FROM (
     SELECT
       coalesce(string_agg(',' || json, ''), '') AS items,
       count(*)::integer AS count,
       (count(*) - count(json))::integer AS nulls,
-      CASE count(*) WHEN $1 THEN (array_agg(key))[$1]::text END AS "lastKey"
+      CASE WHEN count(*) = $1
+        THEN (array_agg(order_value))[$1]::text
+      END AS "lastOrderValue"
     FROM (
-      SELECT ${key} AS key, ${row} AS json
+      SELECT ${orderColumn} AS order_value, ${row} AS json
       FROM ${table}
       WHERE ${where}
-      ORDER BY ${key}
+      ORDER BY ${orderColumn}
       LIMIT $1::integer
     ) AS item
   ) AS piece
 `
 
 /**
- * The statements that read a list: its first piece, and the piece after a key.
+ * The statements that read a list: its first piece, and the piece after a value.
  * They are two, because PostgreSQL searches the index only for a plain
  * comparison.
  */
@@ -90,14 +98,14 @@ export class PieceStatements {
     const filters = conditions.map(
       (condition, index) => `(${condition.sql(`$${index + 2}`)})`
     )
-    const afterKey = `${listed.key} > $${conditions.length + 2}`
+    const afterValue = `${listed.orderColumn} > $${conditions.length + 2}`
 
     this.table = listed.table
     const name = `piece-of-${listed.table}${names.join('')}`
     this.first = { name, text: pieceOf(listed, allOf(filters)) }
     this.next = {
       name: `next-${name}`,
-      text: pieceOf(listed, allOf([...filters, afterKey]))
+      text: pieceOf(listed, allOf([...filters, afterValue]))
     }
 
     for (const statement of [this.first, this.next])
@@ -131,40 +139,47 @@ export class TableReader {
   /**
    * Reads a piece.
    *
-   * @param previousKey the key of the last item of the piece before; null for
+   * @param previousOrderValue the order column of the last item of the piece before; null for
    *   the first piece
    * @throws Error if a row has no JSON: string_agg would leave it out
    */
-  async readPiece(previousKey: string | null): Promise<ListPiece> {
-    const isFirst = previousKey === null
-    const { items, size, count, nulls, lastKey } =
-      await this.#readRows(previousKey)
-    if (nulls > 0) {
-      const { table } = this.#statements
-      throw new Error(`the JSON of ${nulls} rows of ${table} is NULL`)
-    }
+  async readPiece(previousOrderValue: string | null): Promise<ListPiece> {
+    let rows = await this.#readRows(previousOrderValue)
+    // Too long: there are fewer rows each time, and one row is never too long.
+    while (rows.items === null) rows = await this.#readRows(previousOrderValue)
 
-    this.#rows = rowsOfNextPiece(count, size)
-    if (items === null) return this.readPiece(previousKey)
-
+    const { items, lastOrderValue } = rows
+    const isFirst = previousOrderValue === null
     const opening = isFirst ? '[' : ''
-    const closing = lastKey === null ? ']' : ''
+    const closing = lastOrderValue === null ? ']' : ''
     // The first item of the list has no comma.
     const list = isFirst ? items.slice(1) : items
-    return { bytes: Buffer.from(opening + list + closing), lastKey }
+    return { bytes: Buffer.from(opening + list + closing), lastOrderValue }
   }
 
-  async #readRows(previousKey: string | null): Promise<Row> {
+  /** Reads rows, and adapts the number of the next ones to their size. */
+  async #readRows(previousOrderValue: string | null): Promise<Row> {
+    const query = this.#rowsAfter(previousOrderValue)
+    const [first] = await this.#database.read<Row>(query)
+    // The statement always returns one row.
+    const row = first as Row
+
+    if (row.nulls > 0) {
+      const { table } = this.#statements
+      throw new Error(`the JSON of ${row.nulls} rows of ${table} is NULL`)
+    }
+
+    this.#rows = rowsOfNextPiece(row.count, row.size)
+    return row
+  }
+
+  #rowsAfter(previousOrderValue: string | null) {
     const { first, next } = this.#statements
     const values = [this.#rows, ...this.#values]
-    const query =
-      previousKey === null
-        ? { ...first, values }
-        : { ...next, values: [...values, previousKey] }
 
-    const [row] = await this.#database.read<Row>(query)
-    // The statement always returns one row.
-    return row as Row
+    return previousOrderValue === null
+      ? { ...first, values }
+      : { ...next, values: [...values, previousOrderValue] }
   }
 }
 

@@ -13,9 +13,12 @@ function listOf(pieces: number, memory: KeptLists) {
   const readPiece = (previous: string | null): Promise<ListPiece> => {
     counts.reads++
     const number = Number(previous ?? 0) + 1
-    const lastKey = number === pieces ? null : String(number)
+    const lastOrderValue = number === pieces ? null : String(number)
 
-    return Promise.resolve({ bytes: Buffer.alloc(pieceSize, '1'), lastKey })
+    return Promise.resolve({
+      bytes: Buffer.alloc(pieceSize, '1'),
+      lastOrderValue
+    })
   }
   const list = new CachedList(
     { readPiece },
@@ -29,7 +32,7 @@ function listOf(pieces: number, memory: KeptLists) {
 
 async function bodyOf(list: CachedList) {
   const current = await list.current()
-  if (current.lastKey === null) return current.body
+  if (current.lastOrderValue === null) return current.body
   throw new Error('the list is not whole')
 }
 
@@ -55,7 +58,7 @@ t.test('a list that was forgotten is read again', async (t) => {
 
   const list = await first.list.current()
   t.equal(first.counts.reads, 2)
-  t.equal(list.lastKey, null)
+  t.equal(list.lastOrderValue, null)
 })
 
 t.test('of a list beyond the memory, an eighth is kept', async (t) => {
@@ -64,7 +67,7 @@ t.test('of a list beyond the memory, an eighth is kept', async (t) => {
   await other.list.current()
 
   const { list, counts } = listOf(100, memory)
-  t.match(await list.current(), { size: 2 * pieceSize, lastKey: '2' })
+  t.match(await list.current(), { size: 2 * pieceSize, lastOrderValue: '2' })
   counts.reads = 0
   await list.current()
   t.equal(counts.reads, 0)
@@ -73,7 +76,7 @@ t.test('of a list beyond the memory, an eighth is kept', async (t) => {
 
 t.test('one row beyond the memory is sent, but not kept', async (t) => {
   const { list, counts } = listOf(1, new KeptLists(pieceSize))
-  t.equal((await list.current()).lastKey, null)
+  t.equal((await list.current()).lastOrderValue, null)
   t.equal(counts.unused, 1)
 })
 
@@ -84,11 +87,11 @@ t.test(
     const { list, counts } = listOf(3, memory)
 
     memory.addRead(limit)
-    t.match(await list.current(), { size: pieceSize, lastKey: '1' })
+    t.match(await list.current(), { size: pieceSize, lastOrderValue: '1' })
     t.same(counts, { reads: 1, unused: 1 })
 
     memory.endRead(limit)
-    t.equal((await list.current()).lastKey, null)
+    t.equal((await list.current()).lastOrderValue, null)
   }
 )
 
@@ -112,7 +115,7 @@ function listOfVersion() {
       ? Promise.reject(new Error('cannot be read'))
       : Promise.resolve({
           bytes: Buffer.from(`[${table.version}]`),
-          lastKey: null
+          lastOrderValue: null
         })
   const list = new CachedList(
     { readPiece },

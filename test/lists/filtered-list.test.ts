@@ -24,7 +24,7 @@ const Part = rowJson<Part>(
   || '}'`
 )
 
-const parts = { table: 'parts', key: 'sku', row: Part }
+const parts = { table: 'parts', orderColumn: 'sku', row: Part }
 
 const filters = {
   name: (prefix: string) => `starts_with(name, ${prefix})`,

@@ -2,11 +2,11 @@ import t from 'tap'
 import { SharedPieceReader } from '../../src/lists/stream.ts'
 import type { ListPiece, TableReader } from '../../src/lists/table-reader.ts'
 
-const start = { chunks: [Buffer.from('[1')], size: 2, lastKey: '1' }
+const start = { chunks: [Buffer.from('[1')], size: 2, lastOrderValue: '1' }
 
 const pieces: Record<string, ListPiece> = {
-  1: { bytes: Buffer.from(',2'), lastKey: '2' },
-  2: { bytes: Buffer.from(',3]'), lastKey: null }
+  1: { bytes: Buffer.from(',2'), lastOrderValue: '2' },
+  2: { bytes: Buffer.from(',3]'), lastOrderValue: null }
 }
 
 /** A reader that records what it reads. */
@@ -70,7 +70,7 @@ t.test(
     }
     const stream = new SharedPieceReader(reader)
     const fast = stream.continue(start, () => {})
-    const later = { ...start, lastKey: '2' }
+    const later = { ...start, lastOrderValue: '2' }
     const slow = stream.continue(later, () => {})
     await Promise.all([fast.next(), slow.next()])
 

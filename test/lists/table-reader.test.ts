@@ -12,26 +12,26 @@ async function readerOf(t: Test, rows: number, row: string) {
     [rows]
   )
   const database = open(t, url)
-  const listed = { table: 'notes', key: 'id', row }
+  const listed = { table: 'notes', orderColumn: 'id', row }
   return new TableReader(database, new PieceStatements(database, listed))
 }
 
 /** Reads the whole table, and returns the sizes of its pieces. */
 async function pieceSizes(reader: TableReader): Promise<number[]> {
   const sizes: number[] = []
-  let lastKey: string | null = null
+  let lastOrderValue: string | null = null
   do {
-    const piece = await reader.readPiece(lastKey)
+    const piece = await reader.readPiece(lastOrderValue)
     sizes.push(piece.bytes.length)
-    lastKey = piece.lastKey
-  } while (lastKey !== null)
+    lastOrderValue = piece.lastOrderValue
+  } while (lastOrderValue !== null)
   return sizes
 }
 
 t.test('an empty table is an empty array', async (t) => {
   const reader = await readerOf(t, 0, 'id::text')
   const piece = await reader.readPiece(null)
-  t.same(piece, { bytes: Buffer.from('[]'), lastKey: null })
+  t.same(piece, { bytes: Buffer.from('[]'), lastOrderValue: null })
 })
 
 t.test('a row without JSON is an error, and not left out', async (t) => {
