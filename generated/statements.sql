@@ -22,6 +22,64 @@ FROM unnest(
 LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
 ORDER BY ordinal;
 
+PREPARE "piece-of-categories" AS
+SELECT
+  CASE WHEN $1 = 1 OR octet_length(items) <= 262144
+    THEN items
+  END AS items,
+  octet_length(items) AS size,
+  count,
+  nulls,
+  "lastOrderValue"
+FROM (
+  SELECT
+    coalesce(string_agg(',' || json, ''), '') AS items,
+    count(*)::integer AS count,
+    (count(*) - count(json))::integer AS nulls,
+    CASE WHEN count(*) = $1
+      THEN (array_agg(order_value))[$1]::text
+    END AS "lastOrderValue"
+  FROM (
+    SELECT id AS order_value, '{"id":' || coalesce(id::text, missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
+      || coalesce(',"description":' || to_json(description)::text, '')
+      || '}' AS json
+    FROM categories
+    WHERE true
+    ORDER BY id
+    LIMIT $1::integer
+  ) AS item
+) AS piece;
+
+PREPARE "next-piece-of-categories" AS
+SELECT
+  CASE WHEN $1 = 1 OR octet_length(items) <= 262144
+    THEN items
+  END AS items,
+  octet_length(items) AS size,
+  count,
+  nulls,
+  "lastOrderValue"
+FROM (
+  SELECT
+    coalesce(string_agg(',' || json, ''), '') AS items,
+    count(*)::integer AS count,
+    (count(*) - count(json))::integer AS nulls,
+    CASE WHEN count(*) = $1
+      THEN (array_agg(order_value))[$1]::text
+    END AS "lastOrderValue"
+  FROM (
+    SELECT id AS order_value, '{"id":' || coalesce(id::text, missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
+      || coalesce(',"description":' || to_json(description)::text, '')
+      || '}' AS json
+    FROM categories
+    WHERE id > $2
+    ORDER BY id
+    LIMIT $1::integer
+  ) AS item
+) AS piece;
+
 PREPARE "table-version" AS
 SELECT
   pg_current_snapshot() AS snapshot,
@@ -54,60 +112,6 @@ CROSS JOIN LATERAL (
 ) AS triggers
 WHERE watched.oid = to_regclass($1)
   AND NOT watched.relhassubclass;
-
-PREPARE "page-of-categories" AS
-SELECT
-  CASE WHEN $1 = 1 OR octet_length(items) <= 262144
-    THEN items
-  END AS items,
-  octet_length(items) AS size,
-  count,
-  nulls,
-  "lastKey"
-FROM (
-  SELECT
-    coalesce(string_agg(',' || json, ''), '') AS items,
-    count(*)::integer AS count,
-    (count(*) - count(json))::integer AS nulls,
-    CASE count(*) WHEN $1 THEN (array_agg(key))[$1]::text END AS "lastKey"
-  FROM (
-    SELECT id AS key, '{"id":' || coalesce(id::text, missing_property('Category.id'))
-      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
-      || coalesce(',"description":' || to_json(description)::text, '')
-      || '}' AS json
-    FROM categories
-    WHERE true
-    ORDER BY id
-    LIMIT $1::integer
-  ) AS item
-) AS page;
-
-PREPARE "next-page-of-categories" AS
-SELECT
-  CASE WHEN $1 = 1 OR octet_length(items) <= 262144
-    THEN items
-  END AS items,
-  octet_length(items) AS size,
-  count,
-  nulls,
-  "lastKey"
-FROM (
-  SELECT
-    coalesce(string_agg(',' || json, ''), '') AS items,
-    count(*)::integer AS count,
-    (count(*) - count(json))::integer AS nulls,
-    CASE count(*) WHEN $1 THEN (array_agg(key))[$1]::text END AS "lastKey"
-  FROM (
-    SELECT id AS key, '{"id":' || coalesce(id::text, missing_property('Category.id'))
-      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
-      || coalesce(',"description":' || to_json(description)::text, '')
-      || '}' AS json
-    FROM categories
-    WHERE id > $2
-    ORDER BY id
-    LIMIT $1::integer
-  ) AS item
-) AS page;
 
 PREPARE "create-categories" AS
 WITH input AS (
@@ -439,7 +443,7 @@ LEFT JOIN LATERAL (
 ) AS found ON true
 ORDER BY ordinal;
 
-PREPARE "page-of-orders" AS
+PREPARE "piece-of-orders" AS
 SELECT
   CASE WHEN $1 = 1 OR octet_length(items) <= 262144
     THEN items
@@ -447,15 +451,17 @@ SELECT
   octet_length(items) AS size,
   count,
   nulls,
-  "lastKey"
+  "lastOrderValue"
 FROM (
   SELECT
     coalesce(string_agg(',' || json, ''), '') AS items,
     count(*)::integer AS count,
     (count(*) - count(json))::integer AS nulls,
-    CASE count(*) WHEN $1 THEN (array_agg(key))[$1]::text END AS "lastKey"
+    CASE WHEN count(*) = $1
+      THEN (array_agg(order_value))[$1]::text
+    END AS "lastOrderValue"
   FROM (
-    SELECT id AS key, '{"id":' || coalesce(id::text, missing_property('Order.id'))
+    SELECT id AS order_value, '{"id":' || coalesce(id::text, missing_property('Order.id'))
       || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))
       || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
       || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
@@ -466,9 +472,9 @@ FROM (
     ORDER BY id
     LIMIT $1::integer
   ) AS item
-) AS page;
+) AS piece;
 
-PREPARE "next-page-of-orders" AS
+PREPARE "next-piece-of-orders" AS
 SELECT
   CASE WHEN $1 = 1 OR octet_length(items) <= 262144
     THEN items
@@ -476,15 +482,17 @@ SELECT
   octet_length(items) AS size,
   count,
   nulls,
-  "lastKey"
+  "lastOrderValue"
 FROM (
   SELECT
     coalesce(string_agg(',' || json, ''), '') AS items,
     count(*)::integer AS count,
     (count(*) - count(json))::integer AS nulls,
-    CASE count(*) WHEN $1 THEN (array_agg(key))[$1]::text END AS "lastKey"
+    CASE WHEN count(*) = $1
+      THEN (array_agg(order_value))[$1]::text
+    END AS "lastOrderValue"
   FROM (
-    SELECT id AS key, '{"id":' || coalesce(id::text, missing_property('Order.id'))
+    SELECT id AS order_value, '{"id":' || coalesce(id::text, missing_property('Order.id'))
       || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))
       || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
       || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
@@ -495,7 +503,7 @@ FROM (
     ORDER BY id
     LIMIT $1::integer
   ) AS item
-) AS page;
+) AS piece;
 
 PREPARE "pages-of-pets" AS
 SELECT

@@ -3,21 +3,31 @@ import { sharedReads } from '../metrics.ts'
 import type { ChangeCheck } from './change-check.ts'
 import { CachedBody } from './encodings.ts'
 import type { KeptLists } from './kept-lists.ts'
-import type { ListStart } from './stream.ts'
-import type { Page, TableReader } from './table-reader.ts'
+import { type ListStart, SharedPieceReader } from './stream.ts'
+import type { ListPiece, TableReader } from './table-reader.ts'
 
 interface WholeList {
   body: CachedBody
-  lastKey: null
+  lastOrderValue: null
 }
 
-/** Pages of a list, from its first one on. */
-interface Pages {
+/**
+ * A list that is kept, together with the version of the table that was checked
+ * before it was read. The check reports each change once. If the read after it
+ * fails, only this version shows that the list is old.
+ */
+interface Kept {
+  list: WholeList | ListStart
+  version: number
+}
+
+/** The pieces of a list, from its first one on, as one. */
+interface JoinedPieces {
   chunks: Buffer[]
   /** Bytes. */
   size: number
-  /** The key of the last item; null: the list is complete. */
-  lastKey: string | null
+  /** The order column of the last item; null: the list is complete. */
+  lastOrderValue: string | null
 }
 
 /**
@@ -34,132 +44,165 @@ type End = 'whole' | 'too long' | 'no memory'
  * that was committed before the request arrived.
  */
 export class CachedList {
-  readonly #reader: Pick<TableReader, 'readPage'>
+  /** Reads the rest of a list that is too long to be kept. */
+  readonly pieces: SharedPieceReader
+  readonly #reader: Pick<TableReader, 'readPiece'>
   readonly #changes: Pick<ChangeCheck, 'version'>
   readonly #memory: KeptLists
-  readonly #onForgotten: () => void
+  readonly #onUnused: () => void
   readonly #shared: (_request: undefined) => Promise<WholeList | ListStart>
-  #list: WholeList | ListStart | undefined
-  /** The version of the table when `#list` was read. */
-  #version = 0
+  #kept: Kept | undefined
+  /** Number of requests that wait for the list. */
+  #waiting = 0
 
   /**
+   * @param changes its calls must not overlap with those of other lists
    * @param memory counts the list while it is kept
-   * @param onForgotten called when the list is not kept, or no longer
+   * @param onUnused called when nothing is kept and no request waits
    */
   constructor(
-    reader: Pick<TableReader, 'readPage'>,
+    reader: Pick<TableReader, 'readPiece'>,
     changes: Pick<ChangeCheck, 'version'>,
     memory: KeptLists,
-    onForgotten: () => void
+    onUnused: () => void = () => {}
   ) {
+    this.pieces = new SharedPieceReader(reader)
     this.#reader = reader
     this.#changes = changes
     this.#memory = memory
-    this.#onForgotten = onForgotten
+    this.#onUnused = onUnused
     this.#shared = batch((requests: undefined[]) => this.#run(requests))
   }
 
   /** The list as it is now, or its start if it is too long to be kept. */
-  current(): Promise<WholeList | ListStart> {
-    return this.#shared(undefined)
+  async current(): Promise<WholeList | ListStart> {
+    this.#waiting++
+    try {
+      return await this.#shared(undefined)
+    } finally {
+      this.#waiting--
+      this.#reportIfUnused()
+    }
   }
 
   /** Frees the memory of the list. It is read again when it is requested. */
   forget(): void {
-    this.#list = undefined
-    this.#onForgotten()
+    this.#kept = undefined
+    this.#reportIfUnused()
+  }
+
+  /**
+   * A list that is waited for stays in use: what it reads is kept, and requests
+   * must not find another copy meanwhile.
+   */
+  #reportIfUnused(): void {
+    if (this.#kept === undefined && this.#waiting === 0) this.#onUnused()
   }
 
   async #run(requests: undefined[]): Promise<(WholeList | ListStart)[]> {
     sharedReads.observe(requests.length)
-    try {
-      const list = await this.#readIfChanged()
-      return requests.map(() => list)
-    } finally {
-      if (this.#list === undefined) this.#onForgotten()
-    }
+    const version = await this.#changes.version()
+    const list = this.#keptOf(version) ?? (await this.#read(version))
+
+    return requests.map(() => list)
   }
 
-  async #readIfChanged(): Promise<WholeList | ListStart> {
-    const version = await this.#changes.version()
-    if (this.#list !== undefined && version === this.#version) {
-      this.#memory.use(this)
-      return this.#list
-    }
+  /** The kept list, if it is of this version of the table. */
+  #keptOf(version: number): WholeList | ListStart | undefined {
+    if (this.#kept?.version !== version) return undefined
 
+    this.#memory.use(this)
+    return this.#kept.list
+  }
+
+  async #read(version: number): Promise<WholeList | ListStart> {
     // Frees the memory of the old list before reading the new one.
-    this.#list = undefined
+    this.#kept = undefined
     this.#memory.remove(this)
 
-    this.#version = version
-    return this.#read()
-  }
-
-  async #read(): Promise<WholeList | ListStart> {
-    const { pages, end } = await this.#readPages()
+    const { pieces, end } = await this.#readPieces()
     const { maxStartSize } = this.#memory
     switch (end) {
       case 'whole':
-        return this.#keep(joined(pages))
+        return this.#keep(joined(pieces), version)
       case 'too long':
-        return this.#keep(joined(pages, maxStartSize))
+        return this.#keep(joined(pieces, maxStartSize), version)
       case 'no memory':
-        return this.#listOf(joined(pages, maxStartSize))
+        return this.#listOf(joined(pieces, maxStartSize))
     }
   }
 
-  async #readPages(): Promise<{ pages: Page[]; end: End }> {
+  /** Reads until the end of the list, or that of the memory. */
+  async #readPieces(): Promise<{ pieces: ListPiece[]; end: End }> {
     const { maxListSize } = this.#memory
-    const pages: Page[] = []
-    let lastKey: string | null = null
+    const pieces: ListPiece[] = []
     let size = 0
-    let hasMemory: boolean
 
     try {
-      do {
-        const page = await this.#reader.readPage(lastKey)
-        pages.push(page)
-        lastKey = page.lastKey
-        size += page.bytes.length
-        hasMemory = this.#memory.addRead(page.bytes.length)
-      } while (lastKey !== null && size <= maxListSize && hasMemory)
+      for await (const piece of this.#allPieces()) {
+        pieces.push(piece)
+        size += piece.bytes.length
+        const hasMemory = this.#memory.addRead(piece.bytes.length)
+
+        if (size > maxListSize) return { pieces, end: 'too long' }
+        if (!hasMemory && piece.lastOrderValue !== null)
+          return { pieces, end: 'no memory' }
+      }
+      return { pieces, end: 'whole' }
     } finally {
       this.#memory.endRead(size)
     }
-
-    if (size > maxListSize) return { pages, end: 'too long' }
-    return { pages, end: lastKey === null ? 'whole' : 'no memory' }
   }
 
-  /** The list of these pages, kept if there is memory for it. */
-  #keep(pages: Pages): WholeList | ListStart {
-    const list = this.#listOf(pages)
-    if (this.#memory.keep(this, pages.size)) this.#list = list
+  async *#allPieces() {
+    let lastOrderValue: string | null = null
+    do {
+      const piece: ListPiece = await this.#reader.readPiece(lastOrderValue)
+      yield piece
+      lastOrderValue = piece.lastOrderValue
+    } while (lastOrderValue !== null)
+  }
+
+  /** The list of these pieces, kept if there is memory for it. */
+  #keep(pieces: JoinedPieces, version: number): WholeList | ListStart {
+    const list = this.#listOf(pieces)
+    if (this.#memory.keep(this, pieces.size)) this.#kept = { list, version }
     return list
   }
 
-  #listOf({ chunks, size, lastKey }: Pages): WholeList | ListStart {
-    if (lastKey !== null) return { chunks, size, lastKey }
+  #listOf({
+    chunks,
+    size,
+    lastOrderValue
+  }: JoinedPieces): WholeList | ListStart {
+    if (lastOrderValue !== null) return { chunks, size, lastOrderValue }
 
-    const mayKeep = (encodedSize: number) =>
-      this.#list === list && this.#memory.grow(this, encodedSize)
-    const list: WholeList = { body: new CachedBody(chunks, mayKeep), lastKey }
-    return list
+    const body = new CachedBody(chunks, (encodedSize, ofBody) =>
+      this.#mayGrow(encodedSize, ofBody)
+    )
+    return { body, lastOrderValue }
+  }
+
+  /** Whether a body is still the kept one, and may take so many more bytes. */
+  #mayGrow(size: number, body: CachedBody): boolean {
+    const list = this.#kept?.list
+    const isKept = list?.lastOrderValue === null && list.body === body
+
+    return isKept && this.#memory.grow(this, size)
   }
 }
 
 /**
- * Joins pages.
+ * Joins pieces.
  *
  * @param enough bytes at which to leave out the rest
  */
-function joined(pages: Page[], enough = Infinity): Pages {
-  const all: Pages = { chunks: [], size: 0, lastKey: null }
-  for (const { bytes, lastKey } of pages) {
+function joined(pieces: ListPiece[], enough = Infinity): JoinedPieces {
+  const all: JoinedPieces = { chunks: [], size: 0, lastOrderValue: null }
+  for (const { bytes, lastOrderValue } of pieces) {
     all.chunks.push(bytes)
     all.size += bytes.length
-    all.lastKey = lastKey
+    all.lastOrderValue = lastOrderValue
     if (all.size >= enough) break
   }
   return all

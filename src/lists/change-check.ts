@@ -23,8 +23,12 @@ export const changePrivileges = {
  * | columns.versions   | DDL on its columns                           |
  * | triggers.versions  | a restore, a trigger that was disabled       |
  *
- * No row is returned while changes are not recorded: without an epoch, without
- * both triggers, or if other tables inherit from this one.
+ * No row is returned while changes are not recorded:
+ *
+ * - `change_epoch` has no row until the service starts an epoch.
+ * - `watched` has none if the table does not exist, or others inherit from it.
+ * - `columns` always has one.
+ * - `triggers` has none without both triggers (HAVING).
  */
 const tableVersion = sql`
   SELECT

@@ -46,16 +46,16 @@ interface EncodedBody {
 export class CachedBody {
   readonly #identity: EncodedBody
   readonly #etags: Record<Coding, string>
-  readonly #mayKeep: (size: number) => boolean
+  readonly #mayKeep: (size: number, body: CachedBody) => boolean
   readonly #compressors: Compressors
   readonly #compressed = new Map<Compression, Promise<EncodedBody>>()
 
   /**
-   * @param mayKeep whether the body may also keep an encoding of so many bytes
+   * @param mayKeep whether this body may also keep an encoding of so many bytes
    */
   constructor(
     chunks: Buffer[],
-    mayKeep: (size: number) => boolean = () => true,
+    mayKeep: (size: number, body: CachedBody) => boolean = () => true,
     compressors = zlibCompressors
   ) {
     const hash = createHash('sha256')
@@ -124,7 +124,7 @@ export class CachedBody {
     const compressed = (await stream.toArray()) as Buffer[]
 
     const encoded = this.#encodedBody(coding, compressed)
-    const isWorthIt = encoded.size < size && this.#mayKeep(encoded.size)
+    const isWorthIt = encoded.size < size && this.#mayKeep(encoded.size, this)
     return isWorthIt ? encoded : this.#identity
   }
 

@@ -3,26 +3,19 @@ import type { Database } from '../postgres/database.ts'
 import { CachedList } from './cached-list.ts'
 import { ChangeCheck } from './change-check.ts'
 import type { KeptLists } from './kept-lists.ts'
-import { PageStream } from './stream.ts'
 import {
   type Condition,
   type ListedTable,
-  PageStatements,
+  PieceStatements,
   TableReader
 } from './table-reader.ts'
 
 /** The values of query parameters. One that is absent filters nothing. */
 type Values = Record<string, unknown>
 
-/** A list of the rows that a filter selects. */
-export interface FilteredList {
-  cached: CachedList
-  pages: PageStream
-}
-
 /**
  * The lists of one operation, by the values of its filters. All of them share
- * the check for changes. Those that are neither kept nor being read take no
+ * the check for changes. Those that are neither kept nor requested take no
  * memory.
  */
 export class FilteredLists {
@@ -32,8 +25,8 @@ export class FilteredLists {
   readonly #changes: Pick<ChangeCheck, 'version'>
   readonly #listed: ListedTable
   /** By the names of the filters that a request has. */
-  readonly #statements = new Map<string, PageStatements>()
-  readonly #lists = new Map<string, FilteredList>()
+  readonly #statements = new Map<string, PieceStatements>()
+  readonly #lists = new Map<string, CachedList>()
 
   /**
    * @throws Error if PostgreSQL cannot tell the statements from those of other
@@ -49,17 +42,14 @@ export class FilteredLists {
     this.#memory = memory
     this.#listed = listed
     this.#conditions = conditions
-
-    const check = new ChangeCheck(database, listed.table)
-    // A single list never has two calls at a time.
-    this.#changes = conditions.length === 0 ? check : shared(check)
+    this.#changes = shared(new ChangeCheck(database, listed.table))
 
     // At the start, so that it fails then.
     this.#statementsOf(conditions)
   }
 
   /** The list of the rows that the values select. */
-  of(values: Values): FilteredList {
+  of(values: Values): CachedList {
     const conditions = this.#conditions.filter(
       ({ name }) => values[name] !== undefined
     )
@@ -71,26 +61,19 @@ export class FilteredLists {
 
     const statements = this.#statementsOf(conditions)
     const reader = new TableReader(this.#database, statements, selected)
-    const list = this.#listOf(reader, () => {
-      if (this.#lists.get(id) === list) this.#lists.delete(id)
+    const list = new CachedList(reader, this.#changes, this.#memory, () => {
+      this.#lists.delete(id)
     })
     this.#lists.set(id, list)
     return list
   }
 
-  #listOf(reader: TableReader, onForgotten: () => void): FilteredList {
-    return {
-      cached: new CachedList(reader, this.#changes, this.#memory, onForgotten),
-      pages: new PageStream(reader)
-    }
-  }
-
-  #statementsOf(conditions: Condition[]): PageStatements {
+  #statementsOf(conditions: Condition[]): PieceStatements {
     const names = namesOf(conditions)
     const known = this.#statements.get(names)
     if (known !== undefined) return known
 
-    const made = new PageStatements(this.#database, this.#listed, conditions)
+    const made = new PieceStatements(this.#database, this.#listed, conditions)
     this.#statements.set(names, made)
     return made
   }

@@ -12,8 +12,8 @@ interface KeptList {
 
 /**
  * The memory of all lists that are kept between requests, and of all that are
- * being read. Each of the two has the limit. Where a list needs memory, those
- * whose last request is the longest ago are forgotten.
+ * being read. Each has its own limit. The least recently used lists are evicted
+ * first.
  */
 export class KeptLists {
   /** Bytes. Of a longer list only the start is kept. */
@@ -26,7 +26,7 @@ export class KeptLists {
   #keptSize = 0
   #readSize = 0
 
-  /** @param limit bytes of all kept lists, and of all that are being read */
+  /** @param limit bytes of all kept lists, and again of all being read */
   constructor(limit: number) {
     this.#limit = limit
     this.maxListSize = limit - overhead

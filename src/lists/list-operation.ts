@@ -2,7 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import type { Sent } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
-import { type FilteredList, FilteredLists } from './filtered-lists.ts'
+import { CachedList } from './cached-list.ts'
+import { ChangeCheck } from './change-check.ts'
+import { FilteredLists } from './filtered-lists.ts'
 import {
   type ListContext,
   type ListReply,
@@ -11,7 +13,7 @@ import {
   setCacheHeaders
 } from './list-response.ts'
 import type { ResponseMemory } from './response-memory.ts'
-import type { Condition } from './table-reader.ts'
+import { type Condition, PieceStatements, TableReader } from './table-reader.ts'
 
 /** The items of a list. */
 interface List<Item> {
@@ -25,9 +27,9 @@ interface List<Item> {
  * The column that orders the list: unique, without NULL, of any type that has
  * an order and a text. Items without a property `id` have no default.
  */
-type Key<Item> = Item extends { id: unknown }
-  ? { key?: string }
-  : { key: string }
+type Order<Item> = Item extends { id: unknown }
+  ? { orderColumn?: string }
+  : { orderColumn: string }
 
 /** Conditions in SQL, by the names of query parameters. */
 type Filters<Filter extends string> = Record<Filter, Condition['sql']>
@@ -39,27 +41,31 @@ interface FilteredRequest<Filter extends string> extends ListRequest {
 }
 
 /**
- * The handler of an operation that lists all rows of a table, in the order of
- * their keys.
+ * The handler of an operation that lists all rows of a table, in the order
+ * of a column.
  *
  * @throws Error if another list has the names of its statements
  */
 export function listOperation<Item>(
   database: Pick<Database, 'read'>,
   memory: ResponseMemory,
-  { table, row, key = 'id' }: List<Item> & Key<Item>
+  { table, row, orderColumn = 'id' }: List<Item> & Order<Item>
 ) {
-  const listed = { table, row: row.expression, key }
-  const lists = new FilteredLists(database, memory.lists, listed, [])
+  const listed = { table, row: row.expression, orderColumn }
+  const list = new CachedList(
+    new TableReader(database, new PieceStatements(database, listed)),
+    new ChangeCheck(database, table),
+    memory.lists
+  )
   const context = { row, memory }
 
   return (request: ListRequest, reply: ListReply<Item>): Promise<Sent> =>
-    sendList(lists.of({}), request, reply, context)
+    sendList(list, request, reply, context)
 }
 
 /**
  * The handler of an operation that lists the rows of a table that query
- * parameters select, in the order of their keys. Each selection is a list of
+ * parameters select, in the order of a column. Each selection is a list of
  * its own, with an ETag and compression, and is read again only when the table
  * has changed.
  *
@@ -73,13 +79,13 @@ export function listOperation<Item>(
 export function filteredListOperation<Item, Filter extends string>(
   database: Pick<Database, 'read'>,
   memory: ResponseMemory,
-  list: List<Item> & Key<Item> & { filters: Filters<Filter> }
+  list: List<Item> & Order<Item> & { filters: Filters<Filter> }
 ) {
-  const { table, row, key = 'id' } = list
+  const { table, row, orderColumn = 'id' } = list
   const conditions = Object.entries<Condition['sql']>(list.filters).map(
     ([name, sql]) => ({ name, sql })
   )
-  const listed = { table, row: row.expression, key }
+  const listed = { table, row: row.expression, orderColumn }
   const lists = new FilteredLists(database, memory.lists, listed, conditions)
   const context = { row, memory }
 
@@ -90,15 +96,15 @@ export function filteredListOperation<Item, Filter extends string>(
 }
 
 async function sendList<Item>(
-  { cached, pages }: FilteredList,
+  list: CachedList,
   request: ListRequest,
   reply: ListReply<Item>,
   context: ListContext<Item>
 ): Promise<Sent> {
-  const list = await cached.current()
+  const current = await list.current()
   setCacheHeaders(reply)
 
-  if (list.lastKey === null)
-    return sendWhole(list.body, request, reply, context)
-  return sendStream(list, pages, request, reply, context)
+  if (current.lastOrderValue === null)
+    return sendWhole(current.body, request, reply, context)
+  return sendStream(current, list.pieces, request, reply, context)
 }

@@ -10,11 +10,11 @@ import {
 import { sendJson } from '../openapi/send-json.ts'
 import { type CachedBody, isAnyTag } from './encodings.ts'
 import type { ResponseMemory } from './response-memory.ts'
-import { chunksOf, type ListStart, type PageStream } from './stream.ts'
-import { maxPageSize } from './table-reader.ts'
+import { chunksOf, type ListStart, type SharedPieceReader } from './stream.ts'
+import { maxPieceSize } from './table-reader.ts'
 
-/** Bytes of a stream: a page that is being sent, and one that is being read. */
-const streamedSize = 2 * maxPageSize
+/** Bytes of a stream: a piece that is being sent, and one that is being read. */
+const streamedSize = 2 * maxPieceSize
 
 /** What is the same for all responses of a list. */
 export interface ListContext<Item> {
@@ -87,7 +87,7 @@ export async function sendWhole<Item>(
  */
 export function sendStream<Item>(
   start: ListStart,
-  pages: PageStream,
+  pieces: SharedPieceReader,
   { method, headers }: ListRequest,
   reply: ListReply<Item>,
   { row, memory }: ListContext<Item>
@@ -95,6 +95,6 @@ export function sendStream<Item>(
   if (isAnyTag(headers['if-none-match'])) return reply.code(304).send()
 
   const onRead = memory.reserveShared(reply.raw, start, streamedSize)
-  const source = method === 'HEAD' ? [] : pages.continue(start, onRead)
+  const source = method === 'HEAD' ? [] : pieces.continue(start, onRead)
   return sendJson<200, Item[]>(reply, 200, arrayStream(row, source))
 }

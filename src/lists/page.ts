@@ -8,7 +8,7 @@ interface PageRead<Column extends string, Schema> {
   /** The name of the prepared statement. */
   name: string
   /** The SQL types of the columns of `input`, by name. */
-  lookup: Record<Column | 'size', string>
+  lookupTypes: Record<Column | 'size', string>
   /**
    * A SELECT of the first `input.size + 1` rows of the page, in the order of
    * their `id`: the last one shows that another page follows. It has the
@@ -35,7 +35,7 @@ export interface Page<Schema> {
  */
 export function readPage<Column extends string, Schema>(
   database: Pick<Database, 'read'>,
-  { name, lookup, statement, row }: PageRead<Column, Schema>
+  { name, lookupTypes, statement, row }: PageRead<Column, Schema>
 ): (lookup: Lookup<Column | 'size'>) => Promise<Page<Schema>> {
   const text = sql`
     SELECT
@@ -46,7 +46,7 @@ export function readPage<Column extends string, Schema>(
       CASE
         WHEN cardinality(found.items) > size THEN found.ids[size]
       END AS next
-    FROM ${inputRows(lookup)}
+    FROM ${inputRows(lookupTypes)}
     CROSS JOIN LATERAL (
       SELECT
         array_agg(id ORDER BY id) AS ids,
@@ -63,7 +63,7 @@ export function readPage<Column extends string, Schema>(
   const read = sharedRead<
     Column | 'size',
     { items: Buffer; next: bigint | null }
-  >(database, { name, lookup, text })
+  >(database, { name, lookupTypes, text })
 
   return async (values) => {
     const { items, next } = await read(values)

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Page, TableReader } from './table-reader.ts'
+import type { ListPiece, TableReader } from './table-reader.ts'
 
 /** The start of a list that is too long to be kept. */
 export interface ListStart {
   chunks: Buffer[]
   /** Bytes. */
   size: number
-  /** The key of the last item in `chunks`. */
-  lastKey: string
+  /** The order column of the last item in `chunks`. */
+  lastOrderValue: string
 }
 
 /**
@@ -24,18 +24,18 @@ export async function* chunksOf(chunks: Buffer[], onRead: () => void) {
 }
 
 /**
- * Reads the pages of streams, one at a time, to leave connections to others. A
- * page belongs to its streams as soon as it is read: the reader keeps none.
- * Streams that have sent the same last item and wait share a page. None joins
+ * Reads the pieces of streams, one at a time, to leave connections to others. A
+ * piece belongs to its streams as soon as it is read: the reader keeps none.
+ * Streams that have sent the same last item and wait share a piece. None joins
  * a read that has started, which may be older than its list.
  */
-export class PageStream {
-  readonly #reader: Pick<TableReader, 'readPage'>
-  readonly #waiting = new Map<string, Promise<Page>>()
+export class SharedPieceReader {
+  readonly #reader: Pick<TableReader, 'readPiece'>
+  readonly #waiting = new Map<string, Promise<ListPiece>>()
   /** Resolves after the newest read. */
   #lastRead: Promise<void> = Promise.resolve()
 
-  constructor(reader: Pick<TableReader, 'readPage'>) {
+  constructor(reader: Pick<TableReader, 'readPiece'>) {
     this.#reader = reader
   }
 
@@ -47,33 +47,36 @@ export class PageStream {
   async *continue(start: ListStart, onRead: () => void) {
     yield* chunksOf(start.chunks, onRead)
 
-    let lastKey: string | null = start.lastKey
-    while (lastKey !== null) {
-      const page: Page = await this.#pageAfter(lastKey)
-      yield page.bytes
+    let lastOrderValue: string | null = start.lastOrderValue
+    while (lastOrderValue !== null) {
+      const piece: ListPiece = await this.#pieceAfter(lastOrderValue)
+      yield piece.bytes
       onRead()
-      lastKey = page.lastKey
+      lastOrderValue = piece.lastOrderValue
     }
   }
 
-  #pageAfter(lastKey: string): Promise<Page> {
-    const waiting = this.#waiting.get(lastKey)
+  #pieceAfter(lastOrderValue: string): Promise<ListPiece> {
+    const waiting = this.#waiting.get(lastOrderValue)
     if (waiting !== undefined) return waiting
 
-    const page = this.#readAfter(this.#lastRead, lastKey)
-    this.#waiting.set(lastKey, page)
-    this.#lastRead = page.then(
+    const piece = this.#readAfter(this.#lastRead, lastOrderValue)
+    this.#waiting.set(lastOrderValue, piece)
+    this.#lastRead = piece.then(
       () => {},
       () => {}
     )
-    return page
+    return piece
   }
 
-  async #readAfter(earlier: Promise<void>, lastKey: string): Promise<Page> {
+  async #readAfter(
+    earlier: Promise<void>,
+    lastOrderValue: string
+  ): Promise<ListPiece> {
     await earlier
-    // Streams of the same turn share the page.
+    // Streams of the same turn share the piece.
     await setImmediate()
-    this.#waiting.delete(lastKey)
-    return this.#reader.readPage(lastKey)
+    this.#waiting.delete(lastOrderValue)
+    return this.#reader.readPiece(lastOrderValue)
   }
 }

@@ -2,18 +2,18 @@ import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 import { nameStatement } from '../statement-names.ts'
 
-/** Maximum number of rows in a page. */
+/** Maximum number of rows in a piece. */
 const maxRows = 1000
 
-/** Bytes. Maximum size of a page, unless it is one row. */
-export const maxPageSize = 2 ** 18
+/** Bytes. Maximum size of a piece, unless it is one row. */
+export const maxPieceSize = 2 ** 18
 
-/** A page of a JSON array, or all of it. */
-export interface Page {
+/** A piece of a JSON array, or all of it. */
+export interface ListPiece {
   /** `[` before the first item, `]` after the last one. */
   bytes: Buffer
-  /** The key of the last item; null: the list is complete. */
-  lastKey: string | null
+  /** The order column of the last item; null: the list is complete. */
+  lastOrderValue: string | null
 }
 
 interface Row {
@@ -24,14 +24,14 @@ interface Row {
   count: number
   /** Rows whose JSON is NULL. */
   nulls: number
-  lastKey: string | null
+  lastOrderValue: string | null
 }
 
 /** The rows of a list. */
 export interface ListedTable {
   table: string
   /** A unique column without NULL, which orders the rows. */
-  key: string
+  orderColumn: string
   /** SQL that writes a row as a JSON object. */
   row: string
 }
@@ -43,38 +43,46 @@ export interface Condition {
   sql: (placeholder: string) => string
 }
 
-/** PostgreSQL writes the JSON: one value instead of thousands of objects. */
-const pageOf = ({ table, key, row }: ListedTable, where: string) => sql`
+/**
+ * PostgreSQL writes the JSON: one value instead of thousands of objects. A full
+ * piece may have a successor, so it has a `lastOrderValue`.
+ */
+const pieceOf = (
+  { table, orderColumn, row }: ListedTable,
+  where: string
+) => sql`
   SELECT
-    CASE WHEN $1 = 1 OR octet_length(items) <= ${String(maxPageSize)}
+    CASE WHEN $1 = 1 OR octet_length(items) <= ${String(maxPieceSize)}
       THEN items
     END AS items,
     octet_length(items) AS size,
     count,
     nulls,
-    "lastKey"
+    "lastOrderValue"
   FROM (
     SELECT
       coalesce(string_agg(',' || json, ''), '') AS items,
       count(*)::integer AS count,
       (count(*) - count(json))::integer AS nulls,
-      CASE count(*) WHEN $1 THEN (array_agg(key))[$1]::text END AS "lastKey"
+      CASE WHEN count(*) = $1
+        THEN (array_agg(order_value))[$1]::text
+      END AS "lastOrderValue"
     FROM (
-      SELECT ${key} AS key, ${row} AS json
+      SELECT ${orderColumn} AS order_value, ${row} AS json
       FROM ${table}
       WHERE ${where}
-      ORDER BY ${key}
+      ORDER BY ${orderColumn}
       LIMIT $1::integer
     ) AS item
-  ) AS page
+  ) AS piece
 `
 
 /**
- * The statements that read a list: its first page, and the page after a key.
+ * The statements that read a list: its first piece, and the piece after a value.
  * They are two, because PostgreSQL searches the index only for a plain
  * comparison.
  */
-export class PageStatements {
+export class PieceStatements {
   readonly table: string
   readonly first: { name: string; text: string }
   readonly next: { name: string; text: string }
@@ -90,14 +98,14 @@ export class PageStatements {
     const filters = conditions.map(
       (condition, index) => `(${condition.sql(`$${index + 2}`)})`
     )
-    const afterKey = `${listed.key} > $${conditions.length + 2}`
+    const afterValue = `${listed.orderColumn} > $${conditions.length + 2}`
 
     this.table = listed.table
-    const name = `page-of-${listed.table}${names.join('')}`
-    this.first = { name, text: pageOf(listed, allOf(filters)) }
+    const name = `piece-of-${listed.table}${names.join('')}`
+    this.first = { name, text: pieceOf(listed, allOf(filters)) }
     this.next = {
       name: `next-${name}`,
-      text: pageOf(listed, allOf([...filters, afterKey]))
+      text: pieceOf(listed, allOf([...filters, afterValue]))
     }
 
     for (const statement of [this.first, this.next])
@@ -109,18 +117,18 @@ function allOf(conditions: string[]): string {
   return conditions.length === 0 ? 'true' : conditions.join('\n  AND ')
 }
 
-/** Reads the rows of a list as a JSON array, in pages of about 128 KiB. */
+/** Reads the rows of a list as a JSON array, in pieces of about 128 KiB. */
 export class TableReader {
   readonly #database: Pick<Database, 'read'>
-  readonly #statements: PageStatements
+  readonly #statements: PieceStatements
   readonly #values: unknown[]
-  /** Rows of the next page. */
+  /** Rows of the next piece. */
   #rows = maxRows
 
   /** @param values those of the conditions */
   constructor(
     database: Pick<Database, 'read'>,
-    statements: PageStatements,
+    statements: PieceStatements,
     values: unknown[] = []
   ) {
     this.#database = database
@@ -129,48 +137,55 @@ export class TableReader {
   }
 
   /**
-   * Reads a page.
+   * Reads a piece.
    *
-   * @param previousKey the key of the last item of the page before; null for
-   *   the first page
+   * @param previousOrderValue the order column of the last item of the piece before; null for
+   *   the first piece
    * @throws Error if a row has no JSON: string_agg would leave it out
    */
-  async readPage(previousKey: string | null): Promise<Page> {
-    const isFirst = previousKey === null
-    const { items, size, count, nulls, lastKey } =
-      await this.#readRows(previousKey)
-    if (nulls > 0) {
-      const { table } = this.#statements
-      throw new Error(`the JSON of ${nulls} rows of ${table} is NULL`)
-    }
+  async readPiece(previousOrderValue: string | null): Promise<ListPiece> {
+    let rows = await this.#readRows(previousOrderValue)
+    // Too long: there are fewer rows each time, and one row is never too long.
+    while (rows.items === null) rows = await this.#readRows(previousOrderValue)
 
-    this.#rows = rowsOfNextPage(count, size)
-    if (items === null) return this.readPage(previousKey)
-
+    const { items, lastOrderValue } = rows
+    const isFirst = previousOrderValue === null
     const opening = isFirst ? '[' : ''
-    const closing = lastKey === null ? ']' : ''
+    const closing = lastOrderValue === null ? ']' : ''
     // The first item of the list has no comma.
     const list = isFirst ? items.slice(1) : items
-    return { bytes: Buffer.from(opening + list + closing), lastKey }
+    return { bytes: Buffer.from(opening + list + closing), lastOrderValue }
   }
 
-  async #readRows(previousKey: string | null): Promise<Row> {
+  /** Reads rows, and adapts the number of the next ones to their size. */
+  async #readRows(previousOrderValue: string | null): Promise<Row> {
+    const query = this.#rowsAfter(previousOrderValue)
+    const [first] = await this.#database.read<Row>(query)
+    // The statement always returns one row.
+    const row = first as Row
+
+    if (row.nulls > 0) {
+      const { table } = this.#statements
+      throw new Error(`the JSON of ${row.nulls} rows of ${table} is NULL`)
+    }
+
+    this.#rows = rowsOfNextPiece(row.count, row.size)
+    return row
+  }
+
+  #rowsAfter(previousOrderValue: string | null) {
     const { first, next } = this.#statements
     const values = [this.#rows, ...this.#values]
-    const query =
-      previousKey === null
-        ? { ...first, values }
-        : { ...next, values: [...values, previousKey] }
 
-    const [row] = await this.#database.read<Row>(query)
-    // The statement always returns one row.
-    return row as Row
+    return previousOrderValue === null
+      ? { ...first, values }
+      : { ...next, values: [...values, previousOrderValue] }
   }
 }
 
-/** So many rows that a page has half of its maximum size. */
-function rowsOfNextPage(count: number, size: number): number {
+/** So many rows that a piece has half of its maximum size. */
+function rowsOfNextPiece(count: number, size: number): number {
   if (count === 0) return maxRows
   const rowSize = size / count
-  return Math.min(maxRows, Math.ceil(maxPageSize / 2 / rowSize))
+  return Math.min(maxRows, Math.ceil(maxPieceSize / 2 / rowSize))
 }

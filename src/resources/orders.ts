@@ -34,7 +34,7 @@ export function orderHandlers(database: Database, memory: ResponseMemory) {
 
   const readOrder = readRow(database, {
     name: 'orders-by-id',
-    lookup: { id: 'bigint' },
+    lookupTypes: { id: 'bigint' },
     statement: orderById,
     row: Order
   })

@@ -119,19 +119,19 @@ function petReads(database: Database) {
   return {
     page: readPage(database, {
       name: 'pages-of-pets',
-      lookup: { after: 'bigint', size: 'integer' },
+      lookupTypes: { after: 'bigint', size: 'integer' },
       statement: pagesOfPets,
       row: Pet
     }),
     pageOfStatus: readPage(database, {
       name: 'pages-of-status',
-      lookup: { status: 'text', after: 'bigint', size: 'integer' },
+      lookupTypes: { status: 'text', after: 'bigint', size: 'integer' },
       statement: pagesOfStatus,
       row: Pet
     }),
     pet: readRow(database, {
       name: 'pets-by-id',
-      lookup: { id: 'bigint' },
+      lookupTypes: { id: 'bigint' },
       statement: petsById,
       row: Pet
     })

@@ -8,7 +8,7 @@ interface RowRead<Column extends string, Schema> {
   /** The name of the prepared statement. */
   name: string
   /** The SQL types of the columns of `input`, by name. */
-  lookup: Record<Column, string>
+  lookupTypes: Record<Column, string>
   /**
    * A SELECT of the row, with the columns of the schema. It finds the row by
    * the columns of `input`.
@@ -24,7 +24,7 @@ interface RowRead<Column extends string, Schema> {
  * @example
  * const readPet = readRow(database, {
  *   name: 'pets-by-id',
- *   lookup: { id: 'bigint' },
+ *   lookupTypes: { id: 'bigint' },
  *   statement: sql`SELECT * FROM pets WHERE pets.id = input.id`,
  *   row: Pet
  * })
@@ -34,11 +34,11 @@ interface RowRead<Column extends string, Schema> {
  */
 export function readRow<Column extends string, Schema>(
   database: Pick<Database, 'read'>,
-  { name, lookup, statement, row }: RowRead<Column, Schema>
+  { name, lookupTypes, statement, row }: RowRead<Column, Schema>
 ): (lookup: Lookup<Column>) => Promise<JsonBytes<Schema> | undefined> {
   const text = sql`
     SELECT found.json
-    FROM ${inputRows(lookup)}
+    FROM ${inputRows(lookupTypes)}
     LEFT JOIN LATERAL (
       SELECT
         ${row.expression}
@@ -52,7 +52,7 @@ export function readRow<Column extends string, Schema>(
   `
   const read = sharedRead<Column, { json: string | null }>(database, {
     name,
-    lookup,
+    lookupTypes,
     text
   })
 

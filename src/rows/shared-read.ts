@@ -19,7 +19,7 @@ interface SharedRead<Column extends string> {
   /** The name of the prepared statement. */
   name: string
   /** The SQL types of the columns of a lookup, by name, for `inputRows`. */
-  lookup: Record<Column, string>
+  lookupTypes: Record<Column, string>
   /** Returns a row for each lookup, in their order. */
   text: string
 }
@@ -35,7 +35,7 @@ interface SharedRead<Column extends string> {
  */
 export function sharedRead<Column extends string, Row extends QueryResultRow>(
   database: Pick<Database, 'read'>,
-  { name, lookup: types, text }: SharedRead<Column>
+  { name, lookupTypes, text }: SharedRead<Column>
 ): (lookup: Lookup<Column>) => Promise<Row> {
   nameStatement(database, name, text)
 
@@ -55,7 +55,7 @@ export function sharedRead<Column extends string, Row extends QueryResultRow>(
   }
 
   const read = batch(readRows, { maxSize: maxLookups })
-  const columns = Object.keys(types)
+  const columns = Object.keys(lookupTypes)
 
   return (lookup) => {
     const values = new Map<string, unknown>(Object.entries(lookup))

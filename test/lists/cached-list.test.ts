@@ -1,27 +1,30 @@
 import t from 'tap'
 import { CachedList } from '../../src/lists/cached-list.ts'
 import { KeptLists } from '../../src/lists/kept-lists.ts'
-import type { Page } from '../../src/lists/table-reader.ts'
+import type { ListPiece } from '../../src/lists/table-reader.ts'
 
-/** Memory for a list of 8 pages. */
+/** Memory for a list of 8 pieces. */
 const limit = 2 ** 20
-const pageSize = limit / 8 - 4096
+const pieceSize = limit / 8 - 4096
 
-/** A list of so many pages on a table that never changes. */
-function listOf(pages: number, memory: KeptLists) {
-  const counts = { reads: 0, forgotten: 0 }
-  const readPage = (previous: string | null): Promise<Page> => {
+/** A list of so many pieces on a table that never changes. */
+function listOf(pieces: number, memory: KeptLists) {
+  const counts = { reads: 0, unused: 0 }
+  const readPiece = (previous: string | null): Promise<ListPiece> => {
     counts.reads++
     const number = Number(previous ?? 0) + 1
-    const lastKey = number === pages ? null : String(number)
+    const lastOrderValue = number === pieces ? null : String(number)
 
-    return Promise.resolve({ bytes: Buffer.alloc(pageSize, '1'), lastKey })
+    return Promise.resolve({
+      bytes: Buffer.alloc(pieceSize, '1'),
+      lastOrderValue
+    })
   }
   const list = new CachedList(
-    { readPage },
+    { readPiece },
     { version: () => Promise.resolve(1) },
     memory,
-    () => counts.forgotten++
+    () => counts.unused++
   )
 
   return { list, counts }
@@ -29,7 +32,7 @@ function listOf(pages: number, memory: KeptLists) {
 
 async function bodyOf(list: CachedList) {
   const current = await list.current()
-  if (current.lastKey === null) return current.body
+  if (current.lastOrderValue === null) return current.body
   throw new Error('the list is not whole')
 }
 
@@ -38,7 +41,7 @@ t.test('many lists share the memory for kept lists', async (t) => {
   const lists = Array.from({ length: 20 }, () => listOf(1, memory))
 
   for (const { list } of lists) await list.current()
-  const kept = lists.filter(({ counts }) => counts.forgotten === 0)
+  const kept = lists.filter(({ counts }) => counts.unused === 0)
   t.equal(kept.length, 8)
   t.same(kept, lists.slice(-8), 'the newest ones')
 
@@ -51,11 +54,11 @@ t.test('a list that was forgotten is read again', async (t) => {
   const first = listOf(1, memory)
   await first.list.current()
   await listOf(8, memory).list.current()
-  t.same(first.counts, { reads: 1, forgotten: 1 })
+  t.same(first.counts, { reads: 1, unused: 1 })
 
   const list = await first.list.current()
   t.equal(first.counts.reads, 2)
-  t.equal(list.lastKey, null)
+  t.equal(list.lastOrderValue, null)
 })
 
 t.test('of a list beyond the memory, an eighth is kept', async (t) => {
@@ -64,17 +67,17 @@ t.test('of a list beyond the memory, an eighth is kept', async (t) => {
   await other.list.current()
 
   const { list, counts } = listOf(100, memory)
-  t.match(await list.current(), { size: 2 * pageSize, lastKey: '2' })
+  t.match(await list.current(), { size: 2 * pieceSize, lastOrderValue: '2' })
   counts.reads = 0
   await list.current()
   t.equal(counts.reads, 0)
-  t.equal(other.counts.forgotten, 0, 'other lists stay')
+  t.equal(other.counts.unused, 0, 'other lists stay')
 })
 
 t.test('one row beyond the memory is sent, but not kept', async (t) => {
-  const { list, counts } = listOf(1, new KeptLists(pageSize))
-  t.equal((await list.current()).lastKey, null)
-  t.equal(counts.forgotten, 1)
+  const { list, counts } = listOf(1, new KeptLists(pieceSize))
+  t.equal((await list.current()).lastOrderValue, null)
+  t.equal(counts.unused, 1)
 })
 
 t.test(
@@ -84,11 +87,11 @@ t.test(
     const { list, counts } = listOf(3, memory)
 
     memory.addRead(limit)
-    t.match(await list.current(), { size: pageSize, lastKey: '1' })
-    t.same(counts, { reads: 1, forgotten: 1 })
+    t.match(await list.current(), { size: pieceSize, lastOrderValue: '1' })
+    t.same(counts, { reads: 1, unused: 1 })
 
     memory.endRead(limit)
-    t.equal((await list.current()).lastKey, null)
+    t.equal((await list.current()).lastOrderValue, null)
   }
 )
 
@@ -103,3 +106,57 @@ t.test('encodings count only while their list is kept', async (t) => {
   const kept = await bodyOf(list)
   t.equal((await kept.encodedFor('br')).coding, 'br')
 })
+
+/** A list of one item, the version of its table, whose next read may fail. */
+function listOfVersion() {
+  const table = { version: 1, fails: false }
+  const readPiece = (): Promise<ListPiece> =>
+    table.fails
+      ? Promise.reject(new Error('cannot be read'))
+      : Promise.resolve({
+          bytes: Buffer.from(`[${table.version}]`),
+          lastOrderValue: null
+        })
+  const list = new CachedList(
+    { readPiece },
+    { version: () => Promise.resolve(table.version) },
+    new KeptLists(limit)
+  )
+
+  return { list, table }
+}
+
+t.test(
+  'after a failed read, the list from before the change is not sent',
+  async (t) => {
+    const { list, table } = listOfVersion()
+    await list.current()
+
+    table.version = 2
+    table.fails = true
+    await t.rejects(list.current(), { message: 'cannot be read' })
+
+    table.fails = false
+    const { chunks } = await (await bodyOf(list)).encodedFor(undefined)
+    t.equal(String(Buffer.concat(chunks)), '[2]')
+  }
+)
+
+t.test(
+  'a list that is forgotten is in use while a request waits',
+  async (t) => {
+    const { list, counts } = listOf(1, new KeptLists(limit))
+    await list.current()
+
+    const waiting = list.current()
+    list.forget()
+    t.equal(counts.unused, 0)
+
+    const read = await waiting
+    t.equal(counts.reads, 2)
+    t.equal(await list.current(), read, 'it is kept')
+
+    list.forget()
+    t.equal(counts.unused, 1)
+  }
+)

@@ -16,7 +16,7 @@ async function watchList(t: Test, databaseUrl?: string) {
   const service = await startNotes(t, {
     ...(databaseUrl !== undefined && { databaseUrl }),
     onStatement: (name) => {
-      if (name === 'page-of-notes') reads++
+      if (name === 'piece-of-notes') reads++
     }
   })
   const run = (sql: string) => query(service.databaseUrl, sql)

@@ -24,7 +24,7 @@ const Part = rowJson<Part>(
   || '}'`
 )
 
-const parts = { table: 'parts', key: 'sku', row: Part }
+const parts = { table: 'parts', orderColumn: 'sku', row: Part }
 
 const filters = {
   name: (prefix: string) => `starts_with(name, ${prefix})`,
@@ -54,7 +54,7 @@ class CountingDatabase extends Database {
   checks = 0
 
   override read: Database['read'] = (statement) => {
-    if (statement.name?.includes('page-of-parts')) this.pages++
+    if (statement.name?.includes('piece-of-parts')) this.pages++
     if (statement.name === 'table-version') this.checks++
     return super.read(statement)
   }
@@ -179,7 +179,7 @@ t.test('names of statements that PostgreSQL confuses fail the start', (t) => {
 
   listBy('color', 'true')
   t.throws(() => listBy('color', 'false'), {
-    message: 'two operations name different statements page-of-parts-by-color'
+    message: 'two operations name different statements piece-of-parts-by-color'
   })
   t.throws(() => listBy('x'.repeat(50), 'true'), {
     message: /^the name of a statement has over 63 characters: /

@@ -36,7 +36,7 @@ export const withoutProperty: List = {
   listNotes: listOperation(database, memory, newNotes)
 }
 
-const byKey = { table: 'notes', key: 'name', row: newNote }
+const byKey = { table: 'notes', orderColumn: 'name', row: newNote }
 export const keyed = listOperation(database, memory, byKey)
 
 // @ts-expect-error a row without an id has no default key

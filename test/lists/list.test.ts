@@ -52,7 +52,7 @@ async function startCounting(t: Test, config = {}) {
     config,
     onStatement: (name) => {
       if (name === 'table-version') counts.checks++
-      if (name.endsWith('page-of-notes')) counts.reads++
+      if (name.endsWith('piece-of-notes')) counts.reads++
     }
   })
   return { service, counts }

@@ -1,23 +1,23 @@
 import t from 'tap'
-import { PageStream } from '../../src/lists/stream.ts'
-import type { Page, TableReader } from '../../src/lists/table-reader.ts'
+import { SharedPieceReader } from '../../src/lists/stream.ts'
+import type { ListPiece, TableReader } from '../../src/lists/table-reader.ts'
 
-const start = { chunks: [Buffer.from('[1')], size: 2, lastKey: '1' }
+const start = { chunks: [Buffer.from('[1')], size: 2, lastOrderValue: '1' }
 
-const pages: Record<string, Page> = {
-  1: { bytes: Buffer.from(',2'), lastKey: '2' },
-  2: { bytes: Buffer.from(',3]'), lastKey: null }
+const pieces: Record<string, ListPiece> = {
+  1: { bytes: Buffer.from(',2'), lastOrderValue: '2' },
+  2: { bytes: Buffer.from(',3]'), lastOrderValue: null }
 }
 
 /** A reader that records what it reads. */
-function readerOf(table: Record<string, Page>) {
+function readerOf(table: Record<string, ListPiece>) {
   const reads: (string | null)[] = []
-  const reader: Pick<TableReader, 'readPage'> = {
-    readPage: (previousId) => {
+  const reader: Pick<TableReader, 'readPiece'> = {
+    readPiece: (previousId) => {
       reads.push(previousId)
-      const page = table[String(previousId)]
-      if (page !== undefined) return Promise.resolve(page)
-      return Promise.reject(new Error('no such page'))
+      const piece = table[String(previousId)]
+      if (piece !== undefined) return Promise.resolve(piece)
+      return Promise.reject(new Error('no such piece'))
     }
   }
   return { reader, reads }
@@ -26,7 +26,7 @@ function readerOf(table: Record<string, Page>) {
 t.test(
   'a stream reports each chunk that its client has read, however short',
   async (t) => {
-    const stream = new PageStream(readerOf(pages).reader)
+    const stream = new SharedPieceReader(readerOf(pieces).reader)
     let text = ''
     let reports = 0
     const onRead = () => reports++
@@ -39,9 +39,9 @@ t.test(
   }
 )
 
-t.test('streams that have sent the same items share a page', async (t) => {
-  const { reader, reads } = readerOf(pages)
-  const stream = new PageStream(reader)
+t.test('streams that have sent the same items share a piece', async (t) => {
+  const { reader, reads } = readerOf(pieces)
+  const stream = new SharedPieceReader(reader)
   const readAll = async () => {
     const chunks = []
     for await (const chunk of stream.continue(start, () => {}))
@@ -53,31 +53,36 @@ t.test('streams that have sent the same items share a page', async (t) => {
   t.same(reads, ['1', '2'])
 })
 
-t.test('a stream has its page before another stream has its own', async (t) => {
-  const reads: string[] = []
-  const reader = {
-    readPage: (previous: string | null) => {
-      reads.push(String(previous))
-      const page = pages[String(previous)]
-      // The page after 2 is never read.
-      const isFirst = previous === '1' && page !== undefined
-      return isFirst ? Promise.resolve(page) : new Promise<Page>(() => {})
+t.test(
+  'a stream has its piece before another stream has its own',
+  async (t) => {
+    const reads: string[] = []
+    const reader = {
+      readPiece: (previous: string | null) => {
+        reads.push(String(previous))
+        const piece = pieces[String(previous)]
+        // The piece after 2 is never read.
+        const isFirst = previous === '1' && piece !== undefined
+        return isFirst
+          ? Promise.resolve(piece)
+          : new Promise<ListPiece>(() => {})
+      }
     }
+    const stream = new SharedPieceReader(reader)
+    const fast = stream.continue(start, () => {})
+    const later = { ...start, lastOrderValue: '2' }
+    const slow = stream.continue(later, () => {})
+    await Promise.all([fast.next(), slow.next()])
+
+    const piece = fast.next()
+    slow.next().catch(() => {})
+    t.same(await piece, { value: pieces[1]?.bytes, done: false })
   }
-  const stream = new PageStream(reader)
-  const fast = stream.continue(start, () => {})
-  const later = { ...start, lastKey: '2' }
-  const slow = stream.continue(later, () => {})
-  await Promise.all([fast.next(), slow.next()])
+)
 
-  const page = fast.next()
-  slow.next().catch(() => {})
-  t.same(await page, { value: pages[1]?.bytes, done: false })
-})
-
-t.test('a page that cannot be read fails the stream', async (t) => {
-  const stream = new PageStream(readerOf({}).reader)
+t.test('a piece that cannot be read fails the stream', async (t) => {
+  const stream = new SharedPieceReader(readerOf({}).reader)
   const chunks = stream.continue(start, () => {})
   t.same(await chunks.next(), { value: start.chunks[0], done: false })
-  await t.rejects(chunks.next(), { message: 'no such page' })
+  await t.rejects(chunks.next(), { message: 'no such piece' })
 })

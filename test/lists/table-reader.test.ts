@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { PageStatements, TableReader } from '../../src/lists/table-reader.ts'
+import { PieceStatements, TableReader } from '../../src/lists/table-reader.ts'
 import { createDatabase, open, query } from '../support/database.ts'
 
 /** A reader of so many notes. */
@@ -12,41 +12,41 @@ async function readerOf(t: Test, rows: number, row: string) {
     [rows]
   )
   const database = open(t, url)
-  const listed = { table: 'notes', key: 'id', row }
-  return new TableReader(database, new PageStatements(database, listed))
+  const listed = { table: 'notes', orderColumn: 'id', row }
+  return new TableReader(database, new PieceStatements(database, listed))
 }
 
-/** Reads the whole table, and returns the sizes of its pages. */
-async function pageSizes(reader: TableReader): Promise<number[]> {
+/** Reads the whole table, and returns the sizes of its pieces. */
+async function pieceSizes(reader: TableReader): Promise<number[]> {
   const sizes: number[] = []
-  let lastKey: string | null = null
+  let lastOrderValue: string | null = null
   do {
-    const page = await reader.readPage(lastKey)
-    sizes.push(page.bytes.length)
-    lastKey = page.lastKey
-  } while (lastKey !== null)
+    const piece = await reader.readPiece(lastOrderValue)
+    sizes.push(piece.bytes.length)
+    lastOrderValue = piece.lastOrderValue
+  } while (lastOrderValue !== null)
   return sizes
 }
 
 t.test('an empty table is an empty array', async (t) => {
   const reader = await readerOf(t, 0, 'id::text')
-  const page = await reader.readPage(null)
-  t.same(page, { bytes: Buffer.from('[]'), lastKey: null })
+  const piece = await reader.readPiece(null)
+  t.same(piece, { bytes: Buffer.from('[]'), lastOrderValue: null })
 })
 
 t.test('a row without JSON is an error, and not left out', async (t) => {
   const reader = await readerOf(t, 3, "CASE WHEN id <> 2 THEN '{}' END")
-  await t.rejects(reader.readPage(null), {
+  await t.rejects(reader.readPiece(null), {
     message: 'the JSON of 1 rows of notes is NULL'
   })
 })
 
 t.test(
-  'pages of long rows have half of 256 KiB, after the first',
+  'pieces of long rows have half of 256 KiB, after the first',
   async (t) => {
     const longRow = `'"' || repeat('x', 1000) || '"'`
     const reader = await readerOf(t, 1000, longRow)
-    const [first = 0, ...rest] = await pageSizes(reader)
+    const [first = 0, ...rest] = await pieceSizes(reader)
     t.ok(first < 2 ** 18)
     rest.pop()
     t.ok(rest.length > 3)
@@ -54,7 +54,7 @@ t.test(
   }
 )
 
-t.test('a row of any length is a page', async (t) => {
+t.test('a row of any length is a piece', async (t) => {
   const reader = await readerOf(t, 2, `'"' || repeat('x', 1000000) || '"'`)
-  t.same(await pageSizes(reader), [1_000_003, 1_000_003, 1])
+  t.same(await pieceSizes(reader), [1_000_003, 1_000_003, 1])
 })

@@ -4,7 +4,7 @@ import { HttpError, notFound } from '../../src/http/errors.ts'
 import { sendJson } from '../../src/openapi/send-json.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import { sql } from '../../src/postgres/sql.ts'
-import { assignments, changesOf } from '../../src/rows/changes.ts'
+import { assignments, changesOf } from '../../src/rows/patch.ts'
 import { readRow } from '../../src/rows/read-row.ts'
 import { deleteRow, writeRow } from '../../src/rows/write-row.ts'
 import { ToyChanges } from './generated/columns.ts'
@@ -69,7 +69,7 @@ function toyStatements(database: Database) {
   return {
     read: readRow(database, {
       name: 'toys-by-id',
-      lookup: { id: 'uuid' },
+      lookupTypes: { id: 'uuid' },
       statement: toysById,
       row: Toy
     }),

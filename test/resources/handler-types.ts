@@ -102,12 +102,12 @@ export const rejectedViolations: Partial<Operations> = {
 const write = { name: 'x', statement: 'UPDATE x RETURNING *' }
 const read = {
   name: 'x',
-  lookup: { id: 'bigint' },
+  lookupTypes: { id: 'bigint' },
   statement: 'SELECT * FROM x WHERE x.id = input.id'
 }
 const page = {
   ...read,
-  lookup: { after: 'bigint', size: 'integer' }
+  lookupTypes: { after: 'bigint', size: 'integer' }
 }
 
 const readPet = readRow(database, { ...read, row: Pet })

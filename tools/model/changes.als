@@ -43,10 +43,10 @@ sig Replica {
   var xip: set Xid,
   -- #last.identity: none if it is undefined.
   var identity: set Epoch + Start + File,
-  -- #list: the transactions that it shows.
+  -- #kept.list: the transactions that it shows.
   var list: set Transaction
 }
--- Those that have a #list, and those that have to read one.
+-- Those that have a kept list, and those that have to read one.
 var sig Cached, Reading in Replica {}
 
 -- Snapshots ------------------------------------------------------------------

@@ -45,7 +45,7 @@ function noteHandlers(database: Database, config: Config): Operations {
   )
   const readNote = readRow(database, {
     name: 'notes-by-id',
-    lookup: { id: 'bigint' },
+    lookupTypes: { id: 'bigint' },
     statement: notesById,
     row: Note
   })
