@@ -270,13 +270,13 @@ export interface components {
          * @description The body of every error response. Some errors belong to no operation, or
          *     precede it:
          *
-         *     | status | `code`               | reason                                                        |
-         *     | ------ | -------------------- | ------------------------------------------------------------- |
-         *     | 400    | `invalid_request`    | The request is not valid HTTP/1.1, or its path is not valid   |
-         *     | 404    | `not_found`          | There is nothing at this path                                 |
-         *     | 405    | `method_not_allowed` | The path has other methods, which the header `Allow` lists    |
-         *     | 408    | `request_timeout`    | The request did not arrive in time; nothing was stored        |
-         *     | 431    | `headers_too_large`  | The URL and the headers are larger than the deployment allows |
+         *     | status | code               | reason                                                        |
+         *     | ------ | ------------------ | ------------------------------------------------------------ |
+         *     | 400    | invalid_request    | The request is not valid HTTP/1.1, or its path is not valid   |
+         *     | 404    | not_found          | There is nothing at this path                                 |
+         *     | 405    | method_not_allowed | The path has other methods, which the header Allow lists      |
+         *     | 408    | request_timeout    | The request did not arrive in time; nothing was stored        |
+         *     | 431    | headers_too_large  | The URL and the headers are larger than the deployment allows |
          */
         Error: {
             /** @description Machine-readable error code; more values may follow */
