@@ -138,6 +138,6 @@ export const clients: Client[] = [
     generate: `${generate} rust`,
     compile: 'cargo build --quiet',
     run: 'cargo run --quiet',
-    errors: '`entity` of the `ResponseError`'
+    errors: '`content` of the `ResponseError`'
   }
 ]
