@@ -237,19 +237,37 @@ function doubtAbout(deadline: Deadline, kind: StatementKind): Error | null {
 }
 
 /**
- * Discards the connection if it is broken, or if a late CancelRequest could
- * cancel the next statement.
+ * Discards the connection if it cannot be used again, or if a late
+ * CancelRequest could cancel the next statement.
  */
 function releaseOrDiscard(
   client: PoolClient,
   cause: Error | null,
   deadline: Deadline
 ): void {
-  client.release(deadline.isExceeded || isConnectionBroken(cause))
+  client.release(deadline.isExceeded || !isReusable(cause))
 }
 
-function isConnectionBroken(cause: Error | null): boolean {
-  if (cause === null) return false
-  const meaning = meaningOf(cause)
-  return meaning === undefined || meaning === 'connection'
+/**
+ * Whether the connection can run the next statement.
+ *
+ * A statement that failed before PostgreSQL had prepared it is prepared again
+ * by pg. PgBouncer keeps its name, and closes the connection then, which looks
+ * as if the next statement had an unknown outcome.
+ */
+function isReusable(cause: Error | null): boolean {
+  if (cause === null) return true
+  if (isCancelled(cause)) return false
+
+  switch (meaningOf(cause)) {
+    case 'value':
+    case 'conflict':
+    case 'resource':
+      return true
+    case 'schema':
+    case 'statement':
+    case 'connection':
+    case undefined:
+      return false
+  }
 }

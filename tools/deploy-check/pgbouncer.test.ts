@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { KeyStore } from '../../src/api-keys/store.ts'
 import { Database } from '../../src/postgres/database.ts'
 import {
@@ -88,6 +88,16 @@ server_login_retry = 1
 const postgres = await startPostgres(t)
 const pooler = await startPooler(postgres.port)
 
+/** Starts a service while no connection of PgBouncer has prepared anything. */
+async function startServiceOnNewConnections(t: Test) {
+  await pooler.restart()
+
+  return startService(t, {
+    databaseUrl: pooler.url,
+    config: { DATABASE_TIMEOUT_MS: 1000 }
+  })
+}
+
 const create = (service: Service) => requests.result(requests.create(service))
 const list = (service: Service) => requests.result(requests.list(service))
 
@@ -117,14 +127,24 @@ t.test(
 )
 
 t.test('a slow statement is cancelled at the server', async (t) => {
-  const service = await startService(t, {
-    databaseUrl: pooler.url,
-    config: { DATABASE_TIMEOUT_MS: 1000 }
-  })
+  const service = await startServiceOnNewConnections(t)
   const lock = await lockTable(t, postgres.url, 'categories')
   t.equal(await create(service), 'unavailable')
   t.equal(await lockWaits(postgres.url), 0)
   await lock.release()
+  t.equal(await create(service), 201)
+})
+
+t.test('creates are unavailable while their table is missing', async (t) => {
+  const service = await startServiceOnNewConnections(t)
+  const rename = (from: string, to: string) =>
+    query(postgres.url, `ALTER TABLE ${from} RENAME TO ${to}`)
+
+  await rename('categories', 'moved')
+  t.equal(await create(service), 'unavailable')
+  t.equal(await create(service), 'unavailable')
+
+  await rename('moved', 'categories')
   t.equal(await create(service), 201)
 })
 
