@@ -62,7 +62,7 @@ t.test('on a desktop, the contents stay beside the text', async (t) => {
 t.test('the docs page leads to the guide, and back', async (t) => {
   const { page, faults } = await openDocs(t, url)
   const link = page.getByRole('link', { name: /^Guide/ })
-  t.equal(await link.getAttribute('href'), '/docs/guide')
+  t.equal(await link.getAttribute('href'), `${url}/docs/guide`)
 
   await page.goto(`${url}/docs/guide`)
   await page.getByRole('link', { name: 'Operations' }).click()
