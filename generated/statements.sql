@@ -512,7 +512,7 @@ SELECT
     'UTF8'
   ) AS items,
   CASE
-    WHEN cardinality(found.items) > size THEN found.ids[size]
+    WHEN cardinality(found.items) > size THEN found.keys[size]::text
   END AS next
 FROM unnest(
   (SELECT $1::text[]::bigint[]),
@@ -520,7 +520,7 @@ FROM unnest(
 ) WITH ORDINALITY AS input (after, size, ordinal)
 CROSS JOIN LATERAL (
   SELECT
-    array_agg(id ORDER BY id) AS ids,
+    array_agg(id ORDER BY id) AS keys,
     array_agg(
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
@@ -546,7 +546,7 @@ SELECT
     'UTF8'
   ) AS items,
   CASE
-    WHEN cardinality(found.items) > size THEN found.ids[size]
+    WHEN cardinality(found.items) > size THEN found.keys[size]::text
   END AS next
 FROM unnest(
   (SELECT $1::text[]::text[]),
@@ -555,7 +555,7 @@ FROM unnest(
 ) WITH ORDINALITY AS input (status, after, size, ordinal)
 CROSS JOIN LATERAL (
   SELECT
-    array_agg(id ORDER BY id) AS ids,
+    array_agg(id ORDER BY id) AS keys,
     array_agg(
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
