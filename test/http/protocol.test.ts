@@ -78,6 +78,8 @@ rejects(
   404,
   'There is nothing at this path',
   get('/v1/tags/'),
+  get('*'),
+  request('OPTIONS *'),
   get('/v1/Notes'),
   get('//v1/notes'),
   get('/v1%2Fnotes'),
