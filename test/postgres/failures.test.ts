@@ -95,7 +95,7 @@ t.test('a connection for a request that gave up is kept', async (t) => {
 })
 
 t.test('a connection is kept when its statement fails', async (t) => {
-  const database = open(t, await createDatabase(t), 1000)
+  const database = open(t, await createDatabase(t), 60_000)
   const session = () => database.read({ text: 'SELECT pg_backend_pid()' })
   const first = await session()
   const conditions = [
