@@ -53,7 +53,7 @@ export interface Page<Schema> {
  *   too many requests wait
  */
 export function readPage<Column extends string, Schema>(
-  database: Pick<Database, 'read'>,
+  database: Database,
   page: PageRead<Column, Schema> & Order<Schema>
 ): (lookup: Lookup<Column | 'size'>) => Promise<Page<Schema>> {
   const { name, lookupTypes, statement, row, orderColumn = 'id' } = page

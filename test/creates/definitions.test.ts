@@ -55,7 +55,10 @@ const checks = [
 for (const { fault, statement } of checks) {
   t.test(`a check that ${fault} fails the creates of its group`, async (t) => {
     const inserts = await insertWith(t, statement)
-    const claim = (key: string) => ({ key: `\\x0${key}`, fingerprint: '\\x00' })
+    const claim = (digit: string) => ({
+      keyHash: `\\x0${digit}`,
+      fingerprint: '\\x00'
+    })
     const results = await Promise.allSettled([
       inserts.insert({ name: 'a' }, undefined, 'client'),
       inserts.insert({ name: 'b' }, undefined, 'client'),
@@ -94,7 +97,7 @@ t.test(
 t.test('an Idempotency-Key without an API key is an error', (t) => {
   const request = {
     headers: { 'idempotency-key': 'key' },
-    apiKey: undefined,
+    keyCheck: undefined,
     body: {}
   }
 
@@ -144,7 +147,7 @@ t.test('the key of a table may have another name than id', async (t) => {
     body: NewNote.slice(0, 2),
     row: rowJson<object>(`to_json(name)::text`, ['name'])
   })
-  const claim = { key: '\\x01', fingerprint: '\\x02' }
+  const claim = { keyHash: '\\x01', fingerprint: '\\x02' }
   const insert = (name: string) => inserts.insert({ name }, undefined, 'client')
   const insertOnce = () => inserts.insert({ name: 'c' }, claim, 'client')
 
