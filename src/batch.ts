@@ -38,7 +38,7 @@ interface Options {
 /**
  * Turns a function for many items into one for a single item. Calls that arrive
  * during a run share the next run, in their order. A call to an idle batch runs
- * within the same turn of the event loop. Only one run is active at a time, and
+ * within the same tick of the event loop. Only one run is active at a time, and
  * no call joins a run that has started: what a run reads is never older than
  * its calls.
  *
@@ -89,7 +89,7 @@ class Batch<Item, Result> {
   async #dispatchAll(): Promise<void> {
     this.#isRunning = true
     while (this.#waiting.length > 0) {
-      // Calls of the same turn share a run.
+      // Calls of the same tick share a run.
       await setImmediate()
       this.#rejectLate()
       const calls = this.#waiting.splice(0, this.#maxSize)

@@ -74,7 +74,7 @@ export class ListStreams {
     lastOrderValue: string
   ): Promise<ListPiece> {
     await earlier
-    // Streams of the same turn share the piece.
+    // Streams of the same tick share the piece.
     await setImmediate()
     this.#waiting.delete(lastOrderValue)
     return this.#reader.readPiece(lastOrderValue)

@@ -38,7 +38,7 @@ function startVerifier(t: Test) {
 
 /** Lets what runs in the background end. */
 async function settle() {
-  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
+  for (let tick = 0; tick < 3; tick++) await new Promise(setImmediate)
 }
 
 t.test('requests with an unseen key share one look-up', async (t) => {

@@ -42,7 +42,7 @@ function startJob(t: Test) {
 
   /** Lets what has begun end, as far as it can. */
   async function settle() {
-    for (let turn = 0; turn < 10; turn++) await setImmediate()
+    for (let tick = 0; tick < 10; tick++) await setImmediate()
   }
 
   /** Returns what the job does in five seconds. */
