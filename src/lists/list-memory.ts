@@ -18,7 +18,7 @@ interface KeptList {
 export class ListMemory {
   /** Bytes. Of a longer list only the start is kept. */
   readonly maxListSize: number
-  /** Bytes of such a start. It may exceed them by a page. */
+  /** Bytes of such a start. It may exceed them by a piece. */
   readonly maxStartSize: number
   readonly #limit: number
   /** Bytes of each list. The one whose last use is the longest ago is first. */
