@@ -145,15 +145,15 @@ async function urlOf(socketFolder: string): Promise<string | undefined> {
   const url = new URL('postgres://postgres@localhost/postgres')
   url.searchParams.set('host', socketFolder)
 
-  const client = new pg.Client({
+  const connection = new pg.Client({
     connectionString: url.href,
     connectionTimeoutMillis: connectTimeoutMs
   })
-  client.on('error', () => {})
-  const isConnected = await client.connect().then(
+  connection.on('error', () => {})
+  const isConnected = await connection.connect().then(
     () => true,
     () => false
   )
-  await client.end()
+  await connection.end()
   return isConnected ? url.href : undefined
 }

@@ -13,8 +13,8 @@ declare module 'pg' {
 }
 
 /**
- * Sends a CancelRequest for the statement that the client runs, encrypted if
- * the client's connection is. The server confirms nothing: the statement
+ * Sends a CancelRequest for the statement that a connection runs, encrypted if
+ * the connection is. The server confirms nothing: the statement
  * fails with 57014, or ends as without a request.
  *
  * @param timeoutMs milliseconds for the attempt

@@ -173,19 +173,19 @@ export class Database {
     query: QueryConfig,
     kind: StatementKind
   ): Promise<Row[]> {
-    const client = await this.#connect(kind)
+    const connection = await this.#connect(kind)
 
     // A callback: with a promise and pg's query_timeout the rows outlive two
     // garbage collections, which costs a tenth of a small read.
     return new Promise<Row[]>((resolve, reject) => {
-      const deadline = new Deadline(client, kind.timeoutMs, () =>
+      const deadline = new Deadline(connection, kind.timeoutMs, () =>
         this.#endHangingCommits()
       )
 
       const settle = (error: Error | null, rows: Row[]) => {
         deadline.clear()
         const cause = error ?? doubtAbout(deadline, kind)
-        releaseOrDiscard(client, cause, deadline)
+        releaseOrDiscard(connection, cause, deadline)
 
         if (cause !== null) return reject(this.#failure(cause, deadline, kind))
 
@@ -193,8 +193,8 @@ export class Database {
         resolve(rows)
       }
 
-      if (kind.limitMs === undefined) runQuery(client, query, settle)
-      else runQueryWithin(client, kind.limitMs, query, settle)
+      if (kind.limitMs === undefined) runQuery(connection, query, settle)
+      else runQueryWithin(connection, kind.limitMs, query, settle)
     })
   }
 
@@ -250,11 +250,11 @@ function doubtAbout(deadline: Deadline, kind: StatementKind): Error | null {
  * CancelRequest could cancel the next statement.
  */
 function releaseOrDiscard(
-  client: PoolClient,
+  connection: PoolClient,
   cause: Error | null,
   deadline: Deadline
 ): void {
-  client.release(deadline.isExceeded || !isReusable(cause))
+  connection.release(deadline.isExceeded || !isReusable(cause))
 }
 
 /**

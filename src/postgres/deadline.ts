@@ -15,16 +15,20 @@ const cancelGraceMs = 1000
 export class Deadline {
   #state: 'running' | 'cancelled' | 'abandoned' = 'running'
   #timer: NodeJS.Timeout
-  readonly #client: PoolClient
+  readonly #connection: PoolClient
   readonly #onAbandoned: () => void
 
   /**
-   * @param client runs the statement, and only it
+   * @param connection runs the statement, and only it
    * @param timeoutMs milliseconds until the statement is cancelled
    * @param onAbandoned called when the server did not end the statement
    */
-  constructor(client: PoolClient, timeoutMs: number, onAbandoned: () => void) {
-    this.#client = client
+  constructor(
+    connection: PoolClient,
+    timeoutMs: number,
+    onAbandoned: () => void
+  ) {
+    this.#connection = connection
     this.#onAbandoned = onAbandoned
     this.#timer = setTimeout(() => this.#cancel(), timeoutMs)
   }
@@ -40,13 +44,13 @@ export class Deadline {
 
   #cancel(): void {
     this.#state = 'cancelled'
-    sendCancelRequest(this.#client, cancelGraceMs)
+    sendCancelRequest(this.#connection, cancelGraceMs)
     this.#timer = setTimeout(() => this.#abandon(), cancelGraceMs)
   }
 
   #abandon(): void {
     this.#state = 'abandoned'
-    this.#client.end().catch(() => {})
+    this.#connection.end().catch(() => {})
     this.#onAbandoned()
   }
 }

@@ -97,36 +97,36 @@ export async function applyMigrations(
   const pool = new PrimaryPool(url, config.DATABASE_TIMEOUT_MS, {
     application_name: `${serviceName} migrate`
   })
-  const client = await pool.connect()
+  const connection = await pool.connect()
   try {
-    await client.query(begin)
-    const applied = await applyPending(client, migrations)
+    await connection.query(begin)
+    const applied = await applyPending(connection, migrations)
 
     const role = config.DATABASE_SERVICE_ROLE
     if (role !== undefined) {
       const all = { ...privileges, pgmigrations: 'SELECT' }
-      await grantExactly(client, role, all)
+      await grantExactly(connection, role, all)
     }
 
-    await client.query('COMMIT')
+    await connection.query('COMMIT')
     for (const { name } of applied) log.info({ migration: name }, 'migrated')
   } finally {
-    client.release(true)
+    connection.release(true)
     await pool.end()
   }
 }
 
 /** Returns the migrations that it applied. */
 async function applyPending(
-  client: ClientBase,
+  connection: ClientBase,
   migrations: Migration[]
 ): Promise<Migration[]> {
-  const { rows } = await client.query<{ name: string }>(appliedMigrations)
+  const { rows } = await connection.query<{ name: string }>(appliedMigrations)
   const pending = pendingOf(migrations, rows)
 
   for (const migration of pending) {
-    await applyMigration(client, migration)
-    await client.query(
+    await applyMigration(connection, migration)
+    await connection.query(
       'INSERT INTO pgmigrations (name, run_on) VALUES ($1, now())',
       [migration.name]
     )
@@ -145,11 +145,11 @@ function pendingOf(
 }
 
 async function applyMigration(
-  client: ClientBase,
+  connection: ClientBase,
   { name, file }: Migration
 ): Promise<void> {
   try {
-    await client.query(readFileSync(file, 'utf8'))
+    await connection.query(readFileSync(file, 'utf8'))
   } catch (error) {
     const message = `migration ${name} failed: ${messageOf(error)}`
     throw new Error(message, { cause: error })

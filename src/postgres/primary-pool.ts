@@ -35,10 +35,10 @@ class Servers {
 
 // The two callbacks as which the types of pg describe one.
 type OnFailure = (error: Error) => void
-type OnSuccess = (error: null, client: pg.Client) => void
+type OnSuccess = (error: null, connection: pg.Client) => void
 
 /** A connection to one server. Its loss only fails the statement on it. */
-class PrimaryClient extends pg.Client {
+class PrimaryConnection extends pg.Client {
   readonly #servers: Servers
   readonly #server: pg.ClientConfig | undefined
 
@@ -55,7 +55,7 @@ class PrimaryClient extends pg.Client {
   override connect(): Promise<pg.Client>
   override connect(callback?: OnFailure | OnSuccess): void
   override connect(
-    callback?: (error: Error | null, client: pg.Client) => void
+    callback?: (error: Error | null, connection: pg.Client) => void
   ): Promise<pg.Client> {
     return new Promise((resolve) => {
       super.connect((error: Error) => {
@@ -143,16 +143,16 @@ export class PrimaryPool extends pg.Pool {
     const config = {
       ...options,
       connectionTimeoutMillis: timeoutMs,
-      Client: class extends PrimaryClient {
+      Client: class extends PrimaryConnection {
         constructor() {
           super(servers)
         }
       },
       // With `verify` instead, the pool would lose a connection whose request
       // stops waiting during the check.
-      // Every client of the pool is of this class.
-      onConnect: (client: pg.ClientBase) =>
-        (client as PrimaryClient).prepare(serverTimeoutMs)
+      // Every connection of the pool is of this class.
+      onConnect: (connection: pg.ClientBase) =>
+        (connection as PrimaryConnection).prepare(serverTimeoutMs)
     }
 
     super(config)

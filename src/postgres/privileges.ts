@@ -63,18 +63,18 @@ const privilegesOnTable = privilegesIn(rightsOnTable)
  * change of the table, and would read its list again.
  */
 export async function grantExactly(
-  client: ClientBase,
+  connection: ClientBase,
   roleName: string,
   privileges: Privileges
 ): Promise<void> {
   const role = pg.escapeIdentifier(roleName)
 
   for (const [object, needed] of Object.entries(privileges)) {
-    const granted = await grantedOn(object, role, client)
+    const granted = await grantedOn(object, role, connection)
     if (isSame(granted, needed.split(', '))) continue
 
-    await client.query(`REVOKE ALL ON ${object} FROM ${role}`)
-    await client.query(`GRANT ${needed} ON ${object} TO ${role}`)
+    await connection.query(`REVOKE ALL ON ${object} FROM ${role}`)
+    await connection.query(`GRANT ${needed} ON ${object} TO ${role}`)
   }
 }
 
@@ -82,12 +82,12 @@ export async function grantExactly(
 async function grantedOn(
   object: string,
   role: string,
-  client: ClientBase
+  connection: ClientBase
 ): Promise<string[]> {
   const isFunction = object.startsWith('FUNCTION ')
   const name = object.replace(/^(FUNCTION|SEQUENCE) /, '')
 
-  const { rows } = await client.query<{ privilege: string }>(
+  const { rows } = await connection.query<{ privilege: string }>(
     isFunction ? privilegesOnFunction : privilegesOnTable,
     [name, role]
   )

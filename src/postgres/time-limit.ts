@@ -16,7 +16,7 @@ type Callback<Row extends QueryResultRow> = (
 
 /** Prepares a new connection for `runQueryWithin`. */
 export async function prepareTimeLimit(
-  client: Client,
+  connection: Client,
   timeoutMs: number
 ): Promise<void> {
   const unlimited = '0'
@@ -26,7 +26,7 @@ export async function prepareTimeLimit(
     values: [unlimited],
     query_timeout: timeoutMs
   }
-  await client.query(query)
+  await connection.query(query)
 }
 
 /**
@@ -37,32 +37,32 @@ export async function prepareTimeLimit(
  * to the commit, and PostgreSQL ends it before the next statement. Neither is
  * true of a CancelRequest.
  *
- * @param client a connection whose earlier statements have ended
+ * @param connection its earlier statements have ended
  * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
 export function runQueryWithin<Row extends QueryResultRow>(
-  client: Client,
+  connection: Client,
   limitMs: number,
   query: QueryConfig,
   callback: Callback<Row>
 ): void {
-  const { connection } = client
+  const protocol = connection.connection
   const values = [String(limitMs)]
 
-  connection.stream.cork()
-  connection.bind({ statement: name, values }, true)
-  connection.execute({}, true)
-  runQuery(client, query, callback)
-  connection.stream.uncork()
+  protocol.stream.cork()
+  protocol.bind({ statement: name, values }, true)
+  protocol.execute({}, true)
+  runQuery(connection, query, callback)
+  protocol.stream.uncork()
 }
 
 /** Runs one statement. */
 export function runQuery<Row extends QueryResultRow>(
-  client: Client,
+  connection: Client,
   query: QueryConfig,
   callback: Callback<Row>
 ): void {
-  client.query<Row>(query, (error: Error | null, result) => {
+  connection.query<Row>(query, (error: Error | null, result) => {
     if (error === null) callback(null, rowsOf(result))
     else callback(error, [])
   })
