@@ -17,8 +17,6 @@ import { type GroupWriter, Lanes } from './lanes.ts'
 const firstPauseMs = 50
 const longestPauseMs = 400
 
-type Write = (values: unknown[], client: string) => Promise<RowOutcome>
-
 /**
  * Inserts rows into one table. Rows that arrive together share a statement. The
  * next group gathers while one commits, so an idle service adds no delay. A row
@@ -27,8 +25,8 @@ type Write = (values: unknown[], client: string) => Promise<RowOutcome>
 export class GroupedInsert<Body, Schema> {
   readonly #definition: InsertDefinition<Body, Schema>
   readonly #timeoutMs: number
-  readonly #write: Write
-  readonly #writeOnce: Write
+  readonly #lanes: Lanes<unknown[], RowOutcome>
+  readonly #lanesOfClaims: Lanes<unknown[], RowOutcome>
 
   constructor(database: Database, definition: InsertDefinition<Body, Schema>) {
     const name = `create-${definition.table}`
@@ -36,8 +34,8 @@ export class GroupedInsert<Body, Schema> {
 
     this.#definition = definition
     this.#timeoutMs = database.timeoutMs
-    this.#write = groupedWrite(database, name, insertStatement(definition))
-    this.#writeOnce = groupedWrite(database, `${name}-once`, once)
+    this.#lanes = lanesOf(database, name, insertStatement(definition))
+    this.#lanesOfClaims = lanesOf(database, `${name}-once`, once)
   }
 
   /**
@@ -59,30 +57,30 @@ export class GroupedInsert<Body, Schema> {
 
     return this.#retryWhileBlocked(() =>
       claim === undefined
-        ? this.#write(values, client)
-        : this.#insertOnce(values, claim, client)
+        ? this.#lanes.submit(values, client)
+        : this.#submitClaim(values, claim, client)
     )
   }
 
-  #insertOnce(
+  #submitClaim(
     values: unknown[],
     { keyHash, fingerprint }: Claim,
     client: string
   ): Promise<RowOutcome> {
-    return this.#writeOnce([...values, keyHash, fingerprint], client).catch(
-      rethrowAsRetryable
-    )
+    return this.#lanesOfClaims
+      .submit([...values, keyHash, fingerprint], client)
+      .catch(rethrowAsRetryable)
   }
 
-  /** Writes again while another transaction holds the key or a lock. */
+  /** Submits again while another transaction holds the key or a lock. */
   async #retryWhileBlocked(
-    write: () => Promise<RowOutcome>
+    submit: () => Promise<RowOutcome>
   ): Promise<RowOutcome> {
     const deadline = performance.now() + this.#timeoutMs
     let pauseMs = firstPauseMs
 
     for (;;) {
-      const result = await write()
+      const result = await submit()
       const isBlocked = result.outcome === 'held' || result.outcome === 'locked'
 
       if (!isBlocked || performance.now() > deadline) return result
@@ -93,8 +91,12 @@ export class GroupedInsert<Body, Schema> {
   }
 }
 
-/** Returns a function that writes one row, with those that arrive with it. */
-function groupedWrite(database: Database, name: string, text: string): Write {
+/** The lanes of the rows that a statement inserts. */
+function lanesOf(
+  database: Database,
+  name: string,
+  text: string
+): Lanes<unknown[], RowOutcome> {
   database.statements.add(name, text)
 
   function queryOf(rows: unknown[][]) {
@@ -104,15 +106,14 @@ function groupedWrite(database: Database, name: string, text: string): Write {
   }
 
   const writer: GroupWriter<unknown[], RowOutcome> = {
-    write: async (rows) =>
+    commit: async (rows) =>
       inOrder(await database.write(queryOf(rows)), rows.length, name),
 
-    tryWrite: async (rows) =>
+    commitWithinLimit: async (rows) =>
       inOrder(await database.tryWrite(queryOf(rows)), rows.length, name)
   }
 
-  const lanes = new Lanes(writer, database.turns, database.timeoutMs)
-  return (values, client) => lanes.write(values, client)
+  return new Lanes(writer, database.turns, database.timeoutMs)
 }
 
 /**

@@ -1,9 +1,9 @@
 import { batch } from '../batch.ts'
 import { cancelledGroups } from '../metrics.ts'
 import type { FairQueue } from '../postgres/fair-queue.ts'
-import { isFaultOfRow } from '../postgres/outcomes.ts'
+import { isFaultOfRow, TimeLimitExceeded } from '../postgres/outcomes.ts'
 import type { WriteTurns } from '../postgres/write-turns.ts'
-import { exceededLimit, Suspects } from './suspects.ts'
+import { Suspects } from './suspects.ts'
 
 /** Rows of one statement. */
 const maxGroup = 250
@@ -20,11 +20,11 @@ const maxExceeded = 8
 /** Milliseconds for which the limit is lifted. */
 const liftedForMs = 10_000
 
-/** How groups of rows are written: each in one transaction. */
+/** Writes groups of rows: each in one transaction, which it commits. */
 export interface GroupWriter<Row, Result> {
-  write: (rows: Row[]) => Promise<Result[]>
+  commit: (rows: Row[]) => Promise<Result[]>
   /** Rejects with TimeLimitExceeded, without effect, if it takes long. */
-  tryWrite: (rows: Row[]) => Promise<Result[]>
+  commitWithinLimit: (rows: Row[]) => Promise<Result[]>
 }
 
 /**
@@ -55,12 +55,12 @@ export class Lanes<Row, Result> {
     turns: WriteTurns,
     maxWaitMs: number
   ) {
-    const writeGroup = (rows: Row[]) => this.#writeGroup(rows)
+    const commitGroup = (rows: Row[]) => this.#commitGroup(rows)
 
     this.#writer = writer
     this.#slowRows = turns.slowRows
-    this.#suspects = new Suspects(writeGroup, turns.suspects, maxWaitMs)
-    this.#common = batch(writeGroup, {
+    this.#suspects = new Suspects(commitGroup, turns.suspects, maxWaitMs)
+    this.#common = batch(commitGroup, {
       maxQueued,
       maxSize: maxGroup,
       isFaultOfItem: isFaultOfRow
@@ -72,44 +72,53 @@ export class Lanes<Row, Result> {
    *
    * @throws what the writer throws, and Overloaded if too many rows wait
    */
-  write(row: Row, client: string): Promise<Result> {
+  submit(row: Row, client: string): Promise<Result> {
     return this.#slowRows.has(client)
-      ? this.#writeAsSuspect(row, client)
-      : this.#writeInCommonLane(row, client)
+      ? this.#submitAsSuspect(row, client)
+      : this.#submitToCommonLane(row, client)
   }
 
-  async #writeInCommonLane(row: Row, client: string): Promise<Result> {
+  async #submitToCommonLane(row: Row, client: string): Promise<Result> {
     try {
       return await this.#common(row)
     } catch (error) {
-      if (exceededLimit(error)) return this.#writeAsSuspect(row, client)
+      if (error instanceof TimeLimitExceeded)
+        return this.#submitAsSuspect(row, client)
       throw error
     }
   }
 
-  async #writeAsSuspect(row: Row, client: string): Promise<Result> {
+  async #submitAsSuspect(row: Row, client: string): Promise<Result> {
     try {
-      return await this.#suspects.write(row, client)
+      return await this.#suspects.submit(row, client)
     } catch (error) {
-      if (exceededLimit(error)) return this.#writeAsSlowRow(row, client)
+      if (error instanceof TimeLimitExceeded)
+        return this.#submitAsSlowRow(row, client)
       throw error
     }
   }
 
-  #writeAsSlowRow(row: Row, client: string): Promise<Result> {
-    const writeAlone = batch((rows: Row[]) => this.#writer.write(rows))
-    return this.#slowRows.run(client, () => writeAlone(row))
+  #submitAsSlowRow(row: Row, client: string): Promise<Result> {
+    return this.#slowRows.run(client, () => this.#commitAlone(row))
   }
 
-  async #writeGroup(rows: Row[]): Promise<Result[]> {
-    if (this.#limit.isLifted()) return this.#writer.write(rows)
+  async #commitAlone(row: Row): Promise<Result> {
+    const [result] = await this.#writer.commit([row])
+
+    if (result === undefined) throw new Error('a row had no result')
+
+    return result
+  }
+
+  async #commitGroup(rows: Row[]): Promise<Result[]> {
+    if (this.#limit.isLifted()) return this.#writer.commit(rows)
 
     try {
-      const results = await this.#writer.tryWrite(rows)
+      const results = await this.#writer.commitWithinLimit(rows)
       this.#limit.kept()
       return results
     } catch (error) {
-      if (exceededLimit(error)) this.#cancelled()
+      if (error instanceof TimeLimitExceeded) this.#cancelled()
       throw error
     }
   }

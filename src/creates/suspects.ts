@@ -11,12 +11,12 @@ const minSplitMs = 5000
 /** Rows of all clients that may wait for a statement. */
 const maxQueued = 1000
 
-type WriteGroup<Row, Result> = (rows: Row[]) => Promise<Result[]>
+type CommitGroup<Row, Result> = (rows: Row[]) => Promise<Result[]>
 
-/** The suspects of one client. */
-interface Group<Row, Result> {
+/** The suspects of one client that wait or run. */
+interface ClientQueue<Row, Result> {
   rowCount: number
-  write: (row: Row) => Promise<Result>
+  submit: (row: Row) => Promise<Result>
 }
 
 /**
@@ -25,10 +25,10 @@ interface Group<Row, Result> {
  * After each statement, it is the turn of another client.
  */
 export class Suspects<Row, Result> {
-  readonly #writeGroup: WriteGroup<Row, Result>
+  readonly #commitGroup: CommitGroup<Row, Result>
   readonly #turns: FairQueue
   readonly #maxWaitMs: number
-  readonly #groups = new Map<string, Group<Row, Result>>()
+  readonly #queues = new Map<string, ClientQueue<Row, Result>>()
   #rowCount = 0
 
   /**
@@ -36,11 +36,11 @@ export class Suspects<Row, Result> {
    *   has as long to be split, because the time limit is a part of it.
    */
   constructor(
-    writeGroup: WriteGroup<Row, Result>,
+    commitGroup: CommitGroup<Row, Result>,
     turns: FairQueue,
     maxWaitMs: number
   ) {
-    this.#writeGroup = writeGroup
+    this.#commitGroup = commitGroup
     this.#turns = turns
     this.#maxWaitMs = maxWaitMs
   }
@@ -51,45 +51,45 @@ export class Suspects<Row, Result> {
    * @throws TimeLimitExceeded if the row exceeds the limit alone, Overloaded if
    *   too many rows wait, and what the writer throws
    */
-  async write(row: Row, client: string): Promise<Result> {
+  async submit(row: Row, client: string): Promise<Result> {
     if (this.#rowCount >= maxQueued) throw new Overloaded()
 
-    const group = this.#groups.get(client) ?? this.#newGroup(client)
-    this.#count(client, group, 1)
+    const queue = this.#queues.get(client) ?? this.#newQueue(client)
+    this.#count(client, queue, 1)
 
     try {
-      return await group.write(row)
+      return await queue.submit(row)
     } finally {
-      this.#count(client, group, -1)
+      this.#count(client, queue, -1)
     }
   }
 
-  #newGroup(client: string): Group<Row, Result> {
-    const writeInTurn = (rows: Row[]) =>
-      this.#turns.run(client, () => this.#writeGroup(rows))
+  #newQueue(client: string): ClientQueue<Row, Result> {
+    const commitInTurn = (rows: Row[]) =>
+      this.#turns.run(client, () => this.#commitGroup(rows))
 
     return {
       rowCount: 0,
-      write: batch(writeInTurn, {
+      submit: batch(commitInTurn, {
         maxSize: maxGroup,
         maxWaitMs: this.#maxWaitMs,
         maxSplitMs: Math.max(minSplitMs, this.#maxWaitMs),
-        isFaultOfItem: (error) => exceededLimit(error) || isFaultOfRow(error)
+        isFaultOfItem: (error) =>
+          error instanceof TimeLimitExceeded || isFaultOfRow(error)
       })
     }
   }
 
-  /** Counts rows, and keeps the group of a client while it has any. */
-  #count(client: string, group: Group<Row, Result>, change: 1 | -1): void {
+  /** Counts rows, and keeps the queue of a client while it has any. */
+  #count(
+    client: string,
+    queue: ClientQueue<Row, Result>,
+    change: 1 | -1
+  ): void {
     this.#rowCount += change
-    group.rowCount += change
+    queue.rowCount += change
 
-    if (group.rowCount > 0) this.#groups.set(client, group)
-    else this.#groups.delete(client)
+    if (queue.rowCount > 0) this.#queues.set(client, queue)
+    else this.#queues.delete(client)
   }
-}
-
-/** Whether a group exceeded the time limit. It had no effect. */
-export function exceededLimit(error: unknown): boolean {
-  return error instanceof TimeLimitExceeded
 }

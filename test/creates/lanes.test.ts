@@ -31,17 +31,17 @@ function hold() {
 
 t.test('a limit that does not help is lifted', async (t) => {
   let cancelled = 0
-  const tryWrite = () => {
+  const commitWithinLimit = () => {
     cancelled++
     return exceed()
   }
   const lanes = new Lanes(
-    { write: echo, tryWrite },
+    { commit: echo, commitWithinLimit },
     new WriteTurns(60_000),
     60_000
   )
   const writeAll = () =>
-    Promise.all(numbers(250).map((row) => lanes.write(row, 'client')))
+    Promise.all(numbers(250).map((row) => lanes.submit(row, 'client')))
 
   t.same(await writeAll(), numbers(250))
   t.same(await writeAll(), numbers(250))
@@ -50,20 +50,24 @@ t.test('a limit that does not help is lifted', async (t) => {
 
 t.test('a slow row is alone after three cancelled statements', async (t) => {
   const sizes: number[] = []
-  const tryWrite = (rows: number[]) => {
+  const commitWithinLimit = (rows: number[]) => {
     if (!rows.includes(249)) return echo(rows)
     sizes.push(rows.length)
     return exceed()
   }
   const alone: number[][] = []
-  const write = (rows: number[]) => {
+  const commit = (rows: number[]) => {
     alone.push(rows)
     return echo(rows)
   }
-  const lanes = new Lanes({ write, tryWrite }, new WriteTurns(60_000), 60_000)
+  const lanes = new Lanes(
+    { commit, commitWithinLimit },
+    new WriteTurns(60_000),
+    60_000
+  )
   const rows = numbers(250)
 
-  t.same(await Promise.all(rows.map((row) => lanes.write(row, 'a'))), rows)
+  t.same(await Promise.all(rows.map((row) => lanes.submit(row, 'a'))), rows)
   t.same(alone, [[249]])
   t.same(sizes, [250, 10, 1])
 })
@@ -73,42 +77,50 @@ t.test('a slow row is found within a long timeout', async (t) => {
   t.intercept(performance, 'now', { value: () => now })
 
   const timeout = 60_000
-  const tryWrite = (rows: number[]) => {
+  const commitWithinLimit = (rows: number[]) => {
     if (!rows.includes(15)) return echo(rows)
     now += timeout / 20
     return exceed()
   }
   const alone: number[][] = []
-  const write = (rows: number[]) => {
+  const commit = (rows: number[]) => {
     alone.push(rows)
     return echo(rows)
   }
-  const lanes = new Lanes({ write, tryWrite }, new WriteTurns(timeout), timeout)
+  const lanes = new Lanes(
+    { commit, commitWithinLimit },
+    new WriteTurns(timeout),
+    timeout
+  )
   const rows = numbers(16)
 
-  t.same(await Promise.all(rows.map((row) => lanes.write(row, 'a'))), rows)
+  t.same(await Promise.all(rows.map((row) => lanes.submit(row, 'a'))), rows)
   t.same(alone, [[15]])
 })
 
 t.test('a suspect that PostgreSQL rejects fails alone', async (t) => {
   const { held, release } = hold()
   let isAlone = false
-  const write = async (rows: number[]) => {
+  const commit = async (rows: number[]) => {
     isAlone = true
     await held
     return rows
   }
-  const tryWrite = (rows: number[]) => {
+  const commitWithinLimit = (rows: number[]) => {
     if (rows.includes(-1)) return exceed()
     if (rows.includes(-2)) return Promise.reject(badValue)
     return echo(rows)
   }
-  const lanes = new Lanes({ write, tryWrite }, new WriteTurns(60_000), 60_000)
+  const lanes = new Lanes(
+    { commit, commitWithinLimit },
+    new WriteTurns(60_000),
+    60_000
+  )
 
-  const slow = lanes.write(-1, 'client')
+  const slow = lanes.submit(-1, 'client')
   await until(() => isAlone, 'the slow row is alone')
 
-  const suspects = [1, -2, 3].map((row) => lanes.write(row, 'client'))
+  const suspects = [1, -2, 3].map((row) => lanes.submit(row, 'client'))
   t.match(await Promise.allSettled(suspects), [
     { value: 1 },
     { reason: badValue },
@@ -122,21 +134,25 @@ t.test('a suspect that PostgreSQL rejects fails alone', async (t) => {
 t.test('suspects beyond their number reject as overload', async (t) => {
   const { held, release } = hold()
   let isAlone = false
-  const write = async (rows: number[]) => {
+  const commit = async (rows: number[]) => {
     isAlone = true
     await held
     return rows
   }
-  const tryWrite = (rows: number[]) =>
+  const commitWithinLimit = (rows: number[]) =>
     rows.includes(-1) ? exceed() : echo(rows)
-  const lanes = new Lanes({ write, tryWrite }, new WriteTurns(60_000), 60_000)
+  const lanes = new Lanes(
+    { commit, commitWithinLimit },
+    new WriteTurns(60_000),
+    60_000
+  )
 
   // While the client has a slow row, its others are suspects at once.
-  const slow = lanes.write(-1, 'client')
+  const slow = lanes.submit(-1, 'client')
   await until(() => isAlone, 'the slow row is alone')
 
   const suspects = await Promise.allSettled(
-    numbers(1001).map((row) => lanes.write(row, 'client'))
+    numbers(1001).map((row) => lanes.submit(row, 'client'))
   )
   const rejected = suspects.filter(({ status }) => status === 'rejected')
   t.match(rejected, [overloaded])
@@ -144,6 +160,19 @@ t.test('suspects beyond their number reject as overload', async (t) => {
 
   release()
   t.equal(await slow, -1)
+})
+
+t.test('a slow row without a result rejects', async (t) => {
+  const commit = () => Promise.resolve([])
+  const lanes = new Lanes(
+    { commit, commitWithinLimit: exceed },
+    new WriteTurns(60_000),
+    60_000
+  )
+
+  await t.rejects(lanes.submit(1, 'client'), {
+    message: 'a row had no result'
+  })
 })
 
 t.test('each client has one statement at a time', async (t) => {
