@@ -6,10 +6,13 @@ import type { ListMemory } from './list-memory.ts'
 import { type ListStart, ListStreams } from './stream.ts'
 import type { ListPiece, TableReader } from './table-reader.ts'
 
+/** A list that is complete in memory. */
 interface WholeList {
+  kind: 'whole'
   body: CachedBody
-  lastOrderValue: null
 }
+
+type CurrentList = WholeList | ListStart
 
 /**
  * A list that is kept, together with the version of the table that was checked
@@ -17,7 +20,7 @@ interface WholeList {
  * fails, only this version shows that the list is old.
  */
 interface Kept {
-  list: WholeList | ListStart
+  list: CurrentList
   version: number
 }
 
@@ -50,7 +53,7 @@ export class CachedList {
   readonly #changes: Pick<ChangeCheck, 'version'>
   readonly #memory: ListMemory
   readonly #onUnused: () => void
-  readonly #joinRun: (_request: undefined) => Promise<WholeList | ListStart>
+  readonly #joinRun: (_request: undefined) => Promise<CurrentList>
   #kept: Kept | undefined
   /** Number of requests that wait for the list. */
   #waiting = 0
@@ -75,7 +78,7 @@ export class CachedList {
   }
 
   /** The list as it is now, or its start if it is too long to be kept. */
-  async current(): Promise<WholeList | ListStart> {
+  async current(): Promise<CurrentList> {
     this.#waiting++
     try {
       return await this.#joinRun(undefined)
@@ -99,23 +102,26 @@ export class CachedList {
     if (this.#kept === undefined && this.#waiting === 0) this.#onUnused()
   }
 
-  async #run(requests: undefined[]): Promise<(WholeList | ListStart)[]> {
+  async #run(requests: undefined[]): Promise<CurrentList[]> {
     sharedReads.observe(requests.length)
     const version = await this.#changes.version()
-    const list = this.#keptOf(version) ?? (await this.#read(version))
+    const list = this.#useKept(version) ?? (await this.#read(version))
 
     return requests.map(() => list)
   }
 
-  /** The kept list, if it is of this version of the table. */
-  #keptOf(version: number): WholeList | ListStart | undefined {
+  /**
+   * The kept list, if it is of this version of the table. It becomes the last
+   * one to be forgotten.
+   */
+  #useKept(version: number): CurrentList | undefined {
     if (this.#kept?.version !== version) return undefined
 
     this.#memory.use(this)
     return this.#kept.list
   }
 
-  async #read(version: number): Promise<WholeList | ListStart> {
+  async #read(version: number): Promise<CurrentList> {
     // Frees the memory of the old list before reading the new one.
     this.#kept = undefined
     this.#memory.remove(this)
@@ -164,29 +170,26 @@ export class CachedList {
   }
 
   /** The list of these pieces, kept if there is memory for it. */
-  #keep(pieces: JoinedPieces, version: number): WholeList | ListStart {
+  #keep(pieces: JoinedPieces, version: number): CurrentList {
     const list = this.#listOf(pieces)
     if (this.#memory.keep(this, pieces.size)) this.#kept = { list, version }
     return list
   }
 
-  #listOf({
-    chunks,
-    size,
-    lastOrderValue
-  }: JoinedPieces): WholeList | ListStart {
-    if (lastOrderValue !== null) return { chunks, size, lastOrderValue }
+  #listOf({ chunks, size, lastOrderValue }: JoinedPieces): CurrentList {
+    if (lastOrderValue !== null)
+      return { kind: 'start', chunks, size, lastOrderValue }
 
     const body = new CachedBody(chunks, (encodedSize, ofBody) =>
       this.#mayGrow(encodedSize, ofBody)
     )
-    return { body, lastOrderValue }
+    return { kind: 'whole', body }
   }
 
   /** Whether a body is still the kept one, and may take so many more bytes. */
   #mayGrow(size: number, body: CachedBody): boolean {
     const list = this.#kept?.list
-    const isKept = list?.lastOrderValue === null && list.body === body
+    const isKept = list?.kind === 'whole' && list.body === body
 
     return isKept && this.#memory.grow(this, size)
   }

@@ -104,7 +104,10 @@ async function sendList<Item>(
   const current = await list.current()
   setCacheHeaders(reply)
 
-  if (current.lastOrderValue === null)
-    return sendWhole(current.body, request, reply, context)
-  return sendStream(current, list.streams, request, reply, context)
+  switch (current.kind) {
+    case 'whole':
+      return sendWhole(current.body, request, reply, context)
+    case 'start':
+      return sendStream(current, list.streams, request, reply, context)
+  }
 }

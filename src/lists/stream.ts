@@ -3,6 +3,7 @@ import type { ListPiece, TableReader } from './table-reader.ts'
 
 /** The start of a list that is too long to be kept. */
 export interface ListStart {
+  kind: 'start'
   chunks: Buffer[]
   /** Bytes. */
   size: number

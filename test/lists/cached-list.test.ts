@@ -32,7 +32,7 @@ function listOf(pieces: number, memory: ListMemory) {
 
 async function bodyOf(list: CachedList) {
   const current = await list.current()
-  if (current.lastOrderValue === null) return current.body
+  if (current.kind === 'whole') return current.body
   throw new Error('the list is not whole')
 }
 
@@ -58,7 +58,7 @@ t.test('a list that was forgotten is read again', async (t) => {
 
   const list = await first.list.current()
   t.equal(first.counts.reads, 2)
-  t.equal(list.lastOrderValue, null)
+  t.equal(list.kind, 'whole')
 })
 
 t.test('of a list beyond the memory, an eighth is kept', async (t) => {
@@ -67,7 +67,11 @@ t.test('of a list beyond the memory, an eighth is kept', async (t) => {
   await other.list.current()
 
   const { list, counts } = listOf(100, memory)
-  t.match(await list.current(), { size: 2 * pieceSize, lastOrderValue: '2' })
+  t.match(await list.current(), {
+    kind: 'start',
+    size: 2 * pieceSize,
+    lastOrderValue: '2'
+  })
   counts.reads = 0
   await list.current()
   t.equal(counts.reads, 0)
@@ -76,7 +80,7 @@ t.test('of a list beyond the memory, an eighth is kept', async (t) => {
 
 t.test('one row beyond the memory is sent, but not kept', async (t) => {
   const { list, counts } = listOf(1, new ListMemory(pieceSize))
-  t.equal((await list.current()).lastOrderValue, null)
+  t.equal((await list.current()).kind, 'whole')
   t.equal(counts.unused, 1)
 })
 
@@ -87,11 +91,15 @@ t.test(
     const { list, counts } = listOf(3, memory)
 
     memory.addRead(limit)
-    t.match(await list.current(), { size: pieceSize, lastOrderValue: '1' })
+    t.match(await list.current(), {
+      kind: 'start',
+      size: pieceSize,
+      lastOrderValue: '1'
+    })
     t.same(counts, { reads: 1, unused: 1 })
 
     memory.endRead(limit)
-    t.equal((await list.current()).lastOrderValue, null)
+    t.equal((await list.current()).kind, 'whole')
   }
 )
 

@@ -2,7 +2,12 @@ import t from 'tap'
 import { ListStreams } from '../../src/lists/stream.ts'
 import type { ListPiece, TableReader } from '../../src/lists/table-reader.ts'
 
-const start = { chunks: [Buffer.from('[1')], size: 2, lastOrderValue: '1' }
+const start = {
+  kind: 'start' as const,
+  chunks: [Buffer.from('[1')],
+  size: 2,
+  lastOrderValue: '1'
+}
 
 const pieces: Record<string, ListPiece> = {
   1: { bytes: Buffer.from(',2'), lastOrderValue: '2' },
