@@ -45,14 +45,29 @@ export function claimOf(
   const header = headers['idempotency-key']
 
   if (header === undefined) return undefined
-  if (keyCheck === undefined)
+
+  const owner = keyCheck?.root
+
+  if (owner === undefined)
     throw new Error(`the Idempotency-Key of ${table} needs an API key`)
 
   return {
-    keyHash: sha256(`${keyCheck.root} ${table} ${unquoted(header)}`),
+    keyHash: sha256(`${owner} ${table} ${unquoted(header)}`),
     // Properties are sorted by name, and a bigint is exact.
     fingerprint: sha256(stringify(body))
   }
+}
+
+/**
+ * The sender of a request: its API key, with all that it was rotated to. An
+ * operation may need no API key. Then all senders are one client.
+ */
+export function clientOf({
+  keyCheck
+}: Pick<KeyedRequest<object>, 'keyCheck'>): string {
+  const root = keyCheck?.root
+
+  return root === undefined ? 'without an API key' : String(root)
 }
 
 /**

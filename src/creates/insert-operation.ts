@@ -5,8 +5,8 @@ import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { Unavailable } from '../postgres/outcomes.ts'
 import { GroupedInsert } from './grouped-insert.ts'
-import { claimOf, type KeyedRequest } from './idempotency-key.ts'
-import type { InsertDefinition } from './insert.ts'
+import { claimOf, clientOf, type KeyedRequest } from './idempotency-key.ts'
+import { type InsertDefinition, messageOfInvalid } from './insert.ts'
 
 /** An operation that creates a row from the body of its request. */
 interface InsertOperation<Body, Status, Schema> extends InsertDefinition<
@@ -41,7 +41,7 @@ export function insertOperation<Body extends object, Status, Schema>(
 
     switch (result.outcome) {
       case 'invalid':
-        throw badRequest(String(operation.check?.message(body)))
+        throw badRequest(messageOfInvalid(operation, body))
       case 'reused':
         throw idempotencyKeyReused()
       case 'held':
@@ -56,11 +56,6 @@ export function insertOperation<Body extends object, Status, Schema>(
 
     return sendJson(reply, status, objectBytes(row, result.response))
   }
-}
-
-/** The API key, with all that it was rotated to. */
-function clientOf({ keyCheck }: KeyedRequest<object>): string {
-  return String(keyCheck?.root)
 }
 
 function idempotencyKeyReused(): HttpError {

@@ -46,6 +46,21 @@ export interface Check<Body> {
   message: (body: Body) => string
 }
 
+/**
+ * The message of the 400 for a body that the check found invalid.
+ *
+ * @throws Error without a check: it alone makes a row invalid
+ */
+export function messageOfInvalid<Body>(
+  { table, check }: { table: string; check?: Check<Body> },
+  body: Body
+): string {
+  if (check === undefined)
+    throw new Error(`an insert into ${table} without a check was invalid`)
+
+  return check.message(body)
+}
+
 /** What became of one input row, by its ordinal. */
 export type RowOutcome = { ordinal: number } & (
   | { outcome: 'created' | 'replayed'; response: string }

@@ -42,8 +42,8 @@ export class ResponseMemory {
    * @param size bytes
    * @throws Overloaded if the limit would be exceeded
    */
-  reserve(response: ServerResponse, size: number): void {
-    this.reserveOnce(response, { size })
+  reserveOwn(response: ServerResponse, size: number): void {
+    this.reserveShared(response, { size })
   }
 
   /**
@@ -54,7 +54,7 @@ export class ResponseMemory {
    *   connection is closed if that takes too long
    * @throws Overloaded if the limit would be exceeded
    */
-  reserveOnce(response: ServerResponse, body: Body, ownSize = 0): () => void {
+  reserveShared(response: ServerResponse, body: Body, ownSize = 0): () => void {
     if (body.size + ownSize <= uncountedSize) return () => {}
     // It emits no further event that could release its memory.
     if (response.destroyed) return () => {}

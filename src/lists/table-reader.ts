@@ -123,7 +123,7 @@ export class TableReader {
   readonly #statements: PieceStatements
   readonly #values: unknown[]
   /** Rows of the next piece, at most. */
-  #maxRows = maxRows
+  #nextRows = maxRows
 
   /** @param values those of the conditions */
   constructor(
@@ -170,13 +170,13 @@ export class TableReader {
       throw new Error(`the JSON of ${piece.nulls} rows of ${table} is NULL`)
     }
 
-    this.#maxRows = rowsOfNextPiece(piece.count, piece.size)
+    this.#nextRows = rowsOfNextPiece(piece.count, piece.size)
     return piece
   }
 
   #queryAfter(previousOrderValue: string | null) {
     const { first, next } = this.#statements
-    const values = [this.#maxRows, ...this.#values]
+    const values = [this.#nextRows, ...this.#values]
 
     return previousOrderValue === null
       ? { ...first, values }

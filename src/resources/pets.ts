@@ -82,7 +82,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
         ? reads.page({ after, size })
         : reads.pageOfStatus({ status, after, size }))
 
-      memory.reserve(reply.raw, items.length)
+      memory.reserveOwn(reply.raw, items.length)
 
       if (next !== null) {
         const filter = status === undefined ? {} : { status }

@@ -6,7 +6,8 @@ import { startNotes } from '../support/notes.ts'
 import { NewNote } from '../support/notes/generated/columns.ts'
 import { Note } from '../support/notes/generated/json.ts'
 import { GroupedInsert } from '../../src/creates/grouped-insert.ts'
-import { claimOf } from '../../src/creates/idempotency-key.ts'
+import { claimOf, clientOf } from '../../src/creates/idempotency-key.ts'
+import { messageOfInvalid } from '../../src/creates/insert.ts'
 import { rowJson } from '../../src/openapi/json.ts'
 
 const notes = {
@@ -103,6 +104,21 @@ t.test('an Idempotency-Key without an API key is an error', (t) => {
 
   t.throws(() => claimOf(request, 'notes'), {
     message: 'the Idempotency-Key of notes needs an API key'
+  })
+  t.end()
+})
+
+t.test('senders without an API key are one client', (t) => {
+  const client = clientOf({ keyCheck: undefined })
+
+  t.equal(clientOf({ keyCheck: { state: 'absent' } }), client)
+  t.not(client, 'undefined')
+  t.end()
+})
+
+t.test('an invalid row without a check is an error', (t) => {
+  t.throws(() => messageOfInvalid({ table: 'notes' }, {}), {
+    message: 'an insert into notes without a check was invalid'
   })
   t.end()
 })

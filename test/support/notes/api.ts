@@ -133,7 +133,7 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
       const after = keyBefore(cursor, 'uuid')
       const { items, next } = await readRemarks({ after, size })
 
-      memory.reserve(reply.raw, items.length)
+      memory.reserveOwn(reply.raw, items.length)
 
       if (next !== null)
         reply.header('link', nextPage({ limit: String(size) }, next, 'uuid'))
