@@ -23,6 +23,14 @@ interface SharedRead<Column extends string> {
   text: string
 }
 
+/** A lookup as the statement takes it. */
+interface Input {
+  /** Equal lookups have equal keys. */
+  key: string
+  /** In the order of the columns. */
+  values: string[]
+}
+
 /**
  * Reads rows by lookups. Requests that wait at the same time share one
  * statement, and those with equal lookups a row. A request never joins a
@@ -38,29 +46,37 @@ export function sharedRead<Column extends string, Row extends QueryResultRow>(
 ): (lookup: Lookup<Column>) => Promise<Row> {
   database.statements.add(name, text)
 
-  async function readRows(lookups: string[][]): Promise<Row[]> {
-    sharedReads.observe(lookups.length)
-    const distinct = new Map(
-      lookups.map((lookup) => [lookupKey(lookup), lookup])
-    )
+  async function readRows(inputs: Input[]): Promise<Row[]> {
+    sharedReads.observe(inputs.length)
+
+    const distinct = new Map(inputs.map(({ key, values }) => [key, values]))
     const values = columnsOf([...distinct.values()])
     const rows = await database.read<Row>({ name, text, values })
 
     const found = new Map(
-      [...distinct.keys()].map((lookup, index) => [lookup, rows[index]])
+      [...distinct.keys()].map((key, index) => [key, rows[index]])
     )
     // The statement returns a row for each lookup.
-    return lookups.map((lookup) => found.get(lookupKey(lookup)) as Row)
+    return inputs.map(({ key }) => found.get(key) as Row)
   }
 
   const read = batch(readRows, { maxSize: maxLookups })
-  const columns = Object.keys(lookupTypes)
+  const columns = namesOf(lookupTypes)
 
   return (lookup) => {
-    const values = new Map<string, unknown>(Object.entries(lookup))
+    const values = columns.map((column) => String(lookup[column]))
 
-    return read(columns.map((column) => String(values.get(column))))
+    return read({ key: JSON.stringify(values), values })
   }
 }
 
-const lookupKey = (lookup: string[]): string => JSON.stringify(lookup)
+/** The columns, which the type of Object.keys would not name. */
+function namesOf<Column extends string>(
+  types: Record<Column, string>
+): Column[] {
+  const names: Column[] = []
+
+  for (const name in types) names.push(name)
+
+  return names
+}
