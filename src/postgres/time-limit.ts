@@ -32,10 +32,9 @@ export async function prepareTimeLimit(
 /**
  * Runs one statement, which PostgreSQL cancels after some milliseconds.
  *
- * No Sync separates the limit from the statement, so that they are one
- * transaction: the limit ends with it, also behind a pooler. It does not apply
- * to the commit, and PostgreSQL ends it before the next statement. Neither is
- * true of a CancelRequest.
+ * No Sync separates the limit from the statement, so both are one transaction.
+ * The limit ends with the transaction, also behind a pooler. It never cancels
+ * the commit or the next statement. A CancelRequest could cancel either.
  *
  * @param connection its earlier statements have ended
  * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
