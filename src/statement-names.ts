@@ -1,3 +1,5 @@
+import { initializeStatement } from './metrics.ts'
+
 /** The text of each statement, by name. */
 type Statements = Map<string, string>
 
@@ -32,5 +34,6 @@ export function nameStatement(
   if ((statements.get(name) ?? text) !== text)
     throw new Error(`two operations name different statements ${name}`)
 
+  if (!statements.has(name)) initializeStatement(name)
   named.set(database, statements.set(name, text))
 }

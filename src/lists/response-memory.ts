@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { Overloaded } from '../batch.ts'
+import { maxResponseMemory, responseMemory } from '../metrics.ts'
 import { KeptLists } from './kept-lists.ts'
 
 /** Bytes. A body of this size fits the buffers of the operating system. */
@@ -34,6 +35,7 @@ export class ResponseMemory {
     // Half of the limit, so that two versions of a list fit.
     this.lists = new KeptLists(limit / 2)
     this.#timeout = timeout
+    maxResponseMemory.set(limit)
   }
 
   /**
@@ -82,16 +84,22 @@ export class ResponseMemory {
   }
 
   #hold(body: SharedBody | undefined, ownSize: number): void {
-    const reserved = this.#reserved + this.#sizeIfNotHeld(body) + ownSize
-    if (reserved > this.#limit) throw new Overloaded()
+    const size = this.#sizeIfNotHeld(body) + ownSize
+    if (this.#reserved + size > this.#limit) throw new Overloaded()
 
-    this.#reserved = reserved
+    this.#addReserved(size)
     this.#addHolders(body, 1)
   }
 
   #release(body: SharedBody | undefined, ownSize: number): void {
     this.#addHolders(body, -1)
-    this.#reserved -= this.#sizeIfNotHeld(body) + ownSize
+    this.#addReserved(-this.#sizeIfNotHeld(body) - ownSize)
+  }
+
+  /** @param size bytes; negative to release them */
+  #addReserved(size: number): void {
+    this.#reserved += size
+    responseMemory.inc(size)
   }
 
   /** The size of a shared body, or 0 while a response holds it. */

@@ -68,6 +68,8 @@ export interface ApiDocument {
   operations: Operation[]
   /** The scopes of all operations, sorted. */
   scopes: string[]
+  /** The codes of the errors in its examples. */
+  errorCodes: string[]
 }
 
 /**
@@ -80,16 +82,39 @@ export function readApiDocument(file: URL | string): ApiDocument {
   const basePath = String(document.servers?.[0]?.url).replace(/\/$/, '')
   const operations = operationsOf(document)
   const scopes = new Set(operations.flatMap((operation) => operation.scopes))
+  const json = JSON.stringify(document)
 
   return {
     yaml,
-    json: JSON.stringify(document),
+    json,
     document,
     basePath,
     firstPath: firstPathOf(operations, basePath),
     operations,
-    scopes: [...scopes].sort()
+    scopes: [...scopes].sort(),
+    errorCodes: errorCodesIn(json)
   }
+}
+
+/** The codes of the examples of the schema Error, wherever they are. */
+function errorCodesIn(json: string): string[] {
+  const codes = new Set<string>()
+
+  JSON.parse(json, (_key, value: unknown) => {
+    if (isError(value)) codes.add(value.code)
+    return value
+  })
+  return [...codes]
+}
+
+function isError(value: unknown): value is { code: string } {
+  const isObject = typeof value === 'object' && value !== null
+  return (
+    isObject &&
+    'code' in value &&
+    typeof value.code === 'string' &&
+    'status' in value
+  )
 }
 
 function firstPathOf(operations: Operation[], basePath: string): string {

@@ -5,7 +5,7 @@ import { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
 import { joinPrivileges } from '../postgres/migrate.ts'
 import { categoryHandlers, categoryPrivileges } from './categories.ts'
-import { messageHandlers, messagePrivileges } from './messages.ts'
+import { measureQueue, messageHandlers, messagePrivileges } from './messages.ts'
 import { orderHandlers, orderPrivileges } from './orders.ts'
 import { petHandlers, petPrivileges } from './pets.ts'
 
@@ -14,6 +14,7 @@ export const api: Api = {
   openapi: new URL('../../openapi.yaml', import.meta.url),
   handlers: operationHandlers,
   migrations: new URL('../../migrations/resources/', import.meta.url),
+  measure: measureQueue,
   privileges: joinPrivileges([
     categoryPrivileges,
     messagePrivileges,

@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { ResponseMemory } from '../../src/lists/response-memory.ts'
+import { sample } from '../support/metrics.ts'
 
 const limit = 1_500_000
 const timeout = 1000
@@ -30,6 +31,20 @@ t.test(
     t.end()
   }
 )
+
+t.test('the metrics show the memory and its limit', async (t) => {
+  const memory = new ResponseMemory(limit, timeout)
+  const bytes = async () => Number(await sample('response_memory_bytes'))
+  const before = await bytes()
+  const one = response()
+
+  memory.reserve(one, 1_000_000)
+  t.equal((await bytes()) - before, 1_000_000)
+  t.equal(await sample('response_memory_max_bytes'), limit)
+
+  one.emit('close')
+  t.equal(await bytes(), before)
+})
 
 t.test('a response that has closed reserves nothing', (t) => {
   const memory = new ResponseMemory(limit, timeout)

@@ -140,6 +140,6 @@ t.test('a statement of src/resources is written, or reported', async (t) => {
   write(orders, source.replace('{ Order }', '{ Ordre }'))
   t.match(await generate(), {
     code: 1,
-    output: `src/resources cannot be loaded for ${file}: `
+    output: `src/resources cannot be loaded for ${file} and docs/metrics.md: `
   })
 })
