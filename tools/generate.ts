@@ -1,7 +1,8 @@
 // Writes generated/ from openapi.yaml and from the statements of
 // src/resources, the operations of README.md, .env.example and
-// docs/configuration.md from src/config/variables.ts, and the lines of
-// deploy/haproxy.cfg that recognize API keys. With --check it writes nothing,
+// docs/configuration.md from src/config/variables.ts, docs/metrics.md from the
+// metrics of src/, the PrometheusRule from deploy/observability/rules.yml, and
+// the lines of deploy/haproxy.cfg that recognize API keys. With --check it writes nothing,
 // and exits 1 when a file is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
@@ -23,6 +24,7 @@ import { configurationPage, envExample } from './configuration.ts'
 import { haproxyConfig, namesFile, namesOf } from './generate-names.ts'
 import { readmeWith } from './generate-readme.ts'
 import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
+import { prometheusRule } from './prometheus-rule.ts'
 
 /** What would become TypeScript that does not compile, or wrong types. */
 function findUnusable({ document, operations }: ApiDocument) {
@@ -155,6 +157,9 @@ async function generate(): Promise<Record<string, string>> {
     ...(await filesOf(notes, 'test/support/notes/generated', '../../../..')),
     'generated/names.ts': namesFile(names),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
+    'deploy/kubernetes/monitoring/rules.yaml': await prometheusRule(
+      read('deploy/observability/rules.yml')
+    ),
     '.env.example': envExample(),
     'docs/configuration.md': await configurationPage(),
     'README.md': await readmeWith(apiDocument, read('README.md'))
@@ -162,17 +167,20 @@ async function generate(): Promise<Record<string, string>> {
 }
 
 /**
- * The file that needs src/resources, which imports the files above. So it is
+ * The files that need src/resources, which imports the files above. So it is
  * loaded after they are written.
  */
-async function generateStatements(): Promise<Record<string, string>> {
-  const name = 'generated/statements.sql'
+async function generateFromResources(): Promise<Record<string, string>> {
+  const statements = 'generated/statements.sql'
+  const metrics = 'docs/metrics.md'
 
   try {
     const { statementsFile } = await import('./generate-statements.ts')
-    return { [name]: statementsFile() }
+    const { metricsPage } = await import('./metrics-page.ts')
+    return { [statements]: statementsFile(), [metrics]: await metricsPage() }
   } catch (cause) {
-    throw new Error(`src/resources cannot be loaded for ${name}`, { cause })
+    const files = `${statements} and ${metrics}`
+    throw new Error(`src/resources cannot be loaded for ${files}`, { cause })
   }
 }
 
@@ -215,7 +223,7 @@ const finish = process.argv.includes('--check') ? check : write
 
 try {
   finish(await generate())
-  finish(await generateStatements())
+  finish(await generateFromResources())
 } catch (error) {
   console.error(describe(error))
   process.exitCode = 1
