@@ -59,10 +59,20 @@ export class Prometheus {
 
   /** The first value of an expression; NaN if it has none. */
   async value(expression: string): Promise<number> {
+    const [first] = await this.#values(expression)
+    return Number(first?.value[1] ?? NaN)
+  }
+
+  /** How many values an expression has. */
+  async count(expression: string): Promise<number> {
+    return (await this.#values(expression)).length
+  }
+
+  async #values(expression: string) {
     const { result } = await this.#get<{
       result: { value: [number, string] }[]
     }>(`query?query=${encodeURIComponent(expression)}`)
-    return Number(result[0]?.value[1] ?? NaN)
+    return result
   }
 
   async #get<Data>(resource: string): Promise<Data> {

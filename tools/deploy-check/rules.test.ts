@@ -1,12 +1,14 @@
 // The rules in deploy/observability, with a Prometheus that scrapes the service
 // while incidents are provoked. Run by `npm run rules --prefix
 // tools/deploy-check`, which needs prometheus and promtool.
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { lockTable, query } from '../../test/support/database.ts'
-import { post, serve, started } from '../../test/support/process.ts'
+import { post, run, serve, started } from '../../test/support/process.ts'
 import { freePort, startPostgres } from '../../test/support/postgres.ts'
 import { createKeyIn } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
@@ -89,6 +91,20 @@ function metricsIn(expr: string): string[] {
     .filter((name) => /[_:]|^up$/.test(name))
 }
 
+interface Dashboard {
+  panels: { title: string; targets?: { expr: string }[] }[]
+}
+
+/** The expressions of the dashboard, each with the title of its panel. */
+function dashboardExpressions() {
+  const text = readFileSync(`${folder}/dashboard.json`, 'utf8')
+  const { panels } = JSON.parse(text) as Dashboard
+
+  return panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }) => ({ title, expr }))
+  )
+}
+
 const postgres = await startPostgres(t)
 const { url: databaseUrl } = postgres
 const metricsPort = await freePort()
@@ -100,14 +116,37 @@ const service = serve(t, {
 })
 const url = await started(service)
 const key = await createKeyIn(databaseUrl)
+const proxy = await startProxy(url)
 const prometheus = await Prometheus.start(t, `${folder}/rules.yml`, {
-  'pet-categories': `127.0.0.1:${metricsPort}`
+  'pet-categories': `127.0.0.1:${metricsPort}`,
+  haproxy: `127.0.0.1:${proxy.metricsPort}`
 })
+
+/** Starts the proxy of compose in front of the service. */
+async function startProxy(serviceUrl: string) {
+  const port = await freePort()
+  const proxyMetricsPort = await freePort()
+  const configuration = readFileSync('deploy/haproxy.cfg', 'utf8')
+    .replace('bind :8080', `bind 127.0.0.1:${port}`)
+    .replace('bind :8405', `bind 127.0.0.1:${proxyMetricsPort}`)
+    .replaceAll('/etc/haproxy', path.resolve('deploy'))
+    .replace(/server-template .*/, `server api1 ${new URL(serviceUrl).host}`)
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'petcat-')), 'cfg')
+  writeFileSync(file, configuration)
+
+  const env = {
+    TLS: 'off',
+    MAX_CONNECTIONS_PER_SOURCE: '0',
+    MAX_REQUESTS_PER_KEY: '10'
+  }
+  run(t, ['haproxy', '-W', '-db', '-f', file], { env })
+  return { url: `http://127.0.0.1:${port}`, metricsPort: proxyMetricsPort }
+}
 
 const readiness = async () => (await fetch(`${url}/readyz`)).status
 const create = async (apiKey = key) => (await post(url, apiKey, 'x')).status
-const createTimes = (count: number, apiKey: string) =>
-  Promise.all(Array.from({ length: count }, () => create(apiKey)))
+const createTimes = (count: number, apiKey: string, target = url) =>
+  Promise.all(Array.from({ length: count }, () => post(target, apiKey, 'x')))
 
 /** Resolves when there is the alert, while something goes on. */
 async function alertOf(
@@ -132,6 +171,18 @@ t.test('a service that works has no alert', async (t) => {
   await until(isCalm, 'there is no alert')
 })
 
+t.test('each expression of the dashboard has a value', async (t) => {
+  const proxied = async () =>
+    (await post(proxy.url, makeKey(), 'x')).status === 401
+  await until(proxied, 'the proxy finds the service')
+
+  for (const { title, expr } of dashboardExpressions()) {
+    const hasValue = async () => (await prometheus.count(expr)) > 0
+    await until(hasValue, `${title}: ${expr}`, 60)
+    t.pass(title)
+  }
+})
+
 t.test('nothing consumes the queue', async () => {
   await query(
     databaseUrl,
@@ -154,6 +205,11 @@ t.test('one key floods', async () => {
 
 t.test('keys are guessed', async () => {
   await alertOf('KeysGuessed', () => createTimes(100, makeKey()))
+})
+
+t.test('the proxy rejects the flood of a key', async () => {
+  const flooding = await createKeyIn(databaseUrl)
+  await alertOf('ProxyRejects', () => createTimes(100, flooding, proxy.url))
 })
 
 t.test('a migration is pending', async (t) => {
@@ -184,4 +240,6 @@ t.test('the replica is killed', async () => {
   await service.exited
   await alertOf('ReplicaDown')
   await alertOf('AllReplicasDown')
+  await alertOf('ProxyHasNoReplica')
+  await alertOf('ProxyFails', () => post(proxy.url, makeKey(), 'x'))
 })
