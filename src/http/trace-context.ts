@@ -4,7 +4,10 @@ import type { Bindings, ChildLoggerOptions } from 'pino'
 
 /** Version, trace id, parent id and flags; a later version may add more. */
 const format =
-  /^(?!ff)(?<version>[0-9a-f]{2})-(?!0{32})(?<traceId>[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?<more>-.*)?$/
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:$|-)/
+
+/** Characters of version 00. */
+const lengthOf00 = 55
 
 /**
  * The trace id of the header `traceparent`; undefined if the header is missing
@@ -16,13 +19,10 @@ export function traceIdOf({
   headers
 }: Pick<IncomingMessage, 'headers'>): string | undefined {
   const header = headers['traceparent']
-  if (typeof header !== 'string') return undefined
+  if (typeof header !== 'string' || !format.test(header)) return undefined
 
-  const parts = format.exec(header)?.groups
-  if (parts === undefined) return undefined
-
-  const { version, traceId, more } = parts
-  return version === '00' && more !== undefined ? undefined : traceId
+  const isTooLong = header.startsWith('00') && header.length > lengthOf00
+  return isTooLong ? undefined : header.slice(3, 35)
 }
 
 /**
@@ -36,7 +36,7 @@ export function requestLogger(
   request: IncomingMessage
 ): FastifyBaseLogger {
   const traceId = traceIdOf(request)
-  const ids = traceId === undefined ? {} : { trace_id: traceId }
+  if (traceId === undefined) return logger.child(bindings, options)
 
-  return logger.child({ ...bindings, ...ids }, options)
+  return logger.child({ ...bindings, trace_id: traceId }, options)
 }
