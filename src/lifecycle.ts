@@ -17,7 +17,7 @@ import type { Database } from './postgres/database.ts'
 import { welcome } from './welcome.ts'
 
 /** Milliseconds between two measurements of the database. */
-const measureInterval = 10_000
+const measureIntervalMs = 10_000
 
 export interface Service extends OpenedDatabase {
   config: Config
@@ -77,7 +77,7 @@ function startBackgroundWork(
   if (config.METRICS_PORT === undefined || measure === undefined)
     return stopRemoval
 
-  const stopMeasuring = repeat(() => measure(database), measureInterval)
+  const stopMeasuring = repeat(() => measure(database), measureIntervalMs)
   return () => {
     stopRemoval()
     stopMeasuring()

@@ -18,7 +18,7 @@ import { KeyVerifier } from './verifier.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set by `requireApiKey`, unless the key could not be looked up. */
-    apiKey: KeyCheck | undefined
+    keyCheck: KeyCheck | undefined
   }
 
   interface FastifyInstance {
@@ -102,8 +102,8 @@ export const apiKeys = fp<Options>(
       verifyErrorLogLevel: 'silent',
       async auth(token, request) {
         const isSuspect = () => limits.rejected.isReached(networkOf(request.ip))
-        request.apiKey = await verifier.check(token, isSuspect)
-        const { state } = request.apiKey
+        request.keyCheck = await verifier.check(token, isSuspect)
+        const { state } = request.keyCheck
         if (state === 'valid') return true
 
         authFailures.inc({ reason: state })
@@ -112,7 +112,7 @@ export const apiKeys = fp<Options>(
     })
     const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
 
-    app.decorateRequest('apiKey', undefined)
+    app.decorateRequest('keyCheck', undefined)
     app.decorate('requireApiKey', (neededScopes) => {
       const forbidden = insufficientScope(neededScopes)
 
@@ -121,9 +121,9 @@ export const apiKeys = fp<Options>(
           if (error !== undefined)
             return done(reject(error, limits, request, reply))
 
-          const { apiKey } = request
-          const limited = limits.admitted.count(apiKey?.id, reply)
-          const isPermitted = hasScopes(apiKey, neededScopes)
+          const { keyCheck } = request
+          const limited = limits.admitted.count(keyCheck?.id, reply)
+          const isPermitted = hasScopes(keyCheck, neededScopes)
           return done(limited ?? (isPermitted ? undefined : forbidden))
         })
     })
@@ -148,10 +148,10 @@ const limitsOf = (config: Config) => ({
 
 /** Whether a key in the store has all of the scopes. */
 function hasScopes(
-  apiKey: KeyCheck | undefined,
+  keyCheck: KeyCheck | undefined,
   neededScopes: string[]
 ): boolean {
-  const scopes = apiKey?.scopes
+  const scopes = keyCheck?.scopes
   return scopes === null || neededScopes.every((one) => scopes?.includes(one))
 }
 
@@ -167,7 +167,7 @@ function reject(
     // No bearer token: the header is missing, has another scheme, or no token.
     case 'FST_BEARER_AUTH_MISSING_AUTHORIZATION_HEADER':
     case 'FST_BEARER_AUTH_INVALID_AUTHORIZATION_HEADER':
-      request.apiKey = { state: 'absent' }
+      request.keyCheck = { state: 'absent' }
       authFailures.inc({ reason: 'absent' })
       return rejected.count(address, reply) ?? keyRequired
 

@@ -4,13 +4,13 @@ import type { Logger } from 'pino'
  * Milliseconds without a failure before a success ends an outage: during an
  * outage, some statements may succeed.
  */
-const quietTime = 5000
+const quietMs = 5000
 
 /**
  * Milliseconds without a failure after which an outage may have ended. Perhaps
  * nothing has used the database since.
  */
-const memoryTime = 60_000
+const memoryMs = 60_000
 
 /**
  * The availability of the database for one kind of statements:
@@ -34,7 +34,7 @@ export class Availability {
 
   /** For the metrics: false from a failure until a success or a minute. */
   get isAvailable(): boolean {
-    const isForgotten = performance.now() - this.#lastFailure > memoryTime
+    const isForgotten = performance.now() - this.#lastFailure > memoryMs
     return this.#state === 'available' || isForgotten
   }
 
@@ -62,7 +62,7 @@ export class Availability {
 
   succeeded(): void {
     if (this.#state === 'available') return
-    if (performance.now() - this.#lastFailure < quietTime) return
+    if (performance.now() - this.#lastFailure < quietMs) return
 
     const wasReported = this.#state === 'reported'
     this.#state = 'available'
