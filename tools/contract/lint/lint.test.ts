@@ -221,8 +221,18 @@ const faults: Fault[] = [
   },
 
   {
-    rule: 'rule/first-server-is-path',
-    edits: { 'servers 0 url': 'https://api.petstore.example/v1' }
+    rule: 'rule/one-server-is-path',
+    edits: { servers: [{ url: 'https://api.petstore.example/v1' }] }
+  },
+  {
+    rule: 'rule/one-server-is-path',
+    edits: { servers: [{ url: '/v1' }, { url: '/v2' }] }
+  },
+  {
+    rule: 'rule/one-server-is-path',
+    edits: {
+      servers: [{ url: 'https://api.petstore.example' }, { url: '/v1' }]
+    }
   },
   {
     rule: 'rule/path-characters',
