@@ -16,16 +16,19 @@ const urlsOf = ({ servers }: Document) =>
 
 const styleSheet = '/docs/static/swagger-ui.css'
 
-t.test('/openapi.yaml is the file, byte for byte', async (t) => {
+t.test('/openapi.yaml is the generated file, byte for byte', async (t) => {
   const { rawPayload, headers } = await app.inject('/openapi.yaml')
   t.equal(headers['content-type'], 'application/yaml; charset=utf-8')
-  t.same(rawPayload, readFileSync('openapi.yaml'))
+  t.same(rawPayload, readFileSync('generated/openapi.yaml'))
 })
 
 t.test('/openapi.json is the same document', async (t) => {
   const { body, headers } = await app.inject('/openapi.json')
   t.equal(headers['content-type'], 'application/json; charset=utf-8')
-  t.same(JSON.parse(body), parse(readFileSync('openapi.yaml', 'utf8')))
+  t.same(
+    JSON.parse(body),
+    parse(readFileSync('generated/openapi.yaml', 'utf8'))
+  )
 })
 
 t.test('Swagger UI calls this deployment, not production', async (t) => {

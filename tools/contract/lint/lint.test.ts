@@ -190,14 +190,9 @@ const faults: Fault[] = [
     says: 'sends Deprecation, Link: add them to the headers'
   },
   {
-    rule: 'rule/operation-has-code-samples',
-    edits: { [`${list} x-codeSamples`]: undefined },
-    says: 'Add x-codeSamples'
-  },
-  {
-    rule: 'rule/operation-has-code-samples',
+    rule: 'rule/code-samples-are-files',
     edits: { [`${list} x-codeSamples`]: [] },
-    says: 'Add x-codeSamples'
+    says: 'such as samples/listPets.py'
   },
   {
     rule: 'rule/status-is-exact',
