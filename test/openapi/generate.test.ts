@@ -62,6 +62,7 @@ t.test(
     const page = 'docs/configuration.md'
     write(page, read(page).replace(/^\| `PORT`.*\n/m, ''))
     append('generated/columns.ts', '// edited\n')
+    append('docs/clients.md', '\n## Last words\n')
 
     const stale = [
       'generated/types.ts',
@@ -69,6 +70,7 @@ t.test(
       'generated/json.ts',
       'generated/columns.ts',
       'generated/openapi.yaml',
+      'generated/guide.html',
       '.env.example',
       'docs/configuration.md',
       'README.md'
@@ -88,6 +90,7 @@ t.test(
     t.match(read('generated/operations.ts'), "getDog: notImplemented('getDog')")
     t.match(read('generated/json.ts'), "rowJson<Schemas['Dog']>")
     t.match(read('generated/openapi.yaml'), 'source: |\n            in samples')
+    t.match(read('generated/guide.html'), '<a href="#last-words">')
     t.match(read('README.md'), /`GET .v1.dogs.{dogId}` +\| 200 +\| Get a dog /)
 
     for (const name of ['generated/columns.ts', '.env.example', page]) {
@@ -133,23 +136,25 @@ t.test('a fault in openapi.yaml is one line', async (t) => {
   }
 })
 
-t.test('a statement of src/resources is written, or reported', async (t) => {
-  const { read, write, generate } = copyTree(t)
-  const orders = 'src/resources/orders.ts'
-  const source = read(orders)
+t.test('the statements of src/resources are written', async (t) => {
+  const { read, append, generate } = copyTree(t)
   const file = 'generated/statements.sql'
 
-  write(orders, source.replaceAll("'cancel-order'", "'cancel'"))
+  append(file, '-- edited\n')
   t.same(await generate('--check'), {
     code: 1,
     output: `${file} is stale: run npm run generate and commit it\n`
   })
   t.same(await generate(), { code: 0, output: '' })
-  t.match(read(file), 'PREPARE "cancel" AS\nDELETE FROM orders\n')
+  t.equal(read(file), readFileSync(file, 'utf8'))
+})
 
-  write(orders, source.replace('{ Order }', '{ Ordre }'))
+t.test('src/resources that cannot be loaded are reported', async (t) => {
+  const { write, generate } = copyTree(t)
+
+  write('src/resources/index.ts', '')
   t.match(await generate(), {
     code: 1,
-    output: `src/resources cannot be loaded for ${file}: `
+    output: 'src/resources cannot be loaded for generated/statements.sql: '
   })
 })

@@ -1,8 +1,9 @@
-// Runs the code samples in samples/ against the service. Generates, compiles and
-// runs each client, through a proxy that resets connections, and compares
-// docs/clients.md with the result. Exits 1 when a sample or client fails or the
-// page is stale. With --write, writes the page. Takes the names of clients to
-// run them alone, or with --samples the operationIds of samples.
+// Runs the code samples in samples/, and the shell samples of docs/clients.md,
+// against the service. Generates, compiles and runs each client, through a proxy
+// that resets connections, and compares docs/clients.md with the result. Exits 1
+// when a sample or client fails or the page is stale. With --write, writes the
+// page. Takes the names of clients to run them alone, or with --samples the
+// operationIds of samples.
 import { exec } from 'node:child_process'
 import {
   cpSync,
@@ -16,6 +17,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { startLiveService } from '../live-service.ts'
 import { type Client, clients } from './clients.ts'
+import { runGuide } from './guide.ts'
 import { pageWith, versionOf } from './page.ts'
 import { type Exchange, type Fault, startProxy } from './proxy.ts'
 import { runSamples } from './samples.ts'
@@ -227,6 +229,13 @@ if (isWhole || isSamplesOnly) {
   const folder = path.join(work, 'samples')
   const stage = { folder, proxy, restore, env, keyWithout: await limitedKeys() }
   problems.push(...(await runSamples(stage, chosen)))
+
+  if (chosen.length === 0) {
+    const guide = readFileSync(path.join(root, page), 'utf8')
+    const guideFolder = path.join(work, 'guide')
+    const guideStage = { ...stage, folder: guideFolder }
+    problems.push(...(await runGuide(guide, guideStage)))
+  }
 }
 
 const rows: string[] = []

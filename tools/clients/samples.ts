@@ -28,7 +28,7 @@ const languages: Language[] = [
 ]
 
 /** What samples run on. */
-interface Stage {
+export interface Stage {
   /** Has the samples, with the base URL of the proxy. */
   folder: string
   proxy: Proxy
@@ -40,7 +40,7 @@ interface Stage {
 }
 
 /** How a program has ended. */
-interface Result {
+export interface Result {
   exitCode: number
   stdout: string
   stderr: string
@@ -69,7 +69,8 @@ function operationsOf(ids: string[]): Operation[] {
 
 const run = promisify(exec)
 
-async function resultOf(
+/** How a command ends, and what it prints. */
+export async function resultOf(
   command: string,
   options: { cwd: string; env: NodeJS.ProcessEnv }
 ): Promise<Result> {
