@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { Overloaded } from '../batch.ts'
 import { ListMemory } from './list-memory.ts'
+import { ResponseTimer, type SendTimer, unlimitedTime } from './send-timer.ts'
 
 /** Bytes. A body of this size fits the buffers of the operating system. */
 const uncountedSize = 2 ** 16
@@ -50,22 +51,22 @@ export class ResponseMemory {
    * Reserves memory until the response closes: the size of the body once for
    * all responses that hold it, and bytes of this response alone.
    *
-   * @returns a function to call for each chunk that the client has read: the
-   *   connection is closed if that takes too long
+   * @returns the time for the client to read, which has begun
    * @throws Overloaded if the limit would be exceeded
    */
-  reserveOnce(response: ServerResponse, body: Body, ownSize = 0): () => void {
-    if (body.size + ownSize <= uncountedSize) return () => {}
+  reserveOnce(response: ServerResponse, body: Body, ownSize = 0): SendTimer {
+    if (body.size + ownSize <= uncountedSize) return unlimitedTime
     // It emits no further event that could release its memory.
-    if (response.destroyed) return () => {}
+    if (response.destroyed) return unlimitedTime
 
     this.#hold(body, ownSize)
-    const timer = setTimeout(() => response.destroy(), this.#sendTimeoutMs)
+    const timer = new ResponseTimer(response, this.#sendTimeoutMs)
+    timer.restart()
     response.once('close', () => {
-      clearTimeout(timer)
+      timer.pause()
       this.#release(body, ownSize)
     })
-    return () => timer.refresh()
+    return timer
   }
 
   #hold(body: Body, ownSize: number): void {
