@@ -1,13 +1,12 @@
+import { keyPrefix } from '../../generated/names.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
-import { nameStatement } from '../statement-names.ts'
-import { keyPrefix } from '../../generated/names.ts'
 import {
   type EndedKey,
   hashKey,
   type KeyCheck,
   makeKey,
-  prefixOf,
+  shownPartOf,
   type ValidKey
 } from './key.ts'
 
@@ -113,7 +112,7 @@ const rotateStatement = sql`
 `
 
 /** What a new key may do, and for how long. */
-interface Grant {
+interface KeyOptions {
   /** If left out, the key is valid until it is revoked. */
   lifetime?: string | undefined
   /** At least one; if left out, the key may do everything. */
@@ -135,7 +134,7 @@ export class KeyStore {
   constructor(database: Database, command = 'service') {
     this.#database = database
     this.#command = command
-    nameStatement(database, findName, findStatement)
+    database.statements.add(findName, findStatement)
   }
 
   /**
@@ -146,7 +145,7 @@ export class KeyStore {
    */
   async create(
     name: string,
-    { lifetime, scopes }: Grant = {}
+    { lifetime, scopes }: KeyOptions = {}
   ): Promise<string> {
     requireName(name)
     const apiKey = makeKey()
@@ -332,7 +331,7 @@ export class KeyStore {
 }
 
 const storedParts = (apiKey: string) => ({
-  prefix: prefixOf(apiKey),
+  prefix: shownPartOf(apiKey),
   hash: hashKey(apiKey)
 })
 

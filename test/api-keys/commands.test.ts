@@ -1,7 +1,7 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { keyCommands } from '../../src/api-keys/commands.ts'
-import { hashKey, prefixOf } from '../../src/api-keys/key.ts'
+import { hashKey, shownPartOf } from '../../src/api-keys/key.ts'
 import type { ListRow } from '../../src/api-keys/store.ts'
 import { query } from '../support/database.ts'
 import { keyPattern } from '../support/process.ts'
@@ -167,7 +167,7 @@ t.test('the audit log has every change and its command', async (t) => {
 
 t.test('a key is revoked and rotated by its listed prefix', async (t) => {
   const { call, rows } = await startWithCommands(t)
-  const prefix = prefixOf(await call('create --name team'))
+  const prefix = shownPartOf(await call('create --name team'))
   await call(`rotate ${prefix}`)
   t.equal(
     await call(`revoke ${prefix}`),
@@ -182,7 +182,7 @@ t.test('a key is revoked and rotated by its listed prefix', async (t) => {
 
 t.test('a prefix that names no key, or several, revokes none', async (t) => {
   const { call, rows, databaseUrl } = await startWithCommands(t)
-  const prefix = prefixOf(await call('create --name team'))
+  const prefix = shownPartOf(await call('create --name team'))
   const unknown = 'petcat_00000000'
   await t.rejects(call(`revoke ${unknown}`), {
     message: `No key has the prefix ${unknown}; see: keys list`

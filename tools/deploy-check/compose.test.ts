@@ -207,6 +207,7 @@ t.test(
       200
     )
     t.equal(await status(`${url}/docs/`), 200)
+    t.equal(await status(`${url}/docs/guide`), 200)
   }
 )
 
@@ -645,10 +646,11 @@ t.test(
 
 t.test('completed messages are deleted when they are old', async (t) => {
   const insert = `
-    INSERT INTO messages (message, status, created_at)
-    VALUES ('old', 'done', now() - interval '31 days'),
-      ('new', 'done', now()),
-      ('queued', 'queued', now() - interval '31 days')`
+    INSERT INTO messages (id, message, status, created_at)
+    VALUES
+      (gen_random_uuid(), 'old', 'done', now() - interval '31 days'),
+      (gen_random_uuid(), 'new', 'done', now()),
+      (gen_random_uuid(), 'queued', 'queued', now() - interval '31 days')`
   await sql(insert)
   await documented('Completed messages')
   t.equal(
@@ -811,11 +813,11 @@ t.test('a moment is restored from the archive', async (t) => {
   await documented('Recover to a point in time', 1)
   t.match(await created('kept'), { status: 201 })
   const TIME = await sql('SELECT clock_timestamp()')
-  t.match(await created('by mistake'), { status: 201 })
+  t.match(await created('by-mistake'), { status: 201 })
 
   await documented('Recover to a point in time', 2, { TIME })
   t.ok(await hasCategory('kept'))
-  t.notOk(await hasCategory('by mistake'))
+  t.notOk(await hasCategory('by-mistake'))
   t.match(await created('later'), { status: 201 })
   await upReplacesNothing(t)
 })
@@ -843,7 +845,7 @@ t.test(
     await documented('A new major version')
     t.match(await sql('SHOW server_version'), /^18/)
     t.same(await listed(url, key), names)
-    t.match(await created('on 18'), { status: 201 })
+    t.match(await created('on-18'), { status: 201 })
     const volume = 'docker compose exec -T db ls /var/lib/postgresql/data'
     t.same((await sh(volume)).split('\n'), ['17', '18', 'restored'])
     await documented('A new major version', 1)
@@ -931,7 +933,7 @@ t.test('with TLS=on and a certificate the proxy speaks HTTPS', async (t) => {
 t.test('a certificate is renewed without a restart', async (t) => {
   const before = await servedCertificate()
   await putCertificate(new Date(1))
-  await t.rejects(documented('Certificates'), /will expire/)
+  await t.rejects(documented('Certificates'), /has expired/)
   await t.rejects(documented('Certificates', 1), /will expire/)
   t.equal(await servedCertificate(), before)
 
