@@ -891,15 +891,21 @@ t.test('a volume of version 1.0.0 is used as it is', async (t) => {
   )
 })
 
-/** Writes a self-signed certificate for the proxy, as of a renewal. */
-async function putCertificate(notAfterDate?: Date): Promise<void> {
+interface Validity {
+  notBeforeDate?: Date
+  notAfterDate?: Date
+}
+
+const expired: Validity = {
+  notBeforeDate: new Date('2020-01-01'),
+  notAfterDate: new Date('2020-12-31')
+}
+
+/** Writes a self-signed certificate for the proxy, for a year from now. */
+async function putCertificate(validity: Validity = {}): Promise<void> {
   const { cert, private: privateKey } = await generate(
     [{ name: 'commonName', value: 'localhost' }],
-    {
-      algorithm: 'sha256',
-      notBeforeDate: new Date(0),
-      ...(notAfterDate && { notAfterDate })
-    }
+    { algorithm: 'sha256', ...validity }
   )
   const file = path.join(folder, 'secrets/tls/localhost.pem')
   writeFileSync(file, `${cert}\n${privateKey}`)
@@ -932,7 +938,7 @@ t.test('with TLS=on and a certificate the proxy speaks HTTPS', async (t) => {
 
 t.test('a certificate is renewed without a restart', async (t) => {
   const before = await servedCertificate()
-  await putCertificate(new Date(1))
+  await putCertificate(expired)
   await t.rejects(documented('Certificates'), /has expired/)
   await t.rejects(documented('Certificates', 1), /will expire/)
   t.equal(await servedCertificate(), before)
