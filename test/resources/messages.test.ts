@@ -1,7 +1,10 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type pg from 'pg'
 import { connect, query } from '../support/database.ts'
-import { documentedSql } from '../support/documented-sql.ts'
+import {
+  createDocumentedRole,
+  documentedSql
+} from '../support/documented-sql.ts'
 import { post, result } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
 
@@ -63,8 +66,13 @@ async function takenBy(consumer: pg.Client): Promise<string[]> {
   return rows.map(({ message }) => message).sort()
 }
 
+/** Creates the role of a consumer as documented. Returns its URL. */
+const createConsumer = (t: Test, databaseUrl: string) =>
+  createDocumentedRole(t, 'docs/messages.md', 'consumer', databaseUrl)
+
 t.test('consumers take messages that no other has taken', async (t) => {
   const { databaseUrl } = await startService(t)
+  const consumer = await createConsumer(t, databaseUrl)
   await query(
     databaseUrl,
     `
@@ -73,8 +81,8 @@ t.test('consumers take messages that no other has taken', async (t) => {
       FROM generate_series(1, 2) AS n
     `
   )
-  const first = await connect(t, databaseUrl)
-  const second = await connect(t, databaseUrl)
+  const first = await connect(t, consumer)
+  const second = await connect(t, consumer)
 
   await first.query('BEGIN')
   t.same(await takenBy(first), ['m1', 'm2'])
@@ -88,4 +96,49 @@ t.test('consumers take messages that no other has taken', async (t) => {
 
   const statuses = 'SELECT DISTINCT status FROM messages'
   t.same(await query(databaseUrl, statuses), [{ status: 'done' }])
+})
+
+t.test(
+  'a consumer deletes old messages, and may do nothing else',
+  async (t) => {
+    const { databaseUrl } = await startService(t)
+    const consumer = await createConsumer(t, databaseUrl)
+    await query(
+      databaseUrl,
+      `
+      INSERT INTO messages (id, message, status, created_at)
+      VALUES
+        (gen_random_uuid(), 'old', 'done', now() - interval '31 days'),
+        (gen_random_uuid(), 'waits', 'queued', now() - interval '31 days'),
+        (gen_random_uuid(), 'new', 'done', now())
+    `
+    )
+
+    await query(consumer, documentedSql('docs/messages.md', 'DELETE'))
+    t.same(
+      await query(consumer, 'SELECT message FROM messages ORDER BY message'),
+      [{ message: 'new' }, { message: 'waits' }]
+    )
+
+    const forbidden = [
+      "INSERT INTO messages (id, message) VALUES (gen_random_uuid(), 'x')",
+      "UPDATE messages SET message = 'x'",
+      'SELECT FROM api_keys',
+      'CREATE TABLE mine ()'
+    ]
+    for (const statement of forbidden)
+      await t.rejects(query(consumer, statement), { code: '42501' }, statement)
+  }
+)
+
+t.test('without GRANT CONNECT, a consumer cannot connect', async (t) => {
+  const { databaseUrl } = await startService(t)
+  const consumer = await createConsumer(t, databaseUrl)
+  const { username, pathname } = new URL(consumer)
+  const database = pathname.slice(1)
+  await query(
+    databaseUrl,
+    `REVOKE CONNECT ON DATABASE ${database} FROM ${username}`
+  )
+  await t.rejects(query(consumer, 'SELECT'), { code: '42501' })
 })
