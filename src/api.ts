@@ -1,6 +1,6 @@
 import type { Config } from './config.ts'
 import type { Database } from './postgres/database.ts'
-import type { Privileges } from './postgres/migrate.ts'
+import type { Privileges } from './postgres/privileges.ts'
 
 /**
  * An API: all that the framework needs to serve it. src/resources/index.ts
