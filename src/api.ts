@@ -11,6 +11,11 @@ export interface Api {
   /** The OpenAPI document, a YAML file. */
   openapi: URL
   /**
+   * The guide for its clients: the HTML of `generated/guide.html`. Without one,
+   * the service has no /docs/guide.
+   */
+  guide?: URL
+  /**
    * Makes the handler of each operation, by operationId. Its type is that of
    * `generated/operations.ts`, which the framework does not know.
    */

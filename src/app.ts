@@ -18,6 +18,7 @@ import { notFoundPlugin } from './http/not-found.ts'
 import { validHttp } from './http/valid-http.ts'
 import type { ApiDocument } from './openapi/document.ts'
 import { docsPage } from './openapi/docs.ts'
+import { guidePage } from './openapi/guide.ts'
 import { operationRoutes } from './openapi/routes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrate.ts'
@@ -72,10 +73,9 @@ export async function buildApp(parts: Parts) {
   })
 
   // What needs no API key.
-  await app.register(docsPage, {
-    apiDocument,
-    environment: config.ENVIRONMENT
-  })
+  const { ENVIRONMENT: environment } = config
+  await app.register(docsPage, { apiDocument, environment })
+  await app.register(guidePage, { apiDocument, guide: api.guide, environment })
   await app.register(health, {
     checkReady: migrationCheck(database, schemaOf(api).migrations)
   })

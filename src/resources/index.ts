@@ -12,6 +12,7 @@ import { petHandlers, petPrivileges } from './pets.ts'
 /** The API that this repository serves. */
 export const api: Api = {
   openapi: new URL('../../openapi.yaml', import.meta.url),
+  guide: new URL('../../generated/guide.html', import.meta.url),
   handlers: operationHandlers,
   migrations: new URL('../../migrations/resources/', import.meta.url),
   privileges: joinPrivileges([

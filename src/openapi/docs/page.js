@@ -23,6 +23,12 @@
         h('a', { key: href, href, className: 'link' }, href, ' ')
       )
 
+  /** The guide of this deployment, in place of that of production. */
+  const externalDocs = (original) => (state) =>
+    original(state).update('url', (url) =>
+      url?.replace(/^https:\/\/[^/]+(?=\/docs\/guide$)/, '')
+    )
+
   /**
    * The filter of operations, in place of the list of servers: the
    * Content-Security-Policy of the page blocks requests to other servers.
@@ -139,6 +145,7 @@
       FilterContainer: () => null
     },
     fn: { opsFilter },
+    statePlugins: { spec: { wrapSelectors: { externalDocs } } },
     wrapComponents: {
       ...labels(React),
       HighlightCode: copyButton(React),
