@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { slug } from 'github-slugger'
 import t from 'tap'
 
 const filesIn = (folder: string) =>
@@ -14,17 +15,10 @@ const pages = [...filesIn('.'), ...filesIn('docs'), ...tools]
 const proseOf = (page: string) =>
   readFileSync(page, 'utf8').replace(/^```.*?^```$/gms, '')
 
-/** The anchor of a heading, as GitHub makes it. */
-const anchorOf = (heading: string) =>
-  heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}\p{M}_ -]/gu, '')
-    .replaceAll(' ', '-')
-
-/** The anchors of a page. */
+/** The anchors of a page, as GitHub makes them. */
 function anchorsOf(page: string): string[] {
   const headings = proseOf(page).matchAll(/^#+ (.+)$/gm)
-  return [...headings].map(([, heading = '']) => anchorOf(heading))
+  return [...headings].map(([, heading = '']) => slug(heading))
 }
 
 /** The targets of links within the repository. */
