@@ -4,13 +4,13 @@ import { keyCommands } from '../../src/api-keys/commands.ts'
 import { hashKey } from '../../src/api-keys/key.ts'
 import type { ListRow } from '../../src/api-keys/store.ts'
 import { query } from '../support/database.ts'
+import { startNotes } from '../support/notes.ts'
 import { keyPattern } from '../support/process.ts'
-import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 /** Starts a service, with functions that run key commands on its database. */
 async function startWithCommands(t: Test) {
-  const service = await startService(t)
+  const service = await startNotes(t)
 
   /** Runs a key command in this process, and returns what it prints. */
   async function call(command: string): Promise<string> {
@@ -32,7 +32,7 @@ async function startWithCommands(t: Test) {
   async function status(apiKey: string): Promise<number> {
     const headers = { authorization: `Bearer ${apiKey}` }
     const response = await service.app.inject({
-      url: '/v1/categories',
+      url: '/v1/notes',
       headers
     })
     return response.statusCode
@@ -208,7 +208,7 @@ const badNames = [
 ]
 
 t.test('the name of a key is one short line of visible text', async (t) => {
-  const { keys } = await startService(t)
+  const { keys } = await startNotes(t)
   for (const { why, name } of badNames) {
     await t.rejects(
       keys.create(name),
@@ -226,7 +226,7 @@ t.test('the name of a key is one short line of visible text', async (t) => {
 })
 
 t.test('of concurrent rotations of one key, one succeeds', async (t) => {
-  const { databaseUrl, keys } = await startService(t, {
+  const { databaseUrl, keys } = await startNotes(t, {
     config: { DATABASE_TIMEOUT_MS: 60_000 }
   })
   const holder = new pg.Client({ connectionString: databaseUrl })
@@ -267,7 +267,7 @@ t.test('of concurrent rotations of one key, one succeeds', async (t) => {
 t.test(
   'the last use of a key is never listed as earlier than its creation',
   async (t) => {
-    const { keys } = await startService(t)
+    const { keys } = await startNotes(t)
     t.match(await keys.list(), [{ last_used_at: null }])
     await keys.noteUse([1n])
     const [{ last_used_at: used, created_at: created } = {}] = await keys.list()

@@ -4,7 +4,7 @@ import { RateLimiter } from '../../src/api-keys/rate-limit.ts'
 import type { Config } from '../../src/config.ts'
 import { silent } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
-import { startService } from '../support/service.ts'
+import { startNotes } from '../support/notes.ts'
 
 interface ListOptions {
   /** The service's valid key if left out, no Authorization if empty. */
@@ -21,9 +21,9 @@ async function start(t: Test, config: Partial<Config>, logger = silent) {
 
   const statements: string[] = []
   const onStatement = (name: string) => statements.push(name)
-  const service = await startService(t, { config, logger, onStatement })
+  const service = await startNotes(t, { config, logger, onStatement })
 
-  /** Lists the categories, and checks the status. */
+  /** Lists the notes, and checks the status. */
   async function list(status: number, options: ListOptions = {}) {
     const { apiKey = service.key, address = '192.0.2.1' } = options
     const headers: Record<string, string> = {}
@@ -32,7 +32,7 @@ async function start(t: Test, config: Partial<Config>, logger = silent) {
       headers['x-forwarded-for'] = options.forwardedFor
 
     const response = await service.app.inject({
-      url: '/v1/categories',
+      url: '/v1/notes',
       remoteAddress: address,
       headers
     })
@@ -53,7 +53,7 @@ t.test(
     const create = (payload: object) =>
       service.app.inject({
         method: 'POST',
-        url: '/v1/categories',
+        url: '/v1/notes',
         headers: service.auth,
         payload
       })
