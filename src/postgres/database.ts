@@ -125,7 +125,7 @@ export class Database {
       timeoutMs: Math.min(timeoutMs, maxBackgroundTimeoutMs),
       availability: new Availability('background writes', log)
     }
-    countConnections(pool)
+    countConnections(pool.counts)
   }
 
   /**
@@ -226,7 +226,7 @@ export class Database {
     databaseErrors.inc({ code: isOutage ? failure.code : 'internal_error' })
 
     const meaning = meaningOf(failure.cause)
-    const isExpected = !this.reportsOutages || kind.pool.ending
+    const isExpected = !this.reportsOutages || kind.pool.isEnding
     if (!isOutage || isExpected || meaning === 'conflict') return failure
 
     const hint =
