@@ -8,6 +8,7 @@ import fp from 'fastify-plugin'
 import { realm } from '../../generated/names.ts'
 import type { Config } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
+import { authFailures } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import type { KeyCheck } from './key.ts'
 import { networkOf, RateLimiter } from './rate-limit.ts'
@@ -102,8 +103,11 @@ export const apiKeys = fp<Options>(
       async auth(token, request) {
         const isSuspect = () => limits.rejected.isReached(networkOf(request.ip))
         request.keyCheck = await verifier.check(token, isSuspect)
-        if (request.keyCheck.state !== 'valid') throw new InvalidToken()
-        return true
+        const { state } = request.keyCheck
+        if (state === 'valid') return true
+
+        authFailures.inc({ reason: state })
+        throw new InvalidToken()
       }
     })
     const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
@@ -164,6 +168,7 @@ function reject(
     case 'FST_BEARER_AUTH_MISSING_AUTHORIZATION_HEADER':
     case 'FST_BEARER_AUTH_INVALID_AUTHORIZATION_HEADER':
       request.keyCheck = { state: 'absent' }
+      authFailures.inc({ reason: 'absent' })
       return rejected.count(address, reply) ?? keyRequired
 
     // Invalid token.

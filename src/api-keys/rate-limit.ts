@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { HttpError } from '../http/errors.ts'
+import { rateLimited } from '../metrics.ts'
 
 /** A minute. */
 const windowMs = 60_000
@@ -40,6 +41,7 @@ export class RateLimiter {
 
   constructor(limit: RateLimit) {
     this.#limit = limit
+    rateLimited.inc({ limit: limit.policy }, 0)
   }
 
   /** Whether the next request of the source would be over the limit. */
@@ -71,7 +73,10 @@ export class RateLimiter {
     reply.header('ratelimit-policy', `"${policy}";${description}`)
     const state = `r=${Math.max(0, left)};t=${seconds}`
     reply.header('ratelimit', `"${policy}";${state}`)
-    return left < 0 ? tooManyRequests(requests, seconds) : undefined
+    if (left >= 0) return undefined
+
+    rateLimited.inc({ limit: policy })
+    return tooManyRequests(requests, seconds)
   }
 
   #currentWindow(source: Source): Window | undefined {

@@ -42,7 +42,7 @@ interface Options {
  */
 export const docsPage = fp<Options>(
   async (app, { apiDocument, environment }) => {
-    const { document, yaml, json } = apiDocument
+    const { document, servers, yaml, json } = apiDocument
     const { title } = document.info
     const color = colors[environment]
 
@@ -54,7 +54,11 @@ export const docsPage = fp<Options>(
       reply.type('application/json; charset=utf-8').send(json)
     )
 
-    await app.register(swagger, { mode: 'static', specification: { document } })
+    // Swagger UI sends its requests to the first server.
+    await app.register(swagger, {
+      mode: 'static',
+      specification: { document: { ...document, servers } }
+    })
     await app.register(swaggerUi, {
       routePrefix: '/docs',
       staticCSP: contentPolicy,

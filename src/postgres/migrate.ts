@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { serviceName } from '../../generated/names.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../log.ts'
+import { pendingMigrations } from '../metrics.ts'
 import type { Database } from './database.ts'
 import { meaningOf, Unavailable } from './outcomes.ts'
 import { PrimaryPool } from './primary-pool.ts'
@@ -109,6 +110,7 @@ export async function applyMigrations(
     }
 
     await client.query('COMMIT')
+    pendingMigrations.set(0)
     for (const { name } of applied) log.info({ migration: name }, 'migrated')
   } finally {
     client.release(true)
@@ -123,6 +125,7 @@ async function applyPending(
 ): Promise<Migration[]> {
   const { rows } = await client.query<{ name: string }>(appliedMigrations)
   const pending = pendingOf(migrations, rows)
+  pendingMigrations.set(pending.length)
 
   for (const migration of pending) {
     await applyMigration(client, migration)
@@ -180,6 +183,7 @@ async function checkMigrations(
   migrations: Migration[]
 ): Promise<void> {
   const pending = pendingOf(migrations, await readApplied(database))
+  pendingMigrations.set(pending.length)
   if (pending.length === 0) return
 
   const list = pending.map(({ name }) => name).join(', ')

@@ -47,6 +47,10 @@ const withDogs = (document: string) =>
     .replace(/(?=^components:\n)/m, getDog)
     .replace(/(?<=^ {2}schemas:\n)/m, dog)
 
+const samplesOfGetDog = ['sh', 'ts', 'py', 'go'].map(
+  (extension) => `samples/getDog.${extension}`
+)
+
 t.test(
   'npm run generate -- --check reports each stale file, ' +
     'and npm run generate updates it',
@@ -65,21 +69,27 @@ t.test(
       'generated/operations.ts',
       'generated/json.ts',
       'generated/columns.ts',
+      'generated/openapi.yaml',
       'generated/guide.html',
       '.env.example',
       'docs/configuration.md',
       'README.md'
     ]
-    const reports = stale.map(
-      (name) => `${name} is stale: run npm run generate and commit it\n`
-    )
+    const reports = [
+      ...stale.map(
+        (name) => `${name} is stale: run npm run generate and commit it\n`
+      ),
+      ...samplesOfGetDog.map((name) => `${name} is missing: add this sample\n`)
+    ]
 
     t.same(await generate('--check'), { code: 1, output: reports.join('') })
+    for (const name of samplesOfGetDog) write(name, `in ${name}\n`)
     t.same(await generate(), { code: 0, output: '' })
     t.same(await generate('--check'), { code: 0, output: '' })
 
     t.match(read('generated/operations.ts'), "getDog: notImplemented('getDog')")
     t.match(read('generated/json.ts'), "rowJson<Schemas['Dog']>")
+    t.match(read('generated/openapi.yaml'), 'source: |\n            in samples')
     t.match(read('generated/guide.html'), '<a href="#last-words">')
     t.match(read('README.md'), /`GET .v1.dogs.{dogId}` +\| 200 +\| Get a dog /)
 
@@ -145,6 +155,7 @@ t.test('src/resources that cannot be loaded are reported', async (t) => {
   write('src/resources/index.ts', '')
   t.match(await generate(), {
     code: 1,
-    output: 'src/resources cannot be loaded for generated/statements.sql: '
+    output:
+      'src/resources cannot be loaded for generated/statements.sql and docs/metrics.md: '
   })
 })

@@ -37,8 +37,8 @@ async function succeeds(test: Test, command: string) {
 }
 
 t.test('the fork generates its code and passes the check', async (t) => {
-  await succeeds(t, 'npm run -s generate')
   await succeeds(t, 'npx prettier --write openapi.yaml')
+  await succeeds(t, 'npm run -s generate')
   await succeeds(t, 'npm run -s check')
 })
 
