@@ -130,6 +130,55 @@ t.test(
   }
 )
 
+t.test(
+  'migrate --check names what is pending, and migrates nothing',
+  async (t) => {
+    const empty = "TEMPLATE template0 ENCODING 'UTF8'"
+    const env = { DATABASE_URL: await createDatabase(t, empty) }
+
+    const before = await printed(t, 'migrate --check', { env })
+    t.match(before, /^To migrate: 0002_api_keys, .*0001_categories, /)
+    t.same(
+      await query(env.DATABASE_URL, "SELECT to_regclass('pgmigrations') AS it"),
+      [{ it: null }]
+    )
+
+    await printed(t, 'migrate', { env })
+    t.equal(
+      await printed(t, 'migrate --check', { env }),
+      'The database is up to date.'
+    )
+  }
+)
+
+const mistakesOfMigrate = [
+  {
+    command: 'migrate --chekc',
+    env: {},
+    message: 'migrate has only the option --check'
+  },
+  {
+    command: 'migrate --check',
+    env: {},
+    message: 'DATABASE_URL is not set'
+  },
+  {
+    command: 'migrate --check',
+    env: { DATABASE_URL: 'postgres://127.0.0.1:1/none' },
+    message: 'DATABASE_URL cannot be used: '
+  }
+]
+
+t.test('a check that is not possible fails', async (t) => {
+  for (const { command, env, message } of mistakesOfMigrate) {
+    const cwd = t.testdir()
+    const { code, output } = await npmRun(t, command, { cwd, env })
+    t.equal(code, 1, command)
+    t.match(output, `pet-categories: ${message}`)
+    t.same(readdirSync(cwd), [], 'no embedded database is made')
+  }
+})
+
 t.test('npm run migrate migrates the embedded database', async (t) => {
   const cwd = t.testdir()
   copyData(path.join(cwd, '.data'))

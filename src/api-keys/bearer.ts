@@ -1,5 +1,6 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
 import type {
+  FastifyBaseLogger,
   FastifyReply,
   FastifyRequest,
   onRequestHookHandler
@@ -93,7 +94,7 @@ class InvalidToken extends Error {
 export const apiKeys = fp<Options>(
   async (app, { database, config }) => {
     const verifier = new KeyVerifier(new KeyStore(database))
-    const limits = limitsOf(config)
+    const limits = limitsOf(config, app.log)
 
     await app.register(bearerAuth, {
       addHook: false,
@@ -133,16 +134,20 @@ export const apiKeys = fp<Options>(
 
 type Limits = ReturnType<typeof limitsOf>
 
-const limitsOf = (config: Config) => ({
+const limitsOf = (config: Config, log: FastifyBaseLogger) => ({
   admitted: new RateLimiter({
     policy: 'key',
     maxPerMinute: config.MAX_REQUESTS_PER_MINUTE,
-    requests: 'with this API key'
+    requests: 'with this API key',
+    report: (id) =>
+      log.warn({ key: String(id) }, 'a key exceeds its rate limit')
   }),
   rejected: new RateLimiter({
     policy: 'rejected',
     maxPerMinute: config.MAX_REJECTED_KEYS_PER_MINUTE,
-    requests: 'without a valid API key from this address'
+    requests: 'without a valid API key from this address',
+    report: (network) =>
+      log.warn({ network }, 'an address sends too many invalid API keys')
   })
 })
 

@@ -9,7 +9,7 @@ const windowMs = 60_000
 const maxWindows = 10_000
 
 /** What requests are counted by: the id of an API key, or an address. */
-type Source = bigint | string | undefined
+export type Source = bigint | string | undefined
 
 interface Window {
   count: number
@@ -28,6 +28,8 @@ interface RateLimit {
   maxPerMinute: number
   /** Describes the requests in the message of a 429. */
   requests: string
+  /** Logs that a source exceeds the limit: once in each of its windows. */
+  report: (source: Source) => void
 }
 
 /**
@@ -61,7 +63,7 @@ export class RateLimiter {
     source: Source,
     reply: { header(name: string, value: string): unknown }
   ): HttpError | undefined {
-    const { policy, maxPerMinute, requests } = this.#limit
+    const { policy, maxPerMinute, requests, report } = this.#limit
     if (maxPerMinute === 0) return undefined
 
     const window = this.#currentWindow(source) ?? this.#openWindow(source)
@@ -75,6 +77,7 @@ export class RateLimiter {
     reply.header('ratelimit', `"${policy}";${state}`)
     if (left >= 0) return undefined
 
+    if (left === -1) report(source)
     rateLimited.inc({ limit: policy })
     return tooManyRequests(requests, seconds)
   }

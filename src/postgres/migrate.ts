@@ -198,12 +198,21 @@ async function checkMigrations(
   database: Pick<Database, 'read'>,
   migrations: Migration[]
 ): Promise<void> {
-  const pending = pendingOf(migrations, await readApplied(database))
+  const pending = await readPendingMigrations(database, migrations)
   pendingMigrations.set(pending.length)
   if (pending.length === 0) return
 
-  const list = pending.map(({ name }) => name).join(', ')
+  const list = pending.join(', ')
   throw new Error(`migrations are pending (${list}): run \`npm run migrate\``)
+}
+
+/** Returns the names of the migrations that the database lacks. */
+export async function readPendingMigrations(
+  database: Pick<Database, 'read'>,
+  migrations: Migration[]
+): Promise<string[]> {
+  const pending = pendingOf(migrations, await readApplied(database))
+  return pending.map(({ name }) => name)
 }
 
 async function readApplied(

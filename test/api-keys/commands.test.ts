@@ -1,7 +1,7 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { keyCommands } from '../../src/api-keys/commands.ts'
-import { hashKey } from '../../src/api-keys/key.ts'
+import { hashKey, shownPartOf } from '../../src/api-keys/key.ts'
 import type { ListRow } from '../../src/api-keys/store.ts'
 import { query } from '../support/database.ts'
 import { startNotes } from '../support/notes.ts'
@@ -163,6 +163,36 @@ t.test('the audit log has every change and its command', async (t) => {
     await call('audit'),
     /^AT +KEY_ID +NAME +EVENT +COMMAND\n\S+Z +1 +test +created +test\n/
   )
+})
+
+t.test('a key is revoked and rotated by its listed prefix', async (t) => {
+  const { call, rows } = await startWithCommands(t)
+  const prefix = shownPartOf(await call('create --name team'))
+  await call(`rotate ${prefix}`)
+  t.equal(
+    await call(`revoke ${prefix}`),
+    'Revoked key 2. It stops working within a second.'
+  )
+  t.match(await rows('list'), [
+    { id: '1', state: 'valid' },
+    { id: '2', state: 'revoked', replaced_by: '3' },
+    { id: '3', state: 'valid' }
+  ])
+})
+
+t.test('a prefix that names no key, or several, revokes none', async (t) => {
+  const { call, rows, databaseUrl } = await startWithCommands(t)
+  const prefix = shownPartOf(await call('create --name team'))
+  const unknown = 'petcat_00000000'
+  await t.rejects(call(`revoke ${unknown}`), {
+    message: `No key has the prefix ${unknown}; see: keys list`
+  })
+
+  await query(databaseUrl, 'UPDATE api_keys SET prefix = $1', [prefix])
+  await t.rejects(call(`revoke ${prefix}`), {
+    message: `Keys 1, 2 have the prefix ${prefix}: use an id`
+  })
+  t.match(await rows('list'), [{ state: 'valid' }, { state: 'valid' }])
 })
 
 t.test('no key is stored or listed, only its hash', async (t) => {

@@ -274,11 +274,11 @@ t.test('TRUST_PROXY decides whose address counts', async (t) => {
 })
 
 t.test(
-  'the log has the reason for each rejected request, but no line for those over the limit',
+  'the log has the reason for each rejected request, but one line a minute for those over the limit',
   async (t) => {
     const { lines, logger } = recorder()
     const config = { MAX_REJECTED_KEYS_PER_MINUTE: 4 }
-    const { list, app } = await start(t, config, logger)
+    const { list, app, pass } = await start(t, config, logger)
     const unknown = makeKey()
     const lastDigit = unknown.endsWith('0') ? '1' : '0'
     const mistyped = unknown.slice(0, -1) + lastDigit
@@ -289,13 +289,20 @@ t.test(
       await list(401, { apiKey })
     for (let count = 0; count < 20; count++)
       await list(429, { apiKey: unknown })
+    pass(60_000)
+    for (let count = 0; count < 4; count++) await list(401, { apiKey: '' })
+    for (let count = 0; count < 20; count++) await list(429, { apiKey: '' })
     await app.close()
 
-    const logged = lines.map(({ status, key, rejected }) => ({
-      status,
-      key,
-      rejected
-    }))
+    const reports = lines.filter(({ msg }) => msg !== 'request')
+    const report = { level: 40, network: '192.0.2.1' }
+    t.match(reports, [report, report])
+    t.equal(reports.length, 2)
+
+    const logged = lines
+      .filter(({ msg }) => msg === 'request')
+      .slice(0, 5)
+      .map(({ status, key, rejected }) => ({ status, key, rejected }))
     t.same(logged, [
       { status: 200, key: '1', rejected: undefined },
       { status: 401, key: undefined, rejected: 'absent' },
@@ -307,13 +314,33 @@ t.test(
   }
 )
 
+t.test('the log names a key over its limit once a minute', async (t) => {
+  const { lines, logger } = recorder()
+  const config = { MAX_REQUESTS_PER_MINUTE: 1 }
+  const { list, app, pass } = await start(t, config, logger)
+
+  for (const status of [200, 429, 429]) await list(status)
+  pass(60_000)
+  for (const status of [200, 429, 429]) await list(status)
+  await app.close()
+
+  const reports = lines.filter(
+    ({ msg }) => msg === 'a key exceeds its rate limit'
+  )
+  t.same(
+    reports.map(({ key }) => key),
+    ['1', '1']
+  )
+})
+
 t.test(
   'beyond 10,000 addresses, the one whose window began first is forgotten',
   (t) => {
     const limiter = new RateLimiter({
       policy: 'x',
       maxPerMinute: 1,
-      requests: 'here'
+      requests: 'here',
+      report() {}
     })
     const count = (address: string) =>
       limiter.count(address, { header: () => {} })

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { parseAllDocuments } from 'yaml'
 import { keyPrefix } from '../../generated/names.ts'
 import {
   createDatabase,
@@ -131,5 +133,37 @@ t.test(
 
     const callable = rows.filter(({ isPublic }) => isPublic)
     t.same(callable, [])
+  }
+)
+
+interface CloudNativePgCluster {
+  spec: { bootstrap: { initdb: { postInitApplicationSQL: string[] } } }
+}
+
+t.test(
+  'the SQL for CloudNativePG creates the role of the service as deploy/roles.sh does',
+  async (t) => {
+    const file = 'deploy/kubernetes/cloudnative-pg/cluster.yaml'
+    const [document] = parseAllDocuments(readFileSync(file, 'utf8'))
+    const { spec } = document?.toJS() as CloudNativePgCluster
+    const url = await createDatabase(t)
+    // The role gets the name of the database, as it has in the file.
+    const name = new URL(url).pathname.slice(1)
+    t.teardown(() => query(url, `DROP OWNED BY ${name}; DROP ROLE ${name}`))
+    for (const statement of spec.bootstrap.initdb.postInitApplicationSQL)
+      await query(url, statement.replaceAll('pet_categories', name))
+
+    await query(url, `ALTER ROLE ${name} PASSWORD 'secret'`)
+    const login = { username: name, password: 'secret' }
+    const service = Object.assign(new URL(url), login).href
+    t.same(await query(service, 'SHOW statement_timeout'), [
+      { statement_timeout: '1min' }
+    ])
+
+    const others = await createRoles(t)
+    const stranger = Object.assign(new URL(others.service), {
+      pathname: name
+    }).href
+    await t.rejects(query(stranger, 'SELECT'), { code: '42501' })
   }
 )

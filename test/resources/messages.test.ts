@@ -1,8 +1,11 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type pg from 'pg'
 import { measureQueue } from '../../src/resources/messages.ts'
 import { connect, createDatabase, open, query } from '../support/database.ts'
-import { documentedSql } from '../support/documented-sql.ts'
+import {
+  createDocumentedRole,
+  documentedSql
+} from '../support/documented-sql.ts'
 import { sample } from '../support/metrics.ts'
 import { serve } from '../support/process.ts'
 import { post, result } from '../support/requests.ts'
@@ -67,8 +70,13 @@ async function takenBy(consumer: pg.Client): Promise<string[]> {
   return rows.map(({ message }) => message).sort()
 }
 
+/** Creates the role of a consumer as documented. Returns its URL. */
+const createConsumer = (t: Test, databaseUrl: string) =>
+  createDocumentedRole(t, 'docs/messages.md', 'consumer', databaseUrl)
+
 t.test('consumers take messages that no other has taken', async (t) => {
   const { databaseUrl } = await startService(t)
+  const consumer = await createConsumer(t, databaseUrl)
   await query(
     databaseUrl,
     `
@@ -77,8 +85,8 @@ t.test('consumers take messages that no other has taken', async (t) => {
       FROM generate_series(1, 2) AS n
     `
   )
-  const first = await connect(t, databaseUrl)
-  const second = await connect(t, databaseUrl)
+  const first = await connect(t, consumer)
+  const second = await connect(t, consumer)
 
   await first.query('BEGIN')
   t.same(await takenBy(first), ['m1', 'm2'])
@@ -142,4 +150,49 @@ t.test('a service with METRICS_PORT measures the queue', async (t) => {
     sample('messages_queued', (await fetch(endpoint)).text())
   await until(async () => (await length()) === 2, 'the queue is measured', 60)
   t.equal(await service.stop(), 0)
+})
+
+t.test(
+  'a consumer deletes old messages, and may do nothing else',
+  async (t) => {
+    const { databaseUrl } = await startService(t)
+    const consumer = await createConsumer(t, databaseUrl)
+    await query(
+      databaseUrl,
+      `
+      INSERT INTO messages (id, message, status, created_at)
+      VALUES
+        (gen_random_uuid(), 'old', 'done', now() - interval '31 days'),
+        (gen_random_uuid(), 'waits', 'queued', now() - interval '31 days'),
+        (gen_random_uuid(), 'new', 'done', now())
+    `
+    )
+
+    await query(consumer, documentedSql('docs/messages.md', 'DELETE'))
+    t.same(
+      await query(consumer, 'SELECT message FROM messages ORDER BY message'),
+      [{ message: 'new' }, { message: 'waits' }]
+    )
+
+    const forbidden = [
+      "INSERT INTO messages (id, message) VALUES (gen_random_uuid(), 'x')",
+      "UPDATE messages SET message = 'x'",
+      'SELECT FROM api_keys',
+      'CREATE TABLE mine ()'
+    ]
+    for (const statement of forbidden)
+      await t.rejects(query(consumer, statement), { code: '42501' }, statement)
+  }
+)
+
+t.test('without GRANT CONNECT, a consumer cannot connect', async (t) => {
+  const { databaseUrl } = await startService(t)
+  const consumer = await createConsumer(t, databaseUrl)
+  const { username, pathname } = new URL(consumer)
+  const database = pathname.slice(1)
+  await query(
+    databaseUrl,
+    `REVOKE CONNECT ON DATABASE ${database} FROM ${username}`
+  )
+  await t.rejects(query(consumer, 'SELECT'), { code: '42501' })
 })

@@ -1,6 +1,9 @@
 import t, { type Test } from 'tap'
 import { connect, lockAwaited, query } from '../support/database.ts'
-import { documentedSql } from '../support/documented-sql.ts'
+import {
+  createDocumentedRole,
+  documentedSql
+} from '../support/documented-sql.ts'
 import { get, sendRequest } from '../support/requests.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -25,15 +28,6 @@ const list = (service: Service, headers = {}) =>
 const cancel = (service: Service, id: number) =>
   sendRequest(service, 'DELETE', `store/orders/${id}`)
 
-/** Creates a role that may do what is documented, until the test ends. */
-async function createShop(t: Test, url: string): Promise<string> {
-  const role = `petcat_test_shop_${process.pid}`
-  t.teardown(() => query(url, `DROP OWNED BY ${role}; DROP ROLE ${role}`))
-  const grant = documentedSql('docs/orders.md', 'GRANT')
-  await query(url, `CREATE ROLE ${role}; ${grant.replace(/shop$/m, role)}`)
-  return role
-}
-
 const insert = documentedSql('docs/orders.md', 'INSERT')
 const complete = documentedSql('docs/orders.md', 'UPDATE')
 
@@ -41,8 +35,10 @@ t.test('orders that another system writes are listed', async (t) => {
   const service = await start(t)
   t.equal((await list(service)).body, '[]')
 
-  const shop = await createShop(t, service.databaseUrl)
-  await query(service.databaseUrl, `SET ROLE ${shop}; ${insert}; ${complete}`)
+  const { databaseUrl } = service
+  const page = 'docs/orders.md'
+  const shop = await createDocumentedRole(t, page, 'shop', databaseUrl)
+  await query(shop, `${insert}; ${complete}`)
   await query(
     service.databaseUrl,
     `

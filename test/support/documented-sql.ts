@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import type { Test } from 'tap'
+import { query } from './database.ts'
 
 /** The SQL of a page of the documentation that begins with these words. */
 export function documentedSql(page: string, begin: string): string {
@@ -7,4 +9,36 @@ export function documentedSql(page: string, begin: string): string {
   const found = statements.find((statement) => statement.startsWith(begin))
   if (found === undefined) throw new Error(`${page} has no SQL of ${begin}`)
   return found
+}
+
+/** A name of the documentation that a test must replace, as a whole word. */
+const word = (name: string) => new RegExp(`\\b${name}\\b`, 'g')
+
+/**
+ * Creates a role as a page documents it, on a database that nobody else may
+ * connect to, as one that deploy/roles.sh has set up. Removes it when the test
+ * ends.
+ *
+ * @param role its name on the page
+ * @param url of the database, as its superuser
+ * @returns the URL for the role
+ */
+export async function createDocumentedRole(
+  t: Test,
+  page: string,
+  role: string,
+  url: string
+): Promise<string> {
+  const name = `petcat_test_${role}_${process.pid}`
+  const database = new URL(url).pathname.slice(1)
+  const sql = documentedSql(page, 'CREATE ROLE')
+    .replace(word(role), name)
+    .replace(word('pet_categories'), database)
+
+  await query(url, `REVOKE ALL ON DATABASE ${database} FROM PUBLIC`)
+  await query(url, sql)
+  t.teardown(() => query(url, `DROP OWNED BY ${name}; DROP ROLE ${name}`))
+
+  const login = { username: name, password: 'change-me' }
+  return Object.assign(new URL(url), login).href
 }

@@ -62,19 +62,28 @@ export class FreshClone {
     block = 0,
     more: Variables = {}
   ): Promise<string> => {
-    const code = this.#blocksBelow(heading)[block]
+    return this.sh(this.block(heading, block), more)
+  }
+
+  /**
+   * Returns a block of commands below a heading of a page, the first is 0.
+   *
+   * @throws Error if the page has no such block
+   */
+  block(heading: string, block = 0, page = this.#page): string {
+    const code = this.#blocksBelow(heading, page)[block]
     if (code === undefined)
-      throw new Error(`${this.#page} has no block ${heading} ${block}`)
-    return this.sh(code, more)
+      throw new Error(`${page} has no block ${heading} ${block}`)
+    return code
   }
 
   remove(): void {
     rmSync(this.folder, { recursive: true })
   }
 
-  #blocksBelow(heading: string): string[] {
-    const page = readFileSync(path.join(this.folder, this.#page), 'utf8')
-    const [, rest = ''] = page.split(new RegExp(`^#+ ${heading}$`, 'm'))
+  #blocksBelow(heading: string, page: string): string[] {
+    const source = readFileSync(path.join(this.folder, page), 'utf8')
+    const [, rest = ''] = source.split(new RegExp(`^#+ ${heading}$`, 'm'))
     const [section = ''] = rest.split(/^#/m)
     const blocks = section.matchAll(/^```sh\n(.*?)^```$/gms)
     return [...blocks].map(([, code = '']) => code)

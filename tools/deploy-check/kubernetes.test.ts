@@ -8,9 +8,10 @@
 //   NODE_OFF, NODE_ON   shell commands that power $NODE off and on, such as
 //                       `docker kill $NODE` and `docker start $NODE`; without
 //                       them, no node is lost
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
+import { parseAllDocuments } from 'yaml'
 import {
   lastLine,
   listed,
@@ -18,9 +19,11 @@ import {
   status,
   unfailing
 } from '../../test/support/installation.ts'
+import { documentedSql } from '../../test/support/documented-sql.ts'
 import { type Load, startLoad } from '../../test/support/load.ts'
 import { until } from '../../test/support/until.ts'
 import { FreshClone } from './fresh-clone.ts'
+import { extract, lastRelease } from './last-release.ts'
 
 const image = 'petcat-kubernetes-test'
 const database = 'pet-categories-test-database'
@@ -37,8 +40,9 @@ const clone = new FreshClone('docs/kubernetes.md', environment)
 const { folder, sh, documented } = clone
 
 interface Pod {
-  metadata: { name: string }
-  spec: { nodeName: string }
+  metadata: { name: string; labels: Record<string, string> }
+  spec: { nodeName: string; serviceAccountName: string }
+  status: { containerStatuses?: { restartCount: number }[] }
 }
 const pods = async (selector = 'app=api') =>
   (
@@ -46,6 +50,8 @@ const pods = async (selector = 'app=api') =>
       items: Pod[]
     }
   ).items
+
+const podNames = async () => (await pods()).map(({ metadata }) => metadata.name)
 
 const metricsOf = ({ metadata }: Pod) =>
   sh(
@@ -64,6 +70,14 @@ const sql = (statement: string) =>
   sh(
     `kubectl -n $DATABASE exec db-0 -- psql -U postgres -d pet_categories -Atc "${statement}"`
   )
+
+/** Runs a block of commands of an incident of docs/operations.md. */
+const incident = (name: string, block = 0, more = {}) => {
+  const page = 'docs/operations.md'
+  const functions = clone.block('Incidents', 1, page)
+  const commands = clone.block(`Incident: ${name}`, block, page)
+  return sh(`${functions}\n${commands}`, more)
+}
 
 /** Resolves when the service has so many pods, none of them still stopping. */
 const settled = (count: number) =>
@@ -93,7 +107,9 @@ t.before(async () => {
   await sh('kubectl create namespace $DATABASE')
   t.teardown(async () => {
     await sh(
-      'kubectl delete namespace --wait=false $DATABASE pet-categories-staging; docker image rm -f $IMAGE:one $IMAGE:two'
+      `kubectl delete namespace --wait=false --ignore-not-found \
+        $DATABASE pet-categories-staging pet-categories-released
+      docker image rm -f $IMAGE:one $IMAGE:two $IMAGE:bad`
     )
     clone.remove()
   })
@@ -104,7 +120,9 @@ t.before(async () => {
   await sh(`
     docker build -q -t $IMAGE:one --build-arg VERSION=one .
     printf 'FROM %s:one\nCOPY migrations dist/migrations' $IMAGE | docker build -q -t $IMAGE:two -f - .
-    docker save $IMAGE:one $IMAGE:two postgres:17-alpine | { eval "$LOAD_IMAGES"; }
+    echo 'SELECT missing' >migrations/resources/9999_bad.sql
+    printf 'FROM %s:one\nCOPY migrations dist/migrations' $IMAGE | docker build -q -t $IMAGE:bad -f - .
+    docker save $IMAGE:one $IMAGE:two $IMAGE:bad postgres:17-alpine | { eval "$LOAD_IMAGES"; }
     deploy/secrets
     kubectl -n $DATABASE create secret generic secrets --from-file=secrets
     kubectl -n $DATABASE create configmap roles --from-file=deploy/roles.sh
@@ -154,9 +172,81 @@ t.test(
   }
 )
 
-t.test('the autoscaler keeps two pods, on different nodes', async (t) => {
-  await settled(2)
+t.test('two pods run after the installation, on different nodes', async (t) => {
+  const ready = 'kubectl get deployment api -o jsonpath={.status.readyReplicas}'
+  t.equal(await sh(ready), '2')
+  t.equal((await pods()).length, 2)
   t.equal(await nodesInUse(), 2)
+})
+
+t.test(
+  'pods have the recommended labels, and a role of their own',
+  async (t) => {
+    for (const app of ['api', 'migrate']) {
+      const [pod] = await pods(`app=${app}`)
+      t.equal(pod?.spec.serviceAccountName, app)
+      t.match(pod?.metadata.labels, {
+        'app.kubernetes.io/name': 'pet-categories',
+        'app.kubernetes.io/instance': 'pet-categories-staging',
+        'app.kubernetes.io/version': 'one',
+        'app.kubernetes.io/part-of': 'pet-categories',
+        'app.kubernetes.io/managed-by': 'kustomize'
+      })
+    }
+    t.equal(await sh('kubectl get jobs -o name'), 'job.batch/migrate-one')
+  }
+)
+
+t.test('the manifests apply over those of the last release', async (t) => {
+  const release = path.join(folder, 'release')
+  mkdirSync(release)
+  extract(lastRelease(), release, 'deploy/kubernetes')
+
+  const namespace = 'pet-categories-released'
+  for (const version of ['release', '.']) {
+    const applied = {
+      namespace,
+      resources: [`../${version}/deploy/kubernetes/staging`]
+    }
+    await sh(`
+      mkdir -p applied
+      echo '${JSON.stringify(applied)}' >applied/kustomization.yaml
+      kubectl apply -k applied`)
+  }
+
+  const selector = '-o jsonpath={.spec.selector.matchLabels}'
+  t.equal(
+    await sh(`kubectl -n ${namespace} get deployment api ${selector}`),
+    '{"app":"api"}'
+  )
+})
+
+interface NetworkPolicy {
+  kind: string
+  metadata: { name: string }
+  spec: { ingress?: { from?: object[] }[] }
+}
+
+t.test('in production, only a gateway may send requests', async (t) => {
+  const manifests = await sh('kubectl kustomize deploy/kubernetes/production')
+  const policies = parseAllDocuments(manifests)
+    .map((document) => document.toJS() as NetworkPolicy)
+    .filter(({ kind }) => kind === 'NetworkPolicy')
+  const ofService = policies.find(({ metadata }) => metadata.name === 'api')
+  const gateway = 'gateway.networking.k8s.io/gateway-name'
+  t.same(
+    ofService?.spec.ingress?.map(({ from }) => from),
+    [
+      [
+        { podSelector: { matchLabels: { [gateway]: 'api' } } },
+        {
+          namespaceSelector: {
+            matchLabels: { 'kubernetes.io/metadata.name': 'gateway' }
+          }
+        }
+      ]
+    ]
+  )
 })
 
 t.test(
@@ -185,7 +275,7 @@ t.test(
 t.test(
   'a new version rolls out under load without one failed request, and so does the way back',
   async (t) => {
-    const before = await pods()
+    const before = await podNames()
     const load = startLoad(url, key)
     await load.acknowledges(100)
     await setVersion('two')
@@ -203,8 +293,58 @@ t.test(
     await load.stop()
     t.same(unfailing(load), [[], ['201']])
     t.same(notOnce(load.acknowledged, await listed(url, key)), [])
-    const names = (await pods()).map(({ metadata }) => metadata.name)
-    t.notOk(before.some(({ metadata }) => names.includes(metadata.name)))
+    const names = await podNames()
+    t.notOk(before.some((name) => names.includes(name)))
+  }
+)
+
+t.test('a migration that fails ends with the roll back', async (t) => {
+  const load = startLoad(url, key)
+  await setVersion('bad')
+  await sh('kubectl apply -k deploy/kubernetes/staging')
+  await until(
+    async () => {
+      const reason = await documented('Upgrade', 1).catch(() => '')
+      return reason.includes('migration 9999_bad failed')
+    },
+    'the migration fails',
+    60
+  )
+  await load.acknowledges(100)
+
+  await documented('Roll back')
+  t.equal(await sh('kubectl get jobs -o name'), '')
+  await until(
+    async () => (await pods('app=migrate')).length === 0,
+    'the migration is gone',
+    60
+  )
+  await settled(2)
+  await load.stop()
+  t.same(unfailing(load), [[], ['201']])
+  await setVersion('one')
+})
+
+t.test(
+  'a version that crashes some seconds after it was ready replaces no pod',
+  async (t) => {
+    const before = await podNames()
+    const command = '["timeout", "8", "node", "dist/src/main.js"]'
+    await sh(
+      `kubectl patch deployment api --type=json \
+        --patch='[{"op": "add", "path": "/spec/template/spec/containers/0/command", "value": ${command}}]'`
+    )
+    const hasCrashed = (pod: Pod) =>
+      pod.status.containerStatuses?.some(({ restartCount }) => restartCount > 0)
+    await until(
+      async () => (await pods()).some(hasCrashed),
+      'the new version crashes',
+      60
+    )
+    const names = await podNames()
+    t.ok(before.every((name) => names.includes(name)))
+    await documented('Roll back')
+    await settled(2)
   }
 )
 
@@ -294,8 +434,85 @@ t.test(
       []
     )
     t.same(notOnce(load.acknowledged, await listed(url, key)), [])
+    t.match(
+      await incident('errors'),
+      /"operation":"createCategory","status":503/
+    )
   }
 )
+
+t.test('the commands of incidents find what they look for', async (t) => {
+  const load = startLoad(url, key)
+  await load.acknowledges(100)
+
+  await incident('database down')
+  t.match(await incident('database down', 1), /uptime.*standby/)
+  t.match(await incident('disk full'), /categories[^]*slot_name/)
+  t.match(await incident('disk full', 1), /DELETE 0\nVACUUM/)
+  t.match(await incident('disk full', 2), /"createCategory","status":201/)
+  t.match(await incident('crash loop'), /^200$/)
+  t.match(await incident('database slow', 2), /runs_since/)
+  t.match(await incident('pool exhausted'), /pet-categories[^]*max_connections/)
+  t.match(await incident('overload'), /createCategory/)
+  t.match(await incident('flood'), /"key":"1"[^]*"ip":/)
+  t.match(await incident('migration pending'), /9999_next/)
+  t.match(
+    await incident('messages not consumed'),
+    /queued.*oldest[^]*client_addr/
+  )
+  t.match(await incident('client addresses'), /"ip":/)
+  const clocks = await incident('clock skew')
+  const [ofReplica = 0, ofDatabase = 0] = (
+    clocks.match(/\d{10}\.\d+/g) ?? []
+  ).map(Number)
+  t.ok(Math.abs(ofReplica - ofDatabase) < 60)
+  await load.stop()
+  t.same(unfailing(load), [[], ['201']])
+})
+
+t.test('a locked table is found and released as documented', async (t) => {
+  const load = startLoad(url, key)
+  await load.acknowledges(100)
+  const locked = sql('BEGIN; LOCK TABLE categories; SELECT pg_sleep(600)')
+  // Fails when its connection is ended.
+  const ended = t.rejects(locked, /terminating connection/)
+  const blocker = /\| +(\d+) \| psql/
+  let found: RegExpExecArray | null = null
+  await until(
+    async () => {
+      found = blocker.exec(await incident('database slow'))
+      return found !== null
+    },
+    'the lock is found',
+    60
+  )
+  await incident('database slow', 1, { PID: String(found?.[1]) })
+  await ended
+  await load.acknowledges(100)
+  await load.stop()
+  t.same(load.lost, [])
+  t.same(notOnce(load.acknowledged, await listed(url, key)), [])
+})
+
+t.test('a consumer connects as documented', async (t) => {
+  await sql(documentedSql('docs/messages.md', 'CREATE ROLE'))
+  const take = documentedSql('docs/messages.md', 'WITH taken')
+  await fetch(`${url}/v1/messages`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json'
+    },
+    body: '{"message":"for the consumer"}'
+  })
+  const consumer = `postgres://consumer:change-me@db.$DATABASE/pet_categories`
+  t.match(
+    await sh(
+      `kubectl -n $DATABASE exec db-0 -- psql ${consumer} -Atc "${take}"`
+    ),
+    'for the consumer'
+  )
+})
 
 t.test('every replica rejects a revoked key', async (t) => {
   const successor = lastLine(await documented('Keys', 0, { ID: '1' }))
@@ -317,6 +534,20 @@ t.test('every replica rejects a revoked key', async (t) => {
   )
 })
 
+t.test('a leaked key is found by its beginning, and replaced', async (t) => {
+  const leaked = lastLine(await documented('Install', 1))
+  const KEY = leaked.slice(0, 15)
+  await incident('key leaked', 0, { KEY })
+  const list = await incident('key leaked', 3, { KEY, ID: '' })
+  const [ID = ''] = list.split(' ')
+  const successor = lastLine(await incident('key leaked', 1, { ID }))
+  const statusOf = (apiKey: string) =>
+    status(`${url}/v1/categories`, { authorization: `Bearer ${apiKey}` })
+  await until(async () => (await statusOf(leaked)) === 401, 'it has ended')
+  t.equal(await statusOf(successor), 200)
+  t.match(await incident('key leaked', 3, { KEY, ID }), /expired/)
+})
+
 const skip =
   process.env['NODE_OFF'] && process.env['NODE_ON']
     ? false
@@ -326,8 +557,9 @@ t.test(
   { skip },
   async (t) => {
     // Spreads the pods again after the drain.
+    const [moved = ''] = await podNames()
     await sh(
-      'kubectl rollout restart deployment/api && kubectl rollout status deployment/api --timeout=5m'
+      `kubectl delete pod ${moved} && kubectl rollout status deployment/api --timeout=5m`
     )
     await settled(2)
     t.equal(await nodesInUse(), 2)

@@ -41,14 +41,24 @@ function run(cwd: string, program: string, ...options: string[]): void {
   })
 }
 
+/** Writes files of a revision to a folder: all, or those below the paths. */
+export function extract(
+  revision: string,
+  folder: string,
+  ...paths: string[]
+): void {
+  const archive = path.join(folder, 'release.tar')
+
+  run(root, 'git', 'archive', '--output', archive, revision, ...paths)
+  run(folder, 'tar', '-xf', archive)
+}
+
 /** Builds the code of a revision in a new folder. Returns the folder. */
 export function build(revision: string): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'petcat-release-'))
-  const archive = path.join(folder, 'release.tar')
   const quickly = ['--prefer-offline', '--ignore-scripts', '--no-audit']
 
-  run(root, 'git', 'archive', '--output', archive, revision)
-  run(folder, 'tar', '-xf', archive)
+  extract(revision, folder)
   run(folder, 'npm', 'ci', '--omit=optional', ...quickly)
   run(folder, 'npm', 'run', '-s', 'build')
   return folder
