@@ -10,9 +10,11 @@ SELECT
   coalesce(root, id) AS root,
   CASE
     WHEN id IS NULL THEN 'unknown'
-    WHEN revoked_at IS NOT NULL THEN 'revoked'
-    WHEN expires_at <= now() THEN 'expired'
-    ELSE 'valid'
+    ELSE CASE
+      WHEN revoked_at IS NOT NULL THEN 'revoked'
+      WHEN expires_at <= now() THEN 'expired'
+      ELSE 'valid'
+    END
   END AS state,
   scopes,
   coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"

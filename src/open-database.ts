@@ -47,11 +47,8 @@ export async function openForService(
     ? () => applyMigrations(url, config, schema, log)
     : migrationCheck(database, schema.migrations)
 
-  // Until then, the reasons that are logged here are enough.
-  database.reportsOutages = false
-  const ready = prepareRepeatedly(prepare, log).then(() => {
-    database.reportsOutages = true
-  })
+  const prepared = prepareRepeatedly(prepare, log)
+  const ready = database.reportOutagesAfter(prepared)
   return { ...opened, ready }
 }
 

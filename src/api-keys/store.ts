@@ -28,16 +28,26 @@ type FoundRow = ValidKey | EndedKey | { id: null; state: 'unknown' }
 
 const findName = 'find-keys'
 
-// Made once, because they run while requests are served.
+const keyState = sql`
+  CASE
+    WHEN revoked_at IS NOT NULL THEN 'revoked'
+    WHEN expires_at <= now() THEN 'expired'
+    ELSE 'valid'
+  END
+`
+
+const isValid = sql`
+  revoked_at IS NULL
+  AND (expires_at IS NULL OR expires_at > now())
+`
+
 const findStatement = sql`
   SELECT
     id,
     coalesce(root, id) AS root,
     CASE
       WHEN id IS NULL THEN 'unknown'
-      WHEN revoked_at IS NOT NULL THEN 'revoked'
-      WHEN expires_at <= now() THEN 'expired'
-      ELSE 'valid'
+      ELSE ${keyState}
     END AS state,
     scopes,
     coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"
@@ -68,8 +78,7 @@ const rotateStatement = sql`
       scopes
     FROM api_keys
     WHERE id::text = $2
-      AND revoked_at IS NULL
-      AND (expires_at IS NULL OR expires_at > now())
+      AND ${isValid}
       AND replaced_by IS NULL
     FOR UPDATE
   ),
@@ -204,8 +213,7 @@ export class KeyStore {
         UPDATE api_keys
         SET revoked_at = now()
         WHERE id::text = $2
-          AND revoked_at IS NULL
-          AND (expires_at IS NULL OR expires_at > now())
+          AND ${isValid}
         RETURNING id
       )
       INSERT INTO key_events (key_id, event, command)
@@ -239,11 +247,7 @@ export class KeyStore {
         to_char(expires_at AT TIME ZONE 'UTC', iso) AS expires_at,
         to_char(revoked_at AT TIME ZONE 'UTC', iso) AS revoked_at,
         replaced_by::text,
-        CASE
-          WHEN revoked_at IS NOT NULL THEN 'revoked'
-          WHEN expires_at <= now() THEN 'expired'
-          ELSE 'valid'
-        END AS state
+        ${keyState} AS state
       FROM
         api_keys,
         LATERAL (

@@ -142,7 +142,8 @@ export const rarelyNeededVariables = {
     default: 134_217_728,
     minimum: 0,
     description:
-      'Maximum memory for responses that clients have yet to read, then 503'
+      'Maximum memory for responses that clients have yet to read, then 503. ' +
+      'Kept lists get half as much in addition, and lists being read again half.'
   }),
 
   MAX_CONNECTIONS: count({
@@ -164,7 +165,7 @@ export const rarelyNeededVariables = {
   SEND_TIMEOUT_MS: milliseconds({
     default: 60_000,
     description:
-      'Time for a client to read the next 2 MiB of a response ' +
+      'Time for a client to read the next part of a response, up to 1 MiB, ' +
       'before its connection is closed'
   }),
 

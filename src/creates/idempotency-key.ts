@@ -31,8 +31,9 @@ export interface Claim {
  * The owner of the key is the API key, with all that it was rotated to. The
  * fingerprint is that of the validated body, in which int64s are exact.
  *
- * Operations that insert into one table share their keys. Another scope would
- * not find the keys that databases have stored.
+ * The scope is the table, as it was when databases stored their keys. A table
+ * has one operation that creates rows: its statements have names by the table,
+ * and a second one with another body fails at the start.
  *
  * @param table that the operation stores rows in
  * @throws Error without an API key: all such callers would share their keys

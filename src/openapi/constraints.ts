@@ -3,7 +3,7 @@ import { violatedConstraint } from '../postgres/outcomes.ts'
 import type { Sent } from './handler.ts'
 
 /** The response to a request that violates a constraint. */
-export interface Violation<Status> {
+interface Violation<Status> {
   /** One that the operation documents. */
   status: Status & number
   code: string
@@ -12,10 +12,10 @@ export interface Violation<Status> {
 }
 
 /** Responses by the names of constraints and unique indexes. */
-export type Violations<Status> = Record<string, Violation<Status>>
+type Violations<Status> = Record<string, Violation<Status>>
 
 /** A reply of an operation that documents a status, whatever its body. */
-export interface Documents<Status> {
+interface Documents<Status> {
   code: (status: Status) => unknown
 }
 

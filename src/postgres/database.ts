@@ -49,7 +49,10 @@ const endHangingCommits = sql`
 const types = new pg.TypeOverrides()
 types.setTypeParser(pg.types.builtins.INT8, BigInt)
 
-/** A prepared statement. pg sends others in a way that may end no limit. */
+/**
+ * A prepared statement, as the limit of `tryWrite` requires. After another
+ * statement, which pg sends in another way, the limit may remain.
+ */
 export type NamedQuery = QueryConfig & { name: string }
 
 /** What statements have in common that share the way in which they run. */
@@ -83,12 +86,7 @@ export class Database {
   /** The turns of writes that may be slow. */
   readonly turns: WriteTurns
 
-  /**
-   * Whether the log shows outages. False while the service prepares the
-   * database, and reports itself why it cannot.
-   */
-  reportsOutages = true
-
+  #reportsOutages = true
   readonly #reads: StatementKind
   readonly #writes: StatementKind
   readonly #limitedWrites: StatementKind
@@ -139,7 +137,7 @@ export class Database {
     this.#backgroundReads = { ...this.#backgroundWrites, isWrite: false }
 
     observeDatabase({
-      pool,
+      pool: pool.counts,
       maxConnections: config.MAX_DATABASE_CONNECTIONS,
       uses: {
         reads: this.#reads.availability,
@@ -187,6 +185,16 @@ export class Database {
     query: QueryConfig
   ): Promise<Row[]> {
     return this.#run<Row>(query, this.#backgroundReads)
+  }
+
+  /**
+   * Keeps outages out of the log until the database is ready. The caller
+   * reports itself why it is not.
+   */
+  async reportOutagesAfter(ready: Promise<unknown>): Promise<void> {
+    this.#reportsOutages = false
+    await ready
+    this.#reportsOutages = true
   }
 
   /** Waits for the statements in flight and closes every connection. */
@@ -260,13 +268,13 @@ export class Database {
     databaseErrors.inc({ code: isOutage ? failure.code : 'internal_error' })
 
     const isConflict = meaningOf(failure.cause) === 'conflict'
-    if (isOutage && !isConflict && !kind.pool.ending)
+    if (isOutage && !isConflict && !kind.pool.isEnding)
       this.#noteOutage(failure.cause, kind)
     return failure
   }
 
   #noteOutage(cause: unknown, { availability }: StatementKind): void {
-    if (!this.reportsOutages) return availability.failedUnreported()
+    if (!this.#reportsOutages) return availability.failedUnreported()
 
     const hint =
       meaningOf(cause) === 'schema'

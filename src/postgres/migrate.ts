@@ -12,7 +12,7 @@ import { grantExactly, type Privileges } from './privileges.ts'
 import { sql } from './sql.ts'
 
 /** Plain SQL that a database gets once. */
-export interface Migration {
+interface Migration {
   /** As in `0001_categories`. The table pgmigrations records it. */
   name: string
   file: URL
@@ -92,29 +92,45 @@ export function migrationsIn(folder: URL): Migration[] {
 export async function applyMigrations(
   url: string,
   config: MigrationConfig,
-  { migrations, privileges }: DatabaseSchema,
+  schema: DatabaseSchema,
   log: Logger
 ): Promise<void> {
   const pool = new PrimaryPool(url, config.DATABASE_TIMEOUT_MS, {
     application_name: `${serviceName} migrate`
   })
+
+  try {
+    const role = config.DATABASE_SERVICE_ROLE
+    const applied = await applyInTransaction(pool, role, schema)
+
+    pendingMigrations.set(0)
+    for (const { name } of applied) log.info({ migration: name }, 'migrated')
+  } finally {
+    await pool.end()
+  }
+}
+
+/** Returns the migrations that it applied. */
+async function applyInTransaction(
+  pool: PrimaryPool,
+  role: string | undefined,
+  { migrations, privileges }: DatabaseSchema
+): Promise<Migration[]> {
   const connection = await pool.connect()
+
   try {
     await connection.query(begin)
     const applied = await applyPending(connection, migrations)
 
-    const role = config.DATABASE_SERVICE_ROLE
     if (role !== undefined) {
       const all = { ...privileges, pgmigrations: 'SELECT' }
       await grantExactly(connection, role, all)
     }
 
     await connection.query('COMMIT')
-    pendingMigrations.set(0)
-    for (const { name } of applied) log.info({ migration: name }, 'migrated')
+    return applied
   } finally {
     connection.release(true)
-    await pool.end()
   }
 }
 

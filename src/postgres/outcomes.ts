@@ -52,8 +52,8 @@ const meanings: Record<string, Meaning | 'doubtful'> = {
  * its SQLSTATE: triggers raise codes of their own. A doubtful code can come
  * after the commit, or from a pooler that has lost the server:
  *
- * - If an error follows the commit, PostgreSQL sends it, and then fails the
- *   server, because it cannot roll back. Only internal errors do.
+ * - An internal error may follow the commit. PostgreSQL sends it, and then ends
+ *   the whole server, because it cannot roll back.
  * - The end of a session may be reported after the commit, as after a wait for
  *   the synchronous standby.
  * - PgBouncer sends 08P01 when a server closes the connection of a running

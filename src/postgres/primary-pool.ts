@@ -51,20 +51,25 @@ class PrimaryConnection extends pg.Client {
     this.on('notice', (notice) => this.#failUnreplicated(notice))
   }
 
-  /** The pool passes a callback, and ignores the promise. */
+  /**
+   * Like that of pg, for which the pool passes a callback. It tells the failure
+   * of a server in time for the next attempt.
+   */
   override connect(): Promise<pg.Client>
   override connect(callback?: OnFailure | OnSuccess): void
   override connect(
     callback?: (error: Error | null, connection: pg.Client) => void
   ): Promise<pg.Client> {
-    return new Promise((resolve) => {
-      super.connect((error: Error) => {
-        // In spite of its type, it is null after a success.
-        if (error instanceof Error) this.#skipServer()
+    const connected = super.connect()
+
+    connected.then(
+      () => callback?.(null, this),
+      (error: Error) => {
+        this.#skipServer()
         callback?.(error, this)
-        resolve(this)
-      })
-    })
+      }
+    )
+    return connected
   }
 
   /**
@@ -113,12 +118,16 @@ class PrimaryConnection extends pg.Client {
   }
 }
 
+/** Current whenever they are read. */
+type PoolCounts = Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount'>
+
 /**
  * A pool of connections to the one of several servers that accepts writes: the
  * primary, never a standby. If a connection fails, the next server is tried.
  */
-export class PrimaryPool extends pg.Pool {
+export class PrimaryPool {
   readonly #servers: Servers
+  readonly #pool: pg.Pool
   /** Milliseconds in which an attempt to connect may start. */
   readonly #startWithinMs: number
 
@@ -155,25 +164,46 @@ export class PrimaryPool extends pg.Pool {
         (connection as PrimaryConnection).prepare(serverTimeoutMs)
     }
 
-    super(config)
     this.#servers = servers
     // Timers are not exact: the last attempt may start late, and the wait for a
     // free connection may end early.
     this.#startWithinMs = timeoutMs - serverTimeoutMs / 2
-    this.on('error', () => {})
+    this.#pool = new pg.Pool(config)
+    // The pool has already discarded the idle connection that was lost.
+    this.#pool.on('error', () => {})
   }
 
-  /** Connects to the primary, or takes an idle connection to it. */
-  override async connect(): Promise<pg.PoolClient> {
+  /** The counts of the connections and of the calls that wait for one. */
+  get counts(): PoolCounts {
+    return this.#pool
+  }
+
+  /** Whether `end` was called. */
+  get isEnding(): boolean {
+    return this.#pool.ending
+  }
+
+  /**
+   * Connects to the primary, or takes an idle connection to it. The caller must
+   * release it.
+   *
+   * @throws Error when there is no connection after `timeoutMs`
+   */
+  async connect(): Promise<pg.PoolClient> {
     const lastStart = performance.now() + this.#startWithinMs
 
     for (let attempt = 1; attempt < this.#servers.count; attempt++) {
       try {
-        return await super.connect()
+        return await this.#pool.connect()
       } catch (error) {
         if (performance.now() > lastStart) throw error
       }
     }
-    return super.connect()
+    return this.#pool.connect()
+  }
+
+  /** Waits until all connections are released, and closes them. */
+  end(): Promise<void> {
+    return this.#pool.end()
   }
 }

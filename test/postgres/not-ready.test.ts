@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
@@ -111,11 +112,13 @@ t.test('outages are logged once the database has been ready', async (t) => {
     await t.rejects(database.writeInBackground(statement))
   }
 
-  database.reportsOutages = false
+  const preparation = new EventEmitter()
+  const ready = database.reportOutagesAfter(once(preparation, 'end'))
   await failStatements()
   t.same(lines, [])
 
-  database.reportsOutages = true
+  preparation.emit('end')
+  await ready
   await failStatements()
   t.same(
     lines.map(({ msg }) => msg),
