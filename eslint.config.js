@@ -88,6 +88,7 @@ export default defineConfig(
       globals: {
         matchMedia: 'readonly',
         document: 'readonly',
+        requestAnimationFrame: 'readonly',
         URL: 'readonly',
         SwaggerUIStandalonePreset: 'readonly'
       }

@@ -13,14 +13,23 @@ const colors = {
 export type Environment = keyof typeof colors
 
 /** Our scripts, in docs/. Each changes one part of the page. */
-const scripts = ['page.js', 'operation.js']
+const scripts = [
+  'page.js',
+  'accessibility.js',
+  'authorize.js',
+  'exact-numbers.js',
+  'fields.js',
+  'filter.js',
+  'links.js',
+  'operation.js'
+]
 
 /** What we add to Swagger UI: the option `theme` of @fastify/swagger-ui. */
 export function themeOf(title: string, environment: Environment) {
   const color = colors[environment]
   return {
     title: `${title} · ${environment}`,
-    css: [pageStyle(color)],
+    css: [pageStyle(color), style('print.css')],
     js: scripts.map(script),
     favicon: [icon(title.charAt(0), color)]
   }
@@ -34,6 +43,12 @@ const pageStyle = (color: string) => ({
   filename: 'page.css',
   type: 'text/css; charset=utf-8',
   content: `:root { --environment: ${color}; }\n${read('page.css')}`
+})
+
+const style = (filename: string) => ({
+  filename,
+  type: 'text/css; charset=utf-8',
+  content: read(filename)
 })
 
 const script = (filename: string) => ({

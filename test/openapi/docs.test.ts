@@ -4,7 +4,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { startService } from '../support/service.ts'
 
-const { app, url } = await startService(t, {
+const { app, url: site } = await startService(t, {
   config: { ENVIRONMENT: 'staging' }
 })
 
@@ -26,8 +26,8 @@ t.test('/openapi.json and /docs/json are the same document', async (t) => {
 t.test(
   '/ leads to the docs, which show their environment in its color',
   async (t) => {
-    const page = await fetch(url)
-    t.equal(page.url, `${url}/docs`)
+    const page = await fetch(site)
+    t.equal(page.url, `${site}/docs`)
     t.match(await page.text(), '<title>Pet Categories · staging</title>')
     for (const file of ['page.css', 'icon.svg']) {
       const { body } = await app.inject(`/docs/static/theme/${file}`)

@@ -124,7 +124,7 @@ t.test(
 )
 
 t.test(
-  'the filter finds operations by any words of their tag, method, path or text',
+  'the filter finds operations by any words of their tag, method, path, text or names',
   async (t) => {
     const { page, faults } = await openDocs(t, url)
     const shown = () =>
@@ -137,6 +137,12 @@ t.test(
       'post CATEGORY': ['createCategory', 'createPet'],
       'DELETE store': ['cancelOrder'],
       durable: ['createCategory', 'createPet', 'createMessage'],
+      // A parameter, a property, a status, a header, a schema.
+      'limit cursor': ['listPets'],
+      'post createdAt': ['createMessage'],
+      'post 422': ['createCategory', 'createPet', 'createMessage'],
+      'Location 201': ['createPet'],
+      NewPet: ['createPet'],
       'no such words': [],
       '': all
     })) {
