@@ -170,7 +170,7 @@ WITH request AS (
     (SELECT $2::text[]::text[]),
     (SELECT $3::text[]::bytea[]),
     (SELECT $4::text[]::bytea[])
-  ) WITH ORDINALITY AS input (name, description, key, fingerprint, ordinal)
+  ) WITH ORDINALITY AS input (name, description, key_hash, fingerprint, ordinal)
 ),
 input AS MATERIALIZED (
   SELECT
@@ -178,12 +178,13 @@ input AS MATERIALIZED (
     record.fingerprint AS recorded_fingerprint,
     record.response AS recorded_response,
     CASE
-      WHEN record.response IS NOT NULL THEN false
-      WHEN row_number() OVER same_key > 1 THEN false
-      ELSE pg_try_advisory_xact_lock(
-        hashtextextended(encode(key, 'hex'), 0)
-      )
-    END AS may_claim
+      WHEN record.response IS NOT NULL THEN 'recorded'
+      WHEN row_number() OVER same_key > 1 THEN 'repeated'
+      WHEN pg_try_advisory_xact_lock(
+        hashtextextended(encode(key_hash, 'hex'), 0)
+      ) THEN 'claimable'
+      ELSE 'held'
+    END AS key_state
   FROM request
   LEFT JOIN LATERAL (
     SELECT
@@ -191,17 +192,17 @@ input AS MATERIALIZED (
       response,
       pg_logical_emit_message(true, 'idempotency-key', '')
     FROM idempotency_keys
-    WHERE idempotency_keys.key = request.key
+    WHERE idempotency_keys.key = request.key_hash
     LIMIT 1
   ) AS record ON true
-  WINDOW same_key AS (PARTITION BY key ORDER BY ordinal)
+  WINDOW same_key AS (PARTITION BY key_hash ORDER BY ordinal)
 ),
 checked AS MATERIALIZED (
   SELECT *, NULL AS obstacle FROM input
 ),
 numbered AS (
   SELECT
-    CASE WHEN obstacle IS NULL AND may_claim THEN nextval('categories_id_seq') END AS id,
+    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN nextval('categories_id_seq') END AS id,
     checked.*
   FROM checked
   ORDER BY ordinal
@@ -209,7 +210,7 @@ numbered AS (
 new_row AS (
   SELECT
     *,
-    CASE WHEN obstacle IS NULL AND may_claim THEN
+    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN
       '{"id":' || coalesce(id::text, missing_property('Category.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
         || coalesce(',"description":' || to_json(description)::text, '')
@@ -219,7 +220,7 @@ new_row AS (
 ),
 claimed AS (
   INSERT INTO idempotency_keys (key, fingerprint, response)
-  SELECT key, fingerprint, response
+  SELECT key_hash, fingerprint, response
   FROM new_row
   WHERE response IS NOT NULL
   ON CONFLICT DO NOTHING
@@ -229,7 +230,8 @@ stored AS (
   INSERT INTO categories (id, name, description)
   SELECT id, name, description
   FROM new_row
-  WHERE may_claim AND key IN (SELECT key FROM claimed)
+  WHERE key_state = 'claimable'
+    AND key_hash IN (SELECT key FROM claimed)
   ORDER BY ordinal
   RETURNING id
 ),
@@ -239,12 +241,12 @@ known AS (
     ordinal,
     obstacle,
     new_row.fingerprint,
-    may_claim AND claimed.key IS NOT NULL AS has_claimed,
+    key_state = 'claimable' AND claimed.key IS NOT NULL AS has_claimed,
     coalesce(recorded_fingerprint, claimed.fingerprint)
       AS known_fingerprint,
     coalesce(recorded_response, claimed.response) AS response
   FROM new_row
-  LEFT JOIN claimed ON claimed.key = new_row.key
+  LEFT JOIN claimed ON claimed.key = new_row.key_hash
 )
 SELECT
   ordinal::integer,
@@ -320,7 +322,7 @@ WITH request AS (
     (SELECT $2::text[]::uuid[]),
     (SELECT $3::text[]::bytea[]),
     (SELECT $4::text[]::bytea[])
-  ) WITH ORDINALITY AS input (message, id, key, fingerprint, ordinal)
+  ) WITH ORDINALITY AS input (message, id, key_hash, fingerprint, ordinal)
 ),
 input AS MATERIALIZED (
   SELECT
@@ -328,12 +330,13 @@ input AS MATERIALIZED (
     record.fingerprint AS recorded_fingerprint,
     record.response AS recorded_response,
     CASE
-      WHEN record.response IS NOT NULL THEN false
-      WHEN row_number() OVER same_key > 1 THEN false
-      ELSE pg_try_advisory_xact_lock(
-        hashtextextended(encode(key, 'hex'), 0)
-      )
-    END AS may_claim
+      WHEN record.response IS NOT NULL THEN 'recorded'
+      WHEN row_number() OVER same_key > 1 THEN 'repeated'
+      WHEN pg_try_advisory_xact_lock(
+        hashtextextended(encode(key_hash, 'hex'), 0)
+      ) THEN 'claimable'
+      ELSE 'held'
+    END AS key_state
   FROM request
   LEFT JOIN LATERAL (
     SELECT
@@ -341,18 +344,18 @@ input AS MATERIALIZED (
       response,
       pg_logical_emit_message(true, 'idempotency-key', '')
     FROM idempotency_keys
-    WHERE idempotency_keys.key = request.key
+    WHERE idempotency_keys.key = request.key_hash
     LIMIT 1
   ) AS record ON true
-  WINDOW same_key AS (PARTITION BY key ORDER BY ordinal)
+  WINDOW same_key AS (PARTITION BY key_hash ORDER BY ordinal)
 ),
 checked AS MATERIALIZED (
   SELECT *, NULL AS obstacle FROM input
 ),
 numbered AS (
   SELECT
-    CASE WHEN obstacle IS NULL AND may_claim THEN 'queued' END AS status,
-    CASE WHEN obstacle IS NULL AND may_claim THEN now()::timestamptz(3) END AS created_at,
+    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN 'queued' END AS status,
+    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN now()::timestamptz(3) END AS created_at,
     checked.*
   FROM checked
   ORDER BY ordinal
@@ -360,7 +363,7 @@ numbered AS (
 new_row AS (
   SELECT
     *,
-    CASE WHEN obstacle IS NULL AND may_claim THEN
+    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN
       '{"id":' || coalesce(to_json(id)::text, missing_property('Message.id'))
         || ',"message":' || coalesce(to_json(message)::text, missing_property('Message.message'))
         || ',"status":' || coalesce(to_json(status)::text, missing_property('Message.status'))
@@ -371,7 +374,7 @@ new_row AS (
 ),
 claimed AS (
   INSERT INTO idempotency_keys (key, fingerprint, response)
-  SELECT key, fingerprint, response
+  SELECT key_hash, fingerprint, response
   FROM new_row
   WHERE response IS NOT NULL
   ON CONFLICT DO NOTHING
@@ -381,7 +384,8 @@ stored AS (
   INSERT INTO messages (status, created_at, message, id)
   SELECT status, created_at, message, id
   FROM new_row
-  WHERE may_claim AND key IN (SELECT key FROM claimed)
+  WHERE key_state = 'claimable'
+    AND key_hash IN (SELECT key FROM claimed)
   ORDER BY ordinal
   RETURNING id
 ),
@@ -391,12 +395,12 @@ known AS (
     ordinal,
     obstacle,
     new_row.fingerprint,
-    may_claim AND claimed.key IS NOT NULL AS has_claimed,
+    key_state = 'claimable' AND claimed.key IS NOT NULL AS has_claimed,
     coalesce(recorded_fingerprint, claimed.fingerprint)
       AS known_fingerprint,
     coalesce(recorded_response, claimed.response) AS response
   FROM new_row
-  LEFT JOIN claimed ON claimed.key = new_row.key
+  LEFT JOIN claimed ON claimed.key = new_row.key_hash
 )
 SELECT
   ordinal::integer,
@@ -672,7 +676,7 @@ WITH request AS (
     (SELECT $3::text[]::text[]),
     (SELECT $4::text[]::bytea[]),
     (SELECT $5::text[]::bytea[])
-  ) WITH ORDINALITY AS input (name, category_id, status, key, fingerprint, ordinal)
+  ) WITH ORDINALITY AS input (name, category_id, status, key_hash, fingerprint, ordinal)
 ),
 input AS MATERIALIZED (
   SELECT
@@ -680,12 +684,13 @@ input AS MATERIALIZED (
     record.fingerprint AS recorded_fingerprint,
     record.response AS recorded_response,
     CASE
-      WHEN record.response IS NOT NULL THEN false
-      WHEN row_number() OVER same_key > 1 THEN false
-      ELSE pg_try_advisory_xact_lock(
-        hashtextextended(encode(key, 'hex'), 0)
-      )
-    END AS may_claim
+      WHEN record.response IS NOT NULL THEN 'recorded'
+      WHEN row_number() OVER same_key > 1 THEN 'repeated'
+      WHEN pg_try_advisory_xact_lock(
+        hashtextextended(encode(key_hash, 'hex'), 0)
+      ) THEN 'claimable'
+      ELSE 'held'
+    END AS key_state
   FROM request
   LEFT JOIN LATERAL (
     SELECT
@@ -693,10 +698,10 @@ input AS MATERIALIZED (
       response,
       pg_logical_emit_message(true, 'idempotency-key', '')
     FROM idempotency_keys
-    WHERE idempotency_keys.key = request.key
+    WHERE idempotency_keys.key = request.key_hash
     LIMIT 1
   ) AS record ON true
-  WINDOW same_key AS (PARTITION BY key ORDER BY ordinal)
+  WINDOW same_key AS (PARTITION BY key_hash ORDER BY ordinal)
 ),
 checked AS MATERIALIZED (
   SELECT
@@ -718,7 +723,7 @@ checked AS MATERIALIZED (
 ),
 numbered AS (
   SELECT
-    CASE WHEN obstacle IS NULL AND may_claim THEN nextval('pets_id_seq') END AS id,
+    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN nextval('pets_id_seq') END AS id,
     checked.*
   FROM checked
   ORDER BY ordinal
@@ -726,7 +731,7 @@ numbered AS (
 new_row AS (
   SELECT
     *,
-    CASE WHEN obstacle IS NULL AND may_claim THEN
+    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
         || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
@@ -737,7 +742,7 @@ new_row AS (
 ),
 claimed AS (
   INSERT INTO idempotency_keys (key, fingerprint, response)
-  SELECT key, fingerprint, response
+  SELECT key_hash, fingerprint, response
   FROM new_row
   WHERE response IS NOT NULL
   ON CONFLICT DO NOTHING
@@ -747,7 +752,8 @@ stored AS (
   INSERT INTO pets (id, name, category_id, status)
   SELECT id, name, category_id, status
   FROM new_row
-  WHERE may_claim AND key IN (SELECT key FROM claimed)
+  WHERE key_state = 'claimable'
+    AND key_hash IN (SELECT key FROM claimed)
   ORDER BY ordinal
   RETURNING id
 ),
@@ -757,12 +763,12 @@ known AS (
     ordinal,
     obstacle,
     new_row.fingerprint,
-    may_claim AND claimed.key IS NOT NULL AS has_claimed,
+    key_state = 'claimable' AND claimed.key IS NOT NULL AS has_claimed,
     coalesce(recorded_fingerprint, claimed.fingerprint)
       AS known_fingerprint,
     coalesce(recorded_response, claimed.response) AS response
   FROM new_row
-  LEFT JOIN claimed ON claimed.key = new_row.key
+  LEFT JOIN claimed ON claimed.key = new_row.key_hash
 )
 SELECT
   ordinal::integer,

@@ -1,6 +1,6 @@
 import type { Config } from './config.ts'
 import type { Database } from './postgres/database.ts'
-import type { Privileges } from './postgres/migrate.ts'
+import type { Privileges } from './postgres/privileges.ts'
 
 /**
  * An API: all that the framework needs to serve it. src/resources/index.ts
@@ -10,6 +10,11 @@ import type { Privileges } from './postgres/migrate.ts'
 export interface Api {
   /** The OpenAPI document, a YAML file. */
   openapi: URL
+  /**
+   * The guide for its clients: the HTML of `generated/guide.html`. Without one,
+   * the service has no /docs/guide.
+   */
+  guide?: URL
   /**
    * Makes the handler of each operation, by operationId. Its type is that of
    * `generated/operations.ts`, which the framework does not know.

@@ -5,7 +5,7 @@ import Fastify, {
 } from 'fastify'
 import type { Api } from './api.ts'
 import { apiKeys } from './api-keys/bearer.ts'
-import { callerOf } from './api-keys/caller.ts'
+import { loggedKeyOf } from './api-keys/logged-key.ts'
 import { type Config, trustedProxies } from './config.ts'
 import { AccessLog, requestId } from './http/access-log.ts'
 import { Connections } from './http/connections.ts'
@@ -14,10 +14,11 @@ import { draining } from './http/draining.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
 import { metrics } from './http/metrics-endpoint.ts'
-import { notFound } from './http/not-found.ts'
+import { notFoundPlugin } from './http/not-found.ts'
 import { validHttp } from './http/valid-http.ts'
 import type { ApiDocument } from './openapi/document.ts'
 import { docsPage } from './openapi/docs.ts'
+import { guidePage } from './openapi/guide.ts'
 import { operationRoutes } from './openapi/routes.ts'
 import type { Database } from './postgres/database.ts'
 import { migrationCheck } from './postgres/migrate.ts'
@@ -27,7 +28,7 @@ import { schemaOf } from './schema.ts'
 interface Parts {
   config: Config
   api: Api
-  /** The document at `api.openapi`. */
+  /** The OpenAPI document at `api.openapi`. */
   apiDocument: ApiDocument
   database: Database
   logger: FastifyBaseLogger
@@ -60,10 +61,10 @@ export async function buildApp(parts: Parts) {
 
   // 400, 404 and 405, before authentication.
   await app.register(validHttp)
-  await app.register(notFound)
+  await app.register(notFoundPlugin)
 
-  // The operations of the OpenAPI document: authentication, rate limits, validation,
-  // handlers.
+  // The operations of the OpenAPI document: authentication, rate limits,
+  // validation, handlers.
   await app.register(apiKeys, { database, config })
   await app.register(operationRoutes, {
     apiDocument,
@@ -72,10 +73,9 @@ export async function buildApp(parts: Parts) {
   })
 
   // What needs no API key.
-  await app.register(docsPage, {
-    apiDocument,
-    environment: config.ENVIRONMENT
-  })
+  const { ENVIRONMENT: environment } = config
+  await app.register(docsPage, { apiDocument, environment })
+  await app.register(guidePage, { apiDocument, guide: api.guide, environment })
   await app.register(health, {
     checkReady: migrationCheck(database, schemaOf(api).migrations)
   })
@@ -92,7 +92,7 @@ function fastifyOptions(
     serverFactory: connections.createServer,
     clientErrorHandler: connections.onClientError,
     loggerInstance: logger,
-    logController: new AccessLog(callerOf),
+    logController: new AccessLog(loggedKeyOf),
     genReqId: requestId,
     trustProxy: trustedProxies(config.TRUST_PROXY),
     bodyLimit: config.MAX_BODY_BYTES,

@@ -13,8 +13,8 @@ const defaultSplitMs = 5000
 
 interface Call<Item, Result> {
   item: Item
-  /** When it came, by the clock of `performance`. */
-  since: number
+  /** By the clock of `performance`. */
+  arrivedAt: number
   resolve: (result: Result) => void
   reject: (error: unknown) => void
 }
@@ -24,7 +24,7 @@ interface Options {
   maxQueued?: number
   /** Milliseconds after which a waiting call rejects with Overloaded. */
   maxWaitMs?: number
-  /** Milliseconds to find the items at fault in a group: 5 s if not given. */
+  /** Milliseconds to find the items at fault in a group; by default 5 s. */
   maxSplitMs?: number
   /** Maximum number of items in a run. */
   maxSize?: number
@@ -79,8 +79,8 @@ class Batch<Item, Result> {
         reject(new Overloaded())
         return
       }
-      const since = performance.now()
-      this.#waiting.push({ item, since, resolve, reject })
+      const arrivedAt = performance.now()
+      this.#waiting.push({ item, arrivedAt, resolve, reject })
       if (!this.#isRunning) this.#dispatchAll().catch(reject)
     })
   }
@@ -102,7 +102,9 @@ class Batch<Item, Result> {
   /** Rejects the calls that have waited for too long: the oldest are first. */
   #rejectLate(): void {
     const latest = performance.now() - this.#maxWaitMs
-    const inTime = this.#waiting.findIndex(({ since }) => since >= latest)
+    const inTime = this.#waiting.findIndex(
+      ({ arrivedAt }) => arrivedAt >= latest
+    )
     const count = inTime === -1 ? this.#waiting.length : inTime
 
     rejectAll(this.#waiting.splice(0, count), new Overloaded())

@@ -71,11 +71,11 @@ function readableFormat(): (line: string) => string {
   })
 }
 
-const apiKey = new RegExp(keyPattern(keyPrefix), 'gi')
+const apiKeyPattern = new RegExp(keyPattern(keyPrefix), 'gi')
 
 /** Of an API key, the log keeps what `keys list` shows. */
 function withoutKeys(line: string): string {
-  return line.replace(apiKey, '$1***')
+  return line.replace(apiKeyPattern, '$1***')
 }
 
 /**

@@ -10,7 +10,7 @@ const signals = ['SIGTERM', 'SIGINT'] as const
  * Milliseconds in which another signal counts as the same one: npm and a
  * terminal may both send it.
  */
-const sameSignalTime = 1000
+const sameSignalMs = 1000
 
 let service: Service | undefined = undefined
 let isStopping = false
@@ -49,7 +49,7 @@ function onSignal(): void {
   if (isStopping) return
   isStopping = true
   // A later signal ends the process immediately.
-  setTimeout(restoreSignals, sameSignalTime).unref()
+  setTimeout(restoreSignals, sameSignalMs).unref()
 
   // Until the service listens, there is nothing to finish: no request, and no
   // API key that must be shown. The embedded PostgreSQL ends with this process.

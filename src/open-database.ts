@@ -9,7 +9,7 @@ import { unusableUrl } from './postgres/reasons.ts'
 import { schemaOf } from './schema.ts'
 
 /** Milliseconds between two attempts to prepare a DATABASE_URL. */
-const retryInterval = 1000
+const retryIntervalMs = 1000
 
 export interface OpenedDatabase {
   database: Database
@@ -157,7 +157,7 @@ async function prepareRepeatedly(
     const { message } = failure
     if (message !== reported) log.error(`${message}; retrying every second`)
     reported = message
-    await sleep(retryInterval)
+    await sleep(retryIntervalMs)
   }
 
   if (reported !== undefined) log.info('the database is ready')

@@ -5,11 +5,8 @@ import { insertOncePrivileges } from './creates/insert-once.ts'
 import { removalPrivileges } from './creates/remove-old-records.ts'
 import { changePrivileges } from './lists/change-check.ts'
 import { rowJsonPrivileges } from './openapi/json.ts'
-import {
-  joinPrivileges,
-  migrationsIn,
-  type Schema
-} from './postgres/migrate.ts'
+import { migrationsIn, type DatabaseSchema } from './postgres/migrate.ts'
+import { joinPrivileges } from './postgres/privileges.ts'
 
 const frameworkMigrations = new URL('../migrations/framework/', import.meta.url)
 
@@ -18,7 +15,9 @@ const frameworkMigrations = new URL('../migrations/framework/', import.meta.url)
  * DATABASE_SERVICE_ROLE gets on them. Each privilege stands beside the SQL that
  * needs it.
  */
-export function schemaOf(api: Pick<Api, 'migrations' | 'privileges'>): Schema {
+export function schemaOf(
+  api: Pick<Api, 'migrations' | 'privileges'>
+): DatabaseSchema {
   return {
     migrations: [
       ...migrationsIn(frameworkMigrations),

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { text as readAll } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { prefixOf } from '../src/api-keys/key.ts'
+import { shownPartOf } from '../src/api-keys/key.ts'
 import { createLogger, messageOf } from '../src/log.ts'
 import { status } from './support/installation.ts'
 import { recorder } from './support/log.ts'
@@ -209,7 +209,7 @@ t.test('no line holds a key, wherever a client sends it', async (t) => {
   t.notOk(log.toLowerCase().includes(key.slice(-20)))
   // An operator sees which key it was.
   for (const target of ['/v1/tags/', 'http://user:'])
-    t.ok(log.includes(`"path":"${target}${prefixOf(key)}***`))
+    t.ok(log.includes(`"path":"${target}${shownPartOf(key)}***`))
 })
 
 const anonymous = { Authorization: undefined }

@@ -6,7 +6,6 @@ import { KeyStore } from '../src/api-keys/store.ts'
 import { loadConfig } from '../src/config.ts'
 import { Database } from '../src/postgres/database.ts'
 import { api } from '../src/resources/index.ts'
-import { statementsOf } from '../src/statement-names.ts'
 
 const header = `-- The SQL statements of the operations, in the order of src/resources. To run
 -- one, paste its PREPARE into psql, then EXECUTE it with values:
@@ -28,7 +27,7 @@ export function statementsFile(): string {
   new KeyStore(database)
   api.handlers(database, config)
 
-  const statements = [...statementsOf(database)].map(
+  const statements = [...database.statements.texts].map(
     ([name, text]) => `\nPREPARE "${name}" AS\n${text.trim()};\n`
   )
 

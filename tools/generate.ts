@@ -1,8 +1,8 @@
 // Writes generated/ from openapi.yaml and from the statements of
 // src/resources, the operations of README.md, .env.example and
-// docs/configuration.md from src/config/variables.ts, and the lines of
-// deploy/haproxy.cfg that recognize API keys. With --check it writes nothing,
-// and exits 1 when a file is stale.
+// docs/configuration.md from src/config/variables.ts, generated/guide.html from
+// docs/clients.md, and the lines of deploy/haproxy.cfg that recognize API keys.
+// With --check it writes nothing, and exits 1 when a file is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { OpenAPIV3 } from 'openapi-types'
@@ -20,6 +20,7 @@ import {
 } from '../src/openapi/document.ts'
 import { describeSchemaError } from '../src/openapi/validation-errors.ts'
 import { configurationPage, envExample } from './configuration.ts'
+import { guideHtml, guideSource } from './generate-guide.ts'
 import { haproxyConfig, namesFile, namesOf } from './generate-names.ts'
 import { readmeWith } from './generate-readme.ts'
 import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
@@ -154,6 +155,7 @@ async function generate(): Promise<Record<string, string>> {
     ...(await filesOf(recipes, 'test/recipes/generated', '../../..')),
     ...(await filesOf(notes, 'test/support/notes/generated', '../../../..')),
     'generated/names.ts': namesFile(names),
+    'generated/guide.html': guideHtml(read(guideSource), read),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     '.env.example': envExample(),
     'docs/configuration.md': await configurationPage(),

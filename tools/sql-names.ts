@@ -34,8 +34,8 @@ const keywords = `
  */
 const columnsOfCreates = [
   'fingerprint',
-  'key',
-  'may_claim',
+  'key_hash',
+  'key_state',
   'obstacle',
   'ordinal',
   'recorded_fingerprint',

@@ -17,7 +17,7 @@ import { KeyVerifier } from './verifier.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set by `requireApiKey`, unless the key could not be looked up. */
-    apiKey: KeyCheck | undefined
+    keyCheck: KeyCheck | undefined
   }
 
   interface FastifyInstance {
@@ -101,14 +101,14 @@ export const apiKeys = fp<Options>(
       verifyErrorLogLevel: 'silent',
       async auth(token, request) {
         const isSuspect = () => limits.rejected.isReached(networkOf(request.ip))
-        request.apiKey = await verifier.check(token, isSuspect)
-        if (request.apiKey.state !== 'valid') throw new InvalidToken()
+        request.keyCheck = await verifier.check(token, isSuspect)
+        if (request.keyCheck.state !== 'valid') throw new InvalidToken()
         return true
       }
     })
     const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
 
-    app.decorateRequest('apiKey', undefined)
+    app.decorateRequest('keyCheck', undefined)
     app.decorate('requireApiKey', (neededScopes) => {
       const forbidden = insufficientScope(neededScopes)
 
@@ -117,9 +117,9 @@ export const apiKeys = fp<Options>(
           if (error !== undefined)
             return done(reject(error, limits, request, reply))
 
-          const { apiKey } = request
-          const limited = limits.admitted.count(apiKey?.id, reply)
-          const isPermitted = hasScopes(apiKey, neededScopes)
+          const { keyCheck } = request
+          const limited = limits.admitted.count(keyCheck?.id, reply)
+          const isPermitted = hasScopes(keyCheck, neededScopes)
           return done(limited ?? (isPermitted ? undefined : forbidden))
         })
     })
@@ -144,10 +144,10 @@ const limitsOf = (config: Config) => ({
 
 /** Whether a key in the store has all of the scopes. */
 function hasScopes(
-  apiKey: KeyCheck | undefined,
+  keyCheck: KeyCheck | undefined,
   neededScopes: string[]
 ): boolean {
-  const scopes = apiKey?.scopes
+  const scopes = keyCheck?.scopes
   return scopes === null || neededScopes.every((one) => scopes?.includes(one))
 }
 
@@ -163,7 +163,7 @@ function reject(
     // No bearer token: the header is missing, has another scheme, or no token.
     case 'FST_BEARER_AUTH_MISSING_AUTHORIZATION_HEADER':
     case 'FST_BEARER_AUTH_INVALID_AUTHORIZATION_HEADER':
-      request.apiKey = { state: 'absent' }
+      request.keyCheck = { state: 'absent' }
       return rejected.count(address, reply) ?? keyRequired
 
     // Invalid token.

@@ -37,7 +37,7 @@ export function isWellFormedKey(text: string): boolean {
  * The part of an API key by which people recognize it, such as
  * `petcat_01234567`. It is stored, shown and logged.
  */
-export const prefixOf = (apiKey: string): string =>
+export const shownPartOf = (apiKey: string): string =>
   apiKey.slice(0, keyPrefix.length + shownDigits)
 
 /**

@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js'
 import { HttpError } from '../http/errors.ts'
 
-/** Milliseconds. */
-const windowLength = 60_000
+/** A minute. */
+const windowMs = 60_000
 
 /** Beyond this number, the oldest window is forgotten. */
 const maxWindows = 10_000
@@ -67,7 +67,7 @@ export class RateLimiter {
     const left = maxPerMinute - window.count
     const seconds = Math.ceil((window.endsAt - performance.now()) / 1000)
 
-    const description = `q=${maxPerMinute};w=${windowLength / 1000}`
+    const description = `q=${maxPerMinute};w=${windowMs / 1000}`
     reply.header('ratelimit-policy', `"${policy}";${description}`)
     const state = `r=${Math.max(0, left)};t=${seconds}`
     reply.header('ratelimit', `"${policy}";${state}`)
@@ -81,7 +81,7 @@ export class RateLimiter {
   }
 
   #openWindow(source: Source): Window {
-    const window = { count: 0, endsAt: performance.now() + windowLength }
+    const window = { count: 0, endsAt: performance.now() + windowMs }
     // The newest window is the last one of the map.
     this.#windows.delete(source)
     this.#windows.set(source, window)

@@ -1,12 +1,11 @@
 import type { Database } from '../postgres/database.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
-import { nameStatement } from '../statement-names.ts'
 import {
   type EndedKey,
   hashKey,
   type KeyCheck,
   makeKey,
-  prefixOf,
+  shownPartOf,
   type ValidKey
 } from './key.ts'
 
@@ -112,7 +111,7 @@ const rotateStatement = sql`
 `
 
 /** What a new key may do, and for how long. */
-interface Grant {
+interface KeyOptions {
   /** If left out, the key is valid until it is revoked. */
   lifetime?: string | undefined
   /** At least one; if left out, the key may do everything. */
@@ -134,7 +133,7 @@ export class KeyStore {
   constructor(database: Database, command = 'service') {
     this.#database = database
     this.#command = command
-    nameStatement(database, findName, findStatement)
+    database.statements.add(findName, findStatement)
   }
 
   /**
@@ -145,7 +144,7 @@ export class KeyStore {
    */
   async create(
     name: string,
-    { lifetime, scopes }: Grant = {}
+    { lifetime, scopes }: KeyOptions = {}
   ): Promise<string> {
     requireName(name)
     const apiKey = makeKey()
@@ -295,7 +294,7 @@ export class KeyStore {
 }
 
 const storedParts = (apiKey: string) => ({
-  prefix: prefixOf(apiKey),
+  prefix: shownPartOf(apiKey),
   hash: hashKey(apiKey)
 })
 

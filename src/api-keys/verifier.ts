@@ -11,16 +11,16 @@ import type { KeyStore } from './store.ts'
  * Milliseconds for which a valid key is trusted, counted from before its
  * look-up. A revoked key works no longer than that.
  */
-const trustTime = 900
+const trustMs = 900
 
 /**
  * Milliseconds from its last look-up until a key is forgotten. Longer than it
  * is trusted, so that a key in occasional use is not looked up as a suspect's.
  */
-const memoryTime = 3_600_000
+const memoryMs = 3_600_000
 
 /** Milliseconds between two look-ups of the keys in use. */
-const refreshInterval = 400
+const refreshIntervalMs = 400
 
 /** Uses that may wait to be recorded. */
 const maxWaitingUses = 1000
@@ -45,12 +45,12 @@ type InMemory =
  *
  * - `unseen`: not remembered. A request waits for a look-up, unless the key is
  *   malformed.
- * - `trusted`: valid at a look-up less than `trustTime` ago. A request passes
+ * - `trusted`: valid at a look-up less than `trustMs` ago. A request passes
  *   at once. While requests use the key, it is looked up in the background.
  * - `stale`: valid at a look-up before that. A request waits for a look-up.
  *
  * A key is `unseen` again after a look-up that finds it no longer valid, or
- * when it was not looked up for `memoryTime`.
+ * when it was not looked up for `memoryMs`.
  *
  * Remembered keys are found by their SHA-256, which clients cannot choose, so
  * the time of a check reveals nothing about other keys. Invalid keys use no
@@ -108,7 +108,7 @@ export class KeyVerifier {
     if (remembered === undefined) return { state: 'unseen' }
 
     const { validKey, lookedUpAt } = remembered
-    const isTrusted = now - lookedUpAt < trustTime
+    const isTrusted = now - lookedUpAt < trustMs
     return isTrusted ? { state: 'trusted', validKey } : { state: 'stale' }
   }
 
@@ -123,7 +123,7 @@ export class KeyVerifier {
 
   #noticeUse(hash: string, now: number): void {
     this.#used.add(hash)
-    if (now - this.#refreshedAt >= refreshInterval) this.#refresh(now)
+    if (now - this.#refreshedAt >= refreshIntervalMs) this.#refresh(now)
   }
 
   /** Forgets unused keys and looks up the keys in use, in the background. */
@@ -139,7 +139,7 @@ export class KeyVerifier {
 
   #forgetUnused(now: number): void {
     for (const [hash, { lookedUpAt }] of this.#remembered)
-      if (now - lookedUpAt >= memoryTime) this.#remembered.delete(hash)
+      if (now - lookedUpAt >= memoryMs) this.#remembered.delete(hash)
   }
 
   async #find(hashes: string[]): Promise<KeyCheck[]> {

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { groupedWrites } from '../metrics.ts'
-import { nameStatement } from '../statement-names.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnsOf } from '../postgres/sql.ts'
 import { OutcomeUnknown } from '../postgres/outcomes.ts'
@@ -15,8 +14,8 @@ import { insertOnceStatement } from './insert-once.ts'
 import { type GroupWriter, Lanes } from './lanes.ts'
 
 /** Milliseconds between two attempts to store a row: doubled each time. */
-const firstPause = 50
-const longestPause = 400
+const firstPauseMs = 50
+const longestPauseMs = 400
 
 type Write = (values: unknown[], client: string) => Promise<RowOutcome>
 
@@ -26,19 +25,19 @@ type Write = (values: unknown[], client: string) => Promise<RowOutcome>
  * that PostgreSQL rejects fails alone, and one that is slow waits alone.
  */
 export class GroupedInsert<Body, Schema> {
-  readonly #operation: InsertDefinition<Body, Schema>
-  readonly #timeout: number
+  readonly #definition: InsertDefinition<Body, Schema>
+  readonly #timeoutMs: number
   readonly #write: Write
   readonly #writeOnce: Write
 
-  constructor(database: Database, operation: InsertDefinition<Body, Schema>) {
-    const name = `create-${operation.table}`
-    const once = insertOnceStatement(operation)
+  constructor(database: Database, definition: InsertDefinition<Body, Schema>) {
+    const name = `create-${definition.table}`
+    const once = insertOnceStatement(definition)
 
-    this.#operation = operation
-    this.#timeout = database.timeout
-    this.#write = grouped(database, name, insertStatement(operation))
-    this.#writeOnce = grouped(database, `${name}-once`, once)
+    this.#definition = definition
+    this.#timeoutMs = database.timeoutMs
+    this.#write = groupedWrite(database, name, insertStatement(definition))
+    this.#writeOnce = groupedWrite(database, `${name}-once`, once)
   }
 
   /**
@@ -56,24 +55,31 @@ export class GroupedInsert<Body, Schema> {
     claim: Claim | undefined,
     client: string
   ): Promise<RowOutcome> {
-    const values = inputValues(this.#operation, body)
+    const values = inputValues(this.#definition, body)
 
-    const write = () =>
+    return this.#retryWhileBlocked(() =>
       claim === undefined
         ? this.#write(values, client)
-        : this.#insertOnce([...values, claim.key, claim.fingerprint], client)
-
-    return this.#whileBlocked(write)
+        : this.#insertOnce(values, claim, client)
+    )
   }
 
-  #insertOnce(values: unknown[], client: string) {
-    return this.#writeOnce(values, client).catch(mayBeSentAgain)
+  #insertOnce(
+    values: unknown[],
+    { keyHash, fingerprint }: Claim,
+    client: string
+  ): Promise<RowOutcome> {
+    return this.#writeOnce([...values, keyHash, fingerprint], client).catch(
+      rethrowAsRetryable
+    )
   }
 
   /** Writes again while another transaction holds the key or a lock. */
-  async #whileBlocked(write: () => Promise<RowOutcome>): Promise<RowOutcome> {
-    const deadline = performance.now() + this.#timeout
-    let pause = firstPause
+  async #retryWhileBlocked(
+    write: () => Promise<RowOutcome>
+  ): Promise<RowOutcome> {
+    const deadline = performance.now() + this.#timeoutMs
+    let pauseMs = firstPauseMs
 
     for (;;) {
       const result = await write()
@@ -81,15 +87,15 @@ export class GroupedInsert<Body, Schema> {
 
       if (!isBlocked || performance.now() > deadline) return result
 
-      await sleep(pause)
-      pause = Math.min(2 * pause, longestPause)
+      await sleep(pauseMs)
+      pauseMs = Math.min(2 * pauseMs, longestPauseMs)
     }
   }
 }
 
 /** Returns a function that writes one row, with those that arrive with it. */
-function grouped(database: Database, name: string, text: string): Write {
-  nameStatement(database, name, text)
+function groupedWrite(database: Database, name: string, text: string): Write {
+  database.statements.add(name, text)
 
   function queryOf(rows: unknown[][]) {
     groupedWrites.observe({ statement: name }, rows.length)
@@ -105,7 +111,7 @@ function grouped(database: Database, name: string, text: string): Write {
       inOrder(await database.tryWrite(queryOf(rows)), rows.length, name)
   }
 
-  const lanes = new Lanes(writer, database, database.timeout)
+  const lanes = new Lanes(writer, database.turns, database.timeoutMs)
   return (values, client) => lanes.write(values, client)
 }
 
@@ -135,8 +141,8 @@ function inOrder(
   return outcomes
 }
 
-/** Tells the client that the Idempotency-Key makes it safe to send again. */
-function mayBeSentAgain(error: unknown): never {
+/** The Idempotency-Key makes it safe to send the request again. */
+function rethrowAsRetryable(error: unknown): never {
   if (error instanceof OutcomeUnknown)
     throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
 

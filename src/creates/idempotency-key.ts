@@ -5,14 +5,14 @@ import type { KeyCheck } from '../api-keys/key.ts'
 /** A valid request to an operation that takes an Idempotency-Key. */
 export interface KeyedRequest<Body> {
   headers: { 'idempotency-key'?: string | undefined }
-  apiKey: KeyCheck | undefined
+  keyCheck: KeyCheck | undefined
   body: Body
 }
 
 /** What PostgreSQL stores of an Idempotency-Key: two SHA-256, as bytea. */
 export interface Claim {
   /** Of the Idempotency-Key in the scope of its owner and of a table. */
-  key: string
+  keyHash: string
   /** Of the body: equal bodies have equal fingerprints. */
   fingerprint: string
 }
@@ -30,17 +30,17 @@ export interface Claim {
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
  */
 export function claimOf(
-  { headers, apiKey, body }: KeyedRequest<object>,
+  { headers, keyCheck, body }: KeyedRequest<object>,
   table: string
 ): Claim | undefined {
   const header = headers['idempotency-key']
 
   if (header === undefined) return undefined
-  if (apiKey === undefined)
+  if (keyCheck === undefined)
     throw new Error(`the Idempotency-Key of ${table} needs an API key`)
 
   return {
-    key: sha256(`${apiKey.root} ${table} ${unquoted(header)}`),
+    keyHash: sha256(`${keyCheck.root} ${table} ${unquoted(header)}`),
     // Properties are sorted by name, and a bigint is exact.
     fingerprint: sha256(stringify(body))
   }

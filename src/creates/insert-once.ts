@@ -10,8 +10,14 @@ import {
 export const insertOncePrivileges = { idempotency_keys: 'SELECT, INSERT' }
 
 /**
- * The requests with what is recorded for their keys. The first request with a
- * key may claim it, unless it has a record or another transaction holds it.
+ * The requests with what is recorded for their keys, and the state of each key:
+ *
+ * - recorded: an earlier statement has stored its response.
+ * - repeated: an earlier request of this statement has it.
+ * - claimable: this request may claim it.
+ * - held: another transaction is about to claim it.
+ *
+ * Why the statement does it in this way:
  *
  * - The advisory lock shows that another transaction holds a key. Without it,
  *   the INSERT would wait for that transaction, and with it the whole group.
@@ -24,12 +30,13 @@ const requestsWithRecords = sql`
     record.fingerprint AS recorded_fingerprint,
     record.response AS recorded_response,
     CASE
-      WHEN record.response IS NOT NULL THEN false
-      WHEN row_number() OVER same_key > 1 THEN false
-      ELSE pg_try_advisory_xact_lock(
-        hashtextextended(encode(key, 'hex'), 0)
-      )
-    END AS may_claim
+      WHEN record.response IS NOT NULL THEN 'recorded'
+      WHEN row_number() OVER same_key > 1 THEN 'repeated'
+      WHEN pg_try_advisory_xact_lock(
+        hashtextextended(encode(key_hash, 'hex'), 0)
+      ) THEN 'claimable'
+      ELSE 'held'
+    END AS key_state
   FROM request
   LEFT JOIN LATERAL (
     SELECT
@@ -37,10 +44,10 @@ const requestsWithRecords = sql`
       response,
       pg_logical_emit_message(true, 'idempotency-key', '')
     FROM idempotency_keys
-    WHERE idempotency_keys.key = request.key
+    WHERE idempotency_keys.key = request.key_hash
     LIMIT 1
   ) AS record ON true
-  WINDOW same_key AS (PARTITION BY key ORDER BY ordinal)
+  WINDOW same_key AS (PARTITION BY key_hash ORDER BY ordinal)
 `
 
 /**
@@ -52,7 +59,7 @@ const requestsWithRecords = sql`
 export function insertOnceStatement(insert: InsertSql): string {
   const columns = {
     ...inputColumns(insert),
-    key: 'bytea',
+    key_hash: 'bytea',
     fingerprint: 'bytea'
   }
 
@@ -64,10 +71,10 @@ export function insertOnceStatement(insert: InsertSql): string {
     input AS MATERIALIZED (
       ${requestsWithRecords}
     ),
-    ${newRows(insert, 'obstacle IS NULL AND may_claim')},
+    ${newRows(insert, `obstacle IS NULL AND key_state = 'claimable'`)},
     claimed AS (
       INSERT INTO idempotency_keys (key, fingerprint, response)
-      SELECT key, fingerprint, response
+      SELECT key_hash, fingerprint, response
       FROM new_row
       WHERE response IS NOT NULL
       ON CONFLICT DO NOTHING
@@ -77,7 +84,8 @@ export function insertOnceStatement(insert: InsertSql): string {
       INSERT INTO ${insert.table} (${storedColumns(insert)})
       SELECT ${storedColumns(insert)}
       FROM new_row
-      WHERE may_claim AND key IN (SELECT key FROM claimed)
+      WHERE key_state = 'claimable'
+        AND key_hash IN (SELECT key FROM claimed)
       ORDER BY ordinal
       RETURNING id
     ),
@@ -87,12 +95,12 @@ export function insertOnceStatement(insert: InsertSql): string {
         ordinal,
         obstacle,
         new_row.fingerprint,
-        may_claim AND claimed.key IS NOT NULL AS has_claimed,
+        key_state = 'claimable' AND claimed.key IS NOT NULL AS has_claimed,
         coalesce(recorded_fingerprint, claimed.fingerprint)
           AS known_fingerprint,
         coalesce(recorded_response, claimed.response) AS response
       FROM new_row
-      LEFT JOIN claimed ON claimed.key = new_row.key
+      LEFT JOIN claimed ON claimed.key = new_row.key_hash
     )
     ${outcomes(insert.table)}
   `

@@ -59,8 +59,8 @@ export function insertOperation<Body extends object, Status, Schema>(
 }
 
 /** The API key, with all that it was rotated to. */
-function clientOf({ apiKey }: KeyedRequest<object>): string {
-  return String(apiKey?.root)
+function clientOf({ keyCheck }: KeyedRequest<object>): string {
+  return String(keyCheck?.root)
 }
 
 function idempotencyKeyReused(): HttpError {

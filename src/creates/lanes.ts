@@ -1,8 +1,9 @@
 import { batch } from '../batch.ts'
 import { cancelledGroups } from '../metrics.ts'
+import type { FairQueue } from '../postgres/fair-queue.ts'
 import { isFaultOfRow } from '../postgres/outcomes.ts'
-import { FairQueue } from './fair-queue.ts'
-import { isSlow, Suspects } from './suspects.ts'
+import type { WriteTurns } from '../postgres/write-turns.ts'
+import { exceededLimit, Suspects } from './suspects.ts'
 
 /** Rows of one statement. */
 const maxGroup = 250
@@ -11,21 +12,13 @@ const maxGroup = 250
 const maxQueued = 1000
 
 /**
- * Statements in succession that exceed the limit before it is lifted, and the
- * milliseconds for which it is. One slow row causes up to five: in groups of
- * 250, 16, 4, 2 and 1.
+ * Statements in succession that exceed the limit before it is lifted. One slow
+ * row causes up to five: in groups of 250, 16, 4, 2 and 1.
  */
 const maxExceeded = 8
-const timeWithoutLimit = 10_000
 
-/** The turns of suspects and slow rows in one database. */
-interface Turns {
-  suspects: FairQueue
-  slowRows: FairQueue
-}
-
-/** All tables share them: further connections would be missing for reads. */
-const turnsOf = new WeakMap<object, Turns>()
+/** Milliseconds for which the limit is lifted. */
+const liftedForMs = 10_000
 
 /** How groups of rows are written: each in one transaction. */
 export interface GroupWriter<Row, Result> {
@@ -39,7 +32,7 @@ export interface GroupWriter<Row, Result> {
  * the others for a limited time. There are three lanes, which do not wait for
  * each other:
  *
- * - shared: all rows begin here. A group that exceeds the time limit is
+ * - common: all rows begin here. A group that exceeds the time limit is
  *   cancelled, and its rows become suspects.
  * - suspects: smaller groups, each of one client. One that exceeds the limit is
  *   split, until the slow row is alone.
@@ -49,28 +42,25 @@ export interface GroupWriter<Row, Result> {
 export class Lanes<Row, Result> {
   readonly #writer: GroupWriter<Row, Result>
   readonly #limit = new GroupTimeLimit()
-  readonly #writeShared: (row: Row) => Promise<Result>
+  readonly #common: (row: Row) => Promise<Result>
   readonly #suspects: Suspects<Row, Result>
   readonly #slowRows: FairQueue
 
   /**
-   * @param database that the rows are written to
-   * @param maxWaitMs milliseconds that a suspect, and then a slow row, may wait
-   *   for its statement
+   * @param turns of the database that the rows are written to
+   * @param maxWaitMs milliseconds that a suspect may wait for its statement
    */
   constructor(
     writer: GroupWriter<Row, Result>,
-    database: object,
+    turns: WriteTurns,
     maxWaitMs: number
   ) {
     const writeGroup = (rows: Row[]) => this.#writeGroup(rows)
-    const turns = turnsOf.get(database) ?? newTurns(maxWaitMs)
-    turnsOf.set(database, turns)
 
     this.#writer = writer
     this.#slowRows = turns.slowRows
     this.#suspects = new Suspects(writeGroup, turns.suspects, maxWaitMs)
-    this.#writeShared = batch(writeGroup, {
+    this.#common = batch(writeGroup, {
       maxQueued,
       maxSize: maxGroup,
       isFaultOfItem: isFaultOfRow
@@ -82,15 +72,31 @@ export class Lanes<Row, Result> {
    *
    * @throws what the writer throws, and Overloaded if too many rows wait
    */
-  async write(row: Row, client: string): Promise<Result> {
-    if (!this.#slowRows.has(client)) {
-      const shared = await unlessSlow(this.#writeShared(row))
-      if (shared !== 'slow') return shared.result
+  write(row: Row, client: string): Promise<Result> {
+    return this.#slowRows.has(client)
+      ? this.#writeAsSuspect(row, client)
+      : this.#writeInCommonLane(row, client)
+  }
+
+  async #writeInCommonLane(row: Row, client: string): Promise<Result> {
+    try {
+      return await this.#common(row)
+    } catch (error) {
+      if (exceededLimit(error)) return this.#writeAsSuspect(row, client)
+      throw error
     }
+  }
 
-    const suspect = await unlessSlow(this.#suspects.write(row, client))
-    if (suspect !== 'slow') return suspect.result
+  async #writeAsSuspect(row: Row, client: string): Promise<Result> {
+    try {
+      return await this.#suspects.write(row, client)
+    } catch (error) {
+      if (exceededLimit(error)) return this.#writeAsSlowRow(row, client)
+      throw error
+    }
+  }
 
+  #writeAsSlowRow(row: Row, client: string): Promise<Result> {
     const writeAlone = batch((rows: Row[]) => this.#writer.write(rows))
     return this.#slowRows.run(client, () => writeAlone(row))
   }
@@ -103,7 +109,7 @@ export class Lanes<Row, Result> {
       this.#limit.kept()
       return results
     } catch (error) {
-      if (isSlow(error)) this.#cancelled()
+      if (exceededLimit(error)) this.#cancelled()
       throw error
     }
   }
@@ -116,10 +122,10 @@ export class Lanes<Row, Result> {
 
 /**
  * Lifts the time limit while it does not help. If the whole database is slow,
- * smaller groups are as slow as large ones, and only add to its work.
+ * smaller groups are as slow as large ones, and make it slower.
  */
 class GroupTimeLimit {
-  #exceeded = 0
+  #exceededInSuccession = 0
   #liftedUntil = 0
 
   isLifted(): boolean {
@@ -127,35 +133,14 @@ class GroupTimeLimit {
   }
 
   kept(): void {
-    this.#exceeded = 0
+    this.#exceededInSuccession = 0
   }
 
   exceeded(): void {
-    this.#exceeded++
-    if (this.#exceeded < maxExceeded) return
+    this.#exceededInSuccession++
+    if (this.#exceededInSuccession < maxExceeded) return
 
-    this.#exceeded = 0
-    this.#liftedUntil = performance.now() + timeWithoutLimit
-  }
-}
-
-function newTurns(maxWaitMs: number): Turns {
-  const waiting = { maxQueued: 250, maxWaitMs }
-
-  return {
-    suspects: new FairQueue({ ...waiting, maxRunning: 1 }),
-    slowRows: new FairQueue({ ...waiting, maxRunning: 2 })
-  }
-}
-
-/** Returns 'slow' for a row whose group exceeded the limit. */
-async function unlessSlow<Result>(
-  writing: Promise<Result>
-): Promise<{ result: Result } | 'slow'> {
-  try {
-    return { result: await writing }
-  } catch (error) {
-    if (isSlow(error)) return 'slow'
-    throw error
+    this.#exceededInSuccession = 0
+    this.#liftedUntil = performance.now() + liftedForMs
   }
 }

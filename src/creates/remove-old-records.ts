@@ -11,7 +11,7 @@ export const removalPrivileges = {
 }
 
 /** Milliseconds between two removals. */
-const interval = 5000
+const intervalMs = 5000
 
 /**
  * Idempotency keys that one statement deletes. On a fast disk, this takes a
@@ -49,7 +49,7 @@ export function removeOldRecords(
   const timer = setInterval(() => {
     pruneChanges(database).catch(repeatedNextTime)
     expiredKeys.remove().catch(repeatedNextTime)
-  }, interval)
+  }, intervalMs)
 
   return () => clearInterval(timer)
 }

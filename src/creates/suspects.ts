@@ -1,6 +1,6 @@
 import { batch, Overloaded } from '../batch.ts'
+import type { FairQueue } from '../postgres/fair-queue.ts'
 import { isFaultOfRow, TimeLimitExceeded } from '../postgres/outcomes.ts'
-import type { FairQueue } from './fair-queue.ts'
 
 /** Rows of one statement: few, so that the slow one is found soon. */
 const maxGroup = 16
@@ -15,7 +15,7 @@ type WriteGroup<Row, Result> = (rows: Row[]) => Promise<Result[]>
 
 /** The suspects of one client. */
 interface Group<Row, Result> {
-  rows: number
+  rowCount: number
   write: (row: Row) => Promise<Result>
 }
 
@@ -29,7 +29,7 @@ export class Suspects<Row, Result> {
   readonly #turns: FairQueue
   readonly #maxWaitMs: number
   readonly #groups = new Map<string, Group<Row, Result>>()
-  #rows = 0
+  #rowCount = 0
 
   /**
    * @param maxWaitMs milliseconds that a row may wait for its statement. A group
@@ -52,7 +52,7 @@ export class Suspects<Row, Result> {
    *   too many rows wait, and what the writer throws
    */
   async write(row: Row, client: string): Promise<Result> {
-    if (this.#rows >= maxQueued) throw new Overloaded()
+    if (this.#rowCount >= maxQueued) throw new Overloaded()
 
     const group = this.#groups.get(client) ?? this.#newGroup(client)
     this.#count(client, group, 1)
@@ -69,27 +69,27 @@ export class Suspects<Row, Result> {
       this.#turns.run(client, () => this.#writeGroup(rows))
 
     return {
-      rows: 0,
+      rowCount: 0,
       write: batch(writeInTurn, {
         maxSize: maxGroup,
         maxWaitMs: this.#maxWaitMs,
         maxSplitMs: Math.max(minSplitMs, this.#maxWaitMs),
-        isFaultOfItem: (error) => isSlow(error) || isFaultOfRow(error)
+        isFaultOfItem: (error) => exceededLimit(error) || isFaultOfRow(error)
       })
     }
   }
 
   /** Counts rows, and keeps the group of a client while it has any. */
-  #count(client: string, group: Group<Row, Result>, rows: 1 | -1): void {
-    this.#rows += rows
-    group.rows += rows
+  #count(client: string, group: Group<Row, Result>, change: 1 | -1): void {
+    this.#rowCount += change
+    group.rowCount += change
 
-    if (group.rows > 0) this.#groups.set(client, group)
+    if (group.rowCount > 0) this.#groups.set(client, group)
     else this.#groups.delete(client)
   }
 }
 
 /** Whether a group exceeded the time limit. It had no effect. */
-export function isSlow(error: unknown): boolean {
+export function exceededLimit(error: unknown): boolean {
   return error instanceof TimeLimitExceeded
 }

@@ -18,7 +18,7 @@ export { embeddedPrograms, findService }
 const maxAttempts = 200
 
 /** Milliseconds between two attempts. */
-const attemptInterval = 100
+const attemptIntervalMs = 100
 
 // PostgreSQL's words for a folder that another server uses, starts on, or used
 // a moment ago. Other errors of the lock file do not pass by waiting.
@@ -54,7 +54,7 @@ export async function startEmbeddedPostgres(
 
   while (attempt.outcome === 'folder in use') {
     if (attempts === 1) log.info({ directory }, waiting)
-    await sleep(attemptInterval)
+    await sleep(attemptIntervalMs)
 
     attempts += 1
     const mayWait = attempts < maxAttempts

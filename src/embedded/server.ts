@@ -17,10 +17,10 @@ const watchdog = fileURLToPath(new URL('watchdog.sh', import.meta.url))
 const maxOutput = 4000
 
 /** Milliseconds between two looks at a server that starts. */
-const startInterval = 20
+const startIntervalMs = 20
 
 /** Milliseconds to connect to a server. */
-const connectTimeout = 2000
+const connectTimeoutMs = 2000
 
 /** The shell that runs watchdog.sh. */
 type Shell = ChildProcessByStdio<Writable, null, Readable>
@@ -66,7 +66,7 @@ export async function startServer(
     const url = await urlOf(socketFolder)
     if (url !== undefined) return { url, stop }
 
-    const hasEnded = await Promise.race([ended, sleep(startInterval, false)])
+    const hasEnded = await Promise.race([ended, sleep(startIntervalMs, false)])
     if (hasEnded)
       throw new Error(`PostgreSQL did not start: ${reasonIn(output())}`)
   }
@@ -147,7 +147,7 @@ async function urlOf(socketFolder: string): Promise<string | undefined> {
 
   const client = new pg.Client({
     connectionString: url.href,
-    connectionTimeoutMillis: connectTimeout
+    connectionTimeoutMillis: connectTimeoutMs
   })
   client.on('error', () => {})
   const isConnected = await client.connect().then(

@@ -11,11 +11,11 @@ export function requestId({
   return isWellFormed ? id : randomUUID()
 }
 
-/** Who sent a request. */
-export interface Caller {
-  /** The id of the API key. */
+/** What a line says about the API key of its request. */
+export interface LoggedKey {
+  /** The id of the key. */
   key?: string | undefined
-  /** Why the API key was rejected. */
+  /** Why the key was rejected. */
   rejected?: string | undefined
 }
 
@@ -25,12 +25,12 @@ export interface Caller {
  * failed; a 503 of /readyz has none.
  */
 export class AccessLog extends LogController {
-  readonly #callerOf: (request: FastifyRequest) => Caller
+  readonly #loggedKeyOf: (request: FastifyRequest) => LoggedKey
 
-  /** @param callerOf reads what authentication has found out */
-  constructor(callerOf: (request: FastifyRequest) => Caller) {
+  /** @param loggedKeyOf reads what authentication has found out */
+  constructor(loggedKeyOf: (request: FastifyRequest) => LoggedKey) {
     super()
-    this.#callerOf = callerOf
+    this.#loggedKeyOf = loggedKeyOf
   }
 
   override incomingRequest(): void {}
@@ -40,7 +40,7 @@ export class AccessLog extends LogController {
     request: FastifyRequest,
     reply: FastifyReply
   ): void {
-    const { key, rejected } = this.#callerOf(request)
+    const { key, rejected } = this.#loggedKeyOf(request)
     const status = reply.statusCode
     // The metrics count them.
     const isFlood = rejected !== undefined && status === 429

@@ -20,7 +20,7 @@ type State = 'idle' | 'busy' | 'last' | 'closing'
 const maxDroppedRequests = 32
 
 /** Milliseconds to receive what a client sent before the last response. */
-const lingerTime = 1000
+const lingerMs = 1000
 
 /**
  * A connection handles one request at a time. A request that arrives before the
@@ -169,7 +169,7 @@ export class Connection {
     this.#state = 'closing'
     this.#socket.end(text)
     this.#discardInput()
-    const timer = setTimeout(() => this.#socket.destroy(), lingerTime)
+    const timer = setTimeout(() => this.#socket.destroy(), lingerMs)
     this.#socket.once('close', () => clearTimeout(timer))
   }
 

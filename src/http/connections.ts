@@ -18,7 +18,7 @@ declare module 'node:http' {
 }
 
 /** Milliseconds between two checks of the timeouts of incomplete requests. */
-const timeoutCheckInterval = 1000
+const timeoutCheckIntervalMs = 1000
 
 /** The connections of a node:http server for Fastify, within their limits. */
 export class Connections {
@@ -104,6 +104,6 @@ function serverOptions(config: Config): ServerOptions {
       config.HEADERS_TIMEOUT_MS,
       config.REQUEST_TIMEOUT_MS
     ),
-    connectionsCheckingInterval: timeoutCheckInterval
+    connectionsCheckingInterval: timeoutCheckIntervalMs
   }
 }

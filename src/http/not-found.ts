@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import { HttpError } from './errors.ts'
 
 /** 404 for unknown paths, 405 with Allow for unsupported methods. */
-export const notFound = fp(
+export const notFoundPlugin = fp(
   (app) => {
     // As a hook, because the response must neither depend on a body nor wait
     // for it.

@@ -2,8 +2,8 @@ import { batch } from '../batch.ts'
 import { CachedBody } from '../http/encodings.ts'
 import { sharedReads } from '../metrics.ts'
 import type { ChangeCheck } from './change-check.ts'
-import type { KeptLists } from './kept-lists.ts'
-import { type ListStart, SharedPieceReader } from './stream.ts'
+import type { ListMemory } from './list-memory.ts'
+import { type ListStart, ListStreams } from './stream.ts'
 import type { ListPiece, TableReader } from './table-reader.ts'
 
 interface WholeList {
@@ -44,13 +44,13 @@ type End = 'whole' | 'too long' | 'no memory'
  * that was committed before the request arrived.
  */
 export class CachedList {
-  /** Reads the rest of a list that is too long to be kept. */
-  readonly pieces: SharedPieceReader
+  /** For a list that is too long to be kept. */
+  readonly streams: ListStreams
   readonly #reader: Pick<TableReader, 'readPiece'>
   readonly #changes: Pick<ChangeCheck, 'version'>
-  readonly #memory: KeptLists
+  readonly #memory: ListMemory
   readonly #onUnused: () => void
-  readonly #shared: (_request: undefined) => Promise<WholeList | ListStart>
+  readonly #joinRun: (_request: undefined) => Promise<WholeList | ListStart>
   #kept: Kept | undefined
   /** Number of requests that wait for the list. */
   #waiting = 0
@@ -63,22 +63,22 @@ export class CachedList {
   constructor(
     reader: Pick<TableReader, 'readPiece'>,
     changes: Pick<ChangeCheck, 'version'>,
-    memory: KeptLists,
+    memory: ListMemory,
     onUnused: () => void = () => {}
   ) {
-    this.pieces = new SharedPieceReader(reader)
+    this.streams = new ListStreams(reader)
     this.#reader = reader
     this.#changes = changes
     this.#memory = memory
     this.#onUnused = onUnused
-    this.#shared = batch((requests: undefined[]) => this.#run(requests))
+    this.#joinRun = batch((requests: undefined[]) => this.#run(requests))
   }
 
   /** The list as it is now, or its start if it is too long to be kept. */
   async current(): Promise<WholeList | ListStart> {
     this.#waiting++
     try {
-      return await this.#shared(undefined)
+      return await this.#joinRun(undefined)
     } finally {
       this.#waiting--
       this.#reportIfUnused()

@@ -1,6 +1,5 @@
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
-import { nameStatement } from '../statement-names.ts'
 
 const statementName = 'table-version'
 
@@ -75,16 +74,16 @@ interface TableVersion {
  * size of the table.
  */
 export class ChangeCheck {
-  readonly #database: Pick<Database, 'read'>
+  readonly #database: Database
   readonly #table: string
   #last: TableVersion | undefined
   #version = 0
 
   /** @param table must be watched by `CALL record_changes_of('table')` */
-  constructor(database: Pick<Database, 'read'>, table: string) {
+  constructor(database: Database, table: string) {
     this.#database = database
     this.#table = table
-    nameStatement(database, statementName, tableVersion)
+    database.statements.add(statementName, tableVersion)
   }
 
   /**

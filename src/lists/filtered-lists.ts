@@ -2,7 +2,7 @@ import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 import { CachedList } from './cached-list.ts'
 import { ChangeCheck } from './change-check.ts'
-import type { KeptLists } from './kept-lists.ts'
+import type { ListMemory } from './list-memory.ts'
 import {
   type Condition,
   type ListedTable,
@@ -19,8 +19,8 @@ type Values = Record<string, unknown>
  * memory.
  */
 export class FilteredLists {
-  readonly #database: Pick<Database, 'read'>
-  readonly #memory: KeptLists
+  readonly #database: Database
+  readonly #memory: ListMemory
   readonly #conditions: Condition[]
   readonly #changes: Pick<ChangeCheck, 'version'>
   readonly #listed: ListedTable
@@ -33,8 +33,8 @@ export class FilteredLists {
    *   lists by their names
    */
   constructor(
-    database: Pick<Database, 'read'>,
-    memory: KeptLists,
+    database: Database,
+    memory: ListMemory,
     listed: ListedTable,
     conditions: Condition[]
   ) {
@@ -42,7 +42,7 @@ export class FilteredLists {
     this.#memory = memory
     this.#listed = listed
     this.#conditions = conditions
-    this.#changes = shared(new ChangeCheck(database, listed.table))
+    this.#changes = sharedCheck(new ChangeCheck(database, listed.table))
 
     // At the start, so that it fails then.
     this.#statementsOf(conditions)
@@ -88,7 +88,7 @@ function textOf(value: unknown): string | string[] {
 }
 
 /** Requests for several lists share the check. */
-function shared(check: ChangeCheck): Pick<ChangeCheck, 'version'> {
+function sharedCheck(check: ChangeCheck): Pick<ChangeCheck, 'version'> {
   const version = batch(async (calls: undefined[]) => {
     const now = await check.version()
     return calls.map(() => now)

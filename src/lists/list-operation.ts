@@ -47,7 +47,7 @@ interface FilteredRequest<Filter extends string> extends ListRequest {
  * @throws Error if another list has the names of its statements
  */
 export function listOperation<Item>(
-  database: Pick<Database, 'read'>,
+  database: Database,
   memory: ResponseMemory,
   { table, row, orderColumn = 'id' }: List<Item> & Order<Item>
 ) {
@@ -77,7 +77,7 @@ export function listOperation<Item>(
  * @throws Error if another list has the names of its statements
  */
 export function filteredListOperation<Item, Filter extends string>(
-  database: Pick<Database, 'read'>,
+  database: Database,
   memory: ResponseMemory,
   list: List<Item> & Order<Item> & { filters: Filters<Filter> }
 ) {
@@ -106,5 +106,5 @@ async function sendList<Item>(
 
   if (current.lastOrderValue === null)
     return sendWhole(current.body, request, reply, context)
-  return sendStream(current, list.pieces, request, reply, context)
+  return sendStream(current, list.streams, request, reply, context)
 }

@@ -10,7 +10,7 @@ import {
 } from '../openapi/json.ts'
 import { sendJson } from '../openapi/send-json.ts'
 import type { ResponseMemory } from './response-memory.ts'
-import { chunksOf, type ListStart, type SharedPieceReader } from './stream.ts'
+import { chunksOf, type ListStart, type ListStreams } from './stream.ts'
 import { maxPieceSize } from './table-reader.ts'
 
 /** Bytes of a stream: a piece that is being sent, and one that is being read. */
@@ -65,7 +65,7 @@ export async function sendWhole<Item>(
 
   const encoded = await body.encodedFor(headers['accept-encoding'])
   const { coding, chunks, size, etag } = encoded
-  const onRead = memory.reserveShared(reply.raw, encoded)
+  const onRead = memory.reserveOnce(reply.raw, encoded)
 
   reply.header('content-length', size).header('etag', etag)
   if (coding !== 'identity') reply.header('content-encoding', coding)
@@ -85,14 +85,14 @@ export async function sendWhole<Item>(
  */
 export function sendStream<Item>(
   start: ListStart,
-  pieces: SharedPieceReader,
+  streams: ListStreams,
   { method, headers }: ListRequest,
   reply: ListReply<Item>,
   { row, memory }: ListContext<Item>
 ): Sent {
   if (isAnyTag(headers['if-none-match'])) return reply.code(304).send()
 
-  const onRead = memory.reserveShared(reply.raw, start, streamedSize)
-  const source = method === 'HEAD' ? [] : pieces.continue(start, onRead)
+  const onRead = memory.reserveOnce(reply.raw, start, streamedSize)
+  const source = method === 'HEAD' ? [] : streams.continue(start, onRead)
   return sendJson<200, Item[]>(reply, 200, arrayStream(row, source))
 }

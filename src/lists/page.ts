@@ -34,7 +34,7 @@ export interface Page<Schema> {
  *   too many requests wait
  */
 export function readPage<Column extends string, Schema>(
-  database: Pick<Database, 'read'>,
+  database: Database,
   { name, lookupTypes, statement, row }: PageRead<Column, Schema>
 ): (lookup: Lookup<Column | 'size'>) => Promise<Page<Schema>> {
   const text = sql`

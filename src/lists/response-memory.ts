@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { Overloaded } from '../batch.ts'
-import { KeptLists } from './kept-lists.ts'
+import { ListMemory } from './list-memory.ts'
 
 /** Bytes. A body of this size fits the buffers of the operating system. */
 const uncountedSize = 2 ** 16
 
-/** A body that several responses may hold. */
-interface SharedBody {
+/** A body that one or several responses hold. */
+interface Body {
   /** Bytes. */
   size: number
 }
@@ -17,23 +17,23 @@ interface SharedBody {
  */
 export class ResponseMemory {
   /** The lists that are kept, whether they are being sent or not. */
-  readonly lists: KeptLists
+  readonly lists: ListMemory
   readonly #limit: number
-  readonly #timeout: number
-  /** Number of responses that hold a shared body. */
-  readonly #holders = new WeakMap<SharedBody, number>()
+  readonly #sendTimeoutMs: number
+  /** Number of responses that hold a body. */
+  readonly #holders = new WeakMap<Body, number>()
   #reserved = 0
 
   /**
    * @param limit bytes
-   * @param timeout milliseconds for a client to read a chunk, or a body that
-   *   is sent at once
+   * @param sendTimeoutMs milliseconds for a client to read a chunk, or a body
+   *   that is sent at once
    */
-  constructor(limit: number, timeout: number) {
+  constructor(limit: number, sendTimeoutMs: number) {
     this.#limit = limit
     // Half of the limit, so that two versions of a list fit.
-    this.lists = new KeptLists(limit / 2)
-    this.#timeout = timeout
+    this.lists = new ListMemory(limit / 2)
+    this.#sendTimeoutMs = sendTimeoutMs
   }
 
   /**
@@ -43,37 +43,24 @@ export class ResponseMemory {
    * @throws Overloaded if the limit would be exceeded
    */
   reserve(response: ServerResponse, size: number): void {
-    this.#reserveUntilClosed(response, undefined, size)
+    this.reserveOnce(response, { size })
   }
 
   /**
    * Reserves memory until the response closes: the size of the body once for
-   * all responses that share it, and bytes of this response alone.
+   * all responses that hold it, and bytes of this response alone.
    *
    * @returns a function to call for each chunk that the client has read: the
    *   connection is closed if that takes too long
    * @throws Overloaded if the limit would be exceeded
    */
-  reserveShared(
-    response: ServerResponse,
-    body: SharedBody,
-    ownSize = 0
-  ): () => void {
-    return this.#reserveUntilClosed(response, body, ownSize)
-  }
-
-  #reserveUntilClosed(
-    response: ServerResponse,
-    body: SharedBody | undefined,
-    ownSize: number
-  ): () => void {
-    const size = (body?.size ?? 0) + ownSize
-    if (size <= uncountedSize) return () => {}
+  reserveOnce(response: ServerResponse, body: Body, ownSize = 0): () => void {
+    if (body.size + ownSize <= uncountedSize) return () => {}
     // It emits no further event that could release its memory.
     if (response.destroyed) return () => {}
 
     this.#hold(body, ownSize)
-    const timer = setTimeout(() => response.destroy(), this.#timeout)
+    const timer = setTimeout(() => response.destroy(), this.#sendTimeoutMs)
     response.once('close', () => {
       clearTimeout(timer)
       this.#release(body, ownSize)
@@ -81,7 +68,7 @@ export class ResponseMemory {
     return () => timer.refresh()
   }
 
-  #hold(body: SharedBody | undefined, ownSize: number): void {
+  #hold(body: Body, ownSize: number): void {
     const reserved = this.#reserved + this.#sizeIfNotHeld(body) + ownSize
     if (reserved > this.#limit) throw new Overloaded()
 
@@ -89,23 +76,21 @@ export class ResponseMemory {
     this.#addHolders(body, 1)
   }
 
-  #release(body: SharedBody | undefined, ownSize: number): void {
+  #release(body: Body, ownSize: number): void {
     this.#addHolders(body, -1)
     this.#reserved -= this.#sizeIfNotHeld(body) + ownSize
   }
 
-  /** The size of a shared body, or 0 while a response holds it. */
-  #sizeIfNotHeld(body: SharedBody | undefined): number {
-    if (body === undefined) return 0
+  /** The size of a body, or 0 while a response holds it. */
+  #sizeIfNotHeld(body: Body): number {
     return this.#holdersOf(body) === 0 ? body.size : 0
   }
 
-  #addHolders(body: SharedBody | undefined, change: 1 | -1): void {
-    if (body === undefined) return
+  #addHolders(body: Body, change: 1 | -1): void {
     this.#holders.set(body, this.#holdersOf(body) + change)
   }
 
-  #holdersOf(body: SharedBody): number {
+  #holdersOf(body: Body): number {
     return this.#holders.get(body) ?? 0
   }
 }

@@ -24,12 +24,12 @@ export async function* chunksOf(chunks: Buffer[], onRead: () => void) {
 }
 
 /**
- * Reads the pieces of streams, one at a time, to leave connections to others. A
- * piece belongs to its streams as soon as it is read: the reader keeps none.
- * Streams that have sent the same last item and wait share a piece. None joins
- * a read that has started, which may be older than its list.
+ * The streams of a list. Their pieces are read one at a time, to leave
+ * connections to others. Streams that have sent the same last item and wait
+ * share a piece. None joins a read that has started, which may be older than
+ * its list. No piece is kept.
  */
-export class SharedPieceReader {
+export class ListStreams {
   readonly #reader: Pick<TableReader, 'readPiece'>
   readonly #waiting = new Map<string, Promise<ListPiece>>()
   /** Resolves after the newest read. */
@@ -40,7 +40,7 @@ export class SharedPieceReader {
   }
 
   /**
-   * A list, of which the start has been read.
+   * The chunks of a list, of which the start has been read.
    *
    * @param onRead called for each chunk that the client has read
    */

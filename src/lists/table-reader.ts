@@ -1,6 +1,5 @@
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
-import { nameStatement } from '../statement-names.ts'
 
 /** Maximum number of rows in a piece. */
 const maxRows = 1000
@@ -16,7 +15,8 @@ export interface ListPiece {
   lastOrderValue: string | null
 }
 
-interface Row {
+/** What the statement of a piece returns. */
+interface PieceRow {
   /** The items, each after a comma; null if they are too long. */
   items: string | null
   /** Bytes of the items. */
@@ -89,7 +89,7 @@ export class PieceStatements {
 
   /** @throws Error if another list has the names of the statements */
   constructor(
-    database: object,
+    database: Database,
     listed: ListedTable,
     conditions: Condition[] = []
   ) {
@@ -109,7 +109,7 @@ export class PieceStatements {
     }
 
     for (const statement of [this.first, this.next])
-      nameStatement(database, statement.name, statement.text)
+      database.statements.add(statement.name, statement.text)
   }
 }
 
@@ -119,15 +119,15 @@ function allOf(conditions: string[]): string {
 
 /** Reads the rows of a list as a JSON array, in pieces of about 128 KiB. */
 export class TableReader {
-  readonly #database: Pick<Database, 'read'>
+  readonly #database: Database
   readonly #statements: PieceStatements
   readonly #values: unknown[]
-  /** Rows of the next piece. */
-  #rows = maxRows
+  /** Rows of the next piece, at most. */
+  #maxRows = maxRows
 
   /** @param values those of the conditions */
   constructor(
-    database: Pick<Database, 'read'>,
+    database: Database,
     statements: PieceStatements,
     values: unknown[] = []
   ) {
@@ -139,16 +139,17 @@ export class TableReader {
   /**
    * Reads a piece.
    *
-   * @param previousOrderValue the order column of the last item of the piece before; null for
-   *   the first piece
+   * @param previousOrderValue the order column of the last item of the piece
+   *   before; null for the first piece
    * @throws Error if a row has no JSON: string_agg would leave it out
    */
   async readPiece(previousOrderValue: string | null): Promise<ListPiece> {
-    let rows = await this.#readRows(previousOrderValue)
+    let piece = await this.#tryToRead(previousOrderValue)
     // Too long: there are fewer rows each time, and one row is never too long.
-    while (rows.items === null) rows = await this.#readRows(previousOrderValue)
+    while (piece.items === null)
+      piece = await this.#tryToRead(previousOrderValue)
 
-    const { items, lastOrderValue } = rows
+    const { items, lastOrderValue } = piece
     const isFirst = previousOrderValue === null
     const opening = isFirst ? '[' : ''
     const closing = lastOrderValue === null ? ']' : ''
@@ -157,25 +158,25 @@ export class TableReader {
     return { bytes: Buffer.from(opening + list + closing), lastOrderValue }
   }
 
-  /** Reads rows, and adapts the number of the next ones to their size. */
-  async #readRows(previousOrderValue: string | null): Promise<Row> {
-    const query = this.#rowsAfter(previousOrderValue)
-    const [first] = await this.#database.read<Row>(query)
+  /** Reads a piece, and adapts the number of rows of the next one. */
+  async #tryToRead(previousOrderValue: string | null): Promise<PieceRow> {
+    const query = this.#queryAfter(previousOrderValue)
+    const [row] = await this.#database.read<PieceRow>(query)
     // The statement always returns one row.
-    const row = first as Row
+    const piece = row as PieceRow
 
-    if (row.nulls > 0) {
+    if (piece.nulls > 0) {
       const { table } = this.#statements
-      throw new Error(`the JSON of ${row.nulls} rows of ${table} is NULL`)
+      throw new Error(`the JSON of ${piece.nulls} rows of ${table} is NULL`)
     }
 
-    this.#rows = rowsOfNextPiece(row.count, row.size)
-    return row
+    this.#maxRows = rowsOfNextPiece(piece.count, piece.size)
+    return piece
   }
 
-  #rowsAfter(previousOrderValue: string | null) {
+  #queryAfter(previousOrderValue: string | null) {
     const { first, next } = this.#statements
-    const values = [this.#rows, ...this.#values]
+    const values = [this.#maxRows, ...this.#values]
 
     return previousOrderValue === null
       ? { ...first, values }

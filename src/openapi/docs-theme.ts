@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
  * The color of each environment, so that nobody mistakes one for another.
  * White on it has a contrast of 5.5 or more.
  */
-const colors = {
+export const colors = {
   development: '#2b5c8a',
   staging: '#8a5a00',
   production: '#9b1c1c'

@@ -17,7 +17,7 @@ export function relativeTarget(from: string, to: string): string {
  * `Location` in its response 201. A link of the response says which operation
  * reads it, and by which properties of the body: `/pets/{id}`.
  *
- * @throws Error if the document has the header without such a link
+ * @throws Error if the OpenAPI document has the header without such a link
  */
 export function locationOf(
   { operationId, responses }: OpenAPIV3.OperationObject,
@@ -64,6 +64,8 @@ function propertyOf(expression: unknown): string {
 
 /**
  * A hook that adds the `Location` to a response 201 (RFC 9110, section 15.3.2).
+ * It reads the properties from the body: a handler has only the bytes that
+ * PostgreSQL wrote, and knows neither the path nor the link.
  *
  * @param location a path as locationOf returns it, relative to the request
  */

@@ -47,12 +47,12 @@ function bodyValidator(schema: Schema) {
   }
 }
 
-function parameterValidator(schema: Schema, name: string) {
+function parameterValidator(schema: Schema, root: string) {
   const validate = compile(schema)
   const { properties = {} } = schema
   return (parameters: Record<string, unknown>) => {
     convertParameters(parameters, properties)
-    return validate(parameters) ? true : failure(validate, name)
+    return validate(parameters) ? true : failure(validate, root)
   }
 }
 
@@ -99,9 +99,9 @@ function compile(schema: Schema): ValidateFunction {
   return ajv.compile(replaceNumberSchemas(schema))
 }
 
-function failure({ errors }: ValidateFunction, name: string) {
+function failure({ errors }: ValidateFunction, root: string) {
   const messages = errors
     ?.slice(0, maxReportedErrors)
-    .map((error) => describeSchemaError(error, name))
+    .map((error) => describeSchemaError(error, root))
   return { error: badRequest(String(messages?.join('; '))) }
 }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
  * Milliseconds without a failure before a success ends an outage: during an
  * outage, some statements may succeed.
  */
-const quietTime = 5000
+const quietMs = 5000
 
 /** Logs the begin and the end of each outage of one kind of statements. */
 export class Availability {
@@ -35,7 +35,7 @@ export class Availability {
 
   succeeded(): void {
     if (this.#state === 'available') return
-    if (performance.now() - this.#lastFailure < quietTime) return
+    if (performance.now() - this.#lastFailure < quietMs) return
 
     this.#state = 'available'
     this.#log.info(`the database is available again for ${this.#statements}`)

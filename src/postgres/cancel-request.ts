@@ -17,14 +17,14 @@ declare module 'pg' {
  * the client's connection is. The server confirms nothing: the statement
  * fails with 57014, or ends as without a request.
  *
- * @param timeout milliseconds for the attempt
+ * @param timeoutMs milliseconds for the attempt
  */
-export function sendCancelRequest(target: pg.Client, timeout: number): void {
+export function sendCancelRequest(target: pg.Client, timeoutMs: number): void {
   const messenger = new pg.Client({
     host: target.host,
     port: target.port,
     ssl: target.ssl,
-    connectionTimeoutMillis: timeout
+    connectionTimeoutMillis: timeoutMs
   })
   const { connection } = messenger
 

@@ -15,14 +15,16 @@ import {
 } from './outcomes.ts'
 import { PrimaryPool } from './primary-pool.ts'
 import { sql } from './sql.ts'
+import { Statements } from './statements.ts'
 import { runQuery, runQueryWithin } from './time-limit.ts'
+import { WriteTurns } from './write-turns.ts'
 
 /** Milliseconds for a statement in the background. */
-const maxBackgroundTimeout = 1000
+const maxBackgroundTimeoutMs = 1000
 
 /** Of `tryWrite`: a part of the timeout, and the least milliseconds. */
 const limitRatio = 1 / 20
-const minLimit = 100
+const minLimitMs = 100
 
 // Terminates commits that still wait for a standby after they were cancelled,
 // those of all replicas: PostgreSQL would keep their connections open although
@@ -49,9 +51,9 @@ interface StatementKind {
   isWrite: boolean
   pool: PrimaryPool
   /** Milliseconds until a statement is cancelled. */
-  timeout: number
+  timeoutMs: number
   /** Milliseconds until PostgreSQL itself cancels a statement. */
-  limit?: number
+  limitMs?: number
   availability: Availability
 }
 
@@ -66,7 +68,13 @@ type DatabaseConfig = Pick<
  */
 export class Database {
   /** Milliseconds until a statement of a request is cancelled. */
-  readonly timeout: number
+  readonly timeoutMs: number
+
+  /** The statements that have names. */
+  readonly statements = new Statements()
+
+  /** The turns of writes that may be slow. */
+  readonly turns: WriteTurns
 
   /**
    * Whether the log shows outages. False while the service prepares the
@@ -86,34 +94,35 @@ export class Database {
    *   used
    */
   constructor(url: string, config: DatabaseConfig, log: Logger) {
-    const timeout = config.DATABASE_TIMEOUT_MS
+    const timeoutMs = config.DATABASE_TIMEOUT_MS
     const options = { application_name: serviceName, keepAlive: true, types }
-    const pool = new PrimaryPool(url, timeout, {
+    const pool = new PrimaryPool(url, timeoutMs, {
       ...options,
       max: config.MAX_DATABASE_CONNECTIONS
     })
 
-    this.timeout = timeout
+    this.timeoutMs = timeoutMs
+    this.turns = new WriteTurns(timeoutMs)
     this.#reads = {
       isWrite: false,
       pool,
-      timeout,
+      timeoutMs,
       availability: new Availability('reads', log)
     }
     this.#writes = {
       isWrite: true,
       pool,
-      timeout,
+      timeoutMs,
       availability: new Availability('writes', log)
     }
     this.#limitedWrites = {
       ...this.#writes,
-      limit: Math.max(minLimit, Math.round(timeout * limitRatio))
+      limitMs: Math.max(minLimitMs, Math.round(timeoutMs * limitRatio))
     }
     this.#backgroundWrites = {
       isWrite: true,
-      pool: new PrimaryPool(url, timeout, { ...options, max: 1 }),
-      timeout: Math.min(timeout, maxBackgroundTimeout),
+      pool: new PrimaryPool(url, timeoutMs, { ...options, max: 1 }),
+      timeoutMs: Math.min(timeoutMs, maxBackgroundTimeoutMs),
       availability: new Availability('background writes', log)
     }
     countConnections(pool)
@@ -169,7 +178,7 @@ export class Database {
     // A callback: with a promise and pg's query_timeout the rows outlive two
     // garbage collections, which costs a tenth of a small read.
     return new Promise<Row[]>((resolve, reject) => {
-      const deadline = new Deadline(client, kind.timeout, () =>
+      const deadline = new Deadline(client, kind.timeoutMs, () =>
         this.#endHangingCommits()
       )
 
@@ -184,13 +193,13 @@ export class Database {
         resolve(rows)
       }
 
-      if (kind.limit === undefined) runQuery(client, query, settle)
-      else runQueryWithin(client, kind.limit, query, settle)
+      if (kind.limitMs === undefined) runQuery(client, query, settle)
+      else runQueryWithin(client, kind.limitMs, query, settle)
     })
   }
 
   #failure(cause: Error, deadline: Deadline, kind: StatementKind): Error {
-    const isLimited = kind.limit !== undefined && !deadline.isExceeded
+    const isLimited = kind.limitMs !== undefined && !deadline.isExceeded
     if (isLimited && isCancelled(cause)) return new TimeLimitExceeded(cause)
 
     return this.#report(failureOf(cause, kind.isWrite), kind)
@@ -205,7 +214,7 @@ export class Database {
   }
 
   #endHangingCommits(): void {
-    const query = { text: endHangingCommits, values: [this.timeout] }
+    const query = { text: endHangingCommits, values: [this.timeoutMs] }
     // If this fails, the next abandoned statement repeats it.
     this.read(query).catch(() => {})
   }

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg'
 import { sendCancelRequest } from './cancel-request.ts'
 
 /** Milliseconds in which the server must end a cancelled statement. */
-const cancelGracePeriod = 1000
+const cancelGraceMs = 1000
 
 /**
  * The deadline of one statement: `running` until the timeout, `cancelled`
@@ -20,13 +20,13 @@ export class Deadline {
 
   /**
    * @param client runs the statement, and only it
-   * @param timeout milliseconds until the statement is cancelled
+   * @param timeoutMs milliseconds until the statement is cancelled
    * @param onAbandoned called when the server did not end the statement
    */
-  constructor(client: PoolClient, timeout: number, onAbandoned: () => void) {
+  constructor(client: PoolClient, timeoutMs: number, onAbandoned: () => void) {
     this.#client = client
     this.#onAbandoned = onAbandoned
-    this.#timer = setTimeout(() => this.#cancel(), timeout)
+    this.#timer = setTimeout(() => this.#cancel(), timeoutMs)
   }
 
   /** Whether a CancelRequest was sent. It may arrive at any time from then. */
@@ -40,8 +40,8 @@ export class Deadline {
 
   #cancel(): void {
     this.#state = 'cancelled'
-    sendCancelRequest(this.#client, cancelGracePeriod)
-    this.#timer = setTimeout(() => this.#abandon(), cancelGracePeriod)
+    sendCancelRequest(this.#client, cancelGraceMs)
+    this.#timer = setTimeout(() => this.#abandon(), cancelGraceMs)
   }
 
   #abandon(): void {

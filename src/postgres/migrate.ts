@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import pg, { type ClientBase } from 'pg'
+import type { ClientBase } from 'pg'
 import type { Logger } from 'pino'
 import { serviceName } from '../../generated/names.ts'
 import type { Config } from '../config.ts'
@@ -7,6 +7,7 @@ import { messageOf } from '../log.ts'
 import type { Database } from './database.ts'
 import { meaningOf, Unavailable } from './outcomes.ts'
 import { PrimaryPool } from './primary-pool.ts'
+import { grantExactly, type Privileges } from './privileges.ts'
 import { sql } from './sql.ts'
 
 /** Plain SQL that a database gets once. */
@@ -16,11 +17,8 @@ export interface Migration {
   file: URL
 }
 
-/** Privileges by table, sequence or function: `{ pets: 'SELECT, INSERT' }`. */
-export type Privileges = Record<string, string>
-
 /** What a database must have for the service. */
-export interface Schema {
+export interface DatabaseSchema {
   /** In the order in which they are applied. */
   migrations: Migration[]
   /** Of DATABASE_SERVICE_ROLE, which loses all others on these objects. */
@@ -82,19 +80,6 @@ export function migrationsIn(folder: URL): Migration[] {
     }))
 }
 
-/** Joins the privileges on an object that several statements need. */
-export function joinPrivileges(parts: Privileges[]): Privileges {
-  const all: Privileges = {}
-
-  for (const [object, needed] of parts.flatMap(Object.entries<string>)) {
-    const others = all[object]
-
-    all[object] = others === undefined ? needed : `${others}, ${needed}`
-  }
-
-  return all
-}
-
 /**
  * Applies the pending migrations and grants the privileges to
  * DATABASE_SERVICE_ROLE, in one transaction. Concurrent calls wait for each
@@ -106,7 +91,7 @@ export function joinPrivileges(parts: Privileges[]): Privileges {
 export async function applyMigrations(
   url: string,
   config: MigrationConfig,
-  { migrations, privileges }: Schema,
+  { migrations, privileges }: DatabaseSchema,
   log: Logger
 ): Promise<void> {
   const pool = new PrimaryPool(url, config.DATABASE_TIMEOUT_MS, {
@@ -118,7 +103,10 @@ export async function applyMigrations(
     const applied = await applyPending(client, migrations)
 
     const role = config.DATABASE_SERVICE_ROLE
-    if (role !== undefined) await grant(client, role, privileges)
+    if (role !== undefined) {
+      const all = { ...privileges, pgmigrations: 'SELECT' }
+      await grantExactly(client, role, all)
+    }
 
     await client.query('COMMIT')
     for (const { name } of applied) log.info({ migration: name }, 'migrated')
@@ -165,20 +153,6 @@ async function applyMigration(
   } catch (error) {
     const message = `migration ${name} failed: ${messageOf(error)}`
     throw new Error(message, { cause: error })
-  }
-}
-
-async function grant(
-  client: ClientBase,
-  roleName: string,
-  privileges: Privileges
-): Promise<void> {
-  const role = pg.escapeIdentifier(roleName)
-  const all = { ...privileges, pgmigrations: 'SELECT' }
-
-  for (const [object, granted] of Object.entries(all)) {
-    await client.query(`REVOKE ALL ON ${object} FROM ${role}`)
-    await client.query(`GRANT ${granted} ON ${object} TO ${role}`)
   }
 }
 

@@ -72,25 +72,25 @@ class PrimaryClient extends pg.Client {
    *
    * @throws Error if the server is a standby, or read-only for other reasons
    */
-  async prepare(timeout: number): Promise<void> {
+  async prepare(timeoutMs: number): Promise<void> {
     try {
-      await this.#rejectReadOnly(timeout)
-      await prepareTimeLimit(this, timeout)
+      await this.#rejectReadOnly(timeoutMs)
+      await prepareTimeLimit(this, timeoutMs)
     } catch (error) {
       this.#skipServer()
       throw error
     }
   }
 
-  async #rejectReadOnly(timeout: number): Promise<void> {
-    if (await this.#isReadOnly(timeout))
+  async #rejectReadOnly(timeoutMs: number): Promise<void> {
+    if (await this.#isReadOnly(timeoutMs))
       throw new Error(`the server at ${this.host}:${this.port} is read-only`)
   }
 
-  async #isReadOnly(timeout: number): Promise<boolean> {
+  async #isReadOnly(timeoutMs: number): Promise<boolean> {
     const query = {
       text: 'SHOW transaction_read_only',
-      query_timeout: timeout
+      query_timeout: timeoutMs
     }
     const { rows } = await this.query<{ transaction_read_only: string }>(query)
     return rows[0]?.transaction_read_only === 'on'
@@ -120,29 +120,29 @@ class PrimaryClient extends pg.Client {
 export class PrimaryPool extends pg.Pool {
   readonly #servers: Servers
   /** Milliseconds in which an attempt to connect may start. */
-  readonly #timeToStart: number
+  readonly #startWithinMs: number
 
   /**
    * @param url the URLs of the servers, separated by commas
-   * @param timeout milliseconds to connect, for all servers together, and to
+   * @param timeoutMs milliseconds to connect, for all servers together, and to
    *   wait for a free connection
    * @throws Error when a URL, or a certificate file that it names, cannot be
    *   used
    */
-  constructor(url: string, timeout: number, options: pg.PoolConfig = {}) {
+  constructor(url: string, timeoutMs: number, options: pg.PoolConfig = {}) {
     const urls = url.split(separator)
-    const timeoutOfServer = timeout / urls.length
+    const serverTimeoutMs = timeoutMs / urls.length
     const servers = new Servers(
       urls.map((connectionString) => ({
         ...options,
         connectionString,
-        connectionTimeoutMillis: timeoutOfServer
+        connectionTimeoutMillis: serverTimeoutMs
       }))
     )
 
     const config = {
       ...options,
-      connectionTimeoutMillis: timeout,
+      connectionTimeoutMillis: timeoutMs,
       Client: class extends PrimaryClient {
         constructor() {
           super(servers)
@@ -152,20 +152,20 @@ export class PrimaryPool extends pg.Pool {
       // stops waiting during the check.
       // Every client of the pool is of this class.
       onConnect: (client: pg.ClientBase) =>
-        (client as PrimaryClient).prepare(timeoutOfServer)
+        (client as PrimaryClient).prepare(serverTimeoutMs)
     }
 
     super(config)
     this.#servers = servers
     // Timers are not exact: the last attempt may start late, and the wait for a
     // free connection may end early.
-    this.#timeToStart = timeout - timeoutOfServer / 2
+    this.#startWithinMs = timeoutMs - serverTimeoutMs / 2
     this.on('error', () => {})
   }
 
   /** Connects to the primary, or takes an idle connection to it. */
   override async connect(): Promise<pg.PoolClient> {
-    const lastStart = performance.now() + this.#timeToStart
+    const lastStart = performance.now() + this.#startWithinMs
 
     for (let attempt = 1; attempt < this.#servers.count; attempt++) {
       try {

@@ -17,14 +17,14 @@ type Callback<Row extends QueryResultRow> = (
 /** Prepares a new connection for `runQueryWithin`. */
 export async function prepareTimeLimit(
   client: Client,
-  timeout: number
+  timeoutMs: number
 ): Promise<void> {
   const unlimited = '0'
   const query = {
     name,
     text: limitTransaction,
     values: [unlimited],
-    query_timeout: timeout
+    query_timeout: timeoutMs
   }
   await client.query(query)
 }
@@ -42,12 +42,12 @@ export async function prepareTimeLimit(
  */
 export function runQueryWithin<Row extends QueryResultRow>(
   client: Client,
-  milliseconds: number,
+  limitMs: number,
   query: QueryConfig,
   callback: Callback<Row>
 ): void {
   const { connection } = client
-  const values = [String(milliseconds)]
+  const values = [String(limitMs)]
 
   connection.stream.cork()
   connection.bind({ statement: name, values }, true)

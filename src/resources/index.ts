@@ -3,7 +3,7 @@ import type { Api } from '../api.ts'
 import type { Config } from '../config.ts'
 import { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
-import { joinPrivileges } from '../postgres/migrate.ts'
+import { joinPrivileges } from '../postgres/privileges.ts'
 import { categoryHandlers, categoryPrivileges } from './categories.ts'
 import { messageHandlers, messagePrivileges } from './messages.ts'
 import { orderHandlers, orderPrivileges } from './orders.ts'
@@ -12,6 +12,7 @@ import { petHandlers, petPrivileges } from './pets.ts'
 /** The API that this repository serves. */
 export const api: Api = {
   openapi: new URL('../../openapi.yaml', import.meta.url),
+  guide: new URL('../../generated/guide.html', import.meta.url),
   handlers: operationHandlers,
   migrations: new URL('../../migrations/resources/', import.meta.url),
   privileges: joinPrivileges([

@@ -33,7 +33,7 @@ interface RowRead<Column extends string, Schema> {
  *   `Database.read`, and with Overloaded if too many requests wait
  */
 export function readRow<Column extends string, Schema>(
-  database: Pick<Database, 'read'>,
+  database: Database,
   { name, lookupTypes, statement, row }: RowRead<Column, Schema>
 ): (lookup: Lookup<Column>) => Promise<JsonBytes<Schema> | undefined> {
   const text = sql`

@@ -3,7 +3,6 @@ import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnsOf } from '../postgres/sql.ts'
-import { nameStatement } from '../statement-names.ts'
 
 /** Maximum number of lookups in a statement. */
 const maxLookups = 100
@@ -34,10 +33,10 @@ interface SharedRead<Column extends string> {
  *   Overloaded if too many requests wait
  */
 export function sharedRead<Column extends string, Row extends QueryResultRow>(
-  database: Pick<Database, 'read'>,
+  database: Database,
   { name, lookupTypes, text }: SharedRead<Column>
 ): (lookup: Lookup<Column>) => Promise<Row> {
-  nameStatement(database, name, text)
+  database.statements.add(name, text)
 
   async function readRows(lookups: string[][]): Promise<Row[]> {
     sharedReads.observe(lookups.length)

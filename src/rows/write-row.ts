@@ -1,7 +1,6 @@
 import { type JsonBytes, objectBytes, type RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
-import { nameStatement } from '../statement-names.ts'
 
 /** A statement that changes one row. */
 interface RowChange {
@@ -17,8 +16,6 @@ interface RowWrite<Schema> extends RowChange {
   row: RowJson<Schema>
 }
 
-type Writer = Pick<Database, 'write'>
-
 /**
  * Writes one row, and returns it as JSON.
  *
@@ -33,7 +30,7 @@ type Writer = Pick<Database, 'write'>
  *   with undefined if there is none; rejects like `Database.write`
  */
 export function writeRow<Schema>(
-  database: Writer,
+  database: Database,
   { name, statement, row }: RowWrite<Schema>
 ): (values: unknown[]) => Promise<JsonBytes<Schema> | undefined> {
   const text = sql`
@@ -46,7 +43,7 @@ export function writeRow<Schema>(
     FROM item
   `
 
-  nameStatement(database, name, text)
+  database.statements.add(name, text)
 
   return async (values) => {
     const [written] = await database.write<{ json: string }>({
@@ -72,10 +69,10 @@ export function writeRow<Schema>(
  *   with whether there was one; rejects like `Database.write`
  */
 export function deleteRow(
-  database: Writer,
+  database: Database,
   { name, statement: text }: RowChange
 ): (values: unknown[]) => Promise<boolean> {
-  nameStatement(database, name, text)
+  database.statements.add(name, text)
 
   return async (values) => {
     const deleted = await database.write({ name, text, values })

@@ -53,7 +53,10 @@ const checks = [
 for (const { fault, statement } of checks) {
   t.test(`a check that ${fault} fails the creates of its group`, async (t) => {
     const inserts = await insertWith(t, statement)
-    const claim = (key: string) => ({ key: `\\x0${key}`, fingerprint: '\\x00' })
+    const claim = (digit: string) => ({
+      keyHash: `\\x0${digit}`,
+      fingerprint: '\\x00'
+    })
     const results = await Promise.allSettled([
       inserts.insert({ name: 'a' }, undefined, 'client'),
       inserts.insert({ name: 'b' }, undefined, 'client'),
@@ -93,7 +96,7 @@ t.test(
 t.test('an Idempotency-Key without an API key is an error', (t) => {
   const request = {
     headers: { 'idempotency-key': 'key' },
-    apiKey: undefined,
+    keyCheck: undefined,
     body: {}
   }
 

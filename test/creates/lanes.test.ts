@@ -1,9 +1,10 @@
 // The parts of the lanes, with a writer that needs no PostgreSQL.
 import pg from 'pg'
 import t from 'tap'
-import { FairQueue } from '../../src/creates/fair-queue.ts'
 import { Lanes } from '../../src/creates/lanes.ts'
+import { FairQueue } from '../../src/postgres/fair-queue.ts'
 import { TimeLimitExceeded } from '../../src/postgres/outcomes.ts'
+import { WriteTurns } from '../../src/postgres/write-turns.ts'
 import { until } from '../support/until.ts'
 
 const overloaded = { status: 'rejected', reason: { code: 'overloaded' } }
@@ -34,7 +35,11 @@ t.test('a limit that does not help is lifted', async (t) => {
     cancelled++
     return exceed()
   }
-  const lanes = new Lanes({ write: echo, tryWrite }, {}, 60_000)
+  const lanes = new Lanes(
+    { write: echo, tryWrite },
+    new WriteTurns(60_000),
+    60_000
+  )
   const writeAll = () =>
     Promise.all(numbers(250).map((row) => lanes.write(row, 'client')))
 
@@ -55,7 +60,7 @@ t.test('a slow row is alone after three cancelled statements', async (t) => {
     alone.push(rows)
     return echo(rows)
   }
-  const lanes = new Lanes({ write, tryWrite }, {}, 60_000)
+  const lanes = new Lanes({ write, tryWrite }, new WriteTurns(60_000), 60_000)
   const rows = numbers(250)
 
   t.same(await Promise.all(rows.map((row) => lanes.write(row, 'a'))), rows)
@@ -78,7 +83,7 @@ t.test('a slow row is found within a long timeout', async (t) => {
     alone.push(rows)
     return echo(rows)
   }
-  const lanes = new Lanes({ write, tryWrite }, {}, timeout)
+  const lanes = new Lanes({ write, tryWrite }, new WriteTurns(timeout), timeout)
   const rows = numbers(16)
 
   t.same(await Promise.all(rows.map((row) => lanes.write(row, 'a'))), rows)
@@ -98,7 +103,7 @@ t.test('a suspect that PostgreSQL rejects fails alone', async (t) => {
     if (rows.includes(-2)) return Promise.reject(badValue)
     return echo(rows)
   }
-  const lanes = new Lanes({ write, tryWrite }, {}, 60_000)
+  const lanes = new Lanes({ write, tryWrite }, new WriteTurns(60_000), 60_000)
 
   const slow = lanes.write(-1, 'client')
   await until(() => isAlone, 'the slow row is alone')
@@ -124,7 +129,7 @@ t.test('suspects beyond their number reject as overload', async (t) => {
   }
   const tryWrite = (rows: number[]) =>
     rows.includes(-1) ? exceed() : echo(rows)
-  const lanes = new Lanes({ write, tryWrite }, {}, 60_000)
+  const lanes = new Lanes({ write, tryWrite }, new WriteTurns(60_000), 60_000)
 
   // While the client has a slow row, its others are suspects at once.
   const slow = lanes.write(-1, 'client')

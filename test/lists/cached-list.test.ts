@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CachedList } from '../../src/lists/cached-list.ts'
-import { KeptLists } from '../../src/lists/kept-lists.ts'
+import { ListMemory } from '../../src/lists/list-memory.ts'
 import type { ListPiece } from '../../src/lists/table-reader.ts'
 
 /** Memory for a list of 8 pieces. */
@@ -8,7 +8,7 @@ const limit = 2 ** 20
 const pieceSize = limit / 8 - 4096
 
 /** A list of so many pieces on a table that never changes. */
-function listOf(pieces: number, memory: KeptLists) {
+function listOf(pieces: number, memory: ListMemory) {
   const counts = { reads: 0, unused: 0 }
   const readPiece = (previous: string | null): Promise<ListPiece> => {
     counts.reads++
@@ -37,7 +37,7 @@ async function bodyOf(list: CachedList) {
 }
 
 t.test('many lists share the memory for kept lists', async (t) => {
-  const memory = new KeptLists(limit)
+  const memory = new ListMemory(limit)
   const lists = Array.from({ length: 20 }, () => listOf(1, memory))
 
   for (const { list } of lists) await list.current()
@@ -50,7 +50,7 @@ t.test('many lists share the memory for kept lists', async (t) => {
 })
 
 t.test('a list that was forgotten is read again', async (t) => {
-  const memory = new KeptLists(limit)
+  const memory = new ListMemory(limit)
   const first = listOf(1, memory)
   await first.list.current()
   await listOf(8, memory).list.current()
@@ -62,7 +62,7 @@ t.test('a list that was forgotten is read again', async (t) => {
 })
 
 t.test('of a list beyond the memory, an eighth is kept', async (t) => {
-  const memory = new KeptLists(limit)
+  const memory = new ListMemory(limit)
   const other = listOf(3, memory)
   await other.list.current()
 
@@ -75,7 +75,7 @@ t.test('of a list beyond the memory, an eighth is kept', async (t) => {
 })
 
 t.test('one row beyond the memory is sent, but not kept', async (t) => {
-  const { list, counts } = listOf(1, new KeptLists(pieceSize))
+  const { list, counts } = listOf(1, new ListMemory(pieceSize))
   t.equal((await list.current()).lastOrderValue, null)
   t.equal(counts.unused, 1)
 })
@@ -83,7 +83,7 @@ t.test('one row beyond the memory is sent, but not kept', async (t) => {
 t.test(
   'a list is streamed, and nothing kept, while others that are being read take the memory',
   async (t) => {
-    const memory = new KeptLists(limit)
+    const memory = new ListMemory(limit)
     const { list, counts } = listOf(3, memory)
 
     memory.addRead(limit)
@@ -96,7 +96,7 @@ t.test(
 )
 
 t.test('encodings count only while their list is kept', async (t) => {
-  const memory = new KeptLists(limit)
+  const memory = new ListMemory(limit)
   const { list } = listOf(4, memory)
 
   const forgotten = await bodyOf(list)
@@ -120,7 +120,7 @@ function listOfVersion() {
   const list = new CachedList(
     { readPiece },
     { version: () => Promise.resolve(table.version) },
-    new KeptLists(limit)
+    new ListMemory(limit)
   )
 
   return { list, table }
@@ -145,7 +145,7 @@ t.test(
 t.test(
   'a list that is forgotten is in use while a request waits',
   async (t) => {
-    const { list, counts } = listOf(1, new KeptLists(limit))
+    const { list, counts } = listOf(1, new ListMemory(limit))
     await list.current()
 
     const waiting = list.current()

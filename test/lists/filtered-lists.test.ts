@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { FilteredLists } from '../../src/lists/filtered-lists.ts'
-import { KeptLists } from '../../src/lists/kept-lists.ts'
+import { ListMemory } from '../../src/lists/list-memory.ts'
 import { Database } from '../../src/postgres/database.ts'
 import { createDatabase, silent } from '../support/database.ts'
 import { until } from '../support/until.ts'
@@ -29,7 +29,7 @@ async function start(t: Test) {
   const database = new FailingDatabase(await createDatabase(t), config, silent)
   t.teardown(() => database.close())
   const notes = { table: 'notes', orderColumn: 'id', row: 'id::text' }
-  const lists = new FilteredLists(database, new KeptLists(2 ** 20), notes, [])
+  const lists = new FilteredLists(database, new ListMemory(2 ** 20), notes, [])
 
   return { database, lists }
 }

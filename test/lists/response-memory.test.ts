@@ -19,9 +19,9 @@ t.test(
   (t) => {
     const memory = new ResponseMemory(limit, timeout)
     const reserveAnother = () => memory.reserve(response(), 1_000_000)
-    const shared = { size: 1_000_000 }
+    const body = { size: 1_000_000 }
     const responses = [response(), response()]
-    for (const one of responses) memory.reserveShared(one, shared)
+    for (const one of responses) memory.reserveOnce(one, body)
     for (const one of responses) {
       t.throws(reserveAnother, { message: 'too many calls are waiting' })
       one.emit('close')
@@ -44,7 +44,7 @@ t.test('64 KiB are neither counted nor limited in time', (t) => {
   mockTimers(t)
   const memory = new ResponseMemory(0, timeout)
   const small = response()
-  memory.reserveShared(small, { size: 2 ** 16 })
+  memory.reserveOnce(small, { size: 2 ** 16 })
   mock.timers.tick(timeout)
   t.notOk(small.destroyed)
   t.throws(() => memory.reserve(response(), 2 ** 16 + 1))
@@ -55,7 +55,7 @@ t.test('a client that does not read 1 MiB in time is disconnected', (t) => {
   mockTimers(t)
   const memory = new ResponseMemory(limit, timeout)
   const slow = response()
-  memory.reserveShared(slow, { size: 2 ** 20 })
+  memory.reserveOnce(slow, { size: 2 ** 20 })
   mock.timers.tick(timeout - 1)
   t.notOk(slow.destroyed)
   mock.timers.tick(1)
@@ -67,7 +67,7 @@ t.test('a client that reads chunk by chunk stays connected', (t) => {
   // The mocked timer of Node.js cannot be refreshed.
   const memory = new ResponseMemory(limit, 200)
   const steady = response()
-  const onRead = memory.reserveShared(steady, { size: 2 ** 20 })
+  const onRead = memory.reserveOnce(steady, { size: 2 ** 20 })
   const reading = setInterval(onRead, 20)
   setTimeout(() => {
     clearInterval(reading)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SharedPieceReader } from '../../src/lists/stream.ts'
+import { ListStreams } from '../../src/lists/stream.ts'
 import type { ListPiece, TableReader } from '../../src/lists/table-reader.ts'
 
 const start = { chunks: [Buffer.from('[1')], size: 2, lastOrderValue: '1' }
@@ -26,11 +26,11 @@ function readerOf(table: Record<string, ListPiece>) {
 t.test(
   'a stream reports each chunk that its client has read, however short',
   async (t) => {
-    const stream = new SharedPieceReader(readerOf(pieces).reader)
+    const streams = new ListStreams(readerOf(pieces).reader)
     let text = ''
     let reports = 0
     const onRead = () => reports++
-    for await (const chunk of stream.continue(start, onRead)) {
+    for await (const chunk of streams.continue(start, onRead)) {
       text += String(chunk)
       t.equal(reports, text.split(',').length - 1)
     }
@@ -41,10 +41,10 @@ t.test(
 
 t.test('streams that have sent the same items share a piece', async (t) => {
   const { reader, reads } = readerOf(pieces)
-  const stream = new SharedPieceReader(reader)
+  const streams = new ListStreams(reader)
   const readAll = async () => {
     const chunks = []
-    for await (const chunk of stream.continue(start, () => {}))
+    for await (const chunk of streams.continue(start, () => {}))
       chunks.push(chunk)
     return String(Buffer.concat(chunks))
   }
@@ -68,10 +68,10 @@ t.test(
           : new Promise<ListPiece>(() => {})
       }
     }
-    const stream = new SharedPieceReader(reader)
-    const fast = stream.continue(start, () => {})
+    const streams = new ListStreams(reader)
+    const fast = streams.continue(start, () => {})
     const later = { ...start, lastOrderValue: '2' }
-    const slow = stream.continue(later, () => {})
+    const slow = streams.continue(later, () => {})
     await Promise.all([fast.next(), slow.next()])
 
     const piece = fast.next()
@@ -81,8 +81,8 @@ t.test(
 )
 
 t.test('a piece that cannot be read fails the stream', async (t) => {
-  const stream = new SharedPieceReader(readerOf({}).reader)
-  const chunks = stream.continue(start, () => {})
+  const streams = new ListStreams(readerOf({}).reader)
+  const chunks = streams.continue(start, () => {})
   t.same(await chunks.next(), { value: start.chunks[0], done: false })
   await t.rejects(chunks.next(), { message: 'no such piece' })
 })

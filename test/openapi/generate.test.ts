@@ -58,12 +58,14 @@ t.test(
     const page = 'docs/configuration.md'
     write(page, read(page).replace(/^\| `PORT`.*\n/m, ''))
     append('generated/columns.ts', '// edited\n')
+    append('docs/clients.md', '\n## Last words\n')
 
     const stale = [
       'generated/types.ts',
       'generated/operations.ts',
       'generated/json.ts',
       'generated/columns.ts',
+      'generated/guide.html',
       '.env.example',
       'docs/configuration.md',
       'README.md'
@@ -78,6 +80,7 @@ t.test(
 
     t.match(read('generated/operations.ts'), "getDog: notImplemented('getDog')")
     t.match(read('generated/json.ts'), "rowJson<Schemas['Dog']>")
+    t.match(read('generated/guide.html'), '<a href="#last-words">')
     t.match(read('README.md'), /`GET .v1.dogs.{dogId}` +\| 200 +\| Get a dog /)
 
     for (const name of ['generated/columns.ts', '.env.example', page]) {

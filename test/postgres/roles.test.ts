@@ -54,6 +54,65 @@ t.test(
   }
 )
 
+/** The version of each row in which PostgreSQL stores privileges. */
+const catalogVersions = `
+  SELECT 'pg_class' AS catalog, oid, NULL AS attnum, xmin::text
+  FROM pg_class
+  UNION ALL
+  SELECT 'pg_attribute', attrelid, attnum, xmin::text
+  FROM pg_attribute
+  UNION ALL
+  SELECT 'pg_proc', oid, NULL, xmin::text
+  FROM pg_proc
+  ORDER BY catalog, oid, attnum
+`
+
+t.test('a second start changes no privileges and no table', async (t) => {
+  const { owner, service } = await createRoles(t)
+  const DATABASE_SERVICE_ROLE = new URL(service).username
+  const before = await query(owner, catalogVersions)
+
+  await migrate(owner, { DATABASE_SERVICE_ROLE })
+
+  t.same(await query(owner, catalogVersions), before)
+})
+
+const unneeded: { privilege: string; on: string }[] = [
+  { privilege: 'SELECT', on: 'categories' },
+  { privilege: 'UPDATE', on: 'categories' },
+  { privilege: 'UPDATE (name)', on: 'categories' },
+  { privilege: 'UPDATE', on: 'SEQUENCE pets_id_seq' }
+]
+
+for (const { privilege, on } of unneeded) {
+  t.test(
+    `a start revokes ${privilege} with grant option on ${on}`,
+    async (t) => {
+      const { owner, service } = await createRoles(t)
+      const DATABASE_SERVICE_ROLE = new URL(service).username
+      const to = `TO ${DATABASE_SERVICE_ROLE}`
+      const privileges = () =>
+        query(
+          owner,
+          `SELECT relname, relacl::text
+         FROM pg_class
+         UNION ALL
+         SELECT attrelid::regclass::text, attacl::text
+         FROM pg_attribute
+         WHERE attacl <> '{}'
+         ORDER BY relname, relacl`
+        )
+      const before = await privileges()
+
+      await query(owner, `GRANT ${privilege} ON ${on} ${to} WITH GRANT OPTION`)
+      t.notSame(await privileges(), before)
+      await migrate(owner, { DATABASE_SERVICE_ROLE })
+
+      t.same(await privileges(), before)
+    }
+  )
+}
+
 t.test(
   'other roles cannot call the functions that have the rights of the owner',
   async (t) => {

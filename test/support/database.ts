@@ -7,10 +7,10 @@ import type { Test } from 'tap'
 import { Database } from '../../src/postgres/database.ts'
 import {
   applyMigrations,
-  joinPrivileges,
   migrationsIn,
-  type Schema
+  type DatabaseSchema
 } from '../../src/postgres/migrate.ts'
+import { joinPrivileges } from '../../src/postgres/privileges.ts'
 import { api } from '../../src/resources/index.ts'
 import { schemaOf } from '../../src/schema.ts'
 import { api as notes } from './notes/api.ts'
@@ -45,7 +45,7 @@ async function makeDatabase(
 }
 
 /** The tables of this repository's API, and those of the notes. */
-function testSchema(): Schema {
+function testSchema(): DatabaseSchema {
   const { migrations, privileges } = schemaOf(api)
 
   return {

@@ -1,4 +1,5 @@
-// Runs the code samples of openapi.yaml against the service. Generates,
+// Runs the code samples of openapi.yaml, and the shell samples of
+// docs/clients.md, against the service. Generates,
 // compiles and runs each client, through a proxy that resets connections, and
 // compares docs/clients.md with the result. Exits 1 when a sample or client
 // fails or the page is stale. With --write, writes the page. Takes the names of
@@ -16,6 +17,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { startLiveService } from '../live-service.ts'
 import { type Client, clients } from './clients.ts'
+import { runGuide } from './guide.ts'
 import { pageWith, versionOf } from './page.ts'
 import { type Exchange, type Fault, startProxy } from './proxy.ts'
 import { runSamples } from './samples.ts'
@@ -212,6 +214,13 @@ if (isWhole || isSamplesOnly) {
   const yaml = readFileSync(openapi, 'utf8')
   const stage = { folder, proxy, restore, env }
   problems.push(...(await runSamples(yaml, stage, chosen)))
+
+  if (chosen.length === 0) {
+    const guide = readFileSync(path.join(root, page), 'utf8')
+    const guideFolder = path.join(work, 'guide')
+    const guideStage = { ...stage, folder: guideFolder }
+    problems.push(...(await runGuide(guide, guideStage)))
+  }
 }
 
 const rows: string[] = []

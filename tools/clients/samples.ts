@@ -33,7 +33,7 @@ const typeCheck =
   'tsc --noEmit --strict --module nodenext --types node --skipLibCheck */sample.ts'
 
 /** What samples run on. */
-interface Stage {
+export interface Stage {
   /** Has a folder for each operation. */
   folder: string
   proxy: Proxy
@@ -80,7 +80,7 @@ function chosenOf(operations: Operation[], ids: string[]): Operation[] {
 const run = promisify(exec)
 
 /** What a command prints, or `Command failed: …`. */
-async function outputOf(
+export async function outputOf(
   command: string,
   options: { cwd: string; env: NodeJS.ProcessEnv }
 ): Promise<string> {

@@ -101,6 +101,7 @@ t.test(
       200
     )
     t.equal(await status(`${url}/docs/`), 200)
+    t.equal(await status(`${url}/docs/guide`), 200)
   }
 )
 

@@ -15,7 +15,7 @@ var sig Begun in Attempt {}
 var sig Running in Begun {}
 -- Those with a record of the key in their snapshot.
 var sig Replaying in Running {}
--- Those that have the advisory lock: may_claim.
+-- Those that have the advisory lock: key_state = 'claimable'.
 var sig Locking in Running {}
 -- Those that have inserted the key and the row.
 var sig Claiming in Locking {}

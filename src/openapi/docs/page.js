@@ -21,6 +21,12 @@
         h('a', { key: href, href, className: 'link' }, href, ' ')
       )
 
+  /** The guide of this deployment, in place of that of production. */
+  const externalDocs = (original) => (state) =>
+    original(state).update('url', (url) =>
+      url?.replace(/^https:\/\/[^/]+(?=\/docs\/guide$)/, '')
+    )
+
   const copyButton =
     ({ createElement: h }) =>
     (Original) =>
@@ -34,6 +40,7 @@
       Topbar: topbar(React),
       InfoUrl: documentLinks(React)
     },
+    statePlugins: { spec: { wrapSelectors: { externalDocs } } },
     wrapComponents: { HighlightCode: copyButton(React) }
   }))
 }

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { KeptLists } from '../../src/lists/kept-lists.ts'
+import { ListMemory } from '../../src/lists/list-memory.ts'
 
 /** Bytes that each list takes beside its own. */
 const overhead = 4096
 
 /** Memory for so many lists of 1,000 bytes, and a function that makes them. */
 function memoryFor(lists: number) {
-  const memory = new KeptLists(lists * (1000 + overhead))
+  const memory = new ListMemory(lists * (1000 + overhead))
   const forgotten: string[] = []
   const listNamed = (name: string) => ({ forget: () => forgotten.push(name) })
 

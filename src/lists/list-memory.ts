@@ -15,7 +15,7 @@ interface KeptList {
  * being read. Each has its own limit. The least recently used lists are evicted
  * first.
  */
-export class KeptLists {
+export class ListMemory {
   /** Bytes. Of a longer list only the start is kept. */
   readonly maxListSize: number
   /** Bytes of such a start. It may exceed them by a page. */

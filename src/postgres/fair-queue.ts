@@ -3,8 +3,8 @@ import { Overloaded } from '../batch.ts'
 /** A statement that waits for its turn. */
 interface Turn {
   client: string
-  /** When it came, by the clock of `performance`. */
-  since: number
+  /** By the clock of `performance`. */
+  arrivedAt: number
   start: () => Promise<void>
   reject: (error: unknown) => void
 }
@@ -55,9 +55,9 @@ export class FairQueue {
         return
       }
 
-      const since = performance.now()
+      const arrivedAt = performance.now()
       const start = () => statement().then(resolve, reject)
-      this.#waiting.push({ client, since, start, reject })
+      this.#waiting.push({ client, arrivedAt, start, reject })
       this.#startNext()
     })
   }
@@ -84,9 +84,9 @@ export class FairQueue {
 
   #rejectLate(): void {
     const oldest = performance.now() - this.#limits.maxWaitMs
-    const late = this.#waiting.filter(({ since }) => since < oldest)
+    const late = this.#waiting.filter(({ arrivedAt }) => arrivedAt < oldest)
 
-    this.#waiting = this.#waiting.filter(({ since }) => since >= oldest)
+    this.#waiting = this.#waiting.filter(({ arrivedAt }) => arrivedAt >= oldest)
     for (const { reject } of late) reject(new Overloaded())
   }
 }

@@ -1,0 +1,11 @@
+import type { FastifyRequest } from 'fastify'
+import type { LoggedKey } from '../http/access-log.ts'
+import './bearer.ts'
+
+/** Returns what the access log says about the API key of a request. */
+export function loggedKeyOf({ keyCheck }: FastifyRequest): LoggedKey {
+  if (keyCheck === undefined) return {}
+  const { id, state } = keyCheck
+  const rejected = state === 'valid' ? undefined : state
+  return { key: id?.toString(), rejected }
+}

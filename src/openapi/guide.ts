@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import { colors } from './docs-theme.ts'
+import type { ApiDocument } from './document.ts'
+
+/** The Content-Security-Policy of the guide, which has no scripts. */
+const contentPolicy = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'"
+].join('; ')
+
+interface Options {
+  apiDocument: ApiDocument
+  /** The HTML of the guide; undefined if the API has none. */
+  guide: URL | undefined
+  environment: keyof typeof colors
+}
+
+/**
+ * The guide for clients of the API at /docs/guide, and for language models a
+ * summary at /llms.txt (https://llmstxt.org).
+ */
+export const guidePage = fp<Options>(
+  (app, { apiDocument, guide, environment }, done) => {
+    const { title } = apiDocument.document.info
+    const hasGuide = guide !== undefined
+    serve(app, '/llms.txt', 'text/plain', summaryOf(apiDocument, hasGuide))
+
+    if (hasGuide) {
+      const content = readFileSync(guide, 'utf8')
+      const page = pageWith(`${title} · ${environment}`, content)
+      serve(app, '/docs/guide', 'text/html', page)
+      serve(app, '/docs/guide.css', 'text/css', styleSheet(colors[environment]))
+    }
+    done()
+  },
+  { name: 'guide-page', dependencies: ['docs-page'] }
+)
+
+/** Serves a text that stays the same while this process runs. */
+function serve(
+  app: FastifyInstance,
+  path: string,
+  type: string,
+  text: string
+): void {
+  const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
+  const headers = {
+    etag,
+    'cache-control': 'public, no-cache',
+    'content-security-policy': contentPolicy
+  }
+
+  app.get(path, (request, reply) => {
+    reply.headers(headers)
+    const ifNoneMatch = request.headers['if-none-match'] ?? ''
+    if (ifNoneMatch.includes(etag)) return reply.code(304).send()
+    return reply.type(`${type}; charset=utf-8`).send(text)
+  })
+}
+
+function pageWith(title: string, content: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Guide · ${escapeHtml(title)}</title>
+<link rel="stylesheet" href="guide.css">
+<link rel="icon" type="image/svg+xml" href="static/theme/icon.svg">
+</head>
+<body>
+<header>
+<p>${escapeHtml(title)}</p>
+<p><a href="../docs">Operations</a> <a href="../openapi.yaml">openapi.yaml</a></p>
+</header>
+${content}</body>
+</html>
+`
+}
+
+const escapeHtml = (text: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
+
+function styleSheet(color: string): string {
+  const file = new URL('./docs/guide.css', import.meta.url)
+  return `:root { --environment: ${color}; }\n${readFileSync(file, 'utf8')}`
+}
+
+/** As https://llmstxt.org describes it. */
+function summaryOf({ document }: ApiDocument, hasGuide: boolean): string {
+  const { title, description = title } = document.info
+  const guide = '- [Guide](/docs/guide): how a program calls the API\n'
+
+  return `# ${title}
+
+> ${firstSentence(description)}
+
+## Docs
+
+${hasGuide ? guide : ''}- [OpenAPI document](/openapi.yaml): every operation, with examples
+- [Docs page](/docs): the same, for people
+`
+}
+
+/** In one line. */
+function firstSentence(text: string): string {
+  const [sentence = text] = /^.+?\.(?=\s)/s.exec(text) ?? []
+  return sentence.trim().replace(/\s+/g, ' ')
+}

@@ -1,0 +1,28 @@
+/** Bytes of a name that PostgreSQL compares. */
+const maxNameLength = 63
+
+/** The prepared statements of a database. */
+export class Statements {
+  readonly #texts = new Map<string, string>()
+
+  /** The text of each statement by its name, in the order of `add`. */
+  get texts(): ReadonlyMap<string, string> {
+    return this.#texts
+  }
+
+  /**
+   * Gives a name to a statement. PostgreSQL would reject another text with the
+   * name, but only at the first request that runs it.
+   *
+   * @throws Error if the name belongs to another text, or is too long
+   */
+  add(name: string, text: string): void {
+    if (name.length > maxNameLength)
+      throw new Error(`the name of a statement has over 63 characters: ${name}`)
+
+    if ((this.#texts.get(name) ?? text) !== text)
+      throw new Error(`two operations name different statements ${name}`)
+
+    this.#texts.set(name, text)
+  }
+}

@@ -1,0 +1,71 @@
+// The guide for API clients in Chromium: run it with
+// `npm test --prefix tools/docs-page`.
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { startService } from '../../test/support/service.ts'
+import { desktop, openDocs, phone, violations } from './browser.ts'
+
+const { url } = await startService(t)
+
+const narrow = { viewport: { width: 320, height: 640 } }
+const light = {
+  colorScheme: 'light',
+  background: 'rgb(255, 255, 255)'
+} as const
+const dark = {
+  colorScheme: 'dark',
+  background: 'rgb(20, 24, 29)'
+} as const
+const looks = {
+  'a light desktop': { ...desktop, ...light },
+  'a dark desktop': { ...desktop, ...dark },
+  'a dark phone': { ...phone, ...dark },
+  '320 px': { ...narrow, ...light }
+}
+
+const contentWidth = (page: Page) =>
+  page.evaluate(() => document.documentElement.scrollWidth)
+
+const backgroundOf = (page: Page) =>
+  page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+
+for (const [look, { background, ...options }] of Object.entries(looks)) {
+  t.test(
+    `on ${look}, the guide fits the width and axe finds no violations`,
+    async (t) => {
+      const { page, faults } = await openDocs(t, url, options)
+      await page.goto(`${url}/docs/guide`)
+      t.equal(await contentWidth(page), options.viewport.width)
+      t.equal(await backgroundOf(page), background)
+      t.same(await violations(page), [])
+      t.same(faults, [])
+    }
+  )
+}
+
+t.test('on a desktop, the contents stay beside the text', async (t) => {
+  const { page } = await openDocs(t, url, desktop)
+  await page.goto(`${url}/docs/guide`)
+  const contents = page.getByRole('navigation', { name: 'Contents' })
+  await contents.getByRole('link', { name: 'Rate limits' }).click()
+
+  t.equal(page.url(), `${url}/docs/guide#rate-limits`)
+  const heading = page.getByRole('heading', { name: 'Rate limits' })
+  const left = await contents.boundingBox()
+  const right = await heading.boundingBox()
+  const { height } = desktop.viewport
+  t.ok(right && right.y >= 0 && right.y < height, 'the section is in view')
+  t.ok(left && left.y >= 0 && left.y < height, 'and so are the contents')
+  t.ok(left && right && left.x + left.width <= right.x, 'at its left')
+})
+
+t.test('the docs page leads to the guide, and back', async (t) => {
+  const { page, faults } = await openDocs(t, url)
+  const link = page.getByRole('link', { name: /^Guide/ })
+  t.equal(await link.getAttribute('href'), `${url}/docs/guide`)
+
+  await page.goto(`${url}/docs/guide`)
+  await page.getByRole('link', { name: 'Operations' }).click()
+  await page.getByText('List all categories').waitFor()
+  t.same(faults, [])
+})
