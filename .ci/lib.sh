@@ -16,6 +16,15 @@ install() {
     apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
+# Keeps packages from starting their servers, until the script ends.
+forbid_starts() {
+  local policy=/usr/sbin/policy-rc.d
+  if [ -e "$policy" ]; then return; fi
+  trap "rm -f $policy" EXIT
+  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  chmod +x "$policy"
+}
+
 # Reports what this machine cannot test: now, and at the end of .ci/run.
 not_tested() {
   echo "NOT tested here: $*"

@@ -516,7 +516,7 @@ SELECT
     'UTF8'
   ) AS items,
   CASE
-    WHEN cardinality(found.items) > size THEN found.ids[size]
+    WHEN cardinality(found.items) > size THEN found.keys[size]::text
   END AS next
 FROM unnest(
   (SELECT $1::text[]::bigint[]),
@@ -524,7 +524,7 @@ FROM unnest(
 ) WITH ORDINALITY AS input (after, size, ordinal)
 CROSS JOIN LATERAL (
   SELECT
-    array_agg(id ORDER BY id) AS ids,
+    array_agg(id ORDER BY id) AS keys,
     array_agg(
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
@@ -550,7 +550,7 @@ SELECT
     'UTF8'
   ) AS items,
   CASE
-    WHEN cardinality(found.items) > size THEN found.ids[size]
+    WHEN cardinality(found.items) > size THEN found.keys[size]::text
   END AS next
 FROM unnest(
   (SELECT $1::text[]::text[]),
@@ -559,7 +559,7 @@ FROM unnest(
 ) WITH ORDINALITY AS input (status, after, size, ordinal)
 CROSS JOIN LATERAL (
   SELECT
-    array_agg(id ORDER BY id) AS ids,
+    array_agg(id ORDER BY id) AS keys,
     array_agg(
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))

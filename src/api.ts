@@ -22,6 +22,12 @@ export interface Api {
   handlers: (database: Database, config: Config) => object
   /** The folder of the migrations, which run after those of the framework. */
   migrations: URL
+  /**
+   * Reads the metrics of the API from the database: every ten seconds, while
+   * the service has a METRICS_PORT. Its statements need a bound, because no
+   * request limits them.
+   */
+  measure?: (database: Pick<Database, 'readInBackground'>) => Promise<void>
   /** The privileges that the statements of the handlers need. */
   privileges: Privileges
 }

@@ -15,6 +15,7 @@ import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
 import { metrics } from './http/metrics-endpoint.ts'
 import { notFoundPlugin } from './http/not-found.ts'
+import { requestLogger } from './http/trace-context.ts'
 import { validHttp } from './http/valid-http.ts'
 import type { ApiDocument } from './openapi/document.ts'
 import { docsPage } from './openapi/docs.ts'
@@ -43,6 +44,7 @@ export async function buildApp(parts: Parts) {
   const connections = new Connections(config, logger)
   const app = Fastify(fastifyOptions(config, connections, logger))
   app.addHook('preClose', connections.close)
+  app.decorateRequest('errorCode', undefined)
   app.setErrorHandler(sendError)
 
   // X-Request-Id and the other headers of every response.
@@ -50,8 +52,13 @@ export async function buildApp(parts: Parts) {
   await app.register(draining)
 
   if (config.METRICS_PORT !== undefined) {
-    const { METRICS_PORT: port, HOST: host } = config
-    await app.register(metrics, { port, host })
+    await app.register(metrics, {
+      address: { port: config.METRICS_PORT, host: config.HOST },
+      version: apiDocument.document.info.version,
+      environment: config.ENVIRONMENT,
+      operations: apiDocument.operations.map(({ id }) => id),
+      errorCodes: apiDocument.errorCodes
+    })
   }
 
   // Before the plugins that reject requests, so that a page can read their
@@ -93,6 +100,7 @@ function fastifyOptions(
     clientErrorHandler: connections.onClientError,
     loggerInstance: logger,
     logController: new AccessLog(loggedKeyOf),
+    childLoggerFactory: requestLogger,
     genReqId: requestId,
     trustProxy: trustedProxies(config.TRUST_PROXY),
     bodyLimit: config.MAX_BODY_BYTES,

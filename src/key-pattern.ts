@@ -1,3 +1,6 @@
+/** Random digits of an API key that people may see. */
+export const shownDigits = 8
+
 /** A character in hexadecimal after any number of percent-encodings. */
 const encoded = (hex: string) => `%(?:25)*(?:${hex})`
 
@@ -18,5 +21,5 @@ const digit = `(?:[0-9a-f]|${encoded('3[0-9]|[46][1-6]')})`
  */
 export function keyPattern(keyPrefix: string): string {
   const prefix = Array.from(keyPrefix, characterOrEncoded).join('')
-  return `(${prefix}${digit}{8})${digit}+`
+  return `(${prefix}${digit}{${shownDigits}})${digit}+`
 }

@@ -6,7 +6,7 @@ import { collectDefaultMetrics } from 'prom-client'
 import type { Api } from './api.ts'
 import { KeyStore } from './api-keys/store.ts'
 import { buildApp } from './app.ts'
-import { BackgroundWork } from './background-work.ts'
+import { BackgroundWork, repeat } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
 import { removeOldRecords } from './creates/remove-old-records.ts'
 import { listen } from './listen.ts'
@@ -15,6 +15,9 @@ import { type OpenedDatabase, openForService } from './open-database.ts'
 import { readApiDocument } from './openapi/document.ts'
 import type { Database } from './postgres/database.ts'
 import { welcome } from './welcome.ts'
+
+/** Milliseconds between two measurements of the database. */
+const measureIntervalMs = 10_000
 
 export interface Service extends OpenedDatabase {
   config: Config
@@ -49,7 +52,7 @@ export async function start(api: Api): Promise<Service> {
 
   // 4. Start the background work when the database has its tables.
   const background = new BackgroundWork(() =>
-    removeOldRecords(database, config.IDEMPOTENCY_KEY_HOURS)
+    startBackgroundWork(config, api, database)
   )
   ready.then(() => background.start(), exitWithError)
 
@@ -62,6 +65,23 @@ export async function start(api: Api): Promise<Service> {
   welcomed.catch(exitWithError)
 
   return { config, log, app, background, database, stopServer, welcomed }
+}
+
+/** @returns a function that ends the work */
+function startBackgroundWork(
+  config: Config,
+  { measure }: Api,
+  database: Database
+): () => void {
+  const stopRemoval = removeOldRecords(database, config.IDEMPOTENCY_KEY_HOURS)
+  if (config.METRICS_PORT === undefined || measure === undefined)
+    return stopRemoval
+
+  const stopMeasuring = repeat(() => measure(database), measureIntervalMs)
+  return () => {
+    stopRemoval()
+    stopMeasuring()
+  }
 }
 
 async function welcomeUser(

@@ -4,7 +4,11 @@ import type { Api } from './api.ts'
 import type { Config } from './config.ts'
 import { messageOf } from './log.ts'
 import { Database } from './postgres/database.ts'
-import { applyMigrations, migrationCheck } from './postgres/migrate.ts'
+import {
+  applyMigrations,
+  migrationCheck,
+  readPendingMigrations
+} from './postgres/migrate.ts'
 import { unusableUrl } from './postgres/reasons.ts'
 import { schemaOf } from './schema.ts'
 
@@ -97,6 +101,30 @@ export async function migrateDatabase(
     await applyMigrations(url, config, schemaOf(api), log)
   } catch (error) {
     throw unusableUrl(error)
+  }
+}
+
+/**
+ * Returns the names of the migrations that DATABASE_URL lacks. Changes nothing.
+ *
+ * @throws Error that names DATABASE_URL if it cannot be used now, or is unset:
+ *   the embedded PostgreSQL is migrated at each start
+ */
+export async function findPendingMigrations(
+  config: Config,
+  api: Api,
+  log: Logger
+): Promise<string[]> {
+  const { DATABASE_URL: url } = config
+  if (url === undefined) throw new Error('DATABASE_URL is not set')
+
+  const { database } = openDatabaseUrl(url, config, log)
+  try {
+    return await readPendingMigrations(database, schemaOf(api).migrations)
+  } catch (error) {
+    throw unusableUrl(error)
+  } finally {
+    await database.close()
   }
 }
 

@@ -1,15 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { serviceName } from '../generated/names.ts'
 import { copyData, createDatabase, query } from './support/database.ts'
-import {
-  call,
-  keyPattern,
-  post,
-  script,
-  serve,
-  started
-} from './support/process.ts'
+import { ofNotes, postNote, serveNotes } from './support/notes.ts'
+import { call, keyPattern, script, started } from './support/process.ts'
 import { until } from './support/until.ts'
 
 const packageJson = JSON.parse(readFileSync('package.json', 'utf8')) as {
@@ -24,8 +19,11 @@ interface Surroundings {
   env?: Record<string, string>
 }
 
-/** Runs a script of package.json, with TypeScript as in the tests. */
-function npmRun(t: Test, command: string, surroundings: Surroundings) {
+/**
+ * Runs a script of package.json, with TypeScript as in the tests and with the
+ * API of the notes.
+ */
+function npmRun(t: Test, command: string, { cwd, env }: Surroundings) {
   const [name = '', ...args] = command.split(' ')
   return call(
     t,
@@ -33,7 +31,7 @@ function npmRun(t: Test, command: string, surroundings: Surroundings) {
       ...script(String(scripts[name]).replace('exec node tools/run.js ', '')),
       ...args
     ],
-    surroundings
+    { ...(cwd !== undefined && { cwd }), env: { ...env, ...ofNotes } }
   )
 }
 
@@ -56,13 +54,13 @@ t.test(
     const before = await printed(t, 'keys create --name before', { cwd })
     t.match(before, new RegExp(`^${keyPattern.source}$`))
 
-    const url = await started(serve(t, {}, cwd))
+    const url = await started(serveNotes(t, {}, cwd))
     const during = await printed(t, 'keys create --name during', { cwd })
     for (const key of [before, during])
-      t.equal((await post(url, key, 'x')).status, 201)
+      t.equal((await postNote(url, key, 'x')).status, 201)
     await printed(t, 'keys revoke 1', { cwd })
     await until(
-      async () => (await post(url, before, 'x')).status === 401,
+      async () => (await postNote(url, before, 'x')).status === 401,
       'a revoked key is rejected'
     )
     t.match(
@@ -79,10 +77,10 @@ t.test(
     const creating = Promise.all(
       [1, 2, 3].map(() => printed(t, 'keys create --name x', { cwd }))
     )
-    const service = serve(t, {}, cwd)
+    const service = serveNotes(t, {}, cwd)
     const keys = await creating
     const url = await started(service)
-    for (const key of keys) t.equal((await post(url, key, 'x')).status, 201)
+    for (const key of keys) t.equal((await postNote(url, key, 'x')).status, 201)
     t.same(readdirSync(path.join(cwd, '.data')), ['postgres'])
   }
 )
@@ -92,7 +90,7 @@ t.test(
   async (t) => {
     const empty = "TEMPLATE template0 ENCODING 'UTF8'"
     const env = { DATABASE_URL: await createDatabase(t, empty) }
-    const service = serve(t, { ...env, MIGRATE_ON_START: 'false' })
+    const service = serveNotes(t, { ...env, MIGRATE_ON_START: 'false' })
     const url = await started(service)
     const get = async (endpoint: string) => (await fetch(url + endpoint)).json()
 
@@ -105,7 +103,7 @@ t.test(
     t.match(await npmRun(t, 'keys list', { env }), {
       code: 1,
       output:
-        /^pet-categories: DATABASE_URL cannot be used: migrations are pending \(0002.*\): run `npm run migrate`\n$/
+        /^[\w-]+: DATABASE_URL cannot be used: migrations are pending \(0002.*\): run `npm run migrate`\n$/
     })
     t.same(
       await query(env.DATABASE_URL, "SELECT to_regclass('pgmigrations') AS it"),
@@ -124,7 +122,7 @@ t.test(
       'a service with DATABASE_URL creates no key'
     )
     const key = await printed(t, 'keys create --name x', { env })
-    t.equal((await post(url, key, 'x')).status, 201)
+    t.equal((await postNote(url, key, 'x')).status, 201)
     t.same(await query(env.DATABASE_URL, 'SELECT command FROM key_events'), [
       { command: 'keys create --name x' }
     ])
@@ -132,40 +130,63 @@ t.test(
   }
 )
 
+t.test(
+  'migrate --check names what is pending, and migrates nothing',
+  async (t) => {
+    const empty = "TEMPLATE template0 ENCODING 'UTF8'"
+    const env = { DATABASE_URL: await createDatabase(t, empty) }
+
+    const before = await printed(t, 'migrate --check', { env })
+    t.match(before, /^To migrate: 0002_api_keys, .*0001_categories, /)
+    t.same(
+      await query(env.DATABASE_URL, "SELECT to_regclass('pgmigrations') AS it"),
+      [{ it: null }]
+    )
+
+    await printed(t, 'migrate', { env })
+    t.equal(
+      await printed(t, 'migrate --check', { env }),
+      'The database is up to date.'
+    )
+  }
+)
+
+const mistakesOfMigrate = [
+  {
+    command: 'migrate --chekc',
+    env: {},
+    message: 'migrate has only the option --check'
+  },
+  {
+    command: 'migrate --check',
+    env: {},
+    message: 'DATABASE_URL is not set'
+  },
+  {
+    command: 'migrate --check',
+    env: { DATABASE_URL: 'postgres://127.0.0.1:1/none' },
+    message: 'DATABASE_URL cannot be used: '
+  }
+]
+
+t.test('a check that is not possible fails', async (t) => {
+  for (const { command, env, message } of mistakesOfMigrate) {
+    const cwd = t.testdir()
+    const { code, output } = await npmRun(t, command, { cwd, env })
+    t.equal(code, 1, command)
+    t.match(output, `pet-categories: ${message}`)
+    t.same(readdirSync(cwd), [], 'no embedded database is made')
+  }
+})
+
 t.test('npm run migrate migrates the embedded database', async (t) => {
   const cwd = t.testdir()
   copyData(path.join(cwd, '.data'))
 
   const output = await printed(t, 'migrate', { cwd })
 
-  t.match(output, /"migration":"0001_categories"/)
+  t.match(output, /"migration":"0001_notes"/)
   t.match(output, /^The database is up to date\.$/m)
-})
-
-t.test('npm run seed adds the examples once', async (t) => {
-  const env = { DATABASE_URL: await createDatabase(t) }
-
-  t.equal(
-    await printed(t, 'seed', { env }),
-    'Added 3 categories, 3 pets and 2 orders.'
-  )
-  t.equal(
-    await printed(t, 'seed', { env }),
-    'Nothing was added: the database has pets.'
-  )
-  t.same(
-    await query(
-      env.DATABASE_URL,
-      `SELECT pets.id, pets.name, categories.name AS category
-       FROM pets JOIN categories ON categories.id = category_id
-       ORDER BY pets.id`
-    ),
-    [
-      { id: '1', name: 'Bella', category: 'Dog' },
-      { id: '2', name: 'Milo', category: 'Cat' },
-      { id: '3', name: 'Luna', category: 'Rabbit' }
-    ]
-  )
 })
 
 t.test('without a command, keys prints its usage', async (t) => {
@@ -181,10 +202,10 @@ t.test('an option that npm has taken is reported', async (t) => {
   const { code, output } = await npmRun(t, 'keys create', { env })
 
   t.equal(code, 1)
-  t.match(output, /^pet-categories: npm took --expires for its own option: /)
+  t.match(output, `${serviceName}: npm took --expires for its own option: `)
 })
 
-for (const scope of ['pets:read', 'pets:raed']) {
+for (const scope of ['notes:read', 'notes:raed']) {
   t.test(
     `a key is not created if npm has taken its scope ${scope}`,
     async (t) => {
@@ -192,7 +213,7 @@ for (const scope of ['pets:read', 'pets:raed']) {
       const { code, output } = await npmRun(t, 'keys create --name x', { env })
 
       t.equal(code, 1)
-      t.match(output, /^pet-categories: npm took --scope for its own option: /)
+      t.match(output, `${serviceName}: npm took --scope for its own option: `)
     }
   )
 }

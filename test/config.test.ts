@@ -1,6 +1,7 @@
 import path from 'node:path'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
+import { serviceName } from '../generated/names.ts'
 import { loadConfig, trustedProxies } from '../src/config.ts'
 import {
   commonVariables,
@@ -134,8 +135,8 @@ user:secret@host/db?sslmode=require`
 
   const lines = errors().map(({ args }) => String(args))
   t.same(lines, [
-    `pet-categories: ${file}: ignoring DATABASE_URLL: did you mean DATABASE_URL?`,
-    `pet-categories: ${file}: ignoring port: did you mean PORT?`
+    `${serviceName}: ${file}: ignoring DATABASE_URLL: did you mean DATABASE_URL?`,
+    `${serviceName}: ${file}: ignoring port: did you mean PORT?`
   ])
   t.end()
 })

@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { text as readAll } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { keyPrefix } from '../generated/names.ts'
 import { shownPartOf } from '../src/api-keys/key.ts'
 import { createLogger, messageOf } from '../src/log.ts'
 import { status } from './support/installation.ts'
@@ -183,18 +184,65 @@ t.test(
     t.equal(lines.length, 4)
     t.match(lines, [
       { msg: 'request', method: 'OPTIONS', status: 204 },
-      { ...line, level: 30, status: 400, ms: Number, ip: '127.0.0.1' },
+      {
+        ...line,
+        level: 30,
+        status: 400,
+        code: 'invalid_request',
+        ms: Number,
+        ip: '127.0.0.1'
+      },
       {
         level: 50,
         reqId,
         msg: 'internal_error',
         err: { message: 'division by zero' }
       },
-      { ...line, reqId, status: 500 }
+      { ...line, reqId, status: 500, code: 'internal_error' }
     ])
-    t.notMatch(JSON.stringify(lines), /secret|petcat_[0-9a-f]/)
+    t.notMatch(JSON.stringify(lines), new RegExp(`secret|${keyPrefix}[0-9a-f]`))
   }
 )
+
+/** The fields of the first table in docs/logs.md. */
+const documentedFields = () =>
+  [...readFileSync('docs/logs.md', 'utf8').matchAll(/^\| `(\w+)` /gm)].map(
+    ([, field]) => field
+  )
+
+t.test('docs/logs.md explains each field of a request', async (t) => {
+  const { lines, logger } = recorder()
+  const { app, auth, databaseUrl } = await startNotes(t, { logger })
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+  lines.length = 0
+  await app.inject({ url: '/v1/notes', headers: { traceparent } })
+  await breakNotes(databaseUrl)
+  await app.inject({ url: '/v1/notes', headers: auth })
+
+  const fields = new Set(documentedFields())
+  const logged = lines.flatMap((line) => Object.keys(line))
+  t.ok(logged.includes('trace_id'))
+  for (const field of logged) t.ok(fields.has(field), field)
+})
+
+t.test('what a client causes is no warning and no error', async (t) => {
+  const { lines, logger } = recorder()
+  const service = await startNotes(t, { logger })
+  const { key } = service
+
+  for (const { bytes } of Object.values(requestsWith(key)))
+    await send(service, bytes)
+  await send(service, request('PATCH /v1/notes'))
+  await send(service, create('{"name":1}'))
+
+  const codes = lines.map(({ code }) => code)
+  t.ok(codes.includes('invalid_request'))
+  t.ok(codes.includes('method_not_allowed'))
+  t.same(
+    lines.filter(({ level }) => Number(level) > 30),
+    []
+  )
+})
 
 t.test('no line holds a key, wherever a client sends it', async (t) => {
   const { logger, end } = logFile(t)

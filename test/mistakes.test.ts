@@ -16,6 +16,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { serviceName } from '../generated/names.ts'
 import { loadConfig } from '../src/config.ts'
 import { describeListenError } from '../src/listen.ts'
 import { messageOf } from '../src/log.ts'
@@ -41,7 +42,7 @@ interface Mistake {
   says: string | RegExp
 }
 
-const prefix = 'pet-categories: '
+const prefix = `${serviceName}: `
 const isLogged = (line: string) => line.startsWith('{')
 const isOfWelcome = (line: string) => /^ {2}\S/.test(line)
 

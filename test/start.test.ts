@@ -1,36 +1,42 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
+import { keyPrefix } from '../generated/names.ts'
 import { makeKey } from '../src/api-keys/key.ts'
 import { BackgroundWork } from '../src/background-work.ts'
 import { findService } from '../src/embedded/postgres.ts'
 import { createDatabase, query } from './support/database.ts'
-import { listed, notOnce } from './support/installation.ts'
-import { startLoad } from './support/load.ts'
-import { keyPattern, post, serve, started } from './support/process.ts'
+import { notOnce } from './support/installation.ts'
+import {
+  listedNotes,
+  loadNotes,
+  postNote,
+  serveNotes
+} from './support/notes.ts'
+import { keyPattern, started } from './support/process.ts'
 import { until } from './support/until.ts'
 
 t.test(
   'the first start prints the docs and a curl with a key, and acknowledged rows survive a kill -9',
   async (t) => {
     const directory = t.testdir()
-    const first = serve(t, {}, directory)
+    const first = serveNotes(t, {}, directory)
     const url = await started(first)
     const [curl, key = ''] = await first.sees(
-      /curl \S+ -H 'Authorization: Bearer (petcat_\w+)'/
+      new RegExp(`curl \\S+ -H 'Authorization: Bearer (${keyPrefix}\\w+)'`)
     )
-    t.match(curl, `curl ${url}/v1/categories -H`)
+    t.match(curl, `curl ${url}/v1/notes -H`)
     t.match(first.output(), `Docs    ${url}/docs`)
     const server = await findService(path.join(directory, '.data'))
     const socket = new URL(server?.url ?? '').searchParams.get('host') ?? ''
 
-    const load = startLoad(url, key)
+    const load = loadNotes(url, key)
     await load.acknowledges(20)
     first.child.kill('SIGKILL')
     t.equal(await first.exited, 'SIGKILL')
     await load.stop()
 
-    const second = serve(t, { HOST: '::' }, directory)
+    const second = serveNotes(t, { HOST: '::' }, directory)
     const [, port = ''] = await second.sees(
       /Docs {4}http:\/\/localhost:(\d+)\/docs/
     )
@@ -44,7 +50,7 @@ t.test(
       () => !existsSync(socket),
       'the folder of the first socket is removed'
     )
-    const names = await listed(`http://127.0.0.1:${port}`, key)
+    const names = await listedNotes(`http://127.0.0.1:${port}`, key)
     t.same(notOnce(load.acknowledged, names), [])
     t.equal(await second.stop(), 0)
   }
@@ -57,7 +63,7 @@ t.test('the service waits for a database that is not there yet', async (t) => {
     pathname: `/${later}`,
     password: 'secret'
   }).href
-  const service = serve(t, { DATABASE_URL: url })
+  const service = serveNotes(t, { DATABASE_URL: url })
   const address = await started(service)
   const status = async (endpoint: string) =>
     (await fetch(address + endpoint)).status
@@ -65,7 +71,7 @@ t.test('the service waits for a database that is not there yet', async (t) => {
   await service.sees(/DATABASE_URL cannot be used: .*retrying/)
   t.equal(await status('/readyz'), 503)
   t.equal(await status('/livez'), 200)
-  t.equal((await post(address, makeKey(), 'x')).status, 503)
+  t.equal((await postNote(address, makeKey(), 'x')).status, 503)
 
   await query(
     existing.href,

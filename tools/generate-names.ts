@@ -1,7 +1,7 @@
 // The names of this API: where they are used, they come from openapi.yaml and
 // package.json.
 import type { OpenAPIV3 } from 'openapi-types'
-import { keyPattern } from '../src/key-pattern.ts'
+import { keyPattern, shownDigits } from '../src/key-pattern.ts'
 
 interface Names {
   /** The `name` of package.json. */
@@ -64,14 +64,21 @@ export const realm = '${realm}'
 export function haproxyConfig(current: string, { keyPrefix }: Names): string {
   const requestIdWithKey = `  acl request_id_with_key `
   const pathForLog = `  http-request set-var(txn.path) `
+  const keyPrefixForLog = `  http-request set-var(txn.key_prefix) `
   const regsub = `regsub("${keyPattern(keyPrefix)}","\\1***",gi)`
+  const shownLength = keyPrefix.length + shownDigits
 
   const withAcl = replaceLine(
     current,
     requestIdWithKey,
     `req.fhdr(X-Request-Id) -m reg -i ${keyPrefix}[0-9a-f]{9}`
   )
-  return replaceLine(withAcl, pathForLog, `path,'${regsub}'`)
+  const withPath = replaceLine(withAcl, pathForLog, `path,'${regsub}'`)
+  return replaceLine(
+    withPath,
+    keyPrefixForLog,
+    `var(txn.token),bytes(0,${shownLength}) if { var(txn.token) -m reg ^${keyPrefix}[0-9a-f]{${shownDigits}} }`
+  )
 }
 
 /** Replaces the rest of the line that has this start. */

@@ -26,7 +26,8 @@ export function rowJsonFile(document: OpenAPIV3.Document, root = '..'): string {
     (name) => `
 /** Writes a row as the JSON of the schema ${name}. */
 export const ${name} = rowJson<Schemas['${name}']>(
-  \`${rowJson(document, name)}\`
+  \`${rowJson(document, name)}\`,
+  [${columnNames(document, name)}]
 )
 `
   )
@@ -77,6 +78,13 @@ function rowJson(document: OpenAPIV3.Document, name: string): string {
   ]
 
   return lines.join('\n  || ')
+}
+
+/** As the elements of an array in TypeScript. */
+function columnNames(document: OpenAPIV3.Document, name: string): string {
+  const properties = propertiesOf(document, name)
+
+  return properties.map(({ column }) => `'${column}'`).join(', ')
 }
 
 function laterProperty(property: Property): string {

@@ -1,9 +1,12 @@
-// Writes generated/ from openapi.yaml and from the statements of
+// Writes generated/ from openapi.yaml, samples/ and the statements of
 // src/resources, the operations of README.md, .env.example and
 // docs/configuration.md from src/config/variables.ts, generated/guide.html from
-// docs/clients.md, and the lines of deploy/haproxy.cfg that recognize API keys.
-// With --check it writes nothing, and exits 1 when a file is stale.
+// docs/clients.md, docs/metrics.md from the metrics of src/, the PrometheusRule
+// from deploy/observability/rules.yml, and the lines of deploy/haproxy.cfg that
+// recognize API keys. With --check it writes nothing, and exits 1 when a file
+// is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { OpenAPIV3 } from 'openapi-types'
 import openapiTS, {
@@ -23,7 +26,9 @@ import { configurationPage, envExample } from './configuration.ts'
 import { guideHtml, guideSource } from './generate-guide.ts'
 import { haproxyConfig, namesFile, namesOf } from './generate-names.ts'
 import { readmeWith } from './generate-readme.ts'
+import { Samples } from './generate-samples.ts'
 import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
+import { prometheusRule } from './prometheus-rule.ts'
 
 /** What would become TypeScript that does not compile, or wrong types. */
 function findUnusable({ document, operations }: ApiDocument) {
@@ -44,10 +49,13 @@ function findUnusable({ document, operations }: ApiDocument) {
 const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
 
+const urlOf = (name: string) => new URL(`../${name}`, import.meta.url)
+
+const samples = new Samples(fileURLToPath(urlOf('samples')))
+
 /** The first fault in openapi.yaml; undefined if there is none. */
 async function findFault(): Promise<string | undefined> {
-  const file = new URL('../openapi.yaml', import.meta.url)
-  const yaml = parseDocument(readFileSync(file, 'utf8'))
+  const yaml = parseDocument(read('openapi.yaml'))
   const [syntaxError] = yaml.errors
 
   // The other lines of the message are an excerpt of the file.
@@ -152,11 +160,18 @@ async function generate(): Promise<Record<string, string>> {
 
   return {
     ...(await filesOf(apiDocument, 'generated', '..')),
+    'generated/openapi.yaml': samples.addTo(
+      read('openapi.yaml'),
+      apiDocument.operations
+    ),
     ...(await filesOf(recipes, 'test/recipes/generated', '../../..')),
     ...(await filesOf(notes, 'test/support/notes/generated', '../../../..')),
     'generated/names.ts': namesFile(names),
     'generated/guide.html': guideHtml(read(guideSource), read),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
+    'deploy/kubernetes/monitoring/rules.yaml': await prometheusRule(
+      read('deploy/observability/rules.yml')
+    ),
     '.env.example': envExample(),
     'docs/configuration.md': await configurationPage(),
     'README.md': await readmeWith(apiDocument, read('README.md'))
@@ -164,21 +179,22 @@ async function generate(): Promise<Record<string, string>> {
 }
 
 /**
- * The file that needs src/resources, which imports the files above. So it is
+ * The files that need src/resources, which imports the files above. So it is
  * loaded after they are written.
  */
-async function generateStatements(): Promise<Record<string, string>> {
-  const name = 'generated/statements.sql'
+async function generateFromResources(): Promise<Record<string, string>> {
+  const statements = 'generated/statements.sql'
+  const metrics = 'docs/metrics.md'
 
   try {
     const { statementsFile } = await import('./generate-statements.ts')
-    return { [name]: statementsFile() }
+    const { metricsPage } = await import('./metrics-page.ts')
+    return { [statements]: statementsFile(), [metrics]: await metricsPage() }
   } catch (cause) {
-    throw new Error(`src/resources cannot be loaded for ${name}`, { cause })
+    const files = `${statements} and ${metrics}`
+    throw new Error(`src/resources cannot be loaded for ${files}`, { cause })
   }
 }
-
-const urlOf = (name: string) => new URL(`../${name}`, import.meta.url)
 
 const read = (name: string) => readFileSync(urlOf(name), 'utf8')
 
@@ -193,6 +209,16 @@ function check(files: Record<string, string>): void {
     if (readIfAny(urlOf(name)) === text) continue
 
     console.error(`${name} is stale: run npm run generate and commit it`)
+    process.exitCode = 1
+  }
+}
+
+/** Reports what is wrong with the files in samples/. */
+function checkSamples(): void {
+  const { operations } = readApiDocument(urlOf('openapi.yaml'))
+
+  for (const problem of samples.problems(operations)) {
+    console.error(problem)
     process.exitCode = 1
   }
 }
@@ -213,11 +239,13 @@ function describe(error: unknown): string {
   return `${error.message}: ${describe(error.cause)}`
 }
 
-const finish = process.argv.includes('--check') ? check : write
+const isCheck = process.argv.includes('--check')
+const finish = isCheck ? check : write
 
 try {
   finish(await generate())
-  finish(await generateStatements())
+  finish(await generateFromResources())
+  if (isCheck) checkSamples()
 } catch (error) {
   console.error(describe(error))
   process.exitCode = 1

@@ -1,5 +1,6 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
 import type {
+  FastifyBaseLogger,
   FastifyReply,
   FastifyRequest,
   onRequestHookHandler
@@ -8,6 +9,7 @@ import fp from 'fastify-plugin'
 import { realm } from '../../generated/names.ts'
 import type { Config } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
+import { authFailures } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import type { KeyCheck } from './key.ts'
 import { networkOf, RateLimiter } from './rate-limit.ts'
@@ -92,7 +94,7 @@ class InvalidToken extends Error {
 export const apiKeys = fp<Options>(
   async (app, { database, config }) => {
     const verifier = new KeyVerifier(new KeyStore(database))
-    const limits = limitsOf(config)
+    const limits = limitsOf(config, app.log)
 
     await app.register(bearerAuth, {
       addHook: false,
@@ -102,8 +104,11 @@ export const apiKeys = fp<Options>(
       async auth(token, request) {
         const isSuspect = () => limits.rejected.isReached(networkOf(request.ip))
         request.keyCheck = await verifier.check(token, isSuspect)
-        if (request.keyCheck.state !== 'valid') throw new InvalidToken()
-        return true
+        const { state } = request.keyCheck
+        if (state === 'valid') return true
+
+        authFailures.inc({ reason: state })
+        throw new InvalidToken()
       }
     })
     const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
@@ -129,16 +134,20 @@ export const apiKeys = fp<Options>(
 
 type Limits = ReturnType<typeof limitsOf>
 
-const limitsOf = (config: Config) => ({
+const limitsOf = (config: Config, log: FastifyBaseLogger) => ({
   admitted: new RateLimiter({
     policy: 'key',
     maxPerMinute: config.MAX_REQUESTS_PER_MINUTE,
-    requests: 'with this API key'
+    requests: 'with this API key',
+    report: (id) =>
+      log.warn({ key: String(id) }, 'a key exceeds its rate limit')
   }),
   rejected: new RateLimiter({
     policy: 'rejected',
     maxPerMinute: config.MAX_REJECTED_KEYS_PER_MINUTE,
-    requests: 'without a valid API key from this address'
+    requests: 'without a valid API key from this address',
+    report: (network) =>
+      log.warn({ network }, 'an address sends too many invalid API keys')
   })
 })
 
@@ -164,6 +173,7 @@ function reject(
     case 'FST_BEARER_AUTH_MISSING_AUTHORIZATION_HEADER':
     case 'FST_BEARER_AUTH_INVALID_AUTHORIZATION_HEADER':
       request.keyCheck = { state: 'absent' }
+      authFailures.inc({ reason: 'absent' })
       return rejected.count(address, reply) ?? keyRequired
 
     // Invalid token.

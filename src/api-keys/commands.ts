@@ -74,7 +74,7 @@ function addRotate(program: Command, run: Run): void {
   program
     .command('rotate')
     .description('replace a key: print a new one and let the old one expire')
-    .argument('<id>', 'the old key')
+    .argument('<id>', 'the old key: its id, or its prefix in the list')
     .option(
       '--overlap <duration>',
       'how long the old key still works; 0s ends it within a second',
@@ -95,10 +95,10 @@ function addRevoke(program: Command, run: Run): void {
   program
     .command('revoke')
     .description('revoke a key, which stops working within a second')
-    .argument('<id>', 'the key')
-    .action((id: string) =>
+    .argument('<id>', 'the key: its id, or its prefix in the list')
+    .action((idOrPrefix: string) =>
       run(async (store) => {
-        await store.revoke(id)
+        const id = await store.revoke(idOrPrefix)
         return `Revoked key ${id}. It stops working within a second.`
       })
     )

@@ -1,11 +1,9 @@
 import { hash, randomBytes } from 'node:crypto'
 import { keyPrefix } from '../../generated/names.ts'
+import { shownDigits } from '../key-pattern.ts'
 
 const randomBytesInKey = 20
 const checksumLength = 8
-
-/** Random digits that people may see. */
-const shownDigits = 8
 
 /** The prefix, 40 hexadecimal digits and 8 digits of a checksum over them. */
 const format = new RegExp(

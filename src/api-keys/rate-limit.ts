@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { HttpError } from '../http/errors.ts'
+import { rateLimited } from '../metrics.ts'
 
 /** A minute. */
 const windowMs = 60_000
@@ -8,7 +9,7 @@ const windowMs = 60_000
 const maxWindows = 10_000
 
 /** What requests are counted by: the id of an API key, or an address. */
-type Source = bigint | string | undefined
+export type Source = bigint | string | undefined
 
 interface Window {
   count: number
@@ -27,6 +28,8 @@ interface RateLimit {
   maxPerMinute: number
   /** Describes the requests in the message of a 429. */
   requests: string
+  /** Logs that a source exceeds the limit: once in each of its windows. */
+  report: (source: Source) => void
 }
 
 /**
@@ -40,6 +43,7 @@ export class RateLimiter {
 
   constructor(limit: RateLimit) {
     this.#limit = limit
+    rateLimited.inc({ limit: limit.policy }, 0)
   }
 
   /** Whether the next request of the source would be over the limit. */
@@ -59,7 +63,7 @@ export class RateLimiter {
     source: Source,
     reply: { header(name: string, value: string): unknown }
   ): HttpError | undefined {
-    const { policy, maxPerMinute, requests } = this.#limit
+    const { policy, maxPerMinute, requests, report } = this.#limit
     if (maxPerMinute === 0) return undefined
 
     const window = this.#currentWindow(source) ?? this.#openWindow(source)
@@ -71,7 +75,11 @@ export class RateLimiter {
     reply.header('ratelimit-policy', `"${policy}";${description}`)
     const state = `r=${Math.max(0, left)};t=${seconds}`
     reply.header('ratelimit', `"${policy}";${state}`)
-    return left < 0 ? tooManyRequests(requests, seconds) : undefined
+    if (left >= 0) return undefined
+
+    if (left === -1) report(source)
+    rateLimited.inc({ limit: policy })
+    return tooManyRequests(requests, seconds)
   }
 
   #currentWindow(source: Source): Window | undefined {

@@ -1,3 +1,4 @@
+import { keyPrefix } from '../../generated/names.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
 import {
@@ -169,14 +170,16 @@ export class KeyStore {
    * Creates and returns the successor of a valid key, with the same scopes. The
    * old key expires after the overlap at the latest.
    *
+   * @param idOrPrefix the old key
    * @param lifetime if left out, the one that the old key was created with
    * @throws Error when the old key is not valid or has been replaced
    */
   async rotate(
-    id: string,
+    idOrPrefix: string,
     overlap: string,
     lifetime?: string
   ): Promise<string> {
+    const id = await this.#idOf(idOrPrefix)
     const apiKey = makeKey()
     const { prefix, hash } = storedParts(apiKey)
     const changed = await this.#database.write({
@@ -189,8 +192,13 @@ export class KeyStore {
     )
   }
 
-  /** @throws Error when the key is not valid */
-  async revoke(id: string): Promise<void> {
+  /**
+   * Revokes a key, and returns its id.
+   *
+   * @throws Error when the key is not valid
+   */
+  async revoke(idOrPrefix: string): Promise<string> {
+    const id = await this.#idOf(idOrPrefix)
     const text = sql`
       WITH revoked AS (
         UPDATE api_keys
@@ -210,6 +218,7 @@ export class KeyStore {
     const revoked = await this.#database.write({ text, values })
     if (revoked.length === 0)
       throw new Error(`Key ${id} is not valid; see: keys list`)
+    return id
   }
 
   /**
@@ -290,6 +299,34 @@ export class KeyStore {
       text: noteUseStatement,
       values: [ids]
     })
+  }
+
+  /**
+   * Returns the id of the key with this prefix, and any other text unchanged.
+   *
+   * @throws Error when not exactly one key has the prefix
+   */
+  async #idOf(idOrPrefix: string): Promise<string> {
+    if (!idOrPrefix.startsWith(keyPrefix)) return idOrPrefix
+
+    const text = sql`
+      SELECT id::text
+      FROM api_keys
+      WHERE prefix = $1
+      ORDER BY api_keys.id
+    `
+    const values = [idOrPrefix]
+    const rows = await this.#database.read<{ id: string }>({ text, values })
+    const ids = rows.map(({ id }) => id)
+
+    const [first, ...others] = ids
+    if (first === undefined)
+      throw new Error(`No key has the prefix ${idOrPrefix}; see: keys list`)
+    if (others.length > 0) {
+      const list = ids.join(', ')
+      throw new Error(`Keys ${list} have the prefix ${idOrPrefix}: use an id`)
+    }
+    return first
   }
 }
 

@@ -1,15 +1,35 @@
 // `npm run migrate`: applies the pending migrations to the configured database.
-import { loadConfig } from '../config.ts'
+// `npm run migrate -- --check` checks the configuration, and prints them only.
+import { type Config, loadConfig } from '../config.ts'
 import { createLogger, exitWithError } from '../log.ts'
-import { migrateDatabase } from '../open-database.ts'
+import { findPendingMigrations, migrateDatabase } from '../open-database.ts'
 import { api } from '../resources/index.ts'
 
-async function migrate(): Promise<void> {
-  const config = loadConfig(process.env)
-  const log = createLogger(config.LOG_LEVEL)
+const isUpToDate = 'The database is up to date.'
 
-  await migrateDatabase(config, api, log)
-  console.log('The database is up to date.')
+async function run(options: string[]): Promise<void> {
+  const config = loadConfig(process.env)
+  switch (options.join(' ')) {
+    case '':
+      return migrate(config)
+    case '--check':
+      return check(config)
+    default:
+      throw new Error('migrate has only the option --check')
+  }
 }
 
-await migrate().catch(exitWithError)
+async function migrate(config: Config): Promise<void> {
+  await migrateDatabase(config, api, createLogger(config.LOG_LEVEL))
+  console.log(isUpToDate)
+}
+
+async function check(config: Config): Promise<void> {
+  const log = createLogger('silent')
+  const pending = await findPendingMigrations(config, api, log)
+  console.log(
+    pending.length === 0 ? isUpToDate : `To migrate: ${pending.join(', ')}`
+  )
+}
+
+await run(process.argv.slice(2)).catch(exitWithError)

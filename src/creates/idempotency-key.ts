@@ -2,9 +2,18 @@ import { hash } from 'node:crypto'
 import { stringify } from 'safe-stable-stringify'
 import type { KeyCheck } from '../api-keys/key.ts'
 
+/**
+ * The header of an operation that has the parameter Idempotency-Key in the
+ * OpenAPI document. The compiler names this type in its error for an operation
+ * that lacks the parameter.
+ */
+interface DocumentedIdempotencyKey {
+  'idempotency-key'?: string | undefined
+}
+
 /** A valid request to an operation that takes an Idempotency-Key. */
 export interface KeyedRequest<Body> {
-  headers: { 'idempotency-key'?: string | undefined }
+  headers: DocumentedIdempotencyKey
   keyCheck: KeyCheck | undefined
   body: Body
 }

@@ -2,6 +2,7 @@ import { inputRows, sql } from '../postgres/sql.ts'
 import {
   inputColumns,
   type InsertSql,
+  keyColumnOf,
   newRows,
   storedColumns
 } from './insert.ts'
@@ -57,6 +58,7 @@ const requestsWithRecords = sql`
  * key within the same milliseconds.
  */
 export function insertOnceStatement(insert: InsertSql): string {
+  const rowKey = keyColumnOf(insert)
   const columns = {
     ...inputColumns(insert),
     key_hash: 'bytea',
@@ -87,11 +89,11 @@ export function insertOnceStatement(insert: InsertSql): string {
       WHERE key_state = 'claimable'
         AND key_hash IN (SELECT key FROM claimed)
       ORDER BY ordinal
-      RETURNING id
+      RETURNING ${rowKey}
     ),
     known AS (
       SELECT
-        new_row.id,
+        new_row.${rowKey},
         ordinal,
         obstacle,
         new_row.fingerprint,
@@ -102,7 +104,7 @@ export function insertOnceStatement(insert: InsertSql): string {
       FROM new_row
       LEFT JOIN claimed ON claimed.key = new_row.key_hash
     )
-    ${outcomes(insert.table)}
+    ${outcomes(insert.table, rowKey)}
   `
 }
 
@@ -118,12 +120,12 @@ export function insertOnceStatement(insert: InsertSql): string {
  * 5. Nothing is known of the key, and the row cannot be stored.
  * 6. Another transaction holds the key.
  */
-function outcomes(table: string): string {
+function outcomes(table: string, rowKey: string): string {
   return sql`
     SELECT
       ordinal::integer,
       CASE
-        WHEN stored.id IS NOT NULL THEN 'created'
+        WHEN stored.${rowKey} IS NOT NULL THEN 'created'
         WHEN has_claimed THEN missing_row('${table}')
         WHEN fingerprint = known_fingerprint THEN 'replayed'
         WHEN known_fingerprint IS NOT NULL THEN 'reused'
@@ -132,7 +134,7 @@ function outcomes(table: string): string {
       END AS outcome,
       response
     FROM known
-    LEFT JOIN stored ON stored.id = known.id
+    LEFT JOIN stored ON stored.${rowKey} = known.${rowKey}
     ORDER BY ordinal
   `
 }

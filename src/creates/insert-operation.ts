@@ -1,4 +1,8 @@
 import { badRequest, HttpError } from '../http/errors.ts'
+import {
+  countIdempotentCreate,
+  initializeIdempotentCreates
+} from '../metrics.ts'
 import type { Sent } from '../openapi/handler.ts'
 import { objectBytes } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
@@ -30,6 +34,7 @@ export function insertOperation<Body extends object, Status, Schema>(
 ) {
   const { table, status, row } = operation
   const inserts = new GroupedInsert(database, operation)
+  initializeIdempotentCreates(table)
 
   return async (
     request: KeyedRequest<Body>,
@@ -38,6 +43,7 @@ export function insertOperation<Body extends object, Status, Schema>(
     const { body } = request
     const claim = claimOf(request, table)
     const result = await inserts.insert(body, claim, clientOf(request))
+    if (claim !== undefined) countIdempotentCreate(table, result.outcome)
 
     switch (result.outcome) {
       case 'invalid':

@@ -1,4 +1,4 @@
-import type { BodyColumn, RowJson } from '../openapi/json.ts'
+import type { BodyColumn, RowExpression, RowJson } from '../openapi/json.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
 
 /** The privileges that the statements of all inserts need. */
@@ -15,9 +15,14 @@ export interface InsertSql {
   fromDatabase: Record<string, string>
   /** Finds rows that cannot be stored, unless all can. */
   check?: { statement: string }
-  /** The response to a row. It has the `id`. */
-  row: { readonly expression: string }
+  /** A column whose values are unique, by default `id`. */
+  keyColumn?: string
+  /** The response to a row. */
+  row: RowExpression
 }
+
+/** A column whose values are unique, in the table and among the input rows. */
+export const keyColumnOf = ({ keyColumn = 'id' }: InsertSql) => keyColumn
 
 /** How the bodies of requests become rows of a table. */
 export interface InsertDefinition<Body, Schema> extends InsertSql {
@@ -52,7 +57,10 @@ export type RowOutcome = { ordinal: number } & (
  * in their order.
  */
 export function insertStatement(insert: InsertSql): string {
-  requireId(insert)
+  const key = keyColumnOf(insert)
+
+  requireKey(insert)
+  requireValues(insert)
 
   return sql`
     WITH input AS (
@@ -66,32 +74,53 @@ export function insertStatement(insert: InsertSql): string {
       FROM new_row
       WHERE response IS NOT NULL
       ORDER BY ordinal
-      RETURNING id
+      RETURNING ${key}
     )
     SELECT
       ordinal::integer,
       CASE
-        WHEN stored.id IS NOT NULL THEN 'created'
+        WHEN stored.${key} IS NOT NULL THEN 'created'
         WHEN response IS NOT NULL THEN missing_row('${insert.table}')
         ELSE obstacle
       END AS outcome,
       response
     FROM new_row
-    LEFT JOIN stored ON stored.id = new_row.id
+    LEFT JOIN stored ON stored.${key} = new_row.${key}
     ORDER BY ordinal
   `
 }
 
 /** The statements match stored rows with their requests by this column. */
-function requireId(insert: InsertSql): void {
-  const columns = { ...insert.fromDatabase, ...inputColumns(insert) }
+function requireKey(insert: InsertSql): void {
+  const key = keyColumnOf(insert)
 
-  if (!('id' in columns)) {
+  if (!(key in valuesOf(insert))) {
     throw new Error(
-      `an insert into ${insert.table} must give each row a unique column id, ` +
-        'in fromDatabase, fromService or body'
+      `an insert into ${insert.table} must give each row a unique column ` +
+        `${key}, in fromDatabase, fromService or body. ` +
+        'If the table has another key, name it as keyColumn'
     )
   }
+}
+
+/** The response is made before the row, so it needs the value of each column. */
+function requireValues(insert: InsertSql): void {
+  const values = valuesOf(insert)
+  const missing = insert.row.columns.filter((column) => !(column in values))
+
+  if (missing.length > 0) {
+    throw new Error(
+      `an insert into ${insert.table} must give a value to ` +
+        `${missing.join(' and ')}, because its response has them: ` +
+        'write an SQL expression in fromDatabase, even if it is the default ' +
+        'of the column, or a value in fromService'
+    )
+  }
+}
+
+/** What gives a new row its values, by column. */
+function valuesOf(insert: InsertSql): Record<string, string> {
+  return { ...insert.fromDatabase, ...inputColumns(insert) }
 }
 
 /** The SQL types of the columns of `input`, by name. */
@@ -118,9 +147,7 @@ export function inputValues<Body, Schema>(
 
 /** The columns of the table that a new row has. */
 export function storedColumns(insert: InsertSql): string {
-  const columns = { ...insert.fromDatabase, ...inputColumns(insert) }
-
-  return Object.keys(columns).join(', ')
+  return Object.keys(valuesOf(insert)).join(', ')
 }
 
 /**

@@ -1,5 +1,6 @@
 // The background removal of old records: of changes of lists, and of
 // Idempotency-Keys.
+import { housekeepingSucceeded } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { isCancelled, Unavailable } from '../postgres/outcomes.ts'
 import { sql } from '../postgres/sql.ts'
@@ -45,6 +46,8 @@ export function removeOldRecords(
   hours: number
 ): () => void {
   const expiredKeys = new ExpiredKeys(database, hours)
+  housekeepingSucceeded('changes')
+  housekeepingSucceeded('idempotency_keys')
 
   const timer = setInterval(() => {
     pruneChanges(database).catch(repeatedNextTime)
@@ -54,8 +57,12 @@ export function removeOldRecords(
   return () => clearInterval(timer)
 }
 
-function pruneChanges(database: Background): Promise<unknown> {
-  return database.writeInBackground({ text: 'SELECT prune_changes()' })
+async function pruneChanges(database: Background): Promise<void> {
+  await database.writeInBackground({
+    name: 'prune-changes',
+    text: 'SELECT prune_changes()'
+  })
+  housekeepingSucceeded('changes')
 }
 
 /** The removal of expired idempotency keys, in batches. */
@@ -97,6 +104,7 @@ class ExpiredKeys {
     while (size === this.#batchSize)
 
     this.#batchSize = maxBatchSize
+    housekeepingSucceeded('idempotency_keys')
   }
 
   async #removeBatch(): Promise<number> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+import './errors.ts'
 
 /** The client's X-Request-Id if it is well-formed, otherwise a new one. */
 export function requestId({
@@ -53,6 +54,7 @@ export class AccessLog extends LogController {
       path: request.url.replace(/\?.*/, ''),
       operation: request.routeOptions.schema?.operationId,
       status,
+      code: request.errorCode,
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
       key,
       rejected,

@@ -8,6 +8,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.ts'
+import { maxConnections, openConnections } from '../metrics.ts'
 import { Connection } from './connection.ts'
 
 declare module 'node:http' {
@@ -29,6 +30,7 @@ export class Connections {
   constructor(config: Config, log: FastifyBaseLogger) {
     this.#config = config
     this.#log = log
+    maxConnections.set(config.MAX_CONNECTIONS)
   }
 
   /** The option `serverFactory` of Fastify. */
@@ -76,7 +78,11 @@ export class Connections {
 
   #add(socket: Socket): void {
     this.#open.set(socket, new Connection(socket))
-    socket.once('close', () => this.#open.delete(socket))
+    openConnections.inc()
+    socket.once('close', () => {
+      this.#open.delete(socket)
+      openConnections.dec()
+    })
   }
 
   #destroyAll(): void {

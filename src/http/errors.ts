@@ -3,6 +3,13 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { OutcomeUnknown } from '../postgres/outcomes.ts'
 import { defaultHeaders } from './default-headers.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The code of the Error body that it got, set by `sendError`. */
+    errorCode: string | undefined
+  }
+}
+
 /**
  * An error with its response. The message is for the client: it says what to
  * change.
@@ -35,6 +42,13 @@ export const badRequest = (message: string) =>
  */
 export const notFound = (thing: string, id: bigint | string) =>
   new HttpError(404, 'not_found', `There is no ${thing} with the id ${id}`)
+
+/** The codes of errors that no client causes. */
+export const serverErrorCodes = [
+  'internal_error',
+  'unavailable',
+  'outcome_unknown'
+]
 
 interface ErrorResponse {
   status: number
@@ -186,6 +200,7 @@ export function sendError(
   reply: FastifyReply
 ): void {
   const { body, headers } = toHttpError(thrown)
+  request.errorCode = body.code
   if (body.status === 500) request.log.error({ err: thrown }, body.code)
   if (thrown instanceof OutcomeUnknown)
     request.log.warn({ err: thrown.cause }, body.code)

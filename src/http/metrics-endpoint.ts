@@ -1,30 +1,54 @@
-import Fastify from 'fastify'
+import Fastify, { type FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { register } from 'prom-client'
-import { requestDuration, requestsInFlight } from '../metrics.ts'
+import {
+  httpErrors,
+  identifyBuild,
+  initializeErrors,
+  requestDuration,
+  requestsInFlight,
+  untrustedForwards
+} from '../metrics.ts'
+import { serverErrorCodes } from './errors.ts'
 
-interface Address {
-  port: number
-  host: string
+interface Options {
+  /** Where it listens. */
+  address: { port: number; host: string }
+  version: string
+  environment: string
+  /** The operationIds. */
+  operations: string[]
+  /** The codes that its OpenAPI document has examples of. */
+  errorCodes: string[]
 }
+
+/** The label of requests for no operation. */
+const noOperation = 'none'
 
 /**
  * Measures every request; without a duration if its client disconnects before
  * the end of the response. Serves /metrics without authentication, on a port
  * that must not be published.
  */
-export const metrics = fp<Address>(
-  (app, address) => {
-    app.addHook('onRequest', (_request, reply, next) => {
+export const metrics = fp<Options>(
+  (app, { address, version, environment, operations, errorCodes }) => {
+    identifyBuild(version, environment)
+    for (const operation of [...operations, noOperation])
+      initializeErrors(operation, [...serverErrorCodes, ...errorCodes])
+
+    app.addHook('onRequest', (request, reply, next) => {
       requestsInFlight.inc()
+      if (isUntrustedForward(request)) untrustedForwards.inc()
       reply.raw.once('close', () => requestsInFlight.dec())
       next()
     })
 
     app.addHook('onResponse', (request, reply, next) => {
-      const operation = request.routeOptions.schema?.operationId ?? 'none'
+      const { errorCode: code, routeOptions } = request
+      const operation = routeOptions.schema?.operationId ?? noOperation
       const labels = { operation, status: reply.statusCode }
       requestDuration.observe(labels, reply.elapsedTime / 1000)
+      if (code !== undefined) httpErrors.inc({ operation, code })
       next()
     })
 
@@ -37,6 +61,12 @@ export const metrics = fp<Address>(
   },
   { name: 'metrics' }
 )
+
+/** Whether TRUST_PROXY ignores what a proxy says about its client. */
+function isUntrustedForward({ headers, ip, socket }: FastifyRequest): boolean {
+  const isForwarded = headers['x-forwarded-for'] !== undefined
+  return isForwarded && ip === socket.remoteAddress
+}
 
 /** A server with separate limits, in milliseconds. */
 export function metricsEndpoint() {

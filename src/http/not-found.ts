@@ -2,12 +2,16 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { HttpError } from './errors.ts'
 
+/** The target of OPTIONS * (RFC 9112, section 3.2.4). The router takes it for /. */
+const notAPath = '*'
+
 /** 404 for unknown paths, 405 with Allow for unsupported methods. */
 export const notFoundPlugin = fp(
   (app) => {
     // As a hook, because the response must neither depend on a body nor wait
     // for it.
     app.addHook('onRequest', ({ is404, method, url }, _reply, next) => {
+      if (url === notAPath) return next(nothingHere())
       if (!is404) return next()
       const methods = methodsOf(app, url)
       if (methods.length === 0) return next(nothingHere())

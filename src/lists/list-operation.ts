@@ -27,7 +27,7 @@ interface List<Item> {
  * The column that orders the list: unique, without NULL, of any type that has
  * an order and a text. Items without a property `id` have no default.
  */
-type Order<Item> = Item extends { id: unknown }
+export type Order<Item> = Item extends { id: unknown }
   ? { orderColumn?: string }
   : { orderColumn: string }
 

@@ -65,7 +65,7 @@ export async function sendWhole<Item>(
 
   const encoded = await body.encodedFor(headers['accept-encoding'])
   const { coding, chunks, size, etag } = encoded
-  const onRead = memory.reserveOnce(reply.raw, encoded)
+  const timer = memory.reserveOnce(reply.raw, encoded)
 
   reply.header('content-length', size).header('etag', etag)
   if (coding !== 'identity') reply.header('content-encoding', coding)
@@ -73,7 +73,7 @@ export async function sendWhole<Item>(
   if (first !== undefined && chunks.length === 1)
     return sendJson<200, Item[]>(reply, 200, arrayBytes(row, first))
 
-  const source = method === 'HEAD' ? [] : chunksOf(chunks, onRead)
+  const source = method === 'HEAD' ? [] : chunksOf(chunks, timer)
   return sendJson<200, Item[]>(reply, 200, arrayStream(row, source))
 }
 
@@ -92,7 +92,7 @@ export function sendStream<Item>(
 ): Sent {
   if (isAnyTag(headers['if-none-match'])) return reply.code(304).send()
 
-  const onRead = memory.reserveOnce(reply.raw, start, streamedSize)
-  const source = method === 'HEAD' ? [] : streams.continue(start, onRead)
+  const timer = memory.reserveOnce(reply.raw, start, streamedSize)
+  const source = method === 'HEAD' ? [] : streams.continue(start, timer)
   return sendJson<200, Item[]>(reply, 200, arrayStream(row, source))
 }

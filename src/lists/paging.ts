@@ -1,33 +1,88 @@
+import { isUtf8 } from 'node:buffer'
 import { badRequest } from '../http/errors.ts'
 
-// A cursor is the id of the last item of a page, as 8 bytes in base64url. Unlike
-// the number of a page, it does not shift when items are created meanwhile. It is
+// A cursor is the key of the last item of a page, in base64url. Unlike the
+// number of a page, it does not shift when items are created meanwhile. It is
 // opaque, so that it may change.
 
+/** How the cursors of one type of keys hold a key. */
+interface CursorFormat {
+  /** Precedes each key. */
+  lowest: string
+  toBytes: (key: string) => Buffer
+  /** The key; undefined for bytes that `toBytes` does not return. */
+  fromBytes: (bytes: Buffer) => string | undefined
+}
+
+const bigintFormat: CursorFormat = {
+  lowest: '-9223372036854775808',
+
+  toBytes(key) {
+    const bytes = Buffer.alloc(8)
+    bytes.writeBigInt64BE(BigInt(key))
+    return bytes
+  },
+
+  fromBytes: (bytes) =>
+    bytes.length === 8 ? String(bytes.readBigInt64BE()) : undefined
+}
+
+/** PostgreSQL reads a uuid without hyphens, too. */
+const uuidFormat: CursorFormat = {
+  lowest: '00000000000000000000000000000000',
+  toBytes: (key) => Buffer.from(key.replaceAll('-', ''), 'hex'),
+  fromBytes: (bytes) =>
+    bytes.length === 16 ? bytes.toString('hex') : undefined
+}
+
+/** PostgreSQL has no NUL in text. */
+const textFormat: CursorFormat = {
+  lowest: '',
+  toBytes: (key) => Buffer.from(key),
+  fromBytes: (bytes) =>
+    isUtf8(bytes) && !bytes.includes(0) ? bytes.toString() : undefined
+}
+
+const formats = {
+  bigint: bigintFormat,
+  uuid: uuidFormat,
+  text: textFormat
+}
+
+/** The SQL type of the column that orders a paged list. */
+export type KeyType = keyof typeof formats
+
 /**
- * The id that precedes a page, as text; null for the first page.
+ * The key that precedes a page, as text that PostgreSQL reads. The first page
+ * has no cursor, and a lower key than that of any row.
  *
  * @throws HttpError 400 for a cursor that is not from `nextPage`
  */
-export function idBefore(cursor: string | undefined): string | null {
-  if (cursor === undefined) return null
+export function keyBefore(cursor: string | undefined, type: KeyType): string {
+  const { lowest, fromBytes } = formats[type]
+  if (cursor === undefined) return lowest
 
   const bytes = Buffer.from(cursor, 'base64url')
-  const isCursor = bytes.length === 8 && bytes.toString('base64url') === cursor
-  if (isCursor) return String(bytes.readBigInt64BE())
+  const key = fromBytes(bytes)
+  const isCursor = key !== undefined && bytes.toString('base64url') === cursor
+  if (isCursor) return key
   throw badRequest(
     'query.cursor must be taken from the Link header of the previous page, or left out'
   )
 }
 
 /**
- * A Link to the page after an id (RFC 8288). It is relative, because a proxy
+ * A Link to the page after a key (RFC 8288). It is relative, because a proxy
  * may hide the address of the service and change the path.
+ *
+ * @param query the other parameters
  */
-export function nextPage(query: Record<string, string>, id: bigint): string {
-  const bytes = Buffer.alloc(8)
-  bytes.writeBigInt64BE(id)
-  const cursor = bytes.toString('base64url')
+export function nextPage(
+  query: Record<string, string>,
+  key: string,
+  type: KeyType
+): string {
+  const cursor = formats[type].toBytes(key).toString('base64url')
   const parameters = new URLSearchParams({ ...query, cursor })
   return `<?${parameters.toString()}>; rel="next"`
 }

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { Overloaded } from '../batch.ts'
+import { maxResponseMemory, responseMemory } from '../metrics.ts'
 import { ListMemory } from './list-memory.ts'
+import { ResponseTimer, type SendTimer, unlimitedTime } from './send-timer.ts'
 
 /** Bytes. A body of this size fits the buffers of the operating system. */
 const uncountedSize = 2 ** 16
@@ -34,6 +36,7 @@ export class ResponseMemory {
     // Half of the limit, so that two versions of a list fit.
     this.lists = new ListMemory(limit / 2)
     this.#sendTimeoutMs = sendTimeoutMs
+    maxResponseMemory.set(limit)
   }
 
   /**
@@ -50,35 +53,41 @@ export class ResponseMemory {
    * Reserves memory until the response closes: the size of the body once for
    * all responses that hold it, and bytes of this response alone.
    *
-   * @returns a function to call for each chunk that the client has read: the
-   *   connection is closed if that takes too long
+   * @returns the time for the client to read, which has begun
    * @throws Overloaded if the limit would be exceeded
    */
-  reserveOnce(response: ServerResponse, body: Body, ownSize = 0): () => void {
-    if (body.size + ownSize <= uncountedSize) return () => {}
+  reserveOnce(response: ServerResponse, body: Body, ownSize = 0): SendTimer {
+    if (body.size + ownSize <= uncountedSize) return unlimitedTime
     // It emits no further event that could release its memory.
-    if (response.destroyed) return () => {}
+    if (response.destroyed) return unlimitedTime
 
     this.#hold(body, ownSize)
-    const timer = setTimeout(() => response.destroy(), this.#sendTimeoutMs)
+    const timer = new ResponseTimer(response, this.#sendTimeoutMs)
+    timer.restart()
     response.once('close', () => {
-      clearTimeout(timer)
+      timer.pause()
       this.#release(body, ownSize)
     })
-    return () => timer.refresh()
+    return timer
   }
 
   #hold(body: Body, ownSize: number): void {
-    const reserved = this.#reserved + this.#sizeIfNotHeld(body) + ownSize
-    if (reserved > this.#limit) throw new Overloaded()
+    const size = this.#sizeIfNotHeld(body) + ownSize
+    if (this.#reserved + size > this.#limit) throw new Overloaded()
 
-    this.#reserved = reserved
+    this.#addReserved(size)
     this.#addHolders(body, 1)
   }
 
   #release(body: Body, ownSize: number): void {
     this.#addHolders(body, -1)
-    this.#reserved -= this.#sizeIfNotHeld(body) + ownSize
+    this.#addReserved(-this.#sizeIfNotHeld(body) - ownSize)
+  }
+
+  /** @param size bytes; negative to release them */
+  #addReserved(size: number): void {
+    this.#reserved += size
+    responseMemory.inc(size)
   }
 
   /** The size of a body, or 0 while a response holds it. */

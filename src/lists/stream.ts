@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import type { SendTimer } from './send-timer.ts'
 import type { ListPiece, TableReader } from './table-reader.ts'
 
 /** The start of a list that is too long to be kept. */
@@ -13,12 +14,12 @@ export interface ListStart {
 /**
  * The chunks of a body that is in memory. Other work runs between them.
  *
- * @param onRead called for each chunk that the client has read
+ * @param timer the time for the client to read a chunk
  */
-export async function* chunksOf(chunks: Buffer[], onRead: () => void) {
+export async function* chunksOf(chunks: Buffer[], timer: SendTimer) {
   for (const chunk of chunks) {
     yield chunk
-    onRead()
+    timer.restart()
     await setImmediate()
   }
 }
@@ -42,16 +43,19 @@ export class ListStreams {
   /**
    * The chunks of a list, of which the start has been read.
    *
-   * @param onRead called for each chunk that the client has read
+   * @param timer the time for the client to read a chunk: without the time that
+   *   the piece waits for those of other streams
    */
-  async *continue(start: ListStart, onRead: () => void) {
-    yield* chunksOf(start.chunks, onRead)
+  async *continue(start: ListStart, timer: SendTimer) {
+    yield* chunksOf(start.chunks, timer)
 
     let lastOrderValue: string | null = start.lastOrderValue
     while (lastOrderValue !== null) {
+      timer.pause()
       const piece: ListPiece = await this.#pieceAfter(lastOrderValue)
+      timer.restart()
       yield piece.bytes
-      onRead()
+      timer.restart()
       lastOrderValue = piece.lastOrderValue
     }
   }

@@ -39,6 +39,8 @@ const swaggerUiFiles: Files = new Map(
   })
 )
 
+const jsonType = 'application/json; charset=utf-8'
+
 interface Options {
   apiDocument: ApiDocument
   environment: Environment
@@ -51,14 +53,16 @@ interface Options {
  */
 export const docsPage = fp<Options>(
   async (app, { apiDocument, environment }) => {
-    const { document, yaml, json } = apiDocument
+    const { document: published, servers, yaml, json } = apiDocument
+    // Swagger UI sends its requests to the first server.
+    const document = { ...published, servers }
     const yamlFile = new PageFile('application/yaml; charset=utf-8', yaml)
-    const jsonFile = new PageFile('application/json; charset=utf-8', json)
+    const jsonFile = new PageFile(jsonType, json)
     const theme = themeOf(document.info.title, environment)
     const files = new Map([
       ...swaggerUiFiles,
       ...themeFiles(theme),
-      ['/docs/json', jsonFile]
+      ['/docs/json', new PageFile(jsonType, JSON.stringify(document))]
     ])
 
     app.get('/', (_request, reply) => reply.redirect('docs'))

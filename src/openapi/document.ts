@@ -55,19 +55,32 @@ export interface Operation {
   location: string | undefined
 }
 
+type Document = OpenAPIV3.Document<Extensions>
+type Server = OpenAPIV3.ServerObject
+
+/** What OpenAPI assumes of a document without servers. */
+const defaultServers: Server[] = [{ url: '/' }]
+
 /** What the service uses of openapi.yaml. */
 export interface ApiDocument {
   /** The file, byte for byte. */
   yaml: Buffer
   json: string
-  document: OpenAPIV3.Document<Extensions>
-  /** The path of the first server, the prefix of every route: `/v1`. */
+  document: Document
+  /** The servers of the document, first the one that is a path. */
+  servers: Server[]
+  /**
+   * The server that is a path, the prefix of every route: `/v1`. It is the
+   * deployment that serves the document.
+   */
   basePath: string
   /** A path to try with GET: that of the first operation that allows it. */
   firstPath: string
   operations: Operation[]
   /** The scopes of all operations, sorted. */
   scopes: string[]
+  /** The codes of the errors in its examples. */
+  errorCodes: string[]
 }
 
 /**
@@ -76,20 +89,54 @@ export interface ApiDocument {
  */
 export function readApiDocument(file: URL | string): ApiDocument {
   const yaml = readFileSync(file)
-  const document = parse(yaml.toString()) as ApiDocument['document']
-  const basePath = String(document.servers?.[0]?.url).replace(/\/$/, '')
+  const document = parse(yaml.toString()) as Document
+  const servers = pathFirst(document.servers ?? defaultServers)
+  const basePath = String(servers[0]?.url).replace(/\/$/, '')
   const operations = operationsOf(document)
   const scopes = new Set(operations.flatMap((operation) => operation.scopes))
+  const json = JSON.stringify(document)
 
   return {
     yaml,
-    json: JSON.stringify(document),
+    json,
     document,
+    servers,
     basePath,
     firstPath: firstPathOf(operations, basePath),
     operations,
-    scopes: [...scopes].sort()
+    scopes: [...scopes].sort(),
+    errorCodes: errorCodesIn(json)
   }
+}
+
+/** The codes of the examples of the schema Error, wherever they are. */
+function errorCodesIn(json: string): string[] {
+  const codes = new Set<string>()
+
+  JSON.parse(json, (_key, value: unknown) => {
+    if (isError(value)) codes.add(value.code)
+    return value
+  })
+  return [...codes]
+}
+
+function isError(value: unknown): value is { code: string } {
+  const isObject = typeof value === 'object' && value !== null
+  return (
+    isObject &&
+    'code' in value &&
+    typeof value.code === 'string' &&
+    'status' in value
+  )
+}
+
+function pathFirst(servers: Server[]): Server[] {
+  const isPath = ({ url }: Server) => url.startsWith('/')
+
+  return [
+    ...servers.filter(isPath),
+    ...servers.filter((server) => !isPath(server))
+  ]
 }
 
 function firstPathOf(operations: Operation[], basePath: string): string {
@@ -99,7 +146,7 @@ function firstPathOf(operations: Operation[], basePath: string): string {
   return first === undefined ? '/openapi.json' : basePath + first.path
 }
 
-function operationsOf(document: ApiDocument['document']): Operation[] {
+function operationsOf(document: Document): Operation[] {
   const operations: Operation[] = []
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of methods) {

@@ -27,9 +27,11 @@ interface Shaped<Type> {
  */
 export type RowJson<Schema> = RowExpression & Shaped<Schema>
 
-/** An SQL expression for the JSON of a row, from the columns of the row. */
-interface RowExpression {
+/** An SQL expression for the JSON of a row, from these columns of the row. */
+export interface RowExpression {
   readonly expression: string
+  /** As SQL: quoted where PostgreSQL needs it. */
+  readonly columns: readonly string[]
 }
 
 /** JSON that PostgreSQL has written, whose shape the compiler knows. */
@@ -51,8 +53,11 @@ export interface BodyColumn<Body> {
  * States the schema whose JSON an SQL expression writes. Only generated code
  * may do so: it is right because the generator is.
  */
-export function rowJson<Schema>(expression: string): RowJson<Schema> {
-  return shaped({ expression })
+export function rowJson<Schema>(
+  expression: string,
+  columns: readonly string[]
+): RowJson<Schema> {
+  return shaped({ expression, columns })
 }
 
 /** The JSON object that `row` has written, ready to be sent. */

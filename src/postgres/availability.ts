@@ -6,9 +6,22 @@ import type { Logger } from 'pino'
  */
 const quietMs = 5000
 
-/** Logs the begin and the end of each outage of one kind of statements. */
+/**
+ * Milliseconds without a failure after which an outage may have ended. Perhaps
+ * nothing has used the database since.
+ */
+const memoryMs = 60_000
+
+/**
+ * The availability of the database for one kind of statements:
+ *
+ * - available
+ * - unreported: an outage while the service reports itself why it cannot use
+ *   the database.
+ * - reported: an outage whose begin and end the log has.
+ */
 export class Availability {
-  #state: 'available' | 'unavailable' = 'available'
+  #state: 'available' | 'unreported' | 'reported' = 'available'
   #lastFailure = 0
   readonly #statements: string
   readonly #log: Logger
@@ -19,16 +32,30 @@ export class Availability {
     this.#log = log
   }
 
+  /** For the metrics: false from a failure until a success or a minute. */
+  get isAvailable(): boolean {
+    const isForgotten = performance.now() - this.#lastFailure > memoryMs
+    return this.#state === 'available' || isForgotten
+  }
+
+  /**
+   * A statement failed, although it was not at fault. The log does not show it.
+   */
+  failedUnreported(): void {
+    this.#lastFailure = performance.now()
+    if (this.#state === 'available') this.#state = 'unreported'
+  }
+
   /**
    * A statement failed, although it was not at fault.
    *
    * @param hint what the operator can check
    */
-  failed(cause: unknown, hint = ''): void {
+  failed(cause: unknown, hint: string): void {
     this.#lastFailure = performance.now()
-    if (this.#state === 'unavailable') return
+    if (this.#state === 'reported') return
 
-    this.#state = 'unavailable'
+    this.#state = 'reported'
     const message = `the database is unavailable for ${this.#statements}`
     this.#log.error({ err: cause }, message + hint)
   }
@@ -37,7 +64,9 @@ export class Availability {
     if (this.#state === 'available') return
     if (performance.now() - this.#lastFailure < quietMs) return
 
+    const wasReported = this.#state === 'reported'
     this.#state = 'available'
-    this.#log.info(`the database is available again for ${this.#statements}`)
+    if (wasReported)
+      this.#log.info(`the database is available again for ${this.#statements}`)
   }
 }

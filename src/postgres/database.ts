@@ -2,7 +2,13 @@ import pg, { type PoolClient, type QueryConfig, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { serviceName } from '../../generated/names.ts'
 import type { Config } from '../config.ts'
-import { countConnections, databaseErrors } from '../metrics.ts'
+import {
+  databaseErrors,
+  type DatabaseUse,
+  observeDatabase,
+  observePoolWait,
+  observeStatement
+} from '../metrics.ts'
 import { Availability } from './availability.ts'
 import { Deadline } from './deadline.ts'
 import {
@@ -48,6 +54,7 @@ export type NamedQuery = QueryConfig & { name: string }
 
 /** What statements have in common that share the way in which they run. */
 interface StatementKind {
+  use: DatabaseUse
   isWrite: boolean
   pool: PrimaryPool
   /** Milliseconds until a statement is cancelled. */
@@ -85,6 +92,7 @@ export class Database {
   readonly #reads: StatementKind
   readonly #writes: StatementKind
   readonly #limitedWrites: StatementKind
+  readonly #backgroundReads: StatementKind
   readonly #backgroundWrites: StatementKind
 
   /**
@@ -104,12 +112,14 @@ export class Database {
     this.timeoutMs = timeoutMs
     this.turns = new WriteTurns(timeoutMs)
     this.#reads = {
+      use: 'reads',
       isWrite: false,
       pool,
       timeoutMs,
       availability: new Availability('reads', log)
     }
     this.#writes = {
+      use: 'writes',
       isWrite: true,
       pool,
       timeoutMs,
@@ -120,12 +130,23 @@ export class Database {
       limitMs: Math.max(minLimitMs, Math.round(timeoutMs * limitRatio))
     }
     this.#backgroundWrites = {
+      use: 'background',
       isWrite: true,
       pool: new PrimaryPool(url, timeoutMs, { ...options, max: 1 }),
       timeoutMs: Math.min(timeoutMs, maxBackgroundTimeoutMs),
       availability: new Availability('background writes', log)
     }
-    countConnections(pool)
+    this.#backgroundReads = { ...this.#backgroundWrites, isWrite: false }
+
+    observeDatabase({
+      pool,
+      maxConnections: config.MAX_DATABASE_CONNECTIONS,
+      uses: {
+        reads: this.#reads.availability,
+        writes: this.#writes.availability,
+        background: this.#backgroundWrites.availability
+      }
+    })
   }
 
   /**
@@ -161,6 +182,13 @@ export class Database {
     return this.#run(query, this.#backgroundWrites)
   }
 
+  /** Like `read`, in the way of `writeInBackground`. */
+  readInBackground<Row extends QueryResultRow>(
+    query: QueryConfig
+  ): Promise<Row[]> {
+    return this.#run<Row>(query, this.#backgroundReads)
+  }
+
   /** Waits for the statements in flight and closes every connection. */
   async close(): Promise<void> {
     await Promise.all([
@@ -174,6 +202,7 @@ export class Database {
     kind: StatementKind
   ): Promise<Row[]> {
     const client = await this.#connect(kind)
+    const sentAt = performance.now()
 
     // A callback: with a promise and pg's query_timeout the rows outlive two
     // garbage collections, which costs a tenth of a small read.
@@ -186,6 +215,7 @@ export class Database {
         deadline.clear()
         const cause = error ?? doubtAbout(deadline, kind)
         releaseOrDiscard(client, cause, deadline)
+        observeStatement(query.name, outcomeOf(cause, deadline), sentAt)
 
         if (cause !== null) return reject(this.#failure(cause, deadline, kind))
 
@@ -206,10 +236,14 @@ export class Database {
   }
 
   async #connect(kind: StatementKind): Promise<PoolClient> {
+    const since = performance.now()
+
     try {
       return await kind.pool.connect()
     } catch (error) {
       throw this.#report(new Unavailable(error), kind)
+    } finally {
+      observePoolWait(kind.use, since)
     }
   }
 
@@ -225,15 +259,26 @@ export class Database {
       failure instanceof Unavailable || failure instanceof OutcomeUnknown
     databaseErrors.inc({ code: isOutage ? failure.code : 'internal_error' })
 
-    const meaning = meaningOf(failure.cause)
-    const isExpected = !this.reportsOutages || kind.pool.ending
-    if (!isOutage || isExpected || meaning === 'conflict') return failure
-
-    const hint =
-      meaning === 'schema' ? ': migrations or grants may be missing' : ''
-    kind.availability.failed(failure.cause, hint)
+    const isConflict = meaningOf(failure.cause) === 'conflict'
+    if (isOutage && !isConflict && !kind.pool.ending)
+      this.#noteOutage(failure.cause, kind)
     return failure
   }
+
+  #noteOutage(cause: unknown, { availability }: StatementKind): void {
+    if (!this.reportsOutages) return availability.failedUnreported()
+
+    const hint =
+      meaningOf(cause) === 'schema'
+        ? ': migrations or grants may be missing'
+        : ''
+    availability.failed(cause, hint)
+  }
+}
+
+function outcomeOf(cause: Error | null, deadline: Deadline) {
+  if (deadline.isExceeded) return 'timeout'
+  return cause === null ? 'ok' : 'failed'
 }
 
 /**

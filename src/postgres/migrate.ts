@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { serviceName } from '../../generated/names.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../log.ts'
+import { pendingMigrations } from '../metrics.ts'
 import type { Database } from './database.ts'
 import { meaningOf, Unavailable } from './outcomes.ts'
 import { PrimaryPool } from './primary-pool.ts'
@@ -109,6 +110,7 @@ export async function applyMigrations(
     }
 
     await client.query('COMMIT')
+    pendingMigrations.set(0)
     for (const { name } of applied) log.info({ migration: name }, 'migrated')
   } finally {
     client.release(true)
@@ -123,6 +125,7 @@ async function applyPending(
 ): Promise<Migration[]> {
   const { rows } = await client.query<{ name: string }>(appliedMigrations)
   const pending = pendingOf(migrations, rows)
+  pendingMigrations.set(pending.length)
 
   for (const migration of pending) {
     await applyMigration(client, migration)
@@ -179,11 +182,21 @@ async function checkMigrations(
   database: Pick<Database, 'read'>,
   migrations: Migration[]
 ): Promise<void> {
-  const pending = pendingOf(migrations, await readApplied(database))
+  const pending = await readPendingMigrations(database, migrations)
+  pendingMigrations.set(pending.length)
   if (pending.length === 0) return
 
-  const list = pending.map(({ name }) => name).join(', ')
+  const list = pending.join(', ')
   throw new Error(`migrations are pending (${list}): run \`npm run migrate\``)
+}
+
+/** Returns the names of the migrations that the database lacks. */
+export async function readPendingMigrations(
+  database: Pick<Database, 'read'>,
+  migrations: Migration[]
+): Promise<string[]> {
+  const pending = pendingOf(migrations, await readApplied(database))
+  return pending.map(({ name }) => name)
 }
 
 async function readApplied(

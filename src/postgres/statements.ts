@@ -1,3 +1,5 @@
+import { initializeStatement } from '../metrics.ts'
+
 /** Bytes of a name that PostgreSQL compares. */
 const maxNameLength = 63
 
@@ -23,6 +25,7 @@ export class Statements {
     if ((this.#texts.get(name) ?? text) !== text)
       throw new Error(`two operations name different statements ${name}`)
 
+    if (!this.#texts.has(name)) initializeStatement(name)
     this.#texts.set(name, text)
   }
 }

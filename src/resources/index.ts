@@ -5,16 +5,17 @@ import { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
 import { joinPrivileges } from '../postgres/privileges.ts'
 import { categoryHandlers, categoryPrivileges } from './categories.ts'
-import { messageHandlers, messagePrivileges } from './messages.ts'
+import { measureQueue, messageHandlers, messagePrivileges } from './messages.ts'
 import { orderHandlers, orderPrivileges } from './orders.ts'
 import { petHandlers, petPrivileges } from './pets.ts'
 
 /** The API that this repository serves. */
 export const api: Api = {
-  openapi: new URL('../../openapi.yaml', import.meta.url),
+  openapi: new URL('../../generated/openapi.yaml', import.meta.url),
   guide: new URL('../../generated/guide.html', import.meta.url),
   handlers: operationHandlers,
   migrations: new URL('../../migrations/resources/', import.meta.url),
+  measure: measureQueue,
   privileges: joinPrivileges([
     categoryPrivileges,
     messagePrivileges,

@@ -5,7 +5,7 @@ import type { Check } from '../creates/insert.ts'
 import { insertOperation } from '../creates/insert-operation.ts'
 import { notFound } from '../http/errors.ts'
 import { readPage } from '../lists/page.ts'
-import { idBefore, nextPage } from '../lists/paging.ts'
+import { keyBefore, nextPage } from '../lists/paging.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import { sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
@@ -64,9 +64,6 @@ const checkCategories = sql`
   ) AS category ON true
 `
 
-/** Precedes the first page. */
-const lowestId = '-9223372036854775808'
-
 const categoryExists: Check<{ categoryId: bigint }> = {
   statement: checkCategories,
   message: ({ categoryId }) =>
@@ -80,7 +77,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
 
   return {
     listPets: async ({ query: { limit: size, status, cursor } }, reply) => {
-      const after = idBefore(cursor) ?? lowestId
+      const after = keyBefore(cursor, 'bigint')
       const { items, next } = await (status === undefined
         ? reads.page({ after, size })
         : reads.pageOfStatus({ status, after, size }))
@@ -89,7 +86,8 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
 
       if (next !== null) {
         const filter = status === undefined ? {} : { status }
-        reply.header('link', nextPage({ limit: String(size), ...filter }, next))
+        const parameters = { limit: String(size), ...filter }
+        reply.header('link', nextPage(parameters, next, 'bigint'))
       }
 
       return sendJson(reply, 200, items)

@@ -1,11 +1,12 @@
 import t from 'tap'
+import { realm } from '../../generated/names.ts'
 import { makeKey } from '../../src/api-keys/key.ts'
-import { startService } from '../support/service.ts'
+import { startNotes } from '../support/notes.ts'
 
-const { app, key, keys } = await startService(t)
+const { app, key, keys } = await startNotes(t)
 
 const list = (headers: Record<string, string>) =>
-  app.inject({ url: '/v1/categories', headers })
+  app.inject({ url: '/v1/notes', headers })
 
 const keyRequired = {
   code: 'unauthorized',
@@ -18,7 +19,7 @@ const keyInvalid = {
   message: 'The API key is not valid',
   status: 401
 }
-const challenge = 'Bearer realm="pet-categories"'
+const challenge = `Bearer realm="${realm}"`
 
 t.test('the scheme may be in any case', async (t) => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {

@@ -1,16 +1,16 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { keyCommands } from '../../src/api-keys/commands.ts'
-import { hashKey } from '../../src/api-keys/key.ts'
+import { hashKey, shownPartOf } from '../../src/api-keys/key.ts'
 import type { ListRow } from '../../src/api-keys/store.ts'
 import { query } from '../support/database.ts'
+import { startNotes } from '../support/notes.ts'
 import { keyPattern } from '../support/process.ts'
-import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 /** Starts a service, with functions that run key commands on its database. */
 async function startWithCommands(t: Test) {
-  const service = await startService(t)
+  const service = await startNotes(t)
 
   /** Runs a key command in this process, and returns what it prints. */
   async function call(command: string): Promise<string> {
@@ -32,7 +32,7 @@ async function startWithCommands(t: Test) {
   async function status(apiKey: string): Promise<number> {
     const headers = { authorization: `Bearer ${apiKey}` }
     const response = await service.app.inject({
-      url: '/v1/categories',
+      url: '/v1/notes',
       headers
     })
     return response.statusCode
@@ -165,6 +165,36 @@ t.test('the audit log has every change and its command', async (t) => {
   )
 })
 
+t.test('a key is revoked and rotated by its listed prefix', async (t) => {
+  const { call, rows } = await startWithCommands(t)
+  const prefix = shownPartOf(await call('create --name team'))
+  await call(`rotate ${prefix}`)
+  t.equal(
+    await call(`revoke ${prefix}`),
+    'Revoked key 2. It stops working within a second.'
+  )
+  t.match(await rows('list'), [
+    { id: '1', state: 'valid' },
+    { id: '2', state: 'revoked', replaced_by: '3' },
+    { id: '3', state: 'valid' }
+  ])
+})
+
+t.test('a prefix that names no key, or several, revokes none', async (t) => {
+  const { call, rows, databaseUrl } = await startWithCommands(t)
+  const prefix = shownPartOf(await call('create --name team'))
+  const unknown = 'petcat_00000000'
+  await t.rejects(call(`revoke ${unknown}`), {
+    message: `No key has the prefix ${unknown}; see: keys list`
+  })
+
+  await query(databaseUrl, 'UPDATE api_keys SET prefix = $1', [prefix])
+  await t.rejects(call(`revoke ${prefix}`), {
+    message: `Keys 1, 2 have the prefix ${prefix}: use an id`
+  })
+  t.match(await rows('list'), [{ state: 'valid' }, { state: 'valid' }])
+})
+
 t.test('no key is stored or listed, only its hash', async (t) => {
   const { call, rows, databaseUrl } = await startWithCommands(t)
   const apiKey = await call('create --name team')
@@ -208,7 +238,7 @@ const badNames = [
 ]
 
 t.test('the name of a key is one short line of visible text', async (t) => {
-  const { keys } = await startService(t)
+  const { keys } = await startNotes(t)
   for (const { why, name } of badNames) {
     await t.rejects(
       keys.create(name),
@@ -226,7 +256,7 @@ t.test('the name of a key is one short line of visible text', async (t) => {
 })
 
 t.test('of concurrent rotations of one key, one succeeds', async (t) => {
-  const { databaseUrl, keys } = await startService(t, {
+  const { databaseUrl, keys } = await startNotes(t, {
     config: { DATABASE_TIMEOUT_MS: 60_000 }
   })
   const holder = new pg.Client({ connectionString: databaseUrl })
@@ -267,7 +297,7 @@ t.test('of concurrent rotations of one key, one succeeds', async (t) => {
 t.test(
   'the last use of a key is never listed as earlier than its creation',
   async (t) => {
-    const { keys } = await startService(t)
+    const { keys } = await startNotes(t)
     t.match(await keys.list(), [{ last_used_at: null }])
     await keys.noteUse([1n])
     const [{ last_used_at: used, created_at: created } = {}] = await keys.list()

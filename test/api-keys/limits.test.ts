@@ -4,7 +4,7 @@ import { RateLimiter } from '../../src/api-keys/rate-limit.ts'
 import type { Config } from '../../src/config.ts'
 import { silent } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
-import { startService } from '../support/service.ts'
+import { startNotes } from '../support/notes.ts'
 
 interface ListOptions {
   /** The service's valid key if left out, no Authorization if empty. */
@@ -21,9 +21,9 @@ async function start(t: Test, config: Partial<Config>, logger = silent) {
 
   const statements: string[] = []
   const onStatement = (name: string) => statements.push(name)
-  const service = await startService(t, { config, logger, onStatement })
+  const service = await startNotes(t, { config, logger, onStatement })
 
-  /** Lists the categories, and checks the status. */
+  /** Lists the notes, and checks the status. */
   async function list(status: number, options: ListOptions = {}) {
     const { apiKey = service.key, address = '192.0.2.1' } = options
     const headers: Record<string, string> = {}
@@ -32,7 +32,7 @@ async function start(t: Test, config: Partial<Config>, logger = silent) {
       headers['x-forwarded-for'] = options.forwardedFor
 
     const response = await service.app.inject({
-      url: '/v1/categories',
+      url: '/v1/notes',
       remoteAddress: address,
       headers
     })
@@ -53,7 +53,7 @@ t.test(
     const create = (payload: object) =>
       service.app.inject({
         method: 'POST',
-        url: '/v1/categories',
+        url: '/v1/notes',
         headers: service.auth,
         payload
       })
@@ -274,11 +274,11 @@ t.test('TRUST_PROXY decides whose address counts', async (t) => {
 })
 
 t.test(
-  'the log has the reason for each rejected request, but no line for those over the limit',
+  'the log has the reason for each rejected request, but one line a minute for those over the limit',
   async (t) => {
     const { lines, logger } = recorder()
     const config = { MAX_REJECTED_KEYS_PER_MINUTE: 4 }
-    const { list, app } = await start(t, config, logger)
+    const { list, app, pass } = await start(t, config, logger)
     const unknown = makeKey()
     const lastDigit = unknown.endsWith('0') ? '1' : '0'
     const mistyped = unknown.slice(0, -1) + lastDigit
@@ -289,13 +289,20 @@ t.test(
       await list(401, { apiKey })
     for (let count = 0; count < 20; count++)
       await list(429, { apiKey: unknown })
+    pass(60_000)
+    for (let count = 0; count < 4; count++) await list(401, { apiKey: '' })
+    for (let count = 0; count < 20; count++) await list(429, { apiKey: '' })
     await app.close()
 
-    const logged = lines.map(({ status, key, rejected }) => ({
-      status,
-      key,
-      rejected
-    }))
+    const reports = lines.filter(({ msg }) => msg !== 'request')
+    const report = { level: 40, network: '192.0.2.1' }
+    t.match(reports, [report, report])
+    t.equal(reports.length, 2)
+
+    const logged = lines
+      .filter(({ msg }) => msg === 'request')
+      .slice(0, 5)
+      .map(({ status, key, rejected }) => ({ status, key, rejected }))
     t.same(logged, [
       { status: 200, key: '1', rejected: undefined },
       { status: 401, key: undefined, rejected: 'absent' },
@@ -307,13 +314,33 @@ t.test(
   }
 )
 
+t.test('the log names a key over its limit once a minute', async (t) => {
+  const { lines, logger } = recorder()
+  const config = { MAX_REQUESTS_PER_MINUTE: 1 }
+  const { list, app, pass } = await start(t, config, logger)
+
+  for (const status of [200, 429, 429]) await list(status)
+  pass(60_000)
+  for (const status of [200, 429, 429]) await list(status)
+  await app.close()
+
+  const reports = lines.filter(
+    ({ msg }) => msg === 'a key exceeds its rate limit'
+  )
+  t.same(
+    reports.map(({ key }) => key),
+    ['1', '1']
+  )
+})
+
 t.test(
   'beyond 10,000 addresses, the one whose window began first is forgotten',
   (t) => {
     const limiter = new RateLimiter({
       policy: 'x',
       maxPerMinute: 1,
-      requests: 'here'
+      requests: 'here',
+      report() {}
     })
     const count = (address: string) =>
       limiter.count(address, { header: () => {} })

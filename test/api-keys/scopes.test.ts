@@ -3,11 +3,13 @@ import t from 'tap'
 import { realm } from '../../generated/names.ts'
 import { hashKey, makeKey } from '../../src/api-keys/key.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
-import { api } from '../../src/resources/index.ts'
 import { createDatabase, migrate, query } from '../support/database.ts'
-import { type Service, startService } from '../support/service.ts'
+import { notes, startNotes } from '../support/notes.ts'
+import type { Service } from '../support/service.ts'
 
-const { document, basePath, operations, scopes } = readApiDocument(api.openapi)
+const { document, basePath, operations, scopes } = readApiDocument(
+  notes.openapi
+)
 
 const ajv = new Ajv({ strict: false })
 const isError = ajv.compile({
@@ -34,7 +36,7 @@ for (const { id, method, path, scopes: needed } of operations) {
   const scope = needed.join(' ')
 
   t.test(`${id} needs a key with ${scope}, or with all scopes`, async (t) => {
-    const service = await startService(t)
+    const service = await startNotes(t)
     const others = scopes.filter((one) => !needed.includes(one))
     const send = (apiKey: string) =>
       service.app.inject({
@@ -58,18 +60,18 @@ for (const { id, method, path, scopes: needed } of operations) {
 }
 
 t.test('a HEAD needs the scope of the GET', async (t) => {
-  const service = await startService(t)
+  const service = await startNotes(t)
   const head = async (scope: string) =>
     service.app.inject({
       method: 'HEAD',
-      url: '/v1/categories',
+      url: '/v1/notes',
       headers: withKey(await keyWith(service, scope))
     })
 
-  t.equal((await head('categories:read')).statusCode, 200)
-  const { statusCode, headers, body } = await head('categories:write')
+  t.equal((await head('notes:read')).statusCode, 200)
+  const { statusCode, headers, body } = await head('notes:write')
   t.equal(statusCode, 403)
-  t.equal(headers['www-authenticate'], challengeFor('categories:read'))
+  t.equal(headers['www-authenticate'], challengeFor('notes:read'))
   t.equal(body, '')
 })
 
@@ -84,11 +86,11 @@ const optionsOutcomes = [
 
 for (const { title, config, status } of optionsOutcomes) {
   t.test(`${title}, an OPTIONS needs no scope`, async (t) => {
-    const service = await startService(t, { config })
+    const service = await startNotes(t, { config })
     const { statusCode } = await service.app.inject({
       method: 'OPTIONS',
-      url: '/v1/categories',
-      headers: withKey(await keyWith(service, 'pets:read'))
+      url: '/v1/notes',
+      headers: withKey(await keyWith(service, 'remarks:read'))
     })
     t.equal(statusCode, status)
   })
@@ -98,8 +100,8 @@ t.test(
   'a missing scope is found after the path, the key and its limit, and before the body',
   async (t) => {
     const config = { MAX_REQUESTS_PER_MINUTE: 3, MAX_BODY_BYTES: 100 }
-    const service = await startService(t, { config })
-    const apiKey = await keyWith(service, 'pets:read')
+    const service = await startNotes(t, { config })
+    const apiKey = await keyWith(service, 'remarks:read')
     const send = (url: string, payload: string, headers = {}) =>
       service.app.inject({
         method: 'POST',
@@ -109,17 +111,17 @@ t.test(
       })
 
     t.equal((await send('/v1/nothing', '')).statusCode, 404)
-    t.equal((await send('/v1/pets/1', '')).statusCode, 405)
+    t.equal((await send('/v1/notes/1', '')).statusCode, 405)
     const unknown = { authorization: 'Bearer x' }
-    t.equal((await send('/v1/categories', '', unknown)).statusCode, 401)
+    t.equal((await send('/v1/notes', '', unknown)).statusCode, 401)
 
     const faulty = ['no JSON', '{}', 'x'.repeat(101)]
     for (const [index, payload] of faulty.entries()) {
-      const { statusCode, headers } = await send('/v1/categories', payload)
+      const { statusCode, headers } = await send('/v1/notes', payload)
       t.equal(statusCode, 403)
       t.match(headers['ratelimit'], `"key";r=${2 - index};`)
     }
-    const { statusCode, headers } = await send('/v1/categories', '{}')
+    const { statusCode, headers } = await send('/v1/notes', '{}')
     t.equal(statusCode, 429)
     t.equal(headers['www-authenticate'], undefined)
   }
@@ -128,12 +130,12 @@ t.test(
 t.test('a scope costs no query', async (t) => {
   const statements: string[] = []
   const onStatement = (name: string) => statements.push(name)
-  const service = await startService(t, { onStatement })
-  const headers = withKey(await keyWith(service, 'pets:read'))
+  const service = await startNotes(t, { onStatement })
+  const headers = withKey(await keyWith(service, 'remarks:read'))
   statements.length = 0
 
   for (let count = 0; count < 3; count++) {
-    const request = { url: '/v1/categories', headers }
+    const request = { url: '/v1/notes', headers }
     t.equal((await service.app.inject(request)).statusCode, 403)
   }
   t.same(statements, ['find-keys'])
@@ -142,15 +144,15 @@ t.test('a scope costs no query', async (t) => {
 t.test(
   'a replay needs the scope of the create, which a rotated key keeps',
   async (t) => {
-    const service = await startService(t)
+    const service = await startNotes(t)
     const create = (apiKey: string) =>
       service.app.inject({
         method: 'POST',
-        url: '/v1/categories',
+        url: '/v1/notes',
         headers: { ...withKey(apiKey), 'idempotency-key': 'once' },
         payload: { name: 'x' }
       })
-    const writer = await keyWith(service, 'categories:write')
+    const writer = await keyWith(service, 'notes:write')
     const first = await create(writer)
     t.equal(first.statusCode, 201)
 
@@ -161,7 +163,7 @@ t.test(
     // No command does this.
     await query(
       service.databaseUrl,
-      "UPDATE api_keys SET scopes = '{categories:read}' WHERE id = 3"
+      "UPDATE api_keys SET scopes = '{notes:read}' WHERE id = 3"
     )
     const successor = await service.keys.rotate('3', '1h')
     t.equal((await create(successor)).statusCode, 403)
@@ -169,7 +171,7 @@ t.test(
 )
 
 t.test('a key has at least one scope', async (t) => {
-  const { keys } = await startService(t)
+  const { keys } = await startNotes(t)
   await t.rejects(keys.create('none', { scopes: [] }))
 })
 
@@ -193,11 +195,11 @@ t.test('a key of version 1.0.0 may do everything', async (t) => {
   await migrate(databaseUrl)
   await insert(during)
 
-  const { app, keys } = await startService(t, { databaseUrl })
+  const { app, keys } = await startNotes(t, { databaseUrl })
   for (const apiKey of [before, during]) {
     const { statusCode } = await app.inject({
       method: 'POST',
-      url: '/v1/categories',
+      url: '/v1/notes',
       headers: withKey(apiKey),
       payload: { name: 'x' }
     })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createDatabase, lockTable, query } from '../support/database.ts'
-import { startService } from '../support/service.ts'
+import { startNotes } from '../support/notes.ts'
 import { until } from '../support/until.ts'
 
 const waiting = `SELECT pid FROM pg_stat_activity
@@ -10,13 +10,9 @@ t.test(
   'while api_keys is read-only, requests succeed and at most one connection waits',
   async (t) => {
     const config = { DATABASE_TIMEOUT_MS: 2000, MAX_DATABASE_CONNECTIONS: 2 }
-    const {
-      app,
-      auth: headers,
-      databaseUrl
-    } = await startService(t, { config })
+    const { app, auth: headers, databaseUrl } = await startNotes(t, { config })
     const list = async () =>
-      (await app.inject({ url: '/v1/categories', headers })).statusCode
+      (await app.inject({ url: '/v1/notes', headers })).statusCode
     const lock = await lockTable(t, databaseUrl, 'api_keys IN SHARE MODE')
     const attempts = new Set<unknown>()
     const failures: unknown[] = []
@@ -45,15 +41,15 @@ t.test(
   'under load, every replica rejects a revoked key within a second',
   async (t) => {
     const databaseUrl = await createDatabase(t)
-    const first = await startService(t, { databaseUrl })
-    const replicas = [first, await startService(t, { databaseUrl })]
+    const first = await startNotes(t, { databaseUrl })
+    const replicas = [first, await startNotes(t, { databaseUrl })]
     let revokedAt = Infinity
     const before: number[] = []
     const clients = replicas.map(async ({ url }) => {
       const after: number[] = []
       while (after.length < 100) {
         const sentAt = performance.now()
-        const { status, body } = await fetch(`${url}/v1/categories`, {
+        const { status, body } = await fetch(`${url}/v1/notes`, {
           headers: first.auth
         })
         await body?.cancel()

@@ -1,11 +1,13 @@
 // Faults in the definition of an insert: no client may get the response to
 // another one.
-import { startNotes } from '../support/notes.ts'
 import t, { type Test } from 'tap'
+import { query } from '../support/database.ts'
+import { startNotes } from '../support/notes.ts'
 import { NewNote } from '../support/notes/generated/columns.ts'
 import { Note } from '../support/notes/generated/json.ts'
 import { GroupedInsert } from '../../src/creates/grouped-insert.ts'
 import { claimOf } from '../../src/creates/idempotency-key.ts'
+import { rowJson } from '../../src/openapi/json.ts'
 
 const notes = {
   table: 'notes',
@@ -84,10 +86,9 @@ t.test(
   'two inserts that would share the name of a statement fail at the start',
   async (t) => {
     const { database } = await startNotes(t)
-    const row = Note
-
     t.doesNotThrow(() => new GroupedInsert(database, notes))
-    t.throws(() => new GroupedInsert(database, { ...notes, row, body: [] }), {
+    const body = NewNote.toReversed()
+    t.throws(() => new GroupedInsert(database, { ...notes, body }), {
       message: 'two operations name different statements create-notes'
     })
   }
@@ -100,18 +101,62 @@ t.test('an Idempotency-Key without an API key is an error', (t) => {
     body: {}
   }
 
-  t.throws(() => claimOf(request, 'pets'), {
-    message: 'the Idempotency-Key of pets needs an API key'
+  t.throws(() => claimOf(request, 'notes'), {
+    message: 'the Idempotency-Key of notes needs an API key'
   })
   t.end()
 })
 
-t.test('an insert without an id is rejected at the start', async (t) => {
+t.test('an insert without a key is rejected at the start', async (t) => {
   const { database } = await startNotes(t)
 
   t.throws(() => new GroupedInsert(database, { ...notes, fromDatabase: {} }), {
     message:
       'an insert into notes must give each row a unique column id, ' +
-      'in fromDatabase, fromService or body'
+      'in fromDatabase, fromService or body. ' +
+      'If the table has another key, name it as keyColumn'
   })
+})
+
+t.test(
+  'an insert without a value for a column of its response is rejected at the start',
+  async (t) => {
+    const { database } = await startNotes(t)
+    const body = NewNote.filter(({ property }) => property === 'name')
+
+    t.throws(() => new GroupedInsert(database, { ...notes, body }), {
+      message:
+        'an insert into notes must give a value to description and size ' +
+        'and due_at, because its response has them: ' +
+        'write an SQL expression in fromDatabase, even if it is the default ' +
+        'of the column, or a value in fromService'
+    })
+  }
+)
+
+t.test('the key of a table may have another name than id', async (t) => {
+  const { database, databaseUrl } = await startNotes(t)
+  await query(
+    databaseUrl,
+    'CREATE TABLE labels (name text PRIMARY KEY, description text)'
+  )
+  const inserts = new GroupedInsert(database, {
+    table: 'labels',
+    keyColumn: 'name',
+    fromDatabase: {},
+    body: NewNote.slice(0, 2),
+    row: rowJson<object>(`to_json(name)::text`, ['name'])
+  })
+  const claim = { keyHash: '\\x01', fingerprint: '\\x02' }
+  const insert = (name: string) => inserts.insert({ name }, undefined, 'client')
+  const insertOnce = () => inserts.insert({ name: 'c' }, claim, 'client')
+
+  const both = await Promise.all([insert('b'), insert('a')])
+  t.match(both, [{ response: '"b"' }, { response: '"a"' }])
+
+  t.match(await insertOnce(), { outcome: 'created', response: '"c"' })
+  t.match(await insertOnce(), { outcome: 'replayed', response: '"c"' })
+
+  const stored = await query(databaseUrl, 'SELECT name FROM labels ORDER BY 1')
+  t.same(stored, [{ name: 'a' }, { name: 'b' }, { name: 'c' }])
 })

@@ -1,16 +1,14 @@
 import t, { type Test } from 'tap'
-import { query, storedNames } from '../support/database.ts'
+import { query } from '../support/database.ts'
+import { startNotes, storedNames } from '../support/notes.ts'
 import { startProxy } from '../support/proxy.ts'
 import { post } from '../support/requests.ts'
-import { parseRaw, sendRaw, startService } from '../support/service.ts'
+import { parseRaw, sendRaw } from '../support/service.ts'
 
-/** A service with one category, and a function that sends a create. */
+/** A service with one note, and a function that sends a create. */
 async function start(t: Test, databaseUrl?: string) {
-  const service = await startService(t, { ...(databaseUrl && { databaseUrl }) })
-  await query(
-    service.databaseUrl,
-    "INSERT INTO categories (name) VALUES ('first')"
-  )
+  const service = await startNotes(t, { ...(databaseUrl && { databaseUrl }) })
+  await query(service.databaseUrl, "INSERT INTO notes (name) VALUES ('first')")
   const create = async (
     path: string,
     payload: object | string,
@@ -37,26 +35,18 @@ async function start(t: Test, databaseUrl?: string) {
 /** An operation with a body, the same values otherwise, and other values. */
 const operations = [
   {
-    path: 'categories',
+    path: 'notes',
     status: 201,
     body: '{"name":"a \\" 🐇","description":"d"}',
     sameValues: '{ "description": "d", "name": "a \\u0022 🐇" }',
     otherValues: '{"name":"a \\" 🐇"}'
   },
   {
-    path: 'pets',
-    status: 201,
-    body: '{"name":"a","categoryId":9007199254740993}',
-    sameValues:
-      '{"categoryId":9007199254740993,"status":"available","name":"a"}',
-    otherValues: '{"name":"a","categoryId":9007199254740992}'
-  },
-  {
-    path: 'messages',
+    path: 'remarks',
     status: 202,
-    body: '{"message":"a"}',
-    sameValues: '{"message":"\\u0061"}',
-    otherValues: '{"message":"A"}'
+    body: '{"text":"a","noteId":9007199254740993}',
+    sameValues: '{"noteId":9007199254740993,"kind":"comment","text":"\\u0061"}',
+    otherValues: '{"text":"a","noteId":9007199254740992}'
   }
 ]
 
@@ -71,7 +61,7 @@ for (const { path, status, body, sameValues, otherValues } of operations) {
 
       await query(
         databaseUrl,
-        `INSERT INTO categories (id, name)
+        `INSERT INTO notes (id, name)
          VALUES (9007199254740992, 'x'), (9007199254740993, 'y')`
       )
       const rows = await count(path)
@@ -126,7 +116,7 @@ t.test(
       { quoted: '"1"', bare: '1' },
       { quoted: `"${'k'.repeat(255)}"`, bare: 'k'.repeat(255) }
     ]
-    const createWith = (key: string) => create('categories', { name: 'a' }, key)
+    const createWith = (key: string) => create('notes', { name: 'a' }, key)
 
     for (const { quoted, bare } of accepted) {
       const created = { status: 201, isReplay: false }
@@ -169,7 +159,7 @@ t.test('a repeated key gets 400', async (t) => {
     'Idempotency-Key: a\r\nidempotency-key: a',
     'Idempotency-Key: "a"\r\nIdempotency-Key: "b"'
   ]) {
-    const head = `POST /v1/categories HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n${lines}`
+    const head = `POST /v1/notes HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n${lines}`
     const body = '{"name":"a"}'
     const type = `Content-Type: application/json\r\nContent-Length: ${body.length}`
     t.match(
@@ -183,20 +173,22 @@ t.test(
   'a create that fails leaves its key free, and one that succeeded replays whatever happened since',
   async (t) => {
     const { create, databaseUrl } = await start(t)
-    for (const invalid of [{ name: 'a' }, { name: 'a', categoryId: 2 }]) {
-      t.match(await create('pets', invalid, 'key'), { status: 400 })
-    }
-    const pet = await create('pets', { name: 'a', categoryId: 1 }, 'key')
-    t.match(pet, { status: 201, isReplay: false })
-    await query(databaseUrl, 'TRUNCATE categories CASCADE')
-    t.match(await create('pets', { name: 'a', categoryId: 1 }, 'key'), {
-      status: 201,
+    const createOn = (noteId?: number) =>
+      create('remarks', { text: 'a', noteId }, 'key')
+
+    t.match(await createOn(), { status: 400 })
+    t.match(await createOn(2), { status: 400 })
+
+    const first = await createOn(1)
+    t.match(first, { status: 202, isReplay: false })
+
+    await query(databaseUrl, 'TRUNCATE notes, remarks')
+    t.match(await createOn(1), {
+      status: 202,
       isReplay: true,
-      body: pet.body
+      body: first.body
     })
-    t.match(await create('pets', { name: 'a', categoryId: 2 }, 'key'), {
-      status: 422
-    })
+    t.match(await createOn(2), { status: 422 })
   }
 )
 
@@ -207,14 +199,14 @@ t.test(
     const proxy = await startProxy(t, databaseUrl)
     const { create } = await start(t, proxy.url)
     proxy.cutAt('lost')
-    const { response } = await create('categories', { name: 'lost' }, 'key')
+    const { response } = await create('notes', { name: 'lost' }, 'key')
     t.match(response.headers, { 'x-should-retry': 'true', 'retry-after': '1' })
     t.match(response.json(), {
       code: 'outcome_unknown',
       message: /send it again with the same Idempotency-Key$/
     })
     proxy.cutAt('none')
-    t.match(await create('categories', { name: 'lost' }, 'key'), {
+    t.match(await create('notes', { name: 'lost' }, 'key'), {
       status: 201,
       isReplay: true
     })

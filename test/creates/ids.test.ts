@@ -1,10 +1,14 @@
 import t from 'tap'
-import { holdKeys } from '../support/database.ts'
-import { create, post, result } from '../support/requests.ts'
-import { startService } from '../support/service.ts'
+import { GroupedInsert } from '../../src/creates/grouped-insert.ts'
+import { sql } from '../../src/postgres/sql.ts'
+import { createDatabase, holdKeys, open } from '../support/database.ts'
+import { create, startNotes } from '../support/notes.ts'
+import { NewNote } from '../support/notes/generated/columns.ts'
+import { Note } from '../support/notes/generated/json.ts'
+import { result } from '../support/requests.ts'
 
 t.test('only a row that is stored uses an id', async (t) => {
-  const service = await startService(t, {
+  const service = await startNotes(t, {
     config: { DATABASE_TIMEOUT_MS: 1000 }
   })
   const keyed = (idempotencyKey: string) =>
@@ -23,9 +27,29 @@ t.test('only a row that is stored uses an id', async (t) => {
   t.equal(await keyed('one'), 'idempotency_key_in_use')
   await held.release()
   t.equal(await nextId(), 4, 'a request that waits for its key uses none')
+})
 
-  const pet = { name: 'x', categoryId: 404 }
-  t.equal(await result(post(service, 'pets', pet)), 'invalid_request')
-  const stored = await post(service, 'pets', { ...pet, categoryId: 1 })
-  t.equal(stored.json<{ id: number }>().id, 1, 'an invalid body uses none')
+const notCalledBad = {
+  statement: sql`
+    SELECT
+      input.*,
+      CASE name WHEN 'bad' THEN 'invalid' END AS obstacle
+    FROM input
+  `,
+  message: () => 'bad'
+}
+
+t.test('a row that its check rejects uses no id', async (t) => {
+  const database = open(t, await createDatabase(t))
+  const inserts = new GroupedInsert(database, {
+    table: 'notes',
+    fromDatabase: { id: `nextval('notes_id_seq')` },
+    body: NewNote,
+    check: notCalledBad,
+    row: Note
+  })
+  const insert = (name: string) => inserts.insert({ name }, undefined, 'client')
+
+  t.match(await insert('bad'), { outcome: 'invalid' })
+  t.match(await insert('good'), { outcome: 'created', response: '{"id":1,' })
 })

@@ -1,159 +1,90 @@
+// A check may find that a row cannot be stored yet, because another transaction
+// has locked something that it refers to.
+import Fastify from 'fastify'
 import t, { type Test } from 'tap'
-import { connect, query } from '../support/database.ts'
-import { post, result } from '../support/requests.ts'
-import { type Service, startService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { insertOperation } from '../../src/creates/insert-operation.ts'
+import { sendError } from '../../src/http/errors.ts'
+import { sql } from '../../src/postgres/sql.ts'
+import { connect, createDatabase, open } from '../support/database.ts'
+import { asHandler } from '../support/handlers.ts'
+import { storedNames } from '../support/notes.ts'
+import { NewNote } from '../support/notes/generated/columns.ts'
+import { Note } from '../support/notes/generated/json.ts'
+import type { Operations } from '../support/notes/generated/operations.ts'
 
-/** A service with the categories 1 and 2. */
+/** Notes of this name refer to what another transaction has locked. */
+const lockedName = 'locked'
+
+const isUnlocked = {
+  statement: sql`
+    SELECT
+      input.*,
+      CASE name WHEN '${lockedName}' THEN
+        CASE WHEN NOT pg_try_advisory_xact_lock(1) THEN 'locked' END
+      END AS obstacle
+    FROM input
+  `,
+  message: () => 'invalid'
+}
+
+/** POST /notes with this check, and the lock that it finds. */
 async function start(t: Test, timeout: number) {
-  const statements: string[] = []
-  const service = await startService(t, {
-    config: { DATABASE_TIMEOUT_MS: timeout },
-    onStatement: (name) => statements.push(name)
-  })
-
-  await query(
-    service.databaseUrl,
-    "INSERT INTO categories (name) VALUES ('Dog'), ('Cat')"
+  const databaseUrl = await createDatabase(t)
+  const createNote: Operations['createNote'] = insertOperation(
+    open(t, databaseUrl, timeout),
+    {
+      status: 201,
+      table: 'notes',
+      fromDatabase: { id: `nextval('notes_id_seq')` },
+      body: NewNote,
+      check: isUnlocked,
+      row: Note
+    }
   )
 
-  return { ...service, statements }
-}
-
-const createPet = (
-  service: Service,
-  categoryId: number,
-  idempotencyKey?: string
-) => {
-  const pet = { name: 'x', categoryId }
-  const headers =
-    idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
-
-  return result(post(service, 'pets', pet, headers))
-}
-
-/** Runs a statement in a transaction that stays open. */
-async function hold(t: Test, { databaseUrl }: Service, statement: string) {
-  const client = await connect(t, databaseUrl)
-  await client.query(`BEGIN; ${statement}`)
-
-  return {
-    commit: () => client.query('COMMIT'),
-    rollBack: () => client.query('ROLLBACK')
+  const app = Fastify().setErrorHandler(sendError)
+  app.post('/notes', asHandler(createNote))
+  const create = async (name: string) => {
+    const request = { url: '/notes', payload: { name } }
+    return (await app.inject({ method: 'POST', ...request })).statusCode
   }
+
+  const holder = await connect(t, databaseUrl)
+  await holder.query('SELECT pg_advisory_lock(1)')
+  const release = () => holder.query('SELECT pg_advisory_unlock(1)')
+
+  return { databaseUrl, create, release }
 }
-
-const lockDogs = 'SELECT FROM categories WHERE id = 1 FOR UPDATE'
-const deleteDogs = 'DELETE FROM categories WHERE id = 1'
-
-const countPets = async ({ databaseUrl }: Service) =>
-  (await query(databaseUrl, 'SELECT FROM pets')).length
 
 t.test(
-  'creates of other categories do not wait for one that is locked, ' +
-    'whose pets are stored when it is released',
+  'a row that finds a lock waits alone, and is stored when it is released',
   async (t) => {
-    const service = await start(t, 60_000)
-    const lock = await hold(t, service, lockDogs)
+    const { create, release } = await start(t, 60_000)
     const settled: string[] = []
-
-    const blocked = ['dog-1', 'dog-2', undefined].map(async (key) => {
-      const status = await createPet(service, 1, key)
-      settled.push('dog')
-      return status
-    })
+    const blocked = create(lockedName).finally(() => settled.push(lockedName))
 
     for (let round = 0; round < 5; round++) {
-      const others = Array.from({ length: 20 }, (_, index) =>
-        createPet(service, 2, index % 2 ? `cat-${round}-${index}` : undefined)
-      )
-
+      const others = Array.from({ length: 20 }, () => create('other'))
       t.same(new Set(await Promise.all(others)), new Set([201]))
     }
 
     t.same(settled, [])
-    await lock.commit()
-    t.same(await Promise.all(blocked), [201, 201, 201])
-    t.equal(await countPets(service), 103)
+    await release()
+    t.equal(await blocked, 201)
   }
 )
 
 t.test(
-  'a pet whose category stays locked gets 503 after DATABASE_TIMEOUT_MS, ' +
+  'a row that still finds it after DATABASE_TIMEOUT_MS gets 503, ' +
     'is not stored, and can be sent again',
   async (t) => {
-    const service = await start(t, 1000)
-    const lock = await hold(t, service, lockDogs)
+    const { databaseUrl, create, release } = await start(t, 1000)
 
-    t.equal(await createPet(service, 1), 'unavailable')
-    t.equal(await createPet(service, 1, 'key'), 'unavailable')
-    t.equal(await countPets(service), 0)
+    t.equal(await create(lockedName), 503)
+    t.same(await storedNames(databaseUrl), [])
 
-    await lock.commit()
-    t.equal(await createPet(service, 1, 'key'), 201)
-    t.equal(await createPet(service, 1, 'key'), '201 replayed')
-  }
-)
-
-t.test(
-  'a pet whose category is deleted meanwhile gets the 400 of an unknown one',
-  async (t) => {
-    const service = await start(t, 60_000)
-    const deletion = await hold(t, service, deleteDogs)
-    const creates = [createPet(service, 1), createPet(service, 1, 'key')]
-
-    await until(
-      () =>
-        service.statements.includes('create-pets') &&
-        service.statements.includes('create-pets-once'),
-      'both creates have met the deletion'
-    )
-    await deletion.commit()
-
-    t.same(await Promise.all(creates), ['invalid_request', 'invalid_request'])
-    t.equal(await countPets(service), 0)
-  }
-)
-
-t.test('a pet whose category is kept after all is stored', async (t) => {
-  const service = await start(t, 60_000)
-  const deletion = await hold(t, service, deleteDogs)
-  const create = createPet(service, 1)
-
-  await until(
-    () => service.statements.includes('create-pets'),
-    'the create has met the deletion'
-  )
-  await deletion.rollBack()
-
-  t.equal(await create, 201)
-})
-
-t.test(
-  'a category cannot be deleted while a pet of it is being stored',
-  async (t) => {
-    const service = await start(t, 60_000)
-
-    for (let round = 0; round < 20; round++) {
-      await query(
-        service.databaseUrl,
-        "INSERT INTO categories (id, name) VALUES (3, 'x') ON CONFLICT DO NOTHING"
-      )
-
-      const creates = Array.from({ length: 10 }, () => createPet(service, 3))
-      const deletion = query(
-        service.databaseUrl,
-        'DELETE FROM categories WHERE id = 3'
-      ).then(
-        () => 'deleted',
-        () => 'has pets'
-      )
-
-      const statuses = new Set(await Promise.all(creates))
-      await deletion
-      statuses.delete(201)
-      statuses.delete('invalid_request')
-      t.same([...statuses], [])
-    }
+    await release()
+    t.equal(await create(lockedName), 201)
+    t.same(await storedNames(databaseUrl), [lockedName])
   }
 )

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { removeOldRecords } from '../../src/creates/remove-old-records.ts'
 import { Unavailable } from '../../src/postgres/outcomes.ts'
 import { stopClock } from '../support/clock.ts'
+import { sample } from '../support/metrics.ts'
 
 /** Rows of a deletion: the job goes on after a full batch. */
 const fullBatch = Array<object>(1000).fill({})
@@ -63,6 +64,21 @@ t.test('old records are removed every five seconds', async (t) => {
   t.same(await afterFiveSeconds(), { prunings: 1, deletions: 1 })
   stop()
   t.same(await afterFiveSeconds(), { prunings: 0, deletions: 0 }, 'stopped')
+})
+
+t.test('the last success of each task is a metric', async (t) => {
+  let now = 1000
+  t.intercept(Date, 'now', { value: () => now })
+  const lastSuccess = (task: string) =>
+    sample(`housekeeping_last_success_timestamp_seconds{task="${task}"}`)
+  const { stop, afterFiveSeconds } = startJob(t)
+  t.teardown(stop)
+
+  now = 6000
+  await afterFiveSeconds()
+
+  t.equal(await lastSuccess('idempotency_keys'), 6)
+  t.equal(await lastSuccess('changes'), 1, 'it has failed since its start')
 })
 
 t.test('a removal deletes one batch after the other', async (t) => {

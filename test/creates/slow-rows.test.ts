@@ -1,13 +1,14 @@
 // One slow row must not delay the creates of others.
 import t, { type Test } from 'tap'
 import { connect, query } from '../support/database.ts'
-import { create, result } from '../support/requests.ts'
-import { type Service, startService } from '../support/service.ts'
+import { create, startNotes } from '../support/notes.ts'
+import { result } from '../support/requests.ts'
+import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const slowName = 'slow'
 
-/** Runs a statement for each new category of this name. */
+/** Runs a statement for each new note of this name. */
 const forSlowRow = (statement: string) => `
   CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
@@ -15,7 +16,7 @@ const forSlowRow = (statement: string) => `
     RETURN NEW;
   END $$;
 
-  CREATE TRIGGER be_slow BEFORE INSERT ON categories
+  CREATE TRIGGER be_slow BEFORE INSERT ON notes
   FOR EACH ROW WHEN (NEW.name = '${slowName}')
   EXECUTE FUNCTION be_slow();
 `
@@ -44,8 +45,8 @@ const obstacles = [
   },
   {
     obstacle: 'an open transaction has its entry in a unique index',
-    prepare: `CREATE UNIQUE INDEX ON categories (name) WHERE name = '${slowName}'`,
-    hold: `INSERT INTO categories (name) VALUES ('${slowName}')`
+    prepare: `CREATE UNIQUE INDEX ON notes (name) WHERE name = '${slowName}'`,
+    hold: `INSERT INTO notes (name) VALUES ('${slowName}')`
   },
   sleepingTrigger
 ]
@@ -57,7 +58,7 @@ interface Obstacle {
 
 /** A service on whose database the row is slow until `release` is called. */
 async function startWithSlowRow(t: Test, { prepare, hold }: Obstacle) {
-  const service = await startService(t, {
+  const service = await startNotes(t, {
     config: { DATABASE_TIMEOUT_MS: 30_000 }
   })
   await query(service.databaseUrl, prepare)
@@ -79,7 +80,7 @@ function newClients(service: Service, count: number): Promise<Service[]> {
 }
 
 const storedSlowRows = ({ databaseUrl }: Service) =>
-  query(databaseUrl, 'SELECT FROM categories WHERE name = $1', [slowName])
+  query(databaseUrl, 'SELECT FROM notes WHERE name = $1', [slowName])
 
 for (const { obstacle, ...slowRow } of obstacles) {
   t.test(
@@ -135,7 +136,7 @@ t.test(
 t.test(
   'a row that stays slow gets 503 without effect, and can be sent again',
   async (t) => {
-    const service = await startService(t, {
+    const service = await startNotes(t, {
       config: { DATABASE_TIMEOUT_MS: 1000 }
     })
     await query(service.databaseUrl, sleepingTrigger.prepare)
@@ -155,7 +156,7 @@ t.test(
 )
 
 t.test('the time limit does not outlive its statement', async (t) => {
-  const { databaseUrl, database } = await startService(t, {
+  const { databaseUrl, database } = await startNotes(t, {
     config: { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 30_000 }
   })
   const limit = {
@@ -180,14 +181,14 @@ t.test('the time limit does not outlive its statement', async (t) => {
 })
 
 t.test('the time limit does not apply to the commit', async (t) => {
-  const { databaseUrl, database } = await startService(t, {
+  const { databaseUrl, database } = await startNotes(t, {
     config: { DATABASE_TIMEOUT_MS: 30_000 }
   })
   await query(
     databaseUrl,
     `CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS
        'BEGIN PERFORM pg_sleep(2); RETURN NULL; END';
-     CREATE CONSTRAINT TRIGGER sleep AFTER INSERT ON categories
+     CREATE CONSTRAINT TRIGGER sleep AFTER INSERT ON notes
        DEFERRABLE INITIALLY DEFERRED
        FOR EACH ROW EXECUTE FUNCTION sleep()`
   )
@@ -195,7 +196,7 @@ t.test('the time limit does not apply to the commit', async (t) => {
   await t.resolves(
     database.tryWrite({
       name: 'insert',
-      text: "INSERT INTO categories (name) VALUES ('x') RETURNING id"
+      text: "INSERT INTO notes (name) VALUES ('x') RETURNING id"
     })
   )
 })

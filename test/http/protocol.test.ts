@@ -1,4 +1,5 @@
 import t from 'tap'
+import { keyPrefix, realm } from '../../generated/names.ts'
 import { startNotes } from '../support/notes.ts'
 import { until } from '../support/until.ts'
 import { create, list, open, request, send } from './raw.ts'
@@ -77,6 +78,8 @@ rejects(
   404,
   'There is nothing at this path',
   get('/v1/tags/'),
+  get('*'),
+  request('OPTIONS *'),
   get('/v1/Notes'),
   get('//v1/notes'),
   get('/v1%2Fnotes'),
@@ -156,7 +159,7 @@ rejects(
   401,
   'The API key is not valid',
   authorized('Bearer abc'),
-  authorized(`Bearer petcat_${'0'.repeat(48)}`),
+  authorized(`Bearer ${keyPrefix}${'0'.repeat(48)}`),
   authorized(['Bearer $KEY', 'Bearer $KEY'])
 )
 
@@ -414,7 +417,7 @@ t.test(
   }
 )
 
-const challenge = 'Bearer realm="pet-categories"'
+const challenge = `Bearer realm="${realm}"`
 
 t.test('a 401 without a key has the challenge of RFC 6750', async (t) => {
   const requests = [

@@ -21,7 +21,8 @@ const Part = rowJson<Part>(
   `'{"sku":' || to_json(sku)::text
   || ',"name":' || to_json(name)::text
   || ',"color":' || to_json(color)::text
-  || '}'`
+  || '}'`,
+  ['sku', 'name', 'color']
 )
 
 const parts = { table: 'parts', orderColumn: 'sku', row: Part }

@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { ResponseMemory } from '../../src/lists/response-memory.ts'
+import { sample } from '../support/metrics.ts'
 
 const limit = 1_500_000
 const timeout = 1000
@@ -30,6 +31,20 @@ t.test(
     t.end()
   }
 )
+
+t.test('the metrics show the memory and its limit', async (t) => {
+  const memory = new ResponseMemory(limit, timeout)
+  const bytes = async () => Number(await sample('response_memory_bytes'))
+  const before = await bytes()
+  const one = response()
+
+  memory.reserve(one, 1_000_000)
+  t.equal((await bytes()) - before, 1_000_000)
+  t.equal(await sample('response_memory_max_bytes'), limit)
+
+  one.emit('close')
+  t.equal(await bytes(), before)
+})
 
 t.test('a response that has closed reserves nothing', (t) => {
   const memory = new ResponseMemory(limit, timeout)
@@ -64,14 +79,46 @@ t.test('a client that does not read 1 MiB in time is disconnected', (t) => {
 })
 
 t.test('a client that reads chunk by chunk stays connected', (t) => {
-  // The mocked timer of Node.js cannot be refreshed.
-  const memory = new ResponseMemory(limit, 200)
+  mockTimers(t)
+  const memory = new ResponseMemory(limit, timeout)
   const steady = response()
-  const onRead = memory.reserveOnce(steady, { size: 2 ** 20 })
-  const reading = setInterval(onRead, 20)
-  setTimeout(() => {
-    clearInterval(reading)
-    t.notOk(steady.destroyed)
-    t.end()
-  }, 500)
+  const timer = memory.reserveOnce(steady, { size: 2 ** 20 })
+  for (let chunk = 0; chunk < 3; chunk++) {
+    mock.timers.tick(timeout - 1)
+    timer.restart()
+  }
+  t.notOk(steady.destroyed)
+  t.end()
+})
+
+t.test('a client that waits for the service stays connected', (t) => {
+  mockTimers(t)
+  const memory = new ResponseMemory(limit, timeout)
+  const waiting = response()
+  const timer = memory.reserveOnce(waiting, { size: 2 ** 20 })
+  timer.pause()
+  mock.timers.tick(10 * timeout)
+  t.notOk(waiting.destroyed)
+  timer.restart()
+  mock.timers.tick(timeout)
+  t.ok(waiting.destroyed)
+  t.end()
+})
+
+t.test('no time begins for a response that has closed', (t) => {
+  const memory = new ResponseMemory(limit, timeout)
+  const closed = response()
+  const timer = memory.reserveOnce(closed, { size: 2 ** 20 })
+  closed.destroy()
+  closed.emit('close')
+  mockTimers(t)
+  let calls = 0
+  closed.destroy = () => {
+    calls++
+    return closed
+  }
+  timer.restart()
+  mock.timers.tick(timeout)
+  t.equal(calls, 0)
+  t.end()
 })

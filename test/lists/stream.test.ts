@@ -1,4 +1,5 @@
 import t from 'tap'
+import { unlimitedTime } from '../../src/lists/send-timer.ts'
 import { ListStreams } from '../../src/lists/stream.ts'
 import type { ListPiece, TableReader } from '../../src/lists/table-reader.ts'
 
@@ -24,18 +25,33 @@ function readerOf(table: Record<string, ListPiece>) {
 }
 
 t.test(
-  'a stream reports each chunk that its client has read, however short',
+  'the time to read runs from chunk to chunk, but not while a piece is read',
   async (t) => {
-    const streams = new ListStreams(readerOf(pieces).reader)
-    let text = ''
-    let reports = 0
-    const onRead = () => reports++
-    for await (const chunk of streams.continue(start, onRead)) {
-      text += String(chunk)
-      t.equal(reports, text.split(',').length - 1)
+    const events: string[] = []
+    const readPiece = (previous: string | null) => {
+      events.push('read a piece')
+      return readerOf(pieces).reader.readPiece(previous)
     }
-    t.equal(text, '[1,2,3]')
-    t.equal(reports, 3)
+    const timer = {
+      pause: () => events.push('pause'),
+      restart: () => events.push('restart')
+    }
+
+    const streams = new ListStreams({ readPiece })
+    for await (const chunk of streams.continue(start, timer))
+      events.push(String(chunk))
+
+    const laterPiece = ['pause', 'read a piece', 'restart']
+    t.same(events, [
+      '[1',
+      'restart',
+      ...laterPiece,
+      ',2',
+      'restart',
+      ...laterPiece,
+      ',3]',
+      'restart'
+    ])
   }
 )
 
@@ -44,7 +60,7 @@ t.test('streams that have sent the same items share a piece', async (t) => {
   const streams = new ListStreams(reader)
   const readAll = async () => {
     const chunks = []
-    for await (const chunk of streams.continue(start, () => {}))
+    for await (const chunk of streams.continue(start, unlimitedTime))
       chunks.push(chunk)
     return String(Buffer.concat(chunks))
   }
@@ -69,9 +85,9 @@ t.test(
       }
     }
     const streams = new ListStreams(reader)
-    const fast = streams.continue(start, () => {})
+    const fast = streams.continue(start, unlimitedTime)
     const later = { ...start, lastOrderValue: '2' }
-    const slow = streams.continue(later, () => {})
+    const slow = streams.continue(later, unlimitedTime)
     await Promise.all([fast.next(), slow.next()])
 
     const piece = fast.next()
@@ -82,7 +98,7 @@ t.test(
 
 t.test('a piece that cannot be read fails the stream', async (t) => {
   const streams = new ListStreams(readerOf({}).reader)
-  const chunks = streams.continue(start, () => {})
+  const chunks = streams.continue(start, unlimitedTime)
   t.same(await chunks.next(), { value: start.chunks[0], done: false })
   await t.rejects(chunks.next(), { message: 'no such piece' })
 })

@@ -8,19 +8,38 @@ const { app, url: site } = await startService(t, {
   config: { ENVIRONMENT: 'staging' }
 })
 
+interface Document {
+  servers: { url: string }[]
+}
+
+const urlsOf = ({ servers }: Document) =>
+  servers.map((server) => server.url).sort()
+
 const logo = '/docs/static/logo.svg'
 
-t.test('/openapi.yaml is the file, byte for byte', async (t) => {
+t.test('/openapi.yaml is the generated file, byte for byte', async (t) => {
   const { rawPayload, headers } = await app.inject('/openapi.yaml')
   t.equal(headers['content-type'], 'application/yaml; charset=utf-8')
-  t.same(rawPayload, readFileSync('openapi.yaml'))
+  t.same(rawPayload, readFileSync('generated/openapi.yaml'))
 })
 
-t.test('/openapi.json and /docs/json are the same document', async (t) => {
+t.test('/openapi.json is the same document', async (t) => {
   const { body, headers } = await app.inject('/openapi.json')
   t.equal(headers['content-type'], 'application/json; charset=utf-8')
-  t.same(JSON.parse(body), parse(readFileSync('openapi.yaml', 'utf8')))
-  t.equal((await app.inject('/docs/json')).body, body)
+  t.same(
+    JSON.parse(body),
+    parse(readFileSync('generated/openapi.yaml', 'utf8'))
+  )
+})
+
+t.test('Swagger UI calls this deployment, not production', async (t) => {
+  const published = (await app.inject('/openapi.json')).json<Document>()
+  const ofPage = (await app.inject('/docs/json')).json<Document>()
+
+  t.match(published.servers[0]?.url, /^https:/, 'the default of clients')
+  t.equal(ofPage.servers[0]?.url, '/v1', 'the default of the page')
+  t.same(urlsOf(ofPage), urlsOf(published))
+  t.same({ ...ofPage, servers: [] }, { ...published, servers: [] })
 })
 
 t.test(

@@ -178,6 +178,7 @@ t.test('a property whose column is a keyword is read and stored', async (t) => {
 
   t.match(columns, `property: 'user', column: '"user"', type: 'text'`)
   t.match(columns, `property: 'order', column: '"order"', type: 'integer'`)
+  t.match(rowJsonFile(documentOf(keywords)), `['"user"', '"order"', '"end"']`)
 })
 
 t.test('a create stores properties whose columns are keywords', async (t) => {
@@ -190,7 +191,7 @@ t.test('a create stores properties whose columns are keywords', async (t) => {
       { column: columnOf('order'), type: 'integer' },
       { column: columnOf('end'), type: 'text' }
     ],
-    row: { expression: expressionOf(keywords) }
+    row: { expression: expressionOf(keywords), columns: [] }
   })
 
   await query(

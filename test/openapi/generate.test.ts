@@ -47,6 +47,10 @@ const withDogs = (document: string) =>
     .replace(/(?=^components:\n)/m, getDog)
     .replace(/(?<=^ {2}schemas:\n)/m, dog)
 
+const samplesOfGetDog = ['sh', 'ts', 'py', 'go'].map(
+  (extension) => `samples/getDog.${extension}`
+)
+
 t.test(
   'npm run generate -- --check reports each stale file, ' +
     'and npm run generate updates it',
@@ -65,21 +69,27 @@ t.test(
       'generated/operations.ts',
       'generated/json.ts',
       'generated/columns.ts',
+      'generated/openapi.yaml',
       'generated/guide.html',
       '.env.example',
       'docs/configuration.md',
       'README.md'
     ]
-    const reports = stale.map(
-      (name) => `${name} is stale: run npm run generate and commit it\n`
-    )
+    const reports = [
+      ...stale.map(
+        (name) => `${name} is stale: run npm run generate and commit it\n`
+      ),
+      ...samplesOfGetDog.map((name) => `${name} is missing: add this sample\n`)
+    ]
 
     t.same(await generate('--check'), { code: 1, output: reports.join('') })
+    for (const name of samplesOfGetDog) write(name, `in ${name}\n`)
     t.same(await generate(), { code: 0, output: '' })
     t.same(await generate('--check'), { code: 0, output: '' })
 
     t.match(read('generated/operations.ts'), "getDog: notImplemented('getDog')")
     t.match(read('generated/json.ts'), "rowJson<Schemas['Dog']>")
+    t.match(read('generated/openapi.yaml'), 'source: |\n            in samples')
     t.match(read('generated/guide.html'), '<a href="#last-words">')
     t.match(read('README.md'), /`GET .v1.dogs.{dogId}` +\| 200 +\| Get a dog /)
 
@@ -126,23 +136,26 @@ t.test('a fault in openapi.yaml is one line', async (t) => {
   }
 })
 
-t.test('a statement of src/resources is written, or reported', async (t) => {
-  const { read, write, generate } = copyTree(t)
-  const orders = 'src/resources/orders.ts'
-  const source = read(orders)
+t.test('the statements of src/resources are written', async (t) => {
+  const { read, append, generate } = copyTree(t)
   const file = 'generated/statements.sql'
 
-  write(orders, source.replaceAll("'cancel-order'", "'cancel'"))
+  append(file, '-- edited\n')
   t.same(await generate('--check'), {
     code: 1,
     output: `${file} is stale: run npm run generate and commit it\n`
   })
   t.same(await generate(), { code: 0, output: '' })
-  t.match(read(file), 'PREPARE "cancel" AS\nDELETE FROM orders\n')
+  t.equal(read(file), readFileSync(file, 'utf8'))
+})
 
-  write(orders, source.replace('{ Order }', '{ Ordre }'))
+t.test('src/resources that cannot be loaded are reported', async (t) => {
+  const { write, generate } = copyTree(t)
+
+  write('src/resources/index.ts', '')
   t.match(await generate(), {
     code: 1,
-    output: `src/resources cannot be loaded for ${file}: `
+    output:
+      'src/resources cannot be loaded for generated/statements.sql and docs/metrics.md: '
   })
 })

@@ -495,6 +495,22 @@ t.test('the first path to try is that of a GET without parameters', (t) => {
   t.end()
 })
 
+const production = { url: 'https://api.example/v1' }
+
+for (const { servers, served } of [
+  { servers: [{ url: '/v1' }, production], served: '/v1/things' },
+  { servers: [production, { url: '/v1' }], served: '/v1/things' },
+  { servers: [{ url: '/v1/' }], served: '/v1/things' },
+  { servers: undefined, served: '/things' }
+]) {
+  t.test(`with ${JSON.stringify(servers)}, ${served} is served`, async (t) => {
+    const get = { operationId: 'listThings', responses: anything }
+    const paths = { '/things': { get } }
+    const app = await serve(t, paths, () => ({}), { servers })
+    t.equal((await app.inject(served)).statusCode, 200)
+  })
+}
+
 t.test('an operation without a handler stops the start', async (t) => {
   const others: Partial<typeof stubs> = { ...stubs }
   delete others.listTags

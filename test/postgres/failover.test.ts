@@ -1,21 +1,15 @@
 import t from 'tap'
+import { serviceName } from '../../generated/names.ts'
 import { PrimaryPool } from '../../src/postgres/primary-pool.ts'
-import {
-  createDatabase,
-  migrate,
-  query,
-  storedNames
-} from '../support/database.ts'
+import { createDatabase, migrate, query } from '../support/database.ts'
 import { notOnce } from '../support/installation.ts'
-import { startLoad } from '../support/load.ts'
+import { create, loadNotes, startNotes, storedNames } from '../support/notes.ts'
 import { configure, startPair, startPostgres } from '../support/postgres.ts'
 import { startProxy } from '../support/proxy.ts'
-import { create, result } from '../support/requests.ts'
-import { startService } from '../support/service.ts'
+import { result } from '../support/requests.ts'
 import { until } from '../support/until.ts'
 
-const connections =
-  "SELECT FROM pg_stat_activity WHERE application_name = 'pet-categories'"
+const connections = `SELECT FROM pg_stat_activity WHERE application_name = '${serviceName}'`
 
 t.test(
   'of several servers only the primary is used, also after a failover, which loses no create',
@@ -29,8 +23,8 @@ t.test(
     silent.state.change = () => undefined
     const databaseUrl = [silent.url, standby.url, primary.url].join(', ')
     await migrate(databaseUrl)
-    const { url, key, app } = await startService(t, { databaseUrl })
-    const load = startLoad(url, key)
+    const { url, key, app } = await startNotes(t, { databaseUrl })
+    const load = loadNotes(url, key)
     await load.acknowledges(100)
     t.same(await query(standby.url, connections), [])
 
@@ -50,7 +44,7 @@ t.test(
   'a primary that becomes read-only is unavailable until it accepts writes again',
   async (t) => {
     const primary = await startPostgres(t)
-    const service = await startService(t, { databaseUrl: primary.url })
+    const service = await startNotes(t, { databaseUrl: primary.url })
     t.equal(await result(create(service)), 201)
     await configure(primary.url, 'default_transaction_read_only = on')
     await until(

@@ -7,13 +7,12 @@ import {
   lockTable,
   lockWaits,
   open,
-  query,
-  storedNames
+  query
 } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
+import { create, list, startNotes, storedNames } from '../support/notes.ts'
 import { errorResponse, startProxy } from '../support/proxy.ts'
-import { create, list, result } from '../support/requests.ts'
-import { startService } from '../support/service.ts'
+import { result } from '../support/requests.ts'
 
 const unavailable = {
   code: 'unavailable',
@@ -30,7 +29,7 @@ const unknown = {
 
 t.test('a database that cannot be reached is a 503', async (t) => {
   const proxy = await startProxy(t, await createDatabase(t))
-  const service = await startService(t, { databaseUrl: proxy.url })
+  const service = await startNotes(t, { databaseUrl: proxy.url })
   t.equal(await result(create(service)), 201)
 
   const { serverPort } = proxy.state
@@ -57,7 +56,7 @@ t.test('a database that cannot be reached is a 503', async (t) => {
 
 t.test('a connection that is lost in a read is a 503', async (t) => {
   const proxy = await startProxy(t, await createDatabase(t))
-  const service = await startService(t, { databaseUrl: proxy.url })
+  const service = await startNotes(t, { databaseUrl: proxy.url })
   await create(service)
   await list(service)
   proxy.cutAt('SELECT 1')
@@ -96,7 +95,7 @@ t.test('a connection for a request that gave up is kept', async (t) => {
 })
 
 t.test('a connection is kept when its statement fails', async (t) => {
-  const database = open(t, await createDatabase(t), 1000)
+  const database = open(t, await createDatabase(t), 60_000)
   const session = () => database.read({ text: 'SELECT pg_backend_pid()' })
   const first = await session()
   const conditions = [
@@ -121,7 +120,7 @@ t.test('a connection is kept when its statement fails', async (t) => {
 
 t.test('a read of corrupt data is a 500', async (t) => {
   const proxy = await startProxy(t, await createDatabase(t))
-  const service = await startService(t, { databaseUrl: proxy.url })
+  const service = await startNotes(t, { databaseUrl: proxy.url })
   await create(service, 'corrupt')
   const error = errorResponse(['SERROR', 'CXX001', 'Minvalid page'])
   proxy.state.change = (chunk) => (chunk.includes('corrupt') ? error : chunk)
@@ -142,7 +141,7 @@ for (const { loss, instead } of losses) {
   t.test(`if ${loss}, the outcome of its creates is unknown`, async (t) => {
     const databaseUrl = await createDatabase(t)
     const proxy = await startProxy(t, databaseUrl)
-    const service = await startService(t, { databaseUrl: proxy.url })
+    const service = await startNotes(t, { databaseUrl: proxy.url })
     await create(service, 'first')
 
     const lose = () => instead ?? proxy.cut()
@@ -171,7 +170,7 @@ const failCreates = (url: string, name: string, condition: string) =>
         RAISE EXCEPTION '' USING ERRCODE = '${condition}';
       END $$;
 
-      CREATE TRIGGER fail BEFORE INSERT ON categories
+      CREATE TRIGGER fail BEFORE INSERT ON notes
       FOR EACH ROW WHEN (NEW.name = '${name}')
       EXECUTE FUNCTION fail()
     `
@@ -193,7 +192,7 @@ const failuresOfCreates = [
 for (const { condition, consequence, isOutage } of failuresOfCreates) {
   t.test(`a create with a ${condition} ${consequence}`, async (t) => {
     const { lines, logger } = recorder()
-    const service = await startService(t, { logger })
+    const service = await startNotes(t, { logger })
     await failCreates(service.databaseUrl, 'bad', condition)
     const names = ['first', 'good', 'bad', 'better']
     const responses = await Promise.all(
@@ -215,11 +214,11 @@ for (const { condition, consequence, isOutage } of failuresOfCreates) {
 t.test('a statement that takes too long is cancelled', async (t) => {
   const databaseUrl = await createDatabase(t)
   const proxy = await startProxy(t, databaseUrl)
-  const service = await startService(t, {
+  const service = await startNotes(t, {
     databaseUrl: proxy.url,
     config: { DATABASE_TIMEOUT_MS: 1000 }
   })
-  const lock = await lockTable(t, databaseUrl, 'categories')
+  const lock = await lockTable(t, databaseUrl, 'notes')
   t.same((await create(service)).json(), unavailable)
   t.same((await list(service)).json(), unavailable)
   t.equal(await lockWaits(databaseUrl), 0)

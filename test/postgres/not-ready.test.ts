@@ -4,7 +4,8 @@ import { makeKey } from '../../src/api-keys/key.ts'
 import { Database } from '../../src/postgres/database.ts'
 import { createDatabase, createRoles, query } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
-import { post, serve, started } from '../support/process.ts'
+import { postNote, serveNotes } from '../support/notes.ts'
+import { started } from '../support/process.ts'
 
 /** Milliseconds in which the service writes in the background at least once. */
 const backgroundInterval = 6000
@@ -75,11 +76,11 @@ const problemsIn = (output: string) =>
 
 /** Starts the service on the database and uses it. Returns its problems. */
 async function serveUnusable(t: Test, { make }: Unusable, folder: string) {
-  const service = serve(t, { ...patient, ...(await make(t)) }, folder)
+  const service = serveNotes(t, { ...patient, ...(await make(t)) }, folder)
   const url = await started(service)
   await service.sees(/retrying/)
 
-  const { status } = await post(url, makeKey(), 'x')
+  const { status } = await postNote(url, makeKey(), 'x')
   t.ok(status >= 400)
   await sleep(backgroundInterval)
 

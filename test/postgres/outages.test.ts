@@ -11,15 +11,17 @@ import {
   query
 } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
+import * as notes from '../support/notes.ts'
+import { startNotes } from '../support/notes.ts'
 import { startPostgres } from '../support/postgres.ts'
-import * as requests from '../support/requests.ts'
-import { type Service, startService } from '../support/service.ts'
+import { post, result, sendRequest } from '../support/requests.ts'
+import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-const create = (service: Service) => requests.result(requests.create(service))
-const list = (service: Service) => requests.result(requests.list(service))
-const send = (service: Service) =>
-  requests.result(requests.post(service, 'messages', { message: 'x' }))
+const create = (service: Service) => result(notes.create(service))
+const list = (service: Service) => result(notes.list(service))
+const remark = (service: Service) =>
+  result(post(service, 'remarks', { noteId: 1, text: 'x' }))
 
 /** What the log says of outages, except of background writes. */
 const outagesIn = (lines: Record<string, unknown>[]) =>
@@ -32,7 +34,7 @@ const postgres = await startPostgres(t)
 
 t.test('the log shows the begin and end of an outage once', async (t) => {
   const { lines, logger } = recorder()
-  const service = await startService(t, { databaseUrl: postgres.url, logger })
+  const service = await startNotes(t, { databaseUrl: postgres.url, logger })
   const probe = async () => (await service.app.inject('/readyz')).statusCode
   await create(service)
   await postgres.kill()
@@ -71,32 +73,33 @@ t.test('the log shows the begin and end of an outage once', async (t) => {
 })
 
 t.test('an outdated prepared statement is replaced', async (t) => {
-  const service = await startService(t, {
+  const service = await startNotes(t, {
     config: { MAX_DATABASE_CONNECTIONS: 1 }
   })
-  const pets = () => requests.result(requests.get(service, 'pets'))
-  t.equal(await pets(), 200)
+  const remove = () => result(sendRequest(service, 'DELETE', 'notes/1'))
+  t.equal(await remove(), 'not_found')
 
-  // The type of the cursor in its result changes with the type of the id.
-  await query(service.databaseUrl, 'ALTER TABLE pets ALTER id TYPE integer')
-  t.equal(await pets(), 'unavailable')
-  t.equal(await pets(), 200)
+  // The statement returns the id.
+  await query(service.databaseUrl, 'ALTER TABLE notes ALTER id TYPE integer')
+  t.equal(await remove(), 'unavailable')
+  t.equal(await remove(), 'not_found')
   t.equal(await create(service), 201)
 })
 
 t.test('a table that stays locked is one outage in the log', async (t) => {
   const { lines, logger } = recorder()
-  const service = await startService(t, {
+  const service = await startNotes(t, {
     logger,
     config: { DATABASE_TIMEOUT_MS: 300 }
   })
-  await lockTable(t, service.databaseUrl, 'categories')
+  t.equal(await create(service), 201)
+  await lockTable(t, service.databaseUrl, 'notes IN SHARE MODE')
 
   for (let round = 0; round < 3; round++) {
     t.equal(await create(service), 'unavailable')
     // The other table works.
-    const isStored = async () => (await send(service)) === 202
-    await until(isStored, 'a message is stored')
+    const isStored = async () => (await remark(service)) === 202
+    await until(isStored, 'a remark is stored')
   }
 
   const ofWrites = outagesIn(lines).filter((msg) => msg.includes('writes'))
@@ -106,23 +109,23 @@ t.test('a table that stays locked is one outage in the log', async (t) => {
 /** What is missing for the service, until it is repaired. */
 const faultsOf = (role: string) => [
   {
-    make: 'ALTER TABLE categories RENAME TO later',
-    repair: 'ALTER TABLE later RENAME TO categories'
+    make: 'ALTER TABLE notes RENAME TO later',
+    repair: 'ALTER TABLE later RENAME TO notes'
   },
   {
-    make: 'ALTER TABLE categories RENAME description TO later',
-    repair: 'ALTER TABLE categories RENAME later TO description'
+    make: 'ALTER TABLE notes RENAME description TO later',
+    repair: 'ALTER TABLE notes RENAME later TO description'
   },
   {
-    make: `REVOKE ALL ON categories FROM ${role}`,
-    repair: `GRANT SELECT, INSERT ON categories TO ${role}`
+    make: `REVOKE ALL ON notes FROM ${role}`,
+    repair: `GRANT SELECT, INSERT ON notes TO ${role}`
   }
 ]
 
 t.test('the log explains missing migrations and grants', async (t) => {
   const { lines, logger } = recorder()
   const { owner, service: databaseUrl } = await createRoles(t)
-  const service = await startService(t, { databaseUrl, logger })
+  const service = await startNotes(t, { databaseUrl, logger })
   const role = new URL(databaseUrl).username
 
   for (const { make, repair } of faultsOf(role)) {

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { createDatabase, query } from '../support/database.ts'
-import { get, list, post } from '../support/requests.ts'
-import { startService } from '../support/service.ts'
+import { list, startNotes } from '../support/notes.ts'
+import { get, post } from '../support/requests.ts'
 
 /** Settings of a database that change what SQL means, or how values look. */
 const settings = [
@@ -23,7 +23,7 @@ async function startWithSettings(t: Test) {
   const name = new URL(databaseUrl).pathname.slice(1)
   for (const setting of settings)
     await query(databaseUrl, `ALTER DATABASE ${name} SET ${setting}`)
-  return startService(t, { databaseUrl })
+  return startNotes(t, { databaseUrl })
 }
 
 /** Asserts that the value is the time of now, as RFC 3339 has it in UTC. */
@@ -37,39 +37,39 @@ function isNow(t: Test, value: unknown, what: string) {
 const service = await startWithSettings(t)
 
 t.test('settings of the database change no text', async (t) => {
-  const category = { name: 'Grüße \\ 🐇', description: "it's \\x41" }
-  await post(service, 'categories', category)
-  t.match((await list(service)).json<unknown[]>().at(-1), category)
+  const note = { name: 'Grüße \\ 🐇', description: "it's \\x41" }
+  await post(service, 'notes', note)
+  t.match((await list(service)).json<unknown[]>().at(-1), note)
 })
 
 t.test('settings of the database turn no NULL into text', async (t) => {
-  const category = { name: 'without description' }
+  const note = { name: 'without description' }
   const idempotent = { 'idempotency-key': 'key' }
   for (const headers of [{}, idempotent]) {
-    const created = await post(service, 'categories', category, headers)
+    const created = await post(service, 'notes', note, headers)
     t.same(Object.keys(created.json<object>()), ['id', 'name'])
   }
   const listed = (await list(service)).json<{ description?: string }[]>()
   t.notOk(listed.some(({ description }) => description === 'NULL'))
 })
 
-t.test('pages of pets work whatever the settings', async (t) => {
-  const category = await post(service, 'categories', { name: 'x' })
-  const { id: categoryId } = category.json<{ id: number }>()
-  for (const name of ['first', 'second'])
-    await post(service, 'pets', { name, categoryId })
+t.test('pages work whatever the settings', async (t) => {
+  const note = await post(service, 'notes', { name: 'x' })
+  const { id: noteId } = note.json<{ id: number }>()
+  for (const text of ['first', 'second'])
+    await post(service, 'remarks', { text, noteId })
 
-  for (const path of ['pets', 'pets?status=available']) {
-    const page = (await get(service, path)).json<{ name: string }[]>()
-    t.same(
-      page.map(({ name }) => name),
-      ['first', 'second']
-    )
-  }
+  const first = await get(service, 'remarks?limit=1')
+  const [, link = ''] = /<(.+)>/.exec(String(first.headers.link)) ?? []
+  const second = await get(service, `remarks${link}`)
+  t.match(first.json(), [{ text: 'first' }])
+  t.match(second.json(), [{ text: 'second' }])
 })
 
 t.test('settings of the database change no time', async (t) => {
-  const sent = await post(service, 'messages', { message: 'x' })
+  const note = await post(service, 'notes', { name: 'x' })
+  const { id: noteId } = note.json<{ id: number }>()
+  const sent = await post(service, 'remarks', { text: 'x', noteId })
   isNow(t, sent.json<{ createdAt: string }>().createdAt, 'createdAt')
 
   const { keys } = service

@@ -1,15 +1,18 @@
 import t, { type Test } from 'tap'
+import { serviceName } from '../../generated/names.ts'
 import { query } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
+import * as notes from '../support/notes.ts'
+import { startNotes } from '../support/notes.ts'
 import { configure, startPostgres } from '../support/postgres.ts'
 import { startProxy } from '../support/proxy.ts'
-import * as requests from '../support/requests.ts'
-import { type Service, startService } from '../support/service.ts'
+import { result } from '../support/requests.ts'
+import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const create = (service: Service, name: string, key = {}) =>
-  requests.result(requests.create(service, name, key))
-const list = (service: Service) => requests.result(requests.list(service))
+  result(notes.create(service, name, key))
+const list = (service: Service) => result(notes.list(service))
 
 const postgres = await startPostgres(t)
 
@@ -24,7 +27,7 @@ const waitingCreates = (selected: string) =>
       SELECT ${selected}
       FROM pg_stat_activity
       WHERE wait_event = 'SyncRep'
-        AND query LIKE '%INTO categories%'
+        AND query LIKE '%INTO notes%'
     `
   )
 
@@ -45,13 +48,13 @@ const connections = () =>
     `
       SELECT pid
       FROM pg_stat_activity
-      WHERE application_name = 'pet-categories'
+      WHERE application_name = '${serviceName}'
     `
   )
 
-/** Number of categories with this name. */
+/** Number of notes with this name. */
 async function stored(name: string): Promise<number> {
-  const byName = 'SELECT FROM categories WHERE name = $1'
+  const byName = 'SELECT FROM notes WHERE name = $1'
   return (await query(postgres.url, byName, [name])).length
 }
 
@@ -104,7 +107,7 @@ async function startWithoutStandby(
   const { lines, logger } = recorder()
   const proxy = await startProxy(t, postgres.url)
   const databaseUrl = proxy.url
-  const service = await startService(t, { databaseUrl, config, logger })
+  const service = await startNotes(t, { databaseUrl, config, logger })
   t.equal(await create(service, 'before'), 201)
   await requireStandby('missing')
   return { proxy, service, lines, ...(await createThatWaits(service)) }

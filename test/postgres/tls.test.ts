@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { generate } from 'selfsigned'
 import t, { type Test } from 'tap'
+import { serviceName } from '../../generated/names.ts'
 import { open, query } from '../support/database.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { cancelRequest, startProxy } from '../support/proxy.ts'
@@ -53,7 +54,7 @@ t.test('the connection to a server that the CA has signed', async (t) => {
     SELECT ssl
     FROM pg_stat_ssl
     JOIN pg_stat_activity USING (pid)
-    WHERE application_name = 'pet-categories'
+    WHERE application_name = '${serviceName}'
   `
   t.same(await query(postgres.url, isEncrypted), [{ ssl: true }])
 })

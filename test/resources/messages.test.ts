@@ -1,9 +1,13 @@
 import t from 'tap'
 import type pg from 'pg'
-import { connect, query } from '../support/database.ts'
+import { measureQueue } from '../../src/resources/messages.ts'
+import { connect, createDatabase, open, query } from '../support/database.ts'
 import { documentedSql } from '../support/documented-sql.ts'
+import { sample } from '../support/metrics.ts'
+import { serve } from '../support/process.ts'
 import { post, result } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 interface Message {
   id: string
@@ -88,4 +92,54 @@ t.test('consumers take messages that no other has taken', async (t) => {
 
   const statuses = 'SELECT DISTINCT status FROM messages'
   t.same(await query(databaseUrl, statuses), [{ status: 'done' }])
+})
+
+/** Queues messages, each a minute older than the one before. */
+const queueMessages = (url: string, count: number) =>
+  query(
+    url,
+    `
+      INSERT INTO messages (id, message, created_at)
+      SELECT gen_random_uuid(), 'm', now() - n * interval '1 minute'
+      FROM generate_series(1, $1::integer) AS n
+    `,
+    [count]
+  )
+
+t.test('the queue is measured', async (t) => {
+  const url = await createDatabase(t)
+  const database = open(t, url)
+  const oldestAge = () => sample('messages_oldest_queued_seconds')
+
+  await measureQueue(database)
+  t.equal(await sample('messages_queued'), 0)
+  t.equal(await oldestAge(), 0)
+
+  await queueMessages(url, 3)
+  await query(
+    url,
+    "INSERT INTO messages VALUES (gen_random_uuid(), 'd', 'done', '-infinity')"
+  )
+  await measureQueue(database)
+  t.equal(await sample('messages_queued'), 3)
+  t.ok(Number(await oldestAge()) >= 180)
+})
+
+t.test('the length of the queue is counted up to 10000', async (t) => {
+  const url = await createDatabase(t)
+  await queueMessages(url, 10_001)
+  await measureQueue(open(t, url))
+  t.equal(await sample('messages_queued'), 10_000)
+})
+
+t.test('a service with METRICS_PORT measures the queue', async (t) => {
+  const url = await createDatabase(t)
+  await queueMessages(url, 2)
+  const service = serve(t, { METRICS_PORT: '0', DATABASE_URL: url })
+  const [, endpoint = ''] = await service.sees(/metrics at (http:\S+\/metrics)/)
+
+  const length = async () =>
+    sample('messages_queued', (await fetch(endpoint)).text())
+  await until(async () => (await length()) === 2, 'the queue is measured', 60)
+  t.equal(await service.stop(), 0)
 })

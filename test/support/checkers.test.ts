@@ -80,11 +80,11 @@ const badLists: ListHistory[] = [
     faults: ['a list misses cat']
   },
   {
-    title: 'a list shows a category twice',
+    title: 'a list shows a row twice',
     happens(checker) {
       checker.check(['cat', 'cat'], checker.tick(), 'a list')
     },
-    faults: ['a list shows a category twice']
+    faults: ['a list shows a row twice']
   },
   {
     title: 'a list shows what nobody committed',
@@ -113,7 +113,7 @@ const badLists: ListHistory[] = [
     faults: ['a list shows cat, which was removed']
   },
   {
-    title: 'lists are out of order: a category disappears and comes back',
+    title: 'lists are out of order: a row disappears and comes back',
     happens(checker) {
       checker.check(['cat'], checker.tick(), 'the first list')
       checker.check([], checker.tick(), 'the second list')

@@ -134,14 +134,6 @@ export async function query(
   }
 }
 
-/** Makes each read of the categories fail with a division by zero. */
-export const breakCategories = (url: string) =>
-  query(
-    url,
-    `ALTER TABLE categories RENAME TO lost;
-     CREATE VIEW categories AS SELECT (1 / 0)::bigint AS id, name, description FROM lost`
-  )
-
 /** Connects a client, and disconnects it when the test ends. */
 export async function connect(t: Test, url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url })

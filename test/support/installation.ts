@@ -10,9 +10,13 @@ export async function status(
   return response.status
 }
 
-/** Returns the names of the categories that the service at `url` lists. */
-export async function listed(url: string, key: string): Promise<string[]> {
-  const response = await fetch(`${url}/v1/categories`, {
+/** Returns the names of the rows that the service at `url` lists. */
+export async function listed(
+  url: string,
+  key: string,
+  resource = 'categories'
+): Promise<string[]> {
+  const response = await fetch(`${url}/v1/${resource}`, {
     headers: { authorization: `Bearer ${key}` }
   })
   const rows = (await response.json()) as { name: string }[]

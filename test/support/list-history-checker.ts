@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** When something happened to a category, by the clock of the history. */
+/** When something happened to a row, by the clock of the history. */
 interface Life {
   stored: number
   /** When its removal was sent. Until `removed`, lists may show it or not. */
@@ -66,7 +66,7 @@ export class ListHistoryChecker {
   check(names: string[], sentAt: number, source: string): void {
     const shown = new Set(names)
     if (shown.size < names.length)
-      this.faults.add(`${source} shows a category twice`)
+      this.faults.add(`${source} shows a row twice`)
 
     for (const name of shown) {
       if (!this.#lives.has(name))

@@ -15,7 +15,7 @@ const silence = 60_000
  */
 const recoveryTime = 180
 
-/** Creates categories with new names on keep-alive connections. */
+/** Creates rows with new names on keep-alive connections. */
 export class Load {
   /**
    * Number of responses by status, and by code if there is one: `201`, `503
@@ -34,8 +34,8 @@ export class Load {
   #isStopped = false
   #sent = 0
 
-  constructor(url: string, key: string, connections: number) {
-    this.#url = `${url}/v1/categories`
+  constructor(url: string, key: string, connections: number, resource: string) {
+    this.#url = `${url}/v1/${resource}`
     this.#key = key
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections })
     const workers = Array.from({ length: connections }, () => this.#work())
@@ -99,6 +99,14 @@ export class Load {
   }
 }
 
-/** Starts a load, which goes on until it is stopped. */
-export const startLoad = (url: string, key: string, connections = 16): Load =>
-  new Load(url, key, connections)
+/**
+ * Starts a load, which goes on until it is stopped.
+ *
+ * @param resource the collection to create in
+ */
+export const startLoad = (
+  url: string,
+  key: string,
+  connections = 16,
+  resource = 'categories'
+): Load => new Load(url, key, connections, resource)

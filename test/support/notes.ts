@@ -3,7 +3,9 @@
 import type { Test } from 'tap'
 import { query } from './database.ts'
 import { api as notes } from './notes/api.ts'
-import { serve } from './process.ts'
+import * as installation from './installation.ts'
+import { startLoad } from './load.ts'
+import * as processes from './process.ts'
 import { get, post } from './requests.ts'
 import { type Service, type ServiceOptions, startService } from './service.ts'
 
@@ -13,9 +15,24 @@ export { notes }
 export const startNotes = (t: Test, options: ServiceOptions = {}) =>
   startService(t, { ...options, api: notes })
 
+/** Lets a process serve the notes. */
+export const ofNotes = { TEST_API: 'notes' }
+
 /** Like serve, with the API of the notes. */
-export const serveNotes: typeof serve = (t, env, ...rest) =>
-  serve(t, { ...env, TEST_API: 'notes' }, ...rest)
+export const serveNotes: typeof processes.serve = (t, env, ...rest) =>
+  processes.serve(t, { ...env, ...ofNotes }, ...rest)
+
+/** Creates a note in a process. */
+export const postNote = (url: string, key: string, name: string) =>
+  processes.post(url, key, name, 'notes')
+
+/** Like startLoad, in the notes. */
+export const loadNotes = (url: string, key: string) =>
+  startLoad(url, key, 16, 'notes')
+
+/** Like listed, of the notes. */
+export const listedNotes = (url: string, key: string) =>
+  installation.listed(url, key, 'notes')
 
 export const list = (service: Service, headers = {}) =>
   get(service, 'notes', headers)

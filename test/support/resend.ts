@@ -11,9 +11,6 @@ export interface Target {
   resource?: string
 }
 
-/** Number of clients of `startClients`. */
-const clientCount = 16
-
 /** Seconds in which a failover ends. */
 const failoverTime = 180
 
@@ -83,12 +80,16 @@ export async function createUntilStored(
 }
 
 /**
- * 16 clients that create records, and send every failure again, until they
+ * Clients that create records, and send every failure again, until they
  * are stopped.
  *
  * @param seed of the random choices
  */
-export function startClients(targets: Target[], seed: number) {
+export function startClients(
+  targets: Target[],
+  seed: number,
+  clientCount = 16
+) {
   const { random, pick } = randomizer(seed)
   const creates = new CreateHistoryChecker()
   /** Number of failures by what they were. */

@@ -18,7 +18,7 @@ const museum = path.join(import.meta.dirname, 'museum')
 
 /** What belongs to an API. The rest is the framework. */
 const partsOfApi =
-  /^(openapi[.]yaml|package[.]json|README[.]md|generated\/|(migrations|src|test)\/resources\/)/
+  /^(openapi[.]yaml|package[.]json|README[.]md|(generated|samples)\/|(migrations|src|test)\/resources\/)/
 
 interface Document {
   components: Record<string, Record<string, unknown>>
@@ -73,11 +73,12 @@ export class Fork {
     const targets = {
       '0001_events.sql': 'migrations/resources/0001_events.sql',
       'events.ts': 'src/resources/events.ts',
-      'index.ts': 'src/resources/index.ts'
+      'index.ts': 'src/resources/index.ts',
+      samples: 'samples'
     }
 
     for (const [file, target] of Object.entries(targets))
-      cpSync(path.join(museum, file), this.path(target))
+      cpSync(path.join(museum, file), this.path(target), { recursive: true })
 
     writeFileSync(this.path('openapi.yaml'), museumDocument())
   }

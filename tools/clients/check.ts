@@ -1,9 +1,9 @@
-// Runs the code samples of openapi.yaml, and the shell samples of
-// docs/clients.md, against the service. Generates,
-// compiles and runs each client, through a proxy that resets connections, and
-// compares docs/clients.md with the result. Exits 1 when a sample or client
-// fails or the page is stale. With --write, writes the page. Takes the names of
-// clients to run them alone, or with --samples the operationIds of samples.
+// Runs the code samples in samples/, and the shell samples of docs/clients.md,
+// against the service. Generates, compiles and runs each client, through a proxy
+// that resets connections, and compares docs/clients.md with the result. Exits 1
+// when a sample or client fails or the page is stale. With --write, writes the
+// page. Takes the names of clients to run them alone, or with --samples the
+// operationIds of samples.
 import { exec } from 'node:child_process'
 import {
   cpSync,
@@ -99,6 +99,22 @@ async function restore(): Promise<void> {
     SELECT 'Pet ' || n, 1, 'available'
     FROM generate_series(4, 30) AS n
   `)
+}
+
+/** Creates an API key that can do nothing else. */
+async function createKey(scope: string): Promise<string> {
+  const { stdout } = await run(
+    `node --import tsx src/commands/keys.ts create --name sample --scope ${scope}`,
+    { cwd: root, env: { ...env, DATABASE_URL: service.databaseUrl } }
+  )
+  return stdout.trim()
+}
+
+/** Returns a function that returns a key without any of these scopes. */
+async function limitedKeys(): Promise<(scopes: string[]) => string> {
+  const reader = await createKey('categories:read')
+  const sender = await createKey('messages:write')
+  return (scopes) => (scopes.includes('categories:read') ? sender : reader)
 }
 
 /** The file in retry/ that the program of a client uses, if it uses one. */
@@ -211,9 +227,8 @@ const isWhole = chosen.length === 0 && !isSamplesOnly
 const problems: string[] = []
 if (isWhole || isSamplesOnly) {
   const folder = path.join(work, 'samples')
-  const yaml = readFileSync(openapi, 'utf8')
-  const stage = { folder, proxy, restore, env }
-  problems.push(...(await runSamples(yaml, stage, chosen)))
+  const stage = { folder, proxy, restore, env, keyWithout: await limitedKeys() }
+  problems.push(...(await runSamples(stage, chosen)))
 
   if (chosen.length === 0) {
     const guide = readFileSync(path.join(root, page), 'utf8')

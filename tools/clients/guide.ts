@@ -1,5 +1,5 @@
 import { mkdirSync, rmSync } from 'node:fs'
-import { outputOf, type Stage } from './samples.ts'
+import { type Result, resultOf, type Stage } from './samples.ts'
 
 /** A sample for the shell, and what it prints. */
 interface Sample {
@@ -38,9 +38,11 @@ export async function runGuide(guide: string, stage: Stage): Promise<string[]> {
 
   const problems: string[] = []
   for (const sample of samples) {
-    const printed = await runSample(sample, stage)
-    if (!isExpected(printed, sample))
-      problems.push(`docs/clients.md: ${sample.source}prints:\n${printed}`)
+    const result = await runSample(sample, stage)
+    if (isExpected(result, sample)) continue
+
+    const printed = result.stdout + result.stderr
+    problems.push(`docs/clients.md: ${sample.source}prints:\n${printed}`)
   }
   return problems
 }
@@ -50,23 +52,23 @@ const samplesOf = (guide: string): Sample[] =>
     ([, source = '', output]) => ({ source, output })
   )
 
-/** What the sample prints, or `Command failed: …`. */
 function runSample(
   { source }: Sample,
   { folder, proxy, env }: Stage
-): Promise<string> {
+): Promise<Result> {
   const command = source
     .replace(placeholders.baseUrl, proxy.baseUrl)
     .replace(placeholders.key, String(env['API_KEY']))
 
-  return outputOf(command, { cwd: folder, env })
+  return resultOf(command, { cwd: folder, env })
 }
 
-function isExpected(printed: string, { output }: Sample): boolean {
-  if (output === undefined) return !printed.startsWith('Command failed')
+function isExpected({ exitCode, stdout }: Result, { output }: Sample): boolean {
+  if (exitCode !== 0) return false
+  if (output === undefined) return true
 
   const parts = output.trimEnd().split('…').map(escapePattern)
-  return new RegExp(`^${parts.join('.*')}\\n?$`).test(printed)
+  return new RegExp(`^${parts.join('.*')}\\n?$`).test(stdout)
 }
 
 const escapePattern = (text: string) =>

@@ -24,6 +24,8 @@ export interface Exchange {
   fault: Fault
   /** 0 without a response of the service. */
   status: number
+  /** Whether the response has a Link to the next page. */
+  hasNextPage: boolean
   body: string
 }
 
@@ -82,6 +84,7 @@ export class Proxy {
       time: performance.now(),
       fault: this.#faults.shift() ?? 'none',
       status: 0,
+      hasNextPage: false,
       body: ''
     }
     this.exchanges.push(exchange)
@@ -133,6 +136,7 @@ async function respond(
 ): Promise<void> {
   const body = await buffer(response)
   exchange.status = response.statusCode ?? 0
+  exchange.hasNextPage = String(response.headers.link).includes('rel="next"')
   exchange.body = body.toString()
   const reset = () => outgoing.socket?.resetAndDestroy()
 

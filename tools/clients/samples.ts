@@ -1,71 +1,61 @@
 import { exec } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import type { OpenAPIV3 } from 'openapi-types'
-import { parse } from 'yaml'
+import { type Operation, readApiDocument } from '../../src/openapi/document.ts'
 import type { Exchange, Proxy } from './proxy.ts'
 
-type Samples = { 'x-codeSamples'?: { label: string; source: string }[] }
+const root = path.resolve(import.meta.dirname, '../..')
 
 /** The base URL in the samples. The docs page replaces it too. */
 const production = 'https://api.petstore.example/v1'
 
 interface Language {
-  /** The label of its samples: each operation must have one. */
-  label: string
-  file: string
-  command: string
+  /** Of the files of its samples: each operation must have one. */
+  extension: string
+  /** The program that runs a file. */
+  program: string
+  /** Where a sample shows the error of the service. */
+  errors: 'stdout' | 'stderr'
 }
 
 const languages: Language[] = [
-  { label: 'curl', file: 'sample.sh', command: 'sh sample.sh' },
-  {
-    label: 'TypeScript',
-    file: 'sample.ts',
-    command: 'node --import tsx sample.ts'
-  },
-  { label: 'Python', file: 'sample.py', command: 'python sample.py' },
-  { label: 'Go', file: 'main.go', command: 'go run main.go' }
+  // curl writes the body of an error to where it writes that of a success.
+  { extension: '.sh', program: 'sh', errors: 'stdout' },
+  { extension: '.ts', program: 'node --import tsx', errors: 'stderr' },
+  { extension: '.py', program: 'python', errors: 'stderr' },
+  { extension: '.go', program: 'go run', errors: 'stderr' }
 ]
-
-const typeCheck =
-  'tsc --noEmit --strict --module nodenext --types node --skipLibCheck */sample.ts'
 
 /** What samples run on. */
 export interface Stage {
-  /** Has a folder for each operation. */
+  /** Has the samples, with the base URL of the proxy. */
   folder: string
   proxy: Proxy
   /** Makes the data of tools/seed.ts the only data. */
   restore: () => Promise<unknown>
   env: NodeJS.ProcessEnv
+  /** An API key without any of these scopes. */
+  keyWithout: (scopes: string[]) => string
 }
 
-/** An operation of the OpenAPI document. */
-interface Operation {
-  id: string
-  method: string
-  /** The path with parameters in braces. */
-  template: string
-  samples: NonNullable<Samples['x-codeSamples']>
+/** How a program has ended. */
+export interface Result {
+  exitCode: number
+  stdout: string
+  stderr: string
 }
 
-function operationsOf(yaml: string): Operation[] {
-  const { paths } = parse(yaml) as OpenAPIV3.Document<Samples>
-  return Object.entries(paths).flatMap(([template, item]) =>
-    Object.entries(
-      item as Record<string, OpenAPIV3.OperationObject<Samples>>
-    ).map(([method, operation]) => ({
-      id: operation.operationId ?? '',
-      method: method.toUpperCase(),
-      template,
-      samples: operation['x-codeSamples'] ?? []
-    }))
-  )
+/** A sample, in the folder of the stage. */
+interface Sample {
+  operation: Operation
+  language: Language
+  /** Its name, such as `listPets.py`. */
+  file: string
 }
 
-function chosenOf(operations: Operation[], ids: string[]): Operation[] {
+function operationsOf(ids: string[]): Operation[] {
+  const { operations } = readApiDocument(path.join(root, 'openapi.yaml'))
   if (ids.length === 0) return operations
 
   return ids.map((id) => {
@@ -79,59 +69,106 @@ function chosenOf(operations: Operation[], ids: string[]): Operation[] {
 
 const run = promisify(exec)
 
-/** What a command prints, or `Command failed: …`. */
-export async function outputOf(
+/** How a command ends, and what it prints. */
+export async function resultOf(
   command: string,
   options: { cwd: string; env: NodeJS.ProcessEnv }
-): Promise<string> {
+): Promise<Result> {
   try {
-    const { stdout } = await run(command, options)
-    return stdout
+    return { exitCode: 0, ...(await run(command, options)) }
   } catch (error) {
-    const { message, stdout } = error as Error & { stdout: string }
-    return message + stdout
+    const { code, stdout, stderr } = error as Error & {
+      code: number
+      stdout: string
+      stderr: string
+    }
+    return { exitCode: code, stdout, stderr }
   }
 }
 
-/** Runs one sample. Returns what is wrong with it. */
-async function runSample(
-  operation: Operation,
-  { label, file, command }: Language,
-  { folder, proxy, env }: Stage
-): Promise<string[]> {
-  const sample = operation.samples.find((one) => one.label === label)
-  const source = (sample?.source ?? '').replaceAll(production, proxy.baseUrl)
-  const cwd = path.join(folder, operation.id)
-  mkdirSync(cwd, { recursive: true })
-  writeFileSync(path.join(cwd, file), source)
-
-  proxy.reset()
-  const output = await outputOf(command, { cwd, env })
-  const problem = problemOf(operation, proxy.exchanges, output)
-  return problem === undefined
-    ? []
-    : [`${operation.id} in ${label}: ${problem}\n${output}`]
+function copySample({ file }: Sample, { folder, proxy }: Stage): void {
+  const source = readFileSync(path.join(root, 'samples', file), 'utf8')
+  const pasted = source.replaceAll(production, proxy.baseUrl)
+  writeFileSync(path.join(folder, file), pasted)
 }
 
-/** What is wrong with a run of a sample, or undefined. */
-function problemOf(
-  operation: Operation,
-  exchanges: Exchange[],
-  output: string
+/** Runs a sample with the key of the stage, or with this one. */
+async function runSample(
+  { language, file }: Sample,
+  { folder, proxy, env }: Stage,
+  key = env['API_KEY']
+): Promise<Result> {
+  proxy.reset()
+  const command = `${language.program} ${file}`
+  return resultOf(command, { cwd: folder, env: { ...env, API_KEY: key } })
+}
+
+/** Runs a sample three times. Returns what is wrong with it. */
+async function trySample(sample: Sample, stage: Stage): Promise<string[]> {
+  const { operation, file } = sample
+  const problems: string[] = []
+  const report = (caller: string, problem: string | undefined, is: Result) => {
+    if (problem === undefined) return
+    problems.push(`${file} ${caller}: ${problem}\n${is.stdout}${is.stderr}`)
+  }
+  copySample(sample, stage)
+
+  const done = await runSample(sample, stage)
+  report('with a key', problemOfSuccess(sample, stage, done), done)
+
+  const unknown = await runSample(sample, stage, '')
+  const noKey = problemOfError(sample, stage, unknown, 401)
+  report('without a key', noKey, unknown)
+
+  const limitedKey = stage.keyWithout(operation.scopes)
+  const limited = await runSample(sample, stage, limitedKey)
+  const noScope = problemOfError(sample, stage, limited, 403)
+  report('with a key that lacks the scope', noScope, limited)
+
+  return problems
+}
+
+/** What is wrong with a run that must succeed, or undefined. */
+function problemOfSuccess(
+  { operation }: Sample,
+  { proxy: { exchanges } }: Stage,
+  { exitCode, stdout }: Result
 ): string | undefined {
-  if (output.startsWith('Command failed')) return 'it fails'
+  if (exitCode !== 0) return `it exits with ${exitCode}`
   if (exchanges.length === 0) return 'no request'
+
   for (const exchange of exchanges) {
     const problem =
       problemWithRequest(operation, exchange) ??
-      problemWithResponse(exchange, output)
+      problemWithResponse(exchange, stdout)
     if (problem !== undefined) return problem
   }
-  return undefined
+
+  const hasNext = exchanges.at(-1)?.hasNextPage
+  return hasNext ? 'it does not read all pages' : undefined
+}
+
+/** What is wrong with a run that must fail with this status, or undefined. */
+function problemOfError(
+  { operation, language }: Sample,
+  { proxy: { exchanges } }: Stage,
+  result: Result,
+  status: number
+): string | undefined {
+  const [exchange] = exchanges
+  if (exchange === undefined) return 'no request'
+  if (exchanges.length > 1) return `${exchanges.length} requests`
+  if (exchange.status !== status)
+    return `the response has the status ${exchange.status}`
+  if (result.exitCode === 0) return 'it exits with 0'
+  if (!result[language.errors].includes(exchange.body))
+    return `${language.errors} lacks ${exchange.body}`
+
+  return problemWithRequest(operation, exchange)
 }
 
 function problemWithRequest(
-  { method, template }: Operation,
+  { method, path: template }: Operation,
   { method: sentMethod, path: sentPath, idempotencyKey }: Exchange
 ): string | undefined {
   const pathPattern = template.replace(/{\w+}/g, '\\d+')
@@ -170,27 +207,40 @@ function valuesIn(body: string): string[] {
   return values
 }
 
+/** Returns which samples in Go gofmt would change. */
+async function problemsOfFormat({ folder, env }: Stage): Promise<string[]> {
+  const { exitCode, stdout, stderr } = await resultOf('gofmt -l .', {
+    cwd: folder,
+    env
+  })
+  const isFormatted = exitCode === 0 && stdout === ''
+  return isFormatted ? [] : [`gofmt -l samples: ${stdout}${stderr}`]
+}
+
 /**
- * Runs the code samples of an OpenAPI document against the service behind the
- * proxy.
+ * Runs the files of samples/ against the service behind the proxy: with a key,
+ * without one, and with one that lacks the scope.
  *
  * @param ids of the operations; empty: all
  * @returns what is wrong
  * @throws Error for an id that no operation has
  */
 export async function runSamples(
-  yaml: string,
   stage: Stage,
   ids: string[]
 ): Promise<string[]> {
-  const operations = chosenOf(operationsOf(yaml), ids)
+  const operations = operationsOf(ids)
+  rmSync(stage.folder, { recursive: true, force: true })
+  mkdirSync(stage.folder, { recursive: true })
+
   const problems: string[] = []
   for (const language of languages) {
     await stage.restore()
-    for (const operation of operations)
-      problems.push(...(await runSample(operation, language, stage)))
+    for (const operation of operations) {
+      const file = operation.id + language.extension
+      const sample = { operation, language, file }
+      problems.push(...(await trySample(sample, stage)))
+    }
   }
-  const { folder, env } = stage
-  const typeErrors = await outputOf(typeCheck, { cwd: folder, env })
-  return typeErrors === '' ? problems : [...problems, typeErrors]
+  return [...problems, ...(await problemsOfFormat(stage))]
 }

@@ -2,7 +2,14 @@
 // engine: npm run compose --prefix tools/deploy-check. Takes some minutes.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync
+} from 'node:fs'
 import path from 'node:path'
 import { generate } from 'selfsigned'
 import t, { type Test } from 'tap'
@@ -14,6 +21,8 @@ import {
   unfailing
 } from '../../test/support/installation.ts'
 import { startLoad } from '../../test/support/load.ts'
+import { createKeyed, startClients } from '../../test/support/resend.ts'
+import { seed } from '../../test/support/scale.ts'
 import { parseRaw, sendRaw } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
 import { FreshClone } from './fresh-clone.ts'
@@ -25,8 +34,9 @@ const environment = {
   COMPOSE_PROJECT_NAME: project,
   PUBLISH: '127.0.0.1:3907:8080',
   IMAGE: project,
-  VERSION: 'one',
-  MAX_REQUESTS_PER_MINUTE: '0'
+  MAX_REQUESTS_PER_MINUTE: '0',
+  // Other work may share the processors.
+  DATABASE_TIMEOUT_MS: '20000'
 }
 
 const clone = new FreshClone('docs/operations.md', environment)
@@ -73,8 +83,104 @@ const containers = async () =>
 
 const remove = `
   docker compose down --volumes --remove-orphans --timeout 1
-  docker image rm -f $IMAGE:one $IMAGE:two
+  docker image ls -q $IMAGE | sort -u | xargs -r docker image rm -f
+  docker image rm -f $IMAGE-db:17
 `
+
+/** Sets a variable in .env, as an operator does. */
+function configure(name: string, value: string): void {
+  const file = path.join(folder, '.env')
+  const lines = readFileSync(file, 'utf8').trim().split('\n')
+  const others = lines.filter((line) => !line.startsWith(`${name}=`))
+  writeFileSync(file, [...others, `${name}=${value}`, ''].join('\n'))
+}
+
+/** The containers of each service but `migrate`, with stopped ones. */
+async function containersByService(): Promise<Record<string, string[]>> {
+  const ids: Record<string, string[]> = {}
+  const format = '{{.Service}} {{.ID}}'
+  const lines = await sh(
+    `docker compose ps -a --format '${format}' | grep -v ^migrate | sort`
+  )
+  for (const line of lines.split('\n')) {
+    const [service = '', id = ''] = line.split(' ')
+    ids[service] = [...(ids[service] ?? []), id]
+  }
+  return ids
+}
+
+/** `docker compose up -d` must keep every container that has not changed. */
+async function upReplacesNothing(t: Test): Promise<void> {
+  const before = await containersByService()
+  await sh('docker compose up -d --wait')
+  t.same(await containersByService(), before)
+}
+
+interface Category {
+  id: string
+  name: string
+}
+
+async function categories(): Promise<Category[]> {
+  const headers = { authorization: `Bearer ${key}` }
+  const response = await fetch(`${url}/v1/categories`, { headers })
+  return (await response.json()) as Category[]
+}
+
+/** Clients that resend their creates until they are stored. */
+async function startResending() {
+  const earlier = new Set((await categories()).map(({ id }) => id))
+  const target = { url, key, resource: 'categories' }
+  const clients = startClients([target], seed, 8)
+
+  /** Returns what is wrong with the stored rows. */
+  const stop = () =>
+    clients.stop(async () => {
+      const rows = await categories()
+      return rows
+        .filter(({ id }) => !earlier.has(id))
+        .map(({ id, name }) => ({ id, name }))
+    })
+  return { ...clients, stop }
+}
+
+/** Polls /readyz as a monitor does. Returns the statuses when it is stopped. */
+function startMonitor() {
+  let isStopped = false
+  const statuses = new Set<number>()
+
+  async function poll(): Promise<void> {
+    while (!isStopped) {
+      const noResponse = () => 0
+      statuses.add(await status(`${url}/readyz`).catch(noResponse))
+    }
+  }
+
+  const polling = poll()
+  return async () => {
+    isStopped = true
+    await polling
+    return [...statuses]
+  }
+}
+
+/**
+ * Runs commands under load. No request may fail, no create be lost or doubled,
+ * and no monitor see anything but 200.
+ */
+async function unnoticed(t: Test, run: () => Promise<void>): Promise<void> {
+  const clients = await startResending()
+  const stopMonitor = startMonitor()
+  try {
+    await clients.stores(50)
+    await run()
+    await clients.stores(50)
+  } finally {
+    t.same(await stopMonitor(), [200], '/readyz')
+    t.same(await clients.stop(), [], 'no create is lost or doubled')
+    t.same(clients.failures, {}, 'no request failed')
+  }
+}
 
 t.before(async () => {
   // As of somebody with a strict umask.
@@ -290,15 +396,32 @@ t.test(
   }
 )
 
+t.test('what is up to date is not replaced', async (t) => {
+  await upReplacesNothing(t)
+  t.match(await documented('Check'), /The database is up to date/)
+})
+
+t.test('more replicas start, and nothing else changes', async (t) => {
+  const before = await containersByService()
+  configure('API_REPLICAS', '3')
+  await unnoticed(t, async () => {
+    await documented('More than one')
+    const after = await containersByService()
+    t.equal(after['api']?.length, 3)
+    for (const service of ['api', 'proxy', 'db']) {
+      for (const id of before[service] ?? [])
+        t.ok(after[service]?.includes(id), `${service} ${id} still runs`)
+    }
+    await upReplacesNothing(t)
+  })
+})
+
 t.test('three replicas share the work', async (t) => {
-  await documented('More than one')
-  const before = await containers()
-  t.equal(before.length, 3)
   const load = startLoad(url, key)
   await load.acknowledges(500)
   await load.stop()
   t.same(Object.keys(load.responses), ['201'])
-  for (const id of before) {
+  for (const id of await containers()) {
     const metrics = await textFrom('http://127.0.0.1:9464/metrics', id)
     t.match(
       metrics,
@@ -307,36 +430,62 @@ t.test('three replicas share the work', async (t) => {
   }
 })
 
+/** Checks that a roll has replaced every replica, and neither proxy nor database. */
+function hasOnlyReplaced(
+  t: Test,
+  before: Record<string, string[]>,
+  after: Record<string, string[]>
+): void {
+  t.equal(after['api']?.length, before['api']?.length)
+  t.notOk(after['api']?.some((id) => before['api']?.includes(id)))
+  t.same(after['proxy'], before['proxy'])
+  t.same(after['db'], before['db'])
+}
+
+t.test('a limit is changed without one failed request', async (t) => {
+  const before = await containersByService()
+  await unnoticed(t, async () => {
+    await documented('Change one limit')
+    hasOnlyReplaced(t, before, await containersByService())
+    await upReplacesNothing(t)
+  })
+  const [id = ''] = await containers()
+  t.equal(
+    await sh(`docker inspect -f '{{.HostConfig.Memory}}' ${id}`),
+    String(768 * 2 ** 20)
+  )
+})
+
+const imageOfService = async () =>
+  sh(`docker inspect -f '{{.Config.Image}}' ${(await containers())[0] ?? ''}`)
+
 t.test(
-  'a new version rolls out under load without one failed request, and so does the way back',
+  'a new version rolls out without one failed request, and so does the way back',
   async (t) => {
-    const before = await containers()
-    const load = startLoad(url, key)
-    await load.acknowledges(100)
+    const [released = ''] = /(?<=VERSION=).+/.exec(
+      readFileSync(path.join(folder, '.env'), 'utf8')
+    ) ?? ['']
     writeFileSync(
       path.join(folder, 'migrations/resources/9999_next.sql'),
       'CREATE TABLE next (id bigint);\n'
     )
-    await documented('Upgrade', 0, { VERSION: 'two' })
-    const after = await containers()
-    t.equal(after.length, 3)
-    t.notOk(after.some((id) => before.includes(id)))
-    t.equal(
-      await sh(`docker inspect -f '{{.Config.Image}}' ${after[0] ?? ''}`),
-      `${project}:two`
-    )
-    t.equal(await sql("SELECT to_regclass('next')"), 'next')
-    await load.acknowledges(100)
-    await documented('Roll back', 0, { VERSION: 'one' })
-    t.equal(
-      await sh(
-        `docker inspect -f '{{.Config.Image}}' ${(await containers())[0] ?? ''}`
-      ),
-      `${project}:one`
-    )
-    await load.acknowledges(100)
-    await load.stop()
-    t.same(unfailing(load), [[], ['201']])
+    await unnoticed(t, async () => {
+      const first = await containersByService()
+      configure('VERSION', 'two')
+      const checked = await documented('Upgrade')
+      t.match(checked, 'To migrate: 9999_next')
+      const second = await containersByService()
+      hasOnlyReplaced(t, first, second)
+      t.equal(await imageOfService(), `${project}:two`)
+      t.equal(await sql("SELECT to_regclass('next')"), 'next')
+      await upReplacesNothing(t)
+
+      configure('VERSION', released)
+      await documented('Roll back')
+      hasOnlyReplaced(t, second, await containersByService())
+      t.equal(await imageOfService(), `${project}:${released}`)
+      await upReplacesNothing(t)
+    })
   }
 )
 
@@ -344,16 +493,62 @@ t.test(
   'a version that does not become ready does not replace the one that runs',
   async (t) => {
     const before = await containers()
+    // A replica has two minutes to become ready.
+    writeFileSync(
+      path.join(folder, 'impatient.yml'),
+      'services: { api: { healthcheck: { start_period: 1s } } }\n'
+    )
     const load = startLoad(url, key, 4)
     await t.rejects(
-      sh('deploy/roll', { DATABASE_TIMEOUT_MS: '1' }),
+      sh('deploy/roll', {
+        COMPOSE_FILE: 'docker-compose.yml:impatient.yml',
+        DATABASE_TIMEOUT_MS: '1'
+      }),
       /did not become ready and was removed/
     )
     await load.stop()
     t.same(unfailing(load), [[], ['201']])
     t.same(await containers(), before)
+    await upReplacesNothing(t)
   }
 )
+
+const mistakes = [
+  { variables: { TRUST_PROXY: 'x' }, says: /TRUST_PROXY must/ },
+  { variables: { VERSION: 'none' }, says: /No such image/ },
+  { variables: { TLS: 'On' }, says: /TLS must be on or off/ },
+  { variables: { MAX_REQUESTS_PER_KEY: 'x' }, says: /neither a number/ },
+  { variables: { API_MEMORY: 'x' }, says: /invalid size/ }
+]
+
+t.test('a check finds mistakes, and changes nothing', async (t) => {
+  const before = await containersByService()
+  for (const { variables, says } of mistakes)
+    await t.rejects(documented('Check', 0, variables), says)
+  t.same(await containersByService(), before)
+})
+
+t.test('a check says which containers are not up to date', async (t) => {
+  t.notMatch(await documented('Check'), 'not up to date')
+  const checked = await documented('Check', 0, { DATABASE_CPUS: '1' })
+  t.match(checked, 'up -d --wait --no-deps --force-recreate db')
+  t.notMatch(checked, 'force-recreate proxy')
+
+  const configuration = path.join(folder, 'deploy/haproxy.cfg')
+  writeFileSync(configuration, `${readFileSync(configuration, 'utf8')}\n`)
+  const [, command = ''] =
+    /^ +(.+ proxy)$/m.exec(await documented('Check')) ?? []
+  await sh(command)
+  t.notMatch(await documented('Check'), 'not up to date')
+})
+
+t.test('the proxy starts without a variable that its file needs', async () => {
+  await sh(`
+    docker compose run --rm --no-deps -T --entrypoint env proxy \\
+      -u TLS -u MAX_CONNECTIONS_PER_SOURCE -u MAX_REQUESTS_PER_KEY \\
+      haproxy -c -f /etc/haproxy/haproxy.cfg
+  `)
+})
 
 t.test('a roll that is interrupted leaves the version that runs', async (t) => {
   const before = await containers()
@@ -381,6 +576,7 @@ t.test('a container that was stopped is not taken for a new one', async (t) => {
   t.equal(after.length, running.length)
   t.notOk(after.some((id) => id === stopped || running.includes(id)))
   await documented('More than one')
+  t.equal((await containers()).length, 3)
 })
 
 t.test(
@@ -419,6 +615,49 @@ t.test('lost secrets are replaced', async (t) => {
   rmSync(path.join(folder, 'secrets'), { recursive: true })
   await documented('Rotate secrets', 2)
   t.ok(await serves(key))
+})
+
+t.test(
+  'a scheduled dump is restored as a test, and old dumps are removed',
+  async (t) => {
+    const BACKUPS = path.join(folder, 'backups')
+    const old = path.join(BACKUPS, 'pet-categories-old.dump')
+    mkdirSync(BACKUPS)
+    writeFileSync(old, '')
+    utimesSync(old, 0, 0)
+    await t.rejects(
+      documented('Scheduled dumps', 0, {
+        BACKUPS,
+        COMPOSE_PROJECT_NAME: 'none'
+      })
+    )
+    t.same(readdirSync(BACKUPS), ['pet-categories-old.dump'])
+    await t.rejects(documented('Scheduled dumps', 1, { BACKUPS }), 'no dump')
+
+    const dump = await documented('Scheduled dumps', 0, { BACKUPS })
+    t.same(readdirSync(BACKUPS), [path.basename(dump)])
+    await documented('Scheduled dumps', 1, { BACKUPS })
+    t.equal(
+      await sql("SELECT count(*) FROM pg_database WHERE datname ~ 'restore'"),
+      '0'
+    )
+  }
+)
+
+t.test('completed messages are deleted when they are old', async (t) => {
+  const insert = `
+    INSERT INTO messages (id, message, status, created_at)
+    VALUES
+      (gen_random_uuid(), 'old', 'done', now() - interval '31 days'),
+      (gen_random_uuid(), 'new', 'done', now()),
+      (gen_random_uuid(), 'queued', 'queued', now() - interval '31 days')`
+  await sql(insert)
+  await documented('Completed messages')
+  t.equal(
+    await sql('SELECT message FROM messages ORDER BY message'),
+    'new\nqueued'
+  )
+  t.match(await documented('Idempotency keys'), /[0-9]+ kB/)
 })
 
 t.test('keys are rotated and revoked by the documented commands', async (t) => {
@@ -490,6 +729,12 @@ t.test(
         full
       )
     )
+    // A disk of its own has this folder.
+    await sh(
+      `docker run --rm -v $COMPOSE_PROJECT_NAME'_data':/data --entrypoint mkdir \\
+        $(docker compose config --images db) /data/lost+found`,
+      full
+    )
     await sh('docker compose up -d --wait', full)
     // Keeps what is in memory when Postgres ends, and reaches it then.
     await sh(
@@ -553,25 +798,159 @@ t.test(
   }
 )
 
-t.test('with TLS=on and a certificate the proxy speaks HTTPS', async (t) => {
-  const certificate = await generate(
+const created = (name: string) =>
+  createKeyed({ url, key, resource: 'categories' }, name, name)
+
+const hasCategory = async (name: string) =>
+  (await listed(url, key)).includes(name)
+
+t.test('a moment is restored from the archive', async (t) => {
+  const archive = path.join(folder, 'archive')
+  mkdirSync(archive)
+  configure('COMPOSE_FILE', 'docker-compose.yml:deploy/archive.yml')
+  configure('ARCHIVE', archive)
+  await documented('Recover to a point in time')
+  await documented('Recover to a point in time', 1)
+  t.match(await created('kept'), { status: 201 })
+  const TIME = await sql('SELECT clock_timestamp()')
+  t.match(await created('by-mistake'), { status: 201 })
+
+  await documented('Recover to a point in time', 2, { TIME })
+  t.ok(await hasCategory('kept'))
+  t.notOk(await hasCategory('by-mistake'))
+  t.match(await created('later'), { status: 201 })
+  await upReplacesNothing(t)
+})
+
+t.test('the database is replaced by a new minor version', async (t) => {
+  const before = await containersByService()
+  const image = `${project}-db:17`
+  configure('DATABASE_IMAGE', image)
+  await sh(`docker build -q -t ${image} - <<< 'FROM postgres:17-alpine'`)
+  const clients = await startResending()
+  await clients.stores(20)
+  await documented('A minor version', 1)
+  await clients.stores(20)
+  t.same(await clients.stop(), [], 'no create is lost or doubled')
+
+  const after = await containersByService()
+  t.notSame(after['db'], before['db'])
+  t.same({ ...after, db: [] }, { ...before, db: [] })
+})
+
+t.test(
+  'the database moves to a new major version, and the old one stays',
+  async (t) => {
+    const names = await listed(url, key)
+    await documented('A new major version')
+    t.match(await sql('SHOW server_version'), /^18/)
+    t.same(await listed(url, key), names)
+    t.match(await created('on-18'), { status: 201 })
+    const volume = 'docker compose exec -T db ls /var/lib/postgresql/data'
+    t.same((await sh(volume)).split('\n'), ['17', '18', 'restored'])
+    await documented('A new major version', 1)
+    t.equal(await sh(volume), '18')
+    t.ok(await serves(key))
+    await upReplacesNothing(t)
+  }
+)
+
+t.test('after a reboot the containers start in any order', async (t) => {
+  const before = await containersByService()
+  await documented('Reboot the host')
+  await documented('Reboot the host', 1)
+  t.ok(await serves(key))
+
+  // As of a loss of power.
+  const all = `docker ps -aq --filter label=com.docker.compose.project=${project}`
+  await sh(`docker kill $(docker compose ps -q)`)
+  await sh(`docker start $(${all})`)
+  await eventually(() => serves(key), 'the service responds')
+  t.same(await containersByService(), before)
+  await upReplacesNothing(t)
+})
+
+t.test('a volume of version 1.0.0 is used as it is', async (t) => {
+  const legacy = {
+    COMPOSE_PROJECT_NAME: `${project}-legacy`,
+    COMPOSE_FILE: 'docker-compose.yml',
+    DATABASE_IMAGE: 'postgres:17-alpine'
+  }
+  t.teardown(() => sh('docker compose down --volumes --timeout 1', legacy))
+  const start = 'docker compose up -d --wait --no-deps db'
+  const query =
+    'docker compose exec -T db psql -U postgres -d pet_categories -Atc'
+  // Its cluster was in the root of the volume.
+  await sh(start, { ...legacy, DATABASE_FOLDER: '.' })
+  await sh(`${query} 'CREATE TABLE kept ()'`, legacy)
+  await sh(start, { ...legacy, DATABASE_FOLDER: '' })
+  t.equal(await sh(`${query} "SELECT to_regclass('kept')"`, legacy), 'kept')
+  t.equal(
+    await sh(`${query} 'SHOW data_directory'`, legacy),
+    '/var/lib/postgresql/data'
+  )
+})
+
+interface Validity {
+  notBeforeDate?: Date
+  notAfterDate?: Date
+}
+
+const expired: Validity = {
+  notBeforeDate: new Date('2020-01-01'),
+  notAfterDate: new Date('2020-12-31')
+}
+
+/** Writes a self-signed certificate for the proxy, for a year from now. */
+async function putCertificate(validity: Validity = {}): Promise<void> {
+  const { cert, private: privateKey } = await generate(
     [{ name: 'commonName', value: 'localhost' }],
-    { algorithm: 'sha256' }
+    { algorithm: 'sha256', ...validity }
   )
-  writeFileSync(
-    path.join(folder, 'secrets/tls/localhost.pem'),
-    `${certificate.cert}\n${certificate.private}`
-  )
-  const port = '3908'
-  await sh('docker compose up -d --wait --no-deps proxy', {
-    TLS: 'on',
-    PUBLISH: `127.0.0.1:${port}:8443`
-  })
-  const response = await sh(`docker compose exec -T api node -e "
+  const file = path.join(folder, 'secrets/tls/localhost.pem')
+  writeFileSync(file, `${cert}\n${privateKey}`)
+}
+
+/** Evaluates an expression of a TLS connection to the proxy. */
+const overTls = (expression: string) =>
+  sh(`docker compose exec -T api node -e "
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+    ${expression}"`)
+
+const servedCertificate = () =>
+  overTls(`
+    const socket = require('tls').connect(8443, 'proxy', () => {
+      console.log(socket.getPeerCertificate().serialNumber)
+      socket.destroy()
+    })`)
+
+t.test('with TLS=on and a certificate the proxy speaks HTTPS', async (t) => {
+  await putCertificate()
+  configure('TLS', 'on')
+  await sh('docker compose up -d --wait --no-deps proxy', {
+    PUBLISH: '127.0.0.1:3908:8443'
+  })
+  const response = await overTls(`
     fetch('https://proxy:8443/readyz').then(({ status, headers }) =>
-      console.log(status, headers.get('strict-transport-security')))"`)
+      console.log(status, headers.get('strict-transport-security')))`)
   t.equal(response, '200 max-age=31536000')
+})
+
+t.test('a certificate is renewed without a restart', async (t) => {
+  const before = await servedCertificate()
+  await putCertificate(expired)
+  await t.rejects(documented('Certificates'), /has expired/)
+  await t.rejects(documented('Certificates', 1), /will expire/)
+  t.equal(await servedCertificate(), before)
+
+  await putCertificate()
+  await documented('Certificates')
+  await documented('Certificates', 1)
+  await eventually(
+    async () => (await servedCertificate()) !== before,
+    'the new certificate is served'
+  )
+  configure('TLS', 'off')
 })
 
 t.test(
@@ -592,5 +971,12 @@ t.test(
     })
     t.match(await rejected.json(), { code: 'rate_limited', status: 429 })
     t.equal(rejected.headers.get('retry-after'), '10')
+
+    await sendToProxy('BREW /after-the-flood')
+    const log = await logsWhen((text) => text.includes('/after-the-flood'))
+    const reported = log.split('\n').filter((line) => line.includes(' 429 id='))
+    t.equal(reported.length, 1)
+    t.match(reported[0], `key=${limited.slice(0, 15)}`)
+    t.notMatch(log, limited.slice(0, 16))
   }
 )

@@ -13,5 +13,6 @@ export const Toy = rowJson<Schemas['Toy']>(
   || ',"isSold":' || coalesce(is_sold::text, missing_property('Toy.isSold'))
   || coalesce(',"note":' || to_json(note)::text, '')
   || coalesce(',"soldAt":' || '"' || to_char(sold_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
-  || '}'`
+  || '}'`,
+  ['id', 'name', '"order"', 'is_sold', 'note', 'sold_at']
 )

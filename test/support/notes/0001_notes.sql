@@ -7,3 +7,12 @@ CREATE TABLE notes (
 );
 
 CALL record_changes_of('notes');
+
+CREATE TABLE remarks (
+  id uuid PRIMARY KEY,
+  note_id bigint NOT NULL,
+  text text NOT NULL,
+  kind text NOT NULL,
+  state text NOT NULL,
+  created_at timestamptz(3) NOT NULL
+);

@@ -1,28 +1,46 @@
 // The API of the framework's tests. A change of the API of this repository must
 // not change them.
+import { v7 as timeOrderedUuid } from 'uuid'
 import type { Api } from '../../../src/api.ts'
 import type { Config } from '../../../src/config.ts'
+import type { Check } from '../../../src/creates/insert.ts'
 import { insertOperation } from '../../../src/creates/insert-operation.ts'
 import { notFound } from '../../../src/http/errors.ts'
 import { listOperation } from '../../../src/lists/list-operation.ts'
+import { readPage } from '../../../src/lists/page.ts'
+import { keyBefore, nextPage } from '../../../src/lists/paging.ts'
 import { ResponseMemory } from '../../../src/lists/response-memory.ts'
 import { sendJson } from '../../../src/openapi/send-json.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { sql } from '../../../src/postgres/sql.ts'
 import { readRow } from '../../../src/rows/read-row.ts'
 import { deleteRow } from '../../../src/rows/write-row.ts'
-import { NewNote } from './generated/columns.ts'
-import { Note } from './generated/json.ts'
+import { NewNote, NewRemark } from './generated/columns.ts'
+import { Note, Remark } from './generated/json.ts'
 import { type Operations, stubs } from './generated/operations.ts'
 
 /** Processes with TEST_API=notes serve it: see ../typescript.js. */
 export const api: Api = {
   openapi: new URL('openapi.yaml', import.meta.url),
-  handlers: noteHandlers,
+  handlers,
   migrations: new URL('./', import.meta.url),
   privileges: {
     notes: 'SELECT, INSERT, DELETE',
-    'SEQUENCE notes_id_seq': 'USAGE'
+    'SEQUENCE notes_id_seq': 'USAGE',
+    remarks: 'SELECT, INSERT'
+  }
+}
+
+function handlers(database: Database, config: Config): Operations {
+  const memory = new ResponseMemory(
+    config.MAX_RESPONSE_BUFFER_BYTES,
+    config.SEND_TIMEOUT_MS
+  )
+
+  return {
+    ...stubs,
+    ...noteHandlers(database, memory),
+    ...remarkHandlers(database, memory)
   }
 }
 
@@ -38,11 +56,7 @@ const deleteNoteById = sql`
   RETURNING id
 `
 
-function noteHandlers(database: Database, config: Config): Operations {
-  const memory = new ResponseMemory(
-    config.MAX_RESPONSE_BUFFER_BYTES,
-    config.SEND_TIMEOUT_MS
-  )
+function noteHandlers(database: Database, memory: ResponseMemory) {
   const readNote = readRow(database, {
     name: 'notes-by-id',
     lookupTypes: { id: 'bigint' },
@@ -55,8 +69,6 @@ function noteHandlers(database: Database, config: Config): Operations {
   })
 
   return {
-    ...stubs,
-
     listNotes: listOperation(database, memory, { table: 'notes', row: Note }),
 
     createNote: insertOperation(database, {
@@ -80,5 +92,63 @@ function noteHandlers(database: Database, config: Config): Operations {
 
       return reply.code(204).send()
     }
-  }
+  } satisfies Partial<Operations>
+}
+
+const pagesOfRemarks = sql`
+  SELECT *
+  FROM remarks
+  WHERE id > input.after
+  ORDER BY id
+  LIMIT input.size + 1
+`
+
+const noteExists: Check<{ noteId: bigint }> = {
+  statement: sql`
+    SELECT
+      input.*,
+      CASE WHEN note.id IS NULL THEN 'invalid' END AS obstacle
+    FROM input
+    LEFT JOIN LATERAL (
+      SELECT id
+      FROM notes
+      WHERE notes.id = input.note_id
+      LIMIT 1
+    ) AS note ON true
+  `,
+  message: ({ noteId }) =>
+    `body.noteId must be the id of an existing note, not ${noteId}`
+}
+
+function remarkHandlers(database: Database, memory: ResponseMemory) {
+  const readRemarks = readPage(database, {
+    name: 'pages-of-remarks',
+    lookupTypes: { after: 'uuid', size: 'integer' },
+    statement: pagesOfRemarks,
+    row: Remark
+  })
+
+  return {
+    listRemarks: async ({ query: { limit: size, cursor } }, reply) => {
+      const after = keyBefore(cursor, 'uuid')
+      const { items, next } = await readRemarks({ after, size })
+
+      memory.reserve(reply.raw, items.length)
+
+      if (next !== null)
+        reply.header('link', nextPage({ limit: String(size) }, next, 'uuid'))
+
+      return sendJson(reply, 200, items)
+    },
+
+    createRemark: insertOperation(database, {
+      status: 202,
+      table: 'remarks',
+      fromService: { id: { type: 'uuid', value: timeOrderedUuid } },
+      body: NewRemark,
+      fromDatabase: { state: `'queued'`, created_at: 'now()::timestamptz(3)' },
+      check: noteExists,
+      row: Remark
+    })
+  } satisfies Partial<Operations>
 }

@@ -7,7 +7,7 @@ import { eventHandlers, eventPrivileges } from './events.ts'
 
 /** The API that this repository serves. */
 export const api: Api = {
-  openapi: new URL('../../openapi.yaml', import.meta.url),
+  openapi: new URL('../../generated/openapi.yaml', import.meta.url),
   handlers: operationHandlers,
   migrations: new URL('../../migrations/resources/', import.meta.url),
   privileges: eventPrivileges

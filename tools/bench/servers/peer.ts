@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import pg from 'pg'
 import { createLogger } from '../../../src/log.ts'
-import { idBefore, nextPage } from '../../../src/lists/paging.ts'
+import { keyBefore, nextPage } from '../../../src/lists/paging.ts'
 
 const { DATABASE_URL, PORT, HOST = '127.0.0.1', BENCH_KEY = '' } = process.env
 const sha256 = (text: string) =>
@@ -55,7 +55,7 @@ export const peer = {
   }) {
     const { rows } = await pool.query<{ id: string }>(
       `SELECT ${petColumns} FROM pets WHERE id > $1 ${status ? 'AND status = $3' : ''} ORDER BY id LIMIT $2`,
-      [idBefore(cursor) ?? 0, limit + 1, ...(status ? [status] : [])]
+      [keyBefore(cursor, 'bigint'), limit + 1, ...(status ? [status] : [])]
     )
     const pets = rows.slice(0, limit)
     const last = rows.length > limit ? pets.at(-1) : undefined
@@ -65,7 +65,8 @@ export const peer = {
         last &&
         nextPage(
           { limit: String(limit), ...(status && { status }) },
-          BigInt(last.id)
+          last.id,
+          'bigint'
         )
     }
   },

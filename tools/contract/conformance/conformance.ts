@@ -42,8 +42,14 @@ function fill(databaseUrl: string, cwd: string): void {
 }
 
 /** The options of a run, by name. */
-function optionsOf({ key }: LiveService, seed: string, report: string) {
+function optionsOf(
+  { baseUrl, key }: LiveService,
+  seed: string,
+  report: string
+) {
   return {
+    // The first server of the document is production.
+    '--url': baseUrl,
     '--header': `Authorization: Bearer ${key}`,
     '--checks': 'all',
     '--phases': 'examples,coverage,fuzzing,stateful',

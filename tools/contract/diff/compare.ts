@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'
 import { parse } from 'yaml'
+import { readApiDocument } from '../../../src/openapi/document.ts'
 
 /** A change of the API that clients can see. */
 export interface Change {
@@ -40,7 +41,11 @@ const severities = ['--severity-levels', path.join(folder, 'severity.txt')]
 
 /** Returns the changes between two OpenAPI files, breaking ones first. */
 export function compare(before: string, after: string): Change[] {
-  const changes = [...removals(before, after), ...changelog(before, after)]
+  const changes = [
+    ...removals(before, after),
+    ...changelog(before, after),
+    ...scopeChanges(before, after)
+  ]
   return changes.sort((a, b) => Number(b.isBreaking) - Number(a.isBreaking))
 }
 
@@ -75,6 +80,43 @@ function changelog(before: string, after: string): Change[] {
     text: change.text
   }))
 }
+
+/**
+ * What keys must have for an operation of both documents. oasdiff does not
+ * compare extensions. A key without a new scope gets a 403. Only an operation
+ * that had no scope at all may get one: it is of a time when each key could do
+ * everything, and such keys keep that.
+ */
+function scopeChanges(before: string, after: string): Change[] {
+  const earlier = scopesOf(before)
+  const changes: Change[] = []
+
+  for (const [operation, scopes] of scopesOf(after)) {
+    const former = earlier.get(operation)
+    if (former === undefined) continue
+
+    const isBreaking = former.length > 0
+    for (const scope of added(former, scopes))
+      changes.push({ operation, isBreaking, text: `needs the scope ${scope}` })
+    for (const scope of added(scopes, former)) {
+      const text = `no longer needs the scope ${scope}`
+      changes.push({ operation, isBreaking: false, text })
+    }
+  }
+  return changes
+}
+
+const added = (before: string[], after: string[]) =>
+  after.filter((scope) => !before.includes(scope))
+
+/** The scopes of each operation, by method and path. */
+const scopesOf = (file: string): Map<string, string[]> =>
+  new Map(
+    readApiDocument(file).operations.map(({ method, path: url, scopes }) => [
+      `${method} ${url}`,
+      scopes
+    ])
+  )
 
 const programs = path.resolve(folder, '../.venv/bin')
 const environment = {

@@ -30,6 +30,10 @@ const breaking: Record<string, Edits> = {
   'an operation deprecated without a sunset': { [`${list} deprecated`]: true },
   'an earlier sunset': { [`${one} x-sunset`]: '2019-01-01' },
   'an operationId renamed': { [`${list} operationId`]: 'getPets' },
+  'a scope that was not needed': {
+    [`${create} x-scopes`]: ['pets:write', 'owners:write']
+  },
+  'another scope': { [`${create} x-scopes`]: ['owners:write'] },
   'a tag renamed': { [`${list} tags`]: ['Animals'] },
   'a schema removed': { 'components schemas Owner': undefined },
   'a server removed': { 'servers 0 url': '/v2' },
@@ -156,6 +160,8 @@ const compatible: Record<string, Edits> = {
     [`${one} deprecated`]: undefined,
     [`${one} x-sunset`]: undefined
   },
+  'the first scope of an operation': { [`${list} x-scopes`]: ['pets:read'] },
+  'a scope that is no longer needed': { [`${create} x-scopes`]: [] },
   'a schema added': { 'components schemas Vet': { type: 'object' } },
   'a server added': { 'servers 1': { url: 'https://pets.example/v1' } },
   'an optional parameter added': {

@@ -15,17 +15,18 @@ interface Version {
   /** As in info.version: `1.2.3`. */
   text: string
   major: number
-  /** The path of the first server. */
+  /** The server that is a path. */
   basePath: string
 }
 
 function readVersion(file: string): Version {
   const yaml = readFileSync(file, 'utf8')
   const { info, servers } = parse(yaml) as OpenAPIV3.Document
+  const ownServer = servers?.find(({ url }) => url.startsWith('/'))
   return {
     text: info.version,
     major: Number.parseInt(info.version),
-    basePath: servers?.[0]?.url ?? ''
+    basePath: ownServer?.url ?? ''
   }
 }
 
@@ -51,7 +52,7 @@ function versionProblem(
 
   const basePath = `/v${after.major}`
   if (after.basePath !== basePath)
-    return `info.version ${after.text} needs the base path ${basePath} in the first server, not ${after.basePath}.`
+    return `info.version ${after.text} needs the base path ${basePath} among the servers, not ${after.basePath}.`
 
   return undefined
 }

@@ -190,14 +190,9 @@ const faults: Fault[] = [
     says: 'sends Deprecation, Link: add them to the headers'
   },
   {
-    rule: 'rule/operation-has-code-samples',
-    edits: { [`${list} x-codeSamples`]: undefined },
-    says: 'Add x-codeSamples'
-  },
-  {
-    rule: 'rule/operation-has-code-samples',
+    rule: 'rule/code-samples-are-files',
     edits: { [`${list} x-codeSamples`]: [] },
-    says: 'Add x-codeSamples'
+    says: 'such as samples/listPets.py'
   },
   {
     rule: 'rule/status-is-exact',
@@ -221,8 +216,18 @@ const faults: Fault[] = [
   },
 
   {
-    rule: 'rule/first-server-is-path',
-    edits: { 'servers 0 url': 'https://api.petstore.example/v1' }
+    rule: 'rule/one-server-is-path',
+    edits: { servers: [{ url: 'https://api.petstore.example/v1' }] }
+  },
+  {
+    rule: 'rule/one-server-is-path',
+    edits: { servers: [{ url: '/v1' }, { url: '/v2' }] }
+  },
+  {
+    rule: 'rule/one-server-is-path',
+    edits: {
+      servers: [{ url: 'https://api.petstore.example' }, { url: '/v1' }]
+    }
   },
   {
     rule: 'rule/path-characters',

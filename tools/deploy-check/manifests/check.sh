@@ -8,7 +8,7 @@ manifests=../../../deploy/kubernetes
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 # Defined by operators and the Gateway API: their schemas are no part of Kubernetes.
-custom='Cluster|Gateway|HTTPRoute|ObjectStore|Pooler|ScheduledBackup|ServiceMonitor'
+custom='Cluster|Gateway|HTTPRoute|ObjectStore|Pooler|PrometheusRule|ScheduledBackup|ServiceMonitor'
 
 for overlay in staging production cloudnative-pg; do
   go tool kustomize build "$manifests/$overlay" >"$work/$overlay.yaml"

@@ -14,8 +14,14 @@ export interface Operations {
   getNote: Handler<operations['getNote']>
   /** DELETE /notes/{noteId} */
   deleteNote: Handler<operations['deleteNote']>
+  /** GET /remarks */
+  listRemarks: Handler<operations['listRemarks']>
+  /** POST /remarks */
+  createRemark: Handler<operations['createRemark']>
   /** GET /tags */
   listTags: Handler<operations['listTags']>
+  /** POST /tags */
+  createTag: Handler<operations['createTag']>
 }
 
 /** A handler of each operation that responds with 501, until it is implemented. */
@@ -24,5 +30,8 @@ export const stubs: Operations = {
   createNote: notImplemented('createNote'),
   getNote: notImplemented('getNote'),
   deleteNote: notImplemented('deleteNote'),
+  listRemarks: notImplemented('listRemarks'),
+  createRemark: notImplemented('createRemark'),
   listTags: notImplemented('listTags'),
+  createTag: notImplemented('createTag'),
 }

@@ -33,6 +33,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/remarks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["listRemarks"];
+        put?: never;
+        post: operations["createRemark"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tags": {
         parameters: {
             query?: never;
@@ -43,7 +59,8 @@ export interface paths {
         /** @description Not implemented */
         get: operations["listTags"];
         put?: never;
-        post?: never;
+        /** @description Not implemented, and without an Idempotency-Key */
+        post: operations["createTag"];
         delete?: never;
         options?: never;
         head?: never;
@@ -72,6 +89,33 @@ export interface components {
             /** Format: date-time */
             dueAt?: string;
         };
+        NewRemark: {
+            /** Format: int64 */
+            noteId: bigint;
+            text: string;
+            /**
+             * @default comment
+             * @enum {string}
+             */
+            kind: "comment" | "question";
+        };
+        Remark: {
+            /** Format: uuid */
+            id: string;
+            /** Format: int64 */
+            noteId: bigint;
+            text: string;
+            /** @enum {string} */
+            kind: "comment" | "question";
+            /** @enum {string} */
+            state: "queued";
+            /** Format: date-time */
+            createdAt: string;
+        };
+        NewTag: {
+            name: string;
+            color: string;
+        };
         Tag: {
             /** Format: int64 */
             id: bigint;
@@ -95,7 +139,9 @@ export interface components {
             };
         };
     };
-    parameters: never;
+    parameters: {
+        IdempotencyKey: string;
+    };
     requestBodies: never;
     headers: never;
     pathItems: never;
@@ -136,7 +182,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "Idempotency-Key"?: string;
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
             cookie?: never;
@@ -156,6 +202,8 @@ export interface operations {
                     "application/json": components["schemas"]["Note"];
                 };
             };
+            400: components["responses"]["Error"];
+            409: components["responses"]["Error"];
             default: components["responses"]["Error"];
         };
     };
@@ -179,6 +227,7 @@ export interface operations {
                     "application/json": components["schemas"]["Note"];
                 };
             };
+            404: components["responses"]["Error"];
             default: components["responses"]["Error"];
         };
     };
@@ -199,6 +248,58 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            409: components["responses"]["Error"];
+            default: components["responses"]["Error"];
+        };
+    };
+    listRemarks: {
+        parameters: {
+            query: {
+                limit: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of remarks, by their ids */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Remark"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    createRemark: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewRemark"];
+            };
+        };
+        responses: {
+            /** @description The remark, which is not published yet */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Remark"];
+                };
             };
             default: components["responses"]["Error"];
         };
@@ -221,6 +322,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Tag"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    createTag: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewTag"];
+            };
+        };
+        responses: {
+            /** @description The created tag */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tag"];
                 };
             };
             default: components["responses"]["Error"];

@@ -1,13 +1,13 @@
 import t, { type Test } from 'tap'
 import { query } from '../support/database.ts'
 import { recorder } from '../support/log.ts'
-import { create, list, result } from '../support/requests.ts'
-import { startService } from '../support/service.ts'
+import { create, list, startNotes } from '../support/notes.ts'
+import { result } from '../support/requests.ts'
 
-/** A service with one category, and the causes of its 500s. */
+/** A service with one note, and the causes of its 500s. */
 async function start(t: Test) {
   const { lines, logger } = recorder()
-  const service = await startService(t, { logger })
+  const service = await startNotes(t, { logger })
   await create(service, 'Dog')
 
   const causes = () =>
@@ -25,12 +25,12 @@ t.test(
 
     await query(
       service.databaseUrl,
-      `ALTER TABLE categories ALTER name DROP NOT NULL;
-       INSERT INTO categories (name) VALUES (NULL)`
+      `ALTER TABLE notes ALTER name DROP NOT NULL;
+       INSERT INTO notes (name) VALUES (NULL)`
     )
 
     t.equal(await result(list(service)), 'internal_error')
-    t.same(service.causes(), ['Category.name must not be null'])
+    t.same(service.causes(), ['Note.name must not be null'])
   }
 )
 
@@ -43,7 +43,7 @@ t.test(
       service.databaseUrl,
       `CREATE FUNCTION drop_row() RETURNS trigger LANGUAGE plpgsql AS
          'BEGIN RETURN NULL; END';
-       CREATE TRIGGER drop_row BEFORE INSERT ON categories
+       CREATE TRIGGER drop_row BEFORE INSERT ON notes
          FOR EACH ROW EXECUTE FUNCTION drop_row()`
     )
 
@@ -52,7 +52,7 @@ t.test(
     t.equal(await result(create(service, 'x', keyed)), 'internal_error')
 
     const cause =
-      'a row was not stored in the table categories: a trigger dropped it'
+      'a row was not stored in the table notes: a trigger dropped it'
     t.same(service.causes(), [cause, cause])
   }
 )
@@ -95,7 +95,7 @@ for (const sqlstate of ['08006', '25P04', '40003', '57P01', '58030', 'XX000']) {
   })
 }
 
-const storedBad = "SELECT FROM categories WHERE name = 'bad'"
+const storedBad = "SELECT FROM notes WHERE name = 'bad'"
 
 /** Raises an error for each row of this name. */
 const raiseFor = (url: string, name: string, sqlstate: string) =>
@@ -103,6 +103,6 @@ const raiseFor = (url: string, name: string, sqlstate: string) =>
     url,
     `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
        'BEGIN RAISE EXCEPTION USING ERRCODE = ''${sqlstate}''; END';
-     CREATE TRIGGER fail BEFORE INSERT ON categories
+     CREATE TRIGGER fail BEFORE INSERT ON notes
        FOR EACH ROW WHEN (NEW.name = '${name}') EXECUTE FUNCTION fail()`
   )

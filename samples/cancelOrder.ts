@@ -1,0 +1,9 @@
+const url = 'https://api.petstore.example/v1/store/orders/1'
+const response = await fetch(url, {
+  method: 'DELETE',
+  headers: { Authorization: `Bearer ${process.env.API_KEY}` },
+  signal: AbortSignal.timeout(30_000)
+})
+if (!response.ok) throw new Error(await response.text())
+
+console.log(response.status)

@@ -1,0 +1,18 @@
+import os
+import uuid
+
+import requests
+
+response = requests.post(
+    "https://api.petstore.example/v1/pets",
+    headers={
+        "Authorization": f"Bearer {os.environ['API_KEY']}",
+        "Idempotency-Key": str(uuid.uuid4()),
+    },
+    json={"name": "Bella", "categoryId": 1},
+    timeout=30,
+)
+if not response.ok:
+    raise requests.HTTPError(response.text)
+
+print(response.json())

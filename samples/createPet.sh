@@ -1,0 +1,5 @@
+curl --fail-with-body https://api.petstore.example/v1/pets \
+  -H "Authorization: Bearer $API_KEY" \
+  -H "Idempotency-Key: $(openssl rand -hex 16)" \
+  -H 'Content-Type: application/json' \
+  -d '{"name": "Bella", "categoryId": 1}'

@@ -1,0 +1,13 @@
+const response = await fetch('https://api.petstore.example/v1/pets', {
+  method: 'POST',
+  headers: {
+    Authorization: `Bearer ${process.env.API_KEY}`,
+    'Content-Type': 'application/json',
+    'Idempotency-Key': crypto.randomUUID()
+  },
+  body: JSON.stringify({ name: 'Bella', categoryId: 1 }),
+  signal: AbortSignal.timeout(30_000)
+})
+if (!response.ok) throw new Error(await response.text())
+
+console.log(await response.json())

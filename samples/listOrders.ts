@@ -1,0 +1,7 @@
+const response = await fetch('https://api.petstore.example/v1/store/orders', {
+  headers: { Authorization: `Bearer ${process.env.API_KEY}` },
+  signal: AbortSignal.timeout(30_000)
+})
+if (!response.ok) throw new Error(await response.text())
+
+console.log(await response.json())

@@ -1,0 +1,111 @@
+import t from 'tap'
+import { readPage } from '../../src/lists/page.ts'
+import { type KeyType, keyBefore, nextPage } from '../../src/lists/paging.ts'
+import { rowJson } from '../../src/openapi/json.ts'
+import { sql } from '../../src/postgres/sql.ts'
+import { createDatabase, open, query } from '../support/database.ts'
+import { startNotes } from '../support/notes.ts'
+import { get } from '../support/requests.ts'
+
+/** Five keys of each type, in their order. */
+const keysByType: Record<KeyType, string[]> = {
+  bigint: [
+    '-9223372036854775807',
+    '-1',
+    '0',
+    '9007199254740993',
+    '9223372036854775807'
+  ],
+  uuid: [
+    '00000000-0000-0000-0000-000000000001',
+    '0197f3c4-5a00-7000-8000-000000000001',
+    '0197f3c4-5a00-7000-8000-000000000002',
+    '80000000-0000-0000-0000-000000000000',
+    'ffffffff-ffff-ffff-ffff-ffffffffffff'
+  ],
+  text: ['-', 'A & B', 'a', 'é', '🐇']
+}
+
+const types = Object.keys(keysByType) as KeyType[]
+
+/** The cursor of the Link to the page after the key. */
+function cursorAfter(key: string, type: KeyType): string {
+  const link = nextPage({ limit: '2' }, key, type)
+  const [, parameters] = /^<\?(.*)>; rel="next"$/.exec(link) ?? []
+
+  return String(new URLSearchParams(parameters).get('cursor'))
+}
+
+for (const type of types) {
+  t.test(`a table whose key is a ${type} is read in pages`, async (t) => {
+    const keys = keysByType[type]
+    const databaseUrl = await createDatabase(t)
+    const collation = type === 'text' ? 'COLLATE "C"' : ''
+    await query(
+      databaseUrl,
+      `CREATE TABLE things (sku ${type} ${collation} PRIMARY KEY)`
+    )
+    await query(
+      databaseUrl,
+      `INSERT INTO things SELECT unnest($1::text[])::${type}`,
+      [keys.toReversed()]
+    )
+
+    const read = readPage(open(t, databaseUrl), {
+      name: 'pages-of-things',
+      lookupTypes: { after: type, size: 'integer' },
+      statement: sql`
+        SELECT *
+        FROM things
+        WHERE sku > input.after
+        ORDER BY sku
+        LIMIT input.size + 1
+      `,
+      row: rowJson<{ sku: string }>('to_json(sku::text)::text', ['sku']),
+      orderColumn: 'sku'
+    })
+
+    let cursor: string | undefined
+    for (const expected of [keys.slice(0, 2), keys.slice(2, 4)]) {
+      const after = keyBefore(cursor, type)
+      const { items, next } = await read({ after, size: 2 })
+
+      t.same(JSON.parse(items.toString()), expected)
+      t.equal(next, expected[1])
+      cursor = cursorAfter(String(next), type)
+    }
+
+    const last = await read({ after: keyBefore(cursor, type), size: 2 })
+    t.same(JSON.parse(last.items.toString()), keys.slice(4))
+    t.equal(last.next, null)
+  })
+}
+
+const someUuid = '0197f3c4-5a00-7000-8000-000000000001'
+
+const mistaken: Record<KeyType, string[]> = {
+  bigint: ['', 'x', '!', cursorAfter(someUuid, 'uuid')],
+  uuid: ['', 'x', '!', cursorAfter('1', 'bigint')],
+  // Bytes that are not UTF-8, and a NUL, which PostgreSQL cannot read.
+  text: ['_w', 'AA', 'YQ=', '!']
+}
+
+for (const type of types) {
+  t.test(`text that is no cursor of a ${type} is rejected`, (t) => {
+    for (const cursor of mistaken[type]) {
+      t.throws(
+        () => keyBefore(cursor, type),
+        { message: /^query.cursor must be taken from the Link header/ },
+        cursor
+      )
+    }
+    t.end()
+  })
+}
+
+t.test('a cursor of another list gets 400', async (t) => {
+  const service = await startNotes(t)
+  const cursor = cursorAfter('1', 'bigint')
+
+  t.equal((await get(service, `remarks?cursor=${cursor}`)).statusCode, 400)
+})

@@ -1,0 +1,69 @@
+import t, { type Test } from 'tap'
+import { Availability } from '../../src/postgres/availability.ts'
+import { recorder } from '../support/log.ts'
+
+const cause = new Error('no database')
+
+/** The availability for reads, with a clock that the test moves. */
+function start(t: Test) {
+  let now = 0
+  t.intercept(performance, 'now', { value: () => now })
+  const { lines, logger } = recorder()
+
+  return {
+    availability: new Availability('reads', logger),
+    messages: () => lines.map(({ msg }) => msg),
+    pass: (milliseconds: number) => {
+      now += milliseconds
+    }
+  }
+}
+
+t.test('an outage ends with a success, five seconds after a failure', (t) => {
+  const { availability, messages, pass } = start(t)
+  t.ok(availability.isAvailable)
+
+  availability.failed(cause, '')
+  availability.failed(cause, '')
+  availability.succeeded()
+  t.notOk(availability.isAvailable)
+
+  pass(5000)
+  availability.succeeded()
+  t.ok(availability.isAvailable)
+  t.same(messages(), [
+    'the database is unavailable for reads',
+    'the database is available again for reads'
+  ])
+  t.end()
+})
+
+t.test('without a use, an outage is over after a minute', (t) => {
+  const { availability, pass } = start(t)
+  availability.failed(cause, '')
+  pass(60_000)
+  t.notOk(availability.isAvailable)
+  pass(1)
+  t.ok(availability.isAvailable)
+  t.end()
+})
+
+t.test('the log has neither begin nor end of an unreported outage', (t) => {
+  const { availability, messages, pass } = start(t)
+  availability.failedUnreported()
+  t.notOk(availability.isAvailable)
+  pass(5000)
+  availability.succeeded()
+  t.ok(availability.isAvailable)
+  t.same(messages(), [])
+  t.end()
+})
+
+t.test('an unreported outage that goes on is reported', (t) => {
+  const { availability, messages } = start(t)
+  availability.failedUnreported()
+  availability.failed(cause, ': why')
+  availability.failedUnreported()
+  t.same(messages(), ['the database is unavailable for reads: why'])
+  t.end()
+})

@@ -1,0 +1,159 @@
+import t, { type Test } from 'tap'
+import { connect, query } from '../support/database.ts'
+import { post, result } from '../support/requests.ts'
+import { type Service, startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+/** A service with the categories 1 and 2. */
+async function start(t: Test, timeout: number) {
+  const statements: string[] = []
+  const service = await startService(t, {
+    config: { DATABASE_TIMEOUT_MS: timeout },
+    onStatement: (name) => statements.push(name)
+  })
+
+  await query(
+    service.databaseUrl,
+    "INSERT INTO categories (name) VALUES ('Dog'), ('Cat')"
+  )
+
+  return { ...service, statements }
+}
+
+const createPet = (
+  service: Service,
+  categoryId: number,
+  idempotencyKey?: string
+) => {
+  const pet = { name: 'x', categoryId }
+  const headers =
+    idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
+
+  return result(post(service, 'pets', pet, headers))
+}
+
+/** Runs a statement in a transaction that stays open. */
+async function hold(t: Test, { databaseUrl }: Service, statement: string) {
+  const client = await connect(t, databaseUrl)
+  await client.query(`BEGIN; ${statement}`)
+
+  return {
+    commit: () => client.query('COMMIT'),
+    rollBack: () => client.query('ROLLBACK')
+  }
+}
+
+const lockDogs = 'SELECT FROM categories WHERE id = 1 FOR UPDATE'
+const deleteDogs = 'DELETE FROM categories WHERE id = 1'
+
+const countPets = async ({ databaseUrl }: Service) =>
+  (await query(databaseUrl, 'SELECT FROM pets')).length
+
+t.test(
+  'creates of other categories do not wait for one that is locked, ' +
+    'whose pets are stored when it is released',
+  async (t) => {
+    const service = await start(t, 60_000)
+    const lock = await hold(t, service, lockDogs)
+    const settled: string[] = []
+
+    const blocked = ['dog-1', 'dog-2', undefined].map(async (key) => {
+      const status = await createPet(service, 1, key)
+      settled.push('dog')
+      return status
+    })
+
+    for (let round = 0; round < 5; round++) {
+      const others = Array.from({ length: 20 }, (_, index) =>
+        createPet(service, 2, index % 2 ? `cat-${round}-${index}` : undefined)
+      )
+
+      t.same(new Set(await Promise.all(others)), new Set([201]))
+    }
+
+    t.same(settled, [])
+    await lock.commit()
+    t.same(await Promise.all(blocked), [201, 201, 201])
+    t.equal(await countPets(service), 103)
+  }
+)
+
+t.test(
+  'a pet whose category stays locked gets 503 after DATABASE_TIMEOUT_MS, ' +
+    'is not stored, and can be sent again',
+  async (t) => {
+    const service = await start(t, 1000)
+    const lock = await hold(t, service, lockDogs)
+
+    t.equal(await createPet(service, 1), 'unavailable')
+    t.equal(await createPet(service, 1, 'key'), 'unavailable')
+    t.equal(await countPets(service), 0)
+
+    await lock.commit()
+    t.equal(await createPet(service, 1, 'key'), 201)
+    t.equal(await createPet(service, 1, 'key'), '201 replayed')
+  }
+)
+
+t.test(
+  'a pet whose category is deleted meanwhile gets the 400 of an unknown one',
+  async (t) => {
+    const service = await start(t, 60_000)
+    const deletion = await hold(t, service, deleteDogs)
+    const creates = [createPet(service, 1), createPet(service, 1, 'key')]
+
+    await until(
+      () =>
+        service.statements.includes('create-pets') &&
+        service.statements.includes('create-pets-once'),
+      'both creates have met the deletion'
+    )
+    await deletion.commit()
+
+    t.same(await Promise.all(creates), ['invalid_request', 'invalid_request'])
+    t.equal(await countPets(service), 0)
+  }
+)
+
+t.test('a pet whose category is kept after all is stored', async (t) => {
+  const service = await start(t, 60_000)
+  const deletion = await hold(t, service, deleteDogs)
+  const create = createPet(service, 1)
+
+  await until(
+    () => service.statements.includes('create-pets'),
+    'the create has met the deletion'
+  )
+  await deletion.rollBack()
+
+  t.equal(await create, 201)
+})
+
+t.test(
+  'a category cannot be deleted while a pet of it is being stored',
+  async (t) => {
+    const service = await start(t, 60_000)
+
+    for (let round = 0; round < 20; round++) {
+      await query(
+        service.databaseUrl,
+        "INSERT INTO categories (id, name) VALUES (3, 'x') ON CONFLICT DO NOTHING"
+      )
+
+      const creates = Array.from({ length: 10 }, () => createPet(service, 3))
+      const deletion = query(
+        service.databaseUrl,
+        'DELETE FROM categories WHERE id = 3'
+      ).then(
+        () => 'deleted',
+        () => 'has pets'
+      )
+
+      const statuses = new Set(await Promise.all(creates))
+      await deletion
+      statuses.delete(201)
+      statuses.delete('invalid_request')
+      t.same([...statuses], [])
+    }
+  }
+)
