@@ -82,7 +82,12 @@ export async function openDocs(
   for (let attempt = 1; attempt <= maxAttempts; attempt++) {
     faults.length = 0
     await page.goto(`${url}/docs`)
-    await operation(page, 'listCategories').waitFor()
+    const shown = operation(page, 'listCategories').waitFor()
+    const hasFailed = await shown.then(
+      () => false,
+      () => true
+    )
+    if (hasFailed && faults.length === 0) faults.push('no operations')
     if (!faults.join().includes('ERR_NETWORK_CHANGED')) break
   }
   if (faults.length > 0) throw new Error(faults.join(', '))
