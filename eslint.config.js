@@ -95,6 +95,7 @@ export default defineConfig(
       globals: {
         matchMedia: 'readonly',
         document: 'readonly',
+        requestAnimationFrame: 'readonly',
         URL: 'readonly',
         SwaggerUIStandalonePreset: 'readonly'
       }

@@ -1,7 +1,7 @@
 import { batch } from '../batch.ts'
+import { CachedBody } from '../http/encodings.ts'
 import { sharedReads } from '../metrics.ts'
 import type { ChangeCheck } from './change-check.ts'
-import { CachedBody } from './encodings.ts'
 import type { ListMemory } from './list-memory.ts'
 import { type ListStart, ListStreams } from './stream.ts'
 import type { ListPiece, TableReader } from './table-reader.ts'

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { addVary, type CachedBody, isAnyTag } from '../http/encodings.ts'
 import type { Reply, Sent } from '../openapi/handler.ts'
 import {
   arrayBytes,
@@ -8,7 +9,6 @@ import {
   type RowJson
 } from '../openapi/json.ts'
 import { sendJson } from '../openapi/send-json.ts'
-import { type CachedBody, isAnyTag } from './encodings.ts'
 import type { ResponseMemory } from './response-memory.ts'
 import { chunksOf, type ListStart, type ListStreams } from './stream.ts'
 import { maxPieceSize } from './table-reader.ts'
@@ -43,9 +43,7 @@ export function setCacheHeaders(reply: CacheableReply): void {
   // unchanged (RFC 9111, section 5.2.2).
   reply.header('cache-control', 'private, no-cache')
 
-  // Keeps the Origin of @fastify/cors.
-  const vary = ['Authorization, Accept-Encoding', reply.getHeader('vary') ?? []]
-  reply.header('vary', vary.flat().join(', '))
+  addVary(reply, 'Authorization, Accept-Encoding')
 }
 
 /**

@@ -1,18 +1,11 @@
 import { readFileSync } from 'node:fs'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
+import { type Environment, read, themeOf } from './docs-theme.ts'
 import type { ApiDocument } from './document.ts'
-
-/**
- * The color of each environment, so that nobody mistakes one for another.
- * White on it has a contrast of 5.5 or more.
- */
-export const colors = {
-  development: '#2b5c8a',
-  staging: '#8a5a00',
-  production: '#9b1c1c'
-}
+import { PageFile } from './page-file.ts'
 
 /**
  * The Content-Security-Policy of the page: only scripts, styles, images and
@@ -30,9 +23,27 @@ const contentPolicy = [
   "frame-ancestors 'none'"
 ].join('; ')
 
+type Files = Map<string, PageFile>
+
+/** The files of Swagger UI that the page loads, by path. */
+const swaggerUiFiles: Files = new Map(
+  Object.entries({
+    'swagger-ui.css': 'text/css; charset=utf-8',
+    'index.css': 'text/css; charset=utf-8',
+    'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+    'swagger-ui-standalone-preset.js': 'text/javascript; charset=utf-8'
+  }).map(([name, type]) => {
+    const source = import.meta.resolve(`@fastify/swagger-ui/static/${name}`)
+    const content = readFileSync(new URL(source))
+    return [`/docs/static/${name}`, new PageFile(type, content)]
+  })
+)
+
+const jsonType = 'application/json; charset=utf-8'
+
 interface Options {
   apiDocument: ApiDocument
-  environment: keyof typeof colors
+  environment: Environment
 }
 
 /**
@@ -42,69 +53,82 @@ interface Options {
  */
 export const docsPage = fp<Options>(
   async (app, { apiDocument, environment }) => {
-    const { document, servers, yaml, json } = apiDocument
-    const { title } = document.info
-    const color = colors[environment]
+    const { document: published, servers, yaml, json } = apiDocument
+    // Swagger UI sends its requests to the first server.
+    const document = { ...published, servers }
+    const yamlFile = new PageFile('application/yaml; charset=utf-8', yaml)
+    const jsonFile = new PageFile(jsonType, json)
+    const theme = themeOf(document.info.title, environment)
+    const files = new Map([
+      ...swaggerUiFiles,
+      ...themeFiles(theme),
+      ['/docs/json', new PageFile(jsonType, JSON.stringify(document))]
+    ])
 
     app.get('/', (_request, reply) => reply.redirect('docs'))
-    app.get('/openapi.yaml', (_request, reply) =>
-      reply.type('application/yaml; charset=utf-8').send(yaml)
-    )
-    app.get('/openapi.json', (_request, reply) =>
-      reply.type('application/json; charset=utf-8').send(json)
-    )
+    app.get('/openapi.yaml', yamlFile.send)
+    app.get('/openapi.json', jsonFile.send)
 
-    // Swagger UI sends its requests to the first server.
-    await app.register(swagger, {
-      mode: 'static',
-      specification: { document: { ...document, servers } }
-    })
-    await app.register(swaggerUi, {
-      routePrefix: '/docs',
-      staticCSP: contentPolicy,
-      uiConfig: {
-        persistAuthorization: true,
-        displayRequestDuration: true,
-        // Shows the dates of a deprecation.
-        showExtensions: true
-      },
-      theme: {
-        title: `${title} · ${environment}`,
-        css: [styleSheet(color)],
-        js: [script('page.js'), script('operation.js')],
-        favicon: [icon(title.charAt(0), color)]
-      }
+    await app.register(swagger, { mode: 'static', specification: { document } })
+    await app.register(async (scope) => {
+      // In place of what @fastify/swagger-ui sends: it neither compresses its
+      // files, nor lets a browser keep them.
+      scope.addHook('onRoute', (route) => {
+        const file = files.get(route.url)
+        if (file !== undefined) route.handler = file.send
+      })
+      scope.addHook('onSend', async (_request, reply, payload) =>
+        isHtml(reply) ? completePage(String(payload), files) : payload
+      )
+      await scope.register(swaggerUi, {
+        routePrefix: '/docs',
+        staticCSP: contentPolicy,
+        uiConfig: uiConfigOf(environment),
+        theme
+      })
+      for (const [path, file] of swaggerUiFiles) scope.get(path, file.send)
     })
   },
   { name: 'docs-page' }
 )
 
-const read = (name: string) =>
-  readFileSync(new URL(`./docs/${name}`, import.meta.url), 'utf8')
-
-const styleSheet = (color: string) => ({
-  filename: 'page.css',
-  content: `:root { --environment: ${color}; }\n${read('page.css')}`
+/** The configuration of Swagger UI. */
+const uiConfigOf = (environment: Environment) => ({
+  persistAuthorization: true,
+  displayRequestDuration: true,
+  showExtensions: true,
+  // The limits of parameters.
+  showCommonExtensions: true,
+  // Ours, for authorize.js.
+  environment
 })
 
-const script = (filename: string) => ({ filename, content: read(filename) })
+/** The files of the theme, by path. */
+function themeFiles({ css, js, favicon }: ReturnType<typeof themeOf>): Files {
+  return new Map(
+    [...css, ...js, ...favicon].map(({ filename, type, content }) => [
+      `/docs/static/theme/${filename}`,
+      new PageFile(type, content)
+    ])
+  )
+}
 
-const icon = (letter: string, color: string) => ({
-  filename: 'icon.svg',
-  rel: 'icon',
-  sizes: 'any',
-  type: 'image/svg+xml',
-  content: `
-    <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
-      <rect width="32" height="32" rx="7" fill="${color}"/>
-      <text
-        x="16"
-        y="24"
-        fill="#fff"
-        font-family="sans-serif"
-        font-size="22"
-        text-anchor="middle"
-      >${letter}</text>
-    </svg>
-  `.trim()
-})
+const isHtml = (reply: FastifyReply) =>
+  String(reply.getHeader('content-type')).startsWith('text/html')
+
+const head = read('head.html')
+const start = read('start.html')
+
+/**
+ * Completes the page of @fastify/swagger-ui: what it shows until its scripts
+ * run, and the versions of its files, so that a browser may keep them.
+ */
+function completePage(html: string, files: Files): string {
+  return html
+    .replace('</head>', `${head}</head>`)
+    .replace('<div id="swagger-ui"></div>', start)
+    .replace(/\/static\/[^"]+/g, (path) => {
+      const file = files.get(`/docs${path}`)
+      return file === undefined ? path : `${path}?${file.version}`
+    })
+}

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { colors } from './docs.ts'
+import { colors } from './docs-theme.ts'
 import type { ApiDocument } from './document.ts'
 
 /** The Content-Security-Policy of the guide, which has no scripts. */

@@ -8,7 +8,6 @@ import {
   execute,
   openDetails,
   openDocs,
-  openOperation,
   operation,
   phone,
   tryOut,
@@ -26,7 +25,12 @@ const looks = {
     environment: 'production',
     colorScheme: 'light'
   },
-  'a dark phone': { ...phone, environment: 'staging', colorScheme: 'dark' }
+  'a dark phone': { ...phone, environment: 'staging', colorScheme: 'dark' },
+  'a dark screen of 320 px': {
+    viewport: { width: 320, height: 640 },
+    environment: 'development',
+    colorScheme: 'dark'
+  }
 } as const
 
 for (const [look, { environment, ...options }] of Object.entries(looks)) {
@@ -211,16 +215,5 @@ t.test(
     await page.getByRole('searchbox').fill('orders:write')
     await operation(page, 'listOrders').waitFor({ state: 'detached' })
     t.equal(await operation(page, 'cancelOrder').count(), 1)
-  }
-)
-
-t.test(
-  'the page marks a deprecated operation and displays its x-sunset',
-  async (t) => {
-    const { url } = await startService(t)
-    const { page } = await openDocs(t, url)
-    const block = await openOperation(page, 'getPet')
-    t.match(await block.innerText(), /Deprecated[^]*x-sunset\s+"?2030-12-05/i)
-    t.same(await violations(page), [])
   }
 )

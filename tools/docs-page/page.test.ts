@@ -124,7 +124,7 @@ t.test(
 )
 
 t.test(
-  'the filter finds operations by any words of their tag, method, path or text',
+  'the filter finds operations by any words of their tag, method, path, text or names',
   async (t) => {
     const { page, faults } = await openDocs(t, url)
     const shown = () =>
@@ -136,7 +136,13 @@ t.test(
       orders: ['listOrders', 'cancelOrder'],
       'post CATEGORY': ['createCategory', 'createPet'],
       'DELETE store': ['cancelOrder'],
-      durable: ['createCategory', 'createPet', 'createMessage'],
+      durable: ['createMessage', 'createCategory', 'createPet'],
+      // A parameter, a property, a status, a header, a schema.
+      'limit cursor': ['listPets'],
+      'post createdAt': ['createMessage'],
+      'post 422': ['createMessage', 'createCategory', 'createPet'],
+      'Location 201': ['createPet'],
+      NewPet: ['createPet'],
       'no such words': [],
       '': all
     })) {

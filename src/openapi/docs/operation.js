@@ -30,6 +30,7 @@
    */
   const samplesComponent = ({ createElement: h, useId }) =>
     function CodeSamples({
+      id,
       samples,
       getComponent,
       layoutActions,
@@ -53,7 +54,8 @@
         { language: chosen.lang === 'Shell' ? 'bash' : undefined },
         sourceOf(chosen, servers)
       )
-      const attributes = { className: 'samples', 'aria-label': 'Code samples' }
+      const label = `Code samples of ${id}`
+      const attributes = { className: 'samples', 'aria-label': label }
       return h('section', attributes, choices, code)
     }
 
@@ -72,19 +74,65 @@
     (props) => {
       const scopes = props.operation.get('x-scopes')?.toJS()
       const scopesShown = scopes && h(getComponent('Scopes'), { scopes })
+      const id = props.operation.get('operationId')
       const samples = props.operation.get('x-codeSamples')?.toJS()
       const codeSamples =
-        samples && h(getComponent('CodeSamples', true), { samples })
+        samples && h(getComponent('CodeSamples', true), { id, samples })
       return h(Fragment, null, scopesShown, codeSamples, h(Original, props))
     }
+
+  /** Extensions of an operation that are shown elsewhere. */
+  const shownElsewhere = [
+    'x-codeSamples',
+    'x-scopes',
+    'x-deprecated-at',
+    'x-sunset',
+    'x-deprecated-sunset',
+    'x-successor'
+  ]
 
   /** Shows the other extensions of an operation. */
   const extensions =
     ({ createElement: h }) =>
     (Original) =>
     (props) => {
-      const others = props.extensions.delete('x-codeSamples').delete('x-scopes')
+      const others = props.extensions.filterNot((_value, name) =>
+        shownElsewhere.includes(name)
+      )
       return others.size > 0 && h(Original, { ...props, extensions: others })
+    }
+
+  /** Since when an operation is deprecated, until when it works, and what next. */
+  const deprecationLine =
+    ({ createElement: h }) =>
+    ({ operation, method, getComponent, specSelectors }) => {
+      const since = operation.get('x-deprecated-at')
+      const sunset =
+        operation.get('x-sunset') ?? operation.get('x-deprecated-sunset')
+      const successor = ['paths', operation.get('x-successor'), method]
+      const id = specSelectors.specJson().getIn([...successor, 'operationId'])
+      const sentences = [
+        since ? `**Deprecated** since ${since}.` : '**Deprecated**.',
+        sunset && `It works until ${sunset}.`,
+        id && `Its successor is ${id}.`
+      ]
+      const source = sentences.filter(Boolean).join(' ')
+      const text = h(getComponent('Markdown', true), { source })
+      return h('div', { className: 'deprecation' }, text)
+    }
+
+  /** Shows the deprecation of an open operation at its top. */
+  const operationSummary =
+    ({ createElement: h, Fragment }) =>
+    (Original, { getComponent }) =>
+    (props) => {
+      const { operationProps, isShown } = props
+      const { deprecated, op: operation, method } = operationProps.toObject()
+      const line =
+        isShown &&
+        deprecated &&
+        h(getComponent('Deprecation', true), { operation, method })
+      return h(Fragment, null, h(Original, props), line)
     }
 
   /**
@@ -125,11 +173,13 @@
   SwaggerUIStandalonePreset.push(({ React }) => ({
     components: {
       CodeSamples: samplesComponent(React),
+      Deprecation: deprecationLine(React),
       Scopes: scopesLine(React)
     },
     wrapComponents: {
       parameters: parameters(React),
       OperationExt: extensions(React),
+      OperationSummary: operationSummary(React),
       response: responseLine(React),
       headers: headers(React)
     }

@@ -6,7 +6,7 @@ import {
   gunzipSync
 } from 'node:zlib'
 import t from 'tap'
-import { CachedBody } from '../../src/lists/encodings.ts'
+import { CachedBody } from '../../src/http/encodings.ts'
 
 const items = Array.from({ length: 100 }, (_, id) => ({
   id,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Readable, type Transform } from 'node:stream'
 import { constants, createBrotliCompress, createGzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
+import type { FastifyReply } from 'fastify'
 
 /** Content codings, in the order in which the service prefers them. */
 const codings = ['br', 'gzip', 'identity'] as const
@@ -44,6 +45,8 @@ interface EncodedBody {
 
 /** A body that is kept, and each of its encodings once it was requested. */
 export class CachedBody {
+  /** The SHA-256 of the unencoded body, in base64url. */
+  readonly digest: string
   readonly #identity: EncodedBody
   readonly #etags: Record<Coding, string>
   readonly #mayKeep: (size: number, body: CachedBody) => boolean
@@ -60,12 +63,12 @@ export class CachedBody {
   ) {
     const hash = createHash('sha256')
     for (const chunk of chunks) hash.update(chunk)
-    const digest = hash.digest('base64url')
+    this.digest = hash.digest('base64url')
 
     this.#etags = {
-      identity: `"${digest}"`,
-      gzip: `"${digest}-gzip"`,
-      br: `"${digest}-br"`
+      identity: `"${this.digest}"`,
+      gzip: `"${this.digest}-gzip"`,
+      br: `"${this.digest}-br"`
     }
     this.#identity = this.#encodedBody('identity', chunks)
     this.#mayKeep = mayKeep
@@ -138,6 +141,17 @@ export class CachedBody {
       etag: this.#etags[coding]
     }
   }
+}
+
+interface VaryingReply {
+  getHeader: FastifyReply['getHeader']
+  header: (name: string, value: string) => unknown
+}
+
+/** Adds request headers to Vary. Keeps the Origin of @fastify/cors. */
+export function addVary(reply: VaryingReply, names: string): void {
+  const vary = [names, reply.getHeader('vary') ?? []]
+  reply.header('vary', vary.flat().join(', '))
 }
 
 /** Whether an If-None-Match is true for every existing representation. */
