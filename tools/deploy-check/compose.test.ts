@@ -729,20 +729,22 @@ t.test(
         full
       )
     )
-    // A disk of its own has this folder.
-    await sh(
-      `docker run --rm -v $COMPOSE_PROJECT_NAME'_data':/data --entrypoint mkdir \\
-        $(docker compose config --images db) /data/lost+found`,
-      full
-    )
-    await sh('docker compose up -d --wait', full)
+    // Compose must create the volume: `docker run -v` would create one without
+    // the limit.
+    await sh('docker compose create db', full)
     // Keeps what is in memory when Postgres ends, and reaches it then.
     await sh(
       `docker run -d --name $COMPOSE_PROJECT_NAME-holder \\
         -v $COMPOSE_PROJECT_NAME'_data':/data --entrypoint sleep \\
-        $(docker compose images -q db) infinity`,
+        $(docker compose config --images db) infinity`,
       full
     )
+    // A disk of its own has this folder.
+    await sh(
+      'docker exec $COMPOSE_PROJECT_NAME-holder mkdir /data/lost+found',
+      full
+    )
+    await sh('docker compose up -d --wait', full)
     const fullUrl = 'http://127.0.0.1:3908'
     const fullKey = lastLine(
       await sh(
