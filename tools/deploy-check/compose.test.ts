@@ -755,7 +755,7 @@ t.test(
     const load = startLoad(fullUrl, fullKey)
     await load.acknowledges(100)
     await sh(
-      'docker exec $COMPOSE_PROJECT_NAME-holder sh -c "cat /dev/zero > /data/filler" || true',
+      'docker exec $COMPOSE_PROJECT_NAME-holder sh -c "head -c 1G /dev/zero > /data/filler" || true',
       full
     )
     await eventually(
