@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { colors } from './docs-theme.ts'
 import type { ApiDocument } from './document.ts'
+import { PageFile } from './page-file.ts'
 
 /** The Content-Security-Policy of the guide, which has no scripts. */
 const contentPolicy = [
@@ -43,25 +43,17 @@ export const guidePage = fp<Options>(
   { name: 'guide-page', dependencies: ['docs-page'] }
 )
 
-/** Serves a text that stays the same while this process runs. */
 function serve(
   app: FastifyInstance,
   path: string,
   type: string,
   text: string
 ): void {
-  const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
-  const headers = {
-    etag,
-    'cache-control': 'public, no-cache',
-    'content-security-policy': contentPolicy
-  }
+  const file = new PageFile(`${type}; charset=utf-8`, text)
 
   app.get(path, (request, reply) => {
-    reply.headers(headers)
-    const ifNoneMatch = request.headers['if-none-match'] ?? ''
-    if (ifNoneMatch.includes(etag)) return reply.code(304).send()
-    return reply.type(`${type}; charset=utf-8`).send(text)
+    reply.header('content-security-policy', contentPolicy)
+    return file.send(request, reply)
   })
 }
 
