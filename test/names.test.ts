@@ -26,7 +26,7 @@ const museum: [RegExp, string][] = [
   [/^ {2}"name": ".+"/m, '  "name": "museum-hours"'],
   [/^ {2}title: .+$/m, '  title: Museum'],
   // The first path.
-  [/^ {2}\/[^{}]+:$/m, '  /rooms:'],
+  [/^ {2}\/[^{}\n]+:$/m, '  /rooms:'],
   [/x-key-prefix: .+$/m, 'x-key-prefix: museum_'],
   [/x-realm: .+$/m, 'x-realm: museum']
 ]
