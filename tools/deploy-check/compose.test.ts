@@ -711,40 +711,48 @@ t.test(
   }
 )
 
+/** The environment of an installation whose disk has 120 MB. */
+const full = {
+  COMPOSE_PROJECT_NAME: `${project}-full`,
+  PUBLISH: '127.0.0.1:3908:8080',
+  COMPOSE_FILE: 'docker-compose.yml:full.yml'
+}
+
+/** Starts it, and a container that can write to its disk. */
+async function installOnSmallDisk(t: Test): Promise<void> {
+  writeFileSync(
+    path.join(folder, 'full.yml'),
+    'volumes: { data: { driver_opts: { type: tmpfs, device: tmpfs, o: size=120m } } }\n'
+  )
+  t.teardown(() =>
+    sh(
+      'docker rm -f $COMPOSE_PROJECT_NAME-holder; docker compose down --volumes --timeout 1',
+      full
+    )
+  )
+
+  // Compose must create the volume: `docker run -v` would create one without
+  // the limit.
+  await sh('docker compose create db', full)
+  // Keeps what is in memory when Postgres ends, and reaches it then.
+  await sh(
+    `docker run -d --name $COMPOSE_PROJECT_NAME-holder \\
+      -v $COMPOSE_PROJECT_NAME'_data':/data --entrypoint sleep \\
+      $(docker compose config --images db) infinity`,
+    full
+  )
+  // A disk of its own has this folder.
+  await sh(
+    'docker exec $COMPOSE_PROJECT_NAME-holder mkdir /data/lost+found',
+    full
+  )
+  await sh('docker compose up -d --wait', full)
+}
+
 t.test(
   'a disk that is full fails creates, none is lost or doubled, and they work again when there is room',
   async (t) => {
-    const full = {
-      COMPOSE_PROJECT_NAME: `${project}-full`,
-      PUBLISH: '127.0.0.1:3908:8080',
-      COMPOSE_FILE: 'docker-compose.yml:full.yml'
-    }
-    writeFileSync(
-      path.join(folder, 'full.yml'),
-      'volumes: { data: { driver_opts: { type: tmpfs, device: tmpfs, o: size=120m } } }\n'
-    )
-    t.teardown(() =>
-      sh(
-        'docker rm -f $COMPOSE_PROJECT_NAME-holder; docker compose down --volumes --timeout 1',
-        full
-      )
-    )
-    // Compose must create the volume: `docker run -v` would create one without
-    // the limit.
-    await sh('docker compose create db', full)
-    // Keeps what is in memory when Postgres ends, and reaches it then.
-    await sh(
-      `docker run -d --name $COMPOSE_PROJECT_NAME-holder \\
-        -v $COMPOSE_PROJECT_NAME'_data':/data --entrypoint sleep \\
-        $(docker compose config --images db) infinity`,
-      full
-    )
-    // A disk of its own has this folder.
-    await sh(
-      'docker exec $COMPOSE_PROJECT_NAME-holder mkdir /data/lost+found',
-      full
-    )
-    await sh('docker compose up -d --wait', full)
+    await installOnSmallDisk(t)
     const fullUrl = 'http://127.0.0.1:3908'
     const fullKey = lastLine(
       await sh(
