@@ -116,13 +116,14 @@ export async function findPendingMigrations(
   if (url === undefined) throw new Error('DATABASE_URL is not set')
 
   const { database } = openDatabaseUrl(url, config, log)
-  try {
-    return await readPendingMigrations(database, schemaOf(api).migrations)
-  } catch (error) {
-    throw unusableUrl(error)
-  } finally {
-    await database.close()
-  }
+  const { migrations } = schemaOf(api)
+  const pending = await readPendingMigrations(database, migrations).catch(
+    (error: unknown) => unusableUrl(error)
+  )
+  await database.close()
+
+  if (pending instanceof Error) throw pending
+  return pending
 }
 
 async function openEmbedded(

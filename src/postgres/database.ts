@@ -247,11 +247,12 @@ export class Database {
     const since = performance.now()
 
     try {
-      return await kind.pool.connect()
-    } catch (error) {
-      throw this.#report(new Unavailable(error), kind)
-    } finally {
+      const connection = await kind.pool.connect()
       observePoolWait(kind.use, since)
+      return connection
+    } catch (error) {
+      observePoolWait(kind.use, since)
+      throw this.#report(new Unavailable(error), kind)
     }
   }
 
