@@ -81,10 +81,10 @@ t.test('a second start changes no privileges and no table', async (t) => {
 })
 
 const unneeded: { privilege: string; on: string }[] = [
-  { privilege: 'SELECT', on: 'categories' },
-  { privilege: 'UPDATE', on: 'categories' },
-  { privilege: 'UPDATE (name)', on: 'categories' },
-  { privilege: 'UPDATE', on: 'SEQUENCE pets_id_seq' }
+  { privilege: 'SELECT', on: 'notes' },
+  { privilege: 'UPDATE', on: 'notes' },
+  { privilege: 'UPDATE (name)', on: 'notes' },
+  { privilege: 'UPDATE', on: 'SEQUENCE notes_id_seq' }
 ]
 
 for (const { privilege, on } of unneeded) {

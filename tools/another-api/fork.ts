@@ -18,7 +18,7 @@ const museum = path.join(import.meta.dirname, 'museum')
 
 /** What belongs to an API. The rest is the framework. */
 const partsOfApi =
-  /^(openapi[.]yaml|package[.]json|README[.]md|(generated|samples)\/|(migrations|src|test)\/resources\/)/
+  /^(openapi[.]yaml|package[.]json|README[.]md|docs\/metrics[.]md|(generated|samples)\/|(migrations|src|test)\/resources\/)/
 
 interface Document {
   components: Record<string, Record<string, unknown>>
