@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { ClientBase } from 'pg'
 import type { Logger } from 'pino'
 import { serviceName } from '../../generated/names.ts'
+import { shareRuns } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../log.ts'
 import { pendingMigrations } from '../metrics.ts'
@@ -177,21 +178,14 @@ async function applyMigration(
 
 /**
  * Returns a check that throws unless the database responds and has every
- * migration. Concurrent callers share a query, so that /readyz, which needs no
- * key, cannot occupy the pool.
+ * migration. Waiting callers share a query: /readyz needs no key, and must not
+ * occupy the pool.
  */
 export function migrationCheck(
   database: Pick<Database, 'read'>,
   migrations: Migration[]
 ): () => Promise<void> {
-  let running: Promise<void> | undefined
-
-  return () => {
-    running ??= checkMigrations(database, migrations).finally(() => {
-      running = undefined
-    })
-    return running
-  }
+  return shareRuns(() => checkMigrations(database, migrations))
 }
 
 async function checkMigrations(
