@@ -4,6 +4,7 @@ import { housekeepingSucceeded } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { isCancelled, Unavailable } from '../postgres/outcomes.ts'
 import { sql } from '../postgres/sql.ts'
+import type { NamedStatement } from '../postgres/statements.ts'
 
 /** The privileges that the statements below need. */
 export const removalPrivileges = {
@@ -32,7 +33,7 @@ const deleteExpiredKeys = sql`
   RETURNING true
 `
 
-type Background = Pick<Database, 'writeInBackground'>
+type Background = Pick<Database, 'writeInBackground' | 'statements'>
 
 /**
  * Deletes old records of changes, and expired idempotency keys, every five
@@ -58,10 +59,11 @@ export function removeOldRecords(
 }
 
 async function pruneChanges(database: Background): Promise<void> {
-  await database.writeInBackground({
-    name: 'prune-changes',
-    text: 'SELECT prune_changes()'
-  })
+  const prune = 'SELECT prune_changes()'
+
+  await database.writeInBackground(
+    database.statements.add('prune-changes', prune)
+  )
   housekeepingSucceeded('changes')
 }
 
@@ -71,10 +73,15 @@ class ExpiredKeys {
   #batchSize = maxBatchSize
   readonly #database: Background
   readonly #hours: number
+  readonly #deleteExpired: NamedStatement
 
   constructor(database: Background, hours: number) {
     this.#database = database
     this.#hours = hours
+    this.#deleteExpired = database.statements.add(
+      'remove-expired-keys',
+      deleteExpiredKeys
+    )
   }
 
   /** Does nothing while an earlier call removes keys. */
@@ -109,8 +116,7 @@ class ExpiredKeys {
 
   async #removeBatch(): Promise<number> {
     const deleted = await this.#database.writeInBackground({
-      name: 'remove-expired-keys',
-      text: deleteExpiredKeys,
+      ...this.#deleteExpired,
       values: [this.#hours, this.#batchSize]
     })
     return deleted.length

@@ -58,13 +58,10 @@ const begin = sql`
   END $$
 `
 
-const appliedMigrations = {
-  name: 'applied-migrations',
-  text: sql`
-    SELECT name
-    FROM pgmigrations
-  `
-}
+const appliedMigrations = sql`
+  SELECT name
+  FROM pgmigrations
+`
 
 type MigrationConfig = Pick<
   Config,
@@ -182,14 +179,14 @@ async function applyMigration(
  * occupy the pool.
  */
 export function migrationCheck(
-  database: Pick<Database, 'read'>,
+  database: Pick<Database, 'read' | 'statements'>,
   migrations: Migration[]
 ): () => Promise<void> {
   return shareRuns(() => checkMigrations(database, migrations))
 }
 
 async function checkMigrations(
-  database: Pick<Database, 'read'>,
+  database: Pick<Database, 'read' | 'statements'>,
   migrations: Migration[]
 ): Promise<void> {
   const pending = await readPendingMigrations(database, migrations)
@@ -202,7 +199,7 @@ async function checkMigrations(
 
 /** Returns the names of the migrations that the database lacks. */
 export async function readPendingMigrations(
-  database: Pick<Database, 'read'>,
+  database: Pick<Database, 'read' | 'statements'>,
   migrations: Migration[]
 ): Promise<string[]> {
   const pending = pendingOf(migrations, await readApplied(database))
@@ -210,10 +207,12 @@ export async function readPendingMigrations(
 }
 
 async function readApplied(
-  database: Pick<Database, 'read'>
+  database: Pick<Database, 'read' | 'statements'>
 ): Promise<{ name: string }[]> {
   try {
-    return await database.read(appliedMigrations)
+    return await database.read(
+      database.statements.add('applied-migrations', appliedMigrations)
+    )
   } catch (error) {
     // Without the table, or the privilege to read it, there was no migration.
     const isUntouched =
