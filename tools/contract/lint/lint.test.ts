@@ -114,7 +114,11 @@ const faults: Fault[] = [
   },
   {
     rule: 'rule/dates-need-deprecated',
-    edits: { [`${list} x-deprecated-sunset`]: '2027-01-01' }
+    edits: { [`${list} x-sunset`]: '2027-01-01' }
+  },
+  {
+    rule: 'rule/sunset-has-one-name',
+    edits: { ...deprecated, [`${list} x-deprecated-sunset`]: '2027-01-01' }
   },
   {
     rule: 'rule/dates-are-dates',
