@@ -459,11 +459,6 @@ const accepted: Record<string, Edits> = {
     [`${list} x-sunset`]: '2026-07-01',
     [`${list} responses 200 headers Sunset`]: sunset
   },
-  'a deprecation with the other name of a sunset': {
-    ...deprecated,
-    [`${list} x-deprecated-sunset`]: '2026-07-01',
-    [`${list} responses 200 headers Sunset`]: sunset
-  },
   'a date-time with a limit in a query': {
     [header]: {
       ...query,
