@@ -29,6 +29,8 @@ interface Example {
 /** A response of an operation. */
 interface DocumentedResponse {
   status: number
+  /** The names of its headers, in lower case. */
+  headers: string[]
   schema: OpenAPIV3.MediaTypeObject['schema']
   examples: Example[]
   /** The name in `components/responses`, if operations share it. */
@@ -85,11 +87,13 @@ function responseOf([status, reference]: [
   string,
   OpenAPIV3.ResponseObject | OpenAPIV3.ReferenceObject
 ]): DocumentedResponse {
-  const content = json(resolve(reference))
+  const { headers = {}, ...response } = resolve(reference)
+  const content = json(response)
   const component = '$ref' in reference ? reference.$ref : undefined
 
   return {
     status: Number(status),
+    headers: Object.keys(headers).map((name) => name.toLowerCase()),
     schema: content?.schema,
     examples: examplesOf(content?.examples),
     component: component?.replace('#/components/responses/', '')
