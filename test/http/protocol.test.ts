@@ -96,6 +96,13 @@ rejects(
   get('/v1/notes%ff')
 )
 rejects(
+  400,
+  'The path and query must not contain #',
+  get('/v1/notes#x'),
+  get('/v1/notes#'),
+  get('/none?a=1#x', anonymous)
+)
+rejects(
   405,
   'This path supports GET, HEAD, POST, not PUT',
   request('PUT /v1/notes', anonymous, '{')

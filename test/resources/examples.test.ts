@@ -20,6 +20,7 @@ import {
   basePath,
   document,
   type ExampleOperation,
+  generalHeaders,
   operations,
   requestsOf,
   resolve
@@ -85,20 +86,6 @@ async function startSeeded(t: Test): Promise<Service> {
 
   return startService(t, { databaseUrl: urlOf(seeded, nameOf(copy)) })
 }
-
-/** The headers of HTTP, and those that `info.description` documents. */
-const generalHeaders = [
-  'connection',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'date',
-  'keep-alive',
-  'transfer-encoding',
-  'cache-control',
-  'content-security-policy',
-  'x-content-type-options'
-]
 
 const undocumentedHeaders = (
   { headers }: InjectedResponse,

@@ -6,6 +6,20 @@ import { api } from '../../src/resources/index.ts'
 
 export const { document, basePath } = readApiDocument(api.openapi)
 
+/** The headers of HTTP, and those that `info.description` documents. */
+export const generalHeaders = [
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'date',
+  'keep-alive',
+  'transfer-encoding',
+  'cache-control',
+  'content-security-policy',
+  'x-content-type-options'
+]
+
 /** What `x-request` changes in the first request of the operation. */
 interface RequestExtension {
   /** Of an example that several operations share: the one that is called. */
