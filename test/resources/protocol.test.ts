@@ -3,7 +3,7 @@
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import t, { type Test } from 'tap'
-import { request, send } from '../http/raw.ts'
+import { request, send } from '../http/raw-requests.ts'
 import { query } from '../support/database.ts'
 import {
   document,
