@@ -214,8 +214,8 @@ function documentedHeaders(
   const byStatus = new Map<number, Headers>()
 
   for (const [status, response] of Object.entries(responses)) {
-    const { headers: own } = resolve(response, components?.responses) ?? {}
-    const names = Object.keys(own ?? {}).map((name) => name.toLowerCase())
+    const own = resolve(response, components?.responses)?.headers ?? {}
+    const names = Object.keys(own).map((name) => name.toLowerCase())
     const documented = Object.entries(headers).filter(([name]) =>
       names.includes(name)
     )
