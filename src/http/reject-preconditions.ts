@@ -10,15 +10,23 @@ const preconditions = {
   'if-none-match': 'If-None-Match'
 }
 
+/** Without an ETag, no tag matches, so If-None-Match does not prevent a read. */
+const preconditionsOfReads = { 'if-match': 'If-Match' }
+
 /**
  * Rejects preconditions that an operation does not evaluate. To ignore them
  * would let a request take effect that its client has forbidden.
  *
- * @param supported the headers of the operation, in lower case
+ * @param operation its method, and its headers in lower case
  */
-export function rejectPreconditions(supported: string[]): onRequestHookHandler {
-  const unsupported = Object.entries(preconditions).filter(
-    ([name]) => !supported.includes(name)
+export function rejectPreconditions(operation: {
+  method: string
+  headers: string[]
+}): onRequestHookHandler {
+  const isRead = operation.method === 'GET'
+  const relevant = isRead ? preconditionsOfReads : preconditions
+  const unsupported = Object.entries(relevant).filter(
+    ([name]) => !operation.headers.includes(name)
   )
 
   return ({ headers }, _reply, done) => {

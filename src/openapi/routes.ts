@@ -64,7 +64,7 @@ export const operationRoutes = fp<Options>(
         handler: handlerOf(operation, handlers),
         onRequest: [
           ...hooksOf(operation, securityHooks),
-          rejectPreconditions(operation.headers),
+          rejectPreconditions(operation),
           ...(operation.hasBody ? [] : [rejectBody])
         ],
         preValidation: operation.hasBody ? [requireBody] : [],

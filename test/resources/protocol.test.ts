@@ -54,6 +54,7 @@ const requests: [status: number, operation: string, request: string][] = [
   [200, 'listPets', get('/pets', { Accept: 'application/json;q=0' })],
   [200, 'listCategories', get('/categories', { Range: 'bytes=0-1' })],
   [304, 'listCategories', get('/categories', { 'If-None-Match': '*' })],
+  [200, 'listPets', get('/pets', { 'If-None-Match': '"x"' })],
   [200, 'listCategories', get('/categories', { 'If-None-Match': 'x' })],
   [200, 'listCategories', get('/categories', { 'If-Modified-Since': future })],
   [400, 'listCategories', get('/categories', { 'If-Match': '"x"' })],
