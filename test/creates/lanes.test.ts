@@ -2,9 +2,9 @@
 import pg from 'pg'
 import t from 'tap'
 import { Lanes } from '../../src/creates/lanes.ts'
-import { FairQueue } from '../../src/postgres/fair-queue.ts'
+import { FairQueue } from '../../src/creates/fair-queue.ts'
 import { TimeLimitExceeded } from '../../src/postgres/outcomes.ts'
-import { WriteTurns } from '../../src/postgres/write-turns.ts'
+import { WriteTurns } from '../../src/creates/write-turns.ts'
 import { until } from '../support/until.ts'
 
 const overloaded = { status: 'rejected', reason: { code: 'overloaded' } }
