@@ -1,6 +1,6 @@
 import { housekeepingSucceeded } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
-import { isCancelled, Unavailable } from '../postgres/outcomes.ts'
+import { isCancelled, Unavailable } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
 import { repeat } from '../repeat.ts'

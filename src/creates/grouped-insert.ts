@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { groupedWrites } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnsOf } from '../postgres/sql.ts'
-import { OutcomeUnknown } from '../postgres/outcomes.ts'
+import { OutcomeUnknown } from '../postgres/failures.ts'
 import type { Claim } from './idempotency-key.ts'
 import {
   type InsertDefinition,

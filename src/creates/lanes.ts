@@ -1,6 +1,6 @@
 import { batch } from '../batch.ts'
 import { cancelledGroups } from '../metrics.ts'
-import { isFaultOfRow, TimeLimitExceeded } from '../postgres/outcomes.ts'
+import { isFaultOfRow, TimeLimitExceeded } from '../postgres/failures.ts'
 import type { FairQueue } from './fair-queue.ts'
 import { Suspects } from './suspects.ts'
 import type { WriteTurns } from './write-turns.ts'
@@ -115,7 +115,7 @@ export class Lanes<Row, Result> {
 
     try {
       const results = await this.#writer.commitWithinLimit(rows)
-      this.#limit.kept()
+      this.#limit.succeeded()
       return results
     } catch (error) {
       if (error instanceof TimeLimitExceeded) this.#cancelled()
@@ -141,7 +141,7 @@ class GroupTimeLimit {
     return performance.now() < this.#liftedUntil
   }
 
-  kept(): void {
+  succeeded(): void {
     this.#exceededInSuccession = 0
   }
 

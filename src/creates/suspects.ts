@@ -1,6 +1,6 @@
 import { batch, Overloaded } from '../batch.ts'
 import type { FairQueue } from './fair-queue.ts'
-import { isFaultOfRow, TimeLimitExceeded } from '../postgres/outcomes.ts'
+import { isFaultOfRow, TimeLimitExceeded } from '../postgres/failures.ts'
 
 /** Rows of one statement: few, so that the slow one is found soon. */
 const maxGroup = 16

@@ -15,7 +15,7 @@ import {
   TimeLimitExceeded,
   Unavailable,
   violatedConstraint
-} from './outcomes.ts'
+} from './failures.ts'
 import type { PrimaryPool } from './primary-pool.ts'
 import type { Query } from './statements.ts'
 import { runQuery, runQueryWithin } from './time-limit.ts'
@@ -66,7 +66,7 @@ export class StatementRunner {
         deadline.clear()
         const cause = error ?? this.#doubtAbout(deadline)
         releaseOrDiscard(connection, cause, deadline)
-        observeStatement(query.name, outcomeOf(cause, deadline), sentAt)
+        observeStatement(query.name, resultOf(cause, deadline), sentAt)
 
         if (cause !== null) return reject(this.#failure(cause, deadline))
 
@@ -151,7 +151,7 @@ function isOutage(failure: Error): boolean {
   return isOfDatabase && meaningOf(failure.cause) !== 'conflict'
 }
 
-function outcomeOf(cause: Error | null, deadline: Deadline) {
+function resultOf(cause: Error | null, deadline: Deadline) {
   if (deadline.isExceeded) return 'timeout'
   return cause === null ? 'ok' : 'failed'
 }
