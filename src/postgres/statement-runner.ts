@@ -187,7 +187,7 @@ function isReusable(cause: Error | null): boolean {
     case 'schema':
     case 'statement':
     case 'connection':
-    case undefined:
+    case 'doubtful':
       return false
   }
 }
