@@ -8,7 +8,7 @@ import { KeyStore } from './api-keys/store.ts'
 import { buildApp } from './app.ts'
 import { BackgroundWork } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
-import { startRemovingExpiredKeys } from './creates/expired-keys.ts'
+import { startRemovingExpiredIdempotencyKeys } from './creates/expired-idempotency-keys.ts'
 import { startPruningChanges } from './lists/prune-changes.ts'
 import { listen } from './listen.ts'
 import { createLogger, exitWithError } from './log.ts'
@@ -77,7 +77,7 @@ function startBackgroundWork(
 ): () => void {
   const ends = [
     startPruningChanges(database),
-    startRemovingExpiredKeys(database, config.IDEMPOTENCY_KEY_HOURS)
+    startRemovingExpiredIdempotencyKeys(database, config.IDEMPOTENCY_KEY_HOURS)
   ]
 
   if (config.METRICS_PORT !== undefined && measure !== undefined)

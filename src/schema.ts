@@ -1,6 +1,6 @@
 import type { Api } from './api.ts'
-import { keyPrivileges } from './api-keys/store.ts'
-import { removalPrivileges } from './creates/expired-keys.ts'
+import { apiKeyPrivileges } from './api-keys/store.ts'
+import { idempotencyKeyRemovalPrivileges } from './creates/expired-idempotency-keys.ts'
 import { insertPrivileges } from './creates/insert.ts'
 import { insertOncePrivileges } from './creates/insert-once.ts'
 import { changePrivileges } from './lists/change-check.ts'
@@ -25,13 +25,13 @@ export function schemaOf(
       ...migrationsIn(api.migrations)
     ],
     privileges: joinPrivileges([
-      keyPrivileges,
+      apiKeyPrivileges,
       changePrivileges,
       pruningPrivileges,
       rowJsonPrivileges,
       insertPrivileges,
       insertOncePrivileges,
-      removalPrivileges,
+      idempotencyKeyRemovalPrivileges,
       api.privileges
     ])
   }

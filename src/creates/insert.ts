@@ -84,7 +84,7 @@ export type RowOutcome = { ordinal: number } & (
 export function insertStatement(insert: InsertSql): string {
   const key = keyColumnOf(insert)
 
-  requireKey(insert)
+  requireKeyColumn(insert)
   requireValues(insert)
 
   return sql`
@@ -116,7 +116,7 @@ export function insertStatement(insert: InsertSql): string {
 }
 
 /** The statements match stored rows with their requests by this column. */
-function requireKey(insert: InsertSql): void {
+function requireKeyColumn(insert: InsertSql): void {
   const key = keyColumnOf(insert)
 
   if (!(key in valuesOf(insert))) {
