@@ -18,9 +18,9 @@ import { limitTransaction } from './time-limit.ts'
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
 
-/** Of `tryWrite`: a part of the timeout, and the least milliseconds. */
-const limitRatio = 1 / 20
-const minLimitMs = 100
+/** Of `writeWithinLimit`: a part of the timeout, and the least milliseconds. */
+const serverLimitRatio = 1 / 20
+const minServerLimitMs = 100
 
 // Commits that still wait for a standby after they were cancelled, those of all
 // replicas: PostgreSQL would keep their connections open although the service
@@ -87,10 +87,10 @@ export class Database {
 
     const read = this.#kind('reads', this.#pool, timeoutMs)
     const write = this.#kind('writes', this.#pool, timeoutMs)
-    const limitMs = Math.max(minLimitMs, Math.round(timeoutMs * limitRatio))
+    const serverLimitMs = serverLimitMsOf(timeoutMs)
     this.#reads = new StatementRunner({ ...read, isRepeatable: true })
     this.#writes = new StatementRunner(write)
-    this.#limitedWrites = new StatementRunner({ ...write, limitMs })
+    this.#limitedWrites = new StatementRunner({ ...write, serverLimitMs })
 
     const background = this.#kind(
       'background',
@@ -138,7 +138,9 @@ export class Database {
    * The statement must be a prepared one. After another one, which pg sends in
    * another way, the limit may remain.
    */
-  tryWrite<Row extends QueryResultRow>(query: NamedQuery): Promise<Row[]> {
+  writeWithinLimit<Row extends QueryResultRow>(
+    query: NamedQuery
+  ): Promise<Row[]> {
     return this.#limitedWrites.run<Row>(query)
   }
 
@@ -188,6 +190,10 @@ export class Database {
       .run({ ...this.#terminateHangingCommits, values })
       .catch(() => {})
   }
+}
+
+function serverLimitMsOf(timeoutMs: number): number {
+  return Math.max(minServerLimitMs, Math.round(timeoutMs * serverLimitRatio))
 }
 
 function openPool(url: string, timeoutMs: number, max: number): PrimaryPool {

@@ -18,7 +18,7 @@ import {
 } from './failures.ts'
 import type { PrimaryPool } from './primary-pool.ts'
 import type { Query } from './statements.ts'
-import { runQuery, runQueryWithin } from './time-limit.ts'
+import { runQuery, runQueryWithinLimit } from './time-limit.ts'
 
 /** The way in which statements of one kind run. */
 export interface StatementKind {
@@ -26,10 +26,10 @@ export interface StatementKind {
   /** Whether a statement can be sent again if its outcome is not known. */
   isRepeatable: boolean
   pool: PrimaryPool
-  /** Milliseconds until a statement is cancelled. */
+  /** Milliseconds until the service cancels a statement, or its commit. */
   timeoutMs: number
-  /** Milliseconds until PostgreSQL itself cancels a statement. */
-  limitMs?: number
+  /** Milliseconds until PostgreSQL cancels a statement, but not its commit. */
+  serverLimitMs?: number
   availability: Availability
   /** Called when the server did not end a statement after its cancellation. */
   onAbandoned: () => void
@@ -54,7 +54,7 @@ export class StatementRunner {
    */
   async run<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
     const connection = await this.#connect()
-    const { timeoutMs, limitMs, availability, onAbandoned } = this.#kind
+    const { timeoutMs, serverLimitMs, availability, onAbandoned } = this.#kind
     const sentAt = performance.now()
 
     // A callback: with a promise and pg's query_timeout the rows outlive two
@@ -74,8 +74,8 @@ export class StatementRunner {
         resolve(rows)
       }
 
-      if (limitMs === undefined) runQuery(connection, query, settle)
-      else runQueryWithin(connection, limitMs, query, settle)
+      if (serverLimitMs === undefined) runQuery(connection, query, settle)
+      else runQueryWithinLimit(connection, serverLimitMs, query, settle)
     })
   }
 
@@ -106,8 +106,8 @@ export class StatementRunner {
 
   /** The error for the caller, reported unless it is that of the limit. */
   #failure(cause: Error, deadline: Deadline): Error {
-    const { limitMs, isRepeatable } = this.#kind
-    const isLimited = limitMs !== undefined && !deadline.isExceeded
+    const { serverLimitMs, isRepeatable } = this.#kind
+    const isLimited = serverLimitMs !== undefined && !deadline.isExceeded
     if (isLimited && isCancelled(cause)) return new TimeLimitExceeded(cause)
 
     const failure = failureOf(cause, isRepeatable)
