@@ -1,6 +1,7 @@
 import { batch } from '../batch.ts'
 import { CachedBody } from '../http/encodings.ts'
 import { sharedReads } from '../metrics.ts'
+import { currentSpan, inSpan } from '../spans.ts'
 import type { ChangeCheck } from './change-check.ts'
 import type { ListMemory } from './list-memory.ts'
 import { type ListStart, ListStreams } from './stream.ts'
@@ -74,7 +75,9 @@ export class CachedList {
     this.#changes = changes
     this.#memory = memory
     this.#onUnused = onUnused
-    this.#joinRun = batch((requests: undefined[]) => this.#run(requests))
+    this.#joinRun = batch((requests: undefined[]) => this.#run(requests), {
+      name: 'shared read of a list'
+    })
   }
 
   /** The list as it is now, or its start if it is too long to be kept. */
@@ -104,8 +107,10 @@ export class CachedList {
 
   async #run(requests: undefined[]): Promise<CurrentList[]> {
     sharedReads.observe(requests.length)
+    const span = currentSpan()
     const version = await this.#changes.version()
-    const list = this.#useKept(version) ?? (await this.#read(version))
+    const list =
+      this.#useKept(version) ?? (await inSpan(span, () => this.#read(version)))
 
     return requests.map(() => list)
   }
@@ -161,9 +166,12 @@ export class CachedList {
   }
 
   async *#allPieces() {
+    const span = currentSpan()
     let lastOrderValue: string | null = null
     do {
-      const piece: ListPiece = await this.#reader.readPiece(lastOrderValue)
+      const after: string | null = lastOrderValue
+      const read = () => this.#reader.readPiece(after)
+      const piece: ListPiece = await inSpan(span, read)
       yield piece
       lastOrderValue = piece.lastOrderValue
     } while (lastOrderValue !== null)

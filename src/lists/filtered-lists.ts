@@ -89,9 +89,11 @@ function textOf(value: unknown): string | string[] {
 
 /** Requests for several lists share the check. */
 function sharedCheck(check: ChangeCheck): Pick<ChangeCheck, 'version'> {
-  const version = batch(async (calls: undefined[]) => {
+  const run = async (calls: undefined[]) => {
     const now = await check.version()
     return calls.map(() => now)
-  })
+  }
+
+  const version = batch(run, { name: 'shared check for changes' })
   return { version: () => version(undefined) }
 }

@@ -9,6 +9,7 @@ import {
   observePoolWait,
   observeStatement
 } from '../metrics.ts'
+import { currentSpan, tracedStatement } from '../spans.ts'
 import { Availability } from './availability.ts'
 import { Deadline } from './deadline.ts'
 import {
@@ -205,11 +206,21 @@ export class Database {
     ])
   }
 
-  async #run<Row extends QueryResultRow>(
+  #run<Row extends QueryResultRow>(
     query: QueryConfig,
     kind: StatementKind
   ): Promise<Row[]> {
+    const run = () => this.#connectAndRun<Row>(query, kind)
+    return tracedStatement(query.name, run)
+  }
+
+  async #connectAndRun<Row extends QueryResultRow>(
+    query: QueryConfig,
+    kind: StatementKind
+  ): Promise<Row[]> {
+    const span = currentSpan()
     const connection = await this.#connect(kind)
+    span?.addEvent('connected')
     const sentAt = performance.now()
 
     // A callback: with a promise and pg's query_timeout the rows outlive two
