@@ -6,14 +6,16 @@ import { collectDefaultMetrics } from 'prom-client'
 import type { Api } from './api.ts'
 import { KeyStore } from './api-keys/store.ts'
 import { buildApp } from './app.ts'
-import { BackgroundWork, repeat } from './background-work.ts'
+import { BackgroundWork } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
-import { removeOldRecords } from './creates/remove-old-records.ts'
+import { startRemovingExpiredKeys } from './creates/expired-keys.ts'
+import { startPruningChanges } from './lists/prune-changes.ts'
 import { listen } from './listen.ts'
 import { createLogger, exitWithError } from './log.ts'
 import { type OpenedDatabase, openForService } from './open-database.ts'
 import { readApiDocument } from './openapi/document.ts'
 import type { Database } from './postgres/database.ts'
+import { repeat } from './repeat.ts'
 import { welcome } from './welcome.ts'
 
 /** Milliseconds between two measurements of the database. */
@@ -73,14 +75,16 @@ function startBackgroundWork(
   { measure }: Api,
   database: Database
 ): () => void {
-  const stopRemoval = removeOldRecords(database, config.IDEMPOTENCY_KEY_HOURS)
-  if (config.METRICS_PORT === undefined || measure === undefined)
-    return stopRemoval
+  const ends = [
+    startPruningChanges(database),
+    startRemovingExpiredKeys(database, config.IDEMPOTENCY_KEY_HOURS)
+  ]
 
-  const stopMeasuring = repeat(() => measure(database), measureIntervalMs)
+  if (config.METRICS_PORT !== undefined && measure !== undefined)
+    ends.push(repeat(() => measure(database), measureIntervalMs))
+
   return () => {
-    stopRemoval()
-    stopMeasuring()
+    for (const end of ends) end()
   }
 }
 

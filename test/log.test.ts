@@ -8,12 +8,12 @@ import { keyPrefix } from '../generated/names.ts'
 import { shownPartOf } from '../src/api-keys/key.ts'
 import { createLogger, messageOf } from '../src/log.ts'
 import { status } from './support/installation.ts'
-import { recorder } from './support/log.ts'
+import { recorder } from './support/recorder.ts'
 import { breakNotes, startNotes } from './support/notes.ts'
 import { freePort } from './support/postgres.ts'
 import { run, script, serve } from './support/process.ts'
 import { until } from './support/until.ts'
-import { create, list, request, send } from './http/raw.ts'
+import { create, list, request, send } from './http/raw-requests.ts'
 
 /**
  * A log in a file. `end` logs a last line, and resolves with the text when it
@@ -72,7 +72,7 @@ const numbersIn = (log: string) =>
   [...log.matchAll(/"number":(\d+)/g)].map(([, number]) => Number(number))
 
 /** A process that logs 3,000 lines and exits. */
-const logLines = script('test/support/log-lines.ts')
+const logLines = script('test/support/log-and-exit.ts')
 
 t.test('a process that exits loses no line of a slow reader', async (t) => {
   const [program = '', ...args] = logLines

@@ -9,6 +9,7 @@ import {
   type InsertDefinition,
   inputValues,
   insertStatement,
+  nameOf,
   type RowOutcome
 } from './insert.ts'
 import { insertOnceStatement } from './insert-once.ts'
@@ -30,7 +31,7 @@ export class GroupedInsert<Body, Schema> {
   readonly #lanesOfClaims: Lanes<unknown[], RowOutcome>
 
   constructor(database: Database, definition: InsertDefinition<Body, Schema>) {
-    const name = `create-${definition.table}`
+    const name = `create-${nameOf(definition)}`
     const once = insertOnceStatement(definition)
 
     this.#definition = definition

@@ -31,6 +31,8 @@ interface PieceRow {
 /** The rows of a list. */
 export interface ListedTable {
   table: string
+  /** What the statements are named by; by default the table. */
+  name?: string | undefined
   /** A unique column without NULL, which orders the rows. */
   orderColumn: string
   /** SQL that writes a row as a JSON object. */
@@ -102,7 +104,7 @@ export class PieceStatements {
     const afterValue = `${listed.orderColumn} > $${conditions.length + 2}`
 
     this.table = listed.table
-    const name = `piece-of-${listed.table}${names.join('')}`
+    const name = `piece-of-${listed.name ?? listed.table}${names.join('')}`
     this.first = { name, text: pieceOf(listed, allOf(filters)) }
     this.next = {
       name: `next-${name}`,

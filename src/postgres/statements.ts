@@ -22,8 +22,12 @@ export class Statements {
     if (name.length > maxNameLength)
       throw new Error(`the name of a statement has over 63 characters: ${name}`)
 
-    if ((this.#texts.get(name) ?? text) !== text)
-      throw new Error(`two operations name different statements ${name}`)
+    if ((this.#texts.get(name) ?? text) !== text) {
+      throw new Error(
+        `two operations have different statements called ${name}: ` +
+          'give one of them another name, as in name: …'
+      )
+    }
 
     if (!this.#texts.has(name)) initializeStatement(name)
     this.#texts.set(name, text)

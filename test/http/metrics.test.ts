@@ -14,7 +14,7 @@ import {
 import { post, serve, started } from '../support/process.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { get, list, open, send } from './raw.ts'
+import { get, list, open, send } from './raw-requests.ts'
 
 /** Number of requests for an operation that had this status. */
 const requests = (operation: string, status: number) =>

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { Availability } from '../../src/postgres/availability.ts'
-import { recorder } from '../support/log.ts'
+import { recorder } from '../support/recorder.ts'
 
 const cause = new Error('no database')
 

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { ReportingExporter } from '../../src/tracing/reporting-exporter.ts'
 import { createDatabase, lockAwaited, lockTable } from '../support/database.ts'
-import { recorder } from '../support/log.ts'
+import { recorder } from '../support/recorder.ts'
 import { serveNotes } from '../support/notes.ts'
 import { started } from '../support/process.ts'
 import { createKeyIn } from '../support/service.ts'

@@ -1,8 +1,8 @@
 // docs/metrics.md, from the metrics that the service registers.
 import { format } from 'prettier'
 import { register } from 'prom-client'
-import '../src/metrics.ts'
-import '../src/resources/index.ts'
+import '../../src/metrics.ts'
+import '../../src/resources/index.ts'
 
 /** When an operator looks at a metric. */
 const whenToLook: Record<string, string> = {
@@ -90,8 +90,11 @@ ${rows.join('\n')}
 
 function rowOf({ name, type, labelNames, help }: Metric): string {
   const look = whenToLook[name]
-  if (look === undefined)
-    throw new Error(`tools/metrics-page.ts: say when to look at ${name}`)
+  if (look === undefined) {
+    throw new Error(
+      `tools/generate/metrics-page.ts: say when to look at ${name}`
+    )
+  }
 
   const labels = labelNames.map((label) => `\`${label}\``).join(', ')
   return `| \`${name}\` | ${String(type)} | ${labels} | ${help} | ${look} |`

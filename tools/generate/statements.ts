@@ -2,10 +2,10 @@
 // gets it. Each part of the service names its statements when it is made, so
 // making the handlers is enough: no request is sent, and no database is needed.
 import { pino } from 'pino'
-import { KeyStore } from '../src/api-keys/store.ts'
-import { loadConfig } from '../src/config.ts'
-import { Database } from '../src/postgres/database.ts'
-import { api } from '../src/resources/index.ts'
+import { KeyStore } from '../../src/api-keys/store.ts'
+import { loadConfig } from '../../src/config.ts'
+import { Database } from '../../src/postgres/database.ts'
+import { api } from '../../src/resources/index.ts'
 
 const header = `-- The SQL statements of the operations, in the order of src/resources. To run
 -- one, paste its PREPARE into psql, then EXECUTE it with values:
