@@ -55,6 +55,25 @@ export function batch<Item, Result>(
   return (item) => queue.add(item)
 }
 
+/**
+ * Makes calls of a function that wait at the same time share one run, and its
+ * result. The promise of `batch` holds: no call joins a run that has started.
+ *
+ * @param run gets the number of calls that share it
+ * @param name what traces call a run
+ */
+export function shareRuns<Result>(
+  run: (callCount: number) => Promise<Result>,
+  name: string
+): () => Promise<Result> {
+  const runAll = async (calls: undefined[]) => {
+    const result = await run(calls.length)
+    return calls.map(() => result)
+  }
+  const call = batch(runAll, { name })
+  return () => call(undefined)
+}
+
 class Batch<Item, Result> {
   readonly #run: (items: Item[]) => Promise<Result[]>
   readonly #name: string

@@ -76,9 +76,10 @@ const logLines = script('test/support/log-and-exit.ts')
 
 t.test('a process that exits loses no line of a slow reader', async (t) => {
   const [program = '', ...args] = logLines
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  // The pipe is full before it is read.
-  await sleep(3000)
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  await once(child.stderr, 'data')
+  // The exit finds a pipe that is full. Without this, it may find room.
+  await sleep(300)
   const log = await readAll(child.stdout)
   t.equal(numbersIn(log).length, 3000)
   t.same(numbersIn(log), [...Array(3000).keys()])
@@ -86,7 +87,7 @@ t.test('a process that exits loses no line of a slow reader', async (t) => {
 
 t.test('a process exits although nobody reads its log', async (t) => {
   const [program = '', ...args] = logLines
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] })
   const [code] = (await once(child, 'exit')) as [number]
   t.equal(code, 0)
   child.stdout.destroy()

@@ -2,6 +2,7 @@ import { housekeepingSucceeded } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { isCancelled, Unavailable } from '../postgres/outcomes.ts'
 import { sql } from '../postgres/sql.ts'
+import type { NamedStatement } from '../postgres/statements.ts'
 import { repeat } from '../repeat.ts'
 
 /** The privileges that the statement below needs. */
@@ -28,7 +29,7 @@ const deleteExpiredKeys = sql`
   RETURNING true
 `
 
-type Background = Pick<Database, 'writeInBackground'>
+type Background = Pick<Database, 'writeInBackground' | 'statements'>
 
 /**
  * Removes expired Idempotency-Keys: at once, and then every five seconds. An
@@ -53,10 +54,15 @@ class ExpiredKeyRemoval {
   #batchSize = maxBatchSize
   readonly #database: Background
   readonly #hours: number
+  readonly #deleteExpired: NamedStatement
 
   constructor(database: Background, hours: number) {
     this.#database = database
     this.#hours = hours
+    this.#deleteExpired = database.statements.add(
+      'remove-expired-keys',
+      deleteExpiredKeys
+    )
   }
 
   /** Does nothing while an earlier call removes keys. */
@@ -91,8 +97,7 @@ class ExpiredKeyRemoval {
 
   async #removeBatch(): Promise<number> {
     const deleted = await this.#database.writeInBackground({
-      name: 'remove-expired-keys',
-      text: deleteExpiredKeys,
+      ...this.#deleteExpired,
       values: [this.#hours, this.#batchSize]
     })
     return deleted.length

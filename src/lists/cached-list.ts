@@ -1,4 +1,4 @@
-import { batch } from '../batch.ts'
+import { shareRuns } from '../batch.ts'
 import { CachedBody } from '../http/encodings.ts'
 import { sharedReads } from '../metrics.ts'
 import { currentSpan, inSpan } from '../spans.ts'
@@ -54,7 +54,7 @@ export class CachedList {
   readonly #changes: Pick<ChangeCheck, 'version'>
   readonly #memory: ListMemory
   readonly #onUnused: () => void
-  readonly #joinRun: (_request: undefined) => Promise<CurrentList>
+  readonly #joinRun: () => Promise<CurrentList>
   #kept: Kept | undefined
   /** Number of requests that wait for the list. */
   #waiting = 0
@@ -75,16 +75,17 @@ export class CachedList {
     this.#changes = changes
     this.#memory = memory
     this.#onUnused = onUnused
-    this.#joinRun = batch((requests: undefined[]) => this.#run(requests), {
-      name: 'shared read of a list'
-    })
+    this.#joinRun = shareRuns(
+      (requestCount) => this.#run(requestCount),
+      'shared read of a list'
+    )
   }
 
   /** The list as it is now, or its start if it is too long to be kept. */
   async current(): Promise<CurrentList> {
     this.#waiting++
     try {
-      return await this.#joinRun(undefined)
+      return await this.#joinRun()
     } finally {
       this.#waiting--
       this.#reportIfUnused()
@@ -105,14 +106,12 @@ export class CachedList {
     if (this.#kept === undefined && this.#waiting === 0) this.#onUnused()
   }
 
-  async #run(requests: undefined[]): Promise<CurrentList[]> {
-    sharedReads.observe(requests.length)
+  async #run(requestCount: number): Promise<CurrentList> {
+    sharedReads.observe(requestCount)
     const span = currentSpan()
     const version = await this.#changes.version()
-    const list =
-      this.#useKept(version) ?? (await inSpan(span, () => this.#read(version)))
 
-    return requests.map(() => list)
+    return this.#useKept(version) ?? inSpan(span, () => this.#read(version))
   }
 
   /**

@@ -1,5 +1,6 @@
 import { housekeepingSucceeded } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
+import type { NamedStatement } from '../postgres/statements.ts'
 import { repeat } from '../repeat.ts'
 
 /** The privileges that the statement below needs. */
@@ -8,7 +9,7 @@ export const pruningPrivileges = { 'FUNCTION prune_changes()': 'EXECUTE' }
 /** Milliseconds between two prunings. */
 const intervalMs = 5000
 
-type Background = Pick<Database, 'writeInBackground'>
+type Background = Pick<Database, 'writeInBackground' | 'statements'>
 
 /**
  * Deletes the records of changes that no list needs: at once, and then every
@@ -19,13 +20,17 @@ type Background = Pick<Database, 'writeInBackground'>
 export function startPruningChanges(database: Background): () => void {
   housekeepingSucceeded('changes')
 
-  return repeat(() => pruneChanges(database), intervalMs)
+  const statement = database.statements.add(
+    'prune-changes',
+    'SELECT prune_changes()'
+  )
+  return repeat(() => pruneChanges(database, statement), intervalMs)
 }
 
-async function pruneChanges(database: Background): Promise<void> {
-  await database.writeInBackground({
-    name: 'prune-changes',
-    text: 'SELECT prune_changes()'
-  })
+async function pruneChanges(
+  database: Background,
+  statement: NamedStatement
+): Promise<void> {
+  await database.writeInBackground(statement)
   housekeepingSucceeded('changes')
 }

@@ -1,5 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
+import type { NamedStatement } from '../postgres/statements.ts'
 import { currentSpan, inSpan } from '../spans.ts'
 
 /** Maximum number of rows in a piece. */
@@ -87,8 +88,8 @@ const pieceOf = (
  */
 export class PieceStatements {
   readonly table: string
-  readonly first: { name: string; text: string }
-  readonly next: { name: string; text: string }
+  readonly first: NamedStatement
+  readonly next: NamedStatement
 
   /** @throws Error if another list has the names of the statements */
   constructor(
@@ -105,14 +106,11 @@ export class PieceStatements {
 
     this.table = listed.table
     const name = `piece-of-${listed.name ?? listed.table}${names.join('')}`
-    this.first = { name, text: pieceOf(listed, allOf(filters)) }
-    this.next = {
-      name: `next-${name}`,
-      text: pieceOf(listed, allOf([...filters, afterValue]))
-    }
-
-    for (const statement of [this.first, this.next])
-      database.statements.add(statement.name, statement.text)
+    this.first = database.statements.add(name, pieceOf(listed, allOf(filters)))
+    this.next = database.statements.add(
+      `next-${name}`,
+      pieceOf(listed, allOf([...filters, afterValue]))
+    )
   }
 }
 

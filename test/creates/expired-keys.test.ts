@@ -4,6 +4,7 @@ import pg, { type QueryConfig } from 'pg'
 import t, { type Test } from 'tap'
 import { startRemovingExpiredKeys } from '../../src/creates/expired-keys.ts'
 import { Unavailable } from '../../src/postgres/outcomes.ts'
+import { Statements } from '../../src/postgres/statements.ts'
 import { stopClock } from '../support/clock.ts'
 import { sample } from '../support/metrics.ts'
 
@@ -24,6 +25,8 @@ function startJob(t: Test) {
   const clock = stopClock(t, 'setInterval')
   let deletions = 0
   const database = {
+    statements: new Statements(),
+
     deleteKeys: (size: unknown) =>
       Promise.resolve<object[]>(lastBatch.slice(0, Number(size))),
 

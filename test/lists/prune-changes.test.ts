@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { startPruningChanges } from '../../src/lists/prune-changes.ts'
+import { Statements } from '../../src/postgres/statements.ts'
 import { stopClock } from '../support/clock.ts'
 import { sample } from '../support/metrics.ts'
 
@@ -10,6 +11,7 @@ t.test(
     const clock = stopClock(t, 'setInterval')
     const texts: string[] = []
     const end = startPruningChanges({
+      statements: new Statements(),
       writeInBackground({ text }) {
         texts.push(text)
         return Promise.reject(new Error('no database'))
@@ -34,6 +36,7 @@ t.test('the last success is a metric', async (t) => {
   t.intercept(Date, 'now', { value: () => now })
   let isDown = true
   const end = startPruningChanges({
+    statements: new Statements(),
     writeInBackground: () =>
       isDown ? Promise.reject(new Error('no database')) : Promise.resolve([])
   })

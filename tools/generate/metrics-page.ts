@@ -31,7 +31,7 @@ const whenToLook: Record<string, string> = {
   grouped_writes_cancelled_total:
     'Single creates are slow: [a slow row](architecture.md#a-slow-row), or a slow database',
   database_errors_total:
-    'Any `outcome_unknown`: a create may have been stored without a response',
+    'Any `outcome_unknown`: a create may have been stored without a response. `constraint_violated` is the 4xx of an operation, or a defect if it is a 500',
   database_statement_seconds:
     'The database is slow: which statement. `timeout` is `DATABASE_TIMEOUT_MS`, as during a lock',
   database_pool_wait_seconds:
