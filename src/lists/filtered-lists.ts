@@ -44,7 +44,9 @@ export class FilteredLists {
     this.#conditions = conditions
     // Requests for several lists share the check.
     const check = new ChangeCheck(database, listed.table)
-    this.#changes = { version: shareRuns(() => check.version()) }
+    this.#changes = {
+      version: shareRuns(() => check.version(), 'shared check for changes')
+    }
 
     // At the start, so that it fails then.
     this.#statementsOf(conditions)
