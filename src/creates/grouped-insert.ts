@@ -10,6 +10,7 @@ import {
   inputValues,
   insertStatement,
   nameOf,
+  requireComplete,
   type RowOutcome
 } from './insert.ts'
 import { insertOnceStatement } from './insert-once.ts'
@@ -31,7 +32,9 @@ export class GroupedInsert<Body, Schema> {
   readonly #lanes: Lanes<unknown[], RowOutcome>
   readonly #lanesOfClaims: Lanes<unknown[], RowOutcome>
 
+  /** @throws Error if the definition lacks a column */
   constructor(database: Database, definition: InsertDefinition<Body, Schema>) {
+    requireComplete(definition)
     const name = `create-${nameOf(definition)}`
     const once = insertOnceStatement(definition)
 

@@ -84,9 +84,6 @@ export type RowOutcome = { ordinal: number } & (
 export function insertStatement(insert: InsertSql): string {
   const key = keyColumnOf(insert)
 
-  requireKeyColumn(insert)
-  requireValues(insert)
-
   return sql`
     WITH input AS (
       SELECT *
@@ -113,6 +110,16 @@ export function insertStatement(insert: InsertSql): string {
     LEFT JOIN stored ON stored.${key} = new_row.${key}
     ORDER BY ordinal
   `
+}
+
+/**
+ * Both statements of an insert need a complete definition.
+ *
+ * @throws Error that says what is missing
+ */
+export function requireComplete(insert: InsertSql): void {
+  requireKeyColumn(insert)
+  requireValues(insert)
 }
 
 /** The statements match stored rows with their requests by this column. */
