@@ -61,6 +61,8 @@ export class Lanes<Row, Result> {
     this.#writer = writer
     this.#slowRows = turns.slowRows
     this.#suspects = new Suspects(commitGroup, turns.suspects, maxWaitMs)
+    // A group that exceeds the time limit is not split here: its rows become
+    // suspects. TimeLimitExceeded is not the fault of one row.
     this.#common = batch(commitGroup, {
       name: 'grouped write',
       maxQueued,
@@ -124,12 +126,12 @@ export class Lanes<Row, Result> {
       this.#limit.succeeded()
       return results
     } catch (error) {
-      if (error instanceof TimeLimitExceeded) this.#cancelled()
+      if (error instanceof TimeLimitExceeded) this.#countCancelledGroup()
       throw error
     }
   }
 
-  #cancelled(): void {
+  #countCancelledGroup(): void {
     cancelledGroups.inc()
     this.#limit.exceeded()
   }
