@@ -6,7 +6,7 @@ import { insertOncePrivileges } from './creates/insert-once.ts'
 import { changePrivileges } from './lists/change-check.ts'
 import { pruningPrivileges } from './lists/prune-changes.ts'
 import { rowJsonPrivileges } from './openapi/json.ts'
-import { migrationsIn, type DatabaseSchema } from './postgres/migrate.ts'
+import { readMigrations, type DatabaseSchema } from './postgres/migrate.ts'
 import { joinPrivileges } from './postgres/privileges.ts'
 
 const frameworkMigrations = new URL('../migrations/framework/', import.meta.url)
@@ -21,8 +21,8 @@ export function schemaOf(
 ): DatabaseSchema {
   return {
     migrations: [
-      ...migrationsIn(frameworkMigrations),
-      ...migrationsIn(api.migrations)
+      ...readMigrations(frameworkMigrations),
+      ...readMigrations(api.migrations)
     ],
     privileges: joinPrivileges([
       apiKeyPrivileges,
