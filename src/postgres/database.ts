@@ -159,11 +159,11 @@ export class Database {
 
   /**
    * Keeps outages out of the log until the database is ready. The caller
-   * reports itself why it is not.
+   * reports why it is not, and handles a rejection.
    */
-  async reportOutagesAfter(ready: Promise<unknown>): Promise<void> {
+  reportOutagesAfter(ready: Promise<unknown>): void {
     const all = Object.values(this.#availabilities)
-    await Promise.all(all.map((one) => one.reportAfter(ready)))
+    for (const availability of all) availability.reportAfter(ready)
   }
 
   /** Waits for the statements in flight and closes every connection. */
