@@ -52,8 +52,7 @@ const operations = [
 
 for (const { path, status, body, sameValues, otherValues } of operations) {
   t.test(
-    `a key and equal values get the first of the ${path} again, ` +
-      'and other values a 422',
+    `a key sent again gets the first of the ${path}, or 422 with other values`,
     async (t) => {
       const { create, databaseUrl } = await start(t)
       const count = async (table: string) =>
@@ -170,7 +169,7 @@ t.test('a repeated key gets 400', async (t) => {
 })
 
 t.test(
-  'a create that fails leaves its key free, and one that succeeded replays whatever happened since',
+  'a failed create leaves its key free, and a stored one always replays',
   async (t) => {
     const { create, databaseUrl } = await start(t)
     const createOn = (noteId?: number) =>
@@ -193,7 +192,7 @@ t.test(
 )
 
 t.test(
-  'a keyed create with an unknown outcome may be retried by SDKs, and is stored once',
+  'SDKs may retry a keyed create with an unknown outcome: it is stored once',
   async (t) => {
     const { databaseUrl } = await start(t)
     const proxy = await startProxy(t, databaseUrl)

@@ -57,7 +57,7 @@ t.test(
 )
 
 t.test(
-  'a service waits for a command to leave the folder, then shares its server, but with no service',
+  'a service shares its server with commands, but not with another service',
   async (t) => {
     const directory = t.testdir()
     copyData(directory)

@@ -52,8 +52,7 @@ const samplesOfGetDog = ['sh', 'ts', 'py', 'go'].map(
 )
 
 t.test(
-  'npm run generate -- --check reports each stale file, ' +
-    'and npm run generate updates it',
+  'npm run generate updates each file that --check reports as stale',
   async (t) => {
     const { read, write, append, generate } = copyTree(t)
 

@@ -128,7 +128,7 @@ t.test('each parameter selects rows, and none selects all', async (t) => {
 })
 
 t.test(
-  'a filtered list has an ETag and compression, and is read once until the table changes',
+  'a filtered list has an ETag, and is read once until the table changes',
   async (t) => {
     const { url, database, get } = await start(t)
     const path = '/parts?name=part 2'

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 const connections = `SELECT FROM pg_stat_activity WHERE application_name = '${serviceName}'`
 
 t.test(
-  'of several servers only the primary is used, also after a failover, which loses no create',
+  'only the primary is used, and a failover loses no create',
   async (t) => {
     const pair = await startPair(t)
     const { primary, standby } = pair

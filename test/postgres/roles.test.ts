@@ -11,7 +11,7 @@ import {
 import { startNotes } from '../support/notes.ts'
 
 t.test(
-  'the role of the service can manage keys, owns nothing, and can change nothing else',
+  'the role of the service can manage keys, and owns nothing',
   async (t) => {
     const { owner, service } = await createRoles(t)
     const { app, keys } = await startNotes(t, { databaseUrl: service })
@@ -141,7 +141,7 @@ interface CloudNativePgCluster {
 }
 
 t.test(
-  'the SQL for CloudNativePG creates the role of the service as deploy/roles.sh does',
+  'the SQL for CloudNativePG creates the same role as deploy/roles.sh',
   async (t) => {
     const file = 'deploy/kubernetes/cloudnative-pg/cluster.yaml'
     const [document] = parseAllDocuments(readFileSync(file, 'utf8'))
