@@ -342,11 +342,13 @@ t.test(
       requests: 'here',
       report() {}
     })
+
     const count = (address: string) =>
       limiter.count(address, { header: () => {} })
     count('first')
     for (let other = 1; other < 10_000; other++) count(`other ${other}`)
     t.ok(limiter.isReached('first'))
+
     count('one more')
     t.notOk(limiter.isReached('first'))
     t.end()

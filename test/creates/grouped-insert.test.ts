@@ -141,6 +141,7 @@ for (const { moment, reject, accept } of rejections) {
           : { name: `good ${index}` }
         return { isBad, payload, ...keyOf(index) }
       })
+
       const leaders = [
         { payload: { name: 'leader' } },
         { payload: { name: 'leader' }, key: 'leader' }

@@ -89,6 +89,7 @@ t.test(
       await first.keys.rotate('1', '24h'),
       await first.keys.rotate('3', '24h')
     ]
+
     for (const { url } of [first, second]) {
       for (const key of keys) {
         const replay = await createKeyed({ url, key }, 'one', 'name')
@@ -209,11 +210,13 @@ t.test('an expired key replays until it is removed', async (t) => {
     const { database } = await startNotes(t, { databaseUrl })
     t.teardown(startRemovingExpiredKeys(database, 24))
   }
+
   const areRemoved = async () => {
     clock.pass(5000)
     const keys = await query(databaseUrl, 'SELECT FROM idempotency_keys')
     return keys.length === 1
   }
+
   await until(areRemoved, 'expired keys are removed')
 
   const created = await createKeyed(patient, 'old', 'name')

@@ -29,6 +29,7 @@ async function start(t: Test, databaseUrl?: string) {
       response
     }
   }
+
   return { ...service, create }
 }
 
@@ -115,6 +116,7 @@ t.test(
       { quoted: '"1"', bare: '1' },
       { quoted: `"${'k'.repeat(255)}"`, bare: 'k'.repeat(255) }
     ]
+
     const createWith = (key: string) => create('notes', { name: 'a' }, key)
 
     for (const { quoted, bare } of accepted) {
@@ -199,11 +201,13 @@ t.test(
     const { create } = await start(t, proxy.url)
     proxy.cutAt('lost')
     const { response } = await create('notes', { name: 'lost' }, 'key')
+
     t.match(response.headers, { 'x-should-retry': 'true', 'retry-after': '1' })
     t.match(response.json(), {
       code: 'outcome_unknown',
       message: /send it again with the same Idempotency-Key$/
     })
+
     proxy.cutAt('none')
     t.match(await create('notes', { name: 'lost' }, 'key'), {
       status: 201,

@@ -221,6 +221,7 @@ t.test('each client has one statement at a time', async (t) => {
     maxQueued: 10,
     maxWaitMs: 60_000
   })
+
   const order: string[] = []
   const { held, release } = hold()
   const run = (client: string, name: string) =>

@@ -74,6 +74,7 @@ t.test(
       'docs/configuration.md',
       'README.md'
     ]
+
     const reports = [
       ...stale.map(
         (name) => `${name} is stale: run npm run generate and commit it\n`

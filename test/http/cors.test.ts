@@ -30,6 +30,7 @@ t.test(
         vary: 'Origin, Access-Control-Request-Headers'
       }
     })
+
     const exposed = {
       'access-control-expose-headers': '*',
       vary: 'Authorization, Accept-Encoding, Origin'

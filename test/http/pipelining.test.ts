@@ -98,6 +98,7 @@ t.test('a request that arrives during a response is dropped', async (t) => {
     service,
     getList
   )
+
   await responded
   socket.pause()
   const parsed = once(service.app.server, 'request')
@@ -105,6 +106,7 @@ t.test('a request that arrives during a response is dropped', async (t) => {
   await parsed
   socket.resume()
   await closed
+
   t.same(statuses(), ['200'])
   t.equal((await stored(service)).length, 5000)
 })
@@ -297,6 +299,7 @@ t.test('a body whose end a proxy may see elsewhere is rejected', async (t) => {
       },
       'c\r\n{"name":"x"}\r\n0\r\n\r\n'
     )
+
   const rejected = [
     chunkedCreate('POST /v1/notes HTTP/1.0', 'chunked'),
     chunkedCreate('POST /v1/notes HTTP/1.1', 'gzip, chunked'),

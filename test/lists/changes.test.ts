@@ -205,6 +205,7 @@ t.test('a table that is replaced or restored is read again', async (t) => {
         size bigint,
         due_at timestamptz
       )`
+
   const insertRestored = "INSERT INTO notes VALUES (7, 'restored')"
   await expectReadsAfter(
     1,

@@ -74,6 +74,7 @@ async function start(t: Test, memoryLimit = 2 ** 26) {
     name: 'sorted-parts',
     orderColumn: 'name'
   })
+
   const some = filteredListOperation(database, memory, { ...parts, filters })
   const app = Fastify()
   app.get('/all', asHandler(all))

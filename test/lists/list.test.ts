@@ -66,6 +66,7 @@ t.test(
     const leaders = [service]
     const others = Array<Service>(50).fill(service)
     const responses = await gather(t, service, 'notes', list, leaders, others)
+
     for (const { statusCode, body } of responses) {
       t.equal(statusCode, 200)
       t.equal(body, '[{"id":1,"name":"x"}]')
@@ -127,8 +128,10 @@ t.test(
       'content-type': undefined,
       'content-encoding': undefined
     })
+
     const any = await list(service, { 'if-none-match': '*' })
     t.equal(any.statusCode, 304)
+
     const unchangedHead = await head(service, { 'if-none-match': etag })
     t.equal(unchangedHead.statusCode, 304)
 

@@ -104,6 +104,7 @@ async function servePost(t: Test, schema: object) {
     requestBody: { required: true, ...jsonOf(schema) },
     responses: anything
   }
+
   const app = await serve(t, { '/things': { post } }, ({ body }) => show(body))
   return (payload: string) =>
     send(app, {
@@ -126,6 +127,7 @@ async function serveParameters(t: Test) {
     name,
     schema
   })
+
   const get = {
     operationId: 'getThing',
     parameters: [
@@ -142,6 +144,7 @@ async function serveParameters(t: Test) {
     ],
     responses: anything
   }
+
   const app = await serve(
     t,
     { '/things/{id}': { get } },
@@ -152,6 +155,7 @@ async function serveParameters(t: Test) {
         shard: headers['x-shard']
       })
   )
+
   return (url: string, headers: Record<string, string> = { 'X-TENANT': 'x' }) =>
     send(app, { url: `/v1/things/${url}`, headers })
 }
@@ -202,6 +206,7 @@ t.test('a parameter of another type is rejected', async (t) => {
     '-01',
     '+1'
   ]
+
   for (const id of ids) t.equal(await get(id), `path.id ${range}`, id)
 
   const messages = {
@@ -215,6 +220,7 @@ t.test('a parameter of another type is rejected', async (t) => {
     '1?deep=1': 'query.deep must be true or false',
     '1?tags=1&tags=b': 'query.tags[1] must be an integer'
   }
+
   for (const [url, message] of Object.entries(messages))
     t.equal(await get(url), message, url)
 
@@ -279,6 +285,7 @@ t.test(
         color: { type: 'string', default: 'red', example: 'red' }
       }
     })
+
     const defaults = { version: '1n', color: 'red' }
     const bodies = [
       {
@@ -293,6 +300,7 @@ t.test(
       { sent: '{"id":null}', received: { id: null } },
       { sent: '{"version":7}', received: { version: '7n' } }
     ]
+
     for (const { sent, received } of bodies)
       t.same(await create(sent), { ...defaults, ...received }, sent)
 

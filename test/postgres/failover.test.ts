@@ -46,6 +46,7 @@ t.test(
     const primary = await startPostgres(t)
     const service = await startNotes(t, { databaseUrl: primary.url })
     t.equal(await result(create(service)), 201)
+
     await configure(primary.url, 'default_transaction_read_only = on')
     await until(
       async () => (await result(create(service))) === 'unavailable',

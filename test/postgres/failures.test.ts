@@ -44,6 +44,7 @@ t.test('a database that cannot be reached is a 503', async (t) => {
     await create(service),
     await list(unknownKey)
   ]
+
   for (const response of responses) {
     t.match(response, { statusCode: 503, headers: { 'retry-after': '1' } })
     t.same(response.json(), unavailable)

@@ -99,11 +99,13 @@ t.test(
         SET replaced_by = CASE id WHEN 1 THEN 3 WHEN 3 THEN 4 END
       `
     )
+
     await migrate(url)
     const [keys] = await query(
       url,
       'SELECT array_agg(root::int ORDER BY id) AS roots FROM api_keys'
     )
+
     t.same(keys, { roots: [null, null, 1, 1, null] })
   }
 )
@@ -116,6 +118,7 @@ t.test('files with other names are no migrations', (t) => {
     '0001_a.sql~': '',
     '.0001_x.sql.swp': ''
   })
+
   const migrations = migrationsIn(new URL(`file://${folder}/`))
   t.same(
     migrations.map(({ name }) => name),

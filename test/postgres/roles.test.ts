@@ -45,6 +45,7 @@ t.test(
     await Promise.all(
       [1, 2, 3].map(() => migrate(owner, { DATABASE_SERVICE_ROLE }))
     )
+
     await t.rejects(
       query(service, 'DELETE FROM remarks'),
       { code: '42501' },
@@ -105,6 +106,7 @@ for (const { privilege, on } of unneeded) {
          WHERE attacl <> '{}'
          ORDER BY relname, relacl`
         )
+
       const before = await privileges()
 
       await query(owner, `GRANT ${privilege} ON ${on} ${to} WITH GRANT OPTION`)
