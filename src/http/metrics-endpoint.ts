@@ -62,7 +62,7 @@ export const metrics = fp<Options>(
   { name: 'metrics' }
 )
 
-/** Whether TRUST_PROXY ignores what a proxy says about its client. */
+/** Whether TRUST_PROXY ignores the X-Forwarded-For of a request. */
 function isUntrustedForward({ headers, ip, socket }: FastifyRequest): boolean {
   const isForwarded = headers['x-forwarded-for'] !== undefined
   return isForwarded && ip === socket.remoteAddress
