@@ -51,7 +51,7 @@ interface StoredKey {
   root: bigint
   /** Whether the store has recorded a use of the key in this minute. */
   isNoted: boolean
-  /** Null if the key may do everything, also the additions of later versions. */
+  /** Null if the key may do everything, also in later versions. */
   scopes: string[] | null
 }
 
