@@ -98,8 +98,9 @@ export const apiKeys = fp<Options>(
       specCompliance: 'rfc6749',
       verifyErrorLogLevel: 'silent',
       async auth(token, request) {
-        const isSuspect = () => limits.rejected.isReached(networkOf(request.ip))
-        request.keyCheck = await verifier.check(token, isSuspect)
+        const isFlooding = () =>
+          limits.rejected.isReached(networkOf(request.ip))
+        request.keyCheck = await verifier.check(token, isFlooding)
         return request.keyCheck.state === 'valid'
       }
     })
