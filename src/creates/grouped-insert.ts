@@ -112,7 +112,7 @@ function lanesOf(
       inOrder(await database.write(queryOf(rows)), rows.length, name),
 
     commitWithinLimit: async (rows) =>
-      inOrder(await database.tryWrite(queryOf(rows)), rows.length, name)
+      inOrder(await database.writeWithinLimit(queryOf(rows)), rows.length, name)
   }
 
   return new Lanes(writer, turnsOf(database), database.timeoutMs)

@@ -18,8 +18,10 @@ import { limitTransaction } from './time-limit.ts'
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
 
-/** Of `tryWrite`: a part of the timeout, and the least milliseconds. */
+/** The limit of `writeWithinLimit`, as a part of DATABASE_TIMEOUT_MS. */
 const limitRatio = 1 / 20
+
+/** The shortest limit, for a short DATABASE_TIMEOUT_MS. */
 const minLimitMs = 100
 
 // Commits that still wait for a standby after they were cancelled, those of all
@@ -136,7 +138,9 @@ export class Database {
    * The statement must be a prepared one. After another one, which pg sends in
    * another way, the limit may remain.
    */
-  tryWrite<Row extends QueryResultRow>(query: NamedQuery): Promise<Row[]> {
+  writeWithinLimit<Row extends QueryResultRow>(
+    query: NamedQuery
+  ): Promise<Row[]> {
     return this.#limitedWrites.run<Row>(query)
   }
 
