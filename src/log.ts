@@ -78,7 +78,7 @@ function readableFormat(): (line: string) => string {
 const apiKeyPattern = new RegExp(keyPattern(keyPrefix), 'gi')
 
 /** Of an API key, the log keeps what `keys list` shows. */
-function withoutKeys(line: string): string {
+export function withoutKeys(line: string): string {
   return line.replace(apiKeyPattern, '$1***')
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { defaultHeaders } from './default-headers.ts'
-import { type HttpError, parserError } from './errors.ts'
+import { badRequest, type HttpError, parserError } from './errors.ts'
 import { hasUnsupportedCoding } from './valid-http.ts'
 
 /**
@@ -18,6 +18,8 @@ type State = 'idle' | 'busy' | 'last' | 'closing'
  * closes, and 64 KiB hold 3,600 of them.
  */
 const maxDroppedRequests = 32
+
+const connectRejected = badRequest('The method CONNECT is not supported')
 
 /** Milliseconds to receive what a client sent before the last response. */
 const lingerMs = 1000
@@ -87,12 +89,12 @@ export class Connection {
     }
   }
 
-  /** Handles a CONNECT, after which Node.js no longer serves the connection. */
+  /** Rejects a CONNECT, after which Node.js no longer serves the connection. */
   onConnect(): void {
     const socket = this.#socket
     const response = this.#response
     if (response === undefined || !this.#isResponseDue()) {
-      socket.destroy()
+      this.#close(errorText(connectRejected.body))
       return
     }
 

@@ -47,7 +47,9 @@ export class FilteredLists {
     this.#conditions = conditions
     // Requests for several lists share the check.
     const check = new ChangeCheck(database, listed.table)
-    this.#changes = { version: shareRuns(() => check.version()) }
+    this.#changes = {
+      version: shareRuns(() => check.version(), 'shared check for changes')
+    }
 
     // All of them at the start, so that a name that is taken fails then.
     for (const combination of combinationsOf(conditions, listed.table))

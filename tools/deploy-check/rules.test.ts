@@ -129,6 +129,7 @@ async function startProxy(serviceUrl: string) {
   const configuration = readFileSync('deploy/haproxy.cfg', 'utf8')
     .replace('bind :8080', `bind 127.0.0.1:${port}`)
     .replace('bind :8405', `bind 127.0.0.1:${proxyMetricsPort}`)
+    .replace('127.0.0.1:9999', `127.0.0.1:${await freePort()}`)
     .replaceAll('/etc/haproxy', path.resolve('deploy'))
     .replace(/server-template .*/, `server api1 ${new URL(serviceUrl).host}`)
   const file = path.join(mkdtempSync(path.join(tmpdir(), 'petcat-')), 'cfg')
