@@ -5,9 +5,11 @@ import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
 import type { Api } from './api.ts'
 import { KeyStore } from './api-keys/store.ts'
+import { measureKeys } from './api-keys/measure-keys.ts'
 import { buildApp } from './app.ts'
 import { BackgroundWork, repeat } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
+import { measureIdempotencyKeys } from './creates/measure-idempotency-keys.ts'
 import { removeOldRecords } from './creates/remove-old-records.ts'
 import { listen } from './listen.ts'
 import { createLogger, exitWithError } from './log.ts'
@@ -70,18 +72,24 @@ export async function start(api: Api): Promise<Service> {
 /** @returns a function that ends the work */
 function startBackgroundWork(
   config: Config,
-  { measure }: Api,
+  api: Api,
   database: Database
 ): () => void {
   const stopRemoval = removeOldRecords(database, config.IDEMPOTENCY_KEY_HOURS)
-  if (config.METRICS_PORT === undefined || measure === undefined)
-    return stopRemoval
+  if (config.METRICS_PORT === undefined) return stopRemoval
 
-  const stopMeasuring = repeat(() => measure(database), measureIntervalMs)
+  const stopMeasuring = repeat(() => measure(api, database), measureIntervalMs)
   return () => {
     stopRemoval()
     stopMeasuring()
   }
+}
+
+/** Reads the metrics of the framework and of the API from the database. */
+async function measure(api: Api, database: Database): Promise<void> {
+  await measureKeys(database)
+  await measureIdempotencyKeys(database)
+  await api.measure?.(database)
 }
 
 async function welcomeUser(
