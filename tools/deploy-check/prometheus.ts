@@ -12,6 +12,13 @@ interface Response<Data> {
   data: Data
 }
 
+/** An alert that is pending or firing. */
+interface Alert {
+  labels: Record<string, string> & { alertname: string }
+  state: 'pending' | 'firing'
+  activeAt: string
+}
+
 /** A Prometheus that scrapes and evaluates its rules every second. */
 export class Prometheus {
   readonly #url: string
@@ -23,12 +30,12 @@ export class Prometheus {
   /**
    * Starts it, until the test ends.
    *
-   * @param targets address of each job
+   * @param targets addresses of each job
    */
   static async start(
     t: Test,
     rules: string,
-    targets: Record<string, string>
+    targets: Record<string, string[]>
   ): Promise<Prometheus> {
     // npm test removes it. t.testdir() would remove that of the service.
     const folder = mkdtempSync(path.join(tmpdir(), 'petcat-prometheus-'))
@@ -49,12 +56,10 @@ export class Prometheus {
     return prometheus
   }
 
-  /** The names of the alerts that are pending or firing. */
-  async alerts(): Promise<string[]> {
-    const { alerts } = await this.#get<{
-      alerts: { labels: { alertname: string } }[]
-    }>('alerts')
-    return alerts.map(({ labels }) => labels.alertname)
+  /** The alerts that are pending or firing. */
+  async alerts(): Promise<Alert[]> {
+    const { alerts } = await this.#get<{ alerts: Alert[] }>('alerts')
+    return alerts
   }
 
   /** The first value of an expression; NaN if it has none. */
@@ -83,7 +88,10 @@ export class Prometheus {
   }
 }
 
-function configuration(rules: string, targets: Record<string, string>): string {
+function configuration(
+  rules: string,
+  targets: Record<string, string[]>
+): string {
   return stringify({
     global: {
       scrape_interval: '1s',
@@ -91,9 +99,9 @@ function configuration(rules: string, targets: Record<string, string>): string {
       evaluation_interval: '1s'
     },
     rule_files: [path.resolve(rules)],
-    scrape_configs: Object.entries(targets).map(([job, target]) => ({
+    scrape_configs: Object.entries(targets).map(([job, addresses]) => ({
       job_name: job,
-      static_configs: [{ targets: [target] }]
+      static_configs: [{ targets: addresses }]
     }))
   })
 }
