@@ -215,6 +215,11 @@ t.test('proxies that are not trusted are counted', async (t) => {
 
   await app.inject('/livez')
   await appOfProxy.inject(forwarded)
+  // A client on the machine of the proxy.
+  await appOfProxy.inject({
+    url: '/livez',
+    headers: { 'x-forwarded-for': '127.0.0.1' }
+  })
   t.equal((await forwards()) - before, 0)
 
   await app.inject(forwarded)

@@ -53,16 +53,23 @@ export const incidents = [
   ...operations.matchAll(/^\| \[.+?\]\(#(incident-[\w-]+)\)/gm)
 ].map(([, anchor]) => `docs/operations.md#${anchor}`)
 
-interface Dashboard {
-  panels: { title: string; targets?: { expr: string }[] }[]
+/** A panel of the dashboard, or the heading of some. */
+interface Panel {
+  title: string
+  type: string
+  gridPos: { x: number; y: number; w: number; h: number }
+  fieldConfig?: { defaults: { unit?: string } }
+  targets?: { expr: string; legendFormat: string }[]
+}
+
+export function dashboardPanels(): Panel[] {
+  const text = readFileSync(`${folder}/dashboard.json`, 'utf8')
+  return (JSON.parse(text) as { panels: Panel[] }).panels
 }
 
 /** The expressions of the dashboard, each with the title of its panel. */
 export function dashboardExpressions() {
-  const text = readFileSync(`${folder}/dashboard.json`, 'utf8')
-  const { panels } = JSON.parse(text) as Dashboard
-
-  return panels.flatMap(({ title, targets = [] }) =>
+  return dashboardPanels().flatMap(({ title, targets = [] }) =>
     targets.map(({ expr }) => ({ title, expr }))
   )
 }

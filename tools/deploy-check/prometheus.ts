@@ -12,9 +12,14 @@ interface Response<Data> {
   data: Data
 }
 
+type Labels = Record<string, string>
+
+/** Seconds, and the value as text. */
+type Sample = [number, string]
+
 /** An alert that is pending or firing. */
 interface Alert {
-  labels: Record<string, string> & { alertname: string }
+  labels: Labels & { alertname: string }
   state: 'pending' | 'firing'
   activeAt: string
 }
@@ -64,20 +69,47 @@ export class Prometheus {
 
   /** The first value of an expression; NaN if it has none. */
   async value(expression: string): Promise<number> {
-    const [first] = await this.#values(expression)
+    const [first] = await this.values(expression)
     return Number(first?.value[1] ?? NaN)
   }
 
   /** How many values an expression has. */
   async count(expression: string): Promise<number> {
-    return (await this.#values(expression)).length
+    return (await this.values(expression)).length
   }
 
-  async #values(expression: string) {
+  /** The values of an expression, with their labels. */
+  async values(expression: string) {
     const { result } = await this.#get<{
-      result: { value: [number, string] }[]
+      result: { metric: Labels; value: Sample }[]
     }>(`query?query=${encodeURIComponent(expression)}`)
     return result
+  }
+
+  /**
+   * The values of an expression in the last minutes, each series with its name.
+   *
+   * @param legend of Grafana, with labels in `{{}}`
+   */
+  async history(expression: string, legend: string, minutes: number) {
+    const end = Math.floor(Date.now() / 1000)
+    const parameters = new URLSearchParams({
+      query: expression,
+      start: String(end - Math.ceil(minutes * 60)),
+      end: String(end),
+      step: '5'
+    })
+    const { result } = await this.#get<{
+      result: { metric: Labels; values: Sample[] }[]
+    }>(`query_range?${parameters.toString()}`)
+
+    return result.map(({ metric, values }) => {
+      const name = legend.replaceAll(
+        /\{\{(\w+)\}\}/g,
+        (_, label: string) => metric[label] ?? ''
+      )
+      return { name, values }
+    })
   }
 
   async #get<Data>(resource: string): Promise<Data> {
