@@ -27,7 +27,9 @@ export interface Api {
    * the service has a METRICS_PORT. Its statements need a bound, because no
    * request limits them.
    */
-  measure?: (database: Pick<Database, 'readInBackground'>) => Promise<void>
+  measure?: (
+    database: Pick<Database, 'readInBackground' | 'statements'>
+  ) => Promise<void>
   /** The privileges that the statements of the handlers need. */
   privileges: Privileges
 }

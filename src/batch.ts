@@ -54,6 +54,22 @@ export function batch<Item, Result>(
   return (item) => queue.add(item)
 }
 
+/**
+ * Makes calls of a function that wait at the same time share one run, and its
+ * result. The promise of `batch` holds: no call joins a run that has started.
+ *
+ * @param run gets the number of calls that share it
+ */
+export function shareRuns<Result>(
+  run: (callCount: number) => Promise<Result>
+): () => Promise<Result> {
+  const call = batch(async (calls: undefined[]) => {
+    const result = await run(calls.length)
+    return calls.map(() => result)
+  })
+  return () => call(undefined)
+}
+
 class Batch<Item, Result> {
   readonly #run: (items: Item[]) => Promise<Result[]>
   readonly #maxQueued: number

@@ -7,15 +7,17 @@ import type { Api } from './api.ts'
 import { KeyStore } from './api-keys/store.ts'
 import { measureKeys } from './api-keys/measure-keys.ts'
 import { buildApp } from './app.ts'
-import { BackgroundWork, repeat } from './background-work.ts'
+import { BackgroundWork } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
+import { startRemovingExpiredKeys } from './creates/expired-keys.ts'
 import { measureIdempotencyKeys } from './creates/measure-idempotency-keys.ts'
-import { removeOldRecords } from './creates/remove-old-records.ts'
+import { startPruningChanges } from './lists/prune-changes.ts'
 import { listen } from './listen.ts'
 import { createLogger, exitWithError } from './log.ts'
 import { type OpenedDatabase, openForService } from './open-database.ts'
 import { readApiDocument } from './openapi/document.ts'
 import type { Database } from './postgres/database.ts'
+import { repeat } from './repeat.ts'
 import { welcome } from './welcome.ts'
 
 /** Milliseconds between two measurements of the database. */
@@ -75,13 +77,16 @@ function startBackgroundWork(
   api: Api,
   database: Database
 ): () => void {
-  const stopRemoval = removeOldRecords(database, config.IDEMPOTENCY_KEY_HOURS)
-  if (config.METRICS_PORT === undefined) return stopRemoval
+  const ends = [
+    startPruningChanges(database),
+    startRemovingExpiredKeys(database, config.IDEMPOTENCY_KEY_HOURS)
+  ]
 
-  const stopMeasuring = repeat(() => measure(api, database), measureIntervalMs)
+  if (config.METRICS_PORT !== undefined)
+    ends.push(repeat(() => measure(api, database), measureIntervalMs))
+
   return () => {
-    stopRemoval()
-    stopMeasuring()
+    for (const end of ends) end()
   }
 }
 

@@ -1,6 +1,10 @@
-import type { FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import { messageOf } from './log.ts'
+
+/** What listens: an app of Fastify. */
+interface Listener {
+  listen: (address: { port: number; host: string }) => Promise<string>
+}
 
 type Address = Pick<Config, 'HOST' | 'PORT' | 'METRICS_PORT'>
 
@@ -16,7 +20,7 @@ interface ListenError extends Error {
  * @returns the URL of the service
  * @throws Error that names the variable when it cannot listen
  */
-export function listen(app: FastifyInstance, config: Address): Promise<string> {
+export function listen(app: Listener, config: Address): Promise<string> {
   const address = { port: config.PORT, host: config.HOST }
   return app.listen(address).catch((error: ListenError) => {
     throw new Error(describeListenError(error, config), { cause: error })
@@ -24,7 +28,7 @@ export function listen(app: FastifyInstance, config: Address): Promise<string> {
 }
 
 /** Says which variable to change. */
-export function describeListenError(
+function describeListenError(
   error: ListenError,
   { HOST, METRICS_PORT }: Address
 ): string {

@@ -171,14 +171,19 @@ export const cancelledGroups = new Counter({
   help: 'Grouped writes that exceeded their time limit, and were split'
 })
 
-const errorCodes = ['unavailable', 'outcome_unknown', 'internal_error']
+const databaseErrorCodes = [
+  'unavailable',
+  'outcome_unknown',
+  'constraint_violated',
+  'internal_error'
+]
 
 export const databaseErrors = new Counter({
   name: 'database_errors_total',
-  help: `Failed statements, by error code: ${errorCodes.join(', ')}`,
+  help: `Failed statements, by error code: ${databaseErrorCodes.join(', ')}`,
   labelNames: ['code']
 })
-for (const code of errorCodes) databaseErrors.inc({ code }, 0)
+for (const code of databaseErrorCodes) databaseErrors.inc({ code }, 0)
 
 /**
  * - ok

@@ -1,9 +1,10 @@
 import type { Api } from './api.ts'
 import { keyPrivileges } from './api-keys/store.ts'
+import { removalPrivileges } from './creates/expired-keys.ts'
 import { insertPrivileges } from './creates/insert.ts'
 import { insertOncePrivileges } from './creates/insert-once.ts'
-import { removalPrivileges } from './creates/remove-old-records.ts'
 import { changePrivileges } from './lists/change-check.ts'
+import { pruningPrivileges } from './lists/prune-changes.ts'
 import { rowJsonPrivileges } from './openapi/json.ts'
 import { migrationsIn, type DatabaseSchema } from './postgres/migrate.ts'
 import { joinPrivileges } from './postgres/privileges.ts'
@@ -26,6 +27,7 @@ export function schemaOf(
     privileges: joinPrivileges([
       keyPrivileges,
       changePrivileges,
+      pruningPrivileges,
       rowJsonPrivileges,
       insertPrivileges,
       insertOncePrivileges,

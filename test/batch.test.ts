@@ -1,5 +1,5 @@
 import t from 'tap'
-import { batch } from '../src/batch.ts'
+import { batch, shareRuns } from '../src/batch.ts'
 
 // What requests see of batches is tested with the operations, in test/resources/ and test/creates/.
 
@@ -66,4 +66,19 @@ t.test('calls that wait for too long reject as overload', async (t) => {
   t.match(calls, [{ value: 1 }, { value: 2 }, late, late])
   t.same(runs, [[1], [2]])
   t.equal(await call(5), 5)
+})
+
+t.test('calls of a function without items share the next run', async (t) => {
+  const counts: number[] = []
+  const call = shareRuns((callCount) => {
+    counts.push(callCount)
+    return Promise.resolve({})
+  })
+
+  const [first, second] = await Promise.all([call(), call()])
+  const third = await call()
+
+  t.same(counts, [2, 1])
+  t.equal(first, second, 'one result')
+  t.not(third, first, 'no call joins a run that has started')
 })

@@ -8,12 +8,12 @@ import { keyPrefix } from '../generated/names.ts'
 import { shownPartOf } from '../src/api-keys/key.ts'
 import { createLogger, messageOf } from '../src/log.ts'
 import { status } from './support/installation.ts'
-import { recorder } from './support/log.ts'
+import { recorder } from './support/recorder.ts'
 import { breakNotes, startNotes } from './support/notes.ts'
 import { freePort } from './support/postgres.ts'
 import { run, script, serve } from './support/process.ts'
 import { until } from './support/until.ts'
-import { create, list, request, send } from './http/raw.ts'
+import { create, list, request, send } from './http/raw-requests.ts'
 
 /**
  * A log in a file. `end` logs a last line, and resolves with the text when it
@@ -72,13 +72,14 @@ const numbersIn = (log: string) =>
   [...log.matchAll(/"number":(\d+)/g)].map(([, number]) => Number(number))
 
 /** A process that logs 3,000 lines and exits. */
-const logLines = script('test/support/log-lines.ts')
+const logLines = script('test/support/log-and-exit.ts')
 
 t.test('a process that exits loses no line of a slow reader', async (t) => {
   const [program = '', ...args] = logLines
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  // The pipe is full before it is read.
-  await sleep(3000)
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  await once(child.stderr, 'data')
+  // The exit finds a pipe that is full. Without this, it may find room.
+  await sleep(300)
   const log = await readAll(child.stdout)
   t.equal(numbersIn(log).length, 3000)
   t.same(numbersIn(log), [...Array(3000).keys()])
@@ -86,7 +87,7 @@ t.test('a process that exits loses no line of a slow reader', async (t) => {
 
 t.test('a process exits although nobody reads its log', async (t) => {
   const [program = '', ...args] = logLines
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] })
   const [code] = (await once(child, 'exit')) as [number]
   t.equal(code, 0)
   child.stdout.destroy()

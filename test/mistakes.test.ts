@@ -18,7 +18,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { serviceName } from '../generated/names.ts'
 import { loadConfig } from '../src/config.ts'
-import { describeListenError } from '../src/listen.ts'
+import { listen } from '../src/listen.ts'
 import { messageOf } from '../src/log.ts'
 import { migrateDatabase, openForCommand } from '../src/open-database.ts'
 import { api } from '../src/resources/index.ts'
@@ -386,19 +386,23 @@ t.test('a mistake that ends the start', async (t) => {
   }
 })
 
-t.test('a port that needs root is reported with its variable', (t) => {
-  const error = Object.assign(new Error('listen EACCES'), { code: 'EACCES' })
-  const address = { HOST: '::', PORT: 80, METRICS_PORT: 81 }
+t.test('a port that needs root is reported with its variable', async (t) => {
+  const config = { HOST: '::', PORT: 80, METRICS_PORT: 81 }
 
-  t.equal(
-    describeListenError({ ...error, port: 80 }, address),
-    'Port 80 is reserved: set PORT to one above 1023'
-  )
-  t.equal(
-    describeListenError({ ...error, port: 81 }, address),
-    'Port 81 is reserved: set METRICS_PORT to one above 1023'
-  )
-  t.end()
+  /** A kernel that keeps the port for root. */
+  const reserving = (port: number) => {
+    const error = new Error('listen EACCES')
+    const fault = Object.assign(error, { code: 'EACCES', port })
+
+    return { listen: () => Promise.reject(fault) }
+  }
+
+  await t.rejects(listen(reserving(80), config), {
+    message: 'Port 80 is reserved: set PORT to one above 1023'
+  })
+  await t.rejects(listen(reserving(81), config), {
+    message: 'Port 81 is reserved: set METRICS_PORT to one above 1023'
+  })
 })
 
 t.test('a DATA_DIR', (t) => {

@@ -22,13 +22,13 @@ import {
   readApiDocument
 } from '../src/openapi/document.ts'
 import { describeSchemaError } from '../src/openapi/validation-errors.ts'
-import { configurationPage, envExample } from './configuration.ts'
-import { guideHtml, guideSource } from './generate-guide.ts'
-import { haproxyConfig, namesFile, namesOf } from './generate-names.ts'
-import { readmeWith } from './generate-readme.ts'
-import { Samples } from './generate-samples.ts'
-import { bodyColumnsFile, rowJsonFile } from './generate-sql.ts'
-import { prometheusRule } from './prometheus-rule.ts'
+import { configurationPage, envExample } from './generate/configuration-docs.ts'
+import { guideHtml, guideSource } from './generate/guide.ts'
+import { haproxyConfig, namesFile, namesOf } from './generate/names.ts'
+import { readmeWith } from './generate/readme.ts'
+import { Samples } from './generate/samples.ts'
+import { bodyColumnsFile, rowJsonFile } from './generate/json-and-columns.ts'
+import { prometheusRule } from './generate/prometheus-rule.ts'
 
 /** What would become TypeScript that does not compile, or wrong types. */
 function findUnusable({ document, operations }: ApiDocument) {
@@ -187,8 +187,8 @@ async function generateFromResources(): Promise<Record<string, string>> {
   const metrics = 'docs/metrics.md'
 
   try {
-    const { statementsFile } = await import('./generate-statements.ts')
-    const { metricsPage } = await import('./metrics-page.ts')
+    const { statementsFile } = await import('./generate/statements.ts')
+    const { metricsPage } = await import('./generate/metrics-page.ts')
     return { [statements]: statementsFile(), [metrics]: await metricsPage() }
   } catch (cause) {
     const files = `${statements} and ${metrics}`

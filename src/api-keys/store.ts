@@ -1,6 +1,7 @@
 import { keyPrefix } from '../../generated/names.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
+import type { NamedStatement } from '../postgres/statements.ts'
 import {
   type EndedKey,
   hashKey,
@@ -25,8 +26,6 @@ const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 export type ListRow = Record<string, string | null>
 
 type FoundRow = ValidKey | EndedKey | { id: null; state: 'unknown' }
-
-const findName = 'find-keys'
 
 const keyState = sql`
   CASE
@@ -138,12 +137,18 @@ interface KeyOptions {
 export class KeyStore {
   readonly #database: Database
   readonly #command: string
+  readonly #find: NamedStatement
+  readonly #noteUse: NamedStatement
 
   /** @param command the origin of changes, for the audit log */
   constructor(database: Database, command = 'service') {
     this.#database = database
     this.#command = command
-    database.statements.add(findName, findStatement)
+    this.#find = database.statements.add('find-keys', findStatement)
+    this.#noteUse = database.statements.add(
+      'note-use-of-keys',
+      noteUseStatement
+    )
   }
 
   /**
@@ -286,8 +291,7 @@ export class KeyStore {
    */
   async find(hashes: string[]): Promise<KeyCheck[]> {
     const rows = await this.#database.read<FoundRow>({
-      name: findName,
-      text: findStatement,
+      ...this.#find,
       values: [hashes]
     })
     return rows.map((row) => (row.id === null ? { state: row.state } : row))
@@ -299,8 +303,7 @@ export class KeyStore {
    */
   noteUse(ids: bigint[]): Promise<unknown[]> {
     return this.#database.writeInBackground({
-      name: 'note-use-of-keys',
-      text: noteUseStatement,
+      ...this.#noteUse,
       values: [ids]
     })
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // `npm run keys`, or the command `…-keys` of the image: manages API keys.
-import { keyCommands } from '../api-keys/commands.ts'
+import { keyCommands } from '../api-keys/key-commands.ts'
 import { KeyStore } from '../api-keys/store.ts'
 import { exitWithError } from '../log.ts'
 import { optionsTakenByNpm, scopeTakenByNpm } from '../npm-options.ts'

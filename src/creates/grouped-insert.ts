@@ -8,10 +8,12 @@ import {
   type InsertDefinition,
   inputValues,
   insertStatement,
+  nameOf,
   type RowOutcome
 } from './insert.ts'
 import { insertOnceStatement } from './insert-once.ts'
 import { type GroupWriter, Lanes } from './lanes.ts'
+import { turnsOf } from './write-turns.ts'
 
 /** Milliseconds between two attempts to store a row: doubled each time. */
 const firstPauseMs = 50
@@ -29,7 +31,7 @@ export class GroupedInsert<Body, Schema> {
   readonly #lanesOfClaims: Lanes<unknown[], RowOutcome>
 
   constructor(database: Database, definition: InsertDefinition<Body, Schema>) {
-    const name = `create-${definition.table}`
+    const name = `create-${nameOf(definition)}`
     const once = insertOnceStatement(definition)
 
     this.#definition = definition
@@ -97,12 +99,12 @@ function lanesOf(
   name: string,
   text: string
 ): Lanes<unknown[], RowOutcome> {
-  database.statements.add(name, text)
+  const statement = database.statements.add(name, text)
 
   function queryOf(rows: unknown[][]) {
     groupedWrites.observe({ statement: name }, rows.length)
 
-    return { name, text, values: columnsOf(rows) }
+    return { ...statement, values: columnsOf(rows) }
   }
 
   const writer: GroupWriter<unknown[], RowOutcome> = {
@@ -113,7 +115,7 @@ function lanesOf(
       inOrder(await database.tryWrite(queryOf(rows)), rows.length, name)
   }
 
-  return new Lanes(writer, database.turns, database.timeoutMs)
+  return new Lanes(writer, turnsOf(database), database.timeoutMs)
 }
 
 /**

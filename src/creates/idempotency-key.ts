@@ -31,17 +31,15 @@ export interface Claim {
  * The owner of the key is the API key, with all that it was rotated to. The
  * fingerprint is that of the validated body, in which int64s are exact.
  *
- * The scope is the table, as it was when databases stored their keys. A table
- * has one operation that creates rows: its statements have names by the table,
- * and a second one with another body fails at the start.
+ * The scope is the operation: a key that is sent to another one is another key.
  *
- * @param table that the operation stores rows in
+ * @param operation the name of the definition, by default its table
  * @throws Error without an API key: all such callers would share their keys
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
  */
 export function claimOf(
   { headers, keyCheck, body }: KeyedRequest<object>,
-  table: string
+  operation: string
 ): Claim | undefined {
   const header = headers['idempotency-key']
 
@@ -50,10 +48,10 @@ export function claimOf(
   const owner = keyCheck?.root
 
   if (owner === undefined)
-    throw new Error(`the Idempotency-Key of ${table} needs an API key`)
+    throw new Error(`the Idempotency-Key of ${operation} needs an API key`)
 
   return {
-    keyHash: sha256(`${owner} ${table} ${unquoted(header)}`),
+    keyHash: sha256(`${owner} ${operation} ${unquoted(header)}`),
     // Properties are sorted by name, and a bigint is exact.
     fingerprint: sha256(stringify(body))
   }

@@ -10,7 +10,7 @@ import type { Database } from '../postgres/database.ts'
 import { Unavailable } from '../postgres/outcomes.ts'
 import { GroupedInsert } from './grouped-insert.ts'
 import { claimOf, clientOf, type KeyedRequest } from './idempotency-key.ts'
-import { type InsertDefinition, messageOfInvalid } from './insert.ts'
+import { type InsertDefinition, messageOfInvalid, nameOf } from './insert.ts'
 
 /** An operation that creates a row from the body of its request. */
 interface InsertOperation<Body, Status, Schema> extends InsertDefinition<
@@ -33,6 +33,7 @@ export function insertOperation<Body extends object, Status, Schema>(
   operation: InsertOperation<Body, Status, Schema>
 ) {
   const { table, status, row } = operation
+  const name = nameOf(operation)
   const inserts = new GroupedInsert(database, operation)
   initializeIdempotentCreates(table)
 
@@ -41,7 +42,7 @@ export function insertOperation<Body extends object, Status, Schema>(
     reply: JsonReply<Status, Schema>
   ): Promise<Sent> => {
     const { body } = request
-    const claim = claimOf(request, table)
+    const claim = claimOf(request, name)
     const result = await inserts.insert(body, claim, clientOf(request))
     if (claim !== undefined) countIdempotentCreate(table, result.outcome)
 

@@ -7,6 +7,13 @@ export const insertPrivileges = { 'FUNCTION missing_row(text)': 'EXECUTE' }
 /** The SQL that the statements of an insert are made from. */
 export interface InsertSql {
   table: string
+  /**
+   * Of the operation, by default that of the table. A second operation that
+   * creates rows of the table needs a name. Its statements are named by it, and
+   * its Idempotency-Keys are separate: with another name in a later version, a
+   * request sent again would create a second row.
+   */
+  name?: string
   /** Columns for the properties of a body. */
   body: { column: string; type: string }[]
   /** Columns whose values the service makes, by name. */
@@ -20,6 +27,9 @@ export interface InsertSql {
   /** The response to a row. */
   row: RowExpression
 }
+
+/** What the statements and the Idempotency-Keys of an operation are named by. */
+export const nameOf = ({ name, table }: InsertSql) => name ?? table
 
 /** A column whose values are unique, in the table and among the input rows. */
 export const keyColumnOf = ({ keyColumn = 'id' }: InsertSql) => keyColumn

@@ -1,9 +1,9 @@
 import { batch } from '../batch.ts'
 import { cancelledGroups } from '../metrics.ts'
-import type { FairQueue } from '../postgres/fair-queue.ts'
 import { isFaultOfRow, TimeLimitExceeded } from '../postgres/outcomes.ts'
-import type { WriteTurns } from '../postgres/write-turns.ts'
+import type { FairQueue } from './fair-queue.ts'
 import { Suspects } from './suspects.ts'
+import type { WriteTurns } from './write-turns.ts'
 
 /** Rows of one statement. */
 const maxGroup = 250

@@ -1,5 +1,5 @@
 import { batch, Overloaded } from '../batch.ts'
-import type { FairQueue } from '../postgres/fair-queue.ts'
+import type { FairQueue } from './fair-queue.ts'
 import { isFaultOfRow, TimeLimitExceeded } from '../postgres/outcomes.ts'
 
 /** Rows of one statement: few, so that the slow one is found soon. */

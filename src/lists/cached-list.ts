@@ -1,4 +1,4 @@
-import { batch } from '../batch.ts'
+import { shareRuns } from '../batch.ts'
 import { CachedBody } from '../http/encodings.ts'
 import { sharedReads } from '../metrics.ts'
 import type { ChangeCheck } from './change-check.ts'
@@ -53,7 +53,7 @@ export class CachedList {
   readonly #changes: Pick<ChangeCheck, 'version'>
   readonly #memory: ListMemory
   readonly #onUnused: () => void
-  readonly #joinRun: (_request: undefined) => Promise<CurrentList>
+  readonly #joinRun: () => Promise<CurrentList>
   #kept: Kept | undefined
   /** Number of requests that wait for the list. */
   #waiting = 0
@@ -74,14 +74,14 @@ export class CachedList {
     this.#changes = changes
     this.#memory = memory
     this.#onUnused = onUnused
-    this.#joinRun = batch((requests: undefined[]) => this.#run(requests))
+    this.#joinRun = shareRuns((requestCount) => this.#run(requestCount))
   }
 
   /** The list as it is now, or its start if it is too long to be kept. */
   async current(): Promise<CurrentList> {
     this.#waiting++
     try {
-      return await this.#joinRun(undefined)
+      return await this.#joinRun()
     } finally {
       this.#waiting--
       this.#reportIfUnused()
@@ -102,12 +102,11 @@ export class CachedList {
     if (this.#kept === undefined && this.#waiting === 0) this.#onUnused()
   }
 
-  async #run(requests: undefined[]): Promise<CurrentList[]> {
-    sharedReads.observe(requests.length)
+  async #run(requestCount: number): Promise<CurrentList> {
+    sharedReads.observe(requestCount)
     const version = await this.#changes.version()
-    const list = this.#useKept(version) ?? (await this.#read(version))
 
-    return requests.map(() => list)
+    return this.#useKept(version) ?? this.#read(version)
   }
 
   /**

@@ -1,7 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
-
-const statementName = 'table-version'
+import type { NamedStatement } from '../postgres/statements.ts'
 
 /** The privileges that the statements below need. */
 export const changePrivileges = {
@@ -76,6 +75,7 @@ interface TableVersion {
 export class ChangeCheck {
   readonly #database: Database
   readonly #table: string
+  readonly #statement: NamedStatement
   #last: TableVersion | undefined
   #version = 0
 
@@ -83,7 +83,7 @@ export class ChangeCheck {
   constructor(database: Database, table: string) {
     this.#database = database
     this.#table = table
-    database.statements.add(statementName, tableVersion)
+    this.#statement = database.statements.add('table-version', tableVersion)
   }
 
   /**
@@ -95,8 +95,7 @@ export class ChangeCheck {
   async version(): Promise<number> {
     const last = this.#last
     const [now] = await this.#database.read<TableVersion>({
-      name: statementName,
-      text: tableVersion,
+      ...this.#statement,
       values: [this.#table, last?.snapshot]
     })
     this.#last = now

@@ -1,4 +1,4 @@
-import { batch } from '../batch.ts'
+import { shareRuns } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 import { CachedList } from './cached-list.ts'
 import { ChangeCheck } from './change-check.ts'
@@ -42,7 +42,9 @@ export class FilteredLists {
     this.#memory = memory
     this.#listed = listed
     this.#conditions = conditions
-    this.#changes = sharedCheck(new ChangeCheck(database, listed.table))
+    // Requests for several lists share the check.
+    const check = new ChangeCheck(database, listed.table)
+    this.#changes = { version: shareRuns(() => check.version()) }
 
     // At the start, so that it fails then.
     this.#statementsOf(conditions)
@@ -85,13 +87,4 @@ const namesOf = (conditions: Condition[]) =>
 /** A value as PostgreSQL takes it: text, or an array of texts. */
 function textOf(value: unknown): string | string[] {
   return Array.isArray(value) ? value.map(String) : String(value)
-}
-
-/** Requests for several lists share the check. */
-function sharedCheck(check: ChangeCheck): Pick<ChangeCheck, 'version'> {
-  const version = batch(async (calls: undefined[]) => {
-    const now = await check.version()
-    return calls.map(() => now)
-  })
-  return { version: () => version(undefined) }
 }

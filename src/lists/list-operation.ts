@@ -19,6 +19,11 @@ import { type Condition, PieceStatements, TableReader } from './table-reader.ts'
 interface List<Item> {
   /** It must be watched by `CALL record_changes_of('table')`. */
   table: string
+  /**
+   * Of the operation, by default that of the table. A second list of the table
+   * with other items or another order needs a name for its statements.
+   */
+  name?: string
   /** Writes a row as the JSON of an item. */
   row: RowJson<Item>
 }
@@ -49,9 +54,9 @@ interface FilteredRequest<Filter extends string> extends ListRequest {
 export function listOperation<Item>(
   database: Database,
   memory: ResponseMemory,
-  { table, row, orderColumn = 'id' }: List<Item> & Order<Item>
+  { table, name, row, orderColumn = 'id' }: List<Item> & Order<Item>
 ) {
-  const listed = { table, row: row.expression, orderColumn }
+  const listed = { table, name, row: row.expression, orderColumn }
   const list = new CachedList(
     new TableReader(database, new PieceStatements(database, listed)),
     new ChangeCheck(database, table),
@@ -81,11 +86,11 @@ export function filteredListOperation<Item, Filter extends string>(
   memory: ResponseMemory,
   list: List<Item> & Order<Item> & { filters: Filters<Filter> }
 ) {
-  const { table, row, orderColumn = 'id' } = list
+  const { table, name, row, orderColumn = 'id' } = list
   const conditions = Object.entries<Condition['sql']>(list.filters).map(
-    ([name, sql]) => ({ name, sql })
+    ([parameter, sql]) => ({ name: parameter, sql })
   )
-  const listed = { table, row: row.expression, orderColumn }
+  const listed = { table, name, row: row.expression, orderColumn }
   const lists = new FilteredLists(database, memory.lists, listed, conditions)
   const context = { row, memory }
 

@@ -1,5 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
+import type { NamedStatement } from '../postgres/statements.ts'
 
 /** Maximum number of rows in a piece. */
 const maxRows = 1000
@@ -30,6 +31,8 @@ interface PieceRow {
 /** The rows of a list. */
 export interface ListedTable {
   table: string
+  /** What the statements are named by; by default the table. */
+  name?: string | undefined
   /** A unique column without NULL, which orders the rows. */
   orderColumn: string
   /** SQL that writes a row as a JSON object. */
@@ -84,8 +87,8 @@ const pieceOf = (
  */
 export class PieceStatements {
   readonly table: string
-  readonly first: { name: string; text: string }
-  readonly next: { name: string; text: string }
+  readonly first: NamedStatement
+  readonly next: NamedStatement
 
   /** @throws Error if another list has the names of the statements */
   constructor(
@@ -101,15 +104,12 @@ export class PieceStatements {
     const afterValue = `${listed.orderColumn} > $${conditions.length + 2}`
 
     this.table = listed.table
-    const name = `piece-of-${listed.table}${names.join('')}`
-    this.first = { name, text: pieceOf(listed, allOf(filters)) }
-    this.next = {
-      name: `next-${name}`,
-      text: pieceOf(listed, allOf([...filters, afterValue]))
-    }
-
-    for (const statement of [this.first, this.next])
-      database.statements.add(statement.name, statement.text)
+    const name = `piece-of-${listed.name ?? listed.table}${names.join('')}`
+    this.first = database.statements.add(name, pieceOf(listed, allOf(filters)))
+    this.next = database.statements.add(
+      `next-${name}`,
+      pieceOf(listed, allOf([...filters, afterValue]))
+    )
   }
 }
 

@@ -10,7 +10,6 @@ import { locationOf, relativeTarget } from './location.ts'
 interface Deprecation {
   'x-deprecated-at'?: string
   'x-sunset'?: string
-  'x-deprecated-sunset'?: string
   'x-successor'?: string
 }
 
@@ -182,7 +181,7 @@ function deprecationHeaders(
   if (since !== undefined)
     headers['deprecation'] = `@${Date.parse(since) / 1000}`
 
-  const sunset = operation['x-sunset'] ?? operation['x-deprecated-sunset']
+  const sunset = operation['x-sunset']
   if (sunset !== undefined) headers['sunset'] = new Date(sunset).toUTCString()
 
   const successor = operation['x-successor']

@@ -23,6 +23,7 @@ const memoryMs = 60_000
 export class Availability {
   #state: 'available' | 'unreported' | 'reported' = 'available'
   #lastFailure = 0
+  #isReporting = true
   readonly #statements: string
   readonly #log: Logger
 
@@ -38,12 +39,11 @@ export class Availability {
     return this.#state === 'available' || isForgotten
   }
 
-  /**
-   * A statement failed, although it was not at fault. The log does not show it.
-   */
-  failedUnreported(): void {
-    this.#lastFailure = performance.now()
-    if (this.#state === 'available') this.#state = 'unreported'
+  /** Keeps outages out of the log until the promise resolves. */
+  async reportAfter(ready: Promise<unknown>): Promise<void> {
+    this.#isReporting = false
+    await ready
+    this.#isReporting = true
   }
 
   /**
@@ -54,6 +54,11 @@ export class Availability {
   failed(cause: unknown, hint: string): void {
     this.#lastFailure = performance.now()
     if (this.#state === 'reported') return
+
+    if (!this.#isReporting) {
+      this.#state = 'unreported'
+      return
+    }
 
     this.#state = 'reported'
     const message = `the database is unavailable for ${this.#statements}`

@@ -1,29 +1,19 @@
-import pg, { type PoolClient, type QueryConfig, type QueryResultRow } from 'pg'
+import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { serviceName } from '../../generated/names.ts'
 import type { Config } from '../config.ts'
-import {
-  databaseErrors,
-  type DatabaseUse,
-  observeDatabase,
-  observePoolWait,
-  observeStatement
-} from '../metrics.ts'
+import { type DatabaseUse, observeDatabase } from '../metrics.ts'
 import { Availability } from './availability.ts'
-import { Deadline } from './deadline.ts'
-import {
-  failureOf,
-  isCancelled,
-  meaningOf,
-  OutcomeUnknown,
-  TimeLimitExceeded,
-  Unavailable
-} from './outcomes.ts'
 import { PrimaryPool } from './primary-pool.ts'
 import { sql } from './sql.ts'
-import { Statements } from './statements.ts'
-import { runQuery, runQueryWithin } from './time-limit.ts'
-import { WriteTurns } from './write-turns.ts'
+import { type StatementKind, StatementRunner } from './statement-runner.ts'
+import {
+  type NamedQuery,
+  type NamedStatement,
+  type Query,
+  Statements
+} from './statements.ts'
+import { limitTransaction } from './time-limit.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
@@ -32,10 +22,10 @@ const maxBackgroundTimeoutMs = 1000
 const limitRatio = 1 / 20
 const minLimitMs = 100
 
-// Terminates commits that still wait for a standby after they were cancelled,
-// those of all replicas: PostgreSQL would keep their connections open although
-// the service has closed them.
-const endHangingCommits = sql`
+// Commits that still wait for a standby after they were cancelled, those of all
+// replicas: PostgreSQL would keep their connections open although the service
+// has closed them.
+const terminateHangingCommits = sql`
   SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity
   WHERE application_name = current_setting('application_name')
@@ -48,24 +38,6 @@ const endHangingCommits = sql`
 // A number would round an int8 beyond 2^53.
 const types = new pg.TypeOverrides()
 types.setTypeParser(pg.types.builtins.INT8, BigInt)
-
-/**
- * A prepared statement, as the limit of `tryWrite` requires. After another
- * statement, which pg sends in another way, the limit may remain.
- */
-export type NamedQuery = QueryConfig & { name: string }
-
-/** What statements have in common that share the way in which they run. */
-interface StatementKind {
-  use: DatabaseUse
-  isWrite: boolean
-  pool: PrimaryPool
-  /** Milliseconds until a statement is cancelled. */
-  timeoutMs: number
-  /** Milliseconds until PostgreSQL itself cancels a statement. */
-  limitMs?: number
-  availability: Availability
-}
 
 type DatabaseConfig = Pick<
   Config,
@@ -83,15 +55,16 @@ export class Database {
   /** The statements that have names. */
   readonly statements = new Statements()
 
-  /** The turns of writes that may be slow. */
-  readonly turns: WriteTurns
-
-  #reportsOutages = true
-  readonly #reads: StatementKind
-  readonly #writes: StatementKind
-  readonly #limitedWrites: StatementKind
-  readonly #backgroundReads: StatementKind
-  readonly #backgroundWrites: StatementKind
+  readonly #pool: PrimaryPool
+  readonly #backgroundPool: PrimaryPool
+  readonly #availabilities: Record<DatabaseUse, Availability>
+  readonly #reads: StatementRunner
+  readonly #writes: StatementRunner
+  readonly #limitedWrites: StatementRunner
+  readonly #backgroundReads: StatementRunner
+  readonly #backgroundWrites: StatementRunner
+  readonly #terminations: StatementRunner
+  readonly #terminateHangingCommits: NamedStatement
 
   /**
    * Connections are made on first use.
@@ -101,49 +74,43 @@ export class Database {
    */
   constructor(url: string, config: DatabaseConfig, log: Logger) {
     const timeoutMs = config.DATABASE_TIMEOUT_MS
-    const options = { application_name: serviceName, keepAlive: true, types }
-    const pool = new PrimaryPool(url, timeoutMs, {
-      ...options,
-      max: config.MAX_DATABASE_CONNECTIONS
-    })
+    const maxConnections = config.MAX_DATABASE_CONNECTIONS
 
     this.timeoutMs = timeoutMs
-    this.turns = new WriteTurns(timeoutMs)
-    this.#reads = {
-      use: 'reads',
-      isWrite: false,
-      pool,
-      timeoutMs,
-      availability: new Availability('reads', log)
+    this.#pool = openPool(url, timeoutMs, maxConnections)
+    this.#backgroundPool = openPool(url, timeoutMs, 1)
+    this.#availabilities = {
+      reads: new Availability('reads', log),
+      writes: new Availability('writes', log),
+      background: new Availability('background writes', log)
     }
-    this.#writes = {
-      use: 'writes',
-      isWrite: true,
-      pool,
-      timeoutMs,
-      availability: new Availability('writes', log)
-    }
-    this.#limitedWrites = {
-      ...this.#writes,
-      limitMs: Math.max(minLimitMs, Math.round(timeoutMs * limitRatio))
-    }
-    this.#backgroundWrites = {
-      use: 'background',
-      isWrite: true,
-      pool: new PrimaryPool(url, timeoutMs, { ...options, max: 1 }),
-      timeoutMs: Math.min(timeoutMs, maxBackgroundTimeoutMs),
-      availability: new Availability('background writes', log)
-    }
-    this.#backgroundReads = { ...this.#backgroundWrites, isWrite: false }
 
+    const read = this.#kind('reads', this.#pool, timeoutMs)
+    const write = this.#kind('writes', this.#pool, timeoutMs)
+    const limitMs = Math.max(minLimitMs, Math.round(timeoutMs * limitRatio))
+    this.#reads = new StatementRunner({ ...read, isRepeatable: true })
+    this.#writes = new StatementRunner(write)
+    this.#limitedWrites = new StatementRunner({ ...write, limitMs })
+
+    const background = this.#kind(
+      'background',
+      this.#backgroundPool,
+      Math.min(timeoutMs, maxBackgroundTimeoutMs)
+    )
+    const repeatable = { ...background, isRepeatable: true }
+    this.#backgroundReads = new StatementRunner(repeatable)
+    this.#backgroundWrites = new StatementRunner(background)
+    this.#terminations = new StatementRunner(repeatable)
+
+    this.statements.add(limitTransaction.name, limitTransaction.text)
+    this.#terminateHangingCommits = this.statements.add(
+      'terminate-hanging-commits',
+      terminateHangingCommits
+    )
     observeDatabase({
-      pool: pool.counts,
-      maxConnections: config.MAX_DATABASE_CONNECTIONS,
-      uses: {
-        reads: this.#reads.availability,
-        writes: this.#writes.availability,
-        background: this.#backgroundWrites.availability
-      }
+      pool: this.#pool.counts,
+      maxConnections,
+      uses: this.#availabilities
     })
   }
 
@@ -151,40 +118,41 @@ export class Database {
    * Runs one statement that changes nothing. Rejects with Unavailable if the
    * database cannot run it now.
    */
-  read<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
-    return this.#run<Row>(query, this.#reads)
+  read<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    return this.#reads.run<Row>(query)
   }
 
   /**
    * Runs and commits one statement. Rejects with Unavailable if it had no
    * effect, OutcomeUnknown if that is not known.
    */
-  write<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
-    return this.#run<Row>(query, this.#writes)
+  write<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    return this.#writes.run<Row>(query)
   }
 
   /**
    * Like `write`, for a short time: a twentieth of DATABASE_TIMEOUT_MS. Rejects
    * with TimeLimitExceeded if the statement took longer. It had no effect then,
    * because the limit does not apply to its commit.
+   *
+   * The statement must be a prepared one. After another one, which pg sends in
+   * another way, the limit may remain.
    */
   tryWrite<Row extends QueryResultRow>(query: NamedQuery): Promise<Row[]> {
-    return this.#run<Row>(query, this.#limitedWrites)
+    return this.#limitedWrites.run<Row>(query)
   }
 
   /**
    * Like `write`, for what no request waits for: on a separate connection, for
    * at most a second.
    */
-  writeInBackground(query: QueryConfig): Promise<QueryResultRow[]> {
-    return this.#run(query, this.#backgroundWrites)
+  writeInBackground(query: Query): Promise<QueryResultRow[]> {
+    return this.#backgroundWrites.run(query)
   }
 
   /** Like `read`, in the way of `writeInBackground`. */
-  readInBackground<Row extends QueryResultRow>(
-    query: QueryConfig
-  ): Promise<Row[]> {
-    return this.#run<Row>(query, this.#backgroundReads)
+  readInBackground<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    return this.#backgroundReads.run<Row>(query)
   }
 
   /**
@@ -192,145 +160,41 @@ export class Database {
    * reports itself why it is not.
    */
   async reportOutagesAfter(ready: Promise<unknown>): Promise<void> {
-    this.#reportsOutages = false
-    await ready
-    this.#reportsOutages = true
+    const all = Object.values(this.#availabilities)
+    await Promise.all(all.map((one) => one.reportAfter(ready)))
   }
 
   /** Waits for the statements in flight and closes every connection. */
   async close(): Promise<void> {
-    await Promise.all([
-      this.#reads.pool.end(),
-      this.#backgroundWrites.pool.end()
-    ])
+    await Promise.all([this.#pool.end(), this.#backgroundPool.end()])
   }
 
-  async #run<Row extends QueryResultRow>(
-    query: QueryConfig,
-    kind: StatementKind
-  ): Promise<Row[]> {
-    const connection = await this.#connect(kind)
-    const sentAt = performance.now()
-
-    // A callback: with a promise and pg's query_timeout the rows outlive two
-    // garbage collections, which costs a tenth of a small read.
-    return new Promise<Row[]>((resolve, reject) => {
-      const deadline = new Deadline(connection, kind.timeoutMs, () =>
-        this.#endHangingCommits()
-      )
-
-      const settle = (error: Error | null, rows: Row[]) => {
-        deadline.clear()
-        const cause = error ?? doubtAbout(deadline, kind)
-        releaseOrDiscard(connection, cause, deadline)
-        observeStatement(query.name, outcomeOf(cause, deadline), sentAt)
-
-        if (cause !== null) return reject(this.#failure(cause, deadline, kind))
-
-        kind.availability.succeeded()
-        resolve(rows)
-      }
-
-      if (kind.limitMs === undefined) runQuery(connection, query, settle)
-      else runQueryWithin(connection, kind.limitMs, query, settle)
-    })
-  }
-
-  #failure(cause: Error, deadline: Deadline, kind: StatementKind): Error {
-    const isLimited = kind.limitMs !== undefined && !deadline.isExceeded
-    if (isLimited && isCancelled(cause)) return new TimeLimitExceeded(cause)
-
-    return this.#report(failureOf(cause, kind.isWrite), kind)
-  }
-
-  async #connect(kind: StatementKind): Promise<PoolClient> {
-    const since = performance.now()
-
-    try {
-      const connection = await kind.pool.connect()
-      observePoolWait(kind.use, since)
-      return connection
-    } catch (error) {
-      observePoolWait(kind.use, since)
-      throw this.#report(new Unavailable(error), kind)
+  /** The way in which writes run. */
+  #kind(use: DatabaseUse, pool: PrimaryPool, timeoutMs: number): StatementKind {
+    return {
+      use,
+      isRepeatable: false,
+      pool,
+      timeoutMs,
+      availability: this.#availabilities[use],
+      onAbandoned: () => this.#endHangingCommits()
     }
   }
 
   #endHangingCommits(): void {
-    const query = { text: endHangingCommits, values: [this.timeoutMs] }
+    const values = [this.timeoutMs]
     // If this fails, the next abandoned statement repeats it.
-    this.read(query).catch(() => {})
-  }
-
-  /** Counts a failure, logs it if it begins an outage, and returns it. */
-  #report(failure: Error, kind: StatementKind): Error {
-    const isOutage =
-      failure instanceof Unavailable || failure instanceof OutcomeUnknown
-    databaseErrors.inc({ code: isOutage ? failure.code : 'internal_error' })
-
-    const isConflict = meaningOf(failure.cause) === 'conflict'
-    if (isOutage && !isConflict && !kind.pool.isEnding)
-      this.#noteOutage(failure.cause, kind)
-    return failure
-  }
-
-  #noteOutage(cause: unknown, { availability }: StatementKind): void {
-    if (!this.#reportsOutages) return availability.failedUnreported()
-
-    const hint =
-      meaningOf(cause) === 'schema'
-        ? ': migrations or grants may be missing'
-        : ''
-    availability.failed(cause, hint)
+    this.#terminations
+      .run({ ...this.#terminateHangingCommits, values })
+      .catch(() => {})
   }
 }
 
-function outcomeOf(cause: Error | null, deadline: Deadline) {
-  if (deadline.isExceeded) return 'timeout'
-  return cause === null ? 'ok' : 'failed'
-}
-
-/**
- * A cancelled wait for a standby ends in a warning and a success. A server
- * whose client_min_messages hides warnings sends only the success.
- */
-function doubtAbout(deadline: Deadline, kind: StatementKind): Error | null {
-  const isInDoubt = deadline.isExceeded && kind.isWrite
-  return isInDoubt ? new Error('the statement was cancelled') : null
-}
-
-/**
- * Discards the connection if it cannot be used again, or if a late
- * CancelRequest could cancel the next statement.
- */
-function releaseOrDiscard(
-  connection: PoolClient,
-  cause: Error | null,
-  deadline: Deadline
-): void {
-  connection.release(deadline.isExceeded || !isReusable(cause))
-}
-
-/**
- * Whether the connection can run the next statement.
- *
- * A statement that failed before PostgreSQL had prepared it is prepared again
- * by pg. PgBouncer keeps its name, and closes the connection then, which looks
- * as if the next statement had an unknown outcome.
- */
-function isReusable(cause: Error | null): boolean {
-  if (cause === null) return true
-  if (isCancelled(cause)) return false
-
-  switch (meaningOf(cause)) {
-    case 'value':
-    case 'conflict':
-    case 'resource':
-      return true
-    case 'schema':
-    case 'statement':
-    case 'connection':
-    case undefined:
-      return false
-  }
+function openPool(url: string, timeoutMs: number, max: number): PrimaryPool {
+  return new PrimaryPool(url, timeoutMs, {
+    application_name: serviceName,
+    keepAlive: true,
+    types,
+    max
+  })
 }

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { ClientBase } from 'pg'
 import type { Logger } from 'pino'
 import { serviceName } from '../../generated/names.ts'
+import { shareRuns } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../log.ts'
 import { pendingMigrations } from '../metrics.ts'
@@ -57,13 +58,10 @@ const begin = sql`
   END $$
 `
 
-const appliedMigrations = {
-  name: 'applied-migrations',
-  text: sql`
-    SELECT name
-    FROM pgmigrations
-  `
-}
+const appliedMigrations = sql`
+  SELECT name
+  FROM pgmigrations
+`
 
 type MigrationConfig = Pick<
   Config,
@@ -177,25 +175,18 @@ async function applyMigration(
 
 /**
  * Returns a check that throws unless the database responds and has every
- * migration. Concurrent callers share a query, so that /readyz, which needs no
- * key, cannot occupy the pool.
+ * migration. Waiting callers share a query: /readyz needs no key, and must not
+ * occupy the pool.
  */
 export function migrationCheck(
-  database: Pick<Database, 'read'>,
+  database: Pick<Database, 'read' | 'statements'>,
   migrations: Migration[]
 ): () => Promise<void> {
-  let running: Promise<void> | undefined
-
-  return () => {
-    running ??= checkMigrations(database, migrations).finally(() => {
-      running = undefined
-    })
-    return running
-  }
+  return shareRuns(() => checkMigrations(database, migrations))
 }
 
 async function checkMigrations(
-  database: Pick<Database, 'read'>,
+  database: Pick<Database, 'read' | 'statements'>,
   migrations: Migration[]
 ): Promise<void> {
   const pending = await readPendingMigrations(database, migrations)
@@ -208,7 +199,7 @@ async function checkMigrations(
 
 /** Returns the names of the migrations that the database lacks. */
 export async function readPendingMigrations(
-  database: Pick<Database, 'read'>,
+  database: Pick<Database, 'read' | 'statements'>,
   migrations: Migration[]
 ): Promise<string[]> {
   const pending = pendingOf(migrations, await readApplied(database))
@@ -216,10 +207,12 @@ export async function readPendingMigrations(
 }
 
 async function readApplied(
-  database: Pick<Database, 'read'>
+  database: Pick<Database, 'read' | 'statements'>
 ): Promise<{ name: string }[]> {
   try {
-    return await database.read(appliedMigrations)
+    return await database.read(
+      database.statements.add('applied-migrations', appliedMigrations)
+    )
   } catch (error) {
     // Without the table, or the privilege to read it, there was no migration.
     const isUntouched =

@@ -149,8 +149,11 @@ export class OutcomeUnknown extends Error {
 /**
  * Returns the error for the caller of a failed statement: Unavailable,
  * OutcomeUnknown, or the error itself if it would occur again.
+ *
+ * @param isRepeatable whether the statement can be sent again if its outcome is
+ *   not known, as a read can
  */
-export function failureOf(error: Error, isWrite: boolean): Error {
+export function failureOf(error: Error, isRepeatable: boolean): Error {
   switch (meaningOf(error)) {
     case 'value':
     case 'statement':
@@ -161,12 +164,12 @@ export function failureOf(error: Error, isWrite: boolean): Error {
     case 'conflict':
       return new Unavailable(error)
     case undefined:
-      if (isWrite) return new OutcomeUnknown(error)
+      if (!isRepeatable) return new OutcomeUnknown(error)
       return isTransient(error) ? new Unavailable(error) : error
   }
 }
 
-/** Whether a read that failed without a known meaning may succeed later. */
+/** Whether a statement that failed without a known meaning may succeed later. */
 function isTransient(error: Error): boolean {
   const code = codeOf(error)
   const isOfConnection = code === ''

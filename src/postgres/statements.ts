@@ -3,6 +3,35 @@ import { initializeStatement } from '../metrics.ts'
 /** Bytes of a name that PostgreSQL compares. */
 const maxNameLength = 63
 
+/** A prepared statement whose name belongs to no other text. */
+class NamedStatement {
+  /**
+   * Exists for the compiler only: just `Statements.add` makes such a statement.
+   */
+  declare readonly isAdded: true
+  readonly name: string
+  readonly text: string
+
+  constructor(name: string, text: string) {
+    this.name = name
+    this.text = text
+  }
+}
+
+export type { NamedStatement }
+
+/** A statement from `Statements.add`, with its values. */
+export type NamedQuery = NamedStatement & { values?: unknown[] }
+
+/** A statement that PostgreSQL plans each time. */
+interface UnnamedQuery {
+  name?: undefined
+  text: string
+  values?: unknown[]
+}
+
+export type Query = NamedQuery | UnnamedQuery
+
 /** The prepared statements of a database. */
 export class Statements {
   readonly #texts = new Map<string, string>()
@@ -16,16 +45,25 @@ export class Statements {
    * Gives a name to a statement. PostgreSQL would reject another text with the
    * name, but only at the first request that runs it.
    *
+   * @example
+   * const pets = database.statements.add('pets', 'SELECT * FROM pets LIMIT $1')
+   * await database.read({ ...pets, values: [20] })
+   *
    * @throws Error if the name belongs to another text, or is too long
    */
-  add(name: string, text: string): void {
+  add(name: string, text: string): NamedStatement {
     if (name.length > maxNameLength)
       throw new Error(`the name of a statement has over 63 characters: ${name}`)
 
-    if ((this.#texts.get(name) ?? text) !== text)
-      throw new Error(`two operations name different statements ${name}`)
+    if ((this.#texts.get(name) ?? text) !== text) {
+      throw new Error(
+        `two operations have different statements called ${name}: ` +
+          'give one of them another name, as in name: …'
+      )
+    }
 
     if (!this.#texts.has(name)) initializeStatement(name)
     this.#texts.set(name, text)
+    return new NamedStatement(name, text)
   }
 }

@@ -1,13 +1,14 @@
 import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { sql } from './sql.ts'
 
-const name = 'limit-transaction'
-
 /** Limits what follows in the transaction. It returns no row. */
-const limitTransaction = sql`
-  SELECT
-  WHERE set_config('statement_timeout', $1, true) IS NULL
-`
+export const limitTransaction = {
+  name: 'limit-transaction',
+  text: sql`
+    SELECT
+    WHERE set_config('statement_timeout', $1, true) IS NULL
+  `
+}
 
 type Callback<Row extends QueryResultRow> = (
   error: Error | null,
@@ -21,8 +22,7 @@ export async function prepareTimeLimit(
 ): Promise<void> {
   const unlimited = '0'
   const query = {
-    name,
-    text: limitTransaction,
+    ...limitTransaction,
     values: [unlimited],
     query_timeout: timeoutMs
   }
@@ -46,10 +46,11 @@ export function runQueryWithin<Row extends QueryResultRow>(
   callback: Callback<Row>
 ): void {
   const protocol = connection.connection
+  const statement = limitTransaction.name
   const values = [String(limitMs)]
 
   protocol.stream.cork()
-  protocol.bind({ statement: name, values }, true)
+  protocol.bind({ statement, values }, true)
   protocol.execute({}, true)
   runQuery(connection, query, callback)
   protocol.stream.uncork()

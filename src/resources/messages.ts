@@ -53,12 +53,13 @@ const queueState = sql`
 
 /** Measures the queue of messages. */
 export async function measureQueue(
-  database: Pick<Database, 'readInBackground'>
+  database: Pick<Database, 'readInBackground' | 'statements'>
 ): Promise<void> {
+  const statement = database.statements.add('queue-of-messages', queueState)
   const rows = await database.readInBackground<{
     queued: number
     oldestAge: number
-  }>({ name: 'queue-of-messages', text: queueState })
+  }>(statement)
 
   for (const row of rows) {
     queued.set(row.queued)

@@ -44,14 +44,14 @@ export function sharedRead<Column extends string, Row extends QueryResultRow>(
   database: Database,
   { name, lookupTypes, text }: SharedRead<Column>
 ): (lookup: Lookup<Column>) => Promise<Row> {
-  database.statements.add(name, text)
+  const statement = database.statements.add(name, text)
 
   async function readRows(inputs: Input[]): Promise<Row[]> {
     sharedReads.observe(inputs.length)
 
     const distinct = new Map(inputs.map(({ key, values }) => [key, values]))
     const values = columnsOf([...distinct.values()])
-    const rows = await database.read<Row>({ name, text, values })
+    const rows = await database.read<Row>({ ...statement, values })
 
     const found = new Map(
       [...distinct.keys()].map((key, index) => [key, rows[index]])

@@ -43,12 +43,11 @@ export function writeRow<Schema>(
     FROM item
   `
 
-  database.statements.add(name, text)
+  const prepared = database.statements.add(name, text)
 
   return async (values) => {
     const [written] = await database.write<{ json: string }>({
-      name,
-      text,
+      ...prepared,
       values
     })
 
@@ -72,10 +71,10 @@ export function deleteRow(
   database: Database,
   { name, statement: text }: RowChange
 ): (values: unknown[]) => Promise<boolean> {
-  database.statements.add(name, text)
+  const prepared = database.statements.add(name, text)
 
   return async (values) => {
-    const deleted = await database.write({ name, text, values })
+    const deleted = await database.write({ ...prepared, values })
 
     return deleted.length > 0
   }

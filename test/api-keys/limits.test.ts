@@ -3,7 +3,7 @@ import { makeKey } from '../../src/api-keys/key.ts'
 import { RateLimiter } from '../../src/api-keys/rate-limit.ts'
 import type { Config } from '../../src/config.ts'
 import { silent } from '../support/database.ts'
-import { recorder } from '../support/log.ts'
+import { recorder } from '../support/recorder.ts'
 import { startNotes } from '../support/notes.ts'
 
 interface ListOptions {

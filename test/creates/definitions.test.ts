@@ -90,7 +90,9 @@ t.test(
     t.doesNotThrow(() => new GroupedInsert(database, notes))
     const body = NewNote.toReversed()
     t.throws(() => new GroupedInsert(database, { ...notes, body }), {
-      message: 'two operations name different statements create-notes'
+      message:
+        'two operations have different statements called create-notes: ' +
+        'give one of them another name, as in name: …'
     })
   }
 )

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { query } from '../support/database.ts'
-import { recorder } from '../support/log.ts'
+import { recorder } from '../support/recorder.ts'
 import { create, list, startNotes } from '../support/notes.ts'
 import { result } from '../support/requests.ts'
 

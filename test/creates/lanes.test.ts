@@ -2,9 +2,9 @@
 import pg from 'pg'
 import t from 'tap'
 import { Lanes } from '../../src/creates/lanes.ts'
-import { FairQueue } from '../../src/postgres/fair-queue.ts'
+import { FairQueue } from '../../src/creates/fair-queue.ts'
 import { TimeLimitExceeded } from '../../src/postgres/outcomes.ts'
-import { WriteTurns } from '../../src/postgres/write-turns.ts'
+import { WriteTurns } from '../../src/creates/write-turns.ts'
 import { until } from '../support/until.ts'
 
 const overloaded = { status: 'rejected', reason: { code: 'overloaded' } }
@@ -96,6 +96,51 @@ t.test('a slow row is found within a long timeout', async (t) => {
 
   t.same(await Promise.all(rows.map((row) => lanes.submit(row, 'a'))), rows)
   t.same(alone, [[15]])
+})
+
+t.test('further rows of a slow client delay no others', async (t) => {
+  const slow = 1
+  const quick = 2
+  const cancelled: number[][] = []
+  const commitWithinLimit = (rows: number[]) => {
+    if (!rows.includes(slow)) return echo(rows)
+    cancelled.push(rows)
+    return exceed()
+  }
+  const { held, release } = hold()
+  const commit = (rows: number[]) => held.then(() => rows)
+  const turns = new WriteTurns(60_000)
+  const lanes = new Lanes({ commit, commitWithinLimit }, turns, 60_000)
+
+  const first = lanes.submit(slow, 'a')
+  await until(() => turns.slowRows.has('a'), 'the slow row is alone')
+  cancelled.length = 0
+
+  const further = lanes.submit(slow, 'a')
+  t.equal(await lanes.submit(quick, 'b'), quick)
+  release()
+  t.same(await Promise.all([first, further]), [slow, slow])
+  t.same(cancelled, [[slow]], 'no other row shared its statement')
+})
+
+t.test('suspects share statements with none of other clients', async (t) => {
+  const groups: number[][] = []
+  const commitWithinLimit = (rows: number[]) => {
+    if (rows.length > 16) return exceed()
+    groups.push(rows)
+    return echo(rows)
+  }
+  const lanes = new Lanes(
+    { commit: echo, commitWithinLimit },
+    new WriteTurns(60_000),
+    60_000
+  )
+  const clientOf = (row: number) => (row % 2 === 0 ? 'a' : 'b')
+  const rows = numbers(40)
+
+  await Promise.all(rows.map((row) => lanes.submit(row, clientOf(row))))
+  t.equal(groups.flat().length, rows.length)
+  for (const group of groups) t.equal(new Set(group.map(clientOf)).size, 1)
 })
 
 t.test('a suspect that PostgreSQL rejects fails alone', async (t) => {

@@ -159,15 +159,16 @@ t.test('the time limit does not outlive its statement', async (t) => {
   const { databaseUrl, database } = await startNotes(t, {
     config: { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 30_000 }
   })
-  const limit = {
-    name: 'limit',
-    text: `SELECT current_setting('statement_timeout') AS limit`
-  }
+  const limit = database.statements.add(
+    'limit',
+    `SELECT current_setting('statement_timeout') AS limit`
+  )
+  const fault = database.statements.add('fault', 'SELECT 1 / 0')
 
   t.same(await database.tryWrite(limit), [{ limit: '1500ms' }])
   t.same(await database.write(limit), [{ limit: '0' }])
 
-  await t.rejects(database.tryWrite({ name: 'fault', text: 'SELECT 1 / 0' }))
+  await t.rejects(database.tryWrite(fault))
   t.same(await database.write(limit), [{ limit: '0' }])
 
   await until(async () => {
@@ -193,10 +194,9 @@ t.test('the time limit does not apply to the commit', async (t) => {
        FOR EACH ROW EXECUTE FUNCTION sleep()`
   )
 
-  await t.resolves(
-    database.tryWrite({
-      name: 'insert',
-      text: "INSERT INTO notes (name) VALUES ('x') RETURNING id"
-    })
+  const insert = database.statements.add(
+    'insert',
+    "INSERT INTO notes (name) VALUES ('x') RETURNING id"
   )
+  await t.resolves(database.tryWrite(insert))
 })

@@ -5,7 +5,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts'
 import { copyData } from '../support/database.ts'
-import { recorder } from '../support/log.ts'
+import { recorder } from '../support/recorder.ts'
 
 /** Where the kernel, not the file system, decides what may be created. */
 const onLinux = process.platform === 'linux' ? {} : { skip: 'only Linux' }

@@ -22,7 +22,7 @@ import {
   open,
   request,
   send
-} from './raw.ts'
+} from './raw-requests.ts'
 
 /** A request whose body does not come. */
 const halfSent = (headers?: object) =>

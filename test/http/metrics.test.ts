@@ -14,7 +14,7 @@ import {
 import { post, serve, started } from '../support/process.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { get, list, open, send } from './raw.ts'
+import { get, list, open, send } from './raw-requests.ts'
 
 /** Number of requests for an operation that had this status. */
 const requests = (operation: string, status: number) =>
@@ -103,7 +103,13 @@ t.test('what alerts count begins with 0', async (t) => {
     for (const code of ['unavailable', 'outcome_unknown', 'internal_error'])
       t.equal(await errors(operation, code), 0, `${operation} ${code}`)
   }
-  for (const code of ['unavailable', 'outcome_unknown', 'internal_error'])
+  const databaseCodes = [
+    'unavailable',
+    'outcome_unknown',
+    'constraint_violated',
+    'internal_error'
+  ]
+  for (const code of databaseCodes)
     t.equal(
       typeof (await sample(`database_errors_total{code="${code}"}`)),
       'number'
@@ -112,6 +118,28 @@ t.test('what alerts count begins with 0', async (t) => {
     t.equal(await sample(`auth_failures_total{reason="${reason}"}`), 0)
   t.equal(await statements('notes-by-id', 'timeout'), 0)
 })
+
+t.test(
+  'a violated constraint is not counted as an internal error',
+  async (t) => {
+    const { database } = await startNotes(t)
+    const count = async (code: string) =>
+      Number(await sample(`database_errors_total{code="${code}"}`))
+    const violations = await count('constraint_violated')
+    const internalErrors = await count('internal_error')
+
+    const text = `
+    DO $$ BEGIN
+      RAISE unique_violation USING CONSTRAINT = 'notes_name_key';
+    END $$
+  `
+    await t.rejects(database.write({ text }))
+    t.equal(await count('constraint_violated'), violations + 1)
+
+    await t.rejects(database.write({ text: 'SELECT 1 / 0' }))
+    t.equal(await count('internal_error'), internalErrors + 1)
+  }
+)
 
 t.test('a statement over DATABASE_TIMEOUT_MS is a timeout', async (t) => {
   const service = await startNotes(t, { config: { DATABASE_TIMEOUT_MS: 2000 } })

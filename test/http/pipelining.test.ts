@@ -17,7 +17,7 @@ import {
   open,
   request,
   send
-} from './raw.ts'
+} from './raw-requests.ts'
 
 const asset = '/docs/static/swagger-ui-bundle.js'
 const getList = list(keepAlive)

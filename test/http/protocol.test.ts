@@ -2,7 +2,7 @@ import t from 'tap'
 import { keyPrefix, realm } from '../../generated/names.ts'
 import { startNotes } from '../support/notes.ts'
 import { until } from '../support/until.ts'
-import { create, list, open, request, send } from './raw.ts'
+import { create, list, open, request, send } from './raw-requests.ts'
 
 type Headers = Parameters<typeof list>[0]
 

@@ -16,7 +16,7 @@ import {
   list,
   open,
   request
-} from './raw.ts'
+} from './raw-requests.ts'
 
 const getList = list(keepAlive)
 const asset = '/docs/static/swagger-ui-bundle.js'

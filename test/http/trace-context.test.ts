@@ -1,6 +1,6 @@
 import t from 'tap'
 import { traceIdOf } from '../../src/http/trace-context.ts'
-import { recorder } from '../support/log.ts'
+import { recorder } from '../support/recorder.ts'
 import { breakNotes, startNotes } from '../support/notes.ts'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'

@@ -61,7 +61,7 @@ class CountingDatabase extends Database {
   }
 }
 
-/** Serves all parts at /all, and those of a filter at /parts. */
+/** Serves all parts at /all and /sorted, and those of a filter at /parts. */
 async function start(t: Test, memoryLimit = 2 ** 26) {
   const url = await createDatabase(t)
   await query(url, createParts)
@@ -69,9 +69,15 @@ async function start(t: Test, memoryLimit = 2 ** 26) {
   const memory = new ResponseMemory(memoryLimit, 10_000)
 
   const all = listOperation(database, memory, parts)
+  const sorted = listOperation(database, memory, {
+    ...parts,
+    name: 'sorted-parts',
+    orderColumn: 'name'
+  })
   const some = filteredListOperation(database, memory, { ...parts, filters })
   const app = Fastify()
   app.get('/all', asHandler(all))
+  app.get('/sorted', asHandler(sorted))
   app.get('/parts', asHandler(some))
   t.teardown(() => app.close())
   t.teardown(() => database.close())
@@ -93,6 +99,18 @@ t.test('a table whose key is a uuid is listed in pages', async (t) => {
   t.same(await names('/all'), await stored('true'))
   t.equal(database.pages, 3)
 })
+
+t.test(
+  'a second list of a table, with a name, has its own order',
+  async (t) => {
+    const { names } = await start(t)
+    const sorted = await names('/sorted')
+
+    t.equal(sorted.length, 2500)
+    t.same(new Set(sorted), new Set(await names('/all')))
+    t.not(sorted[0], (await names('/all'))[0])
+  }
+)
 
 t.test('each parameter selects rows, and none selects all', async (t) => {
   const { names, stored } = await start(t)
@@ -180,7 +198,9 @@ t.test('names of statements that PostgreSQL confuses fail the start', (t) => {
 
   listBy('color', 'true')
   t.throws(() => listBy('color', 'false'), {
-    message: 'two operations name different statements piece-of-parts-by-color'
+    message:
+      'two operations have different statements called ' +
+      'piece-of-parts-by-color: give one of them another name, as in name: …'
   })
   t.throws(() => listBy('x'.repeat(50), 'true'), {
     message: /^the name of a statement has over 63 characters: /

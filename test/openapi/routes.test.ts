@@ -543,7 +543,7 @@ const deprecations = [
   {
     path: '/very/old',
     operation: {
-      'x-deprecated-sunset': '2024-01-31T12:00:00+01:00',
+      'x-sunset': '2024-01-31T12:00:00+01:00',
       'x-successor': '/new/ones'
     },
     announced: {

@@ -1,6 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Availability } from '../../src/postgres/availability.ts'
-import { recorder } from '../support/log.ts'
+import { recorder } from '../support/recorder.ts'
 
 const cause = new Error('no database')
 
@@ -50,7 +51,8 @@ t.test('without a use, an outage is over after a minute', (t) => {
 
 t.test('the log has neither begin nor end of an unreported outage', (t) => {
   const { availability, messages, pass } = start(t)
-  availability.failedUnreported()
+  availability.reportAfter(new Promise(() => {})).catch(() => {})
+  availability.failed(cause, '')
   t.notOk(availability.isAvailable)
   pass(5000)
   availability.succeeded()
@@ -59,11 +61,13 @@ t.test('the log has neither begin nor end of an unreported outage', (t) => {
   t.end()
 })
 
-t.test('an unreported outage that goes on is reported', (t) => {
+t.test('an unreported outage that goes on is reported', async (t) => {
   const { availability, messages } = start(t)
-  availability.failedUnreported()
+  const reporting = availability.reportAfter(setImmediate())
+  availability.failed(cause, ': not logged')
+
+  await reporting
   availability.failed(cause, ': why')
-  availability.failedUnreported()
+  availability.failed(cause, ': logged once')
   t.same(messages(), ['the database is unavailable for reads: why'])
-  t.end()
 })

@@ -9,7 +9,7 @@ import {
   open,
   query
 } from '../support/database.ts'
-import { recorder } from '../support/log.ts'
+import { recorder } from '../support/recorder.ts'
 import { create, list, startNotes, storedNames } from '../support/notes.ts'
 import { errorResponse, startProxy } from '../support/proxy.ts'
 import { result } from '../support/requests.ts'

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { Database } from '../../src/postgres/database.ts'
 import { createDatabase, createRoles, query } from '../support/database.ts'
-import { recorder } from '../support/log.ts'
+import { recorder } from '../support/recorder.ts'
 import { postNote, serveNotes } from '../support/notes.ts'
 import { started } from '../support/process.ts'
 

@@ -10,7 +10,7 @@ import {
   lockTable,
   query
 } from '../support/database.ts'
-import { recorder } from '../support/log.ts'
+import { recorder } from '../support/recorder.ts'
 import * as notes from '../support/notes.ts'
 import { startNotes } from '../support/notes.ts'
 import { startPostgres } from '../support/postgres.ts'

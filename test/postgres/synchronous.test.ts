@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { serviceName } from '../../generated/names.ts'
 import { query } from '../support/database.ts'
-import { recorder } from '../support/log.ts'
+import { recorder } from '../support/recorder.ts'
 import * as notes from '../support/notes.ts'
 import { startNotes } from '../support/notes.ts'
 import { configure, startPostgres } from '../support/postgres.ts'

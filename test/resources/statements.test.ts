@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { statementsFile } from '../../tools/generate-statements.ts'
+import { statementsFile } from '../../tools/generate/statements.ts'
 import { createDatabase, query } from '../support/database.ts'
 import { documentedSql } from '../support/documented-sql.ts'
 import { exampleRequests } from '../support/examples.ts'

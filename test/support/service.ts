@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import type { QueryConfig, QueryResultRow } from 'pg'
+import type { QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import { KeyStore } from '../../src/api-keys/store.ts'
@@ -9,7 +9,8 @@ import type { Api } from '../../src/api.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
-import { Database, type NamedQuery } from '../../src/postgres/database.ts'
+import { Database } from '../../src/postgres/database.ts'
+import type { NamedQuery, Query } from '../../src/postgres/statements.ts'
 import { api as thisApi } from '../../src/resources/index.ts'
 import { createDatabase, silent } from './database.ts'
 
@@ -43,12 +44,12 @@ export interface ServiceOptions {
 class WatchedDatabase extends Database {
   onStatement: (name: string) => void = () => {}
 
-  override read<Row extends QueryResultRow>(query: QueryConfig) {
+  override read<Row extends QueryResultRow>(query: Query) {
     this.onStatement(String(query.name))
     return super.read<Row>(query)
   }
 
-  override write<Row extends QueryResultRow>(query: QueryConfig) {
+  override write<Row extends QueryResultRow>(query: Query) {
     this.onStatement(String(query.name))
     return super.write<Row>(query)
   }

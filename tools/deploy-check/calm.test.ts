@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { repeat } from '../../src/background-work.ts'
+import { repeat } from '../../src/repeat.ts'
 import { query } from '../../test/support/database.ts'
 import { unfailing } from '../../test/support/installation.ts'
 import { startLoad } from '../../test/support/load.ts'

@@ -87,7 +87,6 @@
     'x-scopes',
     'x-deprecated-at',
     'x-sunset',
-    'x-deprecated-sunset',
     'x-successor'
   ]
 
@@ -107,8 +106,7 @@
     ({ createElement: h }) =>
     ({ operation, method, getComponent, specSelectors }) => {
       const since = operation.get('x-deprecated-at')
-      const sunset =
-        operation.get('x-sunset') ?? operation.get('x-deprecated-sunset')
+      const sunset = operation.get('x-sunset')
       const successor = ['paths', operation.get('x-successor'), method]
       const id = specSelectors.specJson().getIn([...successor, 'operationId'])
       const sentences = [

@@ -114,7 +114,11 @@ const faults: Fault[] = [
   },
   {
     rule: 'rule/dates-need-deprecated',
-    edits: { [`${list} x-deprecated-sunset`]: '2027-01-01' }
+    edits: { [`${list} x-sunset`]: '2027-01-01' }
+  },
+  {
+    rule: 'rule/sunset-has-one-name',
+    edits: { ...deprecated, [`${list} x-deprecated-sunset`]: '2027-01-01' }
   },
   {
     rule: 'rule/dates-are-dates',
@@ -453,11 +457,6 @@ const accepted: Record<string, Edits> = {
   'a deprecation with a sunset': {
     ...deprecated,
     [`${list} x-sunset`]: '2026-07-01',
-    [`${list} responses 200 headers Sunset`]: sunset
-  },
-  'a deprecation with the other name of a sunset': {
-    ...deprecated,
-    [`${list} x-deprecated-sunset`]: '2026-07-01',
     [`${list} responses 200 headers Sunset`]: sunset
   },
   'a date-time with a limit in a query': {

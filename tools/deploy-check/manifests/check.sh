@@ -17,6 +17,17 @@ done
 cp -r "$manifests" "$work/digits"
 sed -i "s/newTag: .* }/newTag: '20300131' }/" "$work/digits/staging/kustomization.yaml"
 go tool kustomize build "$work/digits/staging" >"$work/digits.yaml"
+
+# What docs/kubernetes.md adds to an overlay for a private registry.
+cp -r "$manifests" "$work/registry"
+sed -n '/^- target: { kind: ServiceAccount }$/,/^```$/ { /^```$/!p }' ../../../docs/kubernetes.md |
+  sed 's/^/  /' >>"$work/registry/staging/kustomization.yaml"
+go tool kustomize build "$work/registry/staging" >"$work/registry.yaml"
+if [ "$(grep -c '^imagePullSecrets:$' "$work/registry.yaml")" -ne 2 ]; then
+  echo 'The patch of docs/kubernetes.md sets no imagePullSecrets.'
+  exit 1
+fi
+
 kubernetes-validate --kubernetes-version 1.34 --strict --quiet "$work"/*.yaml "$manifests/test-database.yaml" \
   >"$work/report" 2>&1 || { cat "$work/report"; exit 1; }
 if grep -vE "find schema for kind ($custom) " "$work/report"; then exit 1; fi

@@ -1,22 +1,19 @@
-// The background removal of old records: of changes of lists, and of
-// Idempotency-Keys.
 import { housekeepingSucceeded } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { isCancelled, Unavailable } from '../postgres/outcomes.ts'
 import { sql } from '../postgres/sql.ts'
+import type { NamedStatement } from '../postgres/statements.ts'
+import { repeat } from '../repeat.ts'
 
-/** The privileges that the statements below need. */
-export const removalPrivileges = {
-  idempotency_keys: 'SELECT, DELETE',
-  'FUNCTION prune_changes()': 'EXECUTE'
-}
+/** The privileges that the statement below needs. */
+export const removalPrivileges = { idempotency_keys: 'SELECT, DELETE' }
 
 /** Milliseconds between two removals. */
 const intervalMs = 5000
 
 /**
- * Idempotency keys that one statement deletes. On a fast disk, this takes a
- * fraction of a second.
+ * Keys that one statement deletes. On a fast disk, this takes a fraction of a
+ * second.
  */
 const maxBatchSize = 1000
 
@@ -32,56 +29,47 @@ const deleteExpiredKeys = sql`
   RETURNING true
 `
 
-type Background = Pick<Database, 'writeInBackground'>
+type Background = Pick<Database, 'writeInBackground' | 'statements'>
 
 /**
- * Deletes old records of changes, and expired idempotency keys, every five
- * seconds. An expired key still replays until this job deletes it.
+ * Removes expired Idempotency-Keys: at once, and then every five seconds. An
+ * expired key still replays until it is removed.
  *
- * @param hours until an idempotency key expires
+ * @param hours until a key expires
  * @returns a function that ends it
  */
-export function removeOldRecords(
+export function startRemovingExpiredKeys(
   database: Background,
   hours: number
 ): () => void {
-  const expiredKeys = new ExpiredKeys(database, hours)
-  housekeepingSucceeded('changes')
+  const removal = new ExpiredKeyRemoval(database, hours)
   housekeepingSucceeded('idempotency_keys')
 
-  const timer = setInterval(() => {
-    pruneChanges(database).catch(repeatedNextTime)
-    expiredKeys.remove().catch(repeatedNextTime)
-  }, intervalMs)
-
-  return () => clearInterval(timer)
+  return repeat(() => removal.run(), intervalMs)
 }
 
-async function pruneChanges(database: Background): Promise<void> {
-  await database.writeInBackground({
-    name: 'prune-changes',
-    text: 'SELECT prune_changes()'
-  })
-  housekeepingSucceeded('changes')
-}
-
-/** The removal of expired idempotency keys, in batches. */
-class ExpiredKeys {
-  #isRemoving = false
+/** The removal of expired keys, in batches. */
+class ExpiredKeyRemoval {
+  #isRunning = false
   #batchSize = maxBatchSize
   readonly #database: Background
   readonly #hours: number
+  readonly #deleteExpired: NamedStatement
 
   constructor(database: Background, hours: number) {
     this.#database = database
     this.#hours = hours
+    this.#deleteExpired = database.statements.add(
+      'remove-expired-keys',
+      deleteExpiredKeys
+    )
   }
 
   /** Does nothing while an earlier call removes keys. */
-  async remove(): Promise<void> {
-    if (this.#isRemoving) return
+  async run(): Promise<void> {
+    if (this.#isRunning) return
 
-    this.#isRemoving = true
+    this.#isRunning = true
     try {
       await this.#removeAll()
     } catch (error) {
@@ -89,7 +77,7 @@ class ExpiredKeys {
       if (isTimeout(error)) this.#batchSize = Math.ceil(this.#batchSize / 2)
       throw error
     } finally {
-      this.#isRemoving = false
+      this.#isRunning = false
     }
   }
 
@@ -109,8 +97,7 @@ class ExpiredKeys {
 
   async #removeBatch(): Promise<number> {
     const deleted = await this.#database.writeInBackground({
-      name: 'remove-expired-keys',
-      text: deleteExpiredKeys,
+      ...this.#deleteExpired,
       values: [this.#hours, this.#batchSize]
     })
     return deleted.length
@@ -119,6 +106,3 @@ class ExpiredKeys {
 
 const isTimeout = (error: unknown): boolean =>
   error instanceof Unavailable && isCancelled(error.cause)
-
-/** The database has reported the error. */
-function repeatedNextTime(): void {}

@@ -2,8 +2,9 @@ import { EventEmitter, once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
 import pg, { type QueryConfig } from 'pg'
 import t, { type Test } from 'tap'
-import { removeOldRecords } from '../../src/creates/remove-old-records.ts'
+import { startRemovingExpiredKeys } from '../../src/creates/expired-keys.ts'
 import { Unavailable } from '../../src/postgres/outcomes.ts'
+import { Statements } from '../../src/postgres/statements.ts'
 import { stopClock } from '../support/clock.ts'
 import { sample } from '../support/metrics.ts'
 
@@ -19,89 +20,101 @@ function cancelled(): Unavailable {
 
 const lost = () => Promise.reject(new Error('no database'))
 
-/**
- * The job, on a clock that is stopped and a database that never prunes changes.
- */
+/** The job, on a clock that is stopped. */
 function startJob(t: Test) {
   const clock = stopClock(t, 'setInterval')
-  const counts = { prunings: 0, deletions: 0 }
+  let deletions = 0
   const database = {
+    statements: new Statements(),
+
     deleteKeys: (size: unknown) =>
       Promise.resolve<object[]>(lastBatch.slice(0, Number(size))),
 
-    writeInBackground({ text, values = [] }: QueryConfig<unknown[]>) {
-      if (text.includes('prune_changes')) {
-        counts.prunings++
-        return lost()
-      }
-      counts.deletions++
+    writeInBackground({ values = [] }: QueryConfig<unknown[]>) {
+      deletions++
       const [, size] = values
       return this.deleteKeys(size)
     }
   }
-  const stop = removeOldRecords(database, 24)
+  const end = startRemovingExpiredKeys(database, 24)
+  t.teardown(end)
 
   /** Lets what has begun end, as far as it can. */
   async function settle() {
     for (let tick = 0; tick < 10; tick++) await setImmediate()
   }
 
-  /** Returns what the job does in five seconds. */
+  /** Returns how many statements the job runs in five seconds. */
   async function afterFiveSeconds() {
-    counts.prunings = 0
-    counts.deletions = 0
+    deletions = 0
     clock.pass(5000)
     await settle()
-    return { ...counts }
+    return deletions
   }
 
-  return { database, stop, settle, afterFiveSeconds }
+  /** Ends the first removal. */
+  async function afterStart() {
+    await settle()
+    return deletions
+  }
+
+  return { database, end, settle, afterStart, afterFiveSeconds }
 }
 
-t.test('old records are removed every five seconds', async (t) => {
-  const { stop, afterFiveSeconds } = startJob(t)
-  t.same(await afterFiveSeconds(), { prunings: 1, deletions: 1 })
-  t.same(await afterFiveSeconds(), { prunings: 1, deletions: 1 })
-  stop()
-  t.same(await afterFiveSeconds(), { prunings: 0, deletions: 0 }, 'stopped')
-})
+t.test(
+  'expired keys are removed at once, and every five seconds until it is ended',
+  async (t) => {
+    const { end, afterStart, afterFiveSeconds } = startJob(t)
+    t.equal(await afterStart(), 1)
+    t.equal(await afterFiveSeconds(), 1)
+    t.equal(await afterFiveSeconds(), 1)
+    end()
+    t.equal(await afterFiveSeconds(), 0)
+  }
+)
 
-t.test('the last success of each task is a metric', async (t) => {
+t.test('the last success is a metric', async (t) => {
   let now = 1000
   t.intercept(Date, 'now', { value: () => now })
-  const lastSuccess = (task: string) =>
-    sample(`housekeeping_last_success_timestamp_seconds{task="${task}"}`)
-  const { stop, afterFiveSeconds } = startJob(t)
-  t.teardown(stop)
+  const lastSuccess = () =>
+    sample(
+      'housekeeping_last_success_timestamp_seconds{task="idempotency_keys"}'
+    )
+  const { database, afterStart, afterFiveSeconds } = startJob(t)
+  await afterStart()
 
   now = 6000
+  database.deleteKeys = lost
   await afterFiveSeconds()
+  t.equal(await lastSuccess(), 1)
 
-  t.equal(await lastSuccess('idempotency_keys'), 6)
-  t.equal(await lastSuccess('changes'), 1, 'it has failed since its start')
+  now = 11_000
+  database.deleteKeys = () => Promise.resolve(lastBatch)
+  await afterFiveSeconds()
+  t.equal(await lastSuccess(), 11)
 })
 
 t.test('a removal deletes one batch after the other', async (t) => {
-  const { database, stop, afterFiveSeconds } = startJob(t)
-  t.teardown(stop)
+  const { database, afterStart, afterFiveSeconds } = startJob(t)
+  await afterStart()
   const batches = [fullBatch, fullBatch]
   database.deleteKeys = () => Promise.resolve(batches.shift() ?? lastBatch)
-  t.same(await afterFiveSeconds(), { prunings: 1, deletions: 3 })
+  t.equal(await afterFiveSeconds(), 3)
 })
 
 t.test('a removal that fails is repeated the next time', async (t) => {
-  const { database, stop, afterFiveSeconds } = startJob(t)
-  t.teardown(stop)
+  const { database, afterStart, afterFiveSeconds } = startJob(t)
+  await afterStart()
   database.deleteKeys = lost
-  t.same(await afterFiveSeconds(), { prunings: 1, deletions: 1 })
-  t.same(await afterFiveSeconds(), { prunings: 1, deletions: 1 })
+  t.equal(await afterFiveSeconds(), 1)
+  t.equal(await afterFiveSeconds(), 1)
 })
 
 t.test(
   'after a timeout, batches are half as large until all keys are removed',
   async (t) => {
-    const { database, stop, afterFiveSeconds } = startJob(t)
-    t.teardown(stop)
+    const { database, afterStart, afterFiveSeconds } = startJob(t)
+    await afterStart()
     const sizes: unknown[] = []
     let expired = 600
     database.deleteKeys = (size) => {
@@ -127,8 +140,8 @@ t.test(
 )
 
 t.test('another failure does not change the size of batches', async (t) => {
-  const { database, stop, afterFiveSeconds } = startJob(t)
-  t.teardown(stop)
+  const { database, afterStart, afterFiveSeconds } = startJob(t)
+  await afterStart()
   const sizes: unknown[] = []
   database.deleteKeys = (size) => {
     sizes.push(size)
@@ -142,17 +155,17 @@ t.test('another failure does not change the size of batches', async (t) => {
 })
 
 t.test('no removal starts while another one deletes keys', async (t) => {
-  const { database, stop, settle, afterFiveSeconds } = startJob(t)
-  t.teardown(stop)
+  const { database, settle, afterStart, afterFiveSeconds } = startJob(t)
+  await afterStart()
   const deletion = new EventEmitter()
   database.deleteKeys = async () => {
     await once(deletion, 'end')
     return []
   }
-  t.same(await afterFiveSeconds(), { prunings: 1, deletions: 1 })
-  t.same(await afterFiveSeconds(), { prunings: 1, deletions: 0 })
+  t.equal(await afterFiveSeconds(), 1)
+  t.equal(await afterFiveSeconds(), 0)
 
   deletion.emit('end')
   await settle()
-  t.same(await afterFiveSeconds(), { prunings: 1, deletions: 1 })
+  t.equal(await afterFiveSeconds(), 1)
 })

@@ -2,7 +2,7 @@
 // a response, and how the body of a request becomes a row. A property
 // `categoryId` has the column `category_id`.
 import type { OpenAPIV3 } from 'openapi-types'
-import { columnOf, rejectColumnOfCreates } from './sql-names.ts'
+import { columnOf, rejectColumnOfCreates } from './column-names.ts'
 
 type Schema = OpenAPIV3.SchemaObject | OpenAPIV3.ReferenceObject
 
@@ -188,7 +188,7 @@ function scalar(path: string, schema: Schema): OpenAPIV3.SchemaObject {
   if ('$ref' in schema || !scalars.includes(String(schema.type))) {
     throw new Error(
       `openapi.yaml: ${path} must be a string, integer, number or boolean. ` +
-        'To have arrays or objects in rows, extend tools/generate-sql.ts'
+        'To have arrays or objects in rows, extend tools/generate/json-and-columns.ts'
     )
   }
 

@@ -2,8 +2,11 @@ import type { OpenAPIV3 } from 'openapi-types'
 import t, { type Test } from 'tap'
 import { insertStatement } from '../../src/creates/insert.ts'
 import { columnsOf } from '../../src/postgres/sql.ts'
-import { bodyColumnsFile, rowJsonFile } from '../../tools/generate-sql.ts'
-import { columnOf } from '../../tools/sql-names.ts'
+import {
+  bodyColumnsFile,
+  rowJsonFile
+} from '../../tools/generate/json-and-columns.ts'
+import { columnOf } from '../../tools/generate/column-names.ts'
 import { createDatabase, query } from '../support/database.ts'
 
 type Thing = OpenAPIV3.NonArraySchemaObject
@@ -256,7 +259,8 @@ const rejected: { thing: Thing; message: RegExp }[] = [
       required: ['tags'],
       properties: { tags: { type: 'array', items: { type: 'string' } } }
     },
-    message: /Thing.tags must be a string, .* extend tools\/generate-sql.ts/
+    message:
+      /Thing.tags must be a string, .* extend tools\/generate\/json-and-columns.ts/
   },
   {
     thing: {
@@ -264,7 +268,8 @@ const rejected: { thing: Thing; message: RegExp }[] = [
       required: ['owner'],
       properties: { owner: { $ref: '#/components/schemas/Thing' } }
     },
-    message: /Thing.owner must be a string, .* extend tools\/generate-sql.ts/
+    message:
+      /Thing.owner must be a string, .* extend tools\/generate\/json-and-columns.ts/
   }
 ]
 

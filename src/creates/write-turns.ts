@@ -1,12 +1,10 @@
+import type { Database } from '../postgres/database.ts'
 import { FairQueue } from './fair-queue.ts'
 
 /** Statements that may wait for their turn. */
 const maxQueued = 250
 
-/**
- * The turns of writes that may be slow. Writes to all tables share them,
- * because further connections would be missing for reads.
- */
+/** The turns of the lanes for rows that are slow, or may be. */
 export class WriteTurns {
   /** Turns of groups that may have a slow row. */
   readonly suspects: FairQueue
@@ -20,4 +18,19 @@ export class WriteTurns {
     this.suspects = new FairQueue({ ...waiting, maxRunning: 1 })
     this.slowRows = new FairQueue({ ...waiting, maxRunning: 2 })
   }
+}
+
+const turnsByDatabase = new WeakMap<Database, WriteTurns>()
+
+/**
+ * The turns of a database. Writes to all its tables share them, because further
+ * connections would be missing for reads.
+ */
+export function turnsOf(database: Database): WriteTurns {
+  const known = turnsByDatabase.get(database)
+  if (known !== undefined) return known
+
+  const turns = new WriteTurns(database.timeoutMs)
+  turnsByDatabase.set(database, turns)
+  return turns
 }

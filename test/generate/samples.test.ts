@@ -2,7 +2,7 @@ import type { OpenAPIV3 } from 'openapi-types'
 import t from 'tap'
 import { parse } from 'yaml'
 import { readApiDocument } from '../../src/openapi/document.ts'
-import { Samples } from '../../tools/generate-samples.ts'
+import { Samples } from '../../tools/generate/samples.ts'
 
 const yaml = `# Pets
 openapi: 3.0.3

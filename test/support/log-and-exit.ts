@@ -1,8 +1,12 @@
 // A process that logs 3,000 numbered lines and exits at once.
+import { writeSync } from 'node:fs'
 import { createLogger } from '../../src/log.ts'
 
 // As main.ts does, which also makes a pipe non-blocking.
 process.stdout.on('error', () => {})
+
+// Before the handler of the log, which waits for the reader.
+process.on('exit', () => writeSync(process.stderr.fd, 'exiting'))
 
 const logger = createLogger('info')
 const padding = 'x'.repeat(100)

@@ -1,8 +1,8 @@
 // docs/metrics.md, from the metrics that the service registers.
 import { format } from 'prettier'
 import { register } from 'prom-client'
-import '../src/metrics.ts'
-import '../src/resources/index.ts'
+import '../../src/metrics.ts'
+import '../../src/resources/index.ts'
 
 /** When an operator looks at a metric. */
 const whenToLook: Record<string, string> = {
@@ -37,7 +37,7 @@ const whenToLook: Record<string, string> = {
   grouped_writes_cancelled_total:
     'Single creates are slow: [a slow row](architecture.md#a-slow-row), or a slow database',
   database_errors_total:
-    'Any `outcome_unknown`: a create may have been stored without a response',
+    'Any `outcome_unknown`: a create may have been stored without a response. `constraint_violated` is the 4xx of an operation, or a defect if it is a 500',
   database_statement_seconds:
     'The database is slow: which statement. `timeout` is `DATABASE_TIMEOUT_MS`, as during a lock',
   database_pool_wait_seconds:
@@ -97,8 +97,11 @@ ${rows.join('\n')}
 
 function rowOf({ name, type, labelNames, help }: Metric): string {
   const look = whenToLook[name]
-  if (look === undefined)
-    throw new Error(`tools/metrics-page.ts: say when to look at ${name}`)
+  if (look === undefined) {
+    throw new Error(
+      `tools/generate/metrics-page.ts: say when to look at ${name}`
+    )
+  }
 
   const labels = labelNames.map((label) => `\`${label}\``).join(', ')
   return `| \`${name}\` | ${String(type)} | ${labels} | ${help} | ${look} |`

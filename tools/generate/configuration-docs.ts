@@ -1,10 +1,10 @@
 // The files that `npm run generate` writes from src/config/variables.ts.
 import { format } from 'prettier'
-import type { Variable } from '../src/config/kinds.ts'
+import type { Variable } from '../../src/config/kinds.ts'
 import {
   commonVariables,
   rarelyNeededVariables
-} from '../src/config/variables.ts'
+} from '../../src/config/variables.ts'
 
 type AnyVariable = Variable<unknown, string | number | boolean | undefined>
 type Group = Record<string, AnyVariable>

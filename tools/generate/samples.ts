@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseDocument } from 'yaml'
-import type { Operation } from '../src/openapi/document.ts'
+import type { Operation } from '../../src/openapi/document.ts'
 
 /** How documents call the language of a sample, by the extension of its file. */
 const languages = new Map([

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { repeat } from '../src/background-work.ts'
+import { repeat } from '../src/repeat.ts'
 import { stopClock } from './support/clock.ts'
 
 t.test(

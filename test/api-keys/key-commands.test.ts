@@ -1,6 +1,6 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { keyCommands } from '../../src/api-keys/commands.ts'
+import { keyCommands } from '../../src/api-keys/key-commands.ts'
 import { hashKey, shownPartOf } from '../../src/api-keys/key.ts'
 import type { ListRow } from '../../src/api-keys/store.ts'
 import { query } from '../support/database.ts'

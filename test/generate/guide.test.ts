@@ -1,5 +1,5 @@
 import t from 'tap'
-import { guideHtml } from '../../tools/generate-guide.ts'
+import { guideHtml } from '../../tools/generate/guide.ts'
 
 /** The HTML of a guide, in a repository of these files. */
 const render = (markdown: string, files: Record<string, string> = {}) =>

@@ -1,0 +1,36 @@
+import { housekeepingSucceeded } from '../metrics.ts'
+import type { Database } from '../postgres/database.ts'
+import type { NamedStatement } from '../postgres/statements.ts'
+import { repeat } from '../repeat.ts'
+
+/** The privileges that the statement below needs. */
+export const pruningPrivileges = { 'FUNCTION prune_changes()': 'EXECUTE' }
+
+/** Milliseconds between two prunings. */
+const intervalMs = 5000
+
+type Background = Pick<Database, 'writeInBackground' | 'statements'>
+
+/**
+ * Deletes the records of changes that no list needs: at once, and then every
+ * five seconds.
+ *
+ * @returns a function that ends it
+ */
+export function startPruningChanges(database: Background): () => void {
+  housekeepingSucceeded('changes')
+
+  const statement = database.statements.add(
+    'prune-changes',
+    'SELECT prune_changes()'
+  )
+  return repeat(() => pruneChanges(database, statement), intervalMs)
+}
+
+async function pruneChanges(
+  database: Background,
+  statement: NamedStatement
+): Promise<void> {
+  await database.writeInBackground(statement)
+  housekeepingSucceeded('changes')
+}

@@ -1,0 +1,193 @@
+import type { PoolClient, QueryResultRow } from 'pg'
+import {
+  databaseErrors,
+  type DatabaseUse,
+  observePoolWait,
+  observeStatement
+} from '../metrics.ts'
+import type { Availability } from './availability.ts'
+import { Deadline } from './deadline.ts'
+import {
+  failureOf,
+  isCancelled,
+  meaningOf,
+  OutcomeUnknown,
+  TimeLimitExceeded,
+  Unavailable,
+  violatedConstraint
+} from './outcomes.ts'
+import type { PrimaryPool } from './primary-pool.ts'
+import type { Query } from './statements.ts'
+import { runQuery, runQueryWithin } from './time-limit.ts'
+
+/** The way in which statements of one kind run. */
+export interface StatementKind {
+  use: DatabaseUse
+  /** Whether a statement can be sent again if its outcome is not known. */
+  isRepeatable: boolean
+  pool: PrimaryPool
+  /** Milliseconds until a statement is cancelled. */
+  timeoutMs: number
+  /** Milliseconds until PostgreSQL itself cancels a statement. */
+  limitMs?: number
+  availability: Availability
+  /** Called when the server did not end a statement after its cancellation. */
+  onAbandoned: () => void
+}
+
+/**
+ * Runs statements of one kind, each on a connection of the pool. Measures them,
+ * counts their failures, and logs outages.
+ */
+export class StatementRunner {
+  readonly #kind: StatementKind
+
+  constructor(kind: StatementKind) {
+    this.#kind = kind
+  }
+
+  /**
+   * Runs one statement, and commits it.
+   *
+   * @returns its rows
+   * @throws Unavailable, OutcomeUnknown, or the error that PostgreSQL sent
+   */
+  async run<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    const connection = await this.#connect()
+    const { timeoutMs, limitMs, availability, onAbandoned } = this.#kind
+    const sentAt = performance.now()
+
+    // A callback: with a promise and pg's query_timeout the rows outlive two
+    // garbage collections, which costs a tenth of a small read.
+    return new Promise<Row[]>((resolve, reject) => {
+      const deadline = new Deadline(connection, timeoutMs, onAbandoned)
+
+      const settle = (error: Error | null, rows: Row[]) => {
+        deadline.clear()
+        const cause = error ?? this.#doubtAbout(deadline)
+        releaseOrDiscard(connection, cause, deadline)
+        observeStatement(query.name, outcomeOf(cause, deadline), sentAt)
+
+        if (cause !== null) return reject(this.#failure(cause, deadline))
+
+        availability.succeeded()
+        resolve(rows)
+      }
+
+      if (limitMs === undefined) runQuery(connection, query, settle)
+      else runQueryWithin(connection, limitMs, query, settle)
+    })
+  }
+
+  async #connect(): Promise<PoolClient> {
+    const { pool, use } = this.#kind
+    const since = performance.now()
+
+    try {
+      const connection = await pool.connect()
+      observePoolWait(use, since)
+      return connection
+    } catch (error) {
+      observePoolWait(use, since)
+      const failure = new Unavailable(error)
+      this.#report(failure)
+      throw failure
+    }
+  }
+
+  /**
+   * A cancelled wait for a standby ends in a warning and a success. A server
+   * whose client_min_messages hides warnings sends only the success.
+   */
+  #doubtAbout(deadline: Deadline): Error | null {
+    const isInDoubt = deadline.isExceeded && !this.#kind.isRepeatable
+    return isInDoubt ? new Error('the statement was cancelled') : null
+  }
+
+  /** The error for the caller, reported unless it is that of the limit. */
+  #failure(cause: Error, deadline: Deadline): Error {
+    const { limitMs, isRepeatable } = this.#kind
+    const isLimited = limitMs !== undefined && !deadline.isExceeded
+    if (isLimited && isCancelled(cause)) return new TimeLimitExceeded(cause)
+
+    const failure = failureOf(cause, isRepeatable)
+    this.#report(failure)
+    return failure
+  }
+
+  /** Counts a failure, and logs it if it begins an outage. */
+  #report(failure: Error): void {
+    databaseErrors.inc({ code: codeOf(failure) })
+    if (isOutage(failure)) this.#reportOutage(failure.cause)
+  }
+
+  #reportOutage(cause: unknown): void {
+    const { pool, availability } = this.#kind
+    if (pool.isEnding) return
+
+    const hint =
+      meaningOf(cause) === 'schema'
+        ? ': migrations or grants may be missing'
+        : ''
+    availability.failed(cause, hint)
+  }
+}
+
+/** The code of a failure in `database_errors_total`. */
+function codeOf(failure: Error): string {
+  if (failure instanceof Unavailable) return failure.code
+  if (failure instanceof OutcomeUnknown) return failure.code
+
+  // The error of PostgreSQL itself. Operations may respond with a 4xx to a
+  // violated constraint, but to no other error.
+  const isOfConstraint = violatedConstraint(failure) !== ''
+  return isOfConstraint ? 'constraint_violated' : 'internal_error'
+}
+
+/** Whether the database was at fault, not the statement or another one. */
+function isOutage(failure: Error): boolean {
+  const isOfDatabase =
+    failure instanceof Unavailable || failure instanceof OutcomeUnknown
+  return isOfDatabase && meaningOf(failure.cause) !== 'conflict'
+}
+
+function outcomeOf(cause: Error | null, deadline: Deadline) {
+  if (deadline.isExceeded) return 'timeout'
+  return cause === null ? 'ok' : 'failed'
+}
+
+/**
+ * Discards the connection if it cannot be used again, or if a late
+ * CancelRequest could cancel the next statement.
+ */
+function releaseOrDiscard(
+  connection: PoolClient,
+  cause: Error | null,
+  deadline: Deadline
+): void {
+  connection.release(deadline.isExceeded || !isReusable(cause))
+}
+
+/**
+ * Whether the connection can run the next statement.
+ *
+ * A statement that failed before PostgreSQL had prepared it is prepared again
+ * by pg. PgBouncer keeps its name, and closes the connection then, which looks
+ * as if the next statement had an unknown outcome.
+ */
+function isReusable(cause: Error | null): boolean {
+  if (cause === null) return true
+  if (isCancelled(cause)) return false
+
+  switch (meaningOf(cause)) {
+    case 'value':
+    case 'conflict':
+    case 'resource':
+      return true
+    case 'schema':
+    case 'statement':
+    case 'connection':
+    case undefined:
+      return false
+  }
+}
