@@ -16,12 +16,12 @@ const nextExpiry = sql`
 
 /** Measures when the first API key in use expires. */
 export async function measureKeys(
-  database: Pick<Database, 'readInBackground'>
+  database: Pick<Database, 'readInBackground' | 'statements'>
 ): Promise<void> {
-  const rows = await database.readInBackground<{ seconds: number | null }>({
-    name: 'next-expiry-of-keys',
-    text: nextExpiry
-  })
+  const statement = database.statements.add('next-expiry-of-keys', nextExpiry)
+  const rows = await database.readInBackground<{ seconds: number | null }>(
+    statement
+  )
 
   for (const { seconds } of rows) keysExpiring.set(seconds ?? Infinity)
 }

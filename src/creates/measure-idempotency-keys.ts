@@ -11,12 +11,13 @@ const estimate = sql`
 
 /** Estimates how many Idempotency-Keys are stored. */
 export async function measureIdempotencyKeys(
-  database: Pick<Database, 'readInBackground'>
+  database: Pick<Database, 'readInBackground' | 'statements'>
 ): Promise<void> {
-  const found = await database.readInBackground<{ rows: number }>({
-    name: 'estimate-of-idempotency-keys',
-    text: estimate
-  })
+  const statement = database.statements.add(
+    'estimate-of-idempotency-keys',
+    estimate
+  )
+  const found = await database.readInBackground<{ rows: number }>(statement)
 
   for (const { rows } of found) idempotencyKeyRows.set(rows)
 }
