@@ -13,8 +13,12 @@ const colors = [
   '#1f60c4'
 ]
 
+/** Seconds. */
+const day = 86_400
+
 const units = {
-  s: (value) => `${value} s`,
+  s: (value) =>
+    value < day ? `${value} s` : `${(value / day).toFixed(0)} days`,
   bytes: (value) => `${Math.round(value / 2 ** 20)} MiB`,
   percentunit: (value) => `${Number((value * 100).toFixed(3))} %`
 }
