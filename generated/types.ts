@@ -104,8 +104,8 @@ export interface paths {
          * @deprecated
          * @description Returns one pet. **Deprecated:** it works until its sunset. No other
          *     operation returns a pet by its id: from then on, read the pages of
-         *     listPets. Every response announces this, also errors, by `Deprecation`,
-         *     `Sunset` and a `Link` to listPets.
+         *     listPets. Its 200 and 404 announce this by `Deprecation`, `Sunset` and a
+         *     `Link` to listPets.
          */
         get: operations["getPet"];
         put?: never;
@@ -272,7 +272,7 @@ export interface components {
          *
          *     | status | code               | reason                                                        |
          *     | ------ | ------------------ | ------------------------------------------------------------ |
-         *     | 400    | invalid_request    | The request is not valid HTTP/1.1, or its path is not valid   |
+         *     | 400    | invalid_request    | The request is not valid HTTP/1.1, its path is not valid, or its method is unknown or CONNECT |
          *     | 404    | not_found          | There is nothing at this path                                 |
          *     | 405    | method_not_allowed | The path has other methods, which the header Allow lists      |
          *     | 408    | request_timeout    | The request did not arrive in time; nothing was stored        |
@@ -301,7 +301,10 @@ export interface components {
             };
             content?: never;
         };
-        /** @description The body, its Content-Type, the Idempotency-Key or a query parameter breaks a rule, which the message names */
+        /**
+         * @description The body, its Content-Type, the Idempotency-Key, a query parameter or a
+         *     precondition breaks a rule, which the message names
+         */
         BadRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -313,7 +316,10 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The request has a query parameter or a body, which the operation does not have */
+        /**
+         * @description The request has a query parameter, a body or a precondition, which the
+         *     operation does not have
+         */
         UnexpectedInput: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -326,8 +332,9 @@ export interface components {
             };
         };
         /**
-         * @description The id is not a 64-bit integer, or the request has a query parameter or
-         *     a body, which the operation does not have
+         * @description The id is not a 64-bit integer, or has leading zeros, or the request has
+         *     a query parameter, a body or a precondition, which the operation does
+         *     not have
          */
         InvalidId: {
             headers: {

@@ -3,7 +3,7 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { parserErrors } from '../metrics.ts'
 import { defaultHeaders } from './default-headers.ts'
-import { type HttpError, parserError } from './errors.ts'
+import { badRequest, type HttpError, parserError } from './errors.ts'
 import { hasUnsupportedCoding } from './valid-http.ts'
 
 /**
@@ -19,6 +19,8 @@ type State = 'idle' | 'busy' | 'last' | 'closing'
  * closes, and 64 KiB hold 3,600 of them.
  */
 const maxDroppedRequests = 32
+
+const connectRejected = badRequest('The method CONNECT is not supported')
 
 /** Milliseconds to receive what a client sent before the last response. */
 const lingerMs = 1000
@@ -93,12 +95,12 @@ export class Connection {
     }
   }
 
-  /** Handles a CONNECT, after which Node.js no longer serves the connection. */
+  /** Rejects a CONNECT, after which Node.js no longer serves the connection. */
   onConnect(): void {
     const socket = this.#socket
     const response = this.#response
     if (response === undefined || !this.#isResponseDue()) {
-      socket.destroy()
+      this.#close(errorText(connectRejected.body))
       return
     }
 

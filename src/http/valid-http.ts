@@ -14,6 +14,8 @@ export const validHttp = fp(
     app.addHook('onRequest', ({ raw }, _reply, next) => {
       if (!hasValidHost(raw))
         next(badRequest('The request must have one valid Host header'))
+      else if (hasFragment(raw))
+        next(badRequest('The path and query must not contain #'))
       else if (hasUnsupportedCoding(raw))
         next(badRequest('Transfer-Encoding must be chunked, in HTTP/1.1'))
       else next()
@@ -21,6 +23,9 @@ export const validHttp = fp(
   },
   { name: 'valid-http' }
 )
+
+/** RFC 9112, section 3.2. The router would take it for a query. */
+const hasFragment = ({ url }: IncomingMessage) => String(url).includes('#')
 
 /** RFC 9112, section 3.2. */
 function hasValidHost({ headers, httpVersion }: IncomingMessage): boolean {

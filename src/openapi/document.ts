@@ -19,6 +19,10 @@ interface Scoped {
 }
 
 type Extensions = Deprecation & Scoped
+
+/** Values by names in lower case. */
+type Headers = Record<string, string>
+
 type OperationObject = OpenAPIV3.OperationObject<Extensions>
 
 /** The methods that an OpenAPI 3.0 path item can have and Fastify can route. */
@@ -45,8 +49,13 @@ export interface Operation {
   /** The scopes that its API key must have. */
   scopes: string[]
   hasBody: boolean
-  /** The headers of its responses that announce its deprecation. */
-  deprecation: Record<string, string>
+  /** The headers that are parameters, in lower case. */
+  headers: string[]
+  /**
+   * The headers that announce its deprecation, by the status of the responses
+   * that document them.
+   */
+  deprecation: Map<number, Headers>
   /**
    * Where to find what it has created, relative to its own path: `pets/{id}`,
    * by properties of the response. Undefined without a `Location`.
@@ -56,6 +65,7 @@ export interface Operation {
 
 type Document = OpenAPIV3.Document<Extensions>
 type Server = OpenAPIV3.ServerObject
+type Reference = OpenAPIV3.ReferenceObject
 
 /** What OpenAPI assumes of a document without servers. */
 const defaultServers: Server[] = [{ url: '/' }]
@@ -161,7 +171,12 @@ function operationsOf(document: Document): Operation[] {
         security: security.flatMap(Object.keys),
         scopes: operation['x-scopes'] ?? [],
         hasBody: operation.requestBody !== undefined,
-        deprecation: deprecationHeaders(path, operation),
+        headers: headerParameters(operation, document),
+        deprecation: documentedHeaders(
+          deprecationHeaders(path, operation),
+          operation,
+          document
+        ),
         location: location && relativeTarget(path, location)
       })
     }
@@ -170,11 +185,8 @@ function operationsOf(document: Document): Operation[] {
 }
 
 /** Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 8288, RFC 5829). */
-function deprecationHeaders(
-  path: string,
-  operation: OperationObject
-): Record<string, string> {
-  const headers: Record<string, string> = {}
+function deprecationHeaders(path: string, operation: OperationObject): Headers {
+  const headers: Headers = {}
   if (!operation.deprecated) return headers
 
   const since = operation['x-deprecated-at']
@@ -190,4 +202,46 @@ function deprecationHeaders(
     headers['link'] = `<${target}>; rel="successor-version"`
   }
   return headers
+}
+
+/** Those of the headers that each response of the operation documents. */
+function documentedHeaders(
+  headers: Headers,
+  { responses }: OperationObject,
+  { components }: Document
+): Map<number, Headers> {
+  const byStatus = new Map<number, Headers>()
+
+  for (const [status, response] of Object.entries(responses)) {
+    const own = resolve(response, components?.responses)?.headers ?? {}
+    const names = Object.keys(own).map((name) => name.toLowerCase())
+    const documented = Object.entries(headers).filter(([name]) =>
+      names.includes(name)
+    )
+    if (documented.length > 0)
+      byStatus.set(Number(status), Object.fromEntries(documented))
+  }
+  return byStatus
+}
+
+/** The names of the headers among the parameters, in lower case. */
+function headerParameters(
+  { parameters = [] }: OperationObject,
+  { components }: Document
+): string[] {
+  return parameters
+    .map((parameter) => resolve(parameter, components?.parameters))
+    .filter((parameter) => parameter?.in === 'header')
+    .map((parameter) => String(parameter?.name).toLowerCase())
+}
+
+/** @param shared the components of the same kind, by their names */
+function resolve<Component extends object>(
+  node: Component | Reference | undefined,
+  shared: Record<string, Component | Reference> = {}
+): Component | undefined {
+  if (node === undefined || !('$ref' in node)) return node
+
+  const name = String(node.$ref).split('/').at(-1)
+  return resolve(shared[String(name)], shared)
 }

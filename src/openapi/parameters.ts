@@ -1,8 +1,11 @@
 import { parseNumber } from '../http/json-body.ts'
 import type { Schema } from './numbers.ts'
 
-const integer = /^-?\d+$/
-const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
+/** One text for each integer: a resource has one URL. */
+const integer = /^(0|-?[1-9]\d*)$/
+
+/** As in JSON (RFC 8259, section 6). */
+const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 
 /**
  * Converts the parameters of a request from text to the types of their

@@ -1,5 +1,6 @@
 import type {
   onRequestHookHandler,
+  onSendHookHandler,
   preValidationHookHandler,
   RouteOptions
 } from 'fastify'
@@ -8,6 +9,7 @@ import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
 import { badRequest } from '../http/errors.ts'
 import { jsonBody } from '../http/json-body.ts'
 import { rejectBody } from '../http/reject-body.ts'
+import { rejectPreconditions } from '../http/reject-preconditions.ts'
 import type { ApiDocument, Operation } from './document.ts'
 import { sendLocation } from './location.ts'
 import { validatorCompiler } from './validation.ts'
@@ -38,6 +40,7 @@ interface Options {
  * - Rejection of a missing body: glue ignores that it is required.
  * - Rejection of a body where the operation has none, and of query parameters
  *   where it has none.
+ * - Rejection of preconditions that the operation does not evaluate.
  * - The headers of a deprecation, and the Location of a create.
  * - Errors at the start. An operation without a handler would fail at each
  *   call. One without a hook for its security scheme would be open, and one
@@ -60,12 +63,12 @@ export const operationRoutes = fp<Options>(
       routes.set(operation.id, {
         handler: handlerOf(operation, handlers),
         onRequest: [
-          announceDeprecation(operation),
           ...hooksOf(operation, securityHooks),
+          rejectPreconditions(operation),
           ...(operation.hasBody ? [] : [rejectBody])
         ],
         preValidation: operation.hasBody ? [requireBody] : [],
-        onSend: operation.location ? [sendLocation(operation.location)] : []
+        onSend: headerHooks(operation)
       })
     }
 
@@ -107,11 +110,26 @@ function hooksOf(
   })
 }
 
+/** The hooks that add the headers of the operation to its responses. */
+function headerHooks({
+  deprecation,
+  location
+}: Operation): onSendHookHandler[] {
+  const hooks: onSendHookHandler[] = []
+
+  if (deprecation.size > 0) hooks.push(announceDeprecation(deprecation))
+  if (location !== undefined) hooks.push(sendLocation(location))
+  return hooks
+}
+
+/** Keeps a Link that the handler has set: the next page matters more. */
 const announceDeprecation =
-  ({ deprecation }: Operation): onRequestHookHandler =>
-  (_request, reply, done) => {
-    reply.headers(deprecation)
-    done()
+  (deprecation: Operation['deprecation']): onSendHookHandler =>
+  (_request, reply, payload, done) => {
+    const headers = deprecation.get(reply.statusCode) ?? {}
+
+    reply.headers({ ...headers, ...reply.getHeaders() })
+    done(null, payload)
   }
 
 /**

@@ -227,10 +227,21 @@ t.test('nothing behind garbage is handled', async (t) => {
   t.same(await stored(service), [])
 })
 
-t.test('a CONNECT gets no response', async (t) => {
+t.test('nothing behind a CONNECT is handled', async (t) => {
   const service = await startNotes(t)
-  t.same(await statusesFor(t, service, connectTo + createOne), null)
+  const bytes = connectTo + createOne
+  t.same(await statusesFor(t, service, bytes), ['400'])
+  t.same(await statusesFor(t, service, get('/livez') + bytes), ['200'])
   t.same(await stored(service), [])
+})
+
+t.test('a CONNECT after a complete response is rejected', async (t) => {
+  const service = await startNotes(t)
+  const { write, responded, closed, statuses } = open(t, service, get('/livez'))
+  await responded
+  write(connectTo)
+  await closed
+  t.same(statuses(), ['200', '400'])
 })
 
 t.test('half a request has one response', async (t) => {

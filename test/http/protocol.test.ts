@@ -96,6 +96,13 @@ rejects(
   get('/v1/notes%ff')
 )
 rejects(
+  400,
+  'The path and query must not contain #',
+  get('/v1/notes#x'),
+  get('/v1/notes#'),
+  get('/none?a=1#x', anonymous)
+)
+rejects(
   405,
   'This path supports GET, HEAD, POST, not PUT',
   request('PUT /v1/notes', anonymous, '{')
@@ -128,6 +135,12 @@ rejects(
   create('zz\r\n', chunked),
   // Also with a Content-Length: this smuggles requests past proxies.
   create('0\r\n\r\n', { 'Transfer-Encoding': 'chunked' })
+)
+rejects(
+  400,
+  'The method CONNECT is not supported',
+  request('CONNECT test:443'),
+  request('CONNECT test:443', anonymous)
 )
 rejects(
   400,
@@ -193,6 +206,43 @@ rejects(
   get('/v1/notes?a=1&b=%zz'),
   get('/v1/notes?a=1&b')
 )
+// One URL for each note.
+rejects(
+  400,
+  'path.noteId must be an integer from -9223372036854775808 to 9223372036854775807',
+  get('/v1/notes/01'),
+  get('/v1/notes/-0'),
+  get('/v1/notes/-01'),
+  get('/v1/notes/00'),
+  get('/v1/notes/+1'),
+  get('/v1/notes/%2B1')
+)
+rejects(404, 'There is no note with the id 0', get('/v1/notes/0'))
+rejects(404, 'There is no note with the id -1', get('/v1/notes/-1'))
+rejects(404, 'There is no note with the id 10', get('/v1/notes/1%30'))
+
+// Preconditions (RFC 9110, section 13.1).
+rejects(
+  400,
+  'The operation does not support the header If-Match',
+  cancel('', { 'If-Match': '"x"' }),
+  create('{"name":"x"}', { 'If-Match': '*' }),
+  // Before the body is read.
+  create('{', { 'If-Match': '' }),
+  list({ 'If-Match': '"x"' })
+)
+rejects(
+  400,
+  'The operation does not support the header If-None-Match',
+  cancel('', { 'If-None-Match': '*' }),
+  create('{"name":"x"}', { 'If-None-Match': '*' })
+)
+rejects(
+  401,
+  'The API key is not valid',
+  cancel('', { 'If-Match': '*', Authorization: 'Bearer x' })
+)
+
 // An empty body is none, whatever its type and coding.
 rejects(
   404,

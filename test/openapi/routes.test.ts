@@ -1,13 +1,15 @@
 import { join } from 'node:path'
 import Fastify, {
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   type InjectOptions,
+  type LightMyRequestResponse,
   type onRequestHookHandler
 } from 'fastify'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
-import { HttpError, sendError } from '../../src/http/errors.ts'
+import { HttpError, notFound, sendError } from '../../src/http/errors.ts'
 import {
   type ApiDocument,
   readApiDocument
@@ -70,7 +72,7 @@ function documentOf(t: Test, paths: object, rest: object = {}): ApiDocument {
 function serve(
   t: Test,
   paths: object,
-  respond: (request: FastifyRequest) => unknown,
+  respond: (request: FastifyRequest, reply: FastifyReply) => unknown,
   rest: object = {}
 ): Promise<FastifyInstance> {
   const apiDocument = documentOf(t, paths, rest)
@@ -188,14 +190,28 @@ t.test(
 
 t.test('a parameter of another type is rejected', async (t) => {
   const get = await serveParameters(t)
-  const ids = ['1e3', '0x10', '%207', '1.0', 'abc', '9223372036854775808']
+  const ids = [
+    '1e3',
+    '0x10',
+    '%207',
+    '1.0',
+    'abc',
+    '9223372036854775808',
+    '01',
+    '-0',
+    '-01',
+    '+1'
+  ]
   for (const id of ids) t.equal(await get(id), `path.id ${range}`, id)
 
   const messages = {
     '1?limit=1e1': 'query.limit must be an integer',
     '1?limit=0': 'query.limit must be at least 1',
     '1?limit=9007199254740993': 'query.limit must be within ±9007199254740991',
+    '1?limit=05': 'query.limit must be an integer',
     '1?ratio=0x1': 'query.ratio must be a number',
+    '1?ratio=01.5': 'query.ratio must be a number',
+    '1?ratio=.5': 'query.ratio must be a number',
     '1?deep=1': 'query.deep must be true or false',
     '1?tags=1&tags=b': 'query.tags[1] must be an integer'
   }
@@ -526,6 +542,14 @@ t.test('a stub responds with 501', async (t) => {
   t.match(response.json(), { code: 'not_implemented', status: 501 })
 })
 
+const announcing = (...names: string[]) => ({
+  description: 'OK',
+  headers: Object.fromEntries(
+    names.map((name) => [name, { schema: { type: 'string' } }])
+  ),
+  ...jsonOf({ type: 'object' })
+})
+
 const deprecations = [
   {
     path: '/old',
@@ -554,20 +578,62 @@ const deprecations = [
   }
 ]
 
+const old = {
+  operationId: 'old',
+  deprecated: true,
+  responses: {
+    200: announcing('Deprecation', 'Sunset', 'Link'),
+    400: { $ref: '#/components/responses/Invalid' },
+    404: { $ref: '#/components/responses/Missing' }
+  }
+}
+const components = {
+  responses: { Invalid: announcing('X-Other'), Missing: announcing('Sunset') }
+}
+
+/** The headers of a deprecation. */
+const announcedBy = ({ headers }: LightMyRequestResponse) => {
+  const { deprecation, sunset, link } = headers
+  return { deprecation, sunset, link }
+}
+const unannounced = {
+  deprecation: undefined,
+  sunset: undefined,
+  link: undefined
+}
+
 t.test(
-  'every response of a deprecated operation announces the dates and successor that it has',
+  'a response of a deprecated operation announces the dates and successor that it documents',
   async (t) => {
     for (const { path, operation, announced } of deprecations) {
-      const get = {
-        operationId: 'old',
-        deprecated: true,
-        responses: anything,
-        ...operation
+      const get = { ...old, ...operation }
+      const respond = ({ headers }: FastifyRequest) => {
+        if (headers['x-missing']) throw notFound('thing', 1n)
+        return {}
       }
-      const app = await serve(t, { [path]: { get } }, () => ({}))
-      const { headers } = await app.inject(`/v1${path}`)
-      const { deprecation, sunset, link } = headers
-      t.same({ deprecation, sunset, link }, announced)
+      const app = await serve(t, { [path]: { get } }, respond, { components })
+      const getOld = (query = '', headers = {}) =>
+        app.inject({
+          url: `/v1${path}${query}`,
+          headers: { authorization: 'x', ...headers }
+        })
+
+      t.same(announcedBy(await getOld()), announced)
+      t.same(announcedBy(await getOld('', { 'x-missing': '1' })), {
+        ...unannounced,
+        sunset: announced.sunset
+      })
+      t.same(announcedBy(await getOld('?unknown')), unannounced)
     }
   }
 )
+
+t.test('a deprecated page keeps the Link to the next one', async (t) => {
+  const get = { ...old, 'x-successor': '/new' }
+  const nextPage = '<?cursor=x>; rel="next"'
+  const respond = (_request: FastifyRequest, reply: FastifyReply) =>
+    reply.header('link', nextPage).send({})
+  const app = await serve(t, { '/old': { get } }, respond, { components })
+
+  t.equal((await app.inject('/v1/old')).headers.link, nextPage)
+})

@@ -20,6 +20,7 @@ import {
   basePath,
   document,
   type ExampleOperation,
+  generalHeaders,
   operations,
   requestsOf,
   resolve
@@ -86,7 +87,15 @@ async function startSeeded(t: Test): Promise<Service> {
   return startService(t, { databaseUrl: urlOf(seeded, nameOf(copy)) })
 }
 
-/** Checks the status, the Content-Type and the schema of a response. */
+const undocumentedHeaders = (
+  { headers }: InjectedResponse,
+  documented: string[] = []
+) =>
+  Object.keys(headers).filter(
+    (name) => !documented.includes(name) && !generalHeaders.includes(name)
+  )
+
+/** Checks the status, headers, Content-Type and schema of a response. */
 function checkDocumented(
   t: Test,
   { responses }: ExampleOperation,
@@ -98,6 +107,11 @@ function checkDocumented(
   const { schema } = documented ?? {}
 
   t.ok(documented, `${title}: the status ${status} is documented`)
+  t.same(
+    undocumentedHeaders(response, documented?.headers),
+    [],
+    `${title}: its headers are documented`
+  )
   if (schema === undefined) {
     t.equal(body, '', `${title}: no body`)
     return

@@ -68,7 +68,7 @@ t.test('created pets are listed and found by their exact ids', async (t) => {
   t.equal((await get(service, `pets/${maxInt64}`)).body, milo)
 })
 
-t.test('every response to getPet announces its sunset', async (t) => {
+t.test('getPet announces its sunset, with a pet and without one', async (t) => {
   const service = await startWithPets(t, 1)
   // There is no pet 2.
   for (const path of ['pets/1', 'pets/2']) {

@@ -6,6 +6,20 @@ import { api } from '../../src/resources/index.ts'
 
 export const { document, basePath } = readApiDocument(api.openapi)
 
+/** The headers of HTTP, and those that `info.description` documents. */
+export const generalHeaders = [
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'date',
+  'keep-alive',
+  'transfer-encoding',
+  'cache-control',
+  'content-security-policy',
+  'x-content-type-options'
+]
+
 /** What `x-request` changes in the first request of the operation. */
 interface RequestExtension {
   /** Of an example that several operations share: the one that is called. */
@@ -29,6 +43,8 @@ interface Example {
 /** A response of an operation. */
 interface DocumentedResponse {
   status: number
+  /** The names of its headers, in lower case. */
+  headers: string[]
   schema: OpenAPIV3.MediaTypeObject['schema']
   examples: Example[]
   /** The name in `components/responses`, if operations share it. */
@@ -85,11 +101,13 @@ function responseOf([status, reference]: [
   string,
   OpenAPIV3.ResponseObject | OpenAPIV3.ReferenceObject
 ]): DocumentedResponse {
-  const content = json(resolve(reference))
+  const { headers = {}, ...response } = resolve(reference)
+  const content = json(response)
   const component = '$ref' in reference ? reference.$ref : undefined
 
   return {
     status: Number(status),
+    headers: Object.keys(headers).map((name) => name.toLowerCase()),
     schema: content?.schema,
     examples: examplesOf(content?.examples),
     component: component?.replace('#/components/responses/', '')

@@ -20,12 +20,13 @@ import {
   status,
   unfailing
 } from '../../test/support/installation.ts'
-import { startLoad } from '../../test/support/load.ts'
-import { createKeyed, startClients } from '../../test/support/resend.ts'
-import { seed } from '../../test/support/scale.ts'
+import { type Load, startLoad } from '../../test/support/load.ts'
+import { createKeyed } from '../../test/support/resend.ts'
 import { parseRaw, sendRaw } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
+import { ComposeInstallation } from './compose-installation.ts'
 import { FreshClone } from './fresh-clone.ts'
+import { Prometheus } from './prometheus.ts'
 
 const project = 'petcat-compose-test'
 const url = 'http://127.0.0.1:3907'
@@ -34,6 +35,8 @@ const environment = {
   COMPOSE_PROJECT_NAME: project,
   PUBLISH: '127.0.0.1:3907:8080',
   IMAGE: project,
+  PROMETHEUS_PUBLISH: '127.0.0.1:3909',
+  ALERTMANAGER_PUBLISH: '127.0.0.1:3910',
   MAX_REQUESTS_PER_MINUTE: '0',
   // Other work may share the processors.
   DATABASE_TIMEOUT_MS: '20000'
@@ -41,6 +44,8 @@ const environment = {
 
 const clone = new FreshClone('docs/operations.md', environment)
 const { folder, sh, documented } = clone
+const installation = new ComposeInstallation(clone, url)
+const { configure, containersByService, upReplacesNothing } = installation
 
 /** Runs a statement as the superuser of the database. */
 const sql = (statement: string) =>
@@ -87,61 +92,16 @@ const remove = `
   docker image rm -f $IMAGE-db:17
 `
 
-/** Sets a variable in .env, as an operator does. */
-function configure(name: string, value: string): void {
-  const file = path.join(folder, '.env')
-  const lines = readFileSync(file, 'utf8').trim().split('\n')
-  const others = lines.filter((line) => !line.startsWith(`${name}=`))
-  writeFileSync(file, [...others, `${name}=${value}`, ''].join('\n'))
-}
-
-/** The containers of each service but `migrate`, with stopped ones. */
-async function containersByService(): Promise<Record<string, string[]>> {
-  const ids: Record<string, string[]> = {}
-  const format = '{{.Service}} {{.ID}}'
-  const lines = await sh(
-    `docker compose ps -a --format '${format}' | grep -v ^migrate | sort`
-  )
-  for (const line of lines.split('\n')) {
-    const [service = '', id = ''] = line.split(' ')
-    ids[service] = [...(ids[service] ?? []), id]
-  }
-  return ids
-}
-
-/** `docker compose up -d` must keep every container that has not changed. */
-async function upReplacesNothing(t: Test): Promise<void> {
-  const before = await containersByService()
-  await sh('docker compose up -d --wait')
-  t.same(await containersByService(), before)
-}
-
-interface Category {
-  id: string
-  name: string
-}
-
-async function categories(): Promise<Category[]> {
-  const headers = { authorization: `Bearer ${key}` }
-  const response = await fetch(`${url}/v1/categories`, { headers })
-  return (await response.json()) as Category[]
-}
-
-/** Clients that resend their creates until they are stored. */
-async function startResending() {
-  const earlier = new Set((await categories()).map(({ id }) => id))
-  const target = { url, key, resource: 'categories' }
-  const clients = startClients([target], seed, 8)
-
-  /** Returns what is wrong with the stored rows. */
-  const stop = () =>
-    clients.stop(async () => {
-      const rows = await categories()
-      return rows
-        .filter(({ id }) => !earlier.has(id))
-        .map(({ id, name }) => ({ id, name }))
-    })
-  return { ...clients, stop }
+/** Creates rows until it is stopped, at the latest at the end of the test. */
+function startLoadOf(
+  t: Test,
+  target = url,
+  apiKey = key,
+  connections = 16
+): Load {
+  const load = startLoad(target, apiKey, connections)
+  t.teardown(() => load.stop())
+  return load
 }
 
 /** Polls /readyz as a monitor does. Returns the statuses when it is stopped. */
@@ -169,7 +129,7 @@ function startMonitor() {
  * and no monitor see anything but 200.
  */
 async function unnoticed(t: Test, run: () => Promise<void>): Promise<void> {
-  const clients = await startResending()
+  const clients = await installation.startResending(t, key)
   const stopMonitor = startMonitor()
   try {
     await clients.stores(50)
@@ -295,6 +255,19 @@ t.test(
   }
 )
 
+t.test('the trace id of a client is in the log of the service', async (t) => {
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const headers = {
+    traceparent: `00-${traceId}-00f067aa0ba902b7-01`,
+    'x-request-id': 'traced',
+    authorization: `Bearer ${key}`
+  }
+  await status(`${url}/v1/categories`, headers)
+  const isLine = (text: string) => text.includes('"reqId":"traced"')
+  const line = (await logsWhen(isLine)).split('\n').find(isLine)
+  t.match(line, `"trace_id":"${traceId}"`)
+})
+
 /** Sends a request line and more headers to the proxy. */
 async function sendToProxy(line: string, ...headers: string[]) {
   const lines = [
@@ -417,7 +390,7 @@ t.test('more replicas start, and nothing else changes', async (t) => {
 })
 
 t.test('three replicas share the work', async (t) => {
-  const load = startLoad(url, key)
+  const load = startLoadOf(t)
   await load.acknowledges(500)
   await load.stop()
   t.same(Object.keys(load.responses), ['201'])
@@ -498,7 +471,7 @@ t.test(
       path.join(folder, 'impatient.yml'),
       'services: { api: { healthcheck: { start_period: 1s } } }\n'
     )
-    const load = startLoad(url, key, 4)
+    const load = startLoadOf(t, url, key, 4)
     await t.rejects(
       sh('deploy/roll', {
         COMPOSE_FILE: 'docker-compose.yml:impatient.yml',
@@ -533,14 +506,43 @@ t.test('a check says which containers are not up to date', async (t) => {
   const checked = await documented('Check', 0, { DATABASE_CPUS: '1' })
   t.match(checked, 'up -d --wait --no-deps --force-recreate db')
   t.notMatch(checked, 'force-recreate proxy')
-
-  const configuration = path.join(folder, 'deploy/haproxy.cfg')
-  writeFileSync(configuration, `${readFileSync(configuration, 'utf8')}\n`)
-  const [, command = ''] =
-    /^ +(.+ proxy)$/m.exec(await documented('Check')) ?? []
-  await sh(command)
-  t.notMatch(await documented('Check'), 'not up to date')
 })
+
+/** Replaces a part of the configuration of the proxy by a new file, as git does. */
+function configureProxy(from: string, to: string): void {
+  const file = path.join(folder, 'deploy/haproxy.cfg')
+  const configuration = readFileSync(file, 'utf8')
+  rmSync(file)
+  writeFileSync(file, configuration.replace(from, to))
+}
+
+t.test(
+  'the proxy reads its configuration without one failed request',
+  async (t) => {
+    const before = await containersByService()
+    const last = '  default_backend api\n'
+    const added = '  http-request return status 200 if { path /added }\n'
+    const isAdded = async () => (await status(`${url}/added`)) === 200
+
+    await unnoticed(t, async () => {
+      configureProxy(last, added + last)
+      t.match(
+        await documented('Check'),
+        /proxy is not up to date[^]*deploy\/reload/
+      )
+      await sh('deploy/reload')
+      await eventually(isAdded, 'the new configuration is used')
+      t.notMatch(await documented('Check'), 'not up to date')
+    })
+
+    configureProxy(added, '  mistake\n')
+    await t.rejects(sh('deploy/reload'), /unknown keyword 'mistake'/)
+    t.ok(await isAdded())
+    configureProxy('  mistake\n', '')
+    await sh('deploy/reload')
+    t.same(await containersByService(), before)
+  }
+)
 
 t.test('the proxy starts without a variable that its file needs', async () => {
   await sh(`
@@ -671,7 +673,7 @@ t.test('keys are rotated and revoked by the documented commands', async (t) => {
 t.test(
   'Postgres is killed 20 times under creates, and no acknowledged one is lost or doubled',
   async (t) => {
-    const load = startLoad(url, key)
+    const load = startLoadOf(t)
     const database = await sh('docker compose ps -q db')
     for (let round = 0; round < 20; round++) {
       await load.acknowledges(20)
@@ -691,6 +693,74 @@ t.test(
     t.same(notOnce(load.acknowledged, await listed(url, key)), [])
   }
 )
+
+/** Runs a block of commands of an incident. */
+const incident = (name: string, block = 0, more = {}) => {
+  const functions = clone.block('Incidents')
+  const commands = clone.block(`Incident: ${name}`, block)
+  return sh(`${functions}\n${commands}`, more)
+}
+
+t.test('the commands of incidents find what they look for', async (t) => {
+  t.match(await incident('errors'), /"operation":"createCategory","status":503/)
+  t.match(await incident('database down'), 'the database is unavailable')
+  t.match(await incident('database down', 1), /standby[^]*available again/)
+
+  const load = startLoadOf(t)
+  await load.acknowledges(100)
+  t.match(await incident('disk full'), /pg_size_pretty[^]*slot_name/)
+  t.match(await incident('disk full', 1), /DELETE 0\nVACUUM/)
+  t.match(await incident('disk full', 2), /"createCategory","status":201/)
+  t.match(await incident('crash loop'), /^200$/)
+  t.match(await incident('database slow', 2), /runs_since/)
+  t.match(await incident('pool exhausted'), /pet-categories[^]*max_connections/)
+  t.match(await incident('overload'), 'createCategory')
+  t.match(await incident('flood'), /"key":"1"[^]*"ip":/)
+  t.match(await incident('migration pending'), 'pet_shop')
+  t.match(await incident('messages not consumed'), /oldest[^]*client_addr/)
+  t.match(await incident('client addresses'), '"ip":')
+  t.match(await incident('clock skew'), /\d{10}\.\d+[^]*\d{10}\.\d+/)
+  await load.stop()
+  t.same(unfailing(load), [[], ['201']])
+})
+
+t.test('a locked table is found and released', async (t) => {
+  const locked = sql('BEGIN; LOCK TABLE categories; SELECT pg_sleep(600)')
+  const ended = t.rejects(locked, /terminating connection/)
+  const load = startLoadOf(t)
+  const blocker = /\| +(\d+) \| psql/
+  let PID = ''
+  await eventually(async () => {
+    PID = blocker.exec(await incident('database slow'))?.[1] ?? ''
+    return PID !== ''
+  }, 'the lock is found')
+
+  await incident('database slow', 1, { PID })
+  await ended
+  await load.acknowledges(100)
+})
+
+t.test('a leaked key is found by its beginning, and ended', async (t) => {
+  const leaked = lastLine(await documented('Install', 1))
+  const KEY = leaked.slice(0, 15)
+  t.ok(await serves(leaked))
+  t.match(await incident('key leaked', 0, { KEY }), '"ip":')
+  const [ID = ''] = (await incident('key leaked', 3, { KEY, ID: '' })).split(
+    ' '
+  )
+
+  const successor = lastLine(await incident('key leaked', 1, { ID }))
+  await eventually(async () => !(await serves(leaked)), 'it has ended')
+  t.ok(await serves(successor))
+  t.match(
+    await incident('key leaked', 3, { KEY, ID }),
+    /expired[^]*"status":401/
+  )
+
+  const second = { KEY: successor.slice(0, 15), ID: successor.slice(0, 15) }
+  await incident('key leaked', 2, second)
+  await eventually(async () => !(await serves(successor)), 'it is revoked')
+})
 
 t.test(
   'a Postgres whose process dies comes back by itself, and the service with it',
@@ -760,7 +830,7 @@ t.test(
         full
       )
     )
-    const load = startLoad(fullUrl, fullKey)
+    const load = startLoadOf(t, fullUrl, fullKey)
     await load.acknowledges(100)
     await sh(
       'docker exec $COMPOSE_PROJECT_NAME-holder sh -c "head -c 1G /dev/zero > /data/filler" || true',
@@ -786,6 +856,7 @@ t.test(
   async (t) => {
     const names = await listed(url, key)
     await documented('Back up')
+    t.match(await incident('no backup'), 'TABLE DATA public categories')
     await sh('docker compose down --volumes')
     await sh('docker compose up -d --wait')
     t.equal(
@@ -801,7 +872,7 @@ t.test(
     await documented('Restore')
     t.same(await listed(url, key), names)
     t.equal(await sql("SELECT to_regclass('later')"), '')
-    const created = startLoad(url, key, 1)
+    const created = startLoadOf(t, url, key, 1)
     await created.acknowledges(1)
     await created.stop()
     t.same(created.lost, [])
@@ -837,7 +908,7 @@ t.test('the database is replaced by a new minor version', async (t) => {
   const image = `${project}-db:17`
   configure('DATABASE_IMAGE', image)
   await sh(`docker build -q -t ${image} - <<< 'FROM postgres:17-alpine'`)
-  const clients = await startResending()
+  const clients = await installation.startResending(t, key)
   await clients.stores(20)
   await documented('A minor version', 1)
   await clients.stores(20)
@@ -955,12 +1026,68 @@ t.test('a certificate is renewed without a restart', async (t) => {
 
   await putCertificate()
   await documented('Certificates')
+  await incident('certificate expired', 1)
   await documented('Certificates', 1)
   await eventually(
     async () => (await servedCertificate()) !== before,
     'the new certificate is served'
   )
   configure('TLS', 'off')
+})
+
+const prometheus = new Prometheus('http://127.0.0.1:3909')
+
+/** Resolves when an expression has so many values. */
+const hasValues = (expression: string, count: number) =>
+  eventually(
+    async () => (await prometheus.count(expression)) === count,
+    `${count} values of ${expression}`
+  )
+
+t.test('one command adds Prometheus, and replaces nothing', async (t) => {
+  configure('COMPOSE_FILE', 'docker-compose.yml:deploy/monitoring.yml')
+  const before = await containersByService()
+  await documented('Prometheus')
+  t.match(await containersByService(), before)
+
+  const ports = await sh("docker compose ps --format '{{.Ports}}'")
+  t.notMatch(ports, /(0\.0\.0\.0|\[?::\]?):/, 'not for other machines')
+})
+
+t.test('Prometheus finds each replica and exporter', async () => {
+  await hasValues('up{job="pet-categories"} == 1', 3)
+  await hasValues('up{job!="pet-categories"} == 1', 5)
+  await hasValues('job:http_server_errors:increase1h', 1)
+  await hasValues('node_filesystem_avail_bytes{mountpoint="/"} > 0', 1)
+  await hasValues('time() - backup_last_success_timestamp_seconds < 86400', 1)
+  await hasValues('probe_ssl_earliest_cert_expiry > time()', 1)
+})
+
+t.test('an alert reaches its receiver, with its runbook', async (t) => {
+  const receiver = `${project}-receiver`
+  t.teardown(() => sh(`docker rm -f ${receiver}`))
+  await sh(`
+    docker run -d --name ${receiver} --network ${project}_monitoring \
+      --entrypoint node ${await imageOfService()} -e "
+        require('http').createServer((request, response) => {
+          request.pipe(process.stdout)
+          request.on('end', () => response.end())
+        }).listen(8080)"`)
+  const file = path.join(folder, 'secrets/alertmanager/alertmanager.yml')
+  const told = `- name: now
+    webhook_configs: [{ url: 'http://${receiver}:8080' }]`
+  const configuration = readFileSync(file, 'utf8')
+  rmSync(file)
+  writeFileSync(file, configuration.replace('- name: now', told))
+  await documented('Prometheus', 1)
+
+  await sh('docker compose stop api')
+  const isTold = async () =>
+    /"alertname":"ProxyHasNoReplica"[^]*operations.md#incident-crash-loop/.test(
+      await sh(`docker logs ${receiver}`)
+    )
+  await until(isTold, 'the receiver is told', 240)
+  await sh('docker compose up -d --wait --no-recreate')
 })
 
 t.test(

@@ -23,6 +23,7 @@ export async function startHaproxy(
   const configuration = readFileSync('deploy/haproxy.cfg', 'utf8')
     .replace('bind :8080', `bind 127.0.0.1:${port}`)
     .replace('bind :8405', `bind 127.0.0.1:${metricsPort}`)
+    .replace('127.0.0.1:9999', `127.0.0.1:${await freePort()}`)
     .replaceAll('/etc/haproxy', path.resolve('deploy'))
     .replace(/server-template .*/, servers.join('\n  '))
   // npm test removes it.

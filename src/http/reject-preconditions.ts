@@ -1,0 +1,39 @@
+import type { onRequestHookHandler } from 'fastify'
+import { badRequest } from './errors.ts'
+
+/**
+ * Those of RFC 9110, section 13.1, that need no modification date. Without one,
+ * a server ignores the others.
+ */
+const preconditions = {
+  'if-match': 'If-Match',
+  'if-none-match': 'If-None-Match'
+}
+
+/** Without an ETag, no tag matches, so If-None-Match does not prevent a read. */
+const preconditionsOfReads = { 'if-match': 'If-Match' }
+
+/**
+ * Rejects preconditions that an operation does not evaluate. To ignore them
+ * would let a request take effect that its client has forbidden.
+ *
+ * @param operation its method, and its headers in lower case
+ */
+export function rejectPreconditions(operation: {
+  method: string
+  headers: string[]
+}): onRequestHookHandler {
+  const isRead = operation.method === 'GET'
+  const relevant = isRead ? preconditionsOfReads : preconditions
+  const unsupported = Object.entries(relevant).filter(
+    ([name]) => !operation.headers.includes(name)
+  )
+
+  return ({ headers }, _reply, done) => {
+    const sent = unsupported.find(([name]) => headers[name] !== undefined)
+
+    if (sent === undefined) done()
+    else
+      done(badRequest(`The operation does not support the header ${sent[1]}`))
+  }
+}

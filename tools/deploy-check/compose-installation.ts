@@ -1,0 +1,78 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import type { Test } from 'tap'
+import { startClients } from '../../test/support/resend.ts'
+import { seed } from '../../test/support/scale.ts'
+import type { FreshClone } from './fresh-clone.ts'
+
+interface Category {
+  id: string
+  name: string
+}
+
+/** An installation with Docker Compose, from a clone. */
+export class ComposeInstallation {
+  readonly #clone: FreshClone
+  readonly #url: string
+
+  constructor(clone: FreshClone, url: string) {
+    this.#clone = clone
+    this.#url = url
+  }
+
+  /** Sets a variable in .env, as an operator does. */
+  configure = (name: string, value: string): void => {
+    const file = path.join(this.#clone.folder, '.env')
+    const lines = readFileSync(file, 'utf8').trim().split('\n')
+    const others = lines.filter((line) => !line.startsWith(`${name}=`))
+    writeFileSync(file, [...others, `${name}=${value}`, ''].join('\n'))
+  }
+
+  /** The containers of each service but `migrate`, with stopped ones. */
+  containersByService = async (): Promise<Record<string, string[]>> => {
+    const ids: Record<string, string[]> = {}
+    const format = '{{.Service}} {{.ID}}'
+    const lines = await this.#clone.sh(
+      `docker compose ps -a --format '${format}' | grep -v ^migrate | sort`
+    )
+    for (const line of lines.split('\n')) {
+      const [service = '', id = ''] = line.split(' ')
+      ids[service] = [...(ids[service] ?? []), id]
+    }
+    return ids
+  }
+
+  /** `docker compose up -d` must keep every container that has not changed. */
+  upReplacesNothing = async (t: Test): Promise<void> => {
+    const before = await this.containersByService()
+    await this.#clone.sh('docker compose up -d --wait')
+    t.same(await this.containersByService(), before)
+  }
+
+  /**
+   * Clients that resend their creates until they are stored. They end at the
+   * latest with the test.
+   */
+  startResending = async (t: Test, key: string) => {
+    const earlier = new Set((await this.#categories(key)).map(({ id }) => id))
+    const target = { url: this.#url, key, resource: 'categories' }
+    const clients = startClients([target], seed, 8)
+    t.teardown(() => clients.stop(() => Promise.resolve([])))
+
+    /** Returns what is wrong with the stored rows. */
+    const stop = () =>
+      clients.stop(async () => {
+        const rows = await this.#categories(key)
+        return rows
+          .filter(({ id }) => !earlier.has(id))
+          .map(({ id, name }) => ({ id, name }))
+      })
+    return { ...clients, stop }
+  }
+
+  async #categories(key: string): Promise<Category[]> {
+    const headers = { authorization: `Bearer ${key}` }
+    const response = await fetch(`${this.#url}/v1/categories`, { headers })
+    return (await response.json()) as Category[]
+  }
+}
