@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { serviceName } from '../../generated/names.ts'
-import type { KeyStore, ListRow } from './store.ts'
+import type { KeyStore, PrintedRow } from './store.ts'
 
 /** Gives an action the key store, and prints the text that it returns. */
 type Run = (action: (store: KeyStore) => Promise<string>) => Promise<void>
@@ -83,7 +83,7 @@ function addRotate(program: Command, run: Run): void {
     )
     .option(
       '--expires <duration>',
-      'the lifetime of the new key (default: that of the old one)',
+      'the lifetime of the new key (default: as for the old one)',
       duration
     )
     .action((id: string, { overlap, expires }: Options) =>
@@ -107,7 +107,7 @@ function addRevoke(program: Command, run: Run): void {
 interface ListCommand {
   name: string
   description: string
-  read: (store: KeyStore) => Promise<ListRow[]>
+  read: (store: KeyStore) => Promise<PrintedRow[]>
 }
 
 function addList(
@@ -133,7 +133,7 @@ function duration(text: string): string {
   throw new InvalidArgumentError('Write it as 30m, 24h or 90d.')
 }
 
-/** Checks a scope, and adds it to those of the options before it. */
+/** Checks a scope, and adds it to the scopes of the options before it. */
 const oneOf =
   (knownScopes: string[]) =>
   (scope: string, others: string[] = []): string[] => {
@@ -143,7 +143,7 @@ const oneOf =
   }
 
 /** Aligned columns under the names of the properties; `-` for null. */
-function tableOf(rows: ListRow[]): string {
+function tableOf(rows: PrintedRow[]): string {
   const names = Object.keys(rows[0] ?? {})
   const header = names.map((name) => name.toUpperCase())
   const body = rows.map((row) => names.map((name) => cellOf(row[name])))

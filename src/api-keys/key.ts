@@ -50,8 +50,8 @@ interface StoredKey {
   /** The id of the first key of its series of rotations. */
   root: bigint
   /** Whether the store has recorded a use of the key in this minute. */
-  isNoted: boolean
-  /** Null if the key may do everything, also what later versions add. */
+  isUseRecorded: boolean
+  /** Null if the key may do everything, also in later versions. */
   scopes: string[] | null
 }
 

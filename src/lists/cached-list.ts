@@ -35,11 +35,13 @@ interface JoinedPieces {
 }
 
 /**
+ * Why a list is not read further:
+ *
  * - whole: the list is complete.
  * - too long: it exceeds the memory for kept lists.
  * - no memory: other lists that are being read take it.
  */
-type End = 'whole' | 'too long' | 'no memory'
+type EndOfRead = 'whole' | 'too long' | 'no memory'
 
 /**
  * A list that stays fresh and fast. Requests that wait at the same time share
@@ -143,7 +145,7 @@ export class CachedList {
   }
 
   /** Reads until the end of the list, or that of the memory. */
-  async #readPieces(): Promise<{ pieces: ListPiece[]; end: End }> {
+  async #readPieces(): Promise<{ pieces: ListPiece[]; end: EndOfRead }> {
     const { maxListSize } = this.#memory
     const pieces: ListPiece[] = []
     let size = 0

@@ -36,6 +36,7 @@ function startJob(t: Test) {
       return this.deleteKeys(size)
     }
   }
+
   const end = startRemovingExpiredIdempotencyKeys(database, 24)
   t.teardown(end)
 

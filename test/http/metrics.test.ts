@@ -60,11 +60,14 @@ t.test('requests and the load of the database are counted', async (t) => {
       MAX_REJECTED_KEYS_PER_MINUTE: 1
     }
   })
+
   t.equal((await post(service.url, service.key, 'x', 'notes')).status, 201)
   t.equal(await listLate(t, service), 200)
+
   await breakNotes(service.databaseUrl)
   t.equal(await listStatus(service), 500)
   t.equal(await listStatus(service), 429)
+
   const wrong = { Authorization: `Bearer ${makeKey()}` }
   t.equal(await listStatus(service, wrong), 401)
   t.equal(await listStatus(service, wrong), 429)
@@ -103,12 +106,14 @@ t.test('what alerts count begins with 0', async (t) => {
     for (const code of ['unavailable', 'outcome_unknown', 'internal_error'])
       t.equal(await errors(operation, code), 0, `${operation} ${code}`)
   }
+
   const databaseCodes = [
     'unavailable',
     'outcome_unknown',
     'constraint_violated',
     'internal_error'
   ]
+
   for (const code of databaseCodes)
     t.equal(
       typeof (await sample(`database_errors_total{code="${code}"}`)),
@@ -171,6 +176,43 @@ t.test('creates with an Idempotency-Key are counted', async (t) => {
   t.equal(await outcomes('held'), 0)
 })
 
+t.test('requests that are no valid HTTP are counted', async (t) => {
+  const service = await startNotes(t, {
+    config: { METRICS_PORT: 0, HEADERS_TIMEOUT_MS: 1000 }
+  })
+  const rejected = async (code: string) =>
+    Number(await sample(`http_parser_errors_total{code="${code}"}`))
+  const codes = ['invalid_request', 'request_timeout', 'headers_too_large']
+  const counts = () => Promise.all(codes.map(rejected))
+  const before = await counts()
+  const since = async () =>
+    (await counts()).map((count, index) => count - Number(before[index]))
+
+  t.equal((await send(service, list())).status, 200)
+  t.same(await since(), [0, 0, 0])
+
+  t.equal((await send(service, 'nonsense\r\n\r\n')).status, 400)
+  t.equal((await send(service, 'GET / HTTP/1.1\r\n')).status, 408)
+  const large = { 'X-Large': 'x'.repeat(100_000) }
+  t.equal((await send(service, list(large))).status, 431)
+  t.same(await since(), [1, 1, 1])
+})
+
+t.test('a connection that is reset is no error of the parser', async (t) => {
+  const service = await startNotes(t, { config: { METRICS_PORT: 0 } })
+  const rejected = () =>
+    sample('http_parser_errors_total{code="invalid_request"}')
+  const before = await rejected()
+
+  const { socket } = open(t, service, 'GET /readyz HTTP/1.1\r\n')
+  const opened = async () => (await sample('http_connections')) === 1
+  await until(opened, 'the connection is open')
+  socket.resetAndDestroy()
+  const closed = async () => (await sample('http_connections')) === 0
+  await until(closed, 'the connection is closed')
+  t.equal(await rejected(), before)
+})
+
 t.test('connections and the readiness are shown', async (t) => {
   const service = await startNotes(t, {
     config: { METRICS_PORT: 0, MAX_CONNECTIONS: 7 }
@@ -206,6 +248,11 @@ t.test('proxies that are not trusted are counted', async (t) => {
 
   await app.inject('/livez')
   await appOfProxy.inject(forwarded)
+  // A client on the machine of the proxy.
+  await appOfProxy.inject({
+    url: '/livez',
+    headers: { 'x-forwarded-for': '127.0.0.1' }
+  })
   t.equal((await forwards()) - before, 0)
 
   await app.inject(forwarded)
