@@ -51,8 +51,8 @@ export class GroupedInsert<Body, Schema> {
    * The outcome is 'held' or 'locked' only after DATABASE_TIMEOUT_MS: until
    * then, the row waits alone, and tries again with later groups.
    *
-   * @param client identifies the sender; the slow rows of one do not delay
-   *   those of another
+   * @param client identifies the sender; slow rows of one client do not delay
+   *   the rows of another
    * @throws like `Database.write`, and Overloaded if too many rows wait
    */
   insert(

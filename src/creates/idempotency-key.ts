@@ -29,7 +29,7 @@ export interface Claim {
 /**
  * The claim that a request makes by its Idempotency-Key; undefined without one.
  * The owner of the key is the API key, with all that it was rotated to. The
- * fingerprint is that of the validated body, in which int64s are exact.
+ * fingerprint is of the validated body, in which int64s are exact.
  *
  * A key that is sent to another operation is another key.
  *

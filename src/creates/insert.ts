@@ -8,7 +8,7 @@ export const insertPrivileges = { 'FUNCTION missing_row(text)': 'EXECUTE' }
 export interface InsertSql {
   table: string
   /**
-   * Of the operation, by default that of the table. A second operation that
+   * The name of the operation, by default its table. A second operation that
    * creates rows of the table needs a name. Its statements are named by it, and
    * its Idempotency-Keys are separate: with another name in a later version, a
    * request sent again would create a second row.

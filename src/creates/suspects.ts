@@ -20,7 +20,7 @@ interface ClientQueue<Row, Result> {
 }
 
 /**
- * Writes rows of which some may be slow: those of each client separately. A
+ * Writes rows of which some may be slow, separately for each client. A
  * group that exceeds the time limit is split, until the slow row is alone.
  * After each statement, it is the turn of another client.
  */

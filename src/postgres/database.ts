@@ -24,8 +24,8 @@ const serverLimitRatio = 1 / 20
 /** The shortest limit, for a short DATABASE_TIMEOUT_MS. */
 const minServerLimitMs = 100
 
-// Commits that still wait for a standby after they were cancelled, those of all
-// replicas: PostgreSQL would keep their connections open although the service
+// Ends the commits of all replicas that still wait for a standby after they were
+// cancelled. PostgreSQL would keep their connections open, although the service
 // has closed them.
 const terminateHangingCommits = sql`
   SELECT pg_terminate_backend(pid)
@@ -82,7 +82,7 @@ export class Database {
     this.#availabilities = {
       reads: new Availability('reads', log),
       writes: new Availability('writes', log),
-      background: new Availability('background writes', log)
+      background: new Availability('background work', log)
     }
 
     const read = this.#kind('reads', this.#pool, timeoutMs)

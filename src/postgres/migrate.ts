@@ -29,7 +29,7 @@ export interface DatabaseSchema {
 
 /**
  * The advisory lock of a migration. The lock and the table pgmigrations are
- * those of node-pg-migrate, which earlier versions used.
+ * from node-pg-migrate, which earlier versions used.
  */
 const migrationLock = '7241865325823964'
 

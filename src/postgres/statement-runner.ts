@@ -113,7 +113,7 @@ export class StatementRunner {
     return isInDoubt ? new Error('the statement was cancelled') : null
   }
 
-  /** The error for the caller, reported unless it is that of the limit. */
+  /** The error for the caller. Reports it, unless the limit was exceeded. */
   #failure(cause: Error, deadline: Deadline): Error {
     const { serverLimitMs, isRepeatable } = this.#kind
     const isLimited = serverLimitMs !== undefined && !deadline.isExceeded

@@ -126,7 +126,7 @@ t.test('outages are logged once the database has been ready', async (t) => {
     [
       'the database is unavailable for reads',
       'the database is unavailable for writes',
-      'the database is unavailable for background writes'
+      'the database is unavailable for background work'
     ]
   )
   await database.close()
