@@ -1,6 +1,7 @@
 import { shareRuns } from '../batch.ts'
 import { CachedBody } from '../http/encodings.ts'
 import { sharedReads } from '../metrics.ts'
+import { currentSpan, inSpan } from '../spans.ts'
 import type { ChangeCheck } from './change-check.ts'
 import type { ListMemory } from './list-memory.ts'
 import { type ListStart, ListStreams } from './stream.ts'
@@ -34,11 +35,13 @@ interface JoinedPieces {
 }
 
 /**
+ * Why a list is not read further:
+ *
  * - whole: the list is complete.
  * - too long: it exceeds the memory for kept lists.
  * - no memory: other lists that are being read take it.
  */
-type End = 'whole' | 'too long' | 'no memory'
+type EndOfRead = 'whole' | 'too long' | 'no memory'
 
 /**
  * A list that stays fresh and fast. Requests that wait at the same time share
@@ -74,7 +77,10 @@ export class CachedList {
     this.#changes = changes
     this.#memory = memory
     this.#onUnused = onUnused
-    this.#joinRun = shareRuns((requestCount) => this.#run(requestCount))
+    this.#joinRun = shareRuns(
+      (requestCount) => this.#run(requestCount),
+      'shared read of a list'
+    )
   }
 
   /** The list as it is now, or its start if it is too long to be kept. */
@@ -104,9 +110,10 @@ export class CachedList {
 
   async #run(requestCount: number): Promise<CurrentList> {
     sharedReads.observe(requestCount)
+    const span = currentSpan()
     const version = await this.#changes.version()
 
-    return this.#useKept(version) ?? this.#read(version)
+    return this.#useKept(version) ?? inSpan(span, () => this.#read(version))
   }
 
   /**
@@ -138,7 +145,7 @@ export class CachedList {
   }
 
   /** Reads until the end of the list, or that of the memory. */
-  async #readPieces(): Promise<{ pieces: ListPiece[]; end: End }> {
+  async #readPieces(): Promise<{ pieces: ListPiece[]; end: EndOfRead }> {
     const { maxListSize } = this.#memory
     const pieces: ListPiece[] = []
     let size = 0
@@ -160,9 +167,12 @@ export class CachedList {
   }
 
   async *#allPieces() {
+    const span = currentSpan()
     let lastOrderValue: string | null = null
     do {
-      const piece: ListPiece = await this.#reader.readPiece(lastOrderValue)
+      const after: string | null = lastOrderValue
+      const read = () => this.#reader.readPiece(after)
+      const piece: ListPiece = await inSpan(span, read)
       yield piece
       lastOrderValue = piece.lastOrderValue
     } while (lastOrderValue !== null)

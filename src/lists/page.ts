@@ -45,7 +45,7 @@ export interface Page<Schema> {
  *   row: Toy
  * })
  * const { items, next } = await readToys({
- *   after: keyBefore(cursor, 'uuid'),
+ *   after: orderValueBefore(cursor, 'uuid'),
  *   size: limit
  * })
  *
@@ -64,12 +64,12 @@ export function readPage<Column extends string, Schema>(
         'UTF8'
       ) AS items,
       CASE
-        WHEN cardinality(found.items) > size THEN found.keys[size]::text
+        WHEN cardinality(found.items) > size THEN found.order_values[size]::text
       END AS next
     FROM ${inputRows(lookupTypes)}
     CROSS JOIN LATERAL (
       SELECT
-        array_agg(${orderColumn} ORDER BY ${orderColumn}) AS keys,
+        array_agg(${orderColumn} ORDER BY ${orderColumn}) AS order_values,
         array_agg(
           ${row.expression}
           ORDER BY ${orderColumn}

@@ -1,25 +1,25 @@
 import { isUtf8 } from 'node:buffer'
 import { badRequest } from '../http/errors.ts'
 
-// A cursor is the key of the last item of a page, in base64url. Unlike the
+// A cursor is the order value of the last item of a page, in base64url. Unlike the
 // number of a page, it does not shift when items are created meanwhile. It is
 // opaque, so that it may change.
 
-/** How the cursors of one type of keys hold a key. */
+/** How a cursor holds an order value of one SQL type. */
 interface CursorFormat {
-  /** Precedes each key. */
+  /** Precedes each order value. */
   lowest: string
-  toBytes: (key: string) => Buffer
-  /** The key; undefined for bytes that `toBytes` does not return. */
+  toBytes: (value: string) => Buffer
+  /** The order value; undefined for bytes that `toBytes` does not return. */
   fromBytes: (bytes: Buffer) => string | undefined
 }
 
 const bigintFormat: CursorFormat = {
   lowest: '-9223372036854775808',
 
-  toBytes(key) {
+  toBytes(value) {
     const bytes = Buffer.alloc(8)
-    bytes.writeBigInt64BE(BigInt(key))
+    bytes.writeBigInt64BE(BigInt(value))
     return bytes
   },
 
@@ -30,7 +30,7 @@ const bigintFormat: CursorFormat = {
 /** PostgreSQL reads a uuid without hyphens, too. */
 const uuidFormat: CursorFormat = {
   lowest: '00000000000000000000000000000000',
-  toBytes: (key) => Buffer.from(key.replaceAll('-', ''), 'hex'),
+  toBytes: (value) => Buffer.from(value.replaceAll('-', ''), 'hex'),
   fromBytes: (bytes) =>
     bytes.length === 16 ? bytes.toString('hex') : undefined
 }
@@ -38,7 +38,7 @@ const uuidFormat: CursorFormat = {
 /** PostgreSQL has no NUL in text. */
 const textFormat: CursorFormat = {
   lowest: '',
-  toBytes: (key) => Buffer.from(key),
+  toBytes: (value) => Buffer.from(value),
   fromBytes: (bytes) =>
     isUtf8(bytes) && !bytes.includes(0) ? bytes.toString() : undefined
 }
@@ -50,39 +50,42 @@ const formats = {
 }
 
 /** The SQL type of the column that orders a paged list. */
-export type KeyType = keyof typeof formats
+export type OrderType = keyof typeof formats
 
 /**
- * The key that precedes a page, as text that PostgreSQL reads. The first page
- * has no cursor, and a lower key than that of any row.
+ * The order value that precedes a page, as text that PostgreSQL reads. The
+ * first page has no cursor: the lowest value of the type precedes it.
  *
- * @throws HttpError 400 for a cursor that is not from `nextPage`
+ * @throws HttpError 400 for a cursor that is not from `linkToNextPage`
  */
-export function keyBefore(cursor: string | undefined, type: KeyType): string {
+export function orderValueBefore(
+  cursor: string | undefined,
+  type: OrderType
+): string {
   const { lowest, fromBytes } = formats[type]
   if (cursor === undefined) return lowest
 
   const bytes = Buffer.from(cursor, 'base64url')
-  const key = fromBytes(bytes)
-  const isCursor = key !== undefined && bytes.toString('base64url') === cursor
-  if (isCursor) return key
+  const value = fromBytes(bytes)
+  const isCursor = value !== undefined && bytes.toString('base64url') === cursor
+  if (isCursor) return value
   throw badRequest(
     'query.cursor must be taken from the Link header of the previous page, or left out'
   )
 }
 
 /**
- * A Link to the page after a key (RFC 8288). It is relative, because a proxy
+ * A Link to the page after an order value (RFC 8288). It is relative, because a proxy
  * may hide the address of the service and change the path.
  *
  * @param query the other parameters
  */
-export function nextPage(
+export function linkToNextPage(
   query: Record<string, string>,
-  key: string,
-  type: KeyType
+  orderValue: string,
+  type: OrderType
 ): string {
-  const cursor = formats[type].toBytes(key).toString('base64url')
+  const cursor = formats[type].toBytes(orderValue).toString('base64url')
   const parameters = new URLSearchParams({ ...query, cursor })
   return `<?${parameters.toString()}>; rel="next"`
 }

@@ -1,11 +1,11 @@
 import { NewPet } from '../../generated/columns.ts'
 import { Pet } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
-import type { Check } from '../creates/insert.ts'
+import type { RowCheck } from '../creates/insert.ts'
 import { insertOperation } from '../creates/insert-operation.ts'
 import { notFound } from '../http/errors.ts'
 import { readPage } from '../lists/page.ts'
-import { keyBefore, nextPage } from '../lists/paging.ts'
+import { orderValueBefore, linkToNextPage } from '../lists/paging.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import { sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
@@ -64,7 +64,7 @@ const checkCategories = sql`
   ) AS category ON true
 `
 
-const categoryExists: Check<{ categoryId: bigint }> = {
+const categoryExists: RowCheck<{ categoryId: bigint }> = {
   statement: checkCategories,
   message: ({ categoryId }) =>
     'body.categoryId must be the id of an existing category, ' +
@@ -77,7 +77,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
 
   return {
     listPets: async ({ query: { limit: size, status, cursor } }, reply) => {
-      const after = keyBefore(cursor, 'bigint')
+      const after = orderValueBefore(cursor, 'bigint')
       const { items, next } = await (status === undefined
         ? reads.page({ after, size })
         : reads.pageOfStatus({ status, after, size }))
@@ -87,7 +87,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       if (next !== null) {
         const filter = status === undefined ? {} : { status }
         const parameters = { limit: String(size), ...filter }
-        reply.header('link', nextPage(parameters, next, 'bigint'))
+        reply.header('link', linkToNextPage(parameters, next, 'bigint'))
       }
 
       return sendJson(reply, 200, items)

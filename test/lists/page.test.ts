@@ -1,6 +1,10 @@
 import t from 'tap'
 import { readPage } from '../../src/lists/page.ts'
-import { type KeyType, keyBefore, nextPage } from '../../src/lists/paging.ts'
+import {
+  type OrderType,
+  orderValueBefore,
+  linkToNextPage
+} from '../../src/lists/paging.ts'
 import { rowJson } from '../../src/openapi/json.ts'
 import { sql } from '../../src/postgres/sql.ts'
 import { createDatabase, open, query } from '../support/database.ts'
@@ -8,7 +12,7 @@ import { startNotes } from '../support/notes.ts'
 import { get } from '../support/requests.ts'
 
 /** Five keys of each type, in their order. */
-const keysByType: Record<KeyType, string[]> = {
+const keysByType: Record<OrderType, string[]> = {
   bigint: [
     '-9223372036854775807',
     '-1',
@@ -26,11 +30,11 @@ const keysByType: Record<KeyType, string[]> = {
   text: ['-', 'A & B', 'a', 'é', '🐇']
 }
 
-const types = Object.keys(keysByType) as KeyType[]
+const types = Object.keys(keysByType) as OrderType[]
 
 /** The cursor of the Link to the page after the key. */
-function cursorAfter(key: string, type: KeyType): string {
-  const link = nextPage({ limit: '2' }, key, type)
+function cursorAfter(key: string, type: OrderType): string {
+  const link = linkToNextPage({ limit: '2' }, key, type)
   const [, parameters] = /^<\?(.*)>; rel="next"$/.exec(link) ?? []
 
   return String(new URLSearchParams(parameters).get('cursor'))
@@ -67,7 +71,7 @@ for (const type of types) {
 
     let cursor: string | undefined
     for (const expected of [keys.slice(0, 2), keys.slice(2, 4)]) {
-      const after = keyBefore(cursor, type)
+      const after = orderValueBefore(cursor, type)
       const { items, next } = await read({ after, size: 2 })
 
       t.same(JSON.parse(items.toString()), expected)
@@ -75,7 +79,7 @@ for (const type of types) {
       cursor = cursorAfter(String(next), type)
     }
 
-    const last = await read({ after: keyBefore(cursor, type), size: 2 })
+    const last = await read({ after: orderValueBefore(cursor, type), size: 2 })
     t.same(JSON.parse(last.items.toString()), keys.slice(4))
     t.equal(last.next, null)
   })
@@ -83,7 +87,7 @@ for (const type of types) {
 
 const someUuid = '0197f3c4-5a00-7000-8000-000000000001'
 
-const mistaken: Record<KeyType, string[]> = {
+const mistaken: Record<OrderType, string[]> = {
   bigint: ['', 'x', '!', cursorAfter(someUuid, 'uuid')],
   uuid: ['', 'x', '!', cursorAfter('1', 'bigint')],
   // Bytes that are not UTF-8, and a NUL, which PostgreSQL cannot read.
@@ -94,7 +98,7 @@ for (const type of types) {
   t.test(`text that is no cursor of a ${type} is rejected`, (t) => {
     for (const cursor of mistaken[type]) {
       t.throws(
-        () => keyBefore(cursor, type),
+        () => orderValueBefore(cursor, type),
         { message: /^query.cursor must be taken from the Link header/ },
         cursor
       )

@@ -3,12 +3,12 @@
 import { v7 as timeOrderedUuid } from 'uuid'
 import type { Api } from '../../../src/api.ts'
 import type { Config } from '../../../src/config.ts'
-import type { Check } from '../../../src/creates/insert.ts'
+import type { RowCheck } from '../../../src/creates/insert.ts'
 import { insertOperation } from '../../../src/creates/insert-operation.ts'
 import { notFound } from '../../../src/http/errors.ts'
 import { listOperation } from '../../../src/lists/list-operation.ts'
 import { readPage } from '../../../src/lists/page.ts'
-import { keyBefore, nextPage } from '../../../src/lists/paging.ts'
+import { orderValueBefore, linkToNextPage } from '../../../src/lists/paging.ts'
 import { ResponseMemory } from '../../../src/lists/response-memory.ts'
 import { sendJson } from '../../../src/openapi/send-json.ts'
 import type { Database } from '../../../src/postgres/database.ts'
@@ -103,7 +103,7 @@ const pagesOfRemarks = sql`
   LIMIT input.size + 1
 `
 
-const noteExists: Check<{ noteId: bigint }> = {
+const noteExists: RowCheck<{ noteId: bigint }> = {
   statement: sql`
     SELECT
       input.*,
@@ -130,13 +130,16 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
 
   return {
     listRemarks: async ({ query: { limit: size, cursor } }, reply) => {
-      const after = keyBefore(cursor, 'uuid')
+      const after = orderValueBefore(cursor, 'uuid')
       const { items, next } = await readRemarks({ after, size })
 
       memory.reserveOwn(reply.raw, items.length)
 
       if (next !== null)
-        reply.header('link', nextPage({ limit: String(size) }, next, 'uuid'))
+        reply.header(
+          'link',
+          linkToNextPage({ limit: String(size) }, next, 'uuid')
+        )
 
       return sendJson(reply, 200, items)
     },
