@@ -24,8 +24,8 @@ interface List<Item> {
    * with other items or another order needs a name for its statements.
    */
   name?: string
-  /** Writes a row as the JSON of an item. */
-  row: RowJson<Item>
+  /** Writes an item. From generated/json.ts. */
+  json: RowJson<Item>
 }
 
 /**
@@ -54,15 +54,15 @@ interface FilteredRequest<Filter extends string> extends ListRequest {
 export function listOperation<Item>(
   database: Database,
   memory: ResponseMemory,
-  { table, name, row, orderColumn = 'id' }: List<Item> & Order<Item>
+  { table, name, json, orderColumn = 'id' }: List<Item> & Order<Item>
 ) {
-  const listed = { table, name, row: row.expression, orderColumn }
+  const listed = { table, name, json: json.expression, orderColumn }
   const list = new CachedList(
     new TableReader(database, new PieceStatements(database, listed)),
     new ChangeCheck(database, table),
     memory.lists
   )
-  const context = { row, memory }
+  const context = { json, memory }
 
   return (request: ListRequest, reply: ListReply<Item>): Promise<Sent> =>
     sendList(list, request, reply, context)
@@ -86,13 +86,13 @@ export function filteredListOperation<Item, Filter extends string>(
   memory: ResponseMemory,
   list: List<Item> & Order<Item> & { filters: Filters<Filter> }
 ) {
-  const { table, name, row, orderColumn = 'id' } = list
+  const { table, name, json, orderColumn = 'id' } = list
   const conditions = Object.entries<Condition['sql']>(list.filters).map(
     ([parameter, sql]) => ({ name: parameter, sql })
   )
-  const listed = { table, name, row: row.expression, orderColumn }
+  const listed = { table, name, json: json.expression, orderColumn }
   const lists = new FilteredLists(database, memory.lists, listed, conditions)
-  const context = { row, memory }
+  const context = { json, memory }
 
   return (
     request: FilteredRequest<Filter>,

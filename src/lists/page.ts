@@ -16,8 +16,8 @@ interface PageRead<Column extends string, Schema> {
    * columns of the schema.
    */
   statement: string
-  /** From generated/json.ts. */
-  row: RowJson<Schema>
+  /** Writes an item. From generated/json.ts. */
+  json: RowJson<Schema>
 }
 
 /** A page of a list. */
@@ -42,7 +42,7 @@ export interface Page<Schema> {
  *     ORDER BY id
  *     LIMIT input.size + 1
  *   `,
- *   row: Toy
+ *   json: Toy
  * })
  * const { items, next } = await readToys({
  *   after: keyBefore(cursor, 'uuid'),
@@ -56,7 +56,7 @@ export function readPage<Column extends string, Schema>(
   database: Database,
   page: PageRead<Column, Schema> & Order<Schema>
 ): (lookup: Lookup<Column | 'size'>) => Promise<Page<Schema>> {
-  const { name, lookupTypes, statement, row, orderColumn = 'id' } = page
+  const { name, lookupTypes, statement, json, orderColumn = 'id' } = page
   const text = sql`
     SELECT
       convert_to(
@@ -71,7 +71,7 @@ export function readPage<Column extends string, Schema>(
       SELECT
         array_agg(${orderColumn} ORDER BY ${orderColumn}) AS keys,
         array_agg(
-          ${row.expression}
+          ${json.expression}
           ORDER BY ${orderColumn}
         ) AS items
       FROM (
@@ -88,6 +88,6 @@ export function readPage<Column extends string, Schema>(
   return async (values) => {
     const { items, next } = await read(values)
 
-    return { items: arrayBytes(row, items), next }
+    return { items: arrayBytes(json, items), next }
   }
 }

@@ -36,7 +36,7 @@ export interface ListedTable {
   /** A unique column without NULL, which orders the rows. */
   orderColumn: string
   /** SQL that writes a row as a JSON object. */
-  row: string
+  json: string
 }
 
 /** Conditions on the rows, by names. */
@@ -51,7 +51,7 @@ export interface Condition {
  * piece may have a successor, so it has a `lastOrderValue`.
  */
 const pieceOf = (
-  { table, orderColumn, row }: ListedTable,
+  { table, orderColumn, json }: ListedTable,
   where: string
 ) => sql`
   SELECT
@@ -71,7 +71,7 @@ const pieceOf = (
         THEN (array_agg(order_value))[$1]::text
       END AS "lastOrderValue"
     FROM (
-      SELECT ${orderColumn} AS order_value, ${row} AS json
+      SELECT ${orderColumn} AS order_value, ${json} AS json
       FROM ${table}
       WHERE ${where}
       ORDER BY ${orderColumn}

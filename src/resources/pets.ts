@@ -99,7 +99,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       fromDatabase: { id: `nextval('pets_id_seq')` },
       body: NewPet,
       check: categoryExists,
-      row: Pet
+      json: Pet
     }),
 
     getPet: async ({ params: { petId } }, reply) => {
@@ -119,19 +119,19 @@ function petReads(database: Database) {
       name: 'pages-of-pets',
       lookupTypes: { after: 'bigint', size: 'integer' },
       statement: pagesOfPets,
-      row: Pet
+      json: Pet
     }),
     pageOfStatus: readPage(database, {
       name: 'pages-of-status',
       lookupTypes: { status: 'text', after: 'bigint', size: 'integer' },
       statement: pagesOfStatus,
-      row: Pet
+      json: Pet
     }),
     pet: readRow(database, {
       name: 'pets-by-id',
       lookupTypes: { id: 'bigint' },
       statement: petsById,
-      row: Pet
+      json: Pet
     })
   }
 }

@@ -61,7 +61,7 @@ for (const type of types) {
         ORDER BY sku
         LIMIT input.size + 1
       `,
-      row: rowJson<{ sku: string }>('to_json(sku::text)::text', ['sku']),
+      json: rowJson<{ sku: string }>('to_json(sku::text)::text', ['sku']),
       orderColumn: 'sku'
     })
 

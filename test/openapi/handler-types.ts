@@ -59,7 +59,7 @@ export const accepted: Partial<Operations> = {
 
 export const acceptedInsert: Operations['createNote'] = insertOperation(
   database,
-  { ...inserted, status: 201, body: NewNote, row: Note }
+  { ...inserted, status: 201, body: NewNote, json: Note }
 )
 
 const conflict = { status: 409, code: 'x', message: 'x' } as const
@@ -109,12 +109,12 @@ const page = {
   lookupTypes: { after: 'bigint', size: 'integer' }
 }
 
-const readNote = readRow(database, { ...read, row: Note })
-const readTag = readRow(database, { ...read, row: Tag })
-const readRemarks = readPage(database, { ...page, row: Remark })
-const readTags = readPage(database, { ...page, row: Tag })
-const writeNote = writeRow(database, { ...write, row: Note })
-const writeTag = writeRow(database, { ...write, row: Tag })
+const readNote = readRow(database, { ...read, json: Note })
+const readTag = readRow(database, { ...read, json: Tag })
+const readRemarks = readPage(database, { ...page, json: Remark })
+const readTags = readPage(database, { ...page, json: Tag })
+const writeNote = writeRow(database, { ...write, json: Note })
+const writeTag = writeRow(database, { ...write, json: Tag })
 
 export const acceptedStatements: Partial<Operations> = {
   getNote: async ({ params: { noteId } }, reply) => {
@@ -192,10 +192,10 @@ declare const withoutId: RowJson<{ sku: string }>
 
 /** Items without an id have no order unless a column is named. */
 export const pagesWithoutId = [
-  readPage(database, { ...page, row: withoutId, orderColumn: 'sku' }),
+  readPage(database, { ...page, json: withoutId, orderColumn: 'sku' }),
 
   // @ts-expect-error no order
-  readPage(database, { ...page, row: withoutId })
+  readPage(database, { ...page, json: withoutId })
 ]
 
 /** Each handler has one fault. */
@@ -246,25 +246,25 @@ export const createNote: Operations['createNote'][] = [
   () => {}
 ]
 
-const { status, body, row } = {
+const { status, body, json } = {
   status: 201,
   body: NewNote,
-  row: Note
+  json: Note
 } as const
 
 /** Each insert has one fault. */
 export const insertsOfNotes: Operations['createNote'][] = [
   // @ts-expect-error an undocumented status
-  insertOperation(database, { ...inserted, status: 202, body, row }),
+  insertOperation(database, { ...inserted, status: 202, body, json }),
 
   // @ts-expect-error the JSON of another schema
-  insertOperation(database, { ...inserted, status, body, row: Tag }),
+  insertOperation(database, { ...inserted, status, body, json: Tag }),
 
   // @ts-expect-error an SQL expression that is not from the generator
-  insertOperation(database, { ...inserted, status, body, row: `'{}'` }),
+  insertOperation(database, { ...inserted, status, body, json: `'{}'` }),
 
   // @ts-expect-error the columns of another body
-  insertOperation(database, { ...inserted, status, body: NewRemark, row })
+  insertOperation(database, { ...inserted, status, body: NewRemark, json })
 ]
 
 // @ts-expect-error the operation lacks the parameter Idempotency-Key
@@ -272,7 +272,7 @@ export const createTag: Operations['createTag'] = insertOperation(database, {
   ...inserted,
   status: 201,
   body: NewTag,
-  row: Tag
+  json: Tag
 })
 
 export const listNotes: Operations['listNotes'][] = [

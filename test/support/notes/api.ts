@@ -61,7 +61,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     name: 'notes-by-id',
     lookupTypes: { id: 'bigint' },
     statement: notesById,
-    row: Note
+    json: Note
   })
   const deleteNote = deleteRow(database, {
     name: 'delete-note',
@@ -69,14 +69,17 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
   })
 
   return {
-    listNotes: listOperation(database, memory, { table: 'notes', row: Note }),
+    listNotes: listOperation(database, memory, {
+      table: 'notes',
+      json: Note
+    }),
 
     createNote: insertOperation(database, {
       status: 201,
       table: 'notes',
       fromDatabase: { id: `nextval('notes_id_seq')` },
       body: NewNote,
-      row: Note
+      json: Note
     }),
 
     getNote: async ({ params: { noteId } }, reply) => {
@@ -125,7 +128,7 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
     name: 'pages-of-remarks',
     lookupTypes: { after: 'uuid', size: 'integer' },
     statement: pagesOfRemarks,
-    row: Remark
+    json: Remark
   })
 
   return {
@@ -148,7 +151,7 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
       body: NewRemark,
       fromDatabase: { state: `'queued'`, created_at: 'now()::timestamptz(3)' },
       check: noteExists,
-      row: Remark
+      json: Remark
     })
   } satisfies Partial<Operations>
 }
