@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import type { Sent } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
@@ -8,6 +7,7 @@ import { FilteredLists } from './filtered-lists.ts'
 import {
   type ListContext,
   type ListReply,
+  type ListRequest,
   sendStream,
   sendWhole,
   setCacheHeaders
@@ -32,14 +32,12 @@ interface List<Item> {
  * The column that orders the list: unique, without NULL, of any type that has
  * an order and a text. Items without a property `id` have no default.
  */
-export type Order<Item> = Item extends { id: unknown }
+export type OrderColumn<Item> = Item extends { id: unknown }
   ? { orderColumn?: string }
   : { orderColumn: string }
 
 /** Conditions in SQL, by the names of query parameters. */
 type Filters<Filter extends string> = Record<Filter, Condition['sql']>
-
-type ListRequest = Pick<FastifyRequest, 'method' | 'headers'>
 
 interface FilteredRequest<Filter extends string> extends ListRequest {
   query: Partial<Record<Filter, unknown>>
@@ -54,7 +52,7 @@ interface FilteredRequest<Filter extends string> extends ListRequest {
 export function listOperation<Item>(
   database: Database,
   memory: ResponseMemory,
-  { table, name, json, orderColumn = 'id' }: List<Item> & Order<Item>
+  { table, name, json, orderColumn = 'id' }: List<Item> & OrderColumn<Item>
 ) {
   const listed = { table, name, json: json.expression, orderColumn }
   const list = new CachedList(
@@ -84,7 +82,7 @@ export function listOperation<Item>(
 export function filteredListOperation<Item, Filter extends string>(
   database: Database,
   memory: ResponseMemory,
-  list: List<Item> & Order<Item> & { filters: Filters<Filter> }
+  list: List<Item> & OrderColumn<Item> & { filters: Filters<Filter> }
 ) {
   const { table, name, json, orderColumn = 'id' } = list
   const conditions = Object.entries<Condition['sql']>(list.filters).map(

@@ -22,7 +22,8 @@ export interface ListContext<Item> {
   memory: ResponseMemory
 }
 
-type ListRequest = Pick<FastifyRequest, 'method' | 'headers'>
+/** A request for a list. */
+export type ListRequest = Pick<FastifyRequest, 'method' | 'headers'>
 
 /** The reply of an operation that lists items. */
 export type ListReply<Item> = CacheableReply & Ok<Item> & NotModified

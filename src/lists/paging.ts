@@ -56,7 +56,7 @@ export type KeyType = keyof typeof formats
  * The key that precedes a page, as text that PostgreSQL reads. The first page
  * has no cursor, and a lower key than that of any row.
  *
- * @throws HttpError 400 for a cursor that is not from `nextPage`
+ * @throws HttpError 400 for a cursor that is not from `cursorAfter`
  */
 export function keyBefore(cursor: string | undefined, type: KeyType): string {
   const { lowest, fromBytes } = formats[type]
@@ -71,18 +71,26 @@ export function keyBefore(cursor: string | undefined, type: KeyType): string {
   )
 }
 
+/** The cursor of the page after a key. */
+export function cursorAfter(key: string, type: KeyType): string {
+  return formats[type].toBytes(key).toString('base64url')
+}
+
 /**
- * A Link to the page after a key (RFC 8288). It is relative, because a proxy
+ * A Link to the page at a cursor (RFC 8288). It is relative, because a proxy
  * may hide the address of the service and change the path.
  *
- * @param query the other parameters
+ * @param query the other parameters; those that are undefined are left out
  */
 export function nextPage(
-  query: Record<string, string>,
-  key: string,
-  type: KeyType
+  query: Record<string, string | number | undefined>,
+  cursor: string
 ): string {
-  const cursor = formats[type].toBytes(key).toString('base64url')
-  const parameters = new URLSearchParams({ ...query, cursor })
+  const parameters = new URLSearchParams()
+
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) parameters.append(name, String(value))
+
+  parameters.append('cursor', cursor)
   return `<?${parameters.toString()}>; rel="next"`
 }

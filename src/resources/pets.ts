@@ -4,8 +4,7 @@ import type { Operations } from '../../generated/operations.ts'
 import type { Check } from '../creates/insert.ts'
 import { insertOperation } from '../creates/insert-operation.ts'
 import { notFound } from '../http/errors.ts'
-import { readPage } from '../lists/page.ts'
-import { keyBefore, nextPage } from '../lists/paging.ts'
+import { readPage, sendPage } from '../lists/page.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import { sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
@@ -76,21 +75,13 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
   const reads = petReads(database)
 
   return {
-    listPets: async ({ query: { limit: size, status, cursor } }, reply) => {
-      const after = keyBefore(cursor, 'bigint')
-      const { items, next } = await (status === undefined
-        ? reads.page({ after, size })
-        : reads.pageOfStatus({ status, after, size }))
+    listPets: async ({ query: { limit, status, cursor } }, reply) => {
+      const position = { cursor, size: limit }
+      const page = await (status === undefined
+        ? reads.page({}, position)
+        : reads.pageOfStatus({ status }, position))
 
-      memory.reserveOwn(reply.raw, items.length)
-
-      if (next !== null) {
-        const filter = status === undefined ? {} : { status }
-        const parameters = { limit: String(size), ...filter }
-        reply.header('link', nextPage(parameters, next, 'bigint'))
-      }
-
-      return sendJson(reply, 200, items)
+      return sendPage(reply, memory, page, { limit, status })
     },
 
     createPet: insertOperation(database, {
@@ -117,13 +108,15 @@ function petReads(database: Database) {
   return {
     page: readPage(database, {
       name: 'pages-of-pets',
-      lookupTypes: { after: 'bigint', size: 'integer' },
+      keyType: 'bigint',
+      filterTypes: {},
       statement: pagesOfPets,
       json: Pet
     }),
     pageOfStatus: readPage(database, {
       name: 'pages-of-status',
-      lookupTypes: { status: 'text', after: 'bigint', size: 'integer' },
+      keyType: 'bigint',
+      filterTypes: { status: 'text' },
       statement: pagesOfStatus,
       json: Pet
     }),

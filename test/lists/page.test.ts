@@ -1,6 +1,6 @@
 import t from 'tap'
 import { readPage } from '../../src/lists/page.ts'
-import { type KeyType, keyBefore, nextPage } from '../../src/lists/paging.ts'
+import { cursorAfter, keyBefore, type KeyType } from '../../src/lists/paging.ts'
 import { rowJson } from '../../src/openapi/json.ts'
 import { sql } from '../../src/postgres/sql.ts'
 import { createDatabase, open, query } from '../support/database.ts'
@@ -28,14 +28,6 @@ const keysByType: Record<KeyType, string[]> = {
 
 const types = Object.keys(keysByType) as KeyType[]
 
-/** The cursor of the Link to the page after the key. */
-function cursorAfter(key: string, type: KeyType): string {
-  const link = nextPage({ limit: '2' }, key, type)
-  const [, parameters] = /^<\?(.*)>; rel="next"$/.exec(link) ?? []
-
-  return String(new URLSearchParams(parameters).get('cursor'))
-}
-
 for (const type of types) {
   t.test(`a table whose key is a ${type} is read in pages`, async (t) => {
     const keys = keysByType[type]
@@ -53,7 +45,8 @@ for (const type of types) {
 
     const read = readPage(open(t, databaseUrl), {
       name: 'pages-of-things',
-      lookupTypes: { after: type, size: 'integer' },
+      keyType: type,
+      filterTypes: {},
       statement: sql`
         SELECT *
         FROM things
@@ -67,17 +60,16 @@ for (const type of types) {
 
     let cursor: string | undefined
     for (const expected of [keys.slice(0, 2), keys.slice(2, 4)]) {
-      const after = keyBefore(cursor, type)
-      const { items, next } = await read({ after, size: 2 })
+      const page = await read({}, { cursor, size: 2 })
 
-      t.same(JSON.parse(items.toString()), expected)
-      t.equal(next, expected[1])
-      cursor = cursorAfter(String(next), type)
+      t.same(JSON.parse(page.items.toString()), expected)
+      t.equal(page.nextCursor, cursorAfter(String(expected[1]), type))
+      cursor = String(page.nextCursor)
     }
 
-    const last = await read({ after: keyBefore(cursor, type), size: 2 })
+    const last = await read({}, { cursor, size: 2 })
     t.same(JSON.parse(last.items.toString()), keys.slice(4))
-    t.equal(last.next, null)
+    t.equal(last.nextCursor, null)
   })
 }
 

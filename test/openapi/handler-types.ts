@@ -2,7 +2,8 @@
 // rejects the line after each `@ts-expect-error`.
 import type { Readable } from 'node:stream'
 import { insertOperation } from '../../src/creates/insert-operation.ts'
-import { readPage } from '../../src/lists/page.ts'
+import { readPage, sendPage } from '../../src/lists/page.ts'
+import type { ResponseMemory } from '../../src/lists/response-memory.ts'
 import { onViolation } from '../../src/openapi/constraints.ts'
 import {
   arrayBytes,
@@ -27,6 +28,7 @@ import type { components } from '../support/notes/generated/types.ts'
 type Notes = components['schemas']['Note'][]
 
 declare const database: Database
+declare const memory: ResponseMemory
 declare const bytes: Buffer
 declare const stream: Readable
 declare const notes: JsonStream<Notes>
@@ -105,9 +107,12 @@ const read = {
   statement: 'SELECT * FROM x WHERE x.id = input.id'
 }
 const page = {
-  ...read,
-  lookupTypes: { after: 'bigint', size: 'integer' }
-}
+  name: 'x',
+  keyType: 'bigint',
+  filterTypes: { color: 'text' },
+  statement: 'SELECT * FROM x WHERE id > input.after'
+} as const
+const firstPage = { cursor: undefined, size: 2 }
 
 const readNote = readRow(database, { ...read, json: Note })
 const readTag = readRow(database, { ...read, json: Tag })
@@ -133,9 +138,9 @@ export const acceptedStatements: Partial<Operations> = {
   },
 
   listRemarks: async (_request, reply) => {
-    const { items } = await readRemarks({ after: 1n, size: 2 })
+    const remarks = await readRemarks({ color: 'red' }, firstPage)
 
-    return sendJson(reply, 200, items)
+    return sendPage(reply, memory, remarks, {})
   }
 }
 
@@ -161,10 +166,26 @@ export const ofAnotherSchema: Partial<Operations>[] = [
   },
   {
     listRemarks: async (_request, reply) => {
-      const { items } = await readTags({ after: 1n, size: 2 })
+      const tags = await readTags({ color: 'red' }, firstPage)
 
       // @ts-expect-error a page of tags has no remarks
+      return sendPage(reply, memory, tags, {})
+    }
+  },
+  {
+    listRemarks: async (_request, reply) => {
+      const { items } = await readRemarks({ color: 'red' }, firstPage)
+
+      // @ts-expect-error only sendPage counts the memory of a page
       return sendJson(reply, 200, items)
+    }
+  },
+  {
+    listRemarks: async (_request, reply) => {
+      // @ts-expect-error a filter without a value
+      const remarks = await readRemarks({}, firstPage)
+
+      return sendPage(reply, memory, remarks, {})
     }
   },
   {

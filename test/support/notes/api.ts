@@ -7,8 +7,7 @@ import type { Check } from '../../../src/creates/insert.ts'
 import { insertOperation } from '../../../src/creates/insert-operation.ts'
 import { notFound } from '../../../src/http/errors.ts'
 import { listOperation } from '../../../src/lists/list-operation.ts'
-import { readPage } from '../../../src/lists/page.ts'
-import { keyBefore, nextPage } from '../../../src/lists/paging.ts'
+import { readPage, sendPage } from '../../../src/lists/page.ts'
 import { ResponseMemory } from '../../../src/lists/response-memory.ts'
 import { sendJson } from '../../../src/openapi/send-json.ts'
 import type { Database } from '../../../src/postgres/database.ts'
@@ -126,22 +125,17 @@ const noteExists: Check<{ noteId: bigint }> = {
 function remarkHandlers(database: Database, memory: ResponseMemory) {
   const readRemarks = readPage(database, {
     name: 'pages-of-remarks',
-    lookupTypes: { after: 'uuid', size: 'integer' },
+    keyType: 'uuid',
+    filterTypes: {},
     statement: pagesOfRemarks,
     json: Remark
   })
 
   return {
-    listRemarks: async ({ query: { limit: size, cursor } }, reply) => {
-      const after = keyBefore(cursor, 'uuid')
-      const { items, next } = await readRemarks({ after, size })
+    listRemarks: async ({ query: { limit, cursor } }, reply) => {
+      const page = await readRemarks({}, { cursor, size: limit })
 
-      memory.reserveOwn(reply.raw, items.length)
-
-      if (next !== null)
-        reply.header('link', nextPage({ limit: String(size) }, next, 'uuid'))
-
-      return sendJson(reply, 200, items)
+      return sendPage(reply, memory, page, { limit })
     },
 
     createRemark: insertOperation(database, {

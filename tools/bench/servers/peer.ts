@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import pg from 'pg'
 import { createLogger } from '../../../src/log.ts'
-import { keyBefore, nextPage } from '../../../src/lists/paging.ts'
+import { cursorAfter, keyBefore, nextPage } from '../../../src/lists/paging.ts'
 
 const { DATABASE_URL, PORT, HOST = '127.0.0.1', BENCH_KEY = '' } = process.env
 const sha256 = (text: string) =>
@@ -64,9 +64,8 @@ export const peer = {
       link:
         last &&
         nextPage(
-          { limit: String(limit), ...(status && { status }) },
-          last.id,
-          'bigint'
+          { limit, status },
+          cursorAfter(last.id, 'bigint')
         )
     }
   },
