@@ -20,8 +20,8 @@ interface List<Item> {
   /** It must be watched by `CALL record_changes_of('table')`. */
   table: string
   /**
-   * Of the operation, by default that of the table. A second list of the table
-   * with other items or another order needs a name for its statements.
+   * The base of the names of the statements, by default the table. A second
+   * list of the table with other items or another order needs another one.
    */
   name?: string
   /** Writes an item. From generated/json.ts. */

@@ -54,7 +54,7 @@ export type KeyType = keyof typeof formats
 
 /**
  * The key that precedes a page, as text that PostgreSQL reads. The first page
- * has no cursor, and a lower key than that of any row.
+ * has no cursor. Its key is lower than the key of any row.
  *
  * @throws HttpError 400 for a cursor that is not from `cursorAfter`
  */

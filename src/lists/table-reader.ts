@@ -31,7 +31,7 @@ interface PieceRow {
 /** The rows of a list. */
 export interface ListedTable {
   table: string
-  /** What the statements are named by; by default the table. */
+  /** The base of the names of the statements; by default the table. */
   name?: string | undefined
   /** A unique column without NULL, which orders the rows. */
   orderColumn: string
@@ -125,7 +125,7 @@ export class TableReader {
   /** Rows of the next piece, at most. */
   #nextRows = maxRows
 
-  /** @param values those of the conditions */
+  /** @param values for the placeholders of the conditions */
   constructor(
     database: Database,
     statements: PieceStatements,
@@ -184,7 +184,7 @@ export class TableReader {
   }
 }
 
-/** So many rows that a piece has half of its maximum size. */
+/** The number of rows that fill half of a piece of maximum size. */
 function rowsOfNextPiece(count: number, size: number): number {
   if (count === 0) return maxRows
   const rowSize = size / count

@@ -83,7 +83,7 @@ export interface ApiDocument {
    * deployment that serves the document.
    */
   basePath: string
-  /** A path to try with GET: that of the first operation that allows it. */
+  /** A path to try with GET, of the first operation that allows it. */
   firstPath: string
   operations: Operation[]
   /** The scopes of all operations, sorted. */
@@ -204,7 +204,7 @@ function deprecationHeaders(path: string, operation: OperationObject): Headers {
   return headers
 }
 
-/** Those of the headers that each response of the operation documents. */
+/** Selects the headers that each response of the operation documents. */
 function documentedHeaders(
   headers: Headers,
   { responses }: OperationObject,

@@ -11,7 +11,7 @@ import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 import { readRow } from '../rows/read-row.ts'
 
-/** The privileges that the statements below need, beside those of categories. */
+/** The privileges that the statements below need; categoryPrivileges has more. */
 export const petPrivileges = {
   pets: 'SELECT, INSERT',
   'SEQUENCE pets_id_seq': 'USAGE',
