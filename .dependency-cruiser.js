@@ -15,6 +15,7 @@ const layers = [
   'src/rows/',
   'src/openapi/',
   'src/api-keys/',
+  'src/tracing/',
   'src/http/',
   'src/embedded/',
   'src/postgres/',
@@ -60,6 +61,17 @@ export default {
       'embedded-only-when-it-runs',
       { path: '^src/', pathNot: '^src/embedded/' },
       { path: '^src/embedded/', dynamic: false }
+    ),
+    // A service without traces does not load it. Types are not loaded.
+    forbid(
+      'tracing-only-when-it-is-on',
+      { path: '^src/', pathNot: '^src/tracing/' },
+      { path: '^src/tracing/', dynamic: false }
+    ),
+    forbid(
+      'opentelemetry-for-tracing-only',
+      { path: '^src/', pathNot: '^src/tracing/' },
+      { path: '@opentelemetry/', dependencyTypesNot: ['type-only'] }
     ),
     forbid(
       'resources-without-fastify',

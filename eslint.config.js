@@ -100,5 +100,9 @@ export default defineConfig(
         SwaggerUIStandalonePreset: 'readonly'
       }
     }
+  },
+  {
+    files: ['tools/docs-page/dashboard-charts.js'],
+    languageOptions: { globals: { document: 'readonly', uPlot: 'readonly' } }
   }
 )

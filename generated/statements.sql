@@ -30,14 +30,14 @@ SELECT
     END
   END AS state,
   scopes,
-  coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"
+  coalesce(last_used_at = date_trunc('minute', now()), false) AS "isUseRecorded"
 FROM unnest(
   (SELECT $1::text[]::text[])
 ) WITH ORDINALITY AS input (hash, ordinal)
 LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
 ORDER BY ordinal;
 
-PREPARE "note-use-of-keys" AS
+PREPARE "record-use-of-keys" AS
 UPDATE api_keys
 SET last_used_at = date_trunc('minute', now())
 WHERE id IN (
@@ -541,7 +541,7 @@ SELECT
     'UTF8'
   ) AS items,
   CASE
-    WHEN cardinality(found.items) > size THEN found.keys[size]::text
+    WHEN cardinality(found.items) > size THEN found.order_values[size]::text
   END AS next
 FROM unnest(
   (SELECT $1::text[]::bigint[]),
@@ -549,7 +549,7 @@ FROM unnest(
 ) WITH ORDINALITY AS input (after, size, ordinal)
 CROSS JOIN LATERAL (
   SELECT
-    array_agg(id ORDER BY id) AS keys,
+    array_agg(id ORDER BY id) AS order_values,
     array_agg(
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
@@ -575,7 +575,7 @@ SELECT
     'UTF8'
   ) AS items,
   CASE
-    WHEN cardinality(found.items) > size THEN found.keys[size]::text
+    WHEN cardinality(found.items) > size THEN found.order_values[size]::text
   END AS next
 FROM unnest(
   (SELECT $1::text[]::text[]),
@@ -584,7 +584,7 @@ FROM unnest(
 ) WITH ORDINALITY AS input (status, after, size, ordinal)
 CROSS JOIN LATERAL (
   SELECT
-    array_agg(id ORDER BY id) AS keys,
+    array_agg(id ORDER BY id) AS order_values,
     array_agg(
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))

@@ -47,6 +47,14 @@ export async function buildApp(parts: Parts) {
   app.decorateRequest('errorCode', undefined)
   app.setErrorHandler(sendError)
 
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = config
+  if (endpoint !== undefined) {
+    // Loaded only here: it takes 16 MB of memory.
+    const { traces } = await import('./tracing/traces.ts')
+    const { version } = apiDocument.document.info
+    await app.register(traces, { endpoint, config, version })
+  }
+
   // X-Request-Id and the other headers of every response.
   await app.register(defaultHeadersPlugin)
   await app.register(draining)

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { currentSpan, tracedGroup, type WaitingCall } from './spans.ts'
 
 /**
  * Too many calls are waiting. The rejected one had no effect and can be
@@ -11,15 +12,15 @@ export class Overloaded extends Error {
 
 const defaultSplitMs = 5000
 
-interface Call<Item, Result> {
+interface Call<Item, Result> extends WaitingCall {
   item: Item
-  /** By the clock of `performance`. */
-  arrivedAt: number
   resolve: (result: Result) => void
   reject: (error: unknown) => void
 }
 
 interface Options {
+  /** What traces call a run. */
+  name?: string
   /** Calls that may wait; further ones reject with Overloaded. */
   maxQueued?: number
   /** Milliseconds after which a waiting call rejects with Overloaded. */
@@ -59,19 +60,23 @@ export function batch<Item, Result>(
  * result. The promise of `batch` holds: no call joins a run that has started.
  *
  * @param run gets the number of calls that share it
+ * @param name what traces call a run
  */
 export function shareRuns<Result>(
-  run: (callCount: number) => Promise<Result>
+  run: (callCount: number) => Promise<Result>,
+  name: string
 ): () => Promise<Result> {
-  const call = batch(async (calls: undefined[]) => {
+  const runAll = async (calls: undefined[]) => {
     const result = await run(calls.length)
     return calls.map(() => result)
-  })
+  }
+  const call = batch(runAll, { name })
   return () => call(undefined)
 }
 
 class Batch<Item, Result> {
   readonly #run: (items: Item[]) => Promise<Result[]>
+  readonly #name: string
   readonly #maxQueued: number
   readonly #maxWaitMs: number
   readonly #maxSplitMs: number
@@ -82,6 +87,7 @@ class Batch<Item, Result> {
 
   constructor(run: (items: Item[]) => Promise<Result[]>, options: Options) {
     this.#run = run
+    this.#name = options.name ?? 'batch'
     this.#maxQueued = options.maxQueued ?? 10_000
     this.#maxWaitMs = options.maxWaitMs ?? Infinity
     this.#maxSplitMs = options.maxSplitMs ?? defaultSplitMs
@@ -96,7 +102,8 @@ class Batch<Item, Result> {
         return
       }
       const arrivedAt = performance.now()
-      this.#waiting.push({ item, arrivedAt, resolve, reject })
+      const span = currentSpan()
+      this.#waiting.push({ item, span, arrivedAt, resolve, reject })
       if (!this.#isRunning) this.#dispatchAll().catch(reject)
     })
   }
@@ -132,7 +139,9 @@ class Batch<Item, Result> {
     splitUntil: number
   ): Promise<void> {
     try {
-      const results = await this.#run(calls.map(({ item }) => item))
+      const items = calls.map(({ item }) => item)
+      const run = () => this.#run(items)
+      const results = await tracedGroup(this.#name, calls, run)
       resolveAll(calls, results)
     } catch (error) {
       await this.#failedDispatch(calls, splitUntil, error)

@@ -1,7 +1,7 @@
 import { serviceName } from '../generated/names.ts'
 import { readEnvFile, readText } from './config/env-file.ts'
 import type { Variable } from './config/kinds.ts'
-import { probablyMeant } from './config/misspelt.ts'
+import { suggestName } from './config/misspelt.ts'
 import {
   strictModesIn,
   tlsMistakesIn,
@@ -71,7 +71,7 @@ function reportUnknown(fromFile: Environment, file: string): void {
     .filter((name) => /^\w+$/.test(name))
 
   for (const name of unknown) {
-    const meant = probablyMeant(name, names)
+    const meant = suggestName(name, names)
     const hint = meant && `did you mean ${meant}?`
     report(`${file}: ignoring ${name}: ${hint ?? 'no variable has this name'}`)
   }
@@ -80,7 +80,7 @@ function reportUnknown(fromFile: Environment, file: string): void {
 /** The environment is full of the variables of others. */
 function reportMisspelt(environment: Environment): void {
   for (const name of Object.keys(environment).filter(isUnknown)) {
-    const meant = probablyMeant(name, names)
+    const meant = suggestName(name, names)
     if (meant !== undefined && environment[meant] === undefined)
       report(`environment: ignoring ${name}: did you mean ${meant}?`)
   }

@@ -5,10 +5,12 @@ import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
 import type { Api } from './api.ts'
 import { KeyStore } from './api-keys/store.ts'
+import { measureKeys } from './api-keys/measure-keys.ts'
 import { buildApp } from './app.ts'
 import { BackgroundWork } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
 import { startRemovingExpiredKeys } from './creates/expired-keys.ts'
+import { measureIdempotencyKeys } from './creates/measure-idempotency-keys.ts'
 import { startPruningChanges } from './lists/prune-changes.ts'
 import { listen } from './listen.ts'
 import { createLogger, exitWithError } from './log.ts'
@@ -72,7 +74,7 @@ export async function start(api: Api): Promise<Service> {
 /** @returns a function that ends the work */
 function startBackgroundWork(
   config: Config,
-  { measure }: Api,
+  api: Api,
   database: Database
 ): () => void {
   const ends = [
@@ -80,12 +82,19 @@ function startBackgroundWork(
     startRemovingExpiredKeys(database, config.IDEMPOTENCY_KEY_HOURS)
   ]
 
-  if (config.METRICS_PORT !== undefined && measure !== undefined)
-    ends.push(repeat(() => measure(database), measureIntervalMs))
+  if (config.METRICS_PORT !== undefined)
+    ends.push(repeat(() => measure(api, database), measureIntervalMs))
 
   return () => {
     for (const end of ends) end()
   }
+}
+
+/** Reads the metrics of the framework and of the API from the database. */
+async function measure(api: Api, database: Database): Promise<void> {
+  await measureKeys(database)
+  await measureIdempotencyKeys(database)
+  await api.measure?.(database)
 }
 
 async function welcomeUser(

@@ -6,9 +6,9 @@ import { keyPattern } from './key-pattern.ts'
 /** Bytes that may wait to be written. Further lines are dropped. */
 const maxWaitingBytes = 2 ** 24
 
-/** Bytes that are written at once, or fewer when they wait for longer. */
-const groupBytes = 4096
-const groupTimeMs = 200
+/** Bytes that are written at once, or fewer after `flushIntervalMs`. */
+const minWriteBytes = 4096
+const flushIntervalMs = 200
 
 /** How long the exit waits for a slow reader of the log. */
 const exitTimeoutMs = 5000
@@ -17,9 +17,10 @@ const exitTimeoutMs = 5000
  * Creates the log: JSON lines, or readable ones on a terminal, without API
  * keys.
  *
- * JSON lines are written in groups, at the latest after 0.2 s and when the
- * process exits; a SIGKILL loses that much. While the output cannot be written,
- * such as on a full disk, up to 16 MiB wait and further lines are dropped.
+ * Several JSON lines are written at once, at the latest after 0.2 s and when
+ * the process exits; a SIGKILL loses that much. While the output cannot be
+ * written, such as on a full disk, up to 16 MiB wait and further lines are
+ * dropped.
  */
 export function createLogger(
   level: string,
@@ -27,7 +28,10 @@ export function createLogger(
 ): Logger {
   const format = output.isTTY ? readableFormat() : undefined
   const streamWrite = (line: string) => withoutKeys(format?.(line) ?? line)
-  const destination = openDestination(output.fd, output.isTTY ? 0 : groupBytes)
+  const destination = openDestination(
+    output.fd,
+    output.isTTY ? 0 : minWriteBytes
+  )
   return pino({ level, hooks: { streamWrite } }, destination)
 }
 
@@ -42,7 +46,7 @@ function openDestination(fd: number, minLength: number) {
     fd,
     sync: true,
     minLength,
-    periodicFlush: groupTimeMs,
+    periodicFlush: flushIntervalMs,
     maxLength: maxWaitingBytes,
     retryEAGAIN: () => performance.now() < retryUntil
   })
@@ -74,7 +78,7 @@ function readableFormat(): (line: string) => string {
 const apiKeyPattern = new RegExp(keyPattern(keyPrefix), 'gi')
 
 /** Of an API key, the log keeps what `keys list` shows. */
-function withoutKeys(line: string): string {
+export function withoutKeys(line: string): string {
   return line.replace(apiKeyPattern, '$1***')
 }
 

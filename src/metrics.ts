@@ -48,6 +48,19 @@ export function initializeErrors(operation: string, codes: string[]): void {
   for (const code of codes) httpErrors.inc({ operation, code }, 0)
 }
 
+const parserErrorCodes = [
+  'invalid_request',
+  'request_timeout',
+  'headers_too_large'
+]
+
+export const parserErrors = new Counter({
+  name: 'http_parser_errors_total',
+  help: `Requests that are no valid HTTP: ${parserErrorCodes.join(', ')}`,
+  labelNames: ['code']
+})
+for (const code of parserErrorCodes) parserErrors.inc({ code }, 0)
+
 export const untrustedForwards = new Counter({
   name: 'http_untrusted_forwards_total',
   help: 'Requests of a proxy that is not trusted with the address of its client'
@@ -99,6 +112,13 @@ export const authFailures = new Counter({
 })
 for (const reason of authFailureReasons) authFailures.inc({ reason }, 0)
 
+/** Seconds. */
+export const keysExpiring = new Gauge({
+  name: 'keys_expiring_seconds',
+  help: 'Time until the first key expires that was used in the last 24 hours; +Inf without one'
+})
+keysExpiring.set(Infinity)
+
 const createOutcomes = [
   'created',
   'replayed',
@@ -127,6 +147,11 @@ export function countIdempotentCreate(
 ): void {
   idempotentCreates.inc({ table, outcome })
 }
+
+export const idempotencyKeyRows = new Gauge({
+  name: 'idempotency_keys_rows',
+  help: 'Stored Idempotency-Keys, as estimated by the last ANALYZE or VACUUM'
+})
 
 export const sharedReads = new Histogram({
   name: 'shared_read_requests',

@@ -9,7 +9,7 @@ import {
   migrationCheck,
   readPendingMigrations
 } from './postgres/migrate.ts'
-import { unusableUrl } from './postgres/reasons.ts'
+import { describeUnusableUrl } from './postgres/reasons.ts'
 import { schemaOf } from './schema.ts'
 
 /** Milliseconds between two attempts to prepare a DATABASE_URL. */
@@ -73,7 +73,7 @@ export async function openForCommand(
   try {
     await checkMigrations()
   } catch (error) {
-    throw unusableUrl(error)
+    throw describeUnusableUrl(error)
   }
   return opened
 }
@@ -97,7 +97,7 @@ export async function migrateDatabase(
   try {
     await applyMigrations(url, config, schemaOf(api), log)
   } catch (error) {
-    throw unusableUrl(error)
+    throw describeUnusableUrl(error)
   }
 }
 
@@ -118,7 +118,7 @@ export async function findPendingMigrations(
   const { database } = openDatabaseUrl(url, config, log)
   const { migrations } = schemaOf(api)
   const pending = await readPendingMigrations(database, migrations).catch(
-    (error: unknown) => unusableUrl(error)
+    (error: unknown) => describeUnusableUrl(error)
   )
   await database.close()
 
@@ -165,7 +165,7 @@ function openDatabaseUrl(
     const database = new Database(url, config, log)
     return { database, stopServer: () => Promise.resolve() }
   } catch (error) {
-    throw unusableUrl(error)
+    throw describeUnusableUrl(error)
   }
 }
 
@@ -177,7 +177,7 @@ async function prepareRepeatedly(
   let reported: string | undefined
 
   for (;;) {
-    const failure = await prepare().then(() => undefined, unusableUrl)
+    const failure = await prepare().then(() => undefined, describeUnusableUrl)
     if (failure === undefined) break
 
     const { message } = failure

@@ -73,7 +73,7 @@ t.test('calls of a function without items share the next run', async (t) => {
   const call = shareRuns((callCount) => {
     counts.push(callCount)
     return Promise.resolve({})
-  })
+  }, 'test')
 
   const [first, second] = await Promise.all([call(), call()])
   const third = await call()

@@ -1,6 +1,7 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
 import type {
   FastifyBaseLogger,
+  FastifyError,
   FastifyReply,
   FastifyRequest,
   onRequestHookHandler
@@ -64,11 +65,6 @@ const keyInvalid = unauthorized(
   ', error="invalid_token"'
 )
 
-/** The token of a request is not a valid API key. */
-class InvalidToken extends Error {
-  readonly code = 'invalid_token'
-}
-
 /**
  * The plugin that decorates the app with the hook `requireApiKey`.
  *
@@ -78,8 +74,8 @@ class InvalidToken extends Error {
  * - Its 401 has neither the Error body nor a challenge (WWW-Authenticate), and
  *   its own hook turns a failed look-up into a 500. `addHook: false` passes its
  *   errors to `requireApiKey` instead.
- * - It has one error for a malformed header and for an invalid token, so `auth`
- *   throws InvalidToken.
+ * - It has one error for a malformed header and for an invalid token. Only an
+ *   invalid token has a `keyCheck`.
  * - It logs each error; the access log already has them.
  * - Its default rejects `bearer` in lower case; schemes are case-insensitive
  *   (RFC 9110, section 11.1).
@@ -102,13 +98,10 @@ export const apiKeys = fp<Options>(
       specCompliance: 'rfc6749',
       verifyErrorLogLevel: 'silent',
       async auth(token, request) {
-        const isSuspect = () => limits.rejected.isReached(networkOf(request.ip))
-        request.keyCheck = await verifier.check(token, isSuspect)
-        const { state } = request.keyCheck
-        if (state === 'valid') return true
-
-        authFailures.inc({ reason: state })
-        throw new InvalidToken()
+        const isFlooding = () =>
+          limits.rejected.isReached(networkOf(request.ip))
+        request.keyCheck = await verifier.check(token, isFlooding)
+        return request.keyCheck.state === 'valid'
       }
     })
     const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
@@ -119,8 +112,9 @@ export const apiKeys = fp<Options>(
 
       return (request, reply, done) =>
         verify(request, reply, (error) => {
-          if (error !== undefined)
-            return done(reject(error, limits, request, reply))
+          if (isUnauthorized(error)) return done(reject(limits, request, reply))
+          // The key could not be looked up.
+          if (error !== undefined) return done(error)
 
           const { keyCheck } = request
           const limited = limits.admitted.count(keyCheck?.id, reply)
@@ -160,28 +154,21 @@ function hasScopes(
   return scopes === null || neededScopes.every((one) => scopes?.includes(one))
 }
 
-/** Returns the error of a request that @fastify/bearer-auth has rejected. */
+/** Whether it is the 401 that @fastify/bearer-auth makes. */
+const isUnauthorized = (error?: Partial<FastifyError>): boolean =>
+  error?.statusCode === 401
+
+/** Counts a request without a valid key, and returns its error. */
 function reject(
-  error: Error & { code?: unknown },
   { rejected }: Limits,
   request: FastifyRequest,
   reply: FastifyReply
-): Error {
-  const address = networkOf(request.ip)
-  switch (error.code) {
-    // No bearer token: the header is missing, has another scheme, or no token.
-    case 'FST_BEARER_AUTH_MISSING_AUTHORIZATION_HEADER':
-    case 'FST_BEARER_AUTH_INVALID_AUTHORIZATION_HEADER':
-      request.keyCheck = { state: 'absent' }
-      authFailures.inc({ reason: 'absent' })
-      return rejected.count(address, reply) ?? keyRequired
+): HttpError {
+  // Without a token, there was nothing to check.
+  request.keyCheck ??= { state: 'absent' }
+  const { state } = request.keyCheck
+  authFailures.inc({ reason: state })
 
-    // Invalid token.
-    case 'invalid_token':
-      return rejected.count(address, reply) ?? keyInvalid
-
-    // The key could not be looked up.
-    default:
-      return error
-  }
+  const limited = rejected.count(networkOf(request.ip), reply)
+  return limited ?? (state === 'absent' ? keyRequired : keyInvalid)
 }

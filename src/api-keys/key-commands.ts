@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { serviceName } from '../../generated/names.ts'
-import type { KeyStore, ListRow } from './store.ts'
+import type { KeyStore, PrintedRow } from './store.ts'
 
 /** Gives an action the key store, and prints the text that it returns. */
 type Run = (action: (store: KeyStore) => Promise<string>) => Promise<void>
@@ -107,7 +107,7 @@ function addRevoke(program: Command, run: Run): void {
 interface ListCommand {
   name: string
   description: string
-  read: (store: KeyStore) => Promise<ListRow[]>
+  read: (store: KeyStore) => Promise<PrintedRow[]>
 }
 
 function addList(
@@ -143,7 +143,7 @@ const oneOf =
   }
 
 /** Aligned columns under the names of the properties; `-` for null. */
-function tableOf(rows: ListRow[]): string {
+function tableOf(rows: PrintedRow[]): string {
   const names = Object.keys(rows[0] ?? {})
   const header = names.map((name) => name.toUpperCase())
   const body = rows.map((row) => names.map((name) => cellOf(row[name])))

@@ -50,7 +50,7 @@ interface StoredKey {
   /** The id of the first key of its series of rotations. */
   root: bigint
   /** Whether the store has recorded a use of the key in this minute. */
-  isNoted: boolean
+  isUseRecorded: boolean
   /** Null if the key may do everything, also what later versions add. */
   scopes: string[] | null
 }

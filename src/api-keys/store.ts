@@ -23,7 +23,7 @@ const maxNameLength = 100
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 
 /** A row of a list for people: null where there is no value. */
-export type ListRow = Record<string, string | null>
+export type PrintedRow = Record<string, string | null>
 
 type FoundRow = ValidKey | EndedKey | { id: null; state: 'unknown' }
 
@@ -49,13 +49,13 @@ const findStatement = sql`
       ELSE ${keyState}
     END AS state,
     scopes,
-    coalesce(last_used_at = date_trunc('minute', now()), false) AS "isNoted"
+    coalesce(last_used_at = date_trunc('minute', now()), false) AS "isUseRecorded"
   FROM ${inputRows({ hash: 'text' })}
   LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
   ORDER BY ordinal
 `
 
-const noteUseStatement = sql`
+const recordUseStatement = sql`
   UPDATE api_keys
   SET last_used_at = date_trunc('minute', now())
   WHERE id IN (
@@ -138,16 +138,16 @@ export class KeyStore {
   readonly #database: Database
   readonly #command: string
   readonly #find: NamedStatement
-  readonly #noteUse: NamedStatement
+  readonly #recordUse: NamedStatement
 
   /** @param command the origin of changes, for the audit log */
   constructor(database: Database, command = 'service') {
     this.#database = database
     this.#command = command
     this.#find = database.statements.add('find-keys', findStatement)
-    this.#noteUse = database.statements.add(
-      'note-use-of-keys',
-      noteUseStatement
+    this.#recordUse = database.statements.add(
+      'record-use-of-keys',
+      recordUseStatement
     )
   }
 
@@ -240,7 +240,7 @@ export class KeyStore {
    * The time of a use is stored rounded down to the minute, which can be
    * before the creation.
    */
-  list(): Promise<ListRow[]> {
+  list(): Promise<PrintedRow[]> {
     const text = sql`
       SELECT
         id::text,
@@ -265,11 +265,11 @@ export class KeyStore {
         ) AS shown
       ORDER BY api_keys.id
     `
-    return this.#database.read<ListRow>({ text })
+    return this.#database.read<PrintedRow>({ text })
   }
 
   /** The audit log, oldest first. */
-  events(): Promise<ListRow[]> {
+  events(): Promise<PrintedRow[]> {
     const text = sql`
       SELECT
         to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at,
@@ -281,7 +281,7 @@ export class KeyStore {
       JOIN api_keys ON api_keys.id = key_id
       ORDER BY key_events.id
     `
-    return this.#database.read<ListRow>({ text })
+    return this.#database.read<PrintedRow>({ text })
   }
 
   /**
@@ -301,9 +301,9 @@ export class KeyStore {
    * Records that the keys were used in this minute. Skips keys that another
    * session has locked.
    */
-  noteUse(ids: bigint[]): Promise<unknown[]> {
+  recordUse(ids: bigint[]): Promise<unknown[]> {
     return this.#database.writeInBackground({
-      ...this.#noteUse,
+      ...this.#recordUse,
       values: [ids]
     })
   }

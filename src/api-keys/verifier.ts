@@ -14,10 +14,11 @@ import type { KeyStore } from './store.ts'
 const trustMs = 900
 
 /**
- * Milliseconds from its last look-up until a key is forgotten. Longer than it
- * is trusted, so that a key in occasional use is not looked up as a suspect's.
+ * Milliseconds for which a valid key is kept after its last look-up. A kept key
+ * is never looked up in the queue of floods, so a key in occasional use is kept
+ * for longer than it is trusted.
  */
-const memoryMs = 3_600_000
+const keepMs = 3_600_000
 
 /** Milliseconds between two look-ups of the keys in use. */
 const refreshIntervalMs = 400
@@ -25,10 +26,10 @@ const refreshIntervalMs = 400
 /** Uses that may wait to be recorded. */
 const maxWaitingUses = 1000
 
-/** Keys in one look-up for clients that have sent too many invalid ones. */
-const maxSuspects = 100
+/** Keys in one look-up for clients that flood the service with invalid keys. */
+const maxFloodKeys = 100
 
-interface RememberedKey {
+interface KeptKey {
   validKey: ValidKey
   /** Milliseconds, before the look-up was sent. */
   lookedUpAt: number
@@ -39,44 +40,43 @@ type InMemory =
   { state: 'unseen' | 'stale' } | { state: 'trusted'; validKey: ValidKey }
 
 /**
- * Checks API keys, and remembers the valid ones, so that requests with a key
+ * Checks API keys, and keeps the valid ones, so that requests with a key
  * in steady use wait for no query. To this class, a key is always in one of
  * these states:
  *
- * - `unseen`: not remembered. A request waits for a look-up, unless the key is
+ * - `unseen`: not kept. A request waits for a look-up, unless the key is
  *   malformed.
  * - `trusted`: valid at a look-up less than `trustMs` ago. A request passes
  *   at once. While requests use the key, it is looked up in the background.
  * - `stale`: valid at a look-up before that. A request waits for a look-up.
  *
  * A key is `unseen` again after a look-up that finds it no longer valid, or
- * when it was not looked up for `memoryMs`.
+ * when it was not looked up for `keepMs`.
  *
- * Remembered keys are found by their SHA-256, which clients cannot choose, so
- * the time of a check reveals nothing about other keys. Invalid keys use no
- * memory.
+ * Kept keys are found by their SHA-256, which clients cannot choose, so the time
+ * of a check reveals nothing about other keys. Invalid keys use no memory.
  *
  * Anyone can invent keys with a valid checksum, so the cost of looking them up
- * is bounded: requests share look-ups, and one runs at a time. Suspects, which
- * have sent too many invalid keys, have a queue of their own. They cannot
+ * is bounded: requests share look-ups, and one runs at a time. Clients that
+ * flood the service with invalid keys have a queue of their own. They cannot
  * delay the look-ups of other clients, and their look-ups are small.
  */
 export class KeyVerifier {
-  readonly #store: Pick<KeyStore, 'find' | 'noteUse'>
-  readonly #remembered = new Map<string, RememberedKey>()
+  readonly #store: Pick<KeyStore, 'find' | 'recordUse'>
+  readonly #kept = new Map<string, KeptKey>()
   /** Hashes of the keys that were used since the last refresh. */
   readonly #used = new Set<string>()
   #refreshedAt = 0
 
   readonly #lookUp = batch((hashes: string[]) => this.#find(hashes))
-  readonly #lookUpSuspect = batch((hashes: string[]) => this.#find(hashes), {
-    maxSize: maxSuspects
+  readonly #lookUpOfFlood = batch((hashes: string[]) => this.#find(hashes), {
+    maxSize: maxFloodKeys
   })
-  readonly #noteUse = batch((ids: bigint[]) => this.#noteUses(ids), {
+  readonly #recordUse = batch((ids: bigint[]) => this.#recordUses(ids), {
     maxQueued: maxWaitingUses
   })
 
-  constructor(store: Pick<KeyStore, 'find' | 'noteUse'>) {
+  constructor(store: Pick<KeyStore, 'find' | 'recordUse'>) {
     this.#store = store
   }
 
@@ -84,30 +84,30 @@ export class KeyVerifier {
    * Checks the API key of a request, with a query unless it is trusted or
    * malformed.
    *
-   * @param isSuspect whether the client has sent too many invalid keys; called
-   *   for unseen keys only
+   * @param isFlooding whether the client floods the service with invalid keys;
+   *   called for unseen keys only
    * @throws Unavailable or Overloaded when the key cannot be looked up now
    */
-  check(token: string, isSuspect = () => false): KeyCheck | Promise<KeyCheck> {
+  check(token: string, isFlooding = () => false): KeyCheck | Promise<KeyCheck> {
     const hash = hashKey(token)
     const now = performance.now()
     const found = this.#lookInMemory(hash, now)
     switch (found.state) {
       case 'unseen':
-        return this.#checkUnseen(token, hash, isSuspect)
+        return this.#checkUnseen(token, hash, isFlooding)
       case 'stale':
         return this.#lookUp(hash)
       case 'trusted':
-        this.#noticeUse(hash, now)
+        this.#markUsed(hash, now)
         return found.validKey
     }
   }
 
   #lookInMemory(hash: string, now: number): InMemory {
-    const remembered = this.#remembered.get(hash)
-    if (remembered === undefined) return { state: 'unseen' }
+    const kept = this.#kept.get(hash)
+    if (kept === undefined) return { state: 'unseen' }
 
-    const { validKey, lookedUpAt } = remembered
+    const { validKey, lookedUpAt } = kept
     const isTrusted = now - lookedUpAt < trustMs
     return isTrusted ? { state: 'trusted', validKey } : { state: 'stale' }
   }
@@ -115,13 +115,13 @@ export class KeyVerifier {
   #checkUnseen(
     token: string,
     hash: string,
-    isSuspect: () => boolean
+    isFlooding: () => boolean
   ): KeyCheck | Promise<KeyCheck> {
     if (!isWellFormedKey(token)) return { state: 'malformed' }
-    return isSuspect() ? this.#lookUpSuspect(hash) : this.#lookUp(hash)
+    return isFlooding() ? this.#lookUpOfFlood(hash) : this.#lookUp(hash)
   }
 
-  #noticeUse(hash: string, now: number): void {
+  #markUsed(hash: string, now: number): void {
     this.#used.add(hash)
     if (now - this.#refreshedAt >= refreshIntervalMs) this.#refresh(now)
   }
@@ -138,34 +138,34 @@ export class KeyVerifier {
   }
 
   #forgetUnused(now: number): void {
-    for (const [hash, { lookedUpAt }] of this.#remembered)
-      if (now - lookedUpAt >= memoryMs) this.#remembered.delete(hash)
+    for (const [hash, { lookedUpAt }] of this.#kept)
+      if (now - lookedUpAt >= keepMs) this.#kept.delete(hash)
   }
 
   async #find(hashes: string[]): Promise<KeyCheck[]> {
     const lookedUpAt = performance.now()
     const found = await this.#store.find(hashes)
     for (const [index, hash] of hashes.entries())
-      this.#remember(hash, found[index], lookedUpAt)
+      this.#keep(hash, found[index], lookedUpAt)
     return found
   }
 
-  #remember(
+  #keep(
     hash: string,
     keyCheck: KeyCheck | undefined,
     lookedUpAt: number
   ): void {
     if (keyCheck?.state !== 'valid') {
-      this.#remembered.delete(hash)
+      this.#kept.delete(hash)
       return
     }
-    this.#remembered.set(hash, { validKey: keyCheck, lookedUpAt })
+    this.#kept.set(hash, { validKey: keyCheck, lookedUpAt })
     // In the background. If this fails, the next look-up repeats it.
-    if (!keyCheck.isNoted) this.#noteUse(keyCheck.id).catch(() => {})
+    if (!keyCheck.isUseRecorded) this.#recordUse(keyCheck.id).catch(() => {})
   }
 
-  async #noteUses(ids: bigint[]): Promise<bigint[]> {
-    await this.#store.noteUse(ids)
+  async #recordUses(ids: bigint[]): Promise<bigint[]> {
+    await this.#store.recordUse(ids)
     return ids
   }
 }

@@ -78,6 +78,20 @@ export const milliseconds = (
 export const hours = (range: Range): Variable<number, number> =>
   numberOf(' of hours', range)
 
+/** A part of a whole. */
+export const ratio = (
+  value: number,
+  description: string
+): Variable<number, number> => ({
+  default: value,
+  description,
+  rule: 'be a number from 0 to 1, such as 0.01',
+  parse(input) {
+    const isRatio = /^\d*\.?\d+$/.test(input) && Number(input) <= 1
+    return isRatio ? Number(input) : undefined
+  }
+})
+
 /** A TCP port; 0 takes a free one. */
 export const port = <Default extends number | undefined>(
   value: Default,

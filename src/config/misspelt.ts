@@ -10,7 +10,7 @@ const lengthPerError = 4
  * Returns the known name that `name` is probably meant to be; undefined if it
  * is like none of them. Upper and lower case count as equal.
  */
-export function probablyMeant(
+export function suggestName(
   name: string,
   knownNames: string[]
 ): string | undefined {

@@ -2,7 +2,7 @@
 // .env.example and docs/configuration.md from it.
 //
 // A name says its unit: _MS is milliseconds, _BYTES bytes, _HOURS hours.
-// A limit starts with MAX_.
+// A limit starts with MAX_. OTEL_ are the names of OpenTelemetry.
 import {
   boolean,
   bytes,
@@ -12,6 +12,7 @@ import {
   oneOf,
   optionalText,
   port,
+  ratio,
   text
 } from './kinds.ts'
 import { isTrustProxy } from './trust-proxy.ts'
@@ -75,6 +76,31 @@ export const commonVariables = {
     undefined,
     'Port of /metrics for Prometheus, without a key. ' +
       'If unset, metrics are off.'
+  ),
+
+  OTEL_EXPORTER_OTLP_ENDPOINT: optionalText(
+    'URL of an OpenTelemetry collector, such as http://127.0.0.1:4318: ' +
+      'OTLP over HTTP, in JSON. If unset, traces are off.',
+    'be an http or https URL such as http://127.0.0.1:4318',
+    (value) => /^https?:\/\/./.test(value) && URL.canParse(value)
+  ),
+
+  OTEL_TRACES_SAMPLER: oneOf(
+    [
+      'always_on',
+      'always_off',
+      'traceidratio',
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio'
+    ],
+    'parentbased_always_on',
+    'Requests to trace; parentbased ones obey a traceparent'
+  ),
+
+  OTEL_TRACES_SAMPLER_ARG: ratio(
+    1,
+    'Part of the requests to trace, from 0 to 1, with traceidratio'
   ),
 
   MAX_REQUESTS_PER_MINUTE: count({

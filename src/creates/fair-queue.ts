@@ -1,4 +1,5 @@
 import { Overloaded } from '../batch.ts'
+import { currentSpan, inSpan } from '../spans.ts'
 
 /** A statement that waits for its turn. */
 interface Turn {
@@ -56,7 +57,8 @@ export class FairQueue {
       }
 
       const arrivedAt = performance.now()
-      const start = () => statement().then(resolve, reject)
+      const span = currentSpan()
+      const start = () => inSpan(span, statement).then(resolve, reject)
       this.#waiting.push({ client, arrivedAt, start, reject })
       this.#startNext()
     })

@@ -3,6 +3,7 @@ import { groupedWrites } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnsOf } from '../postgres/sql.ts'
 import { OutcomeUnknown } from '../postgres/outcomes.ts'
+import { currentSpan, inSpan } from '../spans.ts'
 import type { Claim } from './idempotency-key.ts'
 import {
   type InsertDefinition,
@@ -79,10 +80,11 @@ export class GroupedInsert<Body, Schema> {
     submit: () => Promise<RowOutcome>
   ): Promise<RowOutcome> {
     const deadline = performance.now() + this.#timeoutMs
+    const span = currentSpan()
     let pauseMs = firstPauseMs
 
     for (;;) {
-      const result = await submit()
+      const result = await inSpan(span, submit)
       const isBlocked = result.outcome === 'held' || result.outcome === 'locked'
 
       if (!isBlocked || performance.now() > deadline) return result
@@ -112,7 +114,7 @@ function lanesOf(
       inOrder(await database.write(queryOf(rows)), rows.length, name),
 
     commitWithinLimit: async (rows) =>
-      inOrder(await database.tryWrite(queryOf(rows)), rows.length, name)
+      inOrder(await database.writeWithinLimit(queryOf(rows)), rows.length, name)
   }
 
   return new Lanes(writer, turnsOf(database), database.timeoutMs)

@@ -38,13 +38,13 @@ export const keyColumnOf = ({ keyColumn = 'id' }: InsertSql) => keyColumn
 export interface InsertDefinition<Body, Schema> extends InsertSql {
   /** From generated/columns.ts. */
   body: BodyColumn<Body>[]
-  check?: Check<Body>
+  check?: RowCheck<Body>
   /** Writes the response to a row. From generated/json.ts. */
   json: RowJson<Schema>
 }
 
 /** Finds input rows that cannot be stored. */
-export interface Check<Body> {
+export interface RowCheck<Body> {
   /**
    * A SELECT of each row of `input`, once, with a further column, `obstacle`:
    * - NULL: the row can be stored
@@ -62,7 +62,7 @@ export interface Check<Body> {
  * @throws Error without a check: it alone makes a row invalid
  */
 export function messageOfInvalid<Body>(
-  { table, check }: { table: string; check?: Check<Body> },
+  { table, check }: { table: string; check?: RowCheck<Body> },
   body: Body
 ): string {
   if (check === undefined)

@@ -1,6 +1,7 @@
 import { batch } from '../batch.ts'
 import { cancelledGroups } from '../metrics.ts'
 import { isFaultOfRow, TimeLimitExceeded } from '../postgres/outcomes.ts'
+import { currentSpan, inSpan } from '../spans.ts'
 import type { FairQueue } from './fair-queue.ts'
 import { Suspects } from './suspects.ts'
 import type { WriteTurns } from './write-turns.ts'
@@ -61,6 +62,7 @@ export class Lanes<Row, Result> {
     this.#slowRows = turns.slowRows
     this.#suspects = new Suspects(commitGroup, turns.suspects, maxWaitMs)
     this.#common = batch(commitGroup, {
+      name: 'grouped write',
       maxQueued,
       maxSize: maxGroup,
       isFaultOfItem: isFaultOfRow
@@ -79,21 +81,25 @@ export class Lanes<Row, Result> {
   }
 
   async #submitToCommonLane(row: Row, client: string): Promise<Result> {
+    const span = currentSpan()
+
     try {
       return await this.#common(row)
     } catch (error) {
       if (error instanceof TimeLimitExceeded)
-        return this.#submitAsSuspect(row, client)
+        return inSpan(span, () => this.#submitAsSuspect(row, client))
       throw error
     }
   }
 
   async #submitAsSuspect(row: Row, client: string): Promise<Result> {
+    const span = currentSpan()
+
     try {
       return await this.#suspects.submit(row, client)
     } catch (error) {
       if (error instanceof TimeLimitExceeded)
-        return this.#submitAsSlowRow(row, client)
+        return inSpan(span, () => this.#submitAsSlowRow(row, client))
       throw error
     }
   }

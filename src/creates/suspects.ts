@@ -71,6 +71,7 @@ export class Suspects<Row, Result> {
     return {
       rowCount: 0,
       submit: batch(commitInTurn, {
+        name: 'grouped write of suspects',
         maxSize: maxGroup,
         maxWaitMs: this.#maxWaitMs,
         maxSplitMs: Math.max(minSplitMs, this.#maxWaitMs),

@@ -66,7 +66,7 @@ export class AccessLog extends LogController {
 }
 
 /** Whether a request is for an existing path outside the API, as /livez. */
-function isOutsideApi({
+export function isOutsideApi({
   is404,
   method,
   routeOptions

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { parserErrors } from '../metrics.ts'
 import { defaultHeaders } from './default-headers.ts'
 import { badRequest, type HttpError, parserError } from './errors.ts'
 import { hasUnsupportedCoding } from './valid-http.ts'
@@ -77,8 +78,13 @@ export class Connection {
    *                     | or send the error     | or send the error
    *     next request    | finish it             | send the error
    */
-  onClientError({ code }: NodeJS.ErrnoException): void {
-    const error = errorText(parserError(code).body)
+  onClientError({ code = '' }: NodeJS.ErrnoException): void {
+    const { body } = parserError(code)
+    // What follows the last response has errors, too.
+    if (this.#state !== 'closing' && isOfParser(code))
+      parserErrors.inc({ code: body.code })
+
+    const error = errorText(body)
     switch (this.#placeOfError()) {
       case 'first request':
         return this.#close(error)
@@ -182,6 +188,10 @@ export class Connection {
     this.#socket.resume()
   }
 }
+
+/** A socket has errors, too: a client that resets its connection. */
+const isOfParser = (code: string): boolean =>
+  code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
 
 /** The bytes of an error for a socket that has no Fastify reply. */
 function errorText(body: HttpError['body']): string {

@@ -62,10 +62,13 @@ export const metrics = fp<Options>(
   { name: 'metrics' }
 )
 
-/** Whether TRUST_PROXY ignores what a proxy says about its client. */
-function isUntrustedForward({ headers, ip, socket }: FastifyRequest): boolean {
+/**
+ * Whether TRUST_PROXY ignores what a proxy says about its client. `ips` has the
+ * address of the proxy, and behind it the addresses that are trusted.
+ */
+function isUntrustedForward({ headers, ips = [] }: FastifyRequest): boolean {
   const isForwarded = headers['x-forwarded-for'] !== undefined
-  return isForwarded && ip === socket.remoteAddress
+  return isForwarded && ips.length < 2
 }
 
 /** A server with separate limits, in milliseconds. */

@@ -9,20 +9,46 @@ const format =
 /** Characters of version 00. */
 const lengthOf00 = 55
 
+/** The span of the caller, by the header `traceparent`. */
+export interface RemoteSpan {
+  traceId: string
+  spanId: string
+  /** Whether the caller records its span. */
+  isSampled: boolean
+}
+
+type Headers = Pick<IncomingMessage, 'headers'>
+
 /**
- * The trace id of the header `traceparent`; undefined if the header is missing
- * or invalid, or was sent more than once: Node.js joins the values by a comma.
+ * The header `traceparent`; undefined if it is missing or invalid, or was sent
+ * more than once: Node.js joins the values by a comma.
  *
  * @see https://www.w3.org/TR/trace-context/#traceparent-header
  */
-export function traceIdOf({
-  headers
-}: Pick<IncomingMessage, 'headers'>): string | undefined {
+function validHeader({ headers }: Headers): string | undefined {
   const header = headers['traceparent']
   if (typeof header !== 'string' || !format.test(header)) return undefined
 
   const isTooLong = header.startsWith('00') && header.length > lengthOf00
-  return isTooLong ? undefined : header.slice(3, 35)
+  return isTooLong ? undefined : header
+}
+
+/** The trace id of a valid header `traceparent`. */
+export function traceIdOf(request: Headers): string | undefined {
+  return validHeader(request)?.slice(3, 35)
+}
+
+/** The span that a valid header `traceparent` names. */
+export function remoteSpanOf(request: Headers): RemoteSpan | undefined {
+  const header = validHeader(request)
+  if (header === undefined) return undefined
+
+  const flags = Number.parseInt(header.slice(53, 55), 16)
+  return {
+    traceId: header.slice(3, 35),
+    spanId: header.slice(36, 52),
+    isSampled: flags % 2 === 1
+  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { shareRuns } from '../batch.ts'
 import { CachedBody } from '../http/encodings.ts'
 import { sharedReads } from '../metrics.ts'
+import { currentSpan, inSpan } from '../spans.ts'
 import type { ChangeCheck } from './change-check.ts'
 import type { ListMemory } from './list-memory.ts'
 import { type ListStart, ListStreams } from './stream.ts'
@@ -34,11 +35,13 @@ interface JoinedPieces {
 }
 
 /**
+ * Why a list is not read further:
+ *
  * - whole: the list is complete.
  * - too long: it exceeds the memory for kept lists.
  * - memory taken by others: lists that are being read at the same time take it.
  */
-type ReadResult = 'whole' | 'too long' | 'memory taken by others'
+type EndOfRead = 'whole' | 'too long' | 'memory taken by others'
 
 /**
  * A list that stays fresh and fast. Requests that wait at the same time share
@@ -74,7 +77,10 @@ export class CachedList {
     this.#changes = changes
     this.#memory = memory
     this.#onUnused = onUnused
-    this.#joinRun = shareRuns((requestCount) => this.#run(requestCount))
+    this.#joinRun = shareRuns(
+      (requestCount) => this.#run(requestCount),
+      'shared read of a list'
+    )
   }
 
   /** The list as it is now, or its start if it is too long to be kept. */
@@ -104,9 +110,10 @@ export class CachedList {
 
   async #run(requestCount: number): Promise<CurrentList> {
     sharedReads.observe(requestCount)
+    const span = currentSpan()
     const version = await this.#changes.version()
 
-    return this.#useKept(version) ?? this.#read(version)
+    return this.#useKept(version) ?? inSpan(span, () => this.#read(version))
   }
 
   /**
@@ -125,20 +132,20 @@ export class CachedList {
     this.#kept = undefined
     this.#memory.remove(this)
 
-    const { pieces, result } = await this.#readPieces()
+    const { pieces, end } = await this.#readPieces()
     const { maxStartSize } = this.#memory
-    const size = result === 'whole' ? Infinity : maxStartSize
+    const size = end === 'whole' ? Infinity : maxStartSize
     const joined = joinPieces(pieces, size)
     const list = this.#createList(joined)
 
-    const mayKeep = result !== 'memory taken by others'
+    const mayKeep = end !== 'memory taken by others'
     if (mayKeep && this.#memory.keep(this, joined.size))
       this.#kept = { list, version }
     return list
   }
 
   /** Reads until the list or the memory ends. */
-  async #readPieces(): Promise<{ pieces: ListPiece[]; result: ReadResult }> {
+  async #readPieces(): Promise<{ pieces: ListPiece[]; end: EndOfRead }> {
     const { maxListSize } = this.#memory
     const pieces: ListPiece[] = []
     let size = 0
@@ -149,20 +156,23 @@ export class CachedList {
         size += piece.bytes.length
         const hasMemory = this.#memory.addRead(piece.bytes.length)
 
-        if (size > maxListSize) return { pieces, result: 'too long' }
+        if (size > maxListSize) return { pieces, end: 'too long' }
         if (!hasMemory && piece.lastOrderValue !== null)
-          return { pieces, result: 'memory taken by others' }
+          return { pieces, end: 'memory taken by others' }
       }
-      return { pieces, result: 'whole' }
+      return { pieces, end: 'whole' }
     } finally {
       this.#memory.endRead(size)
     }
   }
 
   async *#allPieces() {
+    const span = currentSpan()
     let lastOrderValue: string | null = null
     do {
-      const piece: ListPiece = await this.#reader.readPiece(lastOrderValue)
+      const after: string | null = lastOrderValue
+      const read = () => this.#reader.readPiece(after)
+      const piece: ListPiece = await inSpan(span, read)
       yield piece
       lastOrderValue = piece.lastOrderValue
     } while (lastOrderValue !== null)

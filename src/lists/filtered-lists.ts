@@ -10,6 +10,9 @@ import {
   TableReader
 } from './table-reader.ts'
 
+/** Of a list: each combination of its filters has statements of its own. */
+const maxFilters = 4
+
 /** The values of query parameters. One that is absent filters nothing. */
 type Values = Record<string, unknown>
 
@@ -24,13 +27,13 @@ export class FilteredLists {
   readonly #conditions: Condition[]
   readonly #changes: Pick<ChangeCheck, 'version'>
   readonly #listed: ListedTable
-  /** By the names of the filters that a request has. */
+  /** By the names of the filters that a request has, joined. */
   readonly #statements = new Map<string, PieceStatements>()
   readonly #lists = new Map<string, CachedList>()
 
   /**
-   * @throws Error if PostgreSQL cannot tell the statements from those of other
-   *   lists by their names
+   * @throws Error if there are more than four conditions, or if PostgreSQL
+   *   cannot tell the statements from those of other lists by their names
    */
   constructor(
     database: Database,
@@ -44,10 +47,13 @@ export class FilteredLists {
     this.#conditions = conditions
     // Requests for several lists share the check.
     const check = new ChangeCheck(database, listed.table)
-    this.#changes = { version: shareRuns(() => check.version()) }
+    this.#changes = {
+      version: shareRuns(() => check.version(), 'shared check for changes')
+    }
 
-    // At the start, so that it fails then.
-    this.#statementsOf(conditions)
+    // All of them at the start, so that a name that is taken fails then.
+    for (const combination of combinationsOf(conditions, listed.table))
+      this.#statementsOf(combination)
   }
 
   /** The list of the rows that the values select. */
@@ -79,6 +85,20 @@ export class FilteredLists {
     this.#statements.set(names, made)
     return made
   }
+}
+
+/** Returns the conditions that a request may have, in their order. */
+function combinationsOf(conditions: Condition[], table: string): Condition[][] {
+  if (conditions.length > maxFilters)
+    throw new Error(`a list of ${table} has more than ${maxFilters} filters`)
+
+  return conditions.reduce<Condition[][]>(
+    (combinations, condition) => [
+      ...combinations,
+      ...combinations.map((combination) => [...combination, condition])
+    ],
+    [[]]
+  )
 }
 
 const namesOf = (conditions: Condition[]) =>

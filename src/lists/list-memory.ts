@@ -12,7 +12,7 @@ interface KeptList {
 
 /**
  * The memory of all lists that are kept between requests, and of all that are
- * being read. Each has its own limit. The least recently used lists are evicted
+ * being read. Each has its own limit. The least recently used lists are forgotten
  * first.
  */
 export class ListMemory {

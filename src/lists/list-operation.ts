@@ -72,12 +72,13 @@ export function listOperation<Item>(
  * its own, with an ETag and compression, and is read again only when the table
  * has changed.
  *
- * @param list.filters the condition for each parameter, with a placeholder for
- *   its value. A request without the parameter has no such condition. The value
- *   is text, or an array of texts: PostgreSQL converts it to the type of the
- *   column.
+ * @param list.filters at most four: the condition for each parameter, with a
+ *   placeholder for its value. A request without the parameter has no such
+ *   condition. The value is text, or an array of texts: PostgreSQL converts it
+ *   to the type of the column.
  * @example filters: { status: (status) => `status = ${status}` }
- * @throws Error if another list has the names of its statements
+ * @throws Error if another list has the names of its statements, or if there
+ *   are more than four filters
  */
 export function filteredListOperation<Item, Filter extends string>(
   database: Database,

@@ -5,7 +5,12 @@ import type { Database } from '../postgres/database.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
 import { type Lookup, sharedRead } from '../rows/shared-read.ts'
 import type { OrderColumn } from './list-operation.ts'
-import { cursorAfter, keyBefore, type KeyType, nextPage } from './paging.ts'
+import {
+  cursorAfter,
+  orderValueBefore,
+  type OrderType,
+  linkToNextPage
+} from './paging.ts'
 import type { ResponseMemory } from './response-memory.ts'
 
 /** A statement that reads a page of a list. */
@@ -13,7 +18,7 @@ interface PageRead<Filter extends string, Item> {
   /** The name of the prepared statement. */
   name: string
   /** The SQL type of the order column, and of `input.after`. */
-  keyType: KeyType
+  orderType: OrderType
   /** The SQL types of the other columns of `input`, by name. */
   filterTypes: Record<Filter, string>
   /**
@@ -52,7 +57,7 @@ type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
  * @example
  * const readToys = readPage(database, {
  *   name: 'pages-of-toys',
- *   keyType: 'uuid',
+ *   orderType: 'uuid',
  *   filterTypes: { color: 'text' },
  *   statement: sql`
  *     SELECT *
@@ -75,10 +80,10 @@ export function readPage<Filter extends string, Item>(
   database: Database,
   definition: PageRead<Filter, Item> & OrderColumn<Item>
 ): (filters: Lookup<Filter>, position: Position) => Promise<Page<Item>> {
-  const { name, keyType, json, statement, orderColumn = 'id' } = definition
+  const { name, orderType, json, statement, orderColumn = 'id' } = definition
   const lookupTypes = {
     ...definition.filterTypes,
-    after: keyType,
+    after: orderType,
     size: 'integer'
   }
   const text = sql`
@@ -88,12 +93,12 @@ export function readPage<Filter extends string, Item>(
         'UTF8'
       ) AS items,
       CASE
-        WHEN cardinality(found.items) > size THEN found.keys[size]::text
+        WHEN cardinality(found.items) > size THEN found.order_values[size]::text
       END AS next
     FROM ${inputRows(lookupTypes)}
     CROSS JOIN LATERAL (
       SELECT
-        array_agg(${orderColumn} ORDER BY ${orderColumn}) AS keys,
+        array_agg(${orderColumn} ORDER BY ${orderColumn}) AS order_values,
         array_agg(
           ${json.expression}
           ORDER BY ${orderColumn}
@@ -110,10 +115,10 @@ export function readPage<Filter extends string, Item>(
   )
 
   return async (filters, { cursor, size }) => {
-    const after = keyBefore(cursor, keyType)
+    const after = orderValueBefore(cursor, orderType)
     const { items, next } = await read({ ...filters, after, size })
 
-    const nextCursor = next === null ? null : cursorAfter(next, keyType)
+    const nextCursor = next === null ? null : cursorAfter(next, orderType)
     return { json, items, nextCursor }
   }
 }
@@ -133,7 +138,8 @@ export function sendPage<Item>(
 ): Sent {
   memory.reserveOwn(reply.raw, items.length)
 
-  if (nextCursor !== null) reply.header('link', nextPage(query, nextCursor))
+  if (nextCursor !== null)
+    reply.header('link', linkToNextPage(query, nextCursor))
 
   return sendJson(reply, 200, arrayBytes(json, items))
 }

@@ -1,25 +1,25 @@
 import { isUtf8 } from 'node:buffer'
 import { badRequest } from '../http/errors.ts'
 
-// A cursor is the key of the last item of a page, in base64url. Unlike the
+// A cursor is the order value of the last item of a page, in base64url. Unlike the
 // number of a page, it does not shift when items are created meanwhile. It is
 // opaque, so that it may change.
 
-/** How the cursors of one type of keys hold a key. */
+/** How a cursor holds an order value of one SQL type. */
 interface CursorFormat {
-  /** Precedes each key. */
+  /** Precedes each order value. */
   lowest: string
-  toBytes: (key: string) => Buffer
-  /** The key; undefined for bytes that `toBytes` does not return. */
+  toBytes: (value: string) => Buffer
+  /** The order value; undefined for bytes that `toBytes` does not return. */
   fromBytes: (bytes: Buffer) => string | undefined
 }
 
 const bigintFormat: CursorFormat = {
   lowest: '-9223372036854775808',
 
-  toBytes(key) {
+  toBytes(value) {
     const bytes = Buffer.alloc(8)
-    bytes.writeBigInt64BE(BigInt(key))
+    bytes.writeBigInt64BE(BigInt(value))
     return bytes
   },
 
@@ -30,7 +30,7 @@ const bigintFormat: CursorFormat = {
 /** PostgreSQL reads a uuid without hyphens, too. */
 const uuidFormat: CursorFormat = {
   lowest: '00000000000000000000000000000000',
-  toBytes: (key) => Buffer.from(key.replaceAll('-', ''), 'hex'),
+  toBytes: (value) => Buffer.from(value.replaceAll('-', ''), 'hex'),
   fromBytes: (bytes) =>
     bytes.length === 16 ? bytes.toString('hex') : undefined
 }
@@ -38,7 +38,7 @@ const uuidFormat: CursorFormat = {
 /** PostgreSQL has no NUL in text. */
 const textFormat: CursorFormat = {
   lowest: '',
-  toBytes: (key) => Buffer.from(key),
+  toBytes: (value) => Buffer.from(value),
   fromBytes: (bytes) =>
     isUtf8(bytes) && !bytes.includes(0) ? bytes.toString() : undefined
 }
@@ -50,30 +50,33 @@ const formats = {
 }
 
 /** The SQL type of the column that orders a paged list. */
-export type KeyType = keyof typeof formats
+export type OrderType = keyof typeof formats
 
 /**
- * The key that precedes a page, as text that PostgreSQL reads. The first page
- * has no cursor. Its key is lower than the key of any row.
+ * The order value that precedes a page, as text that PostgreSQL reads. The
+ * first page has no cursor: the lowest value of the type precedes it.
  *
  * @throws HttpError 400 for a cursor that is not from `cursorAfter`
  */
-export function keyBefore(cursor: string | undefined, type: KeyType): string {
+export function orderValueBefore(
+  cursor: string | undefined,
+  type: OrderType
+): string {
   const { lowest, fromBytes } = formats[type]
   if (cursor === undefined) return lowest
 
   const bytes = Buffer.from(cursor, 'base64url')
-  const key = fromBytes(bytes)
-  const isCursor = key !== undefined && bytes.toString('base64url') === cursor
-  if (isCursor) return key
+  const value = fromBytes(bytes)
+  const isCursor = value !== undefined && bytes.toString('base64url') === cursor
+  if (isCursor) return value
   throw badRequest(
     'query.cursor must be taken from the Link header of the previous page, or left out'
   )
 }
 
-/** The cursor of the page after a key. */
-export function cursorAfter(key: string, type: KeyType): string {
-  return formats[type].toBytes(key).toString('base64url')
+/** The cursor of the page after an order value. */
+export function cursorAfter(orderValue: string, type: OrderType): string {
+  return formats[type].toBytes(orderValue).toString('base64url')
 }
 
 /**
@@ -82,7 +85,7 @@ export function cursorAfter(key: string, type: KeyType): string {
  *
  * @param query the other parameters; those that are undefined are left out
  */
-export function nextPage(
+export function linkToNextPage(
   query: Record<string, string | number | undefined>,
   cursor: string
 ): string {

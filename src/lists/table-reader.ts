@@ -1,6 +1,7 @@
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
+import { currentSpan, inSpan } from '../spans.ts'
 
 /** Maximum number of rows in a piece. */
 const maxRows = 1000
@@ -144,10 +145,12 @@ export class TableReader {
    * @throws Error if a row has no JSON: string_agg would leave it out
    */
   async readPiece(previousOrderValue: string | null): Promise<ListPiece> {
-    let piece = await this.#tryToRead(previousOrderValue)
+    const span = currentSpan()
+    const tryToRead = () => this.#tryToRead(previousOrderValue)
+
+    let piece = await tryToRead()
     // Too long: there are fewer rows each time, and one row is never too long.
-    while (piece.items === null)
-      piece = await this.#tryToRead(previousOrderValue)
+    while (piece.items === null) piece = await inSpan(span, tryToRead)
 
     const { items, lastOrderValue } = piece
     const isFirst = previousOrderValue === null

@@ -4,13 +4,13 @@ import { readFileSync } from 'node:fs'
  * The color of each environment, so that nobody mistakes one for another.
  * White on it has a contrast of 5.5 or more.
  */
-export const colors = {
+export const environmentColors = {
   development: '#2b5c8a',
   staging: '#8a5a00',
   production: '#9b1c1c'
 }
 
-export type Environment = keyof typeof colors
+export type Environment = keyof typeof environmentColors
 
 /** Our scripts, in docs/. Each changes one part of the page. */
 const scripts = [
@@ -26,7 +26,7 @@ const scripts = [
 
 /** What we add to Swagger UI: the option `theme` of @fastify/swagger-ui. */
 export function themeOf(title: string, environment: Environment) {
-  const color = colors[environment]
+  const color = environmentColors[environment]
   return {
     title: `${title} · ${environment}`,
     css: [pageStyle(color), style('print.css')],
@@ -36,25 +36,25 @@ export function themeOf(title: string, environment: Environment) {
 }
 
 /** Reads a file of docs/. */
-export const read = (name: string) =>
+export const readDocsFile = (name: string) =>
   readFileSync(new URL(`./docs/${name}`, import.meta.url), 'utf8')
 
 const pageStyle = (color: string) => ({
   filename: 'page.css',
   type: 'text/css; charset=utf-8',
-  content: `:root { --environment: ${color}; }\n${read('page.css')}`
+  content: `:root { --environment: ${color}; }\n${readDocsFile('page.css')}`
 })
 
 const style = (filename: string) => ({
   filename,
   type: 'text/css; charset=utf-8',
-  content: read(filename)
+  content: readDocsFile(filename)
 })
 
 const script = (filename: string) => ({
   filename,
   type: 'text/javascript; charset=utf-8',
-  content: read(filename)
+  content: readDocsFile(filename)
 })
 
 const icon = (letter: string, color: string) => ({

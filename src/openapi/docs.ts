@@ -3,7 +3,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
-import { type Environment, read, themeOf } from './docs-theme.ts'
+import { type Environment, readDocsFile, themeOf } from './docs-theme.ts'
 import type { ApiDocument } from './document.ts'
 import { PageFile } from './page-file.ts'
 
@@ -116,8 +116,8 @@ function themeFiles({ css, js, favicon }: ReturnType<typeof themeOf>): Files {
 const isHtml = (reply: FastifyReply) =>
   String(reply.getHeader('content-type')).startsWith('text/html')
 
-const head = read('head.html')
-const start = read('start.html')
+const head = readDocsFile('head.html')
+const start = readDocsFile('start.html')
 
 /**
  * Completes the page of @fastify/swagger-ui: what it shows until its scripts

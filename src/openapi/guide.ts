@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { colors } from './docs-theme.ts'
+import { environmentColors } from './docs-theme.ts'
 import type { ApiDocument } from './document.ts'
 import { PageFile } from './page-file.ts'
 
@@ -19,7 +19,7 @@ interface Options {
   apiDocument: ApiDocument
   /** The HTML of the guide; undefined if the API has none. */
   guide: URL | undefined
-  environment: keyof typeof colors
+  environment: keyof typeof environmentColors
 }
 
 /**
@@ -36,7 +36,12 @@ export const guidePage = fp<Options>(
       const content = readFileSync(guide, 'utf8')
       const page = pageWith(`${title} · ${environment}`, content)
       serve(app, '/docs/guide', 'text/html', page)
-      serve(app, '/docs/guide.css', 'text/css', styleSheet(colors[environment]))
+      serve(
+        app,
+        '/docs/guide.css',
+        'text/css',
+        styleSheet(environmentColors[environment])
+      )
     }
     done()
   },

@@ -64,26 +64,31 @@ function propertyOf(expression: unknown): string {
 
 /**
  * A hook that adds the `Location` to a response 201 (RFC 9110, section 15.3.2).
- * It reads the properties from the body: a handler has only the bytes that
- * PostgreSQL wrote, and knows neither the path nor the link.
  *
- * @param location a path as locationOf returns it, relative to the request
+ * It parses the body, although a handler has just sent it: the body is JSON
+ * that PostgreSQL wrote, and no object in the service has its properties.
+ *
+ * @param template a path as locationOf returns it, relative to the request
  */
 export const sendLocation =
-  (location: string): onSendHookHandler =>
+  (template: string): onSendHookHandler =>
   (_request, reply, payload, done) => {
     if (reply.statusCode === 201)
-      reply.header('location', expand(location, payload))
+      reply.header('location', expand(template, payload))
     done(null, payload)
   }
 
-/** @param payload a JSON object, as text or bytes */
-function expand(location: string, payload: unknown): string {
+/**
+ * Expands a URI template (RFC 6570) by the properties of a body.
+ *
+ * @param payload a JSON object, as text or bytes
+ */
+function expand(template: string, payload: unknown): string {
   const body = parse(String(payload), undefined, { parseNumber })
   const properties = Object.entries(Object.assign({}, body))
   const values = new Map<string, unknown>(properties)
 
-  return location.replace(/\{(\w+)\}/g, (_, name: string) =>
+  return template.replace(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(String(values.get(name)))
   )
 }

@@ -90,10 +90,9 @@ function validateEveryQuery(route: RouteOptions): void {
 }
 
 function handlerOf({ id }: Operation, handlers: object): unknown {
-  const handler = new Map<string, unknown>(Object.entries(handlers)).get(id)
-  if (handler === undefined)
+  if (!Object.hasOwn(handlers, id))
     throw new Error(`The operation ${id} has no handler: run npm run generate`)
-  return handler
+  return Reflect.get(handlers, id)
 }
 
 function hooksOf(

@@ -10,7 +10,7 @@ const quietMs = 5000
  * Milliseconds without a failure after which an outage may have ended. Perhaps
  * nothing has used the database since.
  */
-const memoryMs = 60_000
+const forgetAfterMs = 60_000
 
 /**
  * The availability of the database for one kind of statements:
@@ -35,7 +35,7 @@ export class Availability {
 
   /** For the metrics: false from a failure until a success or a minute. */
   get isAvailable(): boolean {
-    const isForgotten = performance.now() - this.#lastFailure > memoryMs
+    const isForgotten = performance.now() - this.#lastFailure > forgetAfterMs
     return this.#state === 'available' || isForgotten
   }
 

@@ -18,8 +18,10 @@ import { limitTransaction } from './time-limit.ts'
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
 
-/** Of `tryWrite`: a part of the timeout, and the least milliseconds. */
+/** The limit of `writeWithinLimit`, as a part of DATABASE_TIMEOUT_MS. */
 const limitRatio = 1 / 20
+
+/** The shortest limit, for a short DATABASE_TIMEOUT_MS. */
 const minLimitMs = 100
 
 // Commits that still wait for a standby after they were cancelled, those of all
@@ -61,9 +63,7 @@ export class Database {
   readonly #reads: StatementRunner
   readonly #writes: StatementRunner
   readonly #limitedWrites: StatementRunner
-  readonly #backgroundReads: StatementRunner
-  readonly #backgroundWrites: StatementRunner
-  readonly #terminations: StatementRunner
+  readonly #background: StatementRunner
   readonly #terminateHangingCommits: NamedStatement
 
   /**
@@ -97,10 +97,10 @@ export class Database {
       this.#backgroundPool,
       Math.min(timeoutMs, maxBackgroundTimeoutMs)
     )
-    const repeatable = { ...background, isRepeatable: true }
-    this.#backgroundReads = new StatementRunner(repeatable)
-    this.#backgroundWrites = new StatementRunner(background)
-    this.#terminations = new StatementRunner(repeatable)
+    this.#background = new StatementRunner({
+      ...background,
+      isRepeatable: true
+    })
 
     this.statements.add(limitTransaction.name, limitTransaction.text)
     this.#terminateHangingCommits = this.statements.add(
@@ -138,21 +138,24 @@ export class Database {
    * The statement must be a prepared one. After another one, which pg sends in
    * another way, the limit may remain.
    */
-  tryWrite<Row extends QueryResultRow>(query: NamedQuery): Promise<Row[]> {
+  writeWithinLimit<Row extends QueryResultRow>(
+    query: NamedQuery
+  ): Promise<Row[]> {
     return this.#limitedWrites.run<Row>(query)
   }
 
   /**
    * Like `write`, for what no request waits for: on a separate connection, for
-   * at most a second.
+   * at most a second. The statement must be one that can be sent again, so it
+   * rejects with Unavailable also if its outcome is not known.
    */
   writeInBackground(query: Query): Promise<QueryResultRow[]> {
-    return this.#backgroundWrites.run(query)
+    return this.#background.run(query)
   }
 
   /** Like `read`, in the way of `writeInBackground`. */
   readInBackground<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return this.#backgroundReads.run<Row>(query)
+    return this.#background.run<Row>(query)
   }
 
   /**
@@ -184,7 +187,7 @@ export class Database {
   #endHangingCommits(): void {
     const values = [this.timeoutMs]
     // If this fails, the next abandoned statement repeats it.
-    this.#terminations
+    this.#background
       .run({ ...this.#terminateHangingCommits, values })
       .catch(() => {})
   }

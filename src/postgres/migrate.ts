@@ -182,7 +182,10 @@ export function migrationCheck(
   database: Pick<Database, 'read' | 'statements'>,
   migrations: Migration[]
 ): () => Promise<void> {
-  return shareRuns(() => checkMigrations(database, migrations))
+  return shareRuns(
+    () => checkMigrations(database, migrations),
+    'shared check of migrations'
+  )
 }
 
 async function checkMigrations(

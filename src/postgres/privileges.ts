@@ -17,16 +17,16 @@ export function joinPrivileges(parts: Privileges[]): Privileges {
   return all
 }
 
-/** The access rights on the function $1. */
-const rightsOnFunction = sql`
-  SELECT proacl AS rights, NULL AS part
+/** The access control list of the function $1. */
+const aclOfFunction = sql`
+  SELECT proacl AS acl, NULL AS part
   FROM pg_proc
   WHERE oid = $1::regprocedure
 `
 
-/** The access rights on the table or sequence $1, and on its columns. */
-const rightsOnTable = sql`
-  SELECT relacl AS rights, NULL AS part
+/** The access control lists of the table or sequence $1, and of its columns. */
+const aclsOfTable = sql`
+  SELECT relacl AS acl, NULL AS part
   FROM pg_class
   WHERE oid = $1::regclass
   UNION ALL
@@ -39,7 +39,7 @@ const rightsOnTable = sql`
  * The privileges of the role $2. One that needs to be revoked has a name that
  * no GRANT of this service has, such as `SELECT on a column`.
  */
-const privilegesIn = (rights: string) => sql`
+const privilegesIn = (acls: string) => sql`
   SELECT
     concat_ws(
       ' ',
@@ -48,14 +48,14 @@ const privilegesIn = (rights: string) => sql`
       CASE WHEN is_grantable THEN 'with grant option' END
     ) AS privilege
   FROM (
-    ${rights}
+    ${acls}
   ) AS object
-  CROSS JOIN LATERAL aclexplode(rights)
+  CROSS JOIN LATERAL aclexplode(acl)
   WHERE grantee = $2::regrole
 `
 
-const privilegesOnFunction = privilegesIn(rightsOnFunction)
-const privilegesOnTable = privilegesIn(rightsOnTable)
+const privilegesOnFunction = privilegesIn(aclOfFunction)
+const privilegesOnTable = privilegesIn(aclsOfTable)
 
 /**
  * Gives a role these privileges on these objects, and no others. Objects on

@@ -67,7 +67,7 @@ const remedies: Remedy[] = [
  * Why a DATABASE_URL cannot be used: an error whose message is one line, which
  * names the variable, the reason, and the remedy if there is one.
  */
-export function unusableUrl(error: unknown): Error {
+export function describeUnusableUrl(error: unknown): Error {
   const message = messageOf(error)
   const text = `${sqlStateOf(error)} ${message}`
   const known = remedies.find(({ reason }) => reason.test(text))

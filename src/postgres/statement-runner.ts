@@ -5,6 +5,7 @@ import {
   observePoolWait,
   observeStatement
 } from '../metrics.ts'
+import { currentSpan, tracedStatement } from '../spans.ts'
 import type { Availability } from './availability.ts'
 import { Deadline } from './deadline.ts'
 import {
@@ -52,8 +53,16 @@ export class StatementRunner {
    * @returns its rows
    * @throws Unavailable, OutcomeUnknown, or the error that PostgreSQL sent
    */
-  async run<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+  run<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    return tracedStatement(query.name, () => this.#connectAndRun<Row>(query))
+  }
+
+  async #connectAndRun<Row extends QueryResultRow>(
+    query: Query
+  ): Promise<Row[]> {
+    const span = currentSpan()
     const connection = await this.#connect()
+    span?.addEvent('connected')
     const { timeoutMs, limitMs, availability, onAbandoned } = this.#kind
     const sentAt = performance.now()
 

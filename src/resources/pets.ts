@@ -1,7 +1,7 @@
 import { NewPet } from '../../generated/columns.ts'
 import { Pet } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
-import type { Check } from '../creates/insert.ts'
+import type { RowCheck } from '../creates/insert.ts'
 import { insertOperation } from '../creates/insert-operation.ts'
 import { notFound } from '../http/errors.ts'
 import { readPage, sendPage } from '../lists/page.ts'
@@ -63,7 +63,7 @@ const checkCategories = sql`
   ) AS category ON true
 `
 
-const categoryExists: Check<{ categoryId: bigint }> = {
+const categoryExists: RowCheck<{ categoryId: bigint }> = {
   statement: checkCategories,
   message: ({ categoryId }) =>
     'body.categoryId must be the id of an existing category, ' +
@@ -108,14 +108,14 @@ function petReads(database: Database) {
   return {
     page: readPage(database, {
       name: 'pages-of-pets',
-      keyType: 'bigint',
+      orderType: 'bigint',
       filterTypes: {},
       statement: pagesOfPets,
       json: Pet
     }),
     pageOfStatus: readPage(database, {
       name: 'pages-of-status',
-      keyType: 'bigint',
+      orderType: 'bigint',
       filterTypes: { status: 'text' },
       statement: pagesOfStatus,
       json: Pet

@@ -60,7 +60,10 @@ export function sharedRead<Column extends string, Row extends QueryResultRow>(
     return inputs.map(({ key }) => found.get(key) as Row)
   }
 
-  const read = batch(readRows, { maxSize: maxLookups })
+  const read = batch(readRows, {
+    name: `shared read ${name}`,
+    maxSize: maxLookups
+  })
   const columns = namesOf(lookupTypes)
 
   return (lookup) => {

@@ -2,7 +2,7 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { keyCommands } from '../../src/api-keys/key-commands.ts'
 import { hashKey, shownPartOf } from '../../src/api-keys/key.ts'
-import type { ListRow } from '../../src/api-keys/store.ts'
+import type { PrintedRow } from '../../src/api-keys/store.ts'
 import { query } from '../support/database.ts'
 import { startNotes } from '../support/notes.ts'
 import { keyPattern } from '../support/process.ts'
@@ -27,7 +27,7 @@ async function startWithCommands(t: Test) {
   }
 
   const rows = async (command: string) =>
-    JSON.parse(await call(`${command} --json`)) as ListRow[]
+    JSON.parse(await call(`${command} --json`)) as PrintedRow[]
 
   async function status(apiKey: string): Promise<number> {
     const headers = { authorization: `Bearer ${apiKey}` }
@@ -41,7 +41,10 @@ async function startWithCommands(t: Test) {
 }
 
 /** The minutes from the creation of a listed key to its end. */
-function lifetimeOf({ created_at: start, expires_at: end }: ListRow): number {
+function lifetimeOf({
+  created_at: start,
+  expires_at: end
+}: PrintedRow): number {
   const milliseconds = Date.parse(String(end)) - Date.parse(String(start))
   return Math.round(milliseconds / 60_000)
 }
@@ -299,7 +302,7 @@ t.test(
   async (t) => {
     const { keys } = await startNotes(t)
     t.match(await keys.list(), [{ last_used_at: null }])
-    await keys.noteUse([1n])
+    await keys.recordUse([1n])
     const [{ last_used_at: used, created_at: created } = {}] = await keys.list()
     t.ok(used && created && used >= created)
   }

@@ -16,7 +16,7 @@ function startVerifier(t: Test) {
     root: 7n,
     state: 'valid',
     scopes: null,
-    isNoted: false
+    isUseRecorded: false
   }
   const store: { found: KeyCheck } = { found: valid }
   const verifier = new KeyVerifier({
@@ -24,9 +24,9 @@ function startVerifier(t: Test) {
       state.queries++
       return Promise.resolve(hashes.map(() => ({ ...store.found })))
     },
-    noteUse() {
+    recordUse() {
       state.notes++
-      store.found = { ...valid, isNoted: true }
+      store.found = { ...valid, isUseRecorded: true }
       return Promise.resolve([])
     }
   })
@@ -139,7 +139,7 @@ t.test('a malformed key is never looked up', (t) => {
 })
 
 t.test(
-  'suspects are looked up 100 at a time, and do not delay another client',
+  'floods are looked up 100 at a time, and do not delay another client',
   async (t) => {
     const sizes: number[] = []
     const running: (() => void)[] = []
@@ -149,13 +149,13 @@ t.test(
         await new Promise<void>((resolve) => running.push(resolve))
         return hashes.map(() => ({ state: 'unknown' }))
       },
-      noteUse: () => Promise.resolve([])
+      recordUse: () => Promise.resolve([])
     })
-    const isSuspect = () => true
+    const isFlooding = () => true
     const endRuns = () => running.splice(0).forEach((end) => end())
 
     const flood = Array.from({ length: 250 }, async () =>
-      verifier.check(makeKey(), isSuspect)
+      verifier.check(makeKey(), isFlooding)
     )
     await settle()
     t.same(sizes, [100])

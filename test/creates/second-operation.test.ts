@@ -33,7 +33,7 @@ const keyCheck: KeyCheck = {
   state: 'valid',
   id: 1n,
   root: 1n,
-  isNoted: true,
+  isUseRecorded: true,
   scopes: null
 }
 

@@ -165,10 +165,10 @@ t.test('the time limit does not outlive its statement', async (t) => {
   )
   const fault = database.statements.add('fault', 'SELECT 1 / 0')
 
-  t.same(await database.tryWrite(limit), [{ limit: '1500ms' }])
+  t.same(await database.writeWithinLimit(limit), [{ limit: '1500ms' }])
   t.same(await database.write(limit), [{ limit: '0' }])
 
-  await t.rejects(database.tryWrite(fault))
+  await t.rejects(database.writeWithinLimit(fault))
   t.same(await database.write(limit), [{ limit: '0' }])
 
   await until(async () => {
@@ -198,5 +198,5 @@ t.test('the time limit does not apply to the commit', async (t) => {
     'insert',
     "INSERT INTO notes (name) VALUES ('x') RETURNING id"
   )
-  await t.resolves(database.tryWrite(insert))
+  await t.resolves(database.writeWithinLimit(insert))
 })

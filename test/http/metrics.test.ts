@@ -171,6 +171,43 @@ t.test('creates with an Idempotency-Key are counted', async (t) => {
   t.equal(await outcomes('held'), 0)
 })
 
+t.test('requests that are no valid HTTP are counted', async (t) => {
+  const service = await startNotes(t, {
+    config: { METRICS_PORT: 0, HEADERS_TIMEOUT_MS: 1000 }
+  })
+  const rejected = async (code: string) =>
+    Number(await sample(`http_parser_errors_total{code="${code}"}`))
+  const codes = ['invalid_request', 'request_timeout', 'headers_too_large']
+  const counts = () => Promise.all(codes.map(rejected))
+  const before = await counts()
+  const since = async () =>
+    (await counts()).map((count, index) => count - Number(before[index]))
+
+  t.equal((await send(service, list())).status, 200)
+  t.same(await since(), [0, 0, 0])
+
+  t.equal((await send(service, 'nonsense\r\n\r\n')).status, 400)
+  t.equal((await send(service, 'GET / HTTP/1.1\r\n')).status, 408)
+  const large = { 'X-Large': 'x'.repeat(100_000) }
+  t.equal((await send(service, list(large))).status, 431)
+  t.same(await since(), [1, 1, 1])
+})
+
+t.test('a connection that is reset is no error of the parser', async (t) => {
+  const service = await startNotes(t, { config: { METRICS_PORT: 0 } })
+  const rejected = () =>
+    sample('http_parser_errors_total{code="invalid_request"}')
+  const before = await rejected()
+
+  const { socket } = open(t, service, 'GET /readyz HTTP/1.1\r\n')
+  const opened = async () => (await sample('http_connections')) === 1
+  await until(opened, 'the connection is open')
+  socket.resetAndDestroy()
+  const closed = async () => (await sample('http_connections')) === 0
+  await until(closed, 'the connection is closed')
+  t.equal(await rejected(), before)
+})
+
 t.test('connections and the readiness are shown', async (t) => {
   const service = await startNotes(t, {
     config: { METRICS_PORT: 0, MAX_CONNECTIONS: 7 }
@@ -206,6 +243,11 @@ t.test('proxies that are not trusted are counted', async (t) => {
 
   await app.inject('/livez')
   await appOfProxy.inject(forwarded)
+  // A client on the machine of the proxy.
+  await appOfProxy.inject({
+    url: '/livez',
+    headers: { 'x-forwarded-for': '127.0.0.1' }
+  })
   t.equal((await forwards()) - before, 0)
 
   await app.inject(forwarded)

@@ -190,10 +190,10 @@ t.test('lists beyond the memory are forgotten, and read again', async (t) => {
 t.test('names of statements that PostgreSQL confuses fail the start', (t) => {
   const database = new Database('postgres://127.0.0.1', config, silent)
   const memory = new ResponseMemory(1, 1)
-  const listBy = (name: string, condition: string) =>
+  const listBy = (name: string, condition: string, others = {}) =>
     filteredListOperation(database, memory, {
       ...parts,
-      filters: { [name]: () => condition }
+      filters: { [name]: () => condition, ...others }
     })
 
   listBy('color', 'true')
@@ -202,8 +202,33 @@ t.test('names of statements that PostgreSQL confuses fail the start', (t) => {
       'two operations have different statements called ' +
       'piece-of-parts-by-color: give one of them another name, as in name: …'
   })
+  // Only the requests that have a color and no name have its statements.
+  t.throws(() => listBy('color', 'false', { name: () => 'true' }), {
+    message: /have different statements called piece-of-parts-by-color:/
+  })
   t.throws(() => listBy('x'.repeat(50), 'true'), {
     message: /^the name of a statement has over 63 characters: /
+  })
+  t.end()
+})
+
+t.test('a list with more than four filters fails the start', (t) => {
+  const database = new Database('postgres://127.0.0.1', config, silent)
+  const memory = new ResponseMemory(1, 1)
+  const names = ['a', 'b', 'c', 'd', 'e']
+  const filtersOf = (count: number) =>
+    Object.fromEntries(
+      names.slice(0, count).map((name) => [name, () => 'true'])
+    )
+  const listBy = (count: number) =>
+    filteredListOperation(database, memory, {
+      ...parts,
+      filters: filtersOf(count)
+    })
+
+  t.doesNotThrow(() => listBy(4))
+  t.throws(() => listBy(5), {
+    message: 'a list of parts has more than 4 filters'
   })
   t.end()
 })

@@ -1,6 +1,10 @@
 import t from 'tap'
 import { readPage } from '../../src/lists/page.ts'
-import { cursorAfter, keyBefore, type KeyType } from '../../src/lists/paging.ts'
+import {
+  cursorAfter,
+  orderValueBefore,
+  type OrderType
+} from '../../src/lists/paging.ts'
 import { rowJson } from '../../src/openapi/json.ts'
 import { sql } from '../../src/postgres/sql.ts'
 import { createDatabase, open, query } from '../support/database.ts'
@@ -8,7 +12,7 @@ import { startNotes } from '../support/notes.ts'
 import { get } from '../support/requests.ts'
 
 /** Five keys of each type, in their order. */
-const keysByType: Record<KeyType, string[]> = {
+const keysByType: Record<OrderType, string[]> = {
   bigint: [
     '-9223372036854775807',
     '-1',
@@ -26,7 +30,7 @@ const keysByType: Record<KeyType, string[]> = {
   text: ['-', 'A & B', 'a', 'é', '🐇']
 }
 
-const types = Object.keys(keysByType) as KeyType[]
+const types = Object.keys(keysByType) as OrderType[]
 
 for (const type of types) {
   t.test(`a table whose key is a ${type} is read in pages`, async (t) => {
@@ -45,7 +49,7 @@ for (const type of types) {
 
     const read = readPage(open(t, databaseUrl), {
       name: 'pages-of-things',
-      keyType: type,
+      orderType: type,
       filterTypes: {},
       statement: sql`
         SELECT *
@@ -75,7 +79,7 @@ for (const type of types) {
 
 const someUuid = '0197f3c4-5a00-7000-8000-000000000001'
 
-const mistaken: Record<KeyType, string[]> = {
+const mistaken: Record<OrderType, string[]> = {
   bigint: ['', 'x', '!', cursorAfter(someUuid, 'uuid')],
   uuid: ['', 'x', '!', cursorAfter('1', 'bigint')],
   // Bytes that are not UTF-8, and a NUL, which PostgreSQL cannot read.
@@ -86,7 +90,7 @@ for (const type of types) {
   t.test(`text that is no cursor of a ${type} is rejected`, (t) => {
     for (const cursor of mistaken[type]) {
       t.throws(
-        () => keyBefore(cursor, type),
+        () => orderValueBefore(cursor, type),
         { message: /^query.cursor must be taken from the Link header/ },
         cursor
       )

@@ -108,7 +108,7 @@ const read = {
 }
 const page = {
   name: 'x',
-  keyType: 'bigint',
+  orderType: 'bigint',
   filterTypes: { color: 'text' },
   statement: 'SELECT * FROM x WHERE id > input.after'
 } as const

@@ -155,6 +155,21 @@ for (const { loss, instead } of losses) {
   })
 }
 
+t.test(
+  'a write in the background that is lost is unavailable: it is sent again',
+  async (t) => {
+    const proxy = await startProxy(t, await createDatabase(t))
+    const database = open(t, proxy.url)
+    const statement = { text: "SELECT 'lost' AS result" }
+    proxy.cutAt('lost')
+
+    await t.rejects(database.write(statement), { code: 'outcome_unknown' })
+    await t.rejects(database.writeInBackground(statement), {
+      code: 'unavailable'
+    })
+  }
+)
+
 /** Makes creates of this name fail. */
 const failCreates = (url: string, name: string, condition: string) =>
   query(

@@ -15,5 +15,8 @@ export async function sample(
 ): Promise<number | undefined> {
   const lines = (await text).split('\n')
   const line = lines.find((one) => one.startsWith(`${name} `))
-  return line === undefined ? undefined : Number(line.slice(name.length))
+  if (line === undefined) return undefined
+
+  const value = line.slice(name.length).replace('Inf', 'Infinity')
+  return Number(value)
 }

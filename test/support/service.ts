@@ -54,9 +54,9 @@ class WatchedDatabase extends Database {
     return super.write<Row>(query)
   }
 
-  override tryWrite<Row extends QueryResultRow>(query: NamedQuery) {
+  override writeWithinLimit<Row extends QueryResultRow>(query: NamedQuery) {
     this.onStatement(query.name)
-    return super.tryWrite<Row>(query)
+    return super.writeWithinLimit<Row>(query)
   }
 }
 

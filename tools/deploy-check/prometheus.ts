@@ -12,6 +12,18 @@ interface Response<Data> {
   data: Data
 }
 
+type Labels = Record<string, string>
+
+/** Seconds, and the value as text. */
+type Sample = [number, string]
+
+/** An alert that is pending or firing. */
+interface Alert {
+  labels: Labels & { alertname: string }
+  state: 'pending' | 'firing'
+  activeAt: string
+}
+
 /** A Prometheus that scrapes and evaluates its rules every second. */
 export class Prometheus {
   readonly #url: string
@@ -23,12 +35,12 @@ export class Prometheus {
   /**
    * Starts it, until the test ends.
    *
-   * @param targets address of each job
+   * @param targets addresses of each job
    */
   static async start(
     t: Test,
     rules: string,
-    targets: Record<string, string>
+    targets: Record<string, string[]>
   ): Promise<Prometheus> {
     // npm test removes it. t.testdir() would remove that of the service.
     const folder = mkdtempSync(path.join(tmpdir(), 'petcat-prometheus-'))
@@ -49,30 +61,55 @@ export class Prometheus {
     return prometheus
   }
 
-  /** The names of the alerts that are pending or firing. */
-  async alerts(): Promise<string[]> {
-    const { alerts } = await this.#get<{
-      alerts: { labels: { alertname: string } }[]
-    }>('alerts')
-    return alerts.map(({ labels }) => labels.alertname)
+  /** The alerts that are pending or firing. */
+  async alerts(): Promise<Alert[]> {
+    const { alerts } = await this.#get<{ alerts: Alert[] }>('alerts')
+    return alerts
   }
 
   /** The first value of an expression; NaN if it has none. */
   async value(expression: string): Promise<number> {
-    const [first] = await this.#values(expression)
+    const [first] = await this.values(expression)
     return Number(first?.value[1] ?? NaN)
   }
 
   /** How many values an expression has. */
   async count(expression: string): Promise<number> {
-    return (await this.#values(expression)).length
+    return (await this.values(expression)).length
   }
 
-  async #values(expression: string) {
+  /** The values of an expression, with their labels. */
+  async values(expression: string) {
     const { result } = await this.#get<{
-      result: { value: [number, string] }[]
+      result: { metric: Labels; value: Sample }[]
     }>(`query?query=${encodeURIComponent(expression)}`)
     return result
+  }
+
+  /**
+   * The values of an expression in the last minutes, each series with its name.
+   *
+   * @param legend of Grafana, with labels in `{{}}`
+   */
+  async history(expression: string, legend: string, minutes: number) {
+    const end = Math.floor(Date.now() / 1000)
+    const parameters = new URLSearchParams({
+      query: expression,
+      start: String(end - Math.ceil(minutes * 60)),
+      end: String(end),
+      step: '5'
+    })
+    const { result } = await this.#get<{
+      result: { metric: Labels; values: Sample[] }[]
+    }>(`query_range?${parameters.toString()}`)
+
+    return result.map(({ metric, values }) => {
+      const name = legend.replaceAll(
+        /\{\{(\w+)\}\}/g,
+        (_, label: string) => metric[label] ?? ''
+      )
+      return { name, values }
+    })
   }
 
   async #get<Data>(resource: string): Promise<Data> {
@@ -83,7 +120,10 @@ export class Prometheus {
   }
 }
 
-function configuration(rules: string, targets: Record<string, string>): string {
+function configuration(
+  rules: string,
+  targets: Record<string, string[]>
+): string {
   return stringify({
     global: {
       scrape_interval: '1s',
@@ -91,9 +131,9 @@ function configuration(rules: string, targets: Record<string, string>): string {
       evaluation_interval: '1s'
     },
     rule_files: [path.resolve(rules)],
-    scrape_configs: Object.entries(targets).map(([job, target]) => ({
+    scrape_configs: Object.entries(targets).map(([job, addresses]) => ({
       job_name: job,
-      static_configs: [{ targets: [target] }]
+      static_configs: [{ targets: addresses }]
     }))
   })
 }

@@ -51,6 +51,9 @@ function findChromium(): string {
   return found
 }
 
+export const launchChromium = () =>
+  chromium.launch({ executablePath: findChromium(), args })
+
 /**
  * Opens the docs page of the service at `url`. `faults` collects what a page
  * must not have: errors and warnings in the console, failed requests, and
@@ -61,10 +64,7 @@ export async function openDocs(
   url: string,
   options: BrowserContextOptions = {}
 ) {
-  const browser = await chromium.launch({
-    executablePath: findChromium(),
-    args
-  })
+  const browser = await launchChromium()
   t.teardown(() => browser.close())
   const page = await browser.newPage(options)
   const faults: string[] = []

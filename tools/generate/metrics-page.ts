@@ -12,6 +12,8 @@ const whenToLook: Record<string, string> = {
   http_requests_in_flight: 'Requests are slow: it grows while they wait',
   http_errors_total:
     'Errors: which `code`. `operation="none"` is a path outside the API',
+  http_parser_errors_total:
+    'Clients report 400, 408 or 431 that are in no other metric: the log has no line of such requests either',
   http_untrusted_forwards_total:
     'The log has one address for all clients: `TRUST_PROXY` is missing. Anyone can send `X-Forwarded-For`, so look at its share',
   http_connections: 'Connections are refused: compare with the maximum',
@@ -24,8 +26,12 @@ const whenToLook: Record<string, string> = {
     'Clients report 429: `key` is `MAX_REQUESTS_PER_MINUTE`, `rejected` is `MAX_REJECTED_KEYS_PER_MINUTE`. The log has the id of the key',
   auth_failures_total:
     'Someone guesses keys (`unknown`, `malformed`), or a client uses an old one (`revoked`, `expired`)',
+  keys_expiring_seconds:
+    'Clients will get 401: `keys list` shows which key expires. A replaced key that is still in use counts',
   idempotent_creates_total:
     'Clients retry (`replayed`), reuse a key for another body (`reused`), or send one twice at once (`held`)',
+  idempotency_keys_rows:
+    'The table `idempotency_keys` grows: compare with `idempotent_creates_total` and `IDEMPOTENCY_KEY_HOURS`',
   shared_read_requests: 'Reads are slow: how many share a query',
   grouped_write_rows: 'Creates are slow: how many share a commit',
   grouped_writes_cancelled_total:
@@ -70,9 +76,10 @@ Prometheus and without a key. Do not publish the port: it accepts 100
 connections, and waits 10 s for a request.
 
 - Each replica counts what it has done itself. \`sum\` the counters of the
-  replicas; for \`messages_*\` and \`migrations_pending\`, which all replicas read
+  replicas; for \`messages_*\`, \`keys_expiring_seconds\`,
+  \`idempotency_keys_rows\` and \`migrations_pending\`, which all replicas read
   from one database, take the \`max\`.
-- A scrape runs no statement. A replica reads \`messages_*\` every ten seconds,
+- A scrape runs no statement. A replica reads these every ten seconds,
   on its connection for background work, and keeps the last value while it
   cannot.
 - Label values come from the code and from \`openapi.yaml\`, never from a client.

@@ -3,7 +3,7 @@
 import { v7 as timeOrderedUuid } from 'uuid'
 import type { Api } from '../../../src/api.ts'
 import type { Config } from '../../../src/config.ts'
-import type { Check } from '../../../src/creates/insert.ts'
+import type { RowCheck } from '../../../src/creates/insert.ts'
 import { insertOperation } from '../../../src/creates/insert-operation.ts'
 import { notFound } from '../../../src/http/errors.ts'
 import { listOperation } from '../../../src/lists/list-operation.ts'
@@ -105,7 +105,7 @@ const pagesOfRemarks = sql`
   LIMIT input.size + 1
 `
 
-const noteExists: Check<{ noteId: bigint }> = {
+const noteExists: RowCheck<{ noteId: bigint }> = {
   statement: sql`
     SELECT
       input.*,
@@ -125,7 +125,7 @@ const noteExists: Check<{ noteId: bigint }> = {
 function remarkHandlers(database: Database, memory: ResponseMemory) {
   const readRemarks = readPage(database, {
     name: 'pages-of-remarks',
-    keyType: 'uuid',
+    orderType: 'uuid',
     filterTypes: {},
     statement: pagesOfRemarks,
     json: Remark

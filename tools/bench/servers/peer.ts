@@ -2,7 +2,11 @@ import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import pg from 'pg'
 import { createLogger } from '../../../src/log.ts'
-import { cursorAfter, keyBefore, nextPage } from '../../../src/lists/paging.ts'
+import {
+  cursorAfter,
+  orderValueBefore,
+  linkToNextPage
+} from '../../../src/lists/paging.ts'
 
 const { DATABASE_URL, PORT, HOST = '127.0.0.1', BENCH_KEY = '' } = process.env
 const sha256 = (text: string) =>
@@ -55,7 +59,11 @@ export const peer = {
   }) {
     const { rows } = await pool.query<{ id: string }>(
       `SELECT ${petColumns} FROM pets WHERE id > $1 ${status ? 'AND status = $3' : ''} ORDER BY id LIMIT $2`,
-      [keyBefore(cursor, 'bigint'), limit + 1, ...(status ? [status] : [])]
+      [
+        orderValueBefore(cursor, 'bigint'),
+        limit + 1,
+        ...(status ? [status] : [])
+      ]
     )
     const pets = rows.slice(0, limit)
     const last = rows.length > limit ? pets.at(-1) : undefined
@@ -63,10 +71,7 @@ export const peer = {
       pets,
       link:
         last &&
-        nextPage(
-          { limit, status },
-          cursorAfter(last.id, 'bigint')
-        )
+        linkToNextPage({ limit, status }, cursorAfter(last.id, 'bigint'))
     }
   },
   async getPet(id: number) {

@@ -1,0 +1,27 @@
+import { keysExpiring } from '../metrics.ts'
+import type { Database } from '../postgres/database.ts'
+import { sql } from '../postgres/sql.ts'
+
+/**
+ * A key that was replaced, and is still in use, counts: its client has to
+ * change to the successor.
+ */
+const nextExpiry = sql`
+  SELECT extract(epoch FROM min(expires_at) - now())::float8 AS seconds
+  FROM api_keys
+  WHERE revoked_at IS NULL
+    AND expires_at > now()
+    AND last_used_at > now() - interval '24 hours'
+`
+
+/** Measures when the first API key in use expires. */
+export async function measureKeys(
+  database: Pick<Database, 'readInBackground' | 'statements'>
+): Promise<void> {
+  const statement = database.statements.add('next-expiry-of-keys', nextExpiry)
+  const rows = await database.readInBackground<{ seconds: number | null }>(
+    statement
+  )
+
+  for (const { seconds } of rows) keysExpiring.set(seconds ?? Infinity)
+}

@@ -1,0 +1,77 @@
+import {
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Tracer as SpanSource
+} from '@opentelemetry/api'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isOutsideApi } from '../http/access-log.ts'
+import { type RemoteSpan, remoteSpanOf } from '../http/trace-context.ts'
+import { withoutKeys } from '../log.ts'
+import type { Sampling } from './sampling.ts'
+
+/**
+ * Starts the span of a request, if it is sampled. It ends with the response, or
+ * when the client disconnects before.
+ *
+ * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
+ */
+export function startRequestSpan(
+  source: SpanSource,
+  isSampled: Sampling,
+  request: FastifyRequest,
+  reply: FastifyReply
+): Span | undefined {
+  const caller = remoteSpanOf(request)
+  if (!isSampled(caller) || isOutsideApi(request)) return undefined
+
+  const { method, routeOptions } = request
+  const { url: route } = routeOptions
+  const name = route === undefined ? method : `${method} ${route}`
+  const span = source.startSpan(
+    name,
+    { kind: SpanKind.SERVER, attributes: attributesOf(request) },
+    contextOf(caller)
+  )
+
+  reply.raw.once('close', () => end(span, request, reply))
+  return span
+}
+
+/** Below the span of the caller, or a new trace. */
+function contextOf(caller: RemoteSpan | undefined): Context {
+  if (caller === undefined) return ROOT_CONTEXT
+
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId: caller.traceId,
+    spanId: caller.spanId,
+    traceFlags: caller.isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+    isRemote: true
+  })
+}
+
+/** The path of an unknown route may be anything: only the log has it. */
+function attributesOf({ method, protocol, routeOptions, url }: FastifyRequest) {
+  const always = { 'http.request.method': method, 'url.scheme': protocol }
+  const { url: route } = routeOptions
+  if (route === undefined) return always
+
+  const path = withoutKeys(url.replace(/\?.*/, ''))
+  return { ...always, 'http.route': route, 'url.path': path }
+}
+
+function end(span: Span, request: FastifyRequest, reply: FastifyReply): void {
+  const { errorCode } = request
+  const { headersSent, statusCode, writableEnded } = reply.raw
+
+  if (headersSent) span.setAttribute('http.response.status_code', statusCode)
+  if (errorCode !== undefined) span.setAttribute('error.type', errorCode)
+  if (!writableEnded) span.setAttribute('error.type', 'aborted')
+  if (statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+
+  span.end()
+}

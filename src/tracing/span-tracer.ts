@@ -1,0 +1,118 @@
+import {
+  type Attributes,
+  type Link,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer as SpanSource
+} from '@opentelemetry/api'
+import { inSpan, type Tracer, type WaitingCall } from '../spans.ts'
+
+/** Links of a group, at most: the size of the largest grouped write. */
+export const maxLinks = 250
+
+/** A call whose request is sampled. */
+interface SampledCall extends WaitingCall {
+  span: Span
+}
+
+/** Records groups and statements below the spans of requests. */
+export class SpanTracer implements Tracer {
+  readonly #source: SpanSource
+
+  constructor(source: SpanSource) {
+    this.#source = source
+  }
+
+  /**
+   * The span of a group is below that of its first sampled request. It links to
+   * all of them, and they to it.
+   */
+  group<Result>(
+    name: string,
+    calls: WaitingCall[],
+    run: () => Promise<Result>
+  ): Promise<Result> {
+    const sampled = calls.filter(isSampled).slice(0, maxLinks)
+    const [first, ...others] = sampled
+    if (first === undefined) return run()
+
+    const now = performance.now()
+    const span = this.#start(name, first.span, {
+      links: sampled.map((call) => linkTo(call, now)),
+      attributes: {
+        'batch.size': calls.length,
+        'batch.wait_ms': longestWait(calls, now)
+      }
+    })
+    const link = { context: span.spanContext() }
+    for (const other of others) other.span.addLink(link)
+
+    return recorded(span, run)
+  }
+
+  /** Has the name of a statement, neither its text nor its values. */
+  statement<Result>(
+    name: string,
+    parent: Span,
+    run: () => Promise<Result>
+  ): Promise<Result> {
+    const span = this.#start(name, parent, {
+      kind: SpanKind.CLIENT,
+      attributes: {
+        'db.system.name': 'postgresql',
+        'db.query.summary': name
+      }
+    })
+
+    return recorded(span, run)
+  }
+
+  #start(
+    name: string,
+    parent: Span,
+    options: { kind?: SpanKind; links?: Link[]; attributes: Attributes }
+  ): Span {
+    const context = trace.setSpan(ROOT_CONTEXT, parent)
+    return this.#source.startSpan(name, options, context)
+  }
+}
+
+function isSampled(call: WaitingCall): call is SampledCall {
+  return call.span !== undefined
+}
+
+function linkTo({ span, arrivedAt }: SampledCall, now: number): Link {
+  return {
+    context: span.spanContext(),
+    attributes: { 'batch.wait_ms': now - arrivedAt }
+  }
+}
+
+/** Milliseconds. The oldest call may not be the first: a group may be a part. */
+function longestWait(calls: WaitingCall[], now: number): number {
+  return now - Math.min(...calls.map(({ arrivedAt }) => arrivedAt))
+}
+
+async function recorded<Result>(
+  span: Span,
+  run: () => Promise<Result>
+): Promise<Result> {
+  try {
+    return await inSpan(span, run)
+  } catch (error) {
+    span.setStatus({ code: SpanStatusCode.ERROR })
+    span.setAttribute('error.type', codeOf(error))
+    throw error
+  } finally {
+    span.end()
+  }
+}
+
+/** The code of an error. Its message may contain values of a request. */
+function codeOf(error: unknown): string {
+  const hasCode = error instanceof Error && 'code' in error
+  return hasCode ? String(error.code) : 'internal_error'
+}

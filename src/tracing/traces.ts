@@ -1,0 +1,119 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import {
+  detectResources,
+  envDetector,
+  resourceFromAttributes
+} from '@opentelemetry/resources'
+import {
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  TracerProvider
+} from '@opentelemetry/sdk-trace'
+import type { Span } from '@opentelemetry/api'
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { serviceName } from '../../generated/names.ts'
+import type { Config } from '../config.ts'
+import { traceIdOf } from '../http/trace-context.ts'
+import { inSpan, useTracer } from '../spans.ts'
+import { ReportingExporter } from './reporting-exporter.ts'
+import { startRequestSpan } from './request-spans.ts'
+import { samplingOf } from './sampling.ts'
+import { maxLinks, SpanTracer } from './span-tracer.ts'
+
+/** Spans that may wait for their export. Further ones are lost. */
+const maxQueueSize = 2048
+
+/** Characters of an attribute, such as a path. */
+const maxAttributeLength = 256
+
+/** Milliseconds for the last spans at shutdown. */
+const maxFlushMs = 2000
+
+interface Options {
+  /** URL of the collector. */
+  endpoint: string
+  /** Has the sampling. */
+  config: Config
+  version: string
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The span of a sampled request, while traces are on. */
+    span: Span | undefined
+  }
+}
+
+/**
+ * Traces requests, and exports the spans to a collector. A collector that is
+ * slow or away never delays a request. The last spans are exported when the app
+ * closes.
+ */
+export const traces = fp<Options>(
+  (app, { endpoint, config, version }, registered) => {
+    const provider = providerFor(endpoint, version, app.log)
+    const source = provider.getTracer(serviceName, version)
+    const isSampled = samplingOf(config)
+    useTracer(new SpanTracer(source))
+
+    app.decorateRequest('span', undefined)
+
+    app.addHook('onRequest', (request, reply, next) => {
+      const span = startRequestSpan(source, isSampled, request, reply)
+      if (span !== undefined) {
+        request.span = span
+        request.log = withTraceId(request, span)
+      }
+      next()
+    })
+
+    // Around the handler. Each span before it would be lost at an `await`.
+    app.addHook('preHandler', ({ span }, _reply, next) => {
+      inSpan(span, next)
+    })
+
+    app.addHook('onClose', async () => {
+      useTracer(undefined)
+      // Failures have been logged.
+      const flushed = provider.shutdown().catch(() => {})
+      await Promise.race([
+        flushed,
+        sleep(maxFlushMs, undefined, { ref: false })
+      ])
+    })
+    registered()
+  },
+  { name: 'traces' }
+)
+
+/** The log of a request whose caller has not named the trace. */
+function withTraceId(request: FastifyRequest, span: Span): FastifyBaseLogger {
+  if (traceIdOf(request) !== undefined) return request.log
+
+  return request.log.child({ trace_id: span.spanContext().traceId })
+}
+
+function providerFor(
+  endpoint: string,
+  version: string,
+  log: FastifyBaseLogger
+): TracerProvider {
+  const url = `${endpoint.replace(/\/$/, '')}/v1/traces`
+  const exporter = new ReportingExporter(new OTLPTraceExporter({ url }), log)
+
+  return new TracerProvider({
+    resource: resourceFromAttributes({
+      'service.name': serviceName,
+      'service.version': version
+    }).merge(detectResources({ detectors: [envDetector] })),
+    // samplingOf() has decided before.
+    sampler: new AlwaysOnSampler(),
+    spanLimits: {
+      attributeValueLengthLimit: maxAttributeLength,
+      linkCountLimit: maxLinks
+    },
+    spanProcessors: [new BatchSpanProcessor({ exporter, maxQueueSize })]
+  })
+}

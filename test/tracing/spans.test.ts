@@ -1,0 +1,67 @@
+// How code hands on the span of its caller.
+import { type Span, trace } from '@opentelemetry/api'
+import t from 'tap'
+import { Lanes } from '../../src/creates/lanes.ts'
+import { TimeLimitExceeded } from '../../src/postgres/outcomes.ts'
+import { WriteTurns } from '../../src/creates/write-turns.ts'
+import { currentSpan, inSpan, tracedStatement } from '../../src/spans.ts'
+
+const spanOf = (spanId: string): Span =>
+  trace.wrapSpanContext({
+    traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+    spanId,
+    traceFlags: 1
+  })
+
+const span = spanOf('00f067aa0ba902b7')
+const other = spanOf('00f067aa0ba902b8')
+
+t.test('a caller has its span until its first await', async (t) => {
+  const seen = inSpan(span, async () => {
+    const before = currentSpan()
+    await Promise.resolve()
+    return { before, after: currentSpan() }
+  })
+
+  t.equal(currentSpan(), undefined)
+  t.same(await seen, { before: span, after: undefined })
+})
+
+t.test('a span within a span ends with its function', (t) => {
+  inSpan(span, () => {
+    t.throws(() =>
+      inSpan(other, () => {
+        t.equal(currentSpan(), other)
+        throw new Error('thrown')
+      })
+    )
+    t.equal(currentSpan(), span)
+  })
+  t.end()
+})
+
+t.test('without a tracer, a statement runs without a span', async (t) => {
+  const run = () => Promise.resolve('result')
+  t.equal(await tracedStatement(undefined, run), 'result')
+  t.equal(await inSpan(span, () => tracedStatement('x', run)), 'result')
+})
+
+t.test('a row keeps its span in each lane', async (t) => {
+  const seen: (Span | undefined)[] = []
+  const writer = {
+    commitWithinLimit: () =>
+      Promise.reject(new TimeLimitExceeded(new Error('slow'))),
+    commit: (rows: string[]) => {
+      seen.push(currentSpan())
+      return Promise.resolve(rows)
+    }
+  }
+  const lanes = new Lanes(writer, new WriteTurns(60_000), 60_000)
+  const submit = (row: string) => () => lanes.submit(row, row)
+
+  const rows = [inSpan(span, submit('a')), inSpan(other, submit('b'))]
+  t.same(await Promise.all(rows), ['a', 'b'])
+  t.equal(seen.length, 2)
+  t.equal(seen.filter((one) => one === span).length, 1)
+  t.equal(seen.filter((one) => one === other).length, 1)
+})

@@ -1,0 +1,36 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { Test } from 'tap'
+import { freePort } from '../../test/support/postgres.ts'
+import { run } from '../../test/support/process.ts'
+
+/**
+ * Starts the proxy of compose in front of replicas, until the test ends.
+ *
+ * @param replicas their URLs
+ */
+export async function startHaproxy(
+  t: Test,
+  replicas: string[],
+  variables: Record<string, string> = {}
+) {
+  const port = await freePort()
+  const metricsPort = await freePort()
+  const servers = replicas.map(
+    (replica, index) => `server api${index + 1} ${new URL(replica).host}`
+  )
+  const configuration = readFileSync('deploy/haproxy.cfg', 'utf8')
+    .replace('bind :8080', `bind 127.0.0.1:${port}`)
+    .replace('bind :8405', `bind 127.0.0.1:${metricsPort}`)
+    .replace('127.0.0.1:9999', `127.0.0.1:${await freePort()}`)
+    .replaceAll('/etc/haproxy', path.resolve('deploy'))
+    .replace(/server-template .*/, servers.join('\n  '))
+  // npm test removes it.
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'petcat-')), 'cfg')
+  writeFileSync(file, configuration)
+
+  const env = { TLS: 'off', MAX_CONNECTIONS_PER_SOURCE: '0', ...variables }
+  run(t, ['haproxy', '-W', '-db', '-f', file], { env })
+  return { url: `http://127.0.0.1:${port}`, metricsPort }
+}

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Milliseconds between two requests. */
+const pauseMs = 200
+
+interface Mixed {
+  path: string
+  init?: RequestInit
+}
+
+const json = { 'content-type': 'application/json' }
+const post = (path: string, body: object, headers = {}): Mixed => ({
+  path,
+  init: {
+    method: 'POST',
+    body: JSON.stringify(body),
+    headers: { ...json, ...headers }
+  }
+})
+
+/** What clients do in turn, also by mistake. */
+const requests: (() => Mixed)[] = [
+  () => ({ path: 'categories' }),
+  () => ({ path: 'pets?limit=10' }),
+  () => ({ path: 'pets/1' }),
+  () => ({ path: 'orders' }),
+  () => post('messages', { message: 'x' }),
+  () => post('categories', { name: 'x' }, { 'idempotency-key': randomUUID() }),
+  () => post('categories', { name: 1 }),
+  () => ({ path: 'categories', init: { headers: { authorization: 'x' } } })
+]
+
+/** Sends requests of all kinds, one at a time, until it is stopped. */
+export function startMix(url: string, key: string) {
+  const failures: string[] = []
+  let sent = 0
+  let isStopped = false
+
+  const send = async ({ path, init }: Mixed) => {
+    const headers = { authorization: `Bearer ${key}`, ...init?.headers }
+    const response = await fetch(`${url}/v1/${path}`, { ...init, headers })
+    await response.arrayBuffer()
+    if (response.status >= 500) failures.push(`${path} ${response.status}`)
+  }
+
+  const work = async () => {
+    while (!isStopped) {
+      const next = requests[sent % requests.length]
+      if (next !== undefined) await send(next()).catch(report)
+      sent++
+      await sleep(pauseMs)
+    }
+  }
+  const report = (error: unknown) => {
+    failures.push(String(error))
+  }
+  const working = work()
+
+  return {
+    failures,
+    get sent() {
+      return sent
+    },
+    async stop(): Promise<void> {
+      isStopped = true
+      await working
+    }
+  }
+}
