@@ -51,7 +51,7 @@ export interface Condition {
  * PostgreSQL writes the JSON: one value instead of thousands of objects. A full
  * piece may have a successor, so it has a `lastOrderValue`.
  */
-const pieceOf = (
+const writePieceQuery = (
   { table, orderColumn, json }: ListedTable,
   where: string
 ) => sql`
@@ -106,10 +106,13 @@ export class PieceStatements {
 
     this.table = listed.table
     const name = `piece-of-${listed.name ?? listed.table}${names.join('')}`
-    this.first = database.statements.add(name, pieceOf(listed, allOf(filters)))
+    this.first = database.statements.add(
+      name,
+      writePieceQuery(listed, allOf(filters))
+    )
     this.next = database.statements.add(
       `next-${name}`,
-      pieceOf(listed, allOf([...filters, afterValue]))
+      writePieceQuery(listed, allOf([...filters, afterValue]))
     )
   }
 }
