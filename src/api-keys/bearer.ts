@@ -117,9 +117,10 @@ export const apiKeys = fp<Options>(
           if (error !== undefined) return done(error)
 
           const { keyCheck } = request
-          const limited = limits.admitted.count(keyCheck?.id, reply)
-          const isPermitted = hasScopes(keyCheck, neededScopes)
-          return done(limited ?? (isPermitted ? undefined : forbidden))
+          const limited = limits.admitted.countOrReject(keyCheck?.id, reply)
+          if (limited !== undefined) return done(limited)
+          if (!hasScopes(keyCheck, neededScopes)) return done(forbidden)
+          return done()
         })
     })
   },
@@ -169,6 +170,6 @@ function reject(
   const { state } = request.keyCheck
   authFailures.inc({ reason: state })
 
-  const limited = rejected.count(networkOf(request.ip), reply)
+  const limited = rejected.countOrReject(networkOf(request.ip), reply)
   return limited ?? (state === 'absent' ? keyRequired : keyInvalid)
 }

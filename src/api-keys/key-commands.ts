@@ -83,7 +83,7 @@ function addRotate(program: Command, run: Run): void {
     )
     .option(
       '--expires <duration>',
-      'the lifetime of the new key (default: that of the old one)',
+      'the lifetime of the new key (default: as for the old one)',
       duration
     )
     .action((id: string, { overlap, expires }: Options) =>
@@ -133,7 +133,7 @@ function duration(text: string): string {
   throw new InvalidArgumentError('Write it as 30m, 24h or 90d.')
 }
 
-/** Checks a scope, and adds it to those of the options before it. */
+/** Checks a scope, and adds it to the scopes of the options before it. */
 const oneOf =
   (knownScopes: string[]) =>
   (scope: string, others: string[] = []): string[] => {

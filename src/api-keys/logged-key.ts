@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { LoggedKey } from '../http/access-log.ts'
+// Declares request.keyCheck.
 import './bearer.ts'
 
-/** Returns what the access log says about the API key of a request. */
+/** Returns the fields of the access log about the API key of a request. */
 export function loggedKeyOf({ keyCheck }: FastifyRequest): LoggedKey {
   if (keyCheck === undefined) return {}
   const { id, state } = keyCheck

@@ -287,7 +287,7 @@ export class KeyStore {
   /**
    * Looks up keys by their hashes.
    *
-   * @returns what was found, in the order of the hashes
+   * @returns the results, in the order of the hashes
    */
   async find(hashes: string[]): Promise<KeyCheck[]> {
     const rows = await this.#database.read<FoundRow>({

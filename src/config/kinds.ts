@@ -1,4 +1,4 @@
-// The kinds of variables: how each kind reads its text, and what it says about
+// The kinds of variables: how each kind reads its text, and how it describes
 // text that it rejects.
 
 /** An environment variable of the service. */

@@ -19,7 +19,7 @@ const strictMode = new RegExp(
 const isLibpqCompatible = (url: string) => url.includes('uselibpqcompat=true')
 
 /**
- * Returns what is wrong with the mode: it would have no effect, or another one.
+ * Returns the mistakes in the mode: it would have no effect, or another one.
  *
  * @param url the URLs of the servers, separated by commas
  * @returns texts that complete "DATABASE_URL must …"

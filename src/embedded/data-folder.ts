@@ -32,7 +32,7 @@ export const dataFolderIn = (directory: string): string =>
 
 /**
  * Returns the folder of PostgreSQL's data in `directory`, and creates both if
- * they do not exist. Removes what interrupted first starts left behind.
+ * they do not exist. Removes the remains of first starts that were interrupted.
  *
  * @param initdb the command that runs initdb
  */

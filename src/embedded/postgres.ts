@@ -27,14 +27,14 @@ const inUse =
 
 const waiting = 'waiting for another process to leave DATA_DIR'
 
-/** What became of an attempt to start the server. */
+/** The result of an attempt to start the server. */
 type Attempt =
   { outcome: 'started'; server: Server } | { outcome: 'folder in use' }
 
 /**
  * Starts PostgreSQL on the data in `directory`, which is created if it does not
- * exist. The server ends with this process, however that ends, and keeps what
- * it has acknowledged. A command uses the server of a running service instead.
+ * exist. The server ends with this process, however that ends, and loses no
+ * acknowledged commit. A command uses the server of a running service instead.
  * All other processes on the folder wait for each other.
  *
  * @param directory DATA_DIR

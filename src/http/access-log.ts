@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+// Declares request.errorCode.
 import './errors.ts'
 
 /** The client's X-Request-Id if it is well-formed, otherwise a new one. */
@@ -28,7 +29,7 @@ export interface LoggedKey {
 export class AccessLog extends LogController {
   readonly #loggedKeyOf: (request: FastifyRequest) => LoggedKey
 
-  /** @param loggedKeyOf reads what authentication has found out */
+  /** @param loggedKeyOf reads the result of authentication */
   constructor(loggedKeyOf: (request: FastifyRequest) => LoggedKey) {
     super()
     this.#loggedKeyOf = loggedKeyOf

@@ -22,7 +22,7 @@ const maxDroppedRequests = 32
 
 const connectRejected = badRequest('The method CONNECT is not supported')
 
-/** Milliseconds to receive what a client sent before the last response. */
+/** Milliseconds to receive the rest of the input after the last response. */
 const lingerMs = 1000
 
 /**
@@ -31,7 +31,7 @@ const lingerMs = 1000
  * response (RFC 9112, section 9.3.2).
  *
  * Node.js would start all pipelined requests at once and queue their responses.
- * These never emit `close` when the client leaves: what they hold would leak.
+ * These never emit `close` when the client leaves, so their memory would leak.
  */
 export class Connection {
   #state: State = 'idle'

@@ -24,7 +24,7 @@ const maxJoinedSize = 2 ** 20
 // Brotli of quality 5 takes as long as gzip; the highest takes 100 times that.
 const brotliParams = { [constants.BROTLI_PARAM_QUALITY]: 5 }
 
-/** Creates a compressor whose chunks have so many bytes. */
+/** Creates a compressor whose chunks have this many bytes. */
 type Compressors = Record<Compression, (chunkSize: number) => Transform>
 
 const zlibCompressors: Compressors = {
@@ -54,7 +54,7 @@ export class CachedBody {
   readonly #compressed = new Map<Compression, Promise<EncodedBody>>()
 
   /**
-   * @param mayKeep whether this body may also keep an encoding of so many bytes
+   * @param mayKeep whether this body may also keep an encoding of `size` bytes
    */
   constructor(
     chunks: Buffer[],

@@ -11,8 +11,8 @@ declare module 'fastify' {
 }
 
 /**
- * An error with its response. The message is for the client: it says what to
- * change.
+ * An error with its response. The message tells the client how to correct the
+ * request.
  */
 export class HttpError extends Error {
   /** The body of every response that is not a success. */

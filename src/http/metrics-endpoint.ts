@@ -63,7 +63,7 @@ export const metrics = fp<Options>(
 )
 
 /**
- * Whether TRUST_PROXY ignores what a proxy says about its client. `ips` has the
+ * Whether TRUST_PROXY ignores the X-Forwarded-For of a request. `ips` has the
  * address of the proxy, and behind it the addresses that are trusted.
  */
 function isUntrustedForward({ headers, ips = [] }: FastifyRequest): boolean {

@@ -34,7 +34,7 @@ export const rejectBody: onRequestHookHandler = ({ raw }, reply, done) => {
   }
 }
 
-/** What the headers say. Only its chunks tell whether a chunked body is empty. */
+/** By the headers. Only its chunks tell whether a chunked body is empty. */
 function contentOf({ headers }: IncomingMessage): 'none' | 'some' | 'unknown' {
   if (headers['transfer-encoding'] !== undefined) return 'unknown'
 

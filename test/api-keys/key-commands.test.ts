@@ -276,6 +276,7 @@ t.test('of concurrent rotations of one key, one succeeds', async (t) => {
     'all have seen the key as it was'
   )
   await holder.query('COMMIT')
+
   t.same((await rotations).map(({ status }) => status).sort(), [
     'fulfilled',
     'rejected',
@@ -285,6 +286,7 @@ t.test('of concurrent rotations of one key, one succeeds', async (t) => {
     { replaced_by: '2' },
     { replaced_by: null, expires_at: null }
   ])
+
   await keys.revoke('2')
   for (const id of ['1', '2', '99', 'x']) {
     await t.rejects(keys.rotate(id, '24h'), {

@@ -97,7 +97,7 @@ for (const { title, config, status } of optionsOutcomes) {
 }
 
 t.test(
-  'a missing scope is found after the path, the key and its limit, and before the body',
+  'a scope is checked after the path, the key and its limit, before the body',
   async (t) => {
     const config = { MAX_REQUESTS_PER_MINUTE: 3, MAX_BODY_BYTES: 100 }
     const service = await startNotes(t, { config })

@@ -23,6 +23,7 @@ t.test(
       if (status !== 200 || updates.length > 1)
         failures.push({ status, updates })
     }
+
     await until(
       () => observe().then(() => attempts.size >= 2),
       'two attempts have been made'
@@ -33,6 +34,7 @@ t.test(
     const isUsed = async () =>
       (await list()) === 200 && (await query(databaseUrl, used)).length > 0
     await until(isUsed, 'it is recorded to the minute')
+
     t.same(failures, [])
   }
 )
@@ -58,6 +60,7 @@ t.test(
       }
       return after
     })
+
     await until(() => before.length >= 100, 'the key is in use')
     await first.keys.revoke('1')
     revokedAt = performance.now()

@@ -18,6 +18,7 @@ function startVerifier(t: Test) {
     scopes: null,
     isUseRecorded: false
   }
+
   const store: { found: KeyCheck } = { found: valid }
   const verifier = new KeyVerifier({
     find(hashes) {
@@ -115,6 +116,7 @@ t.test('a key that is not used for an hour is forgotten', async (t) => {
     })
     return isAsked
   }
+
   const refresh = async () => {
     await check()
     await check()

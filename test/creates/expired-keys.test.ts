@@ -36,6 +36,7 @@ function startJob(t: Test) {
       return this.deleteKeys(size)
     }
   }
+
   const end = startRemovingExpiredKeys(database, 24)
   t.teardown(end)
 

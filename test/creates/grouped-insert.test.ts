@@ -19,6 +19,7 @@ async function start(t: Test) {
   const statements: string[] = []
   const onStatement = (name: string) =>
     name.startsWith('create-') && statements.push(name)
+
   const service = await startNotes(t, {
     onStatement,
     config: { DATABASE_TIMEOUT_MS: longTimeout }
@@ -27,19 +28,18 @@ async function start(t: Test) {
     service.databaseUrl,
     "INSERT INTO notes (name, description) VALUES ('one', 'taken')"
   )
+
   const sendTo =
     (path: string) =>
-    ({ payload, key }: Item) =>
-      result(
-        post(
-          service,
-          path,
-          payload,
-          key === undefined ? {} : { 'idempotency-key': key }
-        )
-      )
+    ({ payload, key }: Item) => {
+      const headers = key === undefined ? {} : { 'idempotency-key': key }
+      return result(post(service, path, payload, headers))
+    }
   return { service, statements, sendTo }
 }
+
+/** Every second item has a key. */
+const keyOf = (index: number) => index % 2 === 1 && { key: `key-${index}` }
 
 const kinds = [
   { table: 'notes', property: 'name', others: {} },
@@ -48,17 +48,20 @@ const kinds = [
 
 for (const { table, property, others } of kinds) {
   t.test(
-    `${table} that arrive together are written by one statement, with ids in their order`,
+    `${table} that arrive together share a statement, and keep their order`,
     async (t) => {
       const { service, statements } = await start(t)
       const texts = Array.from(
         { length: 100 },
         (_, index) => `text ${index % 10}`
       )
+
       const send = (text: string) =>
         post(service, table, { [property]: text, ...others })
       const responses = await gather(t, service, table, send, ['leader'], texts)
+
       t.same(statements, [`create-${table}`, `create-${table}`])
+
       const rows = responses.map((response) =>
         response.json<Record<string, unknown>>()
       )
@@ -71,18 +74,14 @@ for (const { table, property, others } of kinds) {
 }
 
 t.test(
-  'creates beyond the queue get 503 with Retry-After at once, and those in the queue are stored',
+  'creates beyond the queue get 503 at once, and the queue is stored',
   async (t) => {
     const { service } = await start(t)
     const names = Array.from({ length: 1100 }, (_, index) => `name ${index}`)
-    const responses = await gather(
-      t,
-      service,
-      'notes',
-      (name) => create(service, name),
-      ['leader'],
-      names
-    )
+
+    const send = (name: string) => create(service, name)
+    const responses = await gather(t, service, 'notes', send, ['leader'], names)
+
     const rejected = responses.filter(({ statusCode }) => statusCode === 503)
     t.equal(rejected.length, 100)
     t.match(rejected[0]?.headers, {
@@ -93,6 +92,7 @@ t.test(
       code: 'unavailable',
       message: /requests are waiting/
     })
+
     t.same(await storedNames(service.databaseUrl), [
       'one',
       'leader',
@@ -128,43 +128,37 @@ const rejections = [
 
 for (const { moment, reject, accept } of rejections) {
   t.test(
-    `a create that fails ${moment} fails alone in a group, and its key creates later`,
+    `a create that fails ${moment} fails alone, and its key creates later`,
     async (t) => {
       const { service, sendTo } = await start(t)
       const { databaseUrl } = service
       await query(databaseUrl, reject)
+
       const group = Array.from({ length: 40 }, (_, index) => {
         const isBad = [3, 6].includes(index % 10)
         const payload = isBad
           ? { name: `bad ${index}`, description: 'taken' }
           : { name: `good ${index}` }
-        return {
-          isBad,
-          payload,
-          ...(index % 2 === 1 && { key: `key-${index}` })
-        }
+        return { isBad, payload, ...keyOf(index) }
       })
+
       const leaders = [
         { payload: { name: 'leader' } },
         { payload: { name: 'leader' }, key: 'leader' }
       ]
       const send = sendTo('notes')
-      const [, , ...results] = await gather(
-        t,
-        service,
-        'notes',
-        send,
-        leaders,
-        group
+      const results = await gather(t, service, 'notes', send, leaders, group)
+
+      t.same(
+        results.slice(leaders.length),
+        group.map(({ isBad }) => (isBad ? 'internal_error' : 201))
       )
-      const expected = group.map(({ isBad }) =>
-        isBad ? 'internal_error' : 201
-      )
-      t.same(results, expected)
+
       await query(databaseUrl, accept)
       for (const item of group)
         if (item.key)
           t.equal(await send(item), item.isBad ? 201 : '201 replayed', item.key)
+
       // The first row, the leaders, 32 good creates, and 4 bad ones with keys.
       t.equal((await storedNames(databaseUrl)).length, 1 + 2 + 32 + 4)
     }
@@ -172,7 +166,7 @@ for (const { moment, reject, accept } of rejections) {
 }
 
 t.test(
-  'a remark on an unknown note fails alone in a group, without another statement',
+  'a remark on an unknown note fails alone, without another statement',
   async (t) => {
     const { service, statements, sendTo } = await start(t)
     const group = Array.from({ length: 40 }, (_, index) => {
@@ -180,59 +174,50 @@ t.test(
         text: `remark ${index}`,
         noteId: index % 5 === 2 ? 2 : 1
       }
-      return { payload, ...(index % 2 === 1 && { key: `key-${index}` }) }
+      return { payload, ...keyOf(index) }
     })
+
     const leader = { payload: { text: 'leader', noteId: 1 } }
+    const leaders = [leader, { ...leader, key: 'leader' }]
     const send = sendTo('remarks')
-    const [, , ...results] = await gather(
-      t,
-      service,
-      'remarks',
-      send,
-      [leader, { ...leader, key: 'leader' }],
-      group
+    const results = await gather(t, service, 'remarks', send, leaders, group)
+
+    t.same(
+      results.slice(leaders.length),
+      group.map(({ payload }) =>
+        payload.noteId === 1 ? 202 : 'invalid_request'
+      )
     )
-    const expected = group.map(({ payload }) =>
-      payload.noteId === 1 ? 202 : 'invalid_request'
-    )
-    t.same(results, expected)
     t.same(statements.sort(), [
       'create-remarks',
       'create-remarks',
       'create-remarks-once',
       'create-remarks-once'
     ])
-    t.equal(
-      (await query(service.databaseUrl, 'SELECT FROM remarks')).length,
-      2 + 32
-    )
+
+    const stored = await query(service.databaseUrl, 'SELECT FROM remarks')
+    t.equal(stored.length, 2 + 32)
   }
 )
 
-t.test(
-  'of creates with one key in one group, one is stored, and others with its body are replays of it',
-  async (t) => {
-    const { service, statements, sendTo } = await start(t)
-    const item = (name: string, key: string) => ({ payload: { name }, key })
-    const a = item('a', 'one')
-    const group = [a, a, item('b', 'one'), item('b', 'two'), a]
-    const results = await gather(
-      t,
-      service,
-      'notes',
-      sendTo('notes'),
-      [item('leader', 'leader')],
-      group
-    )
-    t.same(results, [
-      201,
-      201,
-      '201 replayed',
-      'idempotency_key_reused',
-      201,
-      '201 replayed'
-    ])
-    t.same(statements, ['create-notes-once', 'create-notes-once'])
-    t.same(await storedNames(service.databaseUrl), ['one', 'leader', 'a', 'b'])
-  }
-)
+t.test('one of the creates with one key in one group is stored', async (t) => {
+  const { service, statements, sendTo } = await start(t)
+  const item = (name: string, key: string) => ({ payload: { name }, key })
+  const a = item('a', 'one')
+  const group = [a, a, item('b', 'one'), item('b', 'two'), a]
+
+  const leaders = [item('leader', 'leader')]
+  const send = sendTo('notes')
+  const results = await gather(t, service, 'notes', send, leaders, group)
+
+  t.same(results, [
+    201,
+    201,
+    '201 replayed',
+    'idempotency_key_reused',
+    201,
+    '201 replayed'
+  ])
+  t.same(statements, ['create-notes-once', 'create-notes-once'])
+  t.same(await storedNames(service.databaseUrl), ['one', 'leader', 'a', 'b'])
+})

@@ -77,24 +77,28 @@ t.test('an idempotency key belongs to an API key', async (t) => {
   t.same(await storedNames(databaseUrl), ['name', 'other'])
 })
 
-t.test('an idempotency key belongs to successors, too', async (t) => {
-  const { first, second, databaseUrl } = await startReplicas(t)
-  const original = await createKeyed(first, 'one', 'name')
+t.test(
+  'an idempotency key also belongs to the successors of an API key',
+  async (t) => {
+    const { first, second, databaseUrl } = await startReplicas(t)
+    const original = await createKeyed(first, 'one', 'name')
 
-  // The API key with the id 2 is that of the other client.
-  const keys = [
-    first.key,
-    await first.keys.rotate('1', '24h'),
-    await first.keys.rotate('3', '24h')
-  ]
-  for (const { url } of [first, second]) {
-    for (const key of keys) {
-      const replay = await createKeyed({ url, key }, 'one', 'name')
-      t.same(replay, { ...original, isReplayed: true })
+    // The API key with the id 2 is that of the other client.
+    const keys = [
+      first.key,
+      await first.keys.rotate('1', '24h'),
+      await first.keys.rotate('3', '24h')
+    ]
+
+    for (const { url } of [first, second]) {
+      for (const key of keys) {
+        const replay = await createKeyed({ url, key }, 'one', 'name')
+        t.same(replay, { ...original, isReplayed: true })
+      }
     }
+    t.same(await storedNames(databaseUrl), ['name'])
   }
-  t.same(await storedNames(databaseUrl), ['name'])
-})
+)
 
 t.test('other creates do not wait for a key that is held', async (t) => {
   const { first, second, databaseUrl } = await startReplicas(t, {
@@ -206,11 +210,13 @@ t.test('an expired key replays until it is removed', async (t) => {
     const { database } = await startNotes(t, { databaseUrl })
     t.teardown(startRemovingExpiredKeys(database, 24))
   }
+
   const areRemoved = async () => {
     clock.pass(5000)
     const keys = await query(databaseUrl, 'SELECT FROM idempotency_keys')
     return keys.length === 1
   }
+
   await until(areRemoved, 'expired keys are removed')
 
   const created = await createKeyed(patient, 'old', 'name')

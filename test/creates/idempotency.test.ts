@@ -29,6 +29,7 @@ async function start(t: Test, databaseUrl?: string) {
       response
     }
   }
+
   return { ...service, create }
 }
 
@@ -52,8 +53,7 @@ const operations = [
 
 for (const { path, status, body, sameValues, otherValues } of operations) {
   t.test(
-    `a key and equal values get the first of the ${path} again, ` +
-      'and other values a 422',
+    `a key sent again gets the first of the ${path}, or 422 with other values`,
     async (t) => {
       const { create, databaseUrl } = await start(t)
       const count = async (table: string) =>
@@ -116,6 +116,7 @@ t.test(
       { quoted: '"1"', bare: '1' },
       { quoted: `"${'k'.repeat(255)}"`, bare: 'k'.repeat(255) }
     ]
+
     const createWith = (key: string) => create('notes', { name: 'a' }, key)
 
     for (const { quoted, bare } of accepted) {
@@ -170,7 +171,7 @@ t.test('a repeated key gets 400', async (t) => {
 })
 
 t.test(
-  'a create that fails leaves its key free, and one that succeeded replays whatever happened since',
+  'a failed create leaves its key free, and a stored one always replays',
   async (t) => {
     const { create, databaseUrl } = await start(t)
     const createOn = (noteId?: number) =>
@@ -193,18 +194,20 @@ t.test(
 )
 
 t.test(
-  'a keyed create with an unknown outcome may be retried by SDKs, and is stored once',
+  'SDKs may retry a keyed create with an unknown outcome: it is stored once',
   async (t) => {
     const { databaseUrl } = await start(t)
     const proxy = await startProxy(t, databaseUrl)
     const { create } = await start(t, proxy.url)
     proxy.cutAt('lost')
     const { response } = await create('notes', { name: 'lost' }, 'key')
+
     t.match(response.headers, { 'x-should-retry': 'true', 'retry-after': '1' })
     t.match(response.json(), {
       code: 'outcome_unknown',
       message: /send it again with the same Idempotency-Key$/
     })
+
     proxy.cutAt('none')
     t.match(await create('notes', { name: 'lost' }, 'key'), {
       status: 201,

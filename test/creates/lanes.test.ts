@@ -1,7 +1,7 @@
 // The parts of the lanes, with a writer that needs no PostgreSQL.
 import pg from 'pg'
 import t from 'tap'
-import { Lanes } from '../../src/creates/lanes.ts'
+import { type GroupWriter, Lanes } from '../../src/creates/lanes.ts'
 import { FairQueue } from '../../src/creates/fair-queue.ts'
 import { TimeLimitExceeded } from '../../src/postgres/outcomes.ts'
 import { WriteTurns } from '../../src/creates/write-turns.ts'
@@ -29,88 +29,110 @@ function hold() {
   return { held, release: () => release() }
 }
 
+/** Milliseconds that a row may wait for its turn. */
+const maxWaitMs = 60_000
+
+/** A row that exceeds the time limit of each group. */
+const slow = -1
+/** A row that PostgreSQL rejects. */
+const bad = -2
+
+/** Lanes for numbers: each row is its own result. */
+function lanesWith({
+  commit = echo,
+  commitWithinLimit = echo
+}: Partial<GroupWriter<number, number>>) {
+  const turns = new WriteTurns(maxWaitMs)
+  const writer = { commit, commitWithinLimit }
+  const lanes = new Lanes(writer, turns, maxWaitMs)
+
+  const submitAll = (rows: number[], client = 'client') =>
+    Promise.all(rows.map((row) => lanes.submit(row, client)))
+  return { turns, lanes, submitAll }
+}
+
+/** Writes groups that have no slow row. */
+const exceedWithSlow = (rows: number[]) =>
+  rows.includes(slow) ? exceed() : echo(rows)
+
+/** A `commit` that returns when it is released, and records its rows. */
+function heldCommit() {
+  const { held, release } = hold()
+  const alone: number[][] = []
+
+  const commit = async (rows: number[]) => {
+    alone.push(rows)
+    await held
+    return rows
+  }
+
+  const begun = () => until(() => alone.length > 0, 'the slow row is alone')
+  return { alone, commit, begun, release }
+}
+
 t.test('a limit that does not help is lifted', async (t) => {
   let cancelled = 0
-  const commitWithinLimit = () => {
-    cancelled++
-    return exceed()
-  }
-  const lanes = new Lanes(
-    { commit: echo, commitWithinLimit },
-    new WriteTurns(60_000),
-    60_000
-  )
-  const writeAll = () =>
-    Promise.all(numbers(250).map((row) => lanes.submit(row, 'client')))
+  const { submitAll } = lanesWith({
+    commitWithinLimit: () => {
+      cancelled++
+      return exceed()
+    }
+  })
+  const rows = numbers(250)
 
-  t.same(await writeAll(), numbers(250))
-  t.same(await writeAll(), numbers(250))
+  t.same(await submitAll(rows), rows)
+  t.same(await submitAll(rows), rows)
   t.equal(cancelled, 8)
 })
 
 t.test('a slow row is alone after three cancelled statements', async (t) => {
-  const sizes: number[] = []
-  const commitWithinLimit = (rows: number[]) => {
-    if (!rows.includes(249)) return echo(rows)
-    sizes.push(rows.length)
-    return exceed()
-  }
-  const alone: number[][] = []
-  const commit = (rows: number[]) => {
-    alone.push(rows)
-    return echo(rows)
-  }
-  const lanes = new Lanes(
-    { commit, commitWithinLimit },
-    new WriteTurns(60_000),
-    60_000
-  )
-  const rows = numbers(250)
+  const { alone, commit, release } = heldCommit()
+  release()
+  const cancelledSizes: number[] = []
+  const { submitAll } = lanesWith({
+    commit,
+    commitWithinLimit: (rows) => {
+      if (rows.includes(slow)) cancelledSizes.push(rows.length)
+      return exceedWithSlow(rows)
+    }
+  })
+  const rows = [...numbers(249), slow]
 
-  t.same(await Promise.all(rows.map((row) => lanes.submit(row, 'a'))), rows)
-  t.same(alone, [[249]])
-  t.same(sizes, [250, 10, 1])
+  t.same(await submitAll(rows), rows)
+  t.same(alone, [[slow]])
+  t.same(cancelledSizes, [250, 10, 1])
 })
 
-t.test('a slow row is found within a long timeout', async (t) => {
+t.test('a slow row is found before its turn is too late', async (t) => {
   let now = 0
   t.intercept(performance, 'now', { value: () => now })
 
-  const timeout = 60_000
-  const commitWithinLimit = (rows: number[]) => {
-    if (!rows.includes(15)) return echo(rows)
-    now += timeout / 20
-    return exceed()
-  }
-  const alone: number[][] = []
-  const commit = (rows: number[]) => {
-    alone.push(rows)
-    return echo(rows)
-  }
-  const lanes = new Lanes(
-    { commit, commitWithinLimit },
-    new WriteTurns(timeout),
-    timeout
-  )
-  const rows = numbers(16)
+  const { alone, commit, release } = heldCommit()
+  release()
+  const { submitAll } = lanesWith({
+    commit,
+    commitWithinLimit: (rows) => {
+      if (rows.includes(slow)) now += maxWaitMs / 20
+      return exceedWithSlow(rows)
+    }
+  })
+  const rows = [...numbers(15), slow]
 
-  t.same(await Promise.all(rows.map((row) => lanes.submit(row, 'a'))), rows)
-  t.same(alone, [[15]])
+  t.same(await submitAll(rows), rows)
+  t.same(alone, [[slow]])
 })
 
 t.test('further rows of a slow client delay no others', async (t) => {
-  const slow = 1
   const quick = 2
   const cancelled: number[][] = []
-  const commitWithinLimit = (rows: number[]) => {
-    if (!rows.includes(slow)) return echo(rows)
-    cancelled.push(rows)
-    return exceed()
-  }
-  const { held, release } = hold()
-  const commit = (rows: number[]) => held.then(() => rows)
-  const turns = new WriteTurns(60_000)
-  const lanes = new Lanes({ commit, commitWithinLimit }, turns, 60_000)
+  const { commit, release } = heldCommit()
+  const { lanes, turns } = lanesWith({
+    commit,
+    commitWithinLimit: (rows) => {
+      if (rows.includes(slow)) cancelled.push(rows)
+      return exceedWithSlow(rows)
+    }
+  })
 
   const first = lanes.submit(slow, 'a')
   await until(() => turns.slowRows.has('a'), 'the slow row is alone')
@@ -119,22 +141,20 @@ t.test('further rows of a slow client delay no others', async (t) => {
   const further = lanes.submit(slow, 'a')
   t.equal(await lanes.submit(quick, 'b'), quick)
   release()
+
   t.same(await Promise.all([first, further]), [slow, slow])
   t.same(cancelled, [[slow]], 'no other row shared its statement')
 })
 
-t.test('suspects share statements with none of other clients', async (t) => {
+t.test('a group of suspects has rows of one client', async (t) => {
   const groups: number[][] = []
-  const commitWithinLimit = (rows: number[]) => {
-    if (rows.length > 16) return exceed()
-    groups.push(rows)
-    return echo(rows)
-  }
-  const lanes = new Lanes(
-    { commit: echo, commitWithinLimit },
-    new WriteTurns(60_000),
-    60_000
-  )
+  const { lanes } = lanesWith({
+    commitWithinLimit: (rows) => {
+      if (rows.length > 16) return exceed()
+      groups.push(rows)
+      return echo(rows)
+    }
+  })
   const clientOf = (row: number) => (row % 2 === 0 ? 'a' : 'b')
   const rows = numbers(40)
 
@@ -144,28 +164,17 @@ t.test('suspects share statements with none of other clients', async (t) => {
 })
 
 t.test('a suspect that PostgreSQL rejects fails alone', async (t) => {
-  const { held, release } = hold()
-  let isAlone = false
-  const commit = async (rows: number[]) => {
-    isAlone = true
-    await held
-    return rows
-  }
-  const commitWithinLimit = (rows: number[]) => {
-    if (rows.includes(-1)) return exceed()
-    if (rows.includes(-2)) return Promise.reject(badValue)
-    return echo(rows)
-  }
-  const lanes = new Lanes(
-    { commit, commitWithinLimit },
-    new WriteTurns(60_000),
-    60_000
-  )
+  const { commit, begun, release } = heldCommit()
+  const { lanes } = lanesWith({
+    commit,
+    commitWithinLimit: (rows) =>
+      rows.includes(bad) ? Promise.reject(badValue) : exceedWithSlow(rows)
+  })
 
-  const slow = lanes.submit(-1, 'client')
-  await until(() => isAlone, 'the slow row is alone')
+  const slowResult = lanes.submit(slow, 'client')
+  await begun()
 
-  const suspects = [1, -2, 3].map((row) => lanes.submit(row, 'client'))
+  const suspects = [1, bad, 3].map((row) => lanes.submit(row, 'client'))
   t.match(await Promise.allSettled(suspects), [
     { value: 1 },
     { reason: badValue },
@@ -173,28 +182,16 @@ t.test('a suspect that PostgreSQL rejects fails alone', async (t) => {
   ])
 
   release()
-  t.equal(await slow, -1)
+  t.equal(await slowResult, slow)
 })
 
 t.test('suspects beyond their number reject as overload', async (t) => {
-  const { held, release } = hold()
-  let isAlone = false
-  const commit = async (rows: number[]) => {
-    isAlone = true
-    await held
-    return rows
-  }
-  const commitWithinLimit = (rows: number[]) =>
-    rows.includes(-1) ? exceed() : echo(rows)
-  const lanes = new Lanes(
-    { commit, commitWithinLimit },
-    new WriteTurns(60_000),
-    60_000
-  )
+  const { commit, begun, release } = heldCommit()
+  const { lanes } = lanesWith({ commit, commitWithinLimit: exceedWithSlow })
 
   // While the client has a slow row, its others are suspects at once.
-  const slow = lanes.submit(-1, 'client')
-  await until(() => isAlone, 'the slow row is alone')
+  const slowResult = lanes.submit(slow, 'client')
+  await begun()
 
   const suspects = await Promise.allSettled(
     numbers(1001).map((row) => lanes.submit(row, 'client'))
@@ -204,18 +201,16 @@ t.test('suspects beyond their number reject as overload', async (t) => {
   t.equal(rejected.length, 1)
 
   release()
-  t.equal(await slow, -1)
+  t.equal(await slowResult, slow)
 })
 
 t.test('a slow row without a result rejects', async (t) => {
-  const commit = () => Promise.resolve([])
-  const lanes = new Lanes(
-    { commit, commitWithinLimit: exceed },
-    new WriteTurns(60_000),
-    60_000
-  )
+  const { lanes } = lanesWith({
+    commit: () => Promise.resolve([]),
+    commitWithinLimit: exceed
+  })
 
-  await t.rejects(lanes.submit(1, 'client'), {
+  await t.rejects(lanes.submit(slow, 'client'), {
     message: 'a row had no result'
   })
 })
@@ -226,6 +221,7 @@ t.test('each client has one statement at a time', async (t) => {
     maxQueued: 10,
     maxWaitMs: 60_000
   })
+
   const order: string[] = []
   const { held, release } = hold()
   const run = (client: string, name: string) =>

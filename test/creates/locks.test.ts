@@ -75,8 +75,7 @@ t.test(
 )
 
 t.test(
-  'a row that still finds it after DATABASE_TIMEOUT_MS gets 503, ' +
-    'is not stored, and can be sent again',
+  'a row locked for DATABASE_TIMEOUT_MS gets 503, and can be sent again',
   async (t) => {
     const { databaseUrl, create, release } = await start(t, 1000)
 

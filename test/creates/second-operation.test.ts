@@ -63,7 +63,7 @@ t.test('each creates rows by its own statement', async (t) => {
   t.same(await create('/drafts'), { id: 2, name: 'x', description: 'draft' })
 })
 
-t.test('an Idempotency-Key of one is another key for the other', async (t) => {
+t.test('two creates of a table may use the same Idempotency-Key', async (t) => {
   const create = await start(t)
   const headers = { 'idempotency-key': 'key' }
   const note = await create('/notes', headers)

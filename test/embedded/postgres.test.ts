@@ -57,7 +57,7 @@ t.test(
 )
 
 t.test(
-  'a service waits for a command to leave the folder, then shares its server, but with no service',
+  'a service shares its server with commands, but not with another service',
   async (t) => {
     const directory = t.testdir()
     copyData(directory)
@@ -65,7 +65,9 @@ t.test(
     const log = onLine('waiting for another process', () => first.stop())
     const service = await startEmbeddedPostgres(directory, 'service', log)
     const second = await startEmbeddedPostgres(directory, 'keys', silent)
+
     t.equal(second.url, service.url)
+
     await second.stop()
     t.same(await query(service.url, 'SELECT 1 AS one'), [{ one: 1 }])
     await t.rejects(startEmbeddedPostgres(directory, 'service', silent), {
@@ -73,6 +75,7 @@ t.test(
         `already running from this folder (PID ${process.pid}): ` +
         'set DATA_DIR for a second one'
     })
+
     await service.stop()
     const socket = new URL(service.url).searchParams.get('host') ?? ''
     t.notOk(existsSync(socket), 'nothing stays in the temporary folder')
@@ -154,11 +157,13 @@ t.test(
       1,
       'another user runs it directly'
     )
+
     t.intercept(process, 'getuid', { value: () => 0 })
     t.intercept(process, 'env', { value: { PATH: '' } })
     t.throws(embeddedPrograms, {
       message: /^PostgreSQL does not run as root.*: set DATABASE_URL, or/
     })
+
     t.intercept(process, 'arch', { value: 'sparc' })
     t.throws(embeddedPrograms, {
       message: /^There is no .* \(\S+-sparc\): set DATABASE_URL$/
@@ -179,7 +184,9 @@ t.test(
     )
     const [setpriv = '', ...args] = embeddedPrograms()('initdb')
     const binaries = path.resolve(args.pop() ?? '', '../..')
+
     t.equal(spawnSync('cp', ['-r', binaries, directory]).status, 0)
+
     const copy = path.join(directory, 'native/bin/initdb')
     const { status, stderr } = spawnSync(setpriv, [
       ...args,
@@ -188,6 +195,7 @@ t.test(
       path.join(directory, 'x'),
       '-N'
     ])
+
     t.equal(status, 0, stderr.toString())
     t.end()
   }

@@ -70,12 +70,14 @@ t.test('a read-only disk, with and without data', withMounts, async (t) => {
   const disk = mountDisk(t, '200M')
   copyData(disk)
   t.ok(runs('mount', '-o', 'remount,ro', disk))
+
   const remedy = ': make the folder writable, or set DATA_DIR to another one$'
   await failsAtOnce(
     t,
     disk,
     new RegExp(`^PostgreSQL did not start: .*Read-only file system${remedy}`)
   )
+
   await failsAtOnce(
     t,
     path.join(disk, 'folder'),

@@ -52,8 +52,7 @@ const samplesOfGetDog = ['sh', 'ts', 'py', 'go'].map(
 )
 
 t.test(
-  'npm run generate -- --check reports each stale file, ' +
-    'and npm run generate updates it',
+  'npm run generate updates each file that --check reports as stale',
   async (t) => {
     const { read, write, append, generate } = copyTree(t)
 
@@ -75,6 +74,7 @@ t.test(
       'docs/configuration.md',
       'README.md'
     ]
+
     const reports = [
       ...stale.map(
         (name) => `${name} is stale: run npm run generate and commit it\n`

@@ -100,6 +100,7 @@ t.test('a slow but steady reader gets the whole list', async (t) => {
     socket.pause()
     setTimeout(() => socket.resume(), 15)
   })
+
   await closed
 
   t.ok(isComplete(received()))
@@ -154,11 +155,13 @@ t.test(
       open(t, service, 'GET /livez HTT'),
       open(t, service, 'GET /livez HTTP/1.1\r\nHos')
     ]
+
     const stuck = [
       open(t, service, halfSent()),
       open(t, service, list()),
       open(t, service, list(keepAlive).repeat(20))
     ]
+
     for (const { socket } of stuck) socket.pause()
     const areHandled = async () => (await inFlight()) === stuck.length
     await until(areHandled, 'those with headers are handled')

@@ -32,6 +32,7 @@ t.test(
       { header: '*', coding: 'br' },
       { header: '*;q=0', coding: 'identity' }
     ]
+
     for (const { header, coding } of cases) {
       const encoded = await body.encodedFor(header)
       t.equal(encoded.coding, coding, String(header))
@@ -71,6 +72,7 @@ t.test(
       gzip: gunzipSync,
       br: brotliDecompressSync
     }
+
     for (const [coding, decode] of Object.entries(decoders)) {
       const encoded = await body.encodedFor(coding)
       const bytes = Buffer.concat(encoded.chunks)
@@ -114,6 +116,7 @@ t.test(
       'very long': Buffer.alloc(2 ** 23 + 1),
       incompressible: noise
     }
+
     for (const [kind, bytes] of Object.entries(bodies)) {
       const body = bodyOf(bytes)
       const { coding, etag } = await body.encodedFor('gzip')

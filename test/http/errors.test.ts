@@ -30,11 +30,13 @@ t.test('an error of Fastify says what it says', (t) => {
     code: 'FST_ERR_CTP_EMPTY_TYPE',
     message: 'The type cannot be empty'
   }
+
   t.same(toHttpError(error).body, {
     status: 415,
     code: 'invalid_request',
     message: 'The type cannot be empty'
   })
+
   const { message } = toHttpError({ ...error, message: undefined })
   t.equal(message, 'Unsupported Media Type')
   t.end()

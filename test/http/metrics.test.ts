@@ -60,11 +60,14 @@ t.test('requests and the load of the database are counted', async (t) => {
       MAX_REJECTED_KEYS_PER_MINUTE: 1
     }
   })
+
   t.equal((await post(service.url, service.key, 'x', 'notes')).status, 201)
   t.equal(await listLate(t, service), 200)
+
   await breakNotes(service.databaseUrl)
   t.equal(await listStatus(service), 500)
   t.equal(await listStatus(service), 429)
+
   const wrong = { Authorization: `Bearer ${makeKey()}` }
   t.equal(await listStatus(service, wrong), 401)
   t.equal(await listStatus(service, wrong), 429)
@@ -103,12 +106,14 @@ t.test('what alerts count begins with 0', async (t) => {
     for (const code of ['unavailable', 'outcome_unknown', 'internal_error'])
       t.equal(await errors(operation, code), 0, `${operation} ${code}`)
   }
+
   const databaseCodes = [
     'unavailable',
     'outcome_unknown',
     'constraint_violated',
     'internal_error'
   ]
+
   for (const code of databaseCodes)
     t.equal(
       typeof (await sample(`database_errors_total{code="${code}"}`)),

@@ -60,31 +60,37 @@ t.test('only the first of pipelined requests is handled', async (t) => {
   t.equal((await stored(service)).length, 1, 'that of the 201')
 })
 
-t.test('the response says that the connection closes', async (t) => {
-  const service = await startNotes(t)
-  const { release, closed, received } = await block(
-    t,
-    service,
-    getList + createOne
-  )
-  await release()
-  await closed
-  const { status, headers } = parseRaw(received())
-  t.same([status, headers['connection']], [200, 'close'])
-})
+t.test(
+  'a response with requests behind it says that its connection closes',
+  async (t) => {
+    const service = await startNotes(t)
+    const { release, closed, received } = await block(
+      t,
+      service,
+      getList + createOne
+    )
+    await release()
+    await closed
+    const { status, headers } = parseRaw(received())
+    t.same([status, headers['connection']], [200, 'close'])
+  }
+)
 
-t.test('it reaches a client that is still sending, whole', async (t) => {
-  const service = await startNotes(t)
-  const bytes = get(asset) + get('/livez').repeat(5)
-  const { write, responded, closed, received } = open(t, service, bytes)
-  await responded
-  write('x'.repeat(2_000_000))
-  await closed
-  const { headers, body } = parseRaw(received())
-  t.equal(body.length, Number(headers['content-length']))
-})
+t.test(
+  'a client that pipelines and goes on sending gets the whole response',
+  async (t) => {
+    const service = await startNotes(t)
+    const bytes = get(asset) + get('/livez').repeat(5)
+    const { write, responded, closed, received } = open(t, service, bytes)
+    await responded
+    write('x'.repeat(2_000_000))
+    await closed
+    const { headers, body } = parseRaw(received())
+    t.equal(body.length, Number(headers['content-length']))
+  }
+)
 
-t.test('a request during the response is dropped, too', async (t) => {
+t.test('a request that arrives during a response is dropped', async (t) => {
   const service = await startNotes(t)
   await fillNotes(service)
   const { socket, write, responded, closed, statuses } = open(
@@ -92,6 +98,7 @@ t.test('a request during the response is dropped, too', async (t) => {
     service,
     getList
   )
+
   await responded
   socket.pause()
   const parsed = once(service.app.server, 'request')
@@ -99,6 +106,7 @@ t.test('a request during the response is dropped, too', async (t) => {
   await parsed
   socket.resume()
   await closed
+
   t.same(statuses(), ['200'])
   t.equal((await stored(service)).length, 5000)
 })
@@ -291,6 +299,7 @@ t.test('a body whose end a proxy may see elsewhere is rejected', async (t) => {
       },
       'c\r\n{"name":"x"}\r\n0\r\n\r\n'
     )
+
   const rejected = [
     chunkedCreate('POST /v1/notes HTTP/1.0', 'chunked'),
     chunkedCreate('POST /v1/notes HTTP/1.1', 'gzip, chunked'),

@@ -436,12 +436,14 @@ t.test('a connection stays open after a rejected body or Host', async (t) => {
     request('GET /livez', { ...kept, Host: 'a b' }),
     list()
   ]
+
   const { write, closed, statuses } = open(t, service)
   for (const [index, text] of requests.entries()) {
     write(text)
     await until(() => statuses()?.length === index + 1, 'a response comes')
   }
   await closed
+
   t.same(statuses(), ['400', '400', '200'])
 })
 

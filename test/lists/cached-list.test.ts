@@ -85,7 +85,7 @@ t.test('one row beyond the memory is sent, but not kept', async (t) => {
 })
 
 t.test(
-  'a list is streamed, and nothing kept, while others that are being read take the memory',
+  'while other lists take the memory, a list is streamed and not kept',
   async (t) => {
     const memory = new ListMemory(limit)
     const { list, counts } = listOf(3, memory)

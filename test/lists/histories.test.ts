@@ -35,6 +35,7 @@ async function reuseIds(t: Test, fail: () => Promise<void>) {
     if (statusCode === 200) known = { etag: String(headers.etag), body }
     return statusCode
   }
+
   const listBeforeFlush = async () => {
     const written = await select('pg_current_wal_insert_lsn()')
     await query(url, burn)
@@ -43,6 +44,7 @@ async function reuseIds(t: Test, fail: () => Promise<void>) {
       (await select(`pg_current_wal_flush_lsn() <= '${written}'`)) === 'true'
     )
   }
+
   // Another transaction, of the service or of PostgreSQL, may make them durable at the last moment.
   const failAfterLists = async () => {
     await until(
@@ -53,6 +55,7 @@ async function reuseIds(t: Test, fail: () => Promise<void>) {
     await fail()
     return (await nextId()) < before
   }
+
   await until(failAfterLists, 'ids are used again')
   const name = randomUUID()
   await query(url, 'INSERT INTO notes (name) VALUES ($1)', [name])
@@ -87,16 +90,17 @@ t.test(
     )
     // What the service does from time to time.
     await query(postgres.url, 'SELECT prune_changes()')
+
     for (let requests = 0; requests < 2; requests++)
       t.notMatch((await list(service)).body, name)
+
     await query(postgres.url, `COMMIT PREPARED '${name}'`)
     t.match((await list(service)).body, name)
   }
 )
 
 t.test(
-  'lists show all that was acknowledged and nothing else, ' +
-    `through restarts and kills (seed ${seed})`,
+  `lists show what was acknowledged, through restarts and kills (seed ${seed})`,
   async (t) => {
     const history = await startHistory(t, postgres.url, seed)
     for (let round = 0; round < scale(20, 1); round++) {
@@ -110,7 +114,9 @@ t.test(
       }
       await history.commits(10)
     }
+
     t.same(await history.stop(), [])
+
     const codings = ['gzip', 'br', 'identity']
     for (const result of [304, 'ROLLBACK', 'COMMIT PREPARED', ...codings])
       t.ok(history.counts[result], `${result}: ${history.counts[result]}`)
@@ -119,7 +125,7 @@ t.test(
 
 for (let round = 0; round < scale(20, 1); round++) {
   t.test(
-    `after a failover no list shows what the standby never received (seed ${seed + round})`,
+    `after a failover, lists show only what the standby had (seed ${seed + round})`,
     async (t) => {
       const pair = await startPair(t, settings)
       const history = await startHistory(t, pair.url, seed + round)

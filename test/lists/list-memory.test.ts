@@ -14,7 +14,7 @@ function memoryFor(lists: number) {
 }
 
 t.test(
-  'a list that needs memory takes that of the list whose last use is the longest ago',
+  'a list takes the memory of the list that was used the longest ago',
   (t) => {
     const { memory, forgotten, listNamed } = memoryFor(3)
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(listNamed)

@@ -17,6 +17,7 @@ async function startServers(t: Test) {
        CONNECTION 'host=127.0.0.1 port=${publisher.port} user=postgres'
        PUBLICATION lists`
     )
+
   const publish = (sql: string) => query(publisher.url, sql)
   return { publish, subscribe, subscriber: subscriber.url }
 }
@@ -48,6 +49,7 @@ t.test('a list shows what logical replication applies', async (t) => {
       names: []
     }
   ]
+
   for (const { what, run, names } of steps) {
     // The service remembers the list as it was before.
     const before = await list(service)

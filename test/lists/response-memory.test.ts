@@ -119,6 +119,7 @@ t.test('no time begins for a response that has closed', (t) => {
   }
   timer.restart()
   mock.timers.tick(timeout)
+
   t.equal(calls, 0)
   t.end()
 })

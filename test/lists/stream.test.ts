@@ -89,6 +89,7 @@ t.test(
           : new Promise<ListPiece>(() => {})
       }
     }
+
     const streams = new ListStreams(reader)
     const fast = streams.continue(start, unlimitedTime)
     const later = { ...start, lastOrderValue: '2' }

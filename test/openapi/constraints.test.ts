@@ -76,7 +76,7 @@ async function start(t: Test) {
 }
 
 t.test(
-  'of creates in a group, only the one that violates a constraint gets its response',
+  'only the create of a group that violates a constraint gets its response',
   async (t) => {
     const { databaseUrl, create } = await start(t)
     await create({ name: 'taken' })

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 const connections = `SELECT FROM pg_stat_activity WHERE application_name = '${serviceName}'`
 
 t.test(
-  'of several servers only the primary is used, also after a failover, which loses no create',
+  'only the primary is used, and a failover loses no create',
   async (t) => {
     const pair = await startPair(t)
     const { primary, standby } = pair
@@ -46,6 +46,7 @@ t.test(
     const primary = await startPostgres(t)
     const service = await startNotes(t, { databaseUrl: primary.url })
     t.equal(await result(create(service)), 201)
+
     await configure(primary.url, 'default_transaction_read_only = on')
     await until(
       async () => (await result(create(service))) === 'unavailable',

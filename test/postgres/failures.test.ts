@@ -44,6 +44,7 @@ t.test('a database that cannot be reached is a 503', async (t) => {
     await create(service),
     await list(unknownKey)
   ]
+
   for (const response of responses) {
     t.match(response, { statusCode: 503, headers: { 'retry-after': '1' } })
     t.same(response.json(), unavailable)
@@ -274,9 +275,12 @@ t.test('the outcome of a write to a silent server is unknown', async (t) => {
   t.equal((await read()).length, 1)
 })
 
-t.test('it is also unknown if the server refuses connections', async (t) => {
-  const { proxy, read, failsInSilence } = await startSilence(t)
-  proxy.refuse()
-  await failsInSilence()
-  await t.rejects(read(), { code: 'unavailable' })
-})
+t.test(
+  'a write is also unknown if a silent server refuses connections',
+  async (t) => {
+    const { proxy, read, failsInSilence } = await startSilence(t)
+    proxy.refuse()
+    await failsInSilence()
+    await t.rejects(read(), { code: 'unavailable' })
+  }
+)

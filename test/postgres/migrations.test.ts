@@ -27,7 +27,7 @@ const namesOfApplied = async (url: string) => {
 }
 
 t.test(
-  'migrations that start at the same time are applied once, those of the framework first',
+  'concurrent migrations are applied once, the files of the framework first',
   async (t) => {
     const url = await createDatabase(t, empty)
     const schema = schemaOf(api)
@@ -49,19 +49,16 @@ t.test('the framework needs no tables of an API', async (t) => {
   t.same(await namesOfApplied(url), [...frameworkNames, '0001_notes'])
 })
 
-t.test(
-  'a database that is not encoded in UTF-8 is rejected, since it cannot store all text',
-  async (t) => {
-    const url = await createDatabase(
-      t,
-      "TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'"
-    )
-    await t.rejects(migrate(url), {
-      message:
-        "the database must be encoded in UTF8, not LATIN1: create one with ENCODING 'UTF8'"
-    })
-  }
-)
+t.test('a database that is not encoded in UTF-8 is rejected', async (t) => {
+  const url = await createDatabase(
+    t,
+    "TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'"
+  )
+  await t.rejects(migrate(url), {
+    message:
+      "the database must be encoded in UTF8, not LATIN1: create one with ENCODING 'UTF8'"
+  })
+})
 
 t.test('a migration that fails is named, and none is applied', async (t) => {
   const url = await createDatabase(t, empty)
@@ -84,7 +81,7 @@ t.test('a check names the pending migrations', async (t) => {
 })
 
 t.test(
-  'a migration finds the first key of each series of rotations, which owns its idempotency keys',
+  'a migration finds the first API key of each series of rotations',
   async (t) => {
     const url = await createDatabase(t)
     await query(
@@ -102,11 +99,13 @@ t.test(
         SET replaced_by = CASE id WHEN 1 THEN 3 WHEN 3 THEN 4 END
       `
     )
+
     await migrate(url)
     const [keys] = await query(
       url,
       'SELECT array_agg(root::int ORDER BY id) AS roots FROM api_keys'
     )
+
     t.same(keys, { roots: [null, null, 1, 1, null] })
   }
 )
@@ -119,6 +118,7 @@ t.test('files with other names are no migrations', (t) => {
     '0001_a.sql~': '',
     '.0001_x.sql.swp': ''
   })
+
   const migrations = migrationsIn(new URL(`file://${folder}/`))
   t.same(
     migrations.map(({ name }) => name),

@@ -38,17 +38,20 @@ t.test('the log shows the begin and end of an outage once', async (t) => {
   const probe = async () => (await service.app.inject('/readyz')).statusCode
   await create(service)
   await postgres.kill()
+
   t.match(
     await create(service),
     /^(unavailable|outcome_unknown)$/,
     'its connection may have seemed to be open'
   )
+
   const results = async () => [
     await create(service),
     await probe(),
     await probe(),
     await list(service)
   ]
+
   t.same(await results(), ['unavailable', 503, 503, 'unavailable'])
 
   await postgres.start()

@@ -11,7 +11,7 @@ import {
 import { startNotes } from '../support/notes.ts'
 
 t.test(
-  'the role of the service can manage keys, owns nothing, and can change nothing else',
+  'the role of the service can manage keys, and owns nothing',
   async (t) => {
     const { owner, service } = await createRoles(t)
     const { app, keys } = await startNotes(t, { databaseUrl: service })
@@ -45,6 +45,7 @@ t.test(
     await Promise.all(
       [1, 2, 3].map(() => migrate(owner, { DATABASE_SERVICE_ROLE }))
     )
+
     await t.rejects(
       query(service, 'DELETE FROM remarks'),
       { code: '42501' },
@@ -105,6 +106,7 @@ for (const { privilege, on } of unneeded) {
          WHERE attacl <> '{}'
          ORDER BY relname, relacl`
         )
+
       const before = await privileges()
 
       await query(owner, `GRANT ${privilege} ON ${on} ${to} WITH GRANT OPTION`)
@@ -141,7 +143,7 @@ interface CloudNativePgCluster {
 }
 
 t.test(
-  'the SQL for CloudNativePG creates the role of the service as deploy/roles.sh does',
+  'the SQL for CloudNativePG creates the same role as deploy/roles.sh',
   async (t) => {
     const file = 'deploy/kubernetes/cloudnative-pg/cluster.yaml'
     const [document] = parseAllDocuments(readFileSync(file, 'utf8'))

@@ -196,7 +196,7 @@ t.test('lists work while creates wait for the standby', async (t) => {
   await recover(service)
 })
 
-t.test('a replay waits for the standby, too', async (t) => {
+t.test('a replay waits for the synchronous standby', async (t) => {
   const { service, response } = await startWithoutStandby(t, {
     DATABASE_TIMEOUT_MS: 1000
   })

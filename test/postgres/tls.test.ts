@@ -71,7 +71,7 @@ t.test('a certificate that another CA has signed is rejected', async (t) => {
   await t.rejects(connect(t, url), { cause })
 })
 
-t.test('a CancelRequest is encrypted too', async (t) => {
+t.test('a CancelRequest is encrypted', async (t) => {
   const proxy = await startProxy(t, postgres.url)
   const database = open(t, verifiedUrl(t, { port: proxy.port }), 1000)
   const slow = database.read({ text: 'SELECT pg_sleep(60)' })

@@ -39,6 +39,7 @@ t.test('the list is ordered by id, which is exact up to 2^63-1', async (t) => {
         (3, 'x')
     `
   )
+
   t.equal(
     (await list(service)).body,
     '[{"id":3,"name":"x"},' +
@@ -62,6 +63,7 @@ t.test('text is returned unchanged', async (t) => {
     '\\"</script>',
     '𐀀'.repeat(255)
   ]
+
   const categories = texts.map((text, index) => ({
     id: index + 1,
     name: text,

@@ -312,7 +312,7 @@ t.test(
 )
 
 t.test(
-  'the responses of a deprecated operation have the headers that their examples show',
+  'responses of a deprecated operation have the headers of their examples',
   async (t) => {
     const service = await startService(t)
     const { headers } = await inject(service, { url: `${basePath}/pets/1` })

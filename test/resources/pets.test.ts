@@ -130,6 +130,7 @@ async function startWithReserved(t: Test) {
     database: service.database,
     logger: silent
   })
+
   t.teardown(() => app.close())
   return { ...service, app }
 }

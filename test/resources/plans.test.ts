@@ -28,6 +28,7 @@ t.test('PostgreSQL does not plan the reads of pets each time', async (t) => {
       ORDER BY name
     `
   })
+
   t.same(
     statements.map(({ name }) => name),
     ['create-pets', 'pages-of-pets', 'pages-of-status', 'pets-by-id']

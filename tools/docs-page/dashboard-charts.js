@@ -72,6 +72,7 @@ function drawChart(element, { series: all, fieldConfig }) {
       { values: (_, ticks) => ticks.map(timeOf) },
       { size: 70, values: (_, ticks) => ticks.map(show) }
     ],
+    legend: { live: false },
     series: [{}, ...lines]
   }
   new uPlot(options, aligned(series), element)
