@@ -37,6 +37,26 @@ function exists(page: string, target: string): boolean {
   return anchor === undefined || anchorsOf(linked).includes(anchor)
 }
 
+/** The source files that a page names in backticks, by a path with a folder. */
+function sourcesOf(page: string): string[] {
+  const paths = proseOf(page).matchAll(/`([a-z][\w./-]*\/[\w.-]+\.(ts|sql))`/g)
+  return [...paths].map(([, source = '']) => source)
+}
+
+/** Pages may leave out `src/`. */
+const isSource = (file: string) =>
+  existsSync(file) || existsSync(path.join('src', file))
+
+const isOfThisVersion = (page: string) => page !== 'CHANGELOG.md'
+
+for (const page of pages.filter(isOfThisVersion)) {
+  t.test(`the source files that ${page} names exist`, (t) => {
+    const missing = sourcesOf(page).filter((file) => !isSource(file))
+    t.same(missing, [])
+    t.end()
+  })
+}
+
 for (const page of pages) {
   t.test(`the links of ${page} have targets`, (t) => {
     const broken = linksOf(page).filter((target) => !exists(page, target))

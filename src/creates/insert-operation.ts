@@ -32,7 +32,7 @@ export function insertOperation<Body extends object, Status, Schema>(
   database: Database,
   operation: InsertOperation<Body, Status, Schema>
 ) {
-  const { table, status, row } = operation
+  const { table, status, json } = operation
   const name = nameOf(operation)
   const inserts = new GroupedInsert(database, operation)
   initializeIdempotentCreates(table)
@@ -61,7 +61,7 @@ export function insertOperation<Body extends object, Status, Schema>(
       case 'created':
     }
 
-    return sendJson(reply, status, objectBytes(row, result.response))
+    return sendJson(reply, status, objectBytes(json, result.response))
   }
 }
 

@@ -24,8 +24,8 @@ export interface InsertSql {
   check?: { statement: string }
   /** A column whose values are unique, by default `id`. */
   keyColumn?: string
-  /** The response to a row. */
-  row: RowExpression
+  /** Writes the response to a row. */
+  json: RowExpression
 }
 
 /** What the statements and the Idempotency-Keys of an operation are named by. */
@@ -39,8 +39,8 @@ export interface InsertDefinition<Body, Schema> extends InsertSql {
   /** From generated/columns.ts. */
   body: BodyColumn<Body>[]
   check?: RowCheck<Body>
-  /** From generated/json.ts. */
-  row: RowJson<Schema>
+  /** Writes the response to a row. From generated/json.ts. */
+  json: RowJson<Schema>
 }
 
 /** Finds input rows that cannot be stored. */
@@ -138,7 +138,7 @@ function requireKeyColumn(insert: InsertSql): void {
 /** The response is made before the row, so it needs the value of each column. */
 function requireValues(insert: InsertSql): void {
   const values = valuesOf(insert)
-  const missing = insert.row.columns.filter((column) => !(column in values))
+  const missing = insert.json.columns.filter((column) => !(column in values))
 
   if (missing.length > 0) {
     throw new Error(
@@ -209,7 +209,7 @@ export function newRows(insert: InsertSql, storedIf: string): string {
       SELECT
         *,
         CASE WHEN ${storedIf} THEN
-          ${insert.row.expression}
+          ${insert.json.expression}
         END AS response
       FROM numbered
     )

@@ -15,17 +15,17 @@ interface WholeList {
 
 type CurrentList = WholeList | ListStart
 
-/**
- * A list that is kept, together with the version of the table that was checked
- * before it was read. The check reports each change once. If the read after it
- * fails, only this version shows that the list is old.
- */
-interface Kept {
+interface KeptList {
   list: CurrentList
+  /**
+   * The version of the table before the list was read. The check reports each
+   * change once. If the read after it fails, only this version shows that the
+   * list is old.
+   */
   version: number
 }
 
-/** The pieces of a list, from its first one on, as one. */
+/** The pieces of a list, from its first one on. */
 interface JoinedPieces {
   chunks: Buffer[]
   /** Bytes. */
@@ -39,9 +39,9 @@ interface JoinedPieces {
  *
  * - whole: the list is complete.
  * - too long: it exceeds the memory for kept lists.
- * - no memory: other lists that are being read take it.
+ * - memory taken by others: lists that are being read at the same time take it.
  */
-type EndOfRead = 'whole' | 'too long' | 'no memory'
+type EndOfRead = 'whole' | 'too long' | 'memory taken by others'
 
 /**
  * A list that stays fresh and fast. Requests that wait at the same time share
@@ -57,12 +57,12 @@ export class CachedList {
   readonly #memory: ListMemory
   readonly #onUnused: () => void
   readonly #joinRun: () => Promise<CurrentList>
-  #kept: Kept | undefined
+  #kept: KeptList | undefined
   /** Number of requests that wait for the list. */
   #waiting = 0
 
   /**
-   * @param changes its calls must not overlap with those of other lists
+   * @param changes its calls must not overlap with calls for other lists
    * @param memory counts the list while it is kept
    * @param onUnused called when nothing is kept and no request waits
    */
@@ -134,17 +134,17 @@ export class CachedList {
 
     const { pieces, end } = await this.#readPieces()
     const { maxStartSize } = this.#memory
-    switch (end) {
-      case 'whole':
-        return this.#keep(joined(pieces), version)
-      case 'too long':
-        return this.#keep(joined(pieces, maxStartSize), version)
-      case 'no memory':
-        return this.#listOf(joined(pieces, maxStartSize))
-    }
+    const size = end === 'whole' ? Infinity : maxStartSize
+    const joined = joinPieces(pieces, size)
+    const list = this.#createList(joined)
+
+    const mayKeep = end !== 'memory taken by others'
+    if (mayKeep && this.#memory.keep(this, joined.size))
+      this.#kept = { list, version }
+    return list
   }
 
-  /** Reads until the end of the list, or that of the memory. */
+  /** Reads until the list or the memory ends. */
   async #readPieces(): Promise<{ pieces: ListPiece[]; end: EndOfRead }> {
     const { maxListSize } = this.#memory
     const pieces: ListPiece[] = []
@@ -158,7 +158,7 @@ export class CachedList {
 
         if (size > maxListSize) return { pieces, end: 'too long' }
         if (!hasMemory && piece.lastOrderValue !== null)
-          return { pieces, end: 'no memory' }
+          return { pieces, end: 'memory taken by others' }
       }
       return { pieces, end: 'whole' }
     } finally {
@@ -178,14 +178,7 @@ export class CachedList {
     } while (lastOrderValue !== null)
   }
 
-  /** The list of these pieces, kept if there is memory for it. */
-  #keep(pieces: JoinedPieces, version: number): CurrentList {
-    const list = this.#listOf(pieces)
-    if (this.#memory.keep(this, pieces.size)) this.#kept = { list, version }
-    return list
-  }
-
-  #listOf({ chunks, size, lastOrderValue }: JoinedPieces): CurrentList {
+  #createList({ chunks, size, lastOrderValue }: JoinedPieces): CurrentList {
     if (lastOrderValue !== null)
       return { kind: 'start', chunks, size, lastOrderValue }
 
@@ -195,7 +188,7 @@ export class CachedList {
     return { kind: 'whole', body }
   }
 
-  /** Whether a body is still the kept one, and may take so many more bytes. */
+  /** Whether a body is still kept, and may take `size` more bytes. */
   #mayGrow(size: number, body: CachedBody): boolean {
     const list = this.#kept?.list
     const isKept = list?.kind === 'whole' && list.body === body
@@ -204,18 +197,14 @@ export class CachedList {
   }
 }
 
-/**
- * Joins pieces.
- *
- * @param enough bytes at which to leave out the rest
- */
-function joined(pieces: ListPiece[], enough = Infinity): JoinedPieces {
+/** @param stopAtSize bytes from which on further pieces are left out */
+function joinPieces(pieces: ListPiece[], stopAtSize: number): JoinedPieces {
   const all: JoinedPieces = { chunks: [], size: 0, lastOrderValue: null }
   for (const { bytes, lastOrderValue } of pieces) {
     all.chunks.push(bytes)
     all.size += bytes.length
     all.lastOrderValue = lastOrderValue
-    if (all.size >= enough) break
+    if (all.size >= stopAtSize) break
   }
   return all
 }

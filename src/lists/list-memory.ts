@@ -77,7 +77,7 @@ export class ListMemory {
     this.#kept.set(list, size)
   }
 
-  /** Stops to count a list. */
+  /** Stops counting a list. */
   remove(list: KeptList): void {
     this.#keptSize -= this.#sizeOf(list)
     this.#kept.delete(list)

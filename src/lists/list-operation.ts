@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import type { Sent } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
@@ -8,6 +7,7 @@ import { FilteredLists } from './filtered-lists.ts'
 import {
   type ListContext,
   type ListReply,
+  type ListRequest,
   sendStream,
   sendWhole,
   setCacheHeaders
@@ -20,26 +20,24 @@ interface List<Item> {
   /** It must be watched by `CALL record_changes_of('table')`. */
   table: string
   /**
-   * Of the operation, by default that of the table. A second list of the table
-   * with other items or another order needs a name for its statements.
+   * The base of the names of the statements, by default the table. A second
+   * list of the table with other items or another order needs another one.
    */
   name?: string
-  /** Writes a row as the JSON of an item. */
-  row: RowJson<Item>
+  /** Writes an item. From generated/json.ts. */
+  json: RowJson<Item>
 }
 
 /**
  * The column that orders the list: unique, without NULL, of any type that has
  * an order and a text. Items without a property `id` have no default.
  */
-export type Order<Item> = Item extends { id: unknown }
+export type OrderColumn<Item> = Item extends { id: unknown }
   ? { orderColumn?: string }
   : { orderColumn: string }
 
 /** Conditions in SQL, by the names of query parameters. */
 type Filters<Filter extends string> = Record<Filter, Condition['sql']>
-
-type ListRequest = Pick<FastifyRequest, 'method' | 'headers'>
 
 interface FilteredRequest<Filter extends string> extends ListRequest {
   query: Partial<Record<Filter, unknown>>
@@ -54,15 +52,15 @@ interface FilteredRequest<Filter extends string> extends ListRequest {
 export function listOperation<Item>(
   database: Database,
   memory: ResponseMemory,
-  { table, name, row, orderColumn = 'id' }: List<Item> & Order<Item>
+  { table, name, json, orderColumn = 'id' }: List<Item> & OrderColumn<Item>
 ) {
-  const listed = { table, name, row: row.expression, orderColumn }
+  const listed = { table, name, json: json.expression, orderColumn }
   const list = new CachedList(
     new TableReader(database, new PieceStatements(database, listed)),
     new ChangeCheck(database, table),
     memory.lists
   )
-  const context = { row, memory }
+  const context = { json, memory }
 
   return (request: ListRequest, reply: ListReply<Item>): Promise<Sent> =>
     sendList(list, request, reply, context)
@@ -85,15 +83,15 @@ export function listOperation<Item>(
 export function filteredListOperation<Item, Filter extends string>(
   database: Database,
   memory: ResponseMemory,
-  list: List<Item> & Order<Item> & { filters: Filters<Filter> }
+  list: List<Item> & OrderColumn<Item> & { filters: Filters<Filter> }
 ) {
-  const { table, name, row, orderColumn = 'id' } = list
+  const { table, name, json, orderColumn = 'id' } = list
   const conditions = Object.entries<Condition['sql']>(list.filters).map(
     ([parameter, sql]) => ({ name: parameter, sql })
   )
-  const listed = { table, name, row: row.expression, orderColumn }
+  const listed = { table, name, json: json.expression, orderColumn }
   const lists = new FilteredLists(database, memory.lists, listed, conditions)
-  const context = { row, memory }
+  const context = { json, memory }
 
   return (
     request: FilteredRequest<Filter>,

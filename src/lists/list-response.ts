@@ -18,11 +18,12 @@ const streamedSize = 2 * maxPieceSize
 
 /** What is the same for all responses of a list. */
 export interface ListContext<Item> {
-  row: RowJson<Item>
+  json: RowJson<Item>
   memory: ResponseMemory
 }
 
-type ListRequest = Pick<FastifyRequest, 'method' | 'headers'>
+/** A request for a list. */
+export type ListRequest = Pick<FastifyRequest, 'method' | 'headers'>
 
 /** The reply of an operation that lists items. */
 export type ListReply<Item> = CacheableReply & Ok<Item> & NotModified
@@ -55,7 +56,7 @@ export async function sendWhole<Item>(
   body: CachedBody,
   { method, headers }: ListRequest,
   reply: ListReply<Item>,
-  { row, memory }: ListContext<Item>
+  { json, memory }: ListContext<Item>
 ): Promise<Sent> {
   const matchingTag = body.matchingTag(headers['if-none-match'])
   if (matchingTag !== undefined) {
@@ -71,10 +72,10 @@ export async function sendWhole<Item>(
   if (coding !== 'identity') reply.header('content-encoding', coding)
   const [first] = chunks
   if (first !== undefined && chunks.length === 1)
-    return sendJson<200, Item[]>(reply, 200, arrayBytes(row, first))
+    return sendJson<200, Item[]>(reply, 200, arrayBytes(json, first))
 
   const source = method === 'HEAD' ? [] : chunksOf(chunks, timer)
-  return sendJson<200, Item[]>(reply, 200, arrayStream(row, source))
+  return sendJson<200, Item[]>(reply, 200, arrayStream(json, source))
 }
 
 /**
@@ -88,11 +89,11 @@ export function sendStream<Item>(
   streams: ListStreams,
   { method, headers }: ListRequest,
   reply: ListReply<Item>,
-  { row, memory }: ListContext<Item>
+  { json, memory }: ListContext<Item>
 ): Sent {
   if (isAnyTag(headers['if-none-match'])) return reply.code(304).send()
 
   const timer = memory.reserveShared(reply.raw, start, streamedSize)
   const source = method === 'HEAD' ? [] : streams.continue(start, timer)
-  return sendJson<200, Item[]>(reply, 200, arrayStream(row, source))
+  return sendJson<200, Item[]>(reply, 200, arrayStream(json, source))
 }

@@ -1,62 +1,91 @@
-import { arrayBytes, type JsonBytes, type RowJson } from '../openapi/json.ts'
+import type { Reply, Sent } from '../openapi/handler.ts'
+import { arrayBytes, type RowJson } from '../openapi/json.ts'
+import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
 import { type Lookup, sharedRead } from '../rows/shared-read.ts'
-import type { Order } from './list-operation.ts'
+import type { OrderColumn } from './list-operation.ts'
+import {
+  cursorAfter,
+  orderValueBefore,
+  type OrderType,
+  linkToNextPage
+} from './paging.ts'
+import type { ResponseMemory } from './response-memory.ts'
 
 /** A statement that reads a page of a list. */
-interface PageRead<Column extends string, Schema> {
+interface PageRead<Filter extends string, Item> {
   /** The name of the prepared statement. */
   name: string
-  /** The SQL types of the columns of `input`, by name. */
-  lookupTypes: Record<Column | 'size', string>
+  /** The SQL type of the order column, and of `input.after`. */
+  orderType: OrderType
+  /** The SQL types of the other columns of `input`, by name. */
+  filterTypes: Record<Filter, string>
   /**
-   * A SELECT of the first `input.size + 1` rows of the page, in the order of
-   * the order column: the last one shows that another page follows. It has the
-   * columns of the schema.
+   * A SELECT of the first `input.size + 1` rows after `input.after`, in the
+   * order of the order column: the last one shows that another page follows. It
+   * has the columns of the schema.
    */
   statement: string
-  /** From generated/json.ts. */
-  row: RowJson<Schema>
+  /** Writes an item. From generated/json.ts. */
+  json: RowJson<Item>
 }
 
-/** A page of a list. */
-export interface Page<Schema> {
-  items: JsonBytes<Schema[]>
-  /** The order column of the last item; null: it is the last page. */
-  next: string | null
+/** Which page of a list to read. */
+interface Position {
+  /** Of the request; undefined: the first page. */
+  cursor: string | undefined
+  /** Maximum number of items. */
+  size: number
 }
+
+/** A page of a list, for `sendPage`. */
+export interface Page<Item> {
+  /** Has written the items. */
+  json: RowJson<Item>
+  /** A JSON array. */
+  items: Buffer
+  /** The cursor of the page that follows; null: it is the last page. */
+  nextCursor: string | null
+}
+
+type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
 
 /**
- * Reads pages of `size` rows as JSON. Requests that wait at the same time share
- * a statement.
+ * Reads pages as JSON. Requests that wait at the same time share a statement.
  *
  * @example
  * const readToys = readPage(database, {
  *   name: 'pages-of-toys',
- *   lookupTypes: { after: 'uuid', size: 'integer' },
+ *   orderType: 'uuid',
+ *   filterTypes: { color: 'text' },
  *   statement: sql`
  *     SELECT *
  *     FROM toys
- *     WHERE id > input.after
+ *     WHERE color = input.color
+ *       AND id > input.after
  *     ORDER BY id
  *     LIMIT input.size + 1
  *   `,
- *   row: Toy
+ *   json: Toy
  * })
- * const { items, next } = await readToys({
- *   after: orderValueBefore(cursor, 'uuid'),
- *   size: limit
- * })
+ * const page = await readToys({ color }, { cursor, size: limit })
  *
- * @returns reads a page; rejects like `Database.read`, and with Overloaded if
- *   too many requests wait
+ * return sendPage(reply, memory, page, { limit, color })
+ *
+ * @returns reads a page; rejects like `Database.read`, with HttpError 400 for a
+ *   cursor of another list, and with Overloaded if too many requests wait
  */
-export function readPage<Column extends string, Schema>(
+export function readPage<Filter extends string, Item>(
   database: Database,
-  page: PageRead<Column, Schema> & Order<Schema>
-): (lookup: Lookup<Column | 'size'>) => Promise<Page<Schema>> {
-  const { name, lookupTypes, statement, row, orderColumn = 'id' } = page
+  definition: PageRead<Filter, Item> & OrderColumn<Item>
+): (filters: Lookup<Filter>, position: Position) => Promise<Page<Item>> {
+  const { name, orderType, json, statement, orderColumn = 'id' } = definition
+  const lookupTypes = {
+    ...definition.filterTypes,
+    after: orderType,
+    size: 'integer'
+  }
   const text = sql`
     SELECT
       convert_to(
@@ -71,7 +100,7 @@ export function readPage<Column extends string, Schema>(
       SELECT
         array_agg(${orderColumn} ORDER BY ${orderColumn}) AS order_values,
         array_agg(
-          ${row.expression}
+          ${json.expression}
           ORDER BY ${orderColumn}
         ) AS items
       FROM (
@@ -80,14 +109,37 @@ export function readPage<Column extends string, Schema>(
     ) AS found
     ORDER BY ordinal
   `
-  const read = sharedRead<
-    Column | 'size',
-    { items: Buffer; next: string | null }
-  >(database, { name, lookupTypes, text })
+  const read = sharedRead<string, { items: Buffer; next: string | null }>(
+    database,
+    { name, lookupTypes, text }
+  )
 
-  return async (values) => {
-    const { items, next } = await read(values)
+  return async (filters, { cursor, size }) => {
+    const after = orderValueBefore(cursor, orderType)
+    const { items, next } = await read({ ...filters, after, size })
 
-    return { items: arrayBytes(row, items), next }
+    const nextCursor = next === null ? null : cursorAfter(next, orderType)
+    return { json, items, nextCursor }
   }
+}
+
+/**
+ * Sends a page, with a Link to the one that follows. Counts its memory until
+ * the client has read it.
+ *
+ * @param query the parameters of the request without its cursor, for the Link
+ * @throws Overloaded if too much memory is reserved
+ */
+export function sendPage<Item>(
+  reply: PageReply<Item>,
+  memory: ResponseMemory,
+  { json, items, nextCursor }: Page<Item>,
+  query: Record<string, string | number | undefined>
+): Sent {
+  memory.reserveOwn(reply.raw, items.length)
+
+  if (nextCursor !== null)
+    reply.header('link', linkToNextPage(query, nextCursor))
+
+  return sendJson(reply, 200, arrayBytes(json, items))
 }

@@ -56,7 +56,7 @@ export type OrderType = keyof typeof formats
  * The order value that precedes a page, as text that PostgreSQL reads. The
  * first page has no cursor: the lowest value of the type precedes it.
  *
- * @throws HttpError 400 for a cursor that is not from `linkToNextPage`
+ * @throws HttpError 400 for a cursor that is not from `cursorAfter`
  */
 export function orderValueBefore(
   cursor: string | undefined,
@@ -74,18 +74,26 @@ export function orderValueBefore(
   )
 }
 
+/** The cursor of the page after an order value. */
+export function cursorAfter(orderValue: string, type: OrderType): string {
+  return formats[type].toBytes(orderValue).toString('base64url')
+}
+
 /**
- * A Link to the page after an order value (RFC 8288). It is relative, because a proxy
+ * A Link to the page at a cursor (RFC 8288). It is relative, because a proxy
  * may hide the address of the service and change the path.
  *
- * @param query the other parameters
+ * @param query the other parameters; those that are undefined are left out
  */
 export function linkToNextPage(
-  query: Record<string, string>,
-  orderValue: string,
-  type: OrderType
+  query: Record<string, string | number | undefined>,
+  cursor: string
 ): string {
-  const cursor = formats[type].toBytes(orderValue).toString('base64url')
-  const parameters = new URLSearchParams({ ...query, cursor })
+  const parameters = new URLSearchParams()
+
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) parameters.append(name, String(value))
+
+  parameters.append('cursor', cursor)
   return `<?${parameters.toString()}>; rel="next"`
 }

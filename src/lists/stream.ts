@@ -42,10 +42,10 @@ export class ListStreams {
   }
 
   /**
-   * The chunks of a list, of which the start has been read.
+   * The chunks of a list whose start has been read.
    *
-   * @param timer the time for the client to read a chunk: without the time that
-   *   the piece waits for those of other streams
+   * @param timer the time for the client to read a chunk. It pauses while the
+   *   next piece is read
    */
   async *continue(start: ListStart, timer: SendTimer) {
     yield* chunksOf(start.chunks, timer)

@@ -32,12 +32,12 @@ interface PieceRow {
 /** The rows of a list. */
 export interface ListedTable {
   table: string
-  /** What the statements are named by; by default the table. */
+  /** The base of the names of the statements; by default the table. */
   name?: string | undefined
   /** A unique column without NULL, which orders the rows. */
   orderColumn: string
   /** SQL that writes a row as a JSON object. */
-  row: string
+  json: string
 }
 
 /** Conditions on the rows, by names. */
@@ -51,8 +51,8 @@ export interface Condition {
  * PostgreSQL writes the JSON: one value instead of thousands of objects. A full
  * piece may have a successor, so it has a `lastOrderValue`.
  */
-const pieceOf = (
-  { table, orderColumn, row }: ListedTable,
+const writePieceQuery = (
+  { table, orderColumn, json }: ListedTable,
   where: string
 ) => sql`
   SELECT
@@ -72,7 +72,7 @@ const pieceOf = (
         THEN (array_agg(order_value))[$1]::text
       END AS "lastOrderValue"
     FROM (
-      SELECT ${orderColumn} AS order_value, ${row} AS json
+      SELECT ${orderColumn} AS order_value, ${json} AS json
       FROM ${table}
       WHERE ${where}
       ORDER BY ${orderColumn}
@@ -106,10 +106,13 @@ export class PieceStatements {
 
     this.table = listed.table
     const name = `piece-of-${listed.name ?? listed.table}${names.join('')}`
-    this.first = database.statements.add(name, pieceOf(listed, allOf(filters)))
+    this.first = database.statements.add(
+      name,
+      writePieceQuery(listed, allOf(filters))
+    )
     this.next = database.statements.add(
       `next-${name}`,
-      pieceOf(listed, allOf([...filters, afterValue]))
+      writePieceQuery(listed, allOf([...filters, afterValue]))
     )
   }
 }
@@ -126,7 +129,7 @@ export class TableReader {
   /** Rows of the next piece, at most. */
   #nextRows = maxRows
 
-  /** @param values those of the conditions */
+  /** @param values for the placeholders of the conditions */
   constructor(
     database: Database,
     statements: PieceStatements,
@@ -187,7 +190,7 @@ export class TableReader {
   }
 }
 
-/** So many rows that a piece has half of its maximum size. */
+/** The number of rows that fill half of a piece of maximum size. */
 function rowsOfNextPiece(count: number, size: number): number {
   if (count === 0) return maxRows
   const rowSize = size / count

@@ -49,12 +49,12 @@ export function onViolation<Request, Reply, const Status>(
     try {
       return await handler(request, reply)
     } catch (error) {
-      throw responseTo(error, violations) ?? error
+      throw createResponse(error, violations) ?? error
     }
   }
 }
 
-function responseTo(
+function createResponse(
   error: unknown,
   violations: Violations<unknown>
 ): HttpError | undefined {

@@ -25,7 +25,7 @@ const scripts = [
 ]
 
 /** What we add to Swagger UI: the option `theme` of @fastify/swagger-ui. */
-export function themeOf(title: string, environment: Environment) {
+export function createTheme(title: string, environment: Environment) {
   const color = environmentColors[environment]
   return {
     title: `${title} · ${environment}`,

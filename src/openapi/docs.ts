@@ -3,7 +3,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
-import { type Environment, readDocsFile, themeOf } from './docs-theme.ts'
+import { type Environment, readDocsFile, createTheme } from './docs-theme.ts'
 import type { ApiDocument } from './document.ts'
 import { PageFile } from './page-file.ts'
 
@@ -58,7 +58,7 @@ export const docsPage = fp<Options>(
     const document = { ...published, servers }
     const yamlFile = new PageFile('application/yaml; charset=utf-8', yaml)
     const jsonFile = new PageFile(jsonType, json)
-    const theme = themeOf(document.info.title, environment)
+    const theme = createTheme(document.info.title, environment)
     const files = new Map([
       ...swaggerUiFiles,
       ...themeFiles(theme),
@@ -83,7 +83,7 @@ export const docsPage = fp<Options>(
       await scope.register(swaggerUi, {
         routePrefix: '/docs',
         staticCSP: contentPolicy,
-        uiConfig: uiConfigOf(environment),
+        uiConfig: createUiConfig(environment),
         theme
       })
       for (const [path, file] of swaggerUiFiles) scope.get(path, file.send)
@@ -93,7 +93,7 @@ export const docsPage = fp<Options>(
 )
 
 /** The configuration of Swagger UI. */
-const uiConfigOf = (environment: Environment) => ({
+const createUiConfig = (environment: Environment) => ({
   persistAuthorization: true,
   displayRequestDuration: true,
   showExtensions: true,
@@ -104,7 +104,11 @@ const uiConfigOf = (environment: Environment) => ({
 })
 
 /** The files of the theme, by path. */
-function themeFiles({ css, js, favicon }: ReturnType<typeof themeOf>): Files {
+function themeFiles({
+  css,
+  js,
+  favicon
+}: ReturnType<typeof createTheme>): Files {
   return new Map(
     [...css, ...js, ...favicon].map(({ filename, type, content }) => [
       `/docs/static/theme/${filename}`,

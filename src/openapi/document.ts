@@ -83,7 +83,7 @@ export interface ApiDocument {
    * deployment that serves the document.
    */
   basePath: string
-  /** A path to try with GET: that of the first operation that allows it. */
+  /** A path to try with GET, of the first operation that allows it. */
   firstPath: string
   operations: Operation[]
   /** The scopes of all operations, sorted. */
@@ -101,7 +101,7 @@ export function readApiDocument(file: URL | string): ApiDocument {
   const document = parse(yaml.toString()) as Document
   const servers = pathFirst(document.servers ?? defaultServers)
   const basePath = String(servers[0]?.url).replace(/\/$/, '')
-  const operations = operationsOf(document)
+  const operations = readOperations(document)
   const scopes = new Set(operations.flatMap((operation) => operation.scopes))
   const json = JSON.stringify(document)
 
@@ -111,7 +111,7 @@ export function readApiDocument(file: URL | string): ApiDocument {
     document,
     servers,
     basePath,
-    firstPath: firstPathOf(operations, basePath),
+    firstPath: findFirstPath(operations, basePath),
     operations,
     scopes: [...scopes].sort(),
     errorCodes: errorCodesIn(json)
@@ -148,14 +148,14 @@ function pathFirst(servers: Server[]): Server[] {
   ]
 }
 
-function firstPathOf(operations: Operation[], basePath: string): string {
+function findFirstPath(operations: Operation[], basePath: string): string {
   const first = operations.find(
     ({ method, path }) => method === 'GET' && !path.includes('{')
   )
   return first === undefined ? '/openapi.json' : basePath + first.path
 }
 
-function operationsOf(document: Document): Operation[] {
+function readOperations(document: Document): Operation[] {
   const operations: Operation[] = []
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of methods) {
@@ -204,7 +204,7 @@ function deprecationHeaders(path: string, operation: OperationObject): Headers {
   return headers
 }
 
-/** Those of the headers that each response of the operation documents. */
+/** Selects the headers that each response of the operation documents. */
 function documentedHeaders(
   headers: Headers,
   { responses }: OperationObject,

@@ -30,11 +30,11 @@ export const guidePage = fp<Options>(
   (app, { apiDocument, guide, environment }, done) => {
     const { title } = apiDocument.document.info
     const hasGuide = guide !== undefined
-    serve(app, '/llms.txt', 'text/plain', summaryOf(apiDocument, hasGuide))
+    serve(app, '/llms.txt', 'text/plain', writeSummary(apiDocument, hasGuide))
 
     if (hasGuide) {
       const content = readFileSync(guide, 'utf8')
-      const page = pageWith(`${title} · ${environment}`, content)
+      const page = writePage(`${title} · ${environment}`, content)
       serve(app, '/docs/guide', 'text/html', page)
       serve(
         app,
@@ -62,7 +62,7 @@ function serve(
   })
 }
 
-function pageWith(title: string, content: string): string {
+function writePage(title: string, content: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -91,7 +91,7 @@ function styleSheet(color: string): string {
 }
 
 /** As https://llmstxt.org describes it. */
-function summaryOf({ document }: ApiDocument, hasGuide: boolean): string {
+function writeSummary({ document }: ApiDocument, hasGuide: boolean): string {
   const { title, description = title } = document.info
   const guide = '- [Guide](/docs/guide): how a program calls the API\n'
 

@@ -21,7 +21,7 @@ interface Shaped<Type> {
  * How PostgreSQL writes a row as the JSON of a schema. `npm run generate` makes
  * one for each schema of a response.
  *
- * It is no string, so a resource cannot put it into its SQL. src/rows,
+ * It is not a string, so a resource cannot put it into its SQL. src/rows,
  * src/lists and src/creates put its expression around the rows of a statement,
  * and return their JSON as JSON of the same schema.
  */
@@ -60,25 +60,25 @@ export function rowJson<Schema>(
   return shaped({ expression, columns })
 }
 
-/** The JSON object that `row` has written, ready to be sent. */
+/** The object that an expression has written, ready to be sent. */
 export function objectBytes<Schema>(
-  _row: RowJson<Schema>,
-  json: string
+  _json: RowJson<Schema>,
+  text: string
 ): JsonBytes<Schema> {
-  return shaped(Buffer.from(json))
+  return shaped(Buffer.from(text))
 }
 
-/** The JSON array whose items `row` has written, ready to be sent. */
+/** The array whose items an expression has written, ready to be sent. */
 export function arrayBytes<Schema>(
-  _row: RowJson<Schema>,
-  json: Buffer
+  _json: RowJson<Schema>,
+  bytes: Buffer
 ): JsonBytes<Schema[]> {
-  return shaped(json)
+  return shaped(bytes)
 }
 
 /** A stream of such a JSON array. */
 export function arrayStream<Schema>(
-  _row: RowJson<Schema>,
+  _json: RowJson<Schema>,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>
 ): JsonStream<Schema[]> {
   const options = { objectMode: false, highWaterMark: 1 }

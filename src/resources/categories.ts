@@ -17,7 +17,7 @@ export function categoryHandlers(database: Database, memory: ResponseMemory) {
   return {
     listCategories: listOperation(database, memory, {
       table: 'categories',
-      row: Category
+      json: Category
     }),
 
     createCategory: insertOperation(database, {
@@ -25,7 +25,7 @@ export function categoryHandlers(database: Database, memory: ResponseMemory) {
       table: 'categories',
       fromDatabase: { id: `nextval('categories_id_seq')` },
       body: NewCategory,
-      row: Category
+      json: Category
     })
   } satisfies Partial<Operations>
 }

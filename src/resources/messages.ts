@@ -19,7 +19,7 @@ export function messageHandlers(database: Database) {
       fromService: { id: { type: 'uuid', value: timeOrderedUuid } },
       body: NewMessage,
       fromDatabase: { status: `'queued'`, created_at: 'now()::timestamptz(3)' },
-      row: Message
+      json: Message
     })
   } satisfies Partial<Operations>
 }

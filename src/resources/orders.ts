@@ -36,13 +36,13 @@ export function orderHandlers(database: Database, memory: ResponseMemory) {
     name: 'orders-by-id',
     lookupTypes: { id: 'bigint' },
     statement: orderById,
-    row: Order
+    json: Order
   })
 
   return {
     listOrders: listOperation(database, memory, {
       table: 'orders',
-      row: Order
+      json: Order
     }),
 
     cancelOrder: async ({ params: { orderId: id } }, reply) => {

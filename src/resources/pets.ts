@@ -4,15 +4,14 @@ import type { Operations } from '../../generated/operations.ts'
 import type { RowCheck } from '../creates/insert.ts'
 import { insertOperation } from '../creates/insert-operation.ts'
 import { notFound } from '../http/errors.ts'
-import { readPage } from '../lists/page.ts'
-import { orderValueBefore, linkToNextPage } from '../lists/paging.ts'
+import { readPage, sendPage } from '../lists/page.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import { sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 import { readRow } from '../rows/read-row.ts'
 
-/** The privileges that the statements below need, beside those of categories. */
+/** The privileges that the statements below need; categoryPrivileges has more. */
 export const petPrivileges = {
   pets: 'SELECT, INSERT',
   'SEQUENCE pets_id_seq': 'USAGE',
@@ -76,21 +75,13 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
   const reads = petReads(database)
 
   return {
-    listPets: async ({ query: { limit: size, status, cursor } }, reply) => {
-      const after = orderValueBefore(cursor, 'bigint')
-      const { items, next } = await (status === undefined
-        ? reads.page({ after, size })
-        : reads.pageOfStatus({ status, after, size }))
+    listPets: async ({ query: { limit, status, cursor } }, reply) => {
+      const position = { cursor, size: limit }
+      const page = await (status === undefined
+        ? reads.page({}, position)
+        : reads.pageOfStatus({ status }, position))
 
-      memory.reserveOwn(reply.raw, items.length)
-
-      if (next !== null) {
-        const filter = status === undefined ? {} : { status }
-        const parameters = { limit: String(size), ...filter }
-        reply.header('link', linkToNextPage(parameters, next, 'bigint'))
-      }
-
-      return sendJson(reply, 200, items)
+      return sendPage(reply, memory, page, { limit, status })
     },
 
     createPet: insertOperation(database, {
@@ -99,7 +90,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       fromDatabase: { id: `nextval('pets_id_seq')` },
       body: NewPet,
       check: categoryExists,
-      row: Pet
+      json: Pet
     }),
 
     getPet: async ({ params: { petId } }, reply) => {
@@ -117,21 +108,23 @@ function petReads(database: Database) {
   return {
     page: readPage(database, {
       name: 'pages-of-pets',
-      lookupTypes: { after: 'bigint', size: 'integer' },
+      orderType: 'bigint',
+      filterTypes: {},
       statement: pagesOfPets,
-      row: Pet
+      json: Pet
     }),
     pageOfStatus: readPage(database, {
       name: 'pages-of-status',
-      lookupTypes: { status: 'text', after: 'bigint', size: 'integer' },
+      orderType: 'bigint',
+      filterTypes: { status: 'text' },
       statement: pagesOfStatus,
-      row: Pet
+      json: Pet
     }),
     pet: readRow(database, {
       name: 'pets-by-id',
       lookupTypes: { id: 'bigint' },
       statement: petsById,
-      row: Pet
+      json: Pet
     })
   }
 }

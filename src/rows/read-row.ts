@@ -14,8 +14,8 @@ interface RowRead<Column extends string, Schema> {
    * the columns of `input`.
    */
   statement: string
-  /** From generated/json.ts. */
-  row: RowJson<Schema>
+  /** Writes the row. From generated/json.ts. */
+  json: RowJson<Schema>
 }
 
 /**
@@ -26,7 +26,7 @@ interface RowRead<Column extends string, Schema> {
  *   name: 'pets-by-id',
  *   lookupTypes: { id: 'bigint' },
  *   statement: sql`SELECT * FROM pets WHERE pets.id = input.id`,
- *   row: Pet
+ *   json: Pet
  * })
  *
  * @returns reads the JSON of the row, undefined if there is none; rejects like
@@ -34,14 +34,14 @@ interface RowRead<Column extends string, Schema> {
  */
 export function readRow<Column extends string, Schema>(
   database: Database,
-  { name, lookupTypes, statement, row }: RowRead<Column, Schema>
+  { name, lookupTypes, statement, json }: RowRead<Column, Schema>
 ): (lookup: Lookup<Column>) => Promise<JsonBytes<Schema> | undefined> {
   const text = sql`
     SELECT found.json
     FROM ${inputRows(lookupTypes)}
     LEFT JOIN LATERAL (
       SELECT
-        ${row.expression}
+        ${json.expression}
         AS json
       FROM (
         ${statement}
@@ -57,8 +57,8 @@ export function readRow<Column extends string, Schema>(
   })
 
   return async (values) => {
-    const { json } = await read(values)
+    const found = await read(values)
 
-    return json === null ? undefined : objectBytes(row, json)
+    return found.json === null ? undefined : objectBytes(json, found.json)
   }
 }

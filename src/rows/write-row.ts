@@ -12,8 +12,11 @@ interface RowChange {
 
 /** A statement that writes one row. */
 interface RowWrite<Schema> extends RowChange {
-  /** From generated/json.ts. The statement returns the columns of the schema. */
-  row: RowJson<Schema>
+  /**
+   * Writes the row. From generated/json.ts. The statement returns the columns
+   * of the schema.
+   */
+  json: RowJson<Schema>
 }
 
 /**
@@ -23,7 +26,7 @@ interface RowWrite<Schema> extends RowChange {
  * const renamePet = writeRow(database, {
  *   name: 'rename-pet',
  *   statement: sql`UPDATE pets SET name = $2 WHERE id = $1 RETURNING *`,
- *   row: Pet
+ *   json: Pet
  * })
  *
  * @returns writes the row with the parameters of the statement, and resolves
@@ -31,14 +34,14 @@ interface RowWrite<Schema> extends RowChange {
  */
 export function writeRow<Schema>(
   database: Database,
-  { name, statement, row }: RowWrite<Schema>
+  { name, statement, json }: RowWrite<Schema>
 ): (values: unknown[]) => Promise<JsonBytes<Schema> | undefined> {
   const text = sql`
     WITH item AS (
       ${statement}
     )
     SELECT
-      ${row.expression}
+      ${json.expression}
       AS json
     FROM item
   `
@@ -51,7 +54,7 @@ export function writeRow<Schema>(
       values
     })
 
-    return written && objectBytes(row, written.json)
+    return written && objectBytes(json, written.json)
   }
 }
 

@@ -14,7 +14,7 @@ const notes = {
   table: 'notes',
   fromDatabase: { id: `nextval('notes_id_seq')` },
   body: NewNote,
-  row: Note
+  json: Note
 }
 
 /** An insert of notes whose check is wrong. */
@@ -163,7 +163,7 @@ t.test('the key of a table may have another name than id', async (t) => {
     keyColumn: 'name',
     fromDatabase: {},
     body: NewNote.slice(0, 2),
-    row: rowJson<object>(`to_json(name)::text`, ['name'])
+    json: rowJson<object>(`to_json(name)::text`, ['name'])
   })
   const claim = { keyHash: '\\x01', fingerprint: '\\x02' }
   const insert = (name: string) => inserts.insert({ name }, undefined, 'client')

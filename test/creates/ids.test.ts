@@ -46,7 +46,7 @@ t.test('a row that its check rejects uses no id', async (t) => {
     fromDatabase: { id: `nextval('notes_id_seq')` },
     body: NewNote,
     check: notCalledBad,
-    row: Note
+    json: Note
   })
   const insert = (name: string) => inserts.insert({ name }, undefined, 'client')
 

@@ -38,7 +38,7 @@ async function start(t: Test, timeout: number) {
       fromDatabase: { id: `nextval('notes_id_seq')` },
       body: NewNote,
       check: isUnlocked,
-      row: Note
+      json: Note
     }
   )
 

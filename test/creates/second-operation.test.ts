@@ -13,7 +13,7 @@ const notes = {
   table: 'notes',
   fromDatabase: { id: `nextval('notes_id_seq')` },
   body: NewNote,
-  row: Note
+  json: Note
 }
 
 /** A draft has a name only. */

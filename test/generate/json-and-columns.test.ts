@@ -194,7 +194,7 @@ t.test('a create stores properties whose columns are keywords', async (t) => {
       { column: columnOf('order'), type: 'integer' },
       { column: columnOf('end'), type: 'text' }
     ],
-    row: { expression: expressionOf(keywords), columns: [] }
+    json: { expression: expressionOf(keywords), columns: [] }
   })
 
   await query(

@@ -25,7 +25,7 @@ const Part = rowJson<Part>(
   ['sku', 'name', 'color']
 )
 
-const parts = { table: 'parts', orderColumn: 'sku', row: Part }
+const parts = { table: 'parts', orderColumn: 'sku', json: Part }
 
 const filters = {
   name: (prefix: string) => `starts_with(name, ${prefix})`,

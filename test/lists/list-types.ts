@@ -16,9 +16,9 @@ declare const note: RowJson<Schemas['Note']>
 declare const newNote: RowJson<Schemas['NewNote']>
 declare const tag: RowJson<Schemas['Tag']>
 
-const notes = { table: 'notes', row: note }
-const newNotes = { table: 'notes', row: newNote }
-const tags = { table: 'tags', row: tag }
+const notes = { table: 'notes', json: note }
+const newNotes = { table: 'notes', json: newNote }
+const tags = { table: 'tags', json: tag }
 
 type List = Pick<Operations, 'listNotes'>
 
@@ -36,7 +36,7 @@ export const withoutProperty: List = {
   listNotes: listOperation(database, memory, newNotes)
 }
 
-const byKey = { table: 'notes', orderColumn: 'name', row: newNote }
+const byKey = { table: 'notes', orderColumn: 'name', json: newNote }
 export const keyed = listOperation(database, memory, byKey)
 
 // @ts-expect-error a row without an id has no default key

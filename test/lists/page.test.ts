@@ -1,9 +1,9 @@
 import t from 'tap'
 import { readPage } from '../../src/lists/page.ts'
 import {
-  type OrderType,
+  cursorAfter,
   orderValueBefore,
-  linkToNextPage
+  type OrderType
 } from '../../src/lists/paging.ts'
 import { rowJson } from '../../src/openapi/json.ts'
 import { sql } from '../../src/postgres/sql.ts'
@@ -32,14 +32,6 @@ const keysByType: Record<OrderType, string[]> = {
 
 const types = Object.keys(keysByType) as OrderType[]
 
-/** The cursor of the Link to the page after the key. */
-function cursorAfter(key: string, type: OrderType): string {
-  const link = linkToNextPage({ limit: '2' }, key, type)
-  const [, parameters] = /^<\?(.*)>; rel="next"$/.exec(link) ?? []
-
-  return String(new URLSearchParams(parameters).get('cursor'))
-}
-
 for (const type of types) {
   t.test(`a table whose key is a ${type} is read in pages`, async (t) => {
     const keys = keysByType[type]
@@ -57,7 +49,8 @@ for (const type of types) {
 
     const read = readPage(open(t, databaseUrl), {
       name: 'pages-of-things',
-      lookupTypes: { after: type, size: 'integer' },
+      orderType: type,
+      filterTypes: {},
       statement: sql`
         SELECT *
         FROM things
@@ -65,23 +58,22 @@ for (const type of types) {
         ORDER BY sku
         LIMIT input.size + 1
       `,
-      row: rowJson<{ sku: string }>('to_json(sku::text)::text', ['sku']),
+      json: rowJson<{ sku: string }>('to_json(sku::text)::text', ['sku']),
       orderColumn: 'sku'
     })
 
     let cursor: string | undefined
     for (const expected of [keys.slice(0, 2), keys.slice(2, 4)]) {
-      const after = orderValueBefore(cursor, type)
-      const { items, next } = await read({ after, size: 2 })
+      const page = await read({}, { cursor, size: 2 })
 
-      t.same(JSON.parse(items.toString()), expected)
-      t.equal(next, expected[1])
-      cursor = cursorAfter(String(next), type)
+      t.same(JSON.parse(page.items.toString()), expected)
+      t.equal(page.nextCursor, cursorAfter(String(expected[1]), type))
+      cursor = String(page.nextCursor)
     }
 
-    const last = await read({ after: orderValueBefore(cursor, type), size: 2 })
+    const last = await read({}, { cursor, size: 2 })
     t.same(JSON.parse(last.items.toString()), keys.slice(4))
-    t.equal(last.next, null)
+    t.equal(last.nextCursor, null)
   })
 }
 

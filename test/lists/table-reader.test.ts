@@ -3,7 +3,7 @@ import { PieceStatements, TableReader } from '../../src/lists/table-reader.ts'
 import { createDatabase, open, query } from '../support/database.ts'
 
 /** A reader of so many notes. */
-async function readerOf(t: Test, rows: number, row: string) {
+async function readerOf(t: Test, rows: number, json: string) {
   const url = await createDatabase(t)
   await query(
     url,
@@ -12,7 +12,7 @@ async function readerOf(t: Test, rows: number, row: string) {
     [rows]
   )
   const database = open(t, url)
-  const listed = { table: 'notes', orderColumn: 'id', row }
+  const listed = { table: 'notes', orderColumn: 'id', json }
   return new TableReader(database, new PieceStatements(database, listed))
 }
 

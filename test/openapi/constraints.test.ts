@@ -49,7 +49,7 @@ async function start(t: Test) {
       table: 'shops',
       fromDatabase: { id: `nextval('shops_id_seq')` },
       body: NewNote,
-      row: Note
+      json: Note
     })
   )
 

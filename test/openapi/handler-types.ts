@@ -2,7 +2,8 @@
 // rejects the line after each `@ts-expect-error`.
 import type { Readable } from 'node:stream'
 import { insertOperation } from '../../src/creates/insert-operation.ts'
-import { readPage } from '../../src/lists/page.ts'
+import { readPage, sendPage } from '../../src/lists/page.ts'
+import type { ResponseMemory } from '../../src/lists/response-memory.ts'
 import { onViolation } from '../../src/openapi/constraints.ts'
 import {
   arrayBytes,
@@ -27,6 +28,7 @@ import type { components } from '../support/notes/generated/types.ts'
 type Notes = components['schemas']['Note'][]
 
 declare const database: Database
+declare const memory: ResponseMemory
 declare const bytes: Buffer
 declare const stream: Readable
 declare const notes: JsonStream<Notes>
@@ -59,7 +61,7 @@ export const accepted: Partial<Operations> = {
 
 export const acceptedInsert: Operations['createNote'] = insertOperation(
   database,
-  { ...inserted, status: 201, body: NewNote, row: Note }
+  { ...inserted, status: 201, body: NewNote, json: Note }
 )
 
 const conflict = { status: 409, code: 'x', message: 'x' } as const
@@ -105,16 +107,19 @@ const read = {
   statement: 'SELECT * FROM x WHERE x.id = input.id'
 }
 const page = {
-  ...read,
-  lookupTypes: { after: 'bigint', size: 'integer' }
-}
+  name: 'x',
+  orderType: 'bigint',
+  filterTypes: { color: 'text' },
+  statement: 'SELECT * FROM x WHERE id > input.after'
+} as const
+const firstPage = { cursor: undefined, size: 2 }
 
-const readNote = readRow(database, { ...read, row: Note })
-const readTag = readRow(database, { ...read, row: Tag })
-const readRemarks = readPage(database, { ...page, row: Remark })
-const readTags = readPage(database, { ...page, row: Tag })
-const writeNote = writeRow(database, { ...write, row: Note })
-const writeTag = writeRow(database, { ...write, row: Tag })
+const readNote = readRow(database, { ...read, json: Note })
+const readTag = readRow(database, { ...read, json: Tag })
+const readRemarks = readPage(database, { ...page, json: Remark })
+const readTags = readPage(database, { ...page, json: Tag })
+const writeNote = writeRow(database, { ...write, json: Note })
+const writeTag = writeRow(database, { ...write, json: Tag })
 
 export const acceptedStatements: Partial<Operations> = {
   getNote: async ({ params: { noteId } }, reply) => {
@@ -133,9 +138,9 @@ export const acceptedStatements: Partial<Operations> = {
   },
 
   listRemarks: async (_request, reply) => {
-    const { items } = await readRemarks({ after: 1n, size: 2 })
+    const remarks = await readRemarks({ color: 'red' }, firstPage)
 
-    return sendJson(reply, 200, items)
+    return sendPage(reply, memory, remarks, {})
   }
 }
 
@@ -161,10 +166,26 @@ export const ofAnotherSchema: Partial<Operations>[] = [
   },
   {
     listRemarks: async (_request, reply) => {
-      const { items } = await readTags({ after: 1n, size: 2 })
+      const tags = await readTags({ color: 'red' }, firstPage)
 
       // @ts-expect-error a page of tags has no remarks
+      return sendPage(reply, memory, tags, {})
+    }
+  },
+  {
+    listRemarks: async (_request, reply) => {
+      const { items } = await readRemarks({ color: 'red' }, firstPage)
+
+      // @ts-expect-error only sendPage counts the memory of a page
       return sendJson(reply, 200, items)
+    }
+  },
+  {
+    listRemarks: async (_request, reply) => {
+      // @ts-expect-error a filter without a value
+      const remarks = await readRemarks({}, firstPage)
+
+      return sendPage(reply, memory, remarks, {})
     }
   },
   {
@@ -192,10 +213,10 @@ declare const withoutId: RowJson<{ sku: string }>
 
 /** Items without an id have no order unless a column is named. */
 export const pagesWithoutId = [
-  readPage(database, { ...page, row: withoutId, orderColumn: 'sku' }),
+  readPage(database, { ...page, json: withoutId, orderColumn: 'sku' }),
 
   // @ts-expect-error no order
-  readPage(database, { ...page, row: withoutId })
+  readPage(database, { ...page, json: withoutId })
 ]
 
 /** Each handler has one fault. */
@@ -246,25 +267,25 @@ export const createNote: Operations['createNote'][] = [
   () => {}
 ]
 
-const { status, body, row } = {
+const { status, body, json } = {
   status: 201,
   body: NewNote,
-  row: Note
+  json: Note
 } as const
 
 /** Each insert has one fault. */
 export const insertsOfNotes: Operations['createNote'][] = [
   // @ts-expect-error an undocumented status
-  insertOperation(database, { ...inserted, status: 202, body, row }),
+  insertOperation(database, { ...inserted, status: 202, body, json }),
 
   // @ts-expect-error the JSON of another schema
-  insertOperation(database, { ...inserted, status, body, row: Tag }),
+  insertOperation(database, { ...inserted, status, body, json: Tag }),
 
   // @ts-expect-error an SQL expression that is not from the generator
-  insertOperation(database, { ...inserted, status, body, row: `'{}'` }),
+  insertOperation(database, { ...inserted, status, body, json: `'{}'` }),
 
   // @ts-expect-error the columns of another body
-  insertOperation(database, { ...inserted, status, body: NewRemark, row })
+  insertOperation(database, { ...inserted, status, body: NewRemark, json })
 ]
 
 // @ts-expect-error the operation lacks the parameter Idempotency-Key
@@ -272,7 +293,7 @@ export const createTag: Operations['createTag'] = insertOperation(database, {
   ...inserted,
   status: 201,
   body: NewTag,
-  row: Tag
+  json: Tag
 })
 
 export const listNotes: Operations['listNotes'][] = [

@@ -71,12 +71,12 @@ function toyStatements(database: Database) {
       name: 'toys-by-id',
       lookupTypes: { id: 'uuid' },
       statement: toysById,
-      row: Toy
+      json: Toy
     }),
     update: writeRow(database, {
       name: 'update-toy',
       statement: updateToy,
-      row: Toy
+      json: Toy
     }),
     delete: deleteRow(database, {
       name: 'delete-toy',

@@ -7,8 +7,7 @@ import type { RowCheck } from '../../../src/creates/insert.ts'
 import { insertOperation } from '../../../src/creates/insert-operation.ts'
 import { notFound } from '../../../src/http/errors.ts'
 import { listOperation } from '../../../src/lists/list-operation.ts'
-import { readPage } from '../../../src/lists/page.ts'
-import { orderValueBefore, linkToNextPage } from '../../../src/lists/paging.ts'
+import { readPage, sendPage } from '../../../src/lists/page.ts'
 import { ResponseMemory } from '../../../src/lists/response-memory.ts'
 import { sendJson } from '../../../src/openapi/send-json.ts'
 import type { Database } from '../../../src/postgres/database.ts'
@@ -61,7 +60,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     name: 'notes-by-id',
     lookupTypes: { id: 'bigint' },
     statement: notesById,
-    row: Note
+    json: Note
   })
   const deleteNote = deleteRow(database, {
     name: 'delete-note',
@@ -69,14 +68,17 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
   })
 
   return {
-    listNotes: listOperation(database, memory, { table: 'notes', row: Note }),
+    listNotes: listOperation(database, memory, {
+      table: 'notes',
+      json: Note
+    }),
 
     createNote: insertOperation(database, {
       status: 201,
       table: 'notes',
       fromDatabase: { id: `nextval('notes_id_seq')` },
       body: NewNote,
-      row: Note
+      json: Note
     }),
 
     getNote: async ({ params: { noteId } }, reply) => {
@@ -123,25 +125,17 @@ const noteExists: RowCheck<{ noteId: bigint }> = {
 function remarkHandlers(database: Database, memory: ResponseMemory) {
   const readRemarks = readPage(database, {
     name: 'pages-of-remarks',
-    lookupTypes: { after: 'uuid', size: 'integer' },
+    orderType: 'uuid',
+    filterTypes: {},
     statement: pagesOfRemarks,
-    row: Remark
+    json: Remark
   })
 
   return {
-    listRemarks: async ({ query: { limit: size, cursor } }, reply) => {
-      const after = orderValueBefore(cursor, 'uuid')
-      const { items, next } = await readRemarks({ after, size })
+    listRemarks: async ({ query: { limit, cursor } }, reply) => {
+      const page = await readRemarks({}, { cursor, size: limit })
 
-      memory.reserveOwn(reply.raw, items.length)
-
-      if (next !== null)
-        reply.header(
-          'link',
-          linkToNextPage({ limit: String(size) }, next, 'uuid')
-        )
-
-      return sendJson(reply, 200, items)
+      return sendPage(reply, memory, page, { limit })
     },
 
     createRemark: insertOperation(database, {
@@ -151,7 +145,7 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
       body: NewRemark,
       fromDatabase: { state: `'queued'`, created_at: 'now()::timestamptz(3)' },
       check: noteExists,
-      row: Remark
+      json: Remark
     })
   } satisfies Partial<Operations>
 }

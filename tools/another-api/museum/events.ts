@@ -17,7 +17,7 @@ export function eventHandlers(database: Database, memory: ResponseMemory) {
   return {
     listEvents: listOperation(database, memory, {
       table: 'events',
-      row: Event
+      json: Event
     }),
 
     createEvent: insertOperation(database, {
@@ -25,7 +25,7 @@ export function eventHandlers(database: Database, memory: ResponseMemory) {
       table: 'events',
       fromDatabase: { id: `nextval('events_id_seq')`, sold_out: 'false' },
       body: NewEvent,
-      row: Event
+      json: Event
     })
   } satisfies Operations
 }

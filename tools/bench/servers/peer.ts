@@ -2,7 +2,11 @@ import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import pg from 'pg'
 import { createLogger } from '../../../src/log.ts'
-import { orderValueBefore, linkToNextPage } from '../../../src/lists/paging.ts'
+import {
+  cursorAfter,
+  orderValueBefore,
+  linkToNextPage
+} from '../../../src/lists/paging.ts'
 
 const { DATABASE_URL, PORT, HOST = '127.0.0.1', BENCH_KEY = '' } = process.env
 const sha256 = (text: string) =>
@@ -67,11 +71,7 @@ export const peer = {
       pets,
       link:
         last &&
-        linkToNextPage(
-          { limit: String(limit), ...(status && { status }) },
-          last.id,
-          'bigint'
-        )
+        linkToNextPage({ limit, status }, cursorAfter(last.id, 'bigint'))
     }
   },
   async getPet(id: number) {
