@@ -111,14 +111,16 @@ class Batch<Item, Result> {
   /** Runs until no call is waiting. */
   async #dispatchAll(): Promise<void> {
     this.#isRunning = true
+
     while (this.#waiting.length > 0) {
       // Calls of the same tick share a run.
       await setImmediate()
       this.#rejectLate()
+
       const calls = this.#waiting.splice(0, this.#maxSize)
-      if (calls.length > 0)
-        await this.#dispatch(calls, performance.now() + this.#maxSplitMs)
+      if (calls.length > 0) await this.#dispatchGroup(calls)
     }
+
     this.#isRunning = false
   }
 
@@ -131,6 +133,18 @@ class Batch<Item, Result> {
     const count = inTime === -1 ? this.#waiting.length : inTime
 
     rejectAll(this.#waiting.splice(0, count), new Overloaded())
+  }
+
+  /** Never rejects: the calls that wait would wait forever. */
+  async #dispatchGroup(calls: Call<Item, Result>[]): Promise<void> {
+    const splitUntil = performance.now() + this.#maxSplitMs
+
+    try {
+      await this.#dispatch(calls, splitUntil)
+    } catch (error) {
+      // `isFaultOfItem` has thrown. Calls that are settled stay so.
+      rejectAll(calls, error)
+    }
   }
 
   /** Runs calls as a group, and settles each. */

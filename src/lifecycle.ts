@@ -9,7 +9,7 @@ import { measureKeys } from './api-keys/measure-keys.ts'
 import { buildApp } from './app.ts'
 import { BackgroundWork } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
-import { startRemovingExpiredKeys } from './creates/expired-keys.ts'
+import { startRemovingExpiredIdempotencyKeys } from './creates/expired-idempotency-keys.ts'
 import { measureIdempotencyKeys } from './creates/measure-idempotency-keys.ts'
 import { startPruningChanges } from './lists/prune-changes.ts'
 import { listen } from './listen.ts'
@@ -79,7 +79,7 @@ function startBackgroundWork(
 ): () => void {
   const ends = [
     startPruningChanges(database),
-    startRemovingExpiredKeys(database, config.IDEMPOTENCY_KEY_HOURS)
+    startRemovingExpiredIdempotencyKeys(database, config.IDEMPOTENCY_KEY_HOURS)
   ]
 
   if (config.METRICS_PORT !== undefined)

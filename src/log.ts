@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { pino, type Logger } from 'pino'
 import { keyPrefix, serviceName } from '../generated/names.ts'
-import { keyPattern } from './key-pattern.ts'
+import { keyPattern } from './api-key-pattern.ts'
 
 /** Bytes that may wait to be written. Further lines are dropped. */
 const maxWaitingBytes = 2 ** 24

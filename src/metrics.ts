@@ -8,7 +8,7 @@ import { Counter, Gauge, Histogram } from 'prom-client'
 const durationBuckets = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 ]
-/** Fewer, because there is a histogram for each statement and outcome. */
+/** Fewer, because there is a histogram for each statement and result. */
 const statementBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5]
 const sizeBuckets = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000]
 
@@ -190,7 +190,9 @@ for (const code of databaseErrorCodes) databaseErrors.inc({ code }, 0)
  * - timeout: it took longer than DATABASE_TIMEOUT_MS.
  * - failed: for another reason.
  */
-const statementOutcomes = ['ok', 'timeout', 'failed'] as const
+const statementResults = ['ok', 'timeout', 'failed'] as const
+
+type StatementResult = (typeof statementResults)[number]
 
 /** Seconds. */
 const statementDuration = new Histogram({
@@ -200,10 +202,10 @@ const statementDuration = new Histogram({
   buckets: statementBuckets
 })
 
-/** Makes the outcomes of a statement known, with 0. */
+/** Makes the results of a statement known, with 0. */
 export function initializeStatement(statement: string): void {
-  for (const outcome of statementOutcomes)
-    statementDuration.zero({ statement, outcome })
+  for (const result of statementResults)
+    statementDuration.zero({ statement, outcome: result })
 }
 
 /**
@@ -213,10 +215,10 @@ export function initializeStatement(statement: string): void {
  */
 export function observeStatement(
   statement: string | undefined,
-  outcome: (typeof statementOutcomes)[number],
+  result: StatementResult,
   since: number
 ): void {
-  const labels = { statement: statement ?? 'unnamed', outcome }
+  const labels = { statement: statement ?? 'unnamed', outcome: result }
   statementDuration.observe(labels, secondsSince(since))
 }
 

@@ -47,8 +47,8 @@ export async function openForService(
     ? () => applyMigrations(url, config, schema, log)
     : migrationCheck(database, schema.migrations)
 
-  const prepared = prepareRepeatedly(prepare, log)
-  const ready = database.reportOutagesAfter(prepared)
+  const ready = prepareRepeatedly(prepare, log)
+  database.reportOutagesAfter(ready)
   return { ...opened, ready }
 }
 
@@ -117,13 +117,14 @@ export async function findPendingMigrations(
 
   const { database } = openDatabaseUrl(url, config, log)
   const { migrations } = schemaOf(api)
-  const pending = await readPendingMigrations(database, migrations).catch(
-    (error: unknown) => describeUnusableUrl(error)
-  )
-  await database.close()
 
-  if (pending instanceof Error) throw pending
-  return pending
+  try {
+    return await readPendingMigrations(database, migrations)
+  } catch (error) {
+    throw describeUnusableUrl(error)
+  } finally {
+    await database.close()
+  }
 }
 
 async function openEmbedded(

@@ -1,12 +1,12 @@
 import type { Api } from './api.ts'
-import { keyPrivileges } from './api-keys/store.ts'
-import { removalPrivileges } from './creates/expired-keys.ts'
+import { apiKeyPrivileges } from './api-keys/store.ts'
+import { idempotencyKeyRemovalPrivileges } from './creates/expired-idempotency-keys.ts'
 import { insertPrivileges } from './creates/insert.ts'
 import { insertOncePrivileges } from './creates/insert-once.ts'
 import { changePrivileges } from './lists/change-check.ts'
 import { pruningPrivileges } from './lists/prune-changes.ts'
 import { rowJsonPrivileges } from './openapi/json.ts'
-import { migrationsIn, type DatabaseSchema } from './postgres/migrate.ts'
+import { readMigrations, type DatabaseSchema } from './postgres/migrate.ts'
 import { joinPrivileges } from './postgres/privileges.ts'
 
 const frameworkMigrations = new URL('../migrations/framework/', import.meta.url)
@@ -21,17 +21,17 @@ export function schemaOf(
 ): DatabaseSchema {
   return {
     migrations: [
-      ...migrationsIn(frameworkMigrations),
-      ...migrationsIn(api.migrations)
+      ...readMigrations(frameworkMigrations),
+      ...readMigrations(api.migrations)
     ],
     privileges: joinPrivileges([
-      keyPrivileges,
+      apiKeyPrivileges,
       changePrivileges,
       pruningPrivileges,
       rowJsonPrivileges,
       insertPrivileges,
       insertOncePrivileges,
-      removalPrivileges,
+      idempotencyKeyRemovalPrivileges,
       api.privileges
     ])
   }

@@ -49,6 +49,24 @@ t.test(
   }
 )
 
+t.test(
+  'a judgement of an error that throws does not stop a batch',
+  async (t) => {
+    const call = batch(runUnlessNegative, {
+      maxSize: 2,
+      isFaultOfItem: () => {
+        throw new Error('not judged')
+      }
+    })
+
+    const calls = await Promise.allSettled([1, -1, 2].map(call))
+
+    const rejected = { status: 'rejected', reason: { message: 'not judged' } }
+    t.match(calls, [rejected, rejected, { value: 2 }])
+    t.equal(await call(3), 3)
+  }
+)
+
 t.test('calls that wait for too long reject as overload', async (t) => {
   let now = 0
   t.intercept(performance, 'now', { value: () => now })
@@ -82,3 +100,11 @@ t.test('calls of a function without items share the next run', async (t) => {
   t.equal(first, second, 'one result')
   t.not(third, first, 'no call joins a run that has started')
 })
+
+/** Returns the items. */
+function runUnlessNegative(items: number[]): Promise<number[]> {
+  const isNegative = items.some((item) => item < 0)
+  return isNegative
+    ? Promise.reject(new Error('negative'))
+    : Promise.resolve(items)
+}

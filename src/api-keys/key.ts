@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import { keyPrefix } from '../../generated/names.ts'
-import { shownDigits } from '../key-pattern.ts'
+import { shownDigits } from '../api-key-pattern.ts'
 
 const randomBytesInKey = 20
 const checksumLength = 8

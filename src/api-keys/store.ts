@@ -12,7 +12,7 @@ import {
 } from './key.ts'
 
 /** The privileges that the service's database role needs. */
-export const keyPrivileges = {
+export const apiKeyPrivileges = {
   api_keys: 'SELECT, INSERT, UPDATE',
   key_events: 'SELECT, INSERT'
 }

@@ -21,8 +21,7 @@ interface Limits {
 
 /**
  * Runs a few statements at the same time, each for another client. The oldest
- * one is next, so that a client with many of them delays those of another
- * client by one.
+ * one is next. So a client with many statements delays another client by one.
  */
 export class FairQueue {
   readonly #limits: Limits

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { groupedWrites } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { columnsOf } from '../postgres/sql.ts'
-import { OutcomeUnknown } from '../postgres/outcomes.ts'
+import type { NamedQuery } from '../postgres/statements.ts'
+import { OutcomeUnknown } from '../postgres/failures.ts'
 import { currentSpan, inSpan } from '../spans.ts'
 import type { Claim } from './idempotency-key.ts'
 import {
@@ -10,11 +11,12 @@ import {
   inputValues,
   insertStatement,
   nameOf,
+  requireComplete,
   type RowOutcome
 } from './insert.ts'
 import { insertOnceStatement } from './insert-once.ts'
 import { type GroupWriter, Lanes } from './lanes.ts'
-import { turnsOf } from './write-turns.ts'
+import { sharedTurns } from './write-turns.ts'
 
 /** Milliseconds between two attempts to store a row: doubled each time. */
 const firstPauseMs = 50
@@ -31,14 +33,16 @@ export class GroupedInsert<Body, Schema> {
   readonly #lanes: Lanes<unknown[], RowOutcome>
   readonly #lanesOfClaims: Lanes<unknown[], RowOutcome>
 
+  /** @throws Error if the definition lacks a column */
   constructor(database: Database, definition: InsertDefinition<Body, Schema>) {
+    requireComplete(definition)
     const name = `create-${nameOf(definition)}`
     const once = insertOnceStatement(definition)
 
     this.#definition = definition
     this.#timeoutMs = database.timeoutMs
-    this.#lanes = lanesOf(database, name, insertStatement(definition))
-    this.#lanesOfClaims = lanesOf(database, `${name}-once`, once)
+    this.#lanes = createLanes(database, name, insertStatement(definition))
+    this.#lanesOfClaims = createLanes(database, `${name}-once`, once)
   }
 
   /**
@@ -47,8 +51,8 @@ export class GroupedInsert<Body, Schema> {
    * The outcome is 'held' or 'locked' only after DATABASE_TIMEOUT_MS: until
    * then, the row waits alone, and tries again with later groups.
    *
-   * @param client identifies the sender; the slow rows of one do not delay
-   *   those of another
+   * @param client identifies the sender; slow rows of one client do not delay
+   *   the rows of another
    * @throws like `Database.write`, and Overloaded if too many rows wait
    */
   insert(
@@ -95,29 +99,32 @@ export class GroupedInsert<Body, Schema> {
   }
 }
 
-/** The lanes of the rows that a statement inserts. */
-function lanesOf(
+/** Creates the lanes of the rows that a statement inserts. */
+function createLanes(
   database: Database,
   name: string,
   text: string
 ): Lanes<unknown[], RowOutcome> {
   const statement = database.statements.add(name, text)
 
-  function queryOf(rows: unknown[][]) {
+  async function writeGroup(
+    rows: unknown[][],
+    write: (query: NamedQuery) => Promise<RowOutcome[]>
+  ): Promise<RowOutcome[]> {
     groupedWrites.observe({ statement: name }, rows.length)
+    const outcomes = await write({ ...statement, values: columnsOf(rows) })
 
-    return { ...statement, values: columnsOf(rows) }
+    return inOrder(outcomes, rows.length, name)
   }
 
   const writer: GroupWriter<unknown[], RowOutcome> = {
-    commit: async (rows) =>
-      inOrder(await database.write(queryOf(rows)), rows.length, name),
+    commit: (rows) => writeGroup(rows, (query) => database.write(query)),
 
-    commitWithinLimit: async (rows) =>
-      inOrder(await database.writeWithinLimit(queryOf(rows)), rows.length, name)
+    commitWithinLimit: (rows) =>
+      writeGroup(rows, (query) => database.writeWithinLimit(query))
   }
 
-  return new Lanes(writer, turnsOf(database), database.timeoutMs)
+  return new Lanes(writer, sharedTurns(database), database.timeoutMs)
 }
 
 /**

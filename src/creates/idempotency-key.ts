@@ -20,7 +20,7 @@ export interface KeyedRequest<Body> {
 
 /** What PostgreSQL stores of an Idempotency-Key: two SHA-256, as bytea. */
 export interface Claim {
-  /** Of the Idempotency-Key in the scope of its owner and of a table. */
+  /** Of the Idempotency-Key, its owner, and the name of the operation. */
   keyHash: string
   /** Of the body: equal bodies have equal fingerprints. */
   fingerprint: string
@@ -29,11 +29,11 @@ export interface Claim {
 /**
  * The claim that a request makes by its Idempotency-Key; undefined without one.
  * The owner of the key is the API key, with all that it was rotated to. The
- * fingerprint is that of the validated body, in which int64s are exact.
+ * fingerprint is of the validated body, in which int64s are exact.
  *
- * The scope is the operation: a key that is sent to another one is another key.
+ * A key that is sent to another operation is another key.
  *
- * @param operation the name of the definition, by default its table
+ * @param operation the name of the operation, by default its table
  * @throws Error without an API key: all such callers would share their keys
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
  */

@@ -118,7 +118,7 @@ export function insertOnceStatement(insert: InsertSql): string {
  * 3. Another request has claimed the key, for the same body.
  * 4. Another request has claimed the key, for another body.
  * 5. Nothing is known of the key, and the row cannot be stored.
- * 6. Another transaction holds the key.
+ * 6. Another transaction holds the key, or has just committed it.
  */
 function outcomes(table: string, rowKey: string): string {
   return sql`

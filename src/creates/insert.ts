@@ -8,7 +8,7 @@ export const insertPrivileges = { 'FUNCTION missing_row(text)': 'EXECUTE' }
 export interface InsertSql {
   table: string
   /**
-   * Of the operation, by default that of the table. A second operation that
+   * The name of the operation, by default its table. A second operation that
    * creates rows of the table needs a name. Its statements are named by it, and
    * its Idempotency-Keys are separate: with another name in a later version, a
    * request sent again would create a second row.
@@ -84,9 +84,6 @@ export type RowOutcome = { ordinal: number } & (
 export function insertStatement(insert: InsertSql): string {
   const key = keyColumnOf(insert)
 
-  requireKey(insert)
-  requireValues(insert)
-
   return sql`
     WITH input AS (
       SELECT *
@@ -115,8 +112,18 @@ export function insertStatement(insert: InsertSql): string {
   `
 }
 
+/**
+ * Both statements of an insert need a complete definition.
+ *
+ * @throws Error that says what is missing
+ */
+export function requireComplete(insert: InsertSql): void {
+  requireKeyColumn(insert)
+  requireValues(insert)
+}
+
 /** The statements match stored rows with their requests by this column. */
-function requireKey(insert: InsertSql): void {
+function requireKeyColumn(insert: InsertSql): void {
   const key = keyColumnOf(insert)
 
   if (!(key in valuesOf(insert))) {

@@ -1,6 +1,6 @@
 import { batch } from '../batch.ts'
 import { cancelledGroups } from '../metrics.ts'
-import { isFaultOfRow, TimeLimitExceeded } from '../postgres/outcomes.ts'
+import { isFaultOfRow, TimeLimitExceeded } from '../postgres/failures.ts'
 import { currentSpan, inSpan } from '../spans.ts'
 import type { FairQueue } from './fair-queue.ts'
 import { Suspects } from './suspects.ts'
@@ -61,6 +61,8 @@ export class Lanes<Row, Result> {
     this.#writer = writer
     this.#slowRows = turns.slowRows
     this.#suspects = new Suspects(commitGroup, turns.suspects, maxWaitMs)
+    // A group that exceeds the time limit is not split here: its rows become
+    // suspects. TimeLimitExceeded is not the fault of one row.
     this.#common = batch(commitGroup, {
       name: 'grouped write',
       maxQueued,
@@ -121,15 +123,15 @@ export class Lanes<Row, Result> {
 
     try {
       const results = await this.#writer.commitWithinLimit(rows)
-      this.#limit.kept()
+      this.#limit.succeeded()
       return results
     } catch (error) {
-      if (error instanceof TimeLimitExceeded) this.#cancelled()
+      if (error instanceof TimeLimitExceeded) this.#countCancelledGroup()
       throw error
     }
   }
 
-  #cancelled(): void {
+  #countCancelledGroup(): void {
     cancelledGroups.inc()
     this.#limit.exceeded()
   }
@@ -147,7 +149,7 @@ class GroupTimeLimit {
     return performance.now() < this.#liftedUntil
   }
 
-  kept(): void {
+  succeeded(): void {
     this.#exceededInSuccession = 0
   }
 

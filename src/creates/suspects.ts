@@ -1,6 +1,6 @@
 import { batch, Overloaded } from '../batch.ts'
 import type { FairQueue } from './fair-queue.ts'
-import { isFaultOfRow, TimeLimitExceeded } from '../postgres/outcomes.ts'
+import { isFaultOfRow, TimeLimitExceeded } from '../postgres/failures.ts'
 
 /** Rows of one statement: few, so that the slow one is found soon. */
 const maxGroup = 16
@@ -20,7 +20,7 @@ interface ClientQueue<Row, Result> {
 }
 
 /**
- * Writes rows of which some may be slow: those of each client separately. A
+ * Writes rows of which some may be slow, separately for each client. A
  * group that exceeds the time limit is split, until the slow row is alone.
  * After each statement, it is the turn of another client.
  */

@@ -26,7 +26,7 @@ const turnsByDatabase = new WeakMap<Database, WriteTurns>()
  * The turns of a database. Writes to all its tables share them, because further
  * connections would be missing for reads.
  */
-export function turnsOf(database: Database): WriteTurns {
+export function sharedTurns(database: Database): WriteTurns {
   const known = turnsByDatabase.get(database)
   if (known !== undefined) return known
 

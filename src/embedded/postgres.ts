@@ -29,7 +29,7 @@ const waiting = 'waiting for another process to leave DATA_DIR'
 
 /** The result of an attempt to start the server. */
 type Attempt =
-  { outcome: 'started'; server: Server } | { outcome: 'folder in use' }
+  { result: 'started'; server: Server } | { result: 'folder in use' }
 
 /**
  * Starts PostgreSQL on the data in `directory`, which is created if it does not
@@ -52,7 +52,7 @@ export async function startEmbeddedPostgres(
   let attempts = 1
   let attempt = await useOrStart(folder, startedBy, true, log)
 
-  while (attempt.outcome === 'folder in use') {
+  while (attempt.result === 'folder in use') {
     if (attempts === 1) log.info({ directory }, waiting)
     await sleep(attemptIntervalMs)
 
@@ -73,7 +73,7 @@ async function useOrStart(
   if (service === undefined)
     return tryToStart(directory, startedBy, mayWait, log)
 
-  return { outcome: 'started', server: useServerOf(service, startedBy) }
+  return { result: 'started', server: useServerOf(service, startedBy) }
 }
 
 /** @throws Error when a service, which needs its own server, asks for it */
@@ -97,10 +97,10 @@ async function tryToStart(
     const data = await prepareData(directory, commandOf('initdb'), log)
     const postgres = [...commandOf('postgres'), '-D', data]
     const server = await startServer(postgres, startedBy)
-    return { outcome: 'started', server }
+    return { result: 'started', server }
   } catch (error) {
     const isInUse = inUse.test(messageOf(error))
-    if (isInUse && mayWait) return { outcome: 'folder in use' }
+    if (isInUse && mayWait) return { result: 'folder in use' }
     throw withRemedy(error)
   }
 }

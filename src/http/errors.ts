@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { OutcomeUnknown } from '../postgres/outcomes.ts'
+import { OutcomeUnknown } from '../postgres/failures.ts'
 import { defaultHeaders } from './default-headers.ts'
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import { ready } from '../metrics.ts'
-import { Unavailable } from '../postgres/outcomes.ts'
+import { Unavailable } from '../postgres/failures.ts'
 
 /**
  * /livez: the process responds. /readyz: it can also serve requests. Neither

@@ -1,5 +1,5 @@
 import { HttpError } from '../http/errors.ts'
-import { violatedConstraint } from '../postgres/outcomes.ts'
+import { violatedConstraint } from '../postgres/failures.ts'
 import type { Sent } from './handler.ts'
 
 /** The response to a request that violates a constraint. */

@@ -16,9 +16,9 @@ const forgetAfterMs = 60_000
  * The availability of the database for one kind of statements:
  *
  * - available
- * - unreported: an outage while the service reports itself why it cannot use
+ * - unreported: an outage while the service itself reports why it cannot use
  *   the database.
- * - reported: an outage whose begin and end the log has.
+ * - reported: an outage whose start and end are logged.
  */
 export class Availability {
   #state: 'available' | 'unreported' | 'reported' = 'available'
@@ -39,11 +39,14 @@ export class Availability {
     return this.#state === 'available' || isForgotten
   }
 
-  /** Keeps outages out of the log until the promise resolves. */
-  async reportAfter(ready: Promise<unknown>): Promise<void> {
+  /** Keeps outages out of the log until the promise is settled. */
+  reportAfter(ready: Promise<unknown>): void {
+    const report = () => {
+      this.#isReporting = true
+    }
+
     this.#isReporting = false
-    await ready
-    this.#isReporting = true
+    ready.then(report, report)
   }
 
   /**

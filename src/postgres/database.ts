@@ -19,13 +19,13 @@ import { limitTransaction } from './time-limit.ts'
 const maxBackgroundTimeoutMs = 1000
 
 /** The limit of `writeWithinLimit`, as a part of DATABASE_TIMEOUT_MS. */
-const limitRatio = 1 / 20
+const serverLimitRatio = 1 / 20
 
 /** The shortest limit, for a short DATABASE_TIMEOUT_MS. */
-const minLimitMs = 100
+const minServerLimitMs = 100
 
-// Commits that still wait for a standby after they were cancelled, those of all
-// replicas: PostgreSQL would keep their connections open although the service
+// Ends the commits of all replicas that still wait for a standby after they were
+// cancelled. PostgreSQL would keep their connections open, although the service
 // has closed them.
 const terminateHangingCommits = sql`
   SELECT pg_terminate_backend(pid)
@@ -82,15 +82,15 @@ export class Database {
     this.#availabilities = {
       reads: new Availability('reads', log),
       writes: new Availability('writes', log),
-      background: new Availability('background writes', log)
+      background: new Availability('background work', log)
     }
 
     const read = this.#kind('reads', this.#pool, timeoutMs)
     const write = this.#kind('writes', this.#pool, timeoutMs)
-    const limitMs = Math.max(minLimitMs, Math.round(timeoutMs * limitRatio))
+    const serverLimitMs = serverLimitMsOf(timeoutMs)
     this.#reads = new StatementRunner({ ...read, isRepeatable: true })
     this.#writes = new StatementRunner(write)
-    this.#limitedWrites = new StatementRunner({ ...write, limitMs })
+    this.#limitedWrites = new StatementRunner({ ...write, serverLimitMs })
 
     const background = this.#kind(
       'background',
@@ -160,11 +160,11 @@ export class Database {
 
   /**
    * Keeps outages out of the log until the database is ready. The caller
-   * reports itself why it is not.
+   * reports why it is not, and handles a rejection.
    */
-  async reportOutagesAfter(ready: Promise<unknown>): Promise<void> {
+  reportOutagesAfter(ready: Promise<unknown>): void {
     const all = Object.values(this.#availabilities)
-    await Promise.all(all.map((one) => one.reportAfter(ready)))
+    for (const availability of all) availability.reportAfter(ready)
   }
 
   /** Waits for the statements in flight and closes every connection. */
@@ -191,6 +191,10 @@ export class Database {
       .run({ ...this.#terminateHangingCommits, values })
       .catch(() => {})
   }
+}
+
+function serverLimitMsOf(timeoutMs: number): number {
+  return Math.max(minServerLimitMs, Math.round(timeoutMs * serverLimitRatio))
 }
 
 function openPool(url: string, timeoutMs: number, max: number): PrimaryPool {

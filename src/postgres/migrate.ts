@@ -7,7 +7,7 @@ import type { Config } from '../config.ts'
 import { messageOf } from '../log.ts'
 import { pendingMigrations } from '../metrics.ts'
 import type { Database } from './database.ts'
-import { meaningOf, Unavailable } from './outcomes.ts'
+import { meaningOf, Unavailable } from './failures.ts'
 import { PrimaryPool } from './primary-pool.ts'
 import { grantExactly, type Privileges } from './privileges.ts'
 import { sql } from './sql.ts'
@@ -29,7 +29,7 @@ export interface DatabaseSchema {
 
 /**
  * The advisory lock of a migration. The lock and the table pgmigrations are
- * those of node-pg-migrate, which earlier versions used.
+ * from node-pg-migrate, which earlier versions used.
  */
 const migrationLock = '7241865325823964'
 
@@ -68,8 +68,8 @@ type MigrationConfig = Pick<
   'DATABASE_TIMEOUT_MS' | 'DATABASE_SERVICE_ROLE'
 >
 
-/** The migrations of a folder; other files, as of editors, are ignored. */
-export function migrationsIn(folder: URL): Migration[] {
+/** Reads the names of the migrations in a folder; ignores other files. */
+export function readMigrations(folder: URL): Migration[] {
   return readdirSync(folder)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
     .sort()
@@ -138,7 +138,7 @@ async function applyPending(
   migrations: Migration[]
 ): Promise<Migration[]> {
   const { rows } = await connection.query<{ name: string }>(appliedMigrations)
-  const pending = pendingOf(migrations, rows)
+  const pending = withoutApplied(migrations, rows)
   pendingMigrations.set(pending.length)
 
   for (const migration of pending) {
@@ -152,7 +152,7 @@ async function applyPending(
 }
 
 /** The migrations that are not applied yet. */
-function pendingOf(
+function withoutApplied(
   migrations: Migration[],
   applied: { name: string }[]
 ): Migration[] {
@@ -205,7 +205,7 @@ export async function readPendingMigrations(
   database: Pick<Database, 'read' | 'statements'>,
   migrations: Migration[]
 ): Promise<string[]> {
-  const pending = pendingOf(migrations, await readApplied(database))
+  const pending = withoutApplied(migrations, await readApplied(database))
   return pending.map(({ name }) => name)
 }
 

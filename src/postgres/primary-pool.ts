@@ -33,7 +33,7 @@ class Servers {
   }
 }
 
-// The two callbacks as which the types of pg describe one.
+// pg's types describe one callback as two.
 type OnFailure = (error: Error) => void
 type OnSuccess = (error: null, connection: pg.Client) => void
 
@@ -52,8 +52,8 @@ class PrimaryConnection extends pg.Client {
   }
 
   /**
-   * Like that of pg, for which the pool passes a callback. It tells the failure
-   * of a server in time for the next attempt.
+   * Like `connect` of pg, and skips the server if it fails, before the pool's
+   * next attempt.
    */
   override connect(): Promise<pg.Client>
   override connect(callback?: OnFailure | OnSuccess): void

@@ -70,7 +70,7 @@ export async function grantExactly(
   const role = pg.escapeIdentifier(roleName)
 
   for (const [object, needed] of Object.entries(privileges)) {
-    const granted = await grantedOn(object, role, connection)
+    const granted = await readGranted(object, role, connection)
     if (isSame(granted, needed.split(', '))) continue
 
     await connection.query(`REVOKE ALL ON ${object} FROM ${role}`)
@@ -79,7 +79,7 @@ export async function grantExactly(
 }
 
 /** @param role as an SQL identifier */
-async function grantedOn(
+async function readGranted(
   object: string,
   role: string,
   connection: ClientBase

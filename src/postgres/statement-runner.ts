@@ -16,10 +16,10 @@ import {
   TimeLimitExceeded,
   Unavailable,
   violatedConstraint
-} from './outcomes.ts'
+} from './failures.ts'
 import type { PrimaryPool } from './primary-pool.ts'
 import type { Query } from './statements.ts'
-import { runQuery, runQueryWithin } from './time-limit.ts'
+import { runQuery, runQueryWithinLimit } from './time-limit.ts'
 
 /** The way in which statements of one kind run. */
 export interface StatementKind {
@@ -27,10 +27,10 @@ export interface StatementKind {
   /** Whether a statement can be sent again if its outcome is not known. */
   isRepeatable: boolean
   pool: PrimaryPool
-  /** Milliseconds until a statement is cancelled. */
+  /** Milliseconds until the service cancels a statement, or its commit. */
   timeoutMs: number
-  /** Milliseconds until PostgreSQL itself cancels a statement. */
-  limitMs?: number
+  /** Milliseconds until PostgreSQL cancels a statement, but not its commit. */
+  serverLimitMs?: number
   availability: Availability
   /** Called when the server did not end a statement after its cancellation. */
   onAbandoned: () => void
@@ -63,7 +63,7 @@ export class StatementRunner {
     const span = currentSpan()
     const connection = await this.#connect()
     span?.addEvent('connected')
-    const { timeoutMs, limitMs, availability, onAbandoned } = this.#kind
+    const { timeoutMs, serverLimitMs, availability, onAbandoned } = this.#kind
     const sentAt = performance.now()
 
     // A callback: with a promise and pg's query_timeout the rows outlive two
@@ -75,7 +75,7 @@ export class StatementRunner {
         deadline.clear()
         const cause = error ?? this.#doubtAbout(deadline)
         releaseOrDiscard(connection, cause, deadline)
-        observeStatement(query.name, outcomeOf(cause, deadline), sentAt)
+        observeStatement(query.name, resultOf(cause, deadline), sentAt)
 
         if (cause !== null) return reject(this.#failure(cause, deadline))
 
@@ -83,8 +83,8 @@ export class StatementRunner {
         resolve(rows)
       }
 
-      if (limitMs === undefined) runQuery(connection, query, settle)
-      else runQueryWithin(connection, limitMs, query, settle)
+      if (serverLimitMs === undefined) runQuery(connection, query, settle)
+      else runQueryWithinLimit(connection, serverLimitMs, query, settle)
     })
   }
 
@@ -113,10 +113,10 @@ export class StatementRunner {
     return isInDoubt ? new Error('the statement was cancelled') : null
   }
 
-  /** The error for the caller, reported unless it is that of the limit. */
+  /** The error for the caller. Reports it, unless the limit was exceeded. */
   #failure(cause: Error, deadline: Deadline): Error {
-    const { limitMs, isRepeatable } = this.#kind
-    const isLimited = limitMs !== undefined && !deadline.isExceeded
+    const { serverLimitMs, isRepeatable } = this.#kind
+    const isLimited = serverLimitMs !== undefined && !deadline.isExceeded
     if (isLimited && isCancelled(cause)) return new TimeLimitExceeded(cause)
 
     const failure = failureOf(cause, isRepeatable)
@@ -160,7 +160,7 @@ function isOutage(failure: Error): boolean {
   return isOfDatabase && meaningOf(failure.cause) !== 'conflict'
 }
 
-function outcomeOf(cause: Error | null, deadline: Deadline) {
+function resultOf(cause: Error | null, deadline: Deadline) {
   if (deadline.isExceeded) return 'timeout'
   return cause === null ? 'ok' : 'failed'
 }
@@ -196,7 +196,7 @@ function isReusable(cause: Error | null): boolean {
     case 'schema':
     case 'statement':
     case 'connection':
-    case undefined:
+    case 'doubtful':
       return false
   }
 }

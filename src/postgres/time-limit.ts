@@ -15,7 +15,7 @@ type Callback<Row extends QueryResultRow> = (
   rows: Row[]
 ) => void
 
-/** Prepares a new connection for `runQueryWithin`. */
+/** Prepares a new connection for `runQueryWithinLimit`. */
 export async function prepareTimeLimit(
   connection: Client,
   timeoutMs: number
@@ -39,15 +39,15 @@ export async function prepareTimeLimit(
  * @param connection its earlier statements have ended
  * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
-export function runQueryWithin<Row extends QueryResultRow>(
+export function runQueryWithinLimit<Row extends QueryResultRow>(
   connection: Client,
-  limitMs: number,
+  serverLimitMs: number,
   query: QueryConfig,
   callback: Callback<Row>
 ): void {
   const protocol = connection.connection
   const statement = limitTransaction.name
-  const values = [String(limitMs)]
+  const values = [String(serverLimitMs)]
 
   protocol.stream.cork()
   protocol.bind({ statement, values }, true)

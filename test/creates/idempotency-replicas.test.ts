@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { startRemovingExpiredKeys } from '../../src/creates/expired-keys.ts'
+import { startRemovingExpiredIdempotencyKeys } from '../../src/creates/expired-idempotency-keys.ts'
 import { stopClock } from '../support/clock.ts'
 import { createDatabase, holdKeys, query } from '../support/database.ts'
 import { CreateHistoryChecker } from '../support/create-history-checker.ts'
@@ -208,7 +208,7 @@ t.test('an expired key replays until it is removed', async (t) => {
   // Two replicas, which do not disturb each other.
   for (let replicas = 0; replicas < 2; replicas++) {
     const { database } = await startNotes(t, { databaseUrl })
-    t.teardown(startRemovingExpiredKeys(database, 24))
+    t.teardown(startRemovingExpiredIdempotencyKeys(database, 24))
   }
 
   const areRemoved = async () => {

@@ -3,7 +3,7 @@ import pg from 'pg'
 import t from 'tap'
 import { type GroupWriter, Lanes } from '../../src/creates/lanes.ts'
 import { FairQueue } from '../../src/creates/fair-queue.ts'
-import { TimeLimitExceeded } from '../../src/postgres/outcomes.ts'
+import { TimeLimitExceeded } from '../../src/postgres/failures.ts'
 import { WriteTurns } from '../../src/creates/write-turns.ts'
 import { until } from '../support/until.ts'
 

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import t from 'tap'
-import { migrationCheck, migrationsIn } from '../../src/postgres/migrate.ts'
+import { migrationCheck, readMigrations } from '../../src/postgres/migrate.ts'
 import { api } from '../../src/resources/index.ts'
 import { schemaOf } from '../../src/schema.ts'
 import {
@@ -119,7 +119,7 @@ t.test('files with other names are no migrations', (t) => {
     '.0001_x.sql.swp': ''
   })
 
-  const migrations = migrationsIn(new URL(`file://${folder}/`))
+  const migrations = readMigrations(new URL(`file://${folder}/`))
   t.same(
     migrations.map(({ name }) => name),
     ['0001_a', '0002_b']

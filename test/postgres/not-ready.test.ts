@@ -113,7 +113,8 @@ t.test('outages are logged once the database has been ready', async (t) => {
   }
 
   const preparation = new EventEmitter()
-  const ready = database.reportOutagesAfter(once(preparation, 'end'))
+  const ready = once(preparation, 'end')
+  database.reportOutagesAfter(ready)
   await failStatements()
   t.same(lines, [])
 
@@ -125,7 +126,7 @@ t.test('outages are logged once the database has been ready', async (t) => {
     [
       'the database is unavailable for reads',
       'the database is unavailable for writes',
-      'the database is unavailable for background writes'
+      'the database is unavailable for background work'
     ]
   )
   await database.close()

@@ -23,7 +23,7 @@ const list = (service: Service) => result(notes.list(service))
 const remark = (service: Service) =>
   result(post(service, 'remarks', { noteId: 1, text: 'x' }))
 
-/** What the log says of outages, except of background writes. */
+/** What the log says of outages, except of background work. */
 const outagesIn = (lines: Record<string, unknown>[]) =>
   lines
     .map(({ msg }) => String(msg))

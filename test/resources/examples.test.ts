@@ -9,7 +9,7 @@ import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { Overloaded } from '../../src/batch.ts'
 import { parserError, toHttpError } from '../../src/http/errors.ts'
-import { OutcomeUnknown, Unavailable } from '../../src/postgres/outcomes.ts'
+import { OutcomeUnknown, Unavailable } from '../../src/postgres/failures.ts'
 import {
   createDatabase,
   createRoles,

@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import { Database } from '../../src/postgres/database.ts'
 import {
   applyMigrations,
-  migrationsIn,
+  readMigrations,
   type DatabaseSchema
 } from '../../src/postgres/migrate.ts'
 import { joinPrivileges } from '../../src/postgres/privileges.ts'
@@ -49,7 +49,7 @@ function testSchema(): DatabaseSchema {
   const { migrations, privileges } = schemaOf(api)
 
   return {
-    migrations: [...migrations, ...migrationsIn(notes.migrations)],
+    migrations: [...migrations, ...readMigrations(notes.migrations)],
     privileges: joinPrivileges([privileges, notes.privileges])
   }
 }

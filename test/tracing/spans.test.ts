@@ -2,7 +2,7 @@
 import { type Span, trace } from '@opentelemetry/api'
 import t from 'tap'
 import { Lanes } from '../../src/creates/lanes.ts'
-import { TimeLimitExceeded } from '../../src/postgres/outcomes.ts'
+import { TimeLimitExceeded } from '../../src/postgres/failures.ts'
 import { WriteTurns } from '../../src/creates/write-turns.ts'
 import { currentSpan, inSpan, tracedStatement } from '../../src/spans.ts'
 

@@ -1,7 +1,7 @@
 // The names of this API: where they are used, they come from openapi.yaml and
 // package.json.
 import type { OpenAPIV3 } from 'openapi-types'
-import { keyPattern, shownDigits } from '../../src/key-pattern.ts'
+import { keyPattern, shownDigits } from '../../src/api-key-pattern.ts'
 
 interface Names {
   /** The `name` of package.json. */

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { messageOf } from '../log.ts'
 
-/** What an error says about its statement, which had no effect. */
+/** What an error says about its statement: it had no effect, or is doubtful. */
 type Meaning =
   /** A privilege, column, function or table is missing. */
   | 'schema'
@@ -15,14 +15,16 @@ type Meaning =
   | 'value'
   /** The SQL is wrong. */
   | 'statement'
+  /** It may have had an effect, or the error is not one of the server. */
+  | 'doubtful'
 
 /**
- * What SQLSTATEs say about a statement that had no effect. The severity says
- * nothing, because lc_messages translates it.
+ * What SQLSTATEs say about a statement. The severity says nothing, because
+ * lc_messages translates it.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
-const meanings: Record<string, Meaning | 'doubtful'> = {
+const meanings: Record<string, Meaning> = {
   '42501': 'schema', // insufficient_privilege
   '42703': 'schema', // undefined_column
   '42883': 'schema', // undefined_function
@@ -59,7 +61,7 @@ const meanings: Record<string, Meaning | 'doubtful'> = {
  * - PgBouncer sends 08P01 when a server closes the connection of a running
  *   statement. Other poolers use 08, 28, 3D, 53, 57, 58 and XX.
  */
-const meaningsOfClasses: Record<string, Meaning | 'doubtful'> = {
+const meaningsOfClasses: Record<string, Meaning> = {
   '42': 'statement', // syntax_error_or_access_rule_violation
 
   '08': 'doubtful', // connection_exception
@@ -83,16 +85,12 @@ const transientClasses = [
   '58' // system_error
 ]
 
-/**
- * Returns what the SQLSTATE of an error means; undefined if it has none, or
- * the statement may have had an effect.
- */
-export function meaningOf(error: unknown): Meaning | undefined {
+/** Returns what an error means for its statement, by the SQLSTATE if any. */
+export function meaningOf(error: unknown): Meaning {
   const code = codeOf(error)
-  if (code === '') return undefined
+  if (code === '') return 'doubtful'
 
-  const meaning = meanings[code] ?? meaningsOfClasses[classOf(code)] ?? 'value'
-  return meaning === 'doubtful' ? undefined : meaning
+  return meanings[code] ?? meaningsOfClasses[classOf(code)] ?? 'value'
 }
 
 /** Whether the server has cancelled the statement, before its commit. */
@@ -163,20 +161,20 @@ export function failureOf(error: Error, isRepeatable: boolean): Error {
     case 'resource':
     case 'conflict':
       return new Unavailable(error)
-    case undefined:
+    case 'doubtful':
       if (!isRepeatable) return new OutcomeUnknown(error)
       return isTransient(error) ? new Unavailable(error) : error
   }
 }
 
-/** Whether a statement that failed without a known meaning may succeed later. */
+/** Whether a statement whose failure is doubtful may succeed later. */
 function isTransient(error: Error): boolean {
   const code = codeOf(error)
   const isOfConnection = code === ''
   return isOfConnection || transientClasses.includes(classOf(code))
 }
 
-const faultsOfRow = new Set<Meaning | undefined>([
+const faultsOfRow = new Set<Meaning>([
   'value',
   'conflict',
   'statement',

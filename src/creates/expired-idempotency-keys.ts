@@ -1,12 +1,14 @@
 import { housekeepingSucceeded } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
-import { isCancelled, Unavailable } from '../postgres/outcomes.ts'
+import { isCancelled, Unavailable } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
 import { repeat } from '../repeat.ts'
 
 /** The privileges that the statement below needs. */
-export const removalPrivileges = { idempotency_keys: 'SELECT, DELETE' }
+export const idempotencyKeyRemovalPrivileges = {
+  idempotency_keys: 'SELECT, DELETE'
+}
 
 /** Milliseconds between two removals. */
 const intervalMs = 5000
@@ -38,7 +40,7 @@ type Background = Pick<Database, 'writeInBackground' | 'statements'>
  * @param hours until a key expires
  * @returns a function that ends it
  */
-export function startRemovingExpiredKeys(
+export function startRemovingExpiredIdempotencyKeys(
   database: Background,
   hours: number
 ): () => void {

@@ -2,8 +2,8 @@ import { EventEmitter, once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
 import pg, { type QueryConfig } from 'pg'
 import t, { type Test } from 'tap'
-import { startRemovingExpiredKeys } from '../../src/creates/expired-keys.ts'
-import { Unavailable } from '../../src/postgres/outcomes.ts'
+import { startRemovingExpiredIdempotencyKeys } from '../../src/creates/expired-idempotency-keys.ts'
+import { Unavailable } from '../../src/postgres/failures.ts'
 import { Statements } from '../../src/postgres/statements.ts'
 import { stopClock } from '../support/clock.ts'
 import { sample } from '../support/metrics.ts'
@@ -37,7 +37,7 @@ function startJob(t: Test) {
     }
   }
 
-  const end = startRemovingExpiredKeys(database, 24)
+  const end = startRemovingExpiredIdempotencyKeys(database, 24)
   t.teardown(end)
 
   /** Lets what has begun end, as far as it can. */
