@@ -149,7 +149,7 @@ WITH input AS (
 checked AS MATERIALIZED (
   SELECT *, NULL AS obstacle FROM input
 ),
-numbered AS (
+completed AS (
   SELECT
     CASE WHEN obstacle IS NULL THEN nextval('categories_id_seq') END AS id,
     checked.*
@@ -165,7 +165,7 @@ new_row AS (
         || coalesce(',"description":' || to_json(description)::text, '')
         || '}'
     END AS response
-  FROM numbered
+  FROM completed
 ),
 stored AS (
   INSERT INTO categories (id, name, description)
@@ -225,7 +225,7 @@ input AS MATERIALIZED (
 checked AS MATERIALIZED (
   SELECT *, NULL AS obstacle FROM input
 ),
-numbered AS (
+completed AS (
   SELECT
     CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN nextval('categories_id_seq') END AS id,
     checked.*
@@ -241,7 +241,7 @@ new_row AS (
         || coalesce(',"description":' || to_json(description)::text, '')
         || '}'
     END AS response
-  FROM numbered
+  FROM completed
 ),
 claimed AS (
   INSERT INTO idempotency_keys (key, fingerprint, response)
@@ -299,7 +299,7 @@ WITH input AS (
 checked AS MATERIALIZED (
   SELECT *, NULL AS obstacle FROM input
 ),
-numbered AS (
+completed AS (
   SELECT
     CASE WHEN obstacle IS NULL THEN 'queued' END AS status,
     CASE WHEN obstacle IS NULL THEN now()::timestamptz(3) END AS created_at,
@@ -317,7 +317,7 @@ new_row AS (
         || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
         || '}'
     END AS response
-  FROM numbered
+  FROM completed
 ),
 stored AS (
   INSERT INTO messages (status, created_at, message, id)
@@ -377,7 +377,7 @@ input AS MATERIALIZED (
 checked AS MATERIALIZED (
   SELECT *, NULL AS obstacle FROM input
 ),
-numbered AS (
+completed AS (
   SELECT
     CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN 'queued' END AS status,
     CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN now()::timestamptz(3) END AS created_at,
@@ -395,7 +395,7 @@ new_row AS (
         || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
         || '}'
     END AS response
-  FROM numbered
+  FROM completed
 ),
 claimed AS (
   INSERT INTO idempotency_keys (key, fingerprint, response)
@@ -653,7 +653,7 @@ checked AS MATERIALIZED (
     LIMIT 1
   ) AS category ON true
 ),
-numbered AS (
+completed AS (
   SELECT
     CASE WHEN obstacle IS NULL THEN nextval('pets_id_seq') END AS id,
     checked.*
@@ -670,7 +670,7 @@ new_row AS (
         || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
         || '}'
     END AS response
-  FROM numbered
+  FROM completed
 ),
 stored AS (
   INSERT INTO pets (id, name, category_id, status)
@@ -746,7 +746,7 @@ checked AS MATERIALIZED (
     LIMIT 1
   ) AS category ON true
 ),
-numbered AS (
+completed AS (
   SELECT
     CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN nextval('pets_id_seq') END AS id,
     checked.*
@@ -763,7 +763,7 @@ new_row AS (
         || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
         || '}'
     END AS response
-  FROM numbered
+  FROM completed
 ),
 claimed AS (
   INSERT INTO idempotency_keys (key, fingerprint, response)
