@@ -9,12 +9,12 @@ import { loggedKeyOf } from './api-keys/logged-key.ts'
 import { type Config, trustedProxies } from './config.ts'
 import { AccessLog, requestId } from './http/access-log.ts'
 import { Connections } from './http/connections.ts'
-import { defaultHeadersPlugin } from './http/default-headers.ts'
+import { responseHeaders } from './http/default-headers.ts'
 import { draining } from './http/draining.ts'
 import { sendError } from './http/errors.ts'
 import { health } from './http/health.ts'
-import { metrics } from './http/metrics-endpoint.ts'
-import { notFoundPlugin } from './http/not-found.ts'
+import { metricsEndpoint } from './http/metrics-endpoint.ts'
+import { unknownRoutes } from './http/not-found.ts'
 import { requestLogger } from './http/trace-context.ts'
 import { validHttp } from './http/valid-http.ts'
 import type { ApiDocument } from './openapi/document.ts'
@@ -56,11 +56,11 @@ export async function buildApp(parts: Parts) {
   }
 
   // X-Request-Id and the other headers of every response.
-  await app.register(defaultHeadersPlugin)
+  await app.register(responseHeaders)
   await app.register(draining)
 
   if (config.METRICS_PORT !== undefined) {
-    await app.register(metrics, {
+    await app.register(metricsEndpoint, {
       address: { port: config.METRICS_PORT, host: config.HOST },
       version: apiDocument.document.info.version,
       environment: config.ENVIRONMENT,
@@ -76,7 +76,7 @@ export async function buildApp(parts: Parts) {
 
   // 400, 404 and 405, before authentication.
   await app.register(validHttp)
-  await app.register(notFoundPlugin)
+  await app.register(unknownRoutes)
 
   // The operations of the OpenAPI document: authentication, rate limits,
   // validation, handlers.

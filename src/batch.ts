@@ -164,7 +164,8 @@ class Batch<Item, Result> {
 
   /**
    * Rejects the calls, or tries parts of them so that only the item at fault
-   * fails. When the time is over, the others may be tried again.
+   * fails. After `maxSplitMs`, the calls that were not tried yet reject with
+   * Overloaded; their clients may retry.
    */
   async #failedDispatch(
     calls: Call<Item, Result>[],

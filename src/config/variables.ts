@@ -169,7 +169,8 @@ export const rarelyNeededVariables = {
     minimum: 0,
     description:
       'Maximum memory for responses that clients have yet to read, then 503. ' +
-      'Kept lists get half as much in addition, and lists being read again half.'
+      'Lists kept in memory may use another half of this, and lists being ' +
+      'read one more half.'
   }),
 
   MAX_CONNECTIONS: count({

@@ -14,7 +14,7 @@ export function defaultHeaders(id: string) {
 }
 
 /** Sets the default headers. */
-export const defaultHeadersPlugin = fp(
+export const responseHeaders = fp(
   (app) => {
     app.addHook('onRequest', (request, reply, next) => {
       reply.headers(defaultHeaders(request.id))

@@ -30,7 +30,7 @@ const noOperation = 'none'
  * the end of the response. Serves /metrics without authentication, on a port
  * that must not be published.
  */
-export const metrics = fp<Options>(
+export const metricsEndpoint = fp<Options>(
   (app, { address, version, environment, operations, errorCodes }) => {
     identifyBuild(version, environment)
     for (const operation of [...operations, noOperation])
@@ -52,7 +52,7 @@ export const metrics = fp<Options>(
       next()
     })
 
-    const endpoint = metricsEndpoint()
+    const endpoint = createMetricsServer()
     app.addHook('onReady', async () => {
       const url = await endpoint.listen(address)
       app.log.info(`metrics at ${url}/metrics`)
@@ -72,7 +72,7 @@ function isUntrustedForward({ headers, ips = [] }: FastifyRequest): boolean {
 }
 
 /** A server with separate limits, in milliseconds. */
-export function metricsEndpoint() {
+export function createMetricsServer() {
   const endpoint = Fastify({
     forceCloseConnections: true,
     // Longer than the interval of a scraper.

@@ -6,7 +6,7 @@ import { HttpError } from './errors.ts'
 const notAPath = '*'
 
 /** 404 for unknown paths, 405 with Allow for unsupported methods. */
-export const notFoundPlugin = fp(
+export const unknownRoutes = fp(
   (app) => {
     // As a hook, because the response must neither depend on a body nor wait
     // for it.

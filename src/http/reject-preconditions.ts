@@ -2,8 +2,8 @@ import type { onRequestHookHandler } from 'fastify'
 import { badRequest } from './errors.ts'
 
 /**
- * Those of RFC 9110, section 13.1, that need no modification date. Without one,
- * a server ignores the others.
+ * The preconditions of RFC 9110, section 13.1, that compare an ETag. The others
+ * compare a modification date. This service has none, so it ignores them.
  */
 const preconditions = {
   'if-match': 'If-Match',

@@ -15,7 +15,7 @@ interface WholeList {
 
 type CurrentList = WholeList | ListStart
 
-interface KeptList {
+interface VersionedList {
   list: CurrentList
   /**
    * The version of the table before the list was read. The check reports each
@@ -57,7 +57,7 @@ export class CachedList {
   readonly #memory: ListMemory
   readonly #onUnused: () => void
   readonly #joinRun: () => Promise<CurrentList>
-  #kept: KeptList | undefined
+  #kept: VersionedList | undefined
   /** Number of requests that wait for the list. */
   #waiting = 0
 

@@ -5,7 +5,7 @@
 const overhead = 4096
 
 /** A list that is kept. */
-interface KeptList {
+interface Forgettable {
   /** Frees the memory of the list. It is read again when it is requested. */
   forget(): void
 }
@@ -22,7 +22,7 @@ export class ListMemory {
   readonly maxStartSize: number
   readonly #limit: number
   /** Bytes of each list. The one whose last use is the longest ago is first. */
-  readonly #kept = new Map<KeptList, number>()
+  readonly #kept = new Map<Forgettable, number>()
   #keptSize = 0
   #readSize = 0
 
@@ -52,7 +52,7 @@ export class ListMemory {
    *
    * @returns false if it alone exceeds the limit: it must not be kept
    */
-  keep(list: KeptList, size: number): boolean {
+  keep(list: Forgettable, size: number): boolean {
     this.remove(list)
     return this.#add(list, size + overhead)
   }
@@ -62,7 +62,7 @@ export class ListMemory {
    *
    * @returns false if that exceeds the limit: the bytes must not be kept
    */
-  grow(list: KeptList, size: number): boolean {
+  grow(list: Forgettable, size: number): boolean {
     const grown = this.#sizeOf(list) + size
     if (grown > this.#limit) return false
 
@@ -71,19 +71,19 @@ export class ListMemory {
   }
 
   /** Makes a kept list the last one to be forgotten. */
-  use(list: KeptList): void {
+  use(list: Forgettable): void {
     const size = this.#sizeOf(list)
     this.#kept.delete(list)
     this.#kept.set(list, size)
   }
 
   /** Stops counting a list. */
-  remove(list: KeptList): void {
+  remove(list: Forgettable): void {
     this.#keptSize -= this.#sizeOf(list)
     this.#kept.delete(list)
   }
 
-  #add(list: KeptList, size: number): boolean {
+  #add(list: Forgettable, size: number): boolean {
     if (size > this.#limit) return false
 
     for (const other of this.#kept.keys()) {
@@ -99,7 +99,7 @@ export class ListMemory {
   }
 
   /** Bytes; 0 if the list is not kept. */
-  #sizeOf(list: KeptList): number {
+  #sizeOf(list: Forgettable): number {
     return this.#kept.get(list) ?? 0
   }
 }

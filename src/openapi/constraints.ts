@@ -49,12 +49,12 @@ export function onViolation<Request, Reply, const Status>(
     try {
       return await handler(request, reply)
     } catch (error) {
-      throw createResponse(error, violations) ?? error
+      throw errorForViolation(error, violations) ?? error
     }
   }
 }
 
-function createResponse(
+function errorForViolation(
   error: unknown,
   violations: Violations<unknown>
 ): HttpError | undefined {

@@ -87,7 +87,7 @@ const transientClasses = [
 
 /** Returns what an error means for its statement, by the SQLSTATE if any. */
 export function meaningOf(error: unknown): Meaning {
-  const code = codeOf(error)
+  const code = sqlStateOf(error)
   if (code === '') return 'doubtful'
 
   return meanings[code] ?? meaningsOfClasses[classOf(code)] ?? 'value'
@@ -95,7 +95,7 @@ export function meaningOf(error: unknown): Meaning {
 
 /** Whether the server has cancelled the statement, before its commit. */
 export function isCancelled(error: unknown): boolean {
-  return codeOf(error) === queryCanceled
+  return sqlStateOf(error) === queryCanceled
 }
 
 /**
@@ -107,8 +107,9 @@ export function violatedConstraint(error: unknown): string {
 }
 
 /** The SQLSTATE of an error of the server; otherwise an empty text. */
-const codeOf = (error: unknown): string =>
-  error instanceof pg.DatabaseError ? String(error.code) : ''
+export function sqlStateOf(error: unknown): string {
+  return error instanceof pg.DatabaseError ? String(error.code) : ''
+}
 
 const classOf = (code: string): string => code.slice(0, 2)
 
@@ -169,7 +170,7 @@ export function failureOf(error: Error, isRepeatable: boolean): Error {
 
 /** Whether a statement whose failure is doubtful may succeed later. */
 function isTransient(error: Error): boolean {
-  const code = codeOf(error)
+  const code = sqlStateOf(error)
   const isOfConnection = code === ''
   return isOfConnection || transientClasses.includes(classOf(code))
 }

@@ -1,5 +1,5 @@
-import pg from 'pg'
 import { messageOf } from '../log.ts'
+import { sqlStateOf } from './failures.ts'
 
 /** What the operator can do about a reason. */
 interface Remedy {
@@ -69,7 +69,7 @@ const remedies: Remedy[] = [
  */
 export function describeUnusableUrl(error: unknown): Error {
   const message = messageOf(error)
-  const text = `${sqlStateOf(error)} ${message}`
+  const text = `${sqlStateInside(error)} ${message}`
   const known = remedies.find(({ reason }) => reason.test(text))
   if (known === undefined) return unusable('DATABASE_URL', message, error)
 
@@ -81,7 +81,7 @@ const unusable = (variable: string, reason: string, cause: unknown) =>
   new Error(`${variable} cannot be used: ${reason}`, { cause })
 
 /** The SQLSTATE of an error or of one of its causes; otherwise an empty text. */
-function sqlStateOf(error: unknown): string {
-  if (error instanceof pg.DatabaseError) return String(error.code)
-  return error instanceof Error ? sqlStateOf(error.cause) : ''
+function sqlStateInside(error: unknown): string {
+  const isWrapped = error instanceof Error && sqlStateOf(error) === ''
+  return isWrapped ? sqlStateInside(error.cause) : sqlStateOf(error)
 }

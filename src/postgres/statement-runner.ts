@@ -126,7 +126,7 @@ export class StatementRunner {
 
   /** Counts a failure, and logs it if it begins an outage. */
   #report(failure: Error): void {
-    databaseErrors.inc({ code: codeOf(failure) })
+    databaseErrors.inc({ code: metricCodeOf(failure) })
     if (isOutage(failure)) this.#reportOutage(failure.cause)
   }
 
@@ -143,7 +143,7 @@ export class StatementRunner {
 }
 
 /** The code of a failure in `database_errors_total`. */
-function codeOf(failure: Error): string {
+function metricCodeOf(failure: Error): string {
   if (failure instanceof Unavailable) return failure.code
   if (failure instanceof OutcomeUnknown) return failure.code
 

@@ -104,7 +104,7 @@ async function recorded<Result>(
     return await inSpan(span, run)
   } catch (error) {
     span.setStatus({ code: SpanStatusCode.ERROR })
-    span.setAttribute('error.type', codeOf(error))
+    span.setAttribute('error.type', errorTypeOf(error))
     throw error
   } finally {
     span.end()
@@ -112,7 +112,7 @@ async function recorded<Result>(
 }
 
 /** The code of an error. Its message may contain values of a request. */
-function codeOf(error: unknown): string {
+function errorTypeOf(error: unknown): string {
   const hasCode = error instanceof Error && 'code' in error
   return hasCode ? String(error.code) : 'internal_error'
 }

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
-import { metricsEndpoint } from '../../src/http/metrics-endpoint.ts'
+import { createMetricsServer } from '../../src/http/metrics-endpoint.ts'
 import { createDatabase, lockTable, query } from '../support/database.ts'
 import { sample } from '../support/metrics.ts'
 import {
@@ -336,7 +336,7 @@ t.test('docs/metrics.md lists what the service exports', async (t) => {
 })
 
 t.test('the metrics port limits its connections', async (t) => {
-  const endpoint = metricsEndpoint()
+  const endpoint = createMetricsServer()
   t.teardown(() => endpoint.close())
   const url = await endpoint.listen({ port: 0, host: '127.0.0.1' })
   const { server } = endpoint

@@ -212,7 +212,6 @@ function hasIdempotencyKey(
 const deprecationHeaders = {
   'x-deprecated-at': 'Deprecation',
   'x-sunset': 'Sunset',
-  'x-deprecated-sunset': 'Sunset',
   'x-successor': 'Link'
 }
 
