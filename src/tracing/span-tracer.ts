@@ -96,19 +96,24 @@ function longestWait(calls: WaitingCall[], now: number): number {
   return now - Math.min(...calls.map(({ arrivedAt }) => arrivedAt))
 }
 
-async function recorded<Result>(
+/** Runs a function, and ends the span with its promise. */
+function recorded<Result>(
   span: Span,
   run: () => Promise<Result>
 ): Promise<Result> {
-  try {
-    return await inSpan(span, run)
-  } catch (error) {
-    span.setStatus({ code: SpanStatusCode.ERROR })
-    span.setAttribute('error.type', errorTypeOf(error))
-    throw error
-  } finally {
-    span.end()
-  }
+  const result = inSpan(span, run)
+
+  result.then(
+    () => span.end(),
+    (error: unknown) => endWithError(span, error)
+  )
+  return result
+}
+
+function endWithError(span: Span, error: unknown): void {
+  span.setStatus({ code: SpanStatusCode.ERROR })
+  span.setAttribute('error.type', errorTypeOf(error))
+  span.end()
 }
 
 /** The code of an error. Its message may contain values of a request. */

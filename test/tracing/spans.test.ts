@@ -1,10 +1,21 @@
 // How code hands on the span of its caller.
 import { type Span, trace } from '@opentelemetry/api'
+import {
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+  TracerProvider
+} from '@opentelemetry/sdk-trace'
 import t from 'tap'
 import { Lanes } from '../../src/creates/lanes.ts'
 import { TimeLimitExceeded } from '../../src/postgres/failures.ts'
 import { WriteTurns } from '../../src/creates/write-turns.ts'
-import { currentSpan, inSpan, tracedStatement } from '../../src/spans.ts'
+import {
+  currentSpan,
+  inSpan,
+  tracedStatement,
+  useTracer
+} from '../../src/spans.ts'
+import { SpanTracer } from '../../src/tracing/span-tracer.ts'
 
 const spanOf = (spanId: string): Span =>
   trace.wrapSpanContext({
@@ -44,6 +55,21 @@ t.test('without a tracer, a statement runs without a span', async (t) => {
   const run = () => Promise.resolve('result')
   t.equal(await tracedStatement(undefined, run), 'result')
   t.equal(await inSpan(span, () => tracedStatement('x', run)), 'result')
+})
+
+t.test('a statement without a name or a code has substitutes', async (t) => {
+  const exporter = new InMemorySpanExporter()
+  const spanProcessors = [new SimpleSpanProcessor({ exporter })]
+  const provider = new TracerProvider({ spanProcessors })
+  useTracer(new SpanTracer(provider.getTracer('test')))
+  t.teardown(() => useTracer(undefined))
+
+  const fail = () => Promise.reject(new Error('a secret'))
+  await t.rejects(inSpan(span, () => tracedStatement(undefined, fail)))
+
+  t.match(exporter.getFinishedSpans(), [
+    { name: 'unnamed', attributes: { 'error.type': 'internal_error' } }
+  ])
 })
 
 t.test('a row keeps its span in each lane', async (t) => {

@@ -3,8 +3,9 @@ import { createRequire } from 'node:module'
 import t, { type Test } from 'tap'
 import { serviceName } from '../../generated/names.ts'
 import { makeKey } from '../../src/api-keys/key.ts'
+import { disconnected, list as rawList, open } from '../http/raw-requests.ts'
 import { recorder } from '../support/recorder.ts'
-import { query } from '../support/database.ts'
+import { lockAwaited, lockTable, query } from '../support/database.ts'
 import { breakNotes, create, list, startNotes } from '../support/notes.ts'
 import { gather, get } from '../support/requests.ts'
 import type { ServiceOptions } from '../support/service.ts'
@@ -237,6 +238,30 @@ t.test('health checks have no spans', async (t) => {
   const { service, exported } = await startTraced(t)
   await service.app.inject({ url: '/livez', headers: sampled })
   t.same(await exported(), [])
+})
+
+t.test('a sampler may trace what the caller does not', async (t) => {
+  const { service, exported } = await startTraced(t, {
+    config: { OTEL_TRACES_SAMPLER: 'always_on' }
+  })
+  await list(service, unsampled)
+
+  const { parentSpanId } = only(await exported(), 'GET /v1/notes')
+  t.equal(parentSpanId, callerId)
+})
+
+t.test('a request whose client resets the connection is aborted', async (t) => {
+  const { service, exported } = await startTraced(t)
+  const { release } = await lockTable(t, service.databaseUrl, 'notes')
+
+  const { socket } = open(t, service, rawList(sampled))
+  await lockAwaited(service.databaseUrl)
+  socket.resetAndDestroy()
+  await disconnected(service)
+  await release()
+
+  const { attributes } = only(await exported(), 'GET /v1/notes')
+  t.equal(attributes['error.type'], 'aborted')
 })
 
 t.test('a new trace has its id in the log', async (t) => {
