@@ -1,8 +1,7 @@
 import { Overloaded } from '../batch.ts'
 import { currentSpan, inSpan } from '../spans.ts'
 
-/** A statement that waits for its turn. */
-interface Turn {
+interface WaitingStatement {
   client: string
   /** By the clock of `performance`. */
   arrivedAt: number
@@ -26,7 +25,7 @@ interface Limits {
 export class FairQueue {
   readonly #limits: Limits
   readonly #running = new Set<string>()
-  #waiting: Turn[] = []
+  #waiting: WaitingStatement[] = []
 
   constructor(limits: Limits) {
     this.#limits = limits
@@ -36,7 +35,7 @@ export class FairQueue {
   has(client: string): boolean {
     return (
       this.#running.has(client) ||
-      this.#waiting.some((turn) => turn.client === client)
+      this.#waiting.some((waiting) => waiting.client === client)
     )
   }
 
@@ -70,7 +69,7 @@ export class FairQueue {
     const next = this.#waiting.find(({ client }) => !this.#running.has(client))
     if (next === undefined) return
 
-    this.#waiting = this.#waiting.filter((turn) => turn !== next)
+    this.#waiting = this.#waiting.filter((waiting) => waiting !== next)
     this.#running.add(next.client)
     next
       .start()
@@ -78,7 +77,7 @@ export class FairQueue {
       .catch(next.reject)
   }
 
-  #ended({ client }: Turn): void {
+  #ended({ client }: WaitingStatement): void {
     this.#running.delete(client)
     this.#startNext()
   }

@@ -198,7 +198,7 @@ export function newRows(insert: InsertSql, storedIf: string): string {
     checked AS MATERIALIZED (
       ${insert.check?.statement ?? 'SELECT *, NULL AS obstacle FROM input'}
     ),
-    numbered AS (
+    completed AS (
       SELECT
         ${fromDatabase.join('\n')}
         checked.*
@@ -211,7 +211,7 @@ export function newRows(insert: InsertSql, storedIf: string): string {
         CASE WHEN ${storedIf} THEN
           ${insert.json.expression}
         END AS response
-      FROM numbered
+      FROM completed
     )
   `
 }

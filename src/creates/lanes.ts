@@ -1,16 +1,10 @@
-import { batch } from '../batch.ts'
 import { cancelledGroups } from '../metrics.ts'
-import { isFaultOfRow, TimeLimitExceeded } from '../postgres/failures.ts'
+import { TimeLimitExceeded } from '../postgres/failures.ts'
 import { currentSpan, inSpan } from '../spans.ts'
-import type { FairQueue } from './fair-queue.ts'
-import { Suspects } from './suspects.ts'
+import { CommonLane } from './common-lane.ts'
+import { SlowRowLane } from './slow-row-lane.ts'
+import { SuspectLane } from './suspect-lane.ts'
 import type { WriteTurns } from './write-turns.ts'
-
-/** Rows of one statement. */
-const maxGroup = 250
-
-/** Rows that may wait for a statement. */
-const maxQueued = 1000
 
 /**
  * Statements in succession that exceed the limit before it is lifted. One slow
@@ -35,17 +29,17 @@ export interface GroupWriter<Row, Result> {
  *
  * - common: all rows begin here. A group that exceeds the time limit is
  *   cancelled, and its rows become suspects.
- * - suspects: smaller groups, each of one client. One that exceeds the limit is
+ * - suspect: smaller groups, each of one client. One that exceeds the limit is
  *   split, until the slow row is alone.
- * - slow rows: each alone, without the limit. Meanwhile, further rows of its
+ * - slow row: each alone, without the limit. Meanwhile, further rows of its
  *   client are suspects at once: they may be as slow.
  */
 export class Lanes<Row, Result> {
   readonly #writer: GroupWriter<Row, Result>
   readonly #limit = new GroupTimeLimit()
-  readonly #common: (row: Row) => Promise<Result>
-  readonly #suspects: Suspects<Row, Result>
-  readonly #slowRows: FairQueue
+  readonly #commonLane: CommonLane<Row, Result>
+  readonly #suspectLane: SuspectLane<Row, Result>
+  readonly #slowRowLane: SlowRowLane<Row, Result>
 
   /**
    * @param turns of the database that the rows are written to
@@ -56,19 +50,16 @@ export class Lanes<Row, Result> {
     turns: WriteTurns,
     maxWaitMs: number
   ) {
+    const { suspectTurns, slowRowTurns } = turns
     const commitGroup = (rows: Row[]) => this.#commitGroup(rows)
 
     this.#writer = writer
-    this.#slowRows = turns.slowRows
-    this.#suspects = new Suspects(commitGroup, turns.suspects, maxWaitMs)
-    // A group that exceeds the time limit is not split here: its rows become
-    // suspects. TimeLimitExceeded is not the fault of one row.
-    this.#common = batch(commitGroup, {
-      name: 'grouped write',
-      maxQueued,
-      maxSize: maxGroup,
-      isFaultOfItem: isFaultOfRow
-    })
+    this.#commonLane = new CommonLane(commitGroup)
+    this.#suspectLane = new SuspectLane(commitGroup, suspectTurns, maxWaitMs)
+    this.#slowRowLane = new SlowRowLane(
+      (rows) => writer.commit(rows),
+      slowRowTurns
+    )
   }
 
   /**
@@ -77,8 +68,8 @@ export class Lanes<Row, Result> {
    * @throws what the writer throws, and Overloaded if too many rows wait
    */
   submit(row: Row, client: string): Promise<Result> {
-    return this.#slowRows.has(client)
-      ? this.#submitAsSuspect(row, client)
+    return this.#slowRowLane.has(client)
+      ? this.#submitToSuspectLane(row, client)
       : this.#submitToCommonLane(row, client)
   }
 
@@ -86,36 +77,24 @@ export class Lanes<Row, Result> {
     const span = currentSpan()
 
     try {
-      return await this.#common(row)
+      return await this.#commonLane.submit(row)
     } catch (error) {
       if (error instanceof TimeLimitExceeded)
-        return inSpan(span, () => this.#submitAsSuspect(row, client))
+        return inSpan(span, () => this.#submitToSuspectLane(row, client))
       throw error
     }
   }
 
-  async #submitAsSuspect(row: Row, client: string): Promise<Result> {
+  async #submitToSuspectLane(row: Row, client: string): Promise<Result> {
     const span = currentSpan()
 
     try {
-      return await this.#suspects.submit(row, client)
+      return await this.#suspectLane.submit(row, client)
     } catch (error) {
       if (error instanceof TimeLimitExceeded)
-        return inSpan(span, () => this.#submitAsSlowRow(row, client))
+        return inSpan(span, () => this.#slowRowLane.submit(row, client))
       throw error
     }
-  }
-
-  #submitAsSlowRow(row: Row, client: string): Promise<Result> {
-    return this.#slowRows.run(client, () => this.#commitAlone(row))
-  }
-
-  async #commitAlone(row: Row): Promise<Result> {
-    const [result] = await this.#writer.commit([row])
-
-    if (result === undefined) throw new Error('a row had no result')
-
-    return result
   }
 
   async #commitGroup(rows: Row[]): Promise<Result[]> {

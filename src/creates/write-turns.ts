@@ -6,17 +6,17 @@ const maxQueued = 250
 
 /** The turns of the lanes for rows that are slow, or may be. */
 export class WriteTurns {
-  /** Turns of groups that may have a slow row. */
-  readonly suspects: FairQueue
-  /** Turns of single rows that are slow. */
-  readonly slowRows: FairQueue
+  /** Of groups that may have a slow row. */
+  readonly suspectTurns: FairQueue
+  /** Of single rows that are slow. */
+  readonly slowRowTurns: FairQueue
 
   /** @param maxWaitMs milliseconds that a statement may wait for its turn */
   constructor(maxWaitMs: number) {
     const waiting = { maxQueued, maxWaitMs }
 
-    this.suspects = new FairQueue({ ...waiting, maxRunning: 1 })
-    this.slowRows = new FairQueue({ ...waiting, maxRunning: 2 })
+    this.suspectTurns = new FairQueue({ ...waiting, maxRunning: 1 })
+    this.slowRowTurns = new FairQueue({ ...waiting, maxRunning: 2 })
   }
 }
 

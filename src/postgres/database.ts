@@ -13,16 +13,16 @@ import {
   type Query,
   Statements
 } from './statements.ts'
-import { limitTransaction } from './time-limit.ts'
+import { setTimeLimit } from './time-limit.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
 
-/** The limit of `writeWithinLimit`, as a part of DATABASE_TIMEOUT_MS. */
-const serverLimitRatio = 1 / 20
+/** The time limit of `writeWithinLimit`, as a part of DATABASE_TIMEOUT_MS. */
+const timeLimitRatio = 1 / 20
 
-/** The shortest limit, for a short DATABASE_TIMEOUT_MS. */
-const minServerLimitMs = 100
+/** The shortest time limit, for a short DATABASE_TIMEOUT_MS. */
+const minTimeLimitMs = 100
 
 // Ends the commits of all replicas that still wait for a standby after they were
 // cancelled. PostgreSQL would keep their connections open, although the service
@@ -87,10 +87,10 @@ export class Database {
 
     const read = this.#kind('reads', this.#pool, timeoutMs)
     const write = this.#kind('writes', this.#pool, timeoutMs)
-    const serverLimitMs = serverLimitMsOf(timeoutMs)
+    const timeLimitMs = timeLimitMsOf(timeoutMs)
     this.#reads = new StatementRunner({ ...read, isRepeatable: true })
     this.#writes = new StatementRunner(write)
-    this.#limitedWrites = new StatementRunner({ ...write, serverLimitMs })
+    this.#limitedWrites = new StatementRunner({ ...write, timeLimitMs })
 
     const background = this.#kind(
       'background',
@@ -102,7 +102,7 @@ export class Database {
       isRepeatable: true
     })
 
-    this.statements.add(limitTransaction.name, limitTransaction.text)
+    this.statements.add(setTimeLimit.name, setTimeLimit.text)
     this.#terminateHangingCommits = this.statements.add(
       'terminate-hanging-commits',
       terminateHangingCommits
@@ -193,8 +193,8 @@ export class Database {
   }
 }
 
-function serverLimitMsOf(timeoutMs: number): number {
-  return Math.max(minServerLimitMs, Math.round(timeoutMs * serverLimitRatio))
+function timeLimitMsOf(timeoutMs: number): number {
+  return Math.max(minTimeLimitMs, Math.round(timeoutMs * timeLimitRatio))
 }
 
 function openPool(url: string, timeoutMs: number, max: number): PrimaryPool {

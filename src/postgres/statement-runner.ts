@@ -30,7 +30,7 @@ export interface StatementKind {
   /** Milliseconds until the service cancels a statement, or its commit. */
   timeoutMs: number
   /** Milliseconds until PostgreSQL cancels a statement, but not its commit. */
-  serverLimitMs?: number
+  timeLimitMs?: number
   availability: Availability
   /** Called when the server did not end a statement after its cancellation. */
   onAbandoned: () => void
@@ -63,7 +63,7 @@ export class StatementRunner {
     const span = currentSpan()
     const connection = await this.#connect()
     span?.addEvent('connected')
-    const { timeoutMs, serverLimitMs, availability, onAbandoned } = this.#kind
+    const { timeoutMs, timeLimitMs, availability, onAbandoned } = this.#kind
     const sentAt = performance.now()
 
     // A callback: with a promise and pg's query_timeout the rows outlive two
@@ -83,8 +83,8 @@ export class StatementRunner {
         resolve(rows)
       }
 
-      if (serverLimitMs === undefined) runQuery(connection, query, settle)
-      else runQueryWithinLimit(connection, serverLimitMs, query, settle)
+      if (timeLimitMs === undefined) runQuery(connection, query, settle)
+      else runQueryWithinLimit(connection, timeLimitMs, query, settle)
     })
   }
 
@@ -115,8 +115,8 @@ export class StatementRunner {
 
   /** The error for the caller. Reports it, unless the limit was exceeded. */
   #failure(cause: Error, deadline: Deadline): Error {
-    const { serverLimitMs, isRepeatable } = this.#kind
-    const isLimited = serverLimitMs !== undefined && !deadline.isExceeded
+    const { timeLimitMs, isRepeatable } = this.#kind
+    const isLimited = timeLimitMs !== undefined && !deadline.isExceeded
     if (isLimited && isCancelled(cause)) return new TimeLimitExceeded(cause)
 
     const failure = failureOf(cause, isRepeatable)

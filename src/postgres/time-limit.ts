@@ -2,8 +2,8 @@ import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { sql } from './sql.ts'
 
 /** Limits what follows in the transaction. It returns no row. */
-export const limitTransaction = {
-  name: 'limit-transaction',
+export const setTimeLimit = {
+  name: 'set-time-limit',
   text: sql`
     SELECT
     WHERE set_config('statement_timeout', $1, true) IS NULL
@@ -22,7 +22,7 @@ export async function prepareTimeLimit(
 ): Promise<void> {
   const unlimited = '0'
   const query = {
-    ...limitTransaction,
+    ...setTimeLimit,
     values: [unlimited],
     query_timeout: timeoutMs
   }
@@ -41,13 +41,13 @@ export async function prepareTimeLimit(
  */
 export function runQueryWithinLimit<Row extends QueryResultRow>(
   connection: Client,
-  serverLimitMs: number,
+  timeLimitMs: number,
   query: QueryConfig,
   callback: Callback<Row>
 ): void {
   const protocol = connection.connection
-  const statement = limitTransaction.name
-  const values = [String(serverLimitMs)]
+  const statement = setTimeLimit.name
+  const values = [String(timeLimitMs)]
 
   protocol.stream.cork()
   protocol.bind({ statement, values }, true)

@@ -135,7 +135,7 @@ t.test('further rows of a slow client delay no others', async (t) => {
   })
 
   const first = lanes.submit(slow, 'a')
-  await until(() => turns.slowRows.has('a'), 'the slow row is alone')
+  await until(() => turns.slowRowTurns.has('a'), 'the slow row is alone')
   cancelled.length = 0
 
   const further = lanes.submit(slow, 'a')

@@ -20,11 +20,11 @@ interface ClientQueue<Row, Result> {
 }
 
 /**
- * Writes rows of which some may be slow, separately for each client. A
- * group that exceeds the time limit is split, until the slow row is alone.
+ * Writes rows of which some may be slow, separately for each client. A group
+ * that exceeds the time limit is split, until the slow row is alone.
  * After each statement, it is the turn of another client.
  */
-export class Suspects<Row, Result> {
+export class SuspectLane<Row, Result> {
   readonly #commitGroup: CommitGroup<Row, Result>
   readonly #turns: FairQueue
   readonly #maxWaitMs: number
