@@ -132,10 +132,11 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
   })
 
   return {
-    listRemarks: async ({ query: { limit, cursor } }, reply) => {
+    listRemarks: async ({ query }, reply) => {
+      const { limit, cursor } = query
       const page = await readRemarks({}, { cursor, size: limit })
 
-      return sendPage(reply, memory, page, { limit })
+      return sendPage(reply, memory, page, query)
     },
 
     createRemark: insertOperation(database, {
