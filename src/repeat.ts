@@ -1,16 +1,45 @@
+import type { Logger } from 'pino'
+import { Unavailable } from './postgres/failures.ts'
+
+/** Work in the background. */
+export interface Task {
+  /** For the log. */
+  name: string
+  /** Milliseconds, more than the work takes. */
+  intervalMs: number
+  /** The next time repeats what failed. */
+  work: () => Promise<void>
+}
+
 /**
- * Runs work at once, and then at each interval.
+ * Runs a task at once, and then at each interval. Logs its failures, one line
+ * for equal ones in succession. Unavailable is not logged here: the database
+ * reports its outages itself.
  *
- * @param work reports its failures itself; the next time repeats it
- * @param intervalMs milliseconds, more than the work takes
  * @returns a function that ends it
  */
 export function repeat(
-  work: () => Promise<void>,
-  intervalMs: number
+  { name, intervalMs, work }: Task,
+  log: Logger
 ): () => void {
+  let lastFailure = ''
+
+  const succeeded = () => {
+    lastFailure = ''
+  }
+
+  const failed = (error: unknown) => {
+    if (error instanceof Unavailable) return
+
+    const failure = String(error)
+    if (failure === lastFailure) return
+
+    lastFailure = failure
+    log.error({ err: error }, `the background task failed: ${name}`)
+  }
+
   const run = () => {
-    work().catch(() => {})
+    work().then(succeeded, failed)
   }
 
   run()

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { housekeepingSucceeded } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { isCancelled, Unavailable } from '../postgres/failures.ts'
@@ -42,12 +43,14 @@ type Background = Pick<Database, 'writeInBackground' | 'statements'>
  */
 export function startRemovingExpiredIdempotencyKeys(
   database: Background,
-  hours: number
+  hours: number,
+  log: Logger
 ): () => void {
   const removal = new ExpiredKeyRemoval(database, hours)
   housekeepingSucceeded('idempotency_keys')
 
-  return repeat(() => removal.run(), intervalMs)
+  const work = () => removal.run()
+  return repeat({ name: 'remove Idempotency-Keys', intervalMs, work }, log)
 }
 
 /** The removal of expired keys, in batches. */
