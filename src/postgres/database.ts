@@ -193,6 +193,9 @@ export class Database {
   }
 }
 
+/** Reads that no request waits for, such as those of a measurement. */
+export type BackgroundReader = Pick<Database, 'readInBackground' | 'statements'>
+
 function serverLimitMsOf(timeoutMs: number): number {
   return Math.max(minServerLimitMs, Math.round(timeoutMs * serverLimitRatio))
 }
