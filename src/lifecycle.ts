@@ -17,7 +17,7 @@ import { createLogger, exitWithError } from './log.ts'
 import { type OpenedDatabase, openForService } from './open-database.ts'
 import { readApiDocument } from './openapi/document.ts'
 import type { Database } from './postgres/database.ts'
-import { repeat } from './repeat.ts'
+import { repeat } from './postgres/repeat.ts'
 import { welcome } from './welcome.ts'
 
 /** Milliseconds between two measurements of the database. */

@@ -4,7 +4,7 @@ import type { Database } from '../postgres/database.ts'
 import { isCancelled, Unavailable } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
-import { repeat } from '../repeat.ts'
+import { repeat } from '../postgres/repeat.ts'
 
 /** The privileges that the statement below needs. */
 export const idempotencyKeyRemovalPrivileges = {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { housekeepingSucceeded } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
-import { repeat } from '../repeat.ts'
+import { repeat } from '../postgres/repeat.ts'
 
 /** The privileges that the statement below needs. */
 export const pruningPrivileges = { 'FUNCTION prune_changes()': 'EXECUTE' }

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { Unavailable } from '../src/postgres/failures.ts'
-import { repeat } from '../src/repeat.ts'
-import { stopClock } from './support/clock.ts'
-import { recorder } from './support/recorder.ts'
+import { Unavailable } from '../../src/postgres/failures.ts'
+import { repeat } from '../../src/postgres/repeat.ts'
+import { stopClock } from '../support/clock.ts'
+import { recorder } from '../support/recorder.ts'
 
 /** A task that runs each second. It has these outcomes, and then succeeds. */
 function start(t: Test, outcomes: (Error | undefined)[]) {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { Unavailable } from './postgres/failures.ts'
+import { Unavailable } from './failures.ts'
 
 /** Work in the background. */
 export interface Task {
