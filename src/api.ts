@@ -1,5 +1,5 @@
-import type { Config } from './config.ts'
-import type { Database } from './postgres/database.ts'
+import type { ResponseMemory } from './lists/response-memory.ts'
+import type { BackgroundReader, Database } from './postgres/database.ts'
 import type { Privileges } from './postgres/privileges.ts'
 
 /**
@@ -17,9 +17,10 @@ export interface Api {
   guide?: URL
   /**
    * Makes the handler of each operation, by operationId. Its type is that of
-   * `generated/operations.ts`, which the framework does not know.
+   * `generated/operations.ts`, which the framework does not know. All lists and
+   * pages share the memory for responses.
    */
-  handlers: (database: Database, config: Config) => object
+  handlers: (database: Database, memory: ResponseMemory) => object
   /** The folder of the migrations, which run after those of the framework. */
   migrations: URL
   /**
@@ -27,9 +28,7 @@ export interface Api {
    * the service has a METRICS_PORT. Its statements need a bound, because no
    * request limits them.
    */
-  measure?: (
-    database: Pick<Database, 'readInBackground' | 'statements'>
-  ) => Promise<void>
+  measure?: (database: BackgroundReader) => Promise<void>
   /** The privileges that the statements of the handlers need. */
   privileges: Privileges
 }

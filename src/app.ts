@@ -17,6 +17,7 @@ import { metricsEndpoint } from './http/metrics-endpoint.ts'
 import { unknownRoutes } from './http/not-found.ts'
 import { requestLogger } from './http/trace-context.ts'
 import { validHttp } from './http/valid-http.ts'
+import { ResponseMemory } from './lists/response-memory.ts'
 import type { ApiDocument } from './openapi/document.ts'
 import { docsPage } from './openapi/docs.ts'
 import { guidePage } from './openapi/guide.ts'
@@ -81,9 +82,13 @@ export async function buildApp(parts: Parts) {
   // The operations of the OpenAPI document: authentication, rate limits,
   // validation, handlers.
   await app.register(apiKeys, { database, config })
+  const memory = new ResponseMemory(
+    config.MAX_RESPONSE_BUFFER_BYTES,
+    config.SEND_TIMEOUT_MS
+  )
   await app.register(operationRoutes, {
     apiDocument,
-    handlers: api.handlers(database, config),
+    handlers: api.handlers(database, memory),
     securityHooks: { bearerAuth: app.requireApiKey }
   })
 

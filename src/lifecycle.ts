@@ -17,7 +17,7 @@ import { createLogger, exitWithError } from './log.ts'
 import { type OpenedDatabase, openForService } from './open-database.ts'
 import { readApiDocument } from './openapi/document.ts'
 import type { Database } from './postgres/database.ts'
-import { repeat } from './repeat.ts'
+import { repeat } from './postgres/repeat.ts'
 import { welcome } from './welcome.ts'
 
 /** Milliseconds between two measurements of the database. */
@@ -56,7 +56,7 @@ export async function start(api: Api): Promise<Service> {
 
   // 4. Start the background work when the database has its tables.
   const background = new BackgroundWork(() =>
-    startBackgroundWork(config, api, database)
+    startBackgroundWork(config, api, database, log)
   )
   ready.then(() => background.start(), exitWithError)
 
@@ -75,26 +75,46 @@ export async function start(api: Api): Promise<Service> {
 function startBackgroundWork(
   config: Config,
   api: Api,
-  database: Database
+  database: Database,
+  log: Logger
 ): () => void {
+  const { IDEMPOTENCY_KEY_HOURS: hours, METRICS_PORT: metricsPort } = config
   const ends = [
-    startPruningChanges(database),
-    startRemovingExpiredIdempotencyKeys(database, config.IDEMPOTENCY_KEY_HOURS)
+    startPruningChanges(database, log),
+    startRemovingExpiredIdempotencyKeys(database, hours, log)
   ]
 
-  if (config.METRICS_PORT !== undefined)
-    ends.push(repeat(() => measure(api, database), measureIntervalMs))
+  if (metricsPort !== undefined)
+    ends.push(...startMeasuring(api, database, log))
 
   return () => {
     for (const end of ends) end()
   }
 }
 
-/** Reads the metrics of the framework and of the API from the database. */
-async function measure(api: Api, database: Database): Promise<void> {
-  await measureKeys(database)
-  await measureIdempotencyKeys(database)
-  await api.measure?.(database)
+/**
+ * Reads the metrics of the framework and of the API from the database. Each is
+ * a task of its own: a failure of one does not affect the others.
+ *
+ * @returns the functions that end them
+ */
+function startMeasuring(
+  api: Api,
+  database: Database,
+  log: Logger
+): (() => void)[] {
+  const tasks = [
+    { name: 'measure API keys', work: () => measureKeys(database) },
+    {
+      name: 'measure Idempotency-Keys',
+      work: () => measureIdempotencyKeys(database)
+    },
+    { name: 'measure the API', work: async () => api.measure?.(database) }
+  ]
+
+  return tasks.map(({ name, work }) =>
+    repeat({ name, work, intervalMs: measureIntervalMs }, log)
+  )
 }
 
 async function welcomeUser(

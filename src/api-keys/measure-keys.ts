@@ -1,5 +1,5 @@
 import { keysExpiring } from '../metrics.ts'
-import type { Database } from '../postgres/database.ts'
+import type { BackgroundReader } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**
@@ -15,9 +15,7 @@ const nextExpiry = sql`
 `
 
 /** Measures when the first API key in use expires. */
-export async function measureKeys(
-  database: Pick<Database, 'readInBackground' | 'statements'>
-): Promise<void> {
+export async function measureKeys(database: BackgroundReader): Promise<void> {
   const statement = database.statements.add('next-expiry-of-keys', nextExpiry)
   const rows = await database.readInBackground<{ seconds: number | null }>(
     statement

@@ -1,9 +1,10 @@
+import type { Logger } from 'pino'
 import { housekeepingSucceeded } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { isCancelled, Unavailable } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
-import { repeat } from '../repeat.ts'
+import { repeat } from '../postgres/repeat.ts'
 
 /** The privileges that the statement below needs. */
 export const idempotencyKeyRemovalPrivileges = {
@@ -42,12 +43,14 @@ type Background = Pick<Database, 'writeInBackground' | 'statements'>
  */
 export function startRemovingExpiredIdempotencyKeys(
   database: Background,
-  hours: number
+  hours: number,
+  log: Logger
 ): () => void {
   const removal = new ExpiredKeyRemoval(database, hours)
   housekeepingSucceeded('idempotency_keys')
 
-  return repeat(() => removal.run(), intervalMs)
+  const work = () => removal.run()
+  return repeat({ name: 'remove Idempotency-Keys', intervalMs, work }, log)
 }
 
 /** The removal of expired keys, in batches. */

@@ -1,5 +1,5 @@
 import { idempotencyKeyRows } from '../metrics.ts'
-import type { Database } from '../postgres/database.ts'
+import type { BackgroundReader } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /** Before the first ANALYZE, the estimate is -1. Counting would scan. */
@@ -11,7 +11,7 @@ const estimate = sql`
 
 /** Estimates how many Idempotency-Keys are stored. */
 export async function measureIdempotencyKeys(
-  database: Pick<Database, 'readInBackground' | 'statements'>
+  database: BackgroundReader
 ): Promise<void> {
   const statement = database.statements.add(
     'estimate-of-idempotency-keys',

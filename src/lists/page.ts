@@ -9,6 +9,7 @@ import {
   cursorAfter,
   orderValueBefore,
   type OrderType,
+  type PageQuery,
   linkToNextPage
 } from './paging.ts'
 import type { ResponseMemory } from './response-memory.ts'
@@ -71,7 +72,7 @@ type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
  * })
  * const page = await readToys({ color }, { cursor, size: limit })
  *
- * return sendPage(reply, memory, page, { limit, color })
+ * return sendPage(reply, memory, page, request.query)
  *
  * @returns reads a page; rejects like `Database.read`, with HttpError 400 for a
  *   cursor of another list, and with Overloaded if too many requests wait
@@ -127,14 +128,15 @@ export function readPage<Filter extends string, Item>(
  * Sends a page, with a Link to the one that follows. Counts its memory until
  * the client has read it.
  *
- * @param query the parameters of the request without its cursor, for the Link
+ * @param query all parameters of the request: the Link repeats them, so that the
+ *   next page has the same filters
  * @throws Overloaded if too much memory is reserved
  */
 export function sendPage<Item>(
   reply: PageReply<Item>,
   memory: ResponseMemory,
   { json, items, nextCursor }: Page<Item>,
-  query: Record<string, string | number | undefined>
+  query: PageQuery
 ): Sent {
   memory.reserveOwn(reply.raw, items.length)
 

@@ -79,21 +79,26 @@ export function cursorAfter(orderValue: string, type: OrderType): string {
   return formats[type].toBytes(orderValue).toString('base64url')
 }
 
+/** The query parameters of a list. A Link cannot repeat an array. */
+export type PageQuery = Record<
+  string,
+  string | number | bigint | boolean | undefined
+>
+
 /**
  * A Link to the page at a cursor (RFC 8288). It is relative, because a proxy
  * may hide the address of the service and change the path.
  *
- * @param query the other parameters; those that are undefined are left out
+ * @param query the parameters of the request; those that are undefined are left
+ *   out, and its cursor is replaced
  */
-export function linkToNextPage(
-  query: Record<string, string | number | undefined>,
-  cursor: string
-): string {
+export function linkToNextPage(query: PageQuery, cursor: string): string {
   const parameters = new URLSearchParams()
 
   for (const [name, value] of Object.entries(query))
     if (value !== undefined) parameters.append(name, String(value))
 
+  parameters.delete('cursor')
   parameters.append('cursor', cursor)
   return `<?${parameters.toString()}>; rel="next"`
 }

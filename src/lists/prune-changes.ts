@@ -1,7 +1,8 @@
+import type { Logger } from 'pino'
 import { housekeepingSucceeded } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
-import { repeat } from '../repeat.ts'
+import { repeat } from '../postgres/repeat.ts'
 
 /** The privileges that the statement below needs. */
 export const pruningPrivileges = { 'FUNCTION prune_changes()': 'EXECUTE' }
@@ -17,14 +18,18 @@ type Background = Pick<Database, 'writeInBackground' | 'statements'>
  *
  * @returns a function that ends it
  */
-export function startPruningChanges(database: Background): () => void {
+export function startPruningChanges(
+  database: Background,
+  log: Logger
+): () => void {
   housekeepingSucceeded('changes')
 
   const statement = database.statements.add(
     'prune-changes',
     'SELECT prune_changes()'
   )
-  return repeat(() => pruneChanges(database, statement), intervalMs)
+  const work = () => pruneChanges(database, statement)
+  return repeat({ name: 'prune changes', intervalMs, work }, log)
 }
 
 async function pruneChanges(

@@ -193,6 +193,9 @@ export class Database {
   }
 }
 
+/** Reads that no request waits for, such as those of a measurement. */
+export type BackgroundReader = Pick<Database, 'readInBackground' | 'statements'>
+
 function timeLimitMsOf(timeoutMs: number): number {
   return Math.max(minTimeLimitMs, Math.round(timeoutMs * timeLimitRatio))
 }

@@ -1,7 +1,6 @@
 import { type Operations, stubs } from '../../generated/operations.ts'
 import type { Api } from '../api.ts'
-import type { Config } from '../config.ts'
-import { ResponseMemory } from '../lists/response-memory.ts'
+import type { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
 import { joinPrivileges } from '../postgres/privileges.ts'
 import { categoryHandlers, categoryPrivileges } from './categories.ts'
@@ -34,12 +33,10 @@ type Unimplemented = never
 export type Implemented = Omit<Operations, Unimplemented>
 
 /** The handler of each operation. */
-function operationHandlers(database: Database, config: Config): Operations {
-  const memory = new ResponseMemory(
-    config.MAX_RESPONSE_BUFFER_BYTES,
-    config.SEND_TIMEOUT_MS
-  )
-
+function operationHandlers(
+  database: Database,
+  memory: ResponseMemory
+): Operations {
   const implemented: Implemented = {
     ...categoryHandlers(database, memory),
     ...messageHandlers(database),

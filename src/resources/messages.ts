@@ -4,7 +4,7 @@ import { NewMessage } from '../../generated/columns.ts'
 import { Message } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../creates/insert-operation.ts'
-import type { Database } from '../postgres/database.ts'
+import type { BackgroundReader, Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /** The privileges that the statements below need. */
@@ -52,9 +52,7 @@ const queueState = sql`
 `
 
 /** Measures the queue of messages. */
-export async function measureQueue(
-  database: Pick<Database, 'readInBackground' | 'statements'>
-): Promise<void> {
+export async function measureQueue(database: BackgroundReader): Promise<void> {
   const statement = database.statements.add('queue-of-messages', queueState)
   const rows = await database.readInBackground<{
     queued: number

@@ -75,13 +75,14 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
   const reads = petReads(database)
 
   return {
-    listPets: async ({ query: { limit, status, cursor } }, reply) => {
+    listPets: async ({ query }, reply) => {
+      const { limit, status, cursor } = query
       const position = { cursor, size: limit }
       const page = await (status === undefined
         ? reads.page({}, position)
         : reads.pageOfStatus({ status }, position))
 
-      return sendPage(reply, memory, page, { limit, status })
+      return sendPage(reply, memory, page, query)
     },
 
     createPet: insertOperation(database, {

@@ -6,6 +6,7 @@ import { startRemovingExpiredIdempotencyKeys } from '../../src/creates/expired-i
 import { Unavailable } from '../../src/postgres/failures.ts'
 import { Statements } from '../../src/postgres/statements.ts'
 import { stopClock } from '../support/clock.ts'
+import { silent } from '../support/database.ts'
 import { sample } from '../support/metrics.ts'
 
 /** Rows of a deletion: the job goes on after a full batch. */
@@ -37,7 +38,7 @@ function startJob(t: Test) {
     }
   }
 
-  const end = startRemovingExpiredIdempotencyKeys(database, 24)
+  const end = startRemovingExpiredIdempotencyKeys(database, 24, silent)
   t.teardown(end)
 
   /** Lets what has begun end, as far as it can. */

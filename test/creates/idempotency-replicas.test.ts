@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { startRemovingExpiredIdempotencyKeys } from '../../src/creates/expired-idempotency-keys.ts'
 import { stopClock } from '../support/clock.ts'
-import { createDatabase, holdKeys, query } from '../support/database.ts'
+import { createDatabase, holdKeys, query, silent } from '../support/database.ts'
 import { CreateHistoryChecker } from '../support/create-history-checker.ts'
 import { startNotes, storedNames } from '../support/notes.ts'
 import {
@@ -208,7 +208,7 @@ t.test('an expired key replays until it is removed', async (t) => {
   // Two replicas, which do not disturb each other.
   for (let replicas = 0; replicas < 2; replicas++) {
     const { database } = await startNotes(t, { databaseUrl })
-    t.teardown(startRemovingExpiredIdempotencyKeys(database, 24))
+    t.teardown(startRemovingExpiredIdempotencyKeys(database, 24, silent))
   }
 
   const areRemoved = async () => {

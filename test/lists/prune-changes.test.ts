@@ -3,6 +3,7 @@ import t from 'tap'
 import { startPruningChanges } from '../../src/lists/prune-changes.ts'
 import { Statements } from '../../src/postgres/statements.ts'
 import { stopClock } from '../support/clock.ts'
+import { silent } from '../support/database.ts'
 import { sample } from '../support/metrics.ts'
 
 t.test(
@@ -10,13 +11,16 @@ t.test(
   async (t) => {
     const clock = stopClock(t, 'setInterval')
     const texts: string[] = []
-    const end = startPruningChanges({
-      statements: new Statements(),
-      writeInBackground({ text }) {
-        texts.push(text)
-        return Promise.reject(new Error('no database'))
-      }
-    })
+    const end = startPruningChanges(
+      {
+        statements: new Statements(),
+        writeInBackground({ text }) {
+          texts.push(text)
+          return Promise.reject(new Error('no database'))
+        }
+      },
+      silent
+    )
     t.same(texts.splice(0), ['SELECT prune_changes()'])
 
     clock.pass(5000)
@@ -35,11 +39,14 @@ t.test('the last success is a metric', async (t) => {
   let now = 1000
   t.intercept(Date, 'now', { value: () => now })
   let isDown = true
-  const end = startPruningChanges({
-    statements: new Statements(),
-    writeInBackground: () =>
-      isDown ? Promise.reject(new Error('no database')) : Promise.resolve([])
-  })
+  const end = startPruningChanges(
+    {
+      statements: new Statements(),
+      writeInBackground: () =>
+        isDown ? Promise.reject(new Error('no database')) : Promise.resolve([])
+    },
+    silent
+  )
   t.teardown(end)
 
   /** The metric after five seconds. */

@@ -137,10 +137,10 @@ export const acceptedStatements: Partial<Operations> = {
     return sendJson(reply, 201, written)
   },
 
-  listRemarks: async (_request, reply) => {
+  listRemarks: async ({ query }, reply) => {
     const remarks = await readRemarks({ color: 'red' }, firstPage)
 
-    return sendPage(reply, memory, remarks, {})
+    return sendPage(reply, memory, remarks, query)
   }
 }
 
@@ -165,11 +165,11 @@ export const ofAnotherSchema: Partial<Operations>[] = [
     }
   },
   {
-    listRemarks: async (_request, reply) => {
+    listRemarks: async ({ query }, reply) => {
       const tags = await readTags({ color: 'red' }, firstPage)
 
       // @ts-expect-error a page of tags has no remarks
-      return sendPage(reply, memory, tags, {})
+      return sendPage(reply, memory, tags, query)
     }
   },
   {
@@ -181,11 +181,11 @@ export const ofAnotherSchema: Partial<Operations>[] = [
     }
   },
   {
-    listRemarks: async (_request, reply) => {
+    listRemarks: async ({ query }, reply) => {
       // @ts-expect-error a filter without a value
       const remarks = await readRemarks({}, firstPage)
 
-      return sendPage(reply, memory, remarks, {})
+      return sendPage(reply, memory, remarks, query)
     }
   },
   {

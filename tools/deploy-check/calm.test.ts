@@ -5,8 +5,8 @@
 import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { repeat } from '../../src/repeat.ts'
-import { query } from '../../test/support/database.ts'
+import { repeat } from '../../src/postgres/repeat.ts'
+import { query, silent } from '../../test/support/database.ts'
 import { startLoad } from '../../test/support/load.ts'
 import { serve, started } from '../../test/support/process.ts'
 import { freePort, startPostgres } from '../../test/support/postgres.ts'
@@ -101,12 +101,14 @@ async function consume(): Promise<void> {
   await query(databaseUrl, "DELETE FROM messages WHERE status = 'queued'")
 }
 
+const consumer = { name: 'consume', intervalMs: 10_000, work: consume }
+
 t.test(`no alert fires in ${minutes} calm minutes`, async (t) => {
   const isServed = async () => (await fetch(`${proxy.url}/readyz`)).ok
   await until(isServed, 'the proxy finds the replicas')
   const load = startLoad(proxy.url, key, 2)
   const mix = startMix(proxy.url, key)
-  t.teardown(repeat(consume, 10_000))
+  t.teardown(repeat(consumer, silent))
   await seconds(0.3)
 
   for (const replica of replicas) {

@@ -4,6 +4,7 @@
 import { pino } from 'pino'
 import { KeyStore } from '../../src/api-keys/store.ts'
 import { loadConfig } from '../../src/config.ts'
+import { ResponseMemory } from '../../src/lists/response-memory.ts'
 import { Database } from '../../src/postgres/database.ts'
 import { api } from '../../src/resources/index.ts'
 
@@ -25,7 +26,7 @@ export function statementsFile(): string {
   const database = new Database(url, config, pino({ level: 'silent' }))
 
   new KeyStore(database)
-  api.handlers(database, config)
+  api.handlers(database, new ResponseMemory(0, 0))
 
   const statements = [...database.statements.texts].map(
     ([name, text]) => `\nPREPARE "${name}" AS\n${text.trim()};\n`

@@ -2,13 +2,12 @@
 // not change them.
 import { v7 as timeOrderedUuid } from 'uuid'
 import type { Api } from '../../../src/api.ts'
-import type { Config } from '../../../src/config.ts'
 import type { RowCheck } from '../../../src/creates/insert.ts'
 import { insertOperation } from '../../../src/creates/insert-operation.ts'
 import { notFound } from '../../../src/http/errors.ts'
 import { listOperation } from '../../../src/lists/list-operation.ts'
 import { readPage, sendPage } from '../../../src/lists/page.ts'
-import { ResponseMemory } from '../../../src/lists/response-memory.ts'
+import type { ResponseMemory } from '../../../src/lists/response-memory.ts'
 import { sendJson } from '../../../src/openapi/send-json.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { sql } from '../../../src/postgres/sql.ts'
@@ -30,12 +29,7 @@ export const api: Api = {
   }
 }
 
-function handlers(database: Database, config: Config): Operations {
-  const memory = new ResponseMemory(
-    config.MAX_RESPONSE_BUFFER_BYTES,
-    config.SEND_TIMEOUT_MS
-  )
-
+function handlers(database: Database, memory: ResponseMemory): Operations {
   return {
     ...stubs,
     ...noteHandlers(database, memory),
@@ -132,10 +126,11 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
   })
 
   return {
-    listRemarks: async ({ query: { limit, cursor } }, reply) => {
+    listRemarks: async ({ query }, reply) => {
+      const { limit, cursor } = query
       const page = await readRemarks({}, { cursor, size: limit })
 
-      return sendPage(reply, memory, page, { limit })
+      return sendPage(reply, memory, page, query)
     },
 
     createRemark: insertOperation(database, {
