@@ -126,11 +126,11 @@ class Batch<Item, Result> {
 
   /** Rejects the calls that have waited for too long: the oldest are first. */
   #rejectLate(): void {
-    const latest = performance.now() - this.#maxWaitMs
-    const inTime = this.#waiting.findIndex(
-      ({ arrivedAt }) => arrivedAt >= latest
+    const earliestArrival = performance.now() - this.#maxWaitMs
+    const firstInTime = this.#waiting.findIndex(
+      ({ arrivedAt }) => arrivedAt >= earliestArrival
     )
-    const count = inTime === -1 ? this.#waiting.length : inTime
+    const count = firstInTime === -1 ? this.#waiting.length : firstInTime
 
     rejectAll(this.#waiting.splice(0, count), new Overloaded())
   }
@@ -183,8 +183,8 @@ class Batch<Item, Result> {
 }
 
 /**
- * Splits items into parts of about the square root of their number. Of 250
- * items, one is found after three splits, in up to 25 runs. With halves it would
+ * Splits items into parts of about the square root of their number. One
+ * of 250 items is found after three splits, in up to 25 runs. With halves it would
  * be eight splits, and a fault may take its time.
  */
 function partsOf<Item>(items: Item[]): Item[][] {

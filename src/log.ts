@@ -77,7 +77,7 @@ function readableFormat(): (line: string) => string {
 
 const apiKeyPattern = new RegExp(keyPattern(keyPrefix), 'gi')
 
-/** Of an API key, the log keeps what `keys list` shows. */
+/** The log keeps the part of an API key that `keys list` shows. */
 export function withoutKeys(line: string): string {
   return line.replace(apiKeyPattern, '$1***')
 }

@@ -19,7 +19,7 @@ interface Limits {
 }
 
 /**
- * Runs a few statements at the same time, each for another client. The oldest
+ * Runs a few statements at the same time, each for another client. The earliestArrival
  * one is next. So a client with many statements delays another client by one.
  */
 export class FairQueue {
@@ -83,10 +83,14 @@ export class FairQueue {
   }
 
   #rejectLate(): void {
-    const oldest = performance.now() - this.#limits.maxWaitMs
-    const late = this.#waiting.filter(({ arrivedAt }) => arrivedAt < oldest)
+    const earliestArrival = performance.now() - this.#limits.maxWaitMs
+    const late = this.#waiting.filter(
+      ({ arrivedAt }) => arrivedAt < earliestArrival
+    )
 
-    this.#waiting = this.#waiting.filter(({ arrivedAt }) => arrivedAt >= oldest)
+    this.#waiting = this.#waiting.filter(
+      ({ arrivedAt }) => arrivedAt >= earliestArrival
+    )
     for (const { reject } of late) reject(new Overloaded())
   }
 }

@@ -10,7 +10,7 @@ import {
   TableReader
 } from './table-reader.ts'
 
-/** Of a list: each combination of its filters has statements of its own. */
+/** Filters of one list: each combination of them needs its own statements. */
 const maxFilters = 4
 
 /** The values of query parameters. One that is absent filters nothing. */

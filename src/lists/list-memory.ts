@@ -16,7 +16,7 @@ interface Forgettable {
  * first.
  */
 export class ListMemory {
-  /** Bytes. Of a longer list only the start is kept. */
+  /** Bytes. Only the start of a longer list is kept. */
   readonly maxListSize: number
   /** Bytes of such a start. It may exceed them by a piece. */
   readonly maxStartSize: number

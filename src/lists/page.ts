@@ -3,7 +3,7 @@ import { arrayBytes, type RowJson } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
-import { type Lookup, sharedRead } from '../rows/shared-read.ts'
+import { type Lookup, sharedReader } from '../rows/shared-reader.ts'
 import type { OrderColumn } from './list-operation.ts'
 import {
   cursorAfter,
@@ -56,7 +56,7 @@ type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
  * Reads pages as JSON. Requests that wait at the same time share a statement.
  *
  * @example
- * const readToys = readPage(database, {
+ * const readToys = pageReader(database, {
  *   name: 'pages-of-toys',
  *   orderType: 'uuid',
  *   filterTypes: { color: 'text' },
@@ -74,10 +74,10 @@ type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
  *
  * return sendPage(reply, memory, page, request.query)
  *
- * @returns reads a page; rejects like `Database.read`, with HttpError 400 for a
+ * @returns a function that reads a page; rejects like `Database.read`, with HttpError 400 for a
  *   cursor of another list, and with Overloaded if too many requests wait
  */
-export function readPage<Filter extends string, Item>(
+export function pageReader<Filter extends string, Item>(
   database: Database,
   definition: PageRead<Filter, Item> & OrderColumn<Item>
 ): (filters: Lookup<Filter>, position: Position) => Promise<Page<Item>> {
@@ -110,7 +110,7 @@ export function readPage<Filter extends string, Item>(
     ) AS found
     ORDER BY ordinal
   `
-  const read = sharedRead<string, { items: Buffer; next: string | null }>(
+  const read = sharedReader<string, { items: Buffer; next: string | null }>(
     database,
     { name, lookupTypes, text }
   )

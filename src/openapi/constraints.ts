@@ -21,8 +21,8 @@ interface Documents<Status> {
 
 /**
  * Lets a handler respond to violated constraints: foreign keys, unique, check
- * and exclusion constraints. Of a group of creates, only the row that violates
- * one gets the response. A violation of another constraint stays a 500.
+ * and exclusion constraints. Only the row that violates one gets the response,
+ * not the others of its group. A violation of another constraint stays a 500.
  *
  * The compiler rejects a status that the operation does not document.
  *

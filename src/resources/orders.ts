@@ -5,8 +5,8 @@ import { listOperation } from '../lists/list-operation.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
-import { readRow } from '../rows/read-row.ts'
-import { deleteRow } from '../rows/write-row.ts'
+import { rowReader } from '../rows/row-reader.ts'
+import { rowDeleter } from '../rows/row-writer.ts'
 
 /** The privileges that the statements below need. */
 export const orderPrivileges = { orders: 'SELECT, DELETE' }
@@ -27,12 +27,12 @@ const orderById = sql`
 
 /** The operations on orders. */
 export function orderHandlers(database: Database, memory: ResponseMemory) {
-  const cancel = deleteRow(database, {
+  const cancel = rowDeleter(database, {
     name: 'cancel-order',
     statement: cancelOrder
   })
 
-  const readOrder = readRow(database, {
+  const readOrder = rowReader(database, {
     name: 'orders-by-id',
     lookupTypes: { id: 'bigint' },
     statement: orderById,

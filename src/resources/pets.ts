@@ -4,12 +4,12 @@ import type { Operations } from '../../generated/operations.ts'
 import type { RowCheck } from '../creates/insert.ts'
 import { insertOperation } from '../creates/insert-operation.ts'
 import { notFound } from '../http/errors.ts'
-import { readPage, sendPage } from '../lists/page.ts'
+import { pageReader, sendPage } from '../lists/page.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import { sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
-import { readRow } from '../rows/read-row.ts'
+import { rowReader } from '../rows/row-reader.ts'
 
 /** The privileges that the statements below need; categoryPrivileges has more. */
 export const petPrivileges = {
@@ -107,21 +107,21 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
 /** Requests that wait at the same time share a statement. */
 function petReads(database: Database) {
   return {
-    page: readPage(database, {
+    page: pageReader(database, {
       name: 'pages-of-pets',
       orderType: 'bigint',
       filterTypes: {},
       statement: pagesOfPets,
       json: Pet
     }),
-    pageOfStatus: readPage(database, {
+    pageOfStatus: pageReader(database, {
       name: 'pages-of-status',
       orderType: 'bigint',
       filterTypes: { status: 'text' },
       statement: pagesOfStatus,
       json: Pet
     }),
-    pet: readRow(database, {
+    pet: rowReader(database, {
       name: 'pets-by-id',
       lookupTypes: { id: 'bigint' },
       statement: petsById,

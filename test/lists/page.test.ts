@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readPage } from '../../src/lists/page.ts'
+import { pageReader } from '../../src/lists/page.ts'
 import {
   cursorAfter,
   orderValueBefore,
@@ -47,7 +47,7 @@ for (const type of types) {
       [keys.toReversed()]
     )
 
-    const read = readPage(open(t, databaseUrl), {
+    const read = pageReader(open(t, databaseUrl), {
       name: 'pages-of-things',
       orderType: type,
       filterTypes: {},

@@ -2,7 +2,7 @@
 // rejects the line after each `@ts-expect-error`.
 import type { Readable } from 'node:stream'
 import { insertOperation } from '../../src/creates/insert-operation.ts'
-import { readPage, sendPage } from '../../src/lists/page.ts'
+import { pageReader, sendPage } from '../../src/lists/page.ts'
 import type { ResponseMemory } from '../../src/lists/response-memory.ts'
 import { onViolation } from '../../src/openapi/constraints.ts'
 import {
@@ -14,8 +14,8 @@ import {
 import { sendJson } from '../../src/openapi/send-json.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import { sql } from '../../src/postgres/sql.ts'
-import { readRow } from '../../src/rows/read-row.ts'
-import { writeRow } from '../../src/rows/write-row.ts'
+import { rowReader } from '../../src/rows/row-reader.ts'
+import { rowWriter } from '../../src/rows/row-writer.ts'
 import {
   NewNote,
   NewRemark,
@@ -114,12 +114,12 @@ const page = {
 } as const
 const firstPage = { cursor: undefined, size: 2 }
 
-const readNote = readRow(database, { ...read, json: Note })
-const readTag = readRow(database, { ...read, json: Tag })
-const readRemarks = readPage(database, { ...page, json: Remark })
-const readTags = readPage(database, { ...page, json: Tag })
-const writeNote = writeRow(database, { ...write, json: Note })
-const writeTag = writeRow(database, { ...write, json: Tag })
+const readNote = rowReader(database, { ...read, json: Note })
+const readTag = rowReader(database, { ...read, json: Tag })
+const readRemarks = pageReader(database, { ...page, json: Remark })
+const readTags = pageReader(database, { ...page, json: Tag })
+const writeNote = rowWriter(database, { ...write, json: Note })
+const writeTag = rowWriter(database, { ...write, json: Tag })
 
 export const acceptedStatements: Partial<Operations> = {
   getNote: async ({ params: { noteId } }, reply) => {
@@ -213,10 +213,10 @@ declare const withoutId: RowJson<{ sku: string }>
 
 /** Items without an id have no order unless a column is named. */
 export const pagesWithoutId = [
-  readPage(database, { ...page, json: withoutId, orderColumn: 'sku' }),
+  pageReader(database, { ...page, json: withoutId, orderColumn: 'sku' }),
 
   // @ts-expect-error no order
-  readPage(database, { ...page, json: withoutId })
+  pageReader(database, { ...page, json: withoutId })
 ]
 
 /** Each handler has one fault. */

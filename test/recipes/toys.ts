@@ -5,8 +5,8 @@ import { sendJson } from '../../src/openapi/send-json.ts'
 import type { Database } from '../../src/postgres/database.ts'
 import { sql } from '../../src/postgres/sql.ts'
 import { assignments, changesOf } from '../../src/rows/patch.ts'
-import { readRow } from '../../src/rows/read-row.ts'
-import { deleteRow, writeRow } from '../../src/rows/write-row.ts'
+import { rowReader } from '../../src/rows/row-reader.ts'
+import { rowDeleter, rowWriter } from '../../src/rows/row-writer.ts'
 import { ToyChanges } from './generated/columns.ts'
 import { Toy } from './generated/json.ts'
 import type { Operations } from './generated/operations.ts'
@@ -67,18 +67,18 @@ export function toyHandlers(database: Database) {
 
 function toyStatements(database: Database) {
   return {
-    read: readRow(database, {
+    read: rowReader(database, {
       name: 'toys-by-id',
       lookupTypes: { id: 'uuid' },
       statement: toysById,
       json: Toy
     }),
-    update: writeRow(database, {
+    update: rowWriter(database, {
       name: 'update-toy',
       statement: updateToy,
       json: Toy
     }),
-    delete: deleteRow(database, {
+    delete: rowDeleter(database, {
       name: 'delete-toy',
       statement: deleteToy
     })

@@ -6,13 +6,13 @@ import type { RowCheck } from '../../../src/creates/insert.ts'
 import { insertOperation } from '../../../src/creates/insert-operation.ts'
 import { notFound } from '../../../src/http/errors.ts'
 import { listOperation } from '../../../src/lists/list-operation.ts'
-import { readPage, sendPage } from '../../../src/lists/page.ts'
+import { pageReader, sendPage } from '../../../src/lists/page.ts'
 import type { ResponseMemory } from '../../../src/lists/response-memory.ts'
 import { sendJson } from '../../../src/openapi/send-json.ts'
 import type { Database } from '../../../src/postgres/database.ts'
 import { sql } from '../../../src/postgres/sql.ts'
-import { readRow } from '../../../src/rows/read-row.ts'
-import { deleteRow } from '../../../src/rows/write-row.ts'
+import { rowReader } from '../../../src/rows/row-reader.ts'
+import { rowDeleter } from '../../../src/rows/row-writer.ts'
 import { NewNote, NewRemark } from './generated/columns.ts'
 import { Note, Remark } from './generated/json.ts'
 import { type Operations, stubs } from './generated/operations.ts'
@@ -50,13 +50,13 @@ const deleteNoteById = sql`
 `
 
 function noteHandlers(database: Database, memory: ResponseMemory) {
-  const readNote = readRow(database, {
+  const readNote = rowReader(database, {
     name: 'notes-by-id',
     lookupTypes: { id: 'bigint' },
     statement: notesById,
     json: Note
   })
-  const deleteNote = deleteRow(database, {
+  const deleteNote = rowDeleter(database, {
     name: 'delete-note',
     statement: deleteNoteById
   })
@@ -117,7 +117,7 @@ const noteExists: RowCheck<{ noteId: bigint }> = {
 }
 
 function remarkHandlers(database: Database, memory: ResponseMemory) {
-  const readRemarks = readPage(database, {
+  const readRemarks = pageReader(database, {
     name: 'pages-of-remarks',
     orderType: 'uuid',
     filterTypes: {},

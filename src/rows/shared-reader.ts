@@ -37,10 +37,10 @@ interface Input {
  * statement that has started, so it sees everything that was committed before
  * it arrived.
  *
- * @returns reads the row of a lookup; rejects like `Database.read`, and with
+ * @returns a function that reads the row of a lookup; rejects like `Database.read`, and with
  *   Overloaded if too many requests wait
  */
-export function sharedRead<Column extends string, Row extends QueryResultRow>(
+export function sharedReader<Column extends string, Row extends QueryResultRow>(
   database: Database,
   { name, lookupTypes, text }: SharedRead<Column>
 ): (lookup: Lookup<Column>) => Promise<Row> {

@@ -23,16 +23,16 @@ interface RowWrite<Schema> extends RowChange {
  * Writes one row, and returns it as JSON.
  *
  * @example
- * const renamePet = writeRow(database, {
+ * const renamePet = rowWriter(database, {
  *   name: 'rename-pet',
  *   statement: sql`UPDATE pets SET name = $2 WHERE id = $1 RETURNING *`,
  *   json: Pet
  * })
  *
- * @returns writes the row with the parameters of the statement, and resolves
+ * @returns a function that writes the row with the parameters of the statement, and resolves
  *   with undefined if there is none; rejects like `Database.write`
  */
-export function writeRow<Schema>(
+export function rowWriter<Schema>(
   database: Database,
   { name, statement, json }: RowWrite<Schema>
 ): (values: unknown[]) => Promise<JsonBytes<Schema> | undefined> {
@@ -62,15 +62,15 @@ export function writeRow<Schema>(
  * Deletes one row.
  *
  * @example
- * const deletePet = deleteRow(database, {
+ * const deletePet = rowDeleter(database, {
  *   name: 'delete-pet',
  *   statement: sql`DELETE FROM pets WHERE id = $1 RETURNING id`
  * })
  *
- * @returns deletes the row with the parameters of the statement, and resolves
+ * @returns a function that deletes the row with the parameters of the statement, and resolves
  *   with whether there was one; rejects like `Database.write`
  */
-export function deleteRow(
+export function rowDeleter(
   database: Database,
   { name, statement: text }: RowChange
 ): (values: unknown[]) => Promise<boolean> {

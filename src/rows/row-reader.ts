@@ -1,7 +1,7 @@
 import { type JsonBytes, objectBytes, type RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
-import { type Lookup, sharedRead } from './shared-read.ts'
+import { type Lookup, sharedReader } from './shared-reader.ts'
 
 /** A statement that reads one row. */
 interface RowRead<Column extends string, Schema> {
@@ -22,17 +22,17 @@ interface RowRead<Column extends string, Schema> {
  * Reads one row as JSON. Requests that wait at the same time share a statement.
  *
  * @example
- * const readPet = readRow(database, {
+ * const readPet = rowReader(database, {
  *   name: 'pets-by-id',
  *   lookupTypes: { id: 'bigint' },
  *   statement: sql`SELECT * FROM pets WHERE pets.id = input.id`,
  *   json: Pet
  * })
  *
- * @returns reads the JSON of the row, undefined if there is none; rejects like
+ * @returns a function that reads the JSON of the row, undefined if there is none; rejects like
  *   `Database.read`, and with Overloaded if too many requests wait
  */
-export function readRow<Column extends string, Schema>(
+export function rowReader<Column extends string, Schema>(
   database: Database,
   { name, lookupTypes, statement, json }: RowRead<Column, Schema>
 ): (lookup: Lookup<Column>) => Promise<JsonBytes<Schema> | undefined> {
@@ -50,7 +50,7 @@ export function readRow<Column extends string, Schema>(
     ) AS found ON true
     ORDER BY ordinal
   `
-  const read = sharedRead<Column, { json: string | null }>(database, {
+  const read = sharedReader<Column, { json: string | null }>(database, {
     name,
     lookupTypes,
     text
