@@ -19,7 +19,7 @@ interface Limits {
 }
 
 /**
- * Runs a few statements at the same time, each for another client. The earliestArrival
+ * Runs a few statements at the same time, each for another client. The oldest
  * one is next. So a client with many statements delays another client by one.
  */
 export class FairQueue {

@@ -32,8 +32,8 @@ export class SuspectLane<Row, Result> {
   #rowCount = 0
 
   /**
-   * @param maxWaitMs milliseconds that a row may wait for its statement. Splitting
-   *   a group may take as long, and at least 5 s.
+   * @param maxWaitMs milliseconds that a row may wait for its statement.
+   *   Splitting a group may take as long, and at least 5 s.
    */
   constructor(
     commitGroup: CommitGroup<Row, Result>,

@@ -6,9 +6,9 @@ const maxQueued = 250
 
 /** The turns of the lanes for rows that are slow, or may be. */
 export class WriteTurns {
-  /** Of groups that may have a slow row. */
+  /** For groups that may have a slow row. */
   readonly suspectTurns: FairQueue
-  /** Of single rows that are slow. */
+  /** For single rows that are slow. */
   readonly slowRowTurns: FairQueue
 
   /** @param maxWaitMs milliseconds that a statement may wait for its turn */

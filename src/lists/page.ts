@@ -74,8 +74,9 @@ type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
  *
  * return sendPage(reply, memory, page, request.query)
  *
- * @returns a function that reads a page; rejects like `Database.read`, with HttpError 400 for a
- *   cursor of another list, and with Overloaded if too many requests wait
+ * @returns a function that reads a page; rejects like `Database.read`, with
+ *   HttpError 400 for a cursor of another list, and with Overloaded if too many
+ *   requests wait
  */
 export function pageReader<Filter extends string, Item>(
   database: Database,
