@@ -1,6 +1,7 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import Fastify, {
   type FastifyBaseLogger,
+  type FastifyInstance,
   type FastifyServerOptions
 } from 'fastify'
 import type { Api } from './api.ts'
@@ -48,13 +49,7 @@ export async function buildApp(parts: Parts) {
   app.decorateRequest('errorCode', undefined)
   app.setErrorHandler(sendError)
 
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = config
-  if (endpoint !== undefined) {
-    // Loaded only here: it takes 16 MB of memory.
-    const { traces } = await import('./tracing/traces.ts')
-    const { version } = apiDocument.document.info
-    await app.register(traces, { endpoint, config, version })
-  }
+  await registerTraces(app, parts)
 
   // X-Request-Id and the other headers of every response.
   await app.register(responseHeaders)
@@ -100,6 +95,19 @@ export async function buildApp(parts: Parts) {
     checkReady: migrationCheck(database, schemaOf(api).migrations)
   })
   return app
+}
+
+/** Registers the traces if they are on: their SDK takes 16 MB of memory. */
+async function registerTraces(
+  app: FastifyInstance,
+  { config, apiDocument }: Parts
+): Promise<void> {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = config
+  if (endpoint === undefined) return
+
+  const { traces } = await import('./tracing/traces.ts')
+  const { version } = apiDocument.document.info
+  await app.register(traces, { endpoint, config, version })
 }
 
 /** The options of Fastify; each limit is a variable of the configuration. */

@@ -1,7 +1,6 @@
 // What a new user may do wrong: the service, or the command, says so in one
 // line that names the variable or the file, and the remedy.
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import {
   chmodSync,
   cpSync,
@@ -12,7 +11,6 @@ import {
   writeFileSync
 } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
@@ -23,6 +21,7 @@ import { messageOf } from '../src/log.ts'
 import { migrateDatabase, openForCommand } from '../src/open-database.ts'
 import { api } from '../src/resources/index.ts'
 import { copyData, createDatabase, query, silent } from './support/database.ts'
+import { listenOnLoopback } from './support/loopback.ts'
 import { startPostgres } from './support/postgres.ts'
 import { call, serve, started } from './support/process.ts'
 import { noFile, startService } from './support/service.ts'
@@ -540,10 +539,7 @@ async function startHttpServer(t: Test) {
   const attempts = { connections: 0 }
   const server = createServer()
   server.on('connection', () => attempts.connections++)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await listenOnLoopback(t, server)
   return { attempts, port }
 }
 

@@ -55,7 +55,6 @@ export function startRemovingExpiredIdempotencyKeys(
 
 /** The removal of expired keys, in batches. */
 class ExpiredKeyRemoval {
-  #isRunning = false
   #batchSize = maxBatchSize
   readonly #database: Background
   readonly #hours: number
@@ -70,19 +69,13 @@ class ExpiredKeyRemoval {
     )
   }
 
-  /** Does nothing while an earlier call removes keys. */
   async run(): Promise<void> {
-    if (this.#isRunning) return
-
-    this.#isRunning = true
     try {
       await this.#removeAll()
     } catch (error) {
       // A disk may be too slow for the batch. A smaller one makes progress.
       if (isTimeout(error)) this.#batchSize = Math.ceil(this.#batchSize / 2)
       throw error
-    } finally {
-      this.#isRunning = false
     }
   }
 

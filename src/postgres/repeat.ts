@@ -2,10 +2,10 @@ import type { Logger } from 'pino'
 import { Unavailable } from './failures.ts'
 
 /** Work in the background. */
-export interface Task {
+interface Task {
   /** For the log. */
   name: string
-  /** Milliseconds, more than the work takes. */
+  /** Milliseconds. While the work takes longer, it is not started again. */
   intervalMs: number
   /** The next time repeats what failed. */
   work: () => Promise<void>
@@ -23,6 +23,7 @@ export function repeat(
   log: Logger
 ): () => void {
   let lastFailure = ''
+  let isRunning = false
 
   const succeeded = () => {
     lastFailure = ''
@@ -38,8 +39,15 @@ export function repeat(
     log.error({ err: error }, `the background task failed: ${name}`)
   }
 
+  const ended = () => {
+    isRunning = false
+  }
+
   const run = () => {
-    work().then(succeeded, failed)
+    if (isRunning) return
+
+    isRunning = true
+    work().then(succeeded, failed).finally(ended)
   }
 
   run()

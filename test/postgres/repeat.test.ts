@@ -46,6 +46,21 @@ t.test(
   }
 )
 
+t.test('work is not started again while it lasts', async (t) => {
+  const clock = stopClock(t, 'setInterval')
+  const ends: (() => void)[] = []
+  const work = () => new Promise<void>((resolve) => ends.push(resolve))
+  repeat({ name: 'tidy up', intervalMs: 1000, work }, recorder().logger)
+
+  clock.pass(3000)
+  t.equal(ends.length, 1)
+
+  ends[0]?.()
+  await setImmediate()
+  clock.pass(1000)
+  t.equal(ends.length, 2)
+})
+
 /** What a task logs for its outcomes: the messages of the errors. */
 const logged = [
   {

@@ -1,13 +1,12 @@
 // A receiver of OTLP over HTTP in JSON.
-import { once } from 'node:events'
 import {
   createServer,
   type IncomingMessage,
   type ServerResponse
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import type { Test } from 'tap'
+import { listenOnLoopback } from '../support/loopback.ts'
 
 /** An AnyValue of OTLP: one of its properties is set. */
 interface AnyValue {
@@ -99,14 +98,8 @@ export async function startReceiver(t: Test): Promise<Receiver> {
     // A request that ends early is of a service that has been stopped.
     receive(request, response).catch(() => {})
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
+  const port = await listenOnLoopback(t, server)
 
-  const { port } = server.address() as AddressInfo
   return {
     endpoint: `http://127.0.0.1:${port}`,
     spans,

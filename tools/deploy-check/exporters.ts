@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
+import { listenOnLoopback } from '../../test/support/loopback.ts'
 
 /** Samples by the name of their metric. */
 type Samples = Record<string, number>
@@ -26,14 +25,8 @@ export async function startExporters(t: Test) {
     response.setHeader('content-type', 'text/plain; version=0.0.4')
     response.end(lines.join(''))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  const port = await listenOnLoopback(t, server)
 
-  const { port } = server.address() as AddressInfo
   return {
     address: `127.0.0.1:${port}`,
     /** Replaces samples. */
