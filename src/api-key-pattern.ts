@@ -19,7 +19,7 @@ const digit = `(?:[0-9a-f]|${encoded('3[0-9]|[46][1-6]')})`
  * any case. Its first group is what `keys list` shows. The log of the service
  * and that of the proxy use it.
  */
-export function keyPattern(keyPrefix: string): string {
-  const prefix = Array.from(keyPrefix, characterOrEncoded).join('')
+export function apiKeyPattern(apiKeyPrefix: string): string {
+  const prefix = Array.from(apiKeyPrefix, characterOrEncoded).join('')
   return `(${prefix}${digit}{${shownDigits}})${digit}+`
 }

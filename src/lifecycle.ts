@@ -4,8 +4,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
 import type { Api } from './api.ts'
-import { KeyStore } from './api-keys/store.ts'
-import { measureKeys } from './api-keys/measure-keys.ts'
+import { ApiKeyStore } from './api-keys/store.ts'
+import { measureApiKeys } from './api-keys/measure-keys.ts'
 import { buildApp } from './app.ts'
 import { BackgroundWork } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
@@ -104,7 +104,7 @@ function startMeasuring(
   log: Logger
 ): (() => void)[] {
   const tasks = [
-    { name: 'measure API keys', work: () => measureKeys(database) },
+    { name: 'measure API keys', work: () => measureApiKeys(database) },
     {
       name: 'measure Idempotency-Keys',
       work: () => measureIdempotencyKeys(database)
@@ -122,15 +122,17 @@ async function welcomeUser(
   url: string,
   path: string
 ): Promise<void> {
-  const apiKey = await createFirstKey(database)
+  const apiKey = await createFirstApiKey(database)
   console.log(welcome(url, path, apiKey))
 }
 
 /** Creates an API key if there is none, and returns it. */
-async function createFirstKey(database: Database): Promise<string | undefined> {
-  const keys = new KeyStore(database)
-  const existing = await keys.list()
-  return existing.length === 0 ? keys.create('first') : undefined
+async function createFirstApiKey(
+  database: Database
+): Promise<string | undefined> {
+  const apiKeys = new ApiKeyStore(database)
+  const existing = await apiKeys.list()
+  return existing.length === 0 ? apiKeys.create('first') : undefined
 }
 
 /**

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { text as readAll } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { keyPrefix } from '../generated/names.ts'
+import { apiKeyPrefix } from '../generated/names.ts'
 import { shownPartOf } from '../src/api-keys/key.ts'
 import { createLogger, messageOf } from '../src/log.ts'
 import { status } from './support/installation.ts'
@@ -201,7 +201,10 @@ t.test(
       },
       { ...line, reqId, status: 500, code: 'internal_error' }
     ])
-    t.notMatch(JSON.stringify(lines), new RegExp(`secret|${keyPrefix}[0-9a-f]`))
+    t.notMatch(
+      JSON.stringify(lines),
+      new RegExp(`secret|${apiKeyPrefix}[0-9a-f]`)
+    )
   }
 )
 

@@ -1,4 +1,4 @@
-import { keysExpiring } from '../metrics.ts'
+import { apiKeysExpiring } from '../metrics.ts'
 import type { BackgroundReader } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
@@ -15,11 +15,16 @@ const nextExpiry = sql`
 `
 
 /** Measures when the first API key in use expires. */
-export async function measureKeys(database: BackgroundReader): Promise<void> {
-  const statement = database.statements.add('next-expiry-of-keys', nextExpiry)
+export async function measureApiKeys(
+  database: BackgroundReader
+): Promise<void> {
+  const statement = database.statements.add(
+    'next-expiry-of-api-keys',
+    nextExpiry
+  )
   const rows = await database.readInBackground<{ seconds: number | null }>(
     statement
   )
 
-  for (const { seconds } of rows) keysExpiring.set(seconds ?? Infinity)
+  for (const { seconds } of rows) apiKeysExpiring.set(seconds ?? Infinity)
 }

@@ -155,7 +155,7 @@ t.test(
 
     statements.length = 0
     await list(429, { apiKey: makeKey() })
-    t.same(statements, ['find-keys'])
+    t.same(statements, ['find-api-keys'])
   }
 )
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { measureKeys } from '../../src/api-keys/measure-keys.ts'
+import { measureApiKeys } from '../../src/api-keys/measure-keys.ts'
 import { createDatabase, open, query } from '../support/database.ts'
 import { sample } from '../support/metrics.ts'
 import { createKeyIn } from '../support/service.ts'
@@ -24,8 +24,8 @@ async function startWithKey(t: Test, hours: number) {
   )
 
   const measured = async () => {
-    await measureKeys(database)
-    return Number(await sample('keys_expiring_seconds'))
+    await measureApiKeys(database)
+    return Number(await sample('api_keys_expiring_seconds'))
   }
   return { url, set, measured }
 }

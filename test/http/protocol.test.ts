@@ -1,5 +1,5 @@
 import t from 'tap'
-import { keyPrefix, realm } from '../../generated/names.ts'
+import { apiKeyPrefix, realm } from '../../generated/names.ts'
 import { startNotes } from '../support/notes.ts'
 import { until } from '../support/until.ts'
 import { create, list, open, request, send } from './raw-requests.ts'
@@ -172,7 +172,7 @@ rejects(
   401,
   'The API key is not valid',
   authorized('Bearer abc'),
-  authorized(`Bearer ${keyPrefix}${'0'.repeat(48)}`),
+  authorized(`Bearer ${apiKeyPrefix}${'0'.repeat(48)}`),
   authorized(['Bearer $KEY', 'Bearer $KEY'])
 )
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { KeyVerifier } from '../../src/api-keys/verifier.ts'
+import { ApiKeyVerifier } from '../../src/api-keys/verifier.ts'
 import { makeKey } from '../../src/api-keys/key.ts'
-import { KeyStore } from '../../src/api-keys/store.ts'
+import { ApiKeyStore } from '../../src/api-keys/store.ts'
 import { Database } from '../../src/postgres/database.ts'
 import {
   createDatabase,
@@ -157,7 +157,7 @@ t.test('a service that stops in a look-up logs no outage', async (t) => {
     { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: 60_000 },
     logger
   )
-  const verifier = new KeyVerifier(new KeyStore(database))
+  const verifier = new ApiKeyVerifier(new ApiKeyStore(database))
   const lock = await lockTable(t, databaseUrl, 'api_keys')
   const check = verifier.check(makeKey())
   await lockAwaited(databaseUrl)

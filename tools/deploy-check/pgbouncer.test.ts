@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { KeyStore } from '../../src/api-keys/store.ts'
+import { ApiKeyStore } from '../../src/api-keys/store.ts'
 import { Database } from '../../src/postgres/database.ts'
 import {
   lockTable,
@@ -118,7 +118,7 @@ t.test(
       silent
     )
     t.teardown(() => database.close())
-    await new KeyStore(database).revoke('1')
+    await new ApiKeyStore(database).revoke('1')
     await until(
       async () => (await list(service)) === 'unauthorized',
       'the key is rejected'
