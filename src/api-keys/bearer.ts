@@ -133,14 +133,14 @@ const limitsOf = (config: Config, log: FastifyBaseLogger) => ({
   admitted: new RateLimiter({
     policy: 'key',
     maxPerMinute: config.MAX_REQUESTS_PER_MINUTE,
-    requests: 'with this API key',
+    requestDescription: 'with this API key',
     report: (id) =>
       log.warn({ key: String(id) }, 'a key exceeds its rate limit')
   }),
   rejected: new RateLimiter({
     policy: 'rejected',
     maxPerMinute: config.MAX_REJECTED_KEYS_PER_MINUTE,
-    requests: 'without a valid API key from this address',
+    requestDescription: 'without a valid API key from this address',
     report: (network) =>
       log.warn({ network }, 'an address sends too many invalid API keys')
   })

@@ -41,7 +41,7 @@ interface Position {
 }
 
 /** A page of a list, for `sendPage`. */
-export interface Page<Item> {
+interface Page<Item> {
   /** The schema of the items. */
   json: RowJson<Item>
   /** A JSON array. */

@@ -339,7 +339,7 @@ t.test(
     const limiter = new RateLimiter({
       policy: 'x',
       maxPerMinute: 1,
-      requests: 'here',
+      requestDescription: 'here',
       report() {}
     })
 
