@@ -16,12 +16,12 @@ export interface Api {
    */
   guide?: URL
   /**
-   * Makes the handler of each operation, by operationId. Its type is that of
-   * `generated/operations.ts`, which the framework does not know. All lists and
+   * Makes the handler of each operation, by operationId. `generated/operations.ts`
+   * has its type, which the framework does not know. All lists and
    * pages share the memory for responses.
    */
   handlers: (database: Database, memory: ResponseMemory) => object
-  /** The folder of the migrations, which run after those of the framework. */
+  /** The folder of the migrations, which run after the framework's. */
   migrations: URL
   /**
    * Reads the metrics of the API from the database: every ten seconds, while

@@ -20,18 +20,18 @@ export interface KeyedRequest<Body> {
 
 /** What PostgreSQL stores of an Idempotency-Key: two SHA-256, as bytea. */
 export interface Claim {
-  /** Of the Idempotency-Key, its owner, and the name of the operation. */
+  /** The hash of the Idempotency-Key, its owner, and the operation's name. */
   idempotencyKeyHash: string
-  /** Of the body: equal bodies have equal fingerprints. */
+  /** The hash of the body: equal bodies have equal fingerprints. */
   fingerprint: string
 }
 
 /**
  * The claim that a request makes by its Idempotency-Key; undefined without one.
- * The owner of the key is the API key, with all that it was rotated to. The
- * fingerprint is of the validated body, in which int64s are exact.
+ * The owner of the Idempotency-Key is the API key, with all that it was rotated
+ * to. The fingerprint is of the validated body, in which int64s are exact.
  *
- * A key that is sent to another operation is another key.
+ * Another operation treats the same Idempotency-Key as another one.
  *
  * @param operation the name of the operation, by default its table
  * @throws Error without an API key: all such callers would share their keys

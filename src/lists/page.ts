@@ -34,7 +34,7 @@ interface PageRead<Filter extends string, Item> {
 
 /** Which page of a list to read. */
 interface Position {
-  /** Of the request; undefined: the first page. */
+  /** The cursor of the request. Undefined selects the first page. */
   cursor: string | undefined
   /** Maximum number of items. */
   size: number
