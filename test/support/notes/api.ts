@@ -126,11 +126,11 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
   })
 
   return {
-    listRemarks: async ({ query }, reply) => {
-      const { limit, cursor } = query
+    listRemarks: async (request, reply) => {
+      const { limit, cursor } = request.query
       const page = await readRemarks({}, { cursor, size: limit })
 
-      return sendPage(reply, memory, page, query)
+      return sendPage(reply, memory, page, request)
     },
 
     createRemark: insertOperation(database, {
