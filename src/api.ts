@@ -1,5 +1,9 @@
 import type { ResponseMemory } from './lists/response-memory.ts'
-import type { BackgroundReader, Database } from './postgres/database.ts'
+import type {
+  BackgroundReader,
+  Database,
+  Measure
+} from './postgres/database.ts'
 import type { Privileges } from './postgres/privileges.ts'
 
 /**
@@ -24,11 +28,11 @@ export interface Api {
   /** The folder of the migrations, which run after the framework's. */
   migrations: URL
   /**
-   * Reads the metrics of the API from the database: every ten seconds, while
-   * the service has a METRICS_PORT. Its statements need a bound, because no
-   * request limits them.
+   * Makes the function that reads the metrics of the API from the database:
+   * every ten seconds, while the service has a METRICS_PORT. Its statements need
+   * a bound, because no request limits them.
    */
-  measure?: (database: BackgroundReader) => Promise<void>
+  measurer?: (database: BackgroundReader) => Measure
   /** The privileges that the statements of the handlers need. */
   privileges: Privileges
 }

@@ -5,12 +5,12 @@ import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
 import type { Api } from './api.ts'
 import { ApiKeyStore } from './api-keys/store.ts'
-import { measureApiKeys } from './api-keys/measure-keys.ts'
+import { apiKeyMeasurer } from './api-keys/measure-keys.ts'
 import { buildApp } from './app.ts'
 import { BackgroundWork } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
 import { startRemovingExpiredIdempotencyKeys } from './creates/expired-idempotency-keys.ts'
-import { measureIdempotencyKeys } from './creates/measure-idempotency-keys.ts'
+import { idempotencyKeyMeasurer } from './creates/measure-idempotency-keys.ts'
 import { startPruningChanges } from './lists/prune-changes.ts'
 import { listen } from './listen.ts'
 import { createLogger, exitWithError } from './log.ts'
@@ -104,13 +104,11 @@ function startMeasuring(
   log: Logger
 ): (() => void)[] {
   const tasks = [
-    { name: 'measure API keys', work: () => measureApiKeys(database) },
-    {
-      name: 'measure Idempotency-Keys',
-      work: () => measureIdempotencyKeys(database)
-    },
-    { name: 'measure the API', work: async () => api.measure?.(database) }
+    { name: 'measure API keys', work: apiKeyMeasurer(database) },
+    { name: 'measure Idempotency-Keys', work: idempotencyKeyMeasurer(database) }
   ]
+  if (api.measurer !== undefined)
+    tasks.push({ name: 'measure the API', work: api.measurer(database) })
 
   return tasks.map(({ name, work }) =>
     repeat({ name, work, intervalMs: measureIntervalMs }, log)

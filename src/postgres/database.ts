@@ -196,6 +196,9 @@ export class Database {
 /** Reads that no request waits for, such as measurements. */
 export type BackgroundReader = Pick<Database, 'readInBackground' | 'statements'>
 
+/** Reads a state of the database, and sets its metrics. */
+export type Measure = () => Promise<void>
+
 function timeLimitMsOf(timeoutMs: number): number {
   return Math.max(minTimeLimitMs, Math.round(timeoutMs * timeLimitRatio))
 }

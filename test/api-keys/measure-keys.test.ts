@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { measureApiKeys } from '../../src/api-keys/measure-keys.ts'
+import { apiKeyMeasurer } from '../../src/api-keys/measure-keys.ts'
 import { createDatabase, open, query } from '../support/database.ts'
 import { sample } from '../support/metrics.ts'
 import { createKeyIn } from '../support/service.ts'
@@ -23,8 +23,9 @@ async function startWithKey(t: Test, hours: number) {
     `expires_at = now() + ${hours} * interval '1 hour', last_used_at = now()`
   )
 
+  const measure = apiKeyMeasurer(database)
   const measured = async () => {
-    await measureApiKeys(database)
+    await measure()
     return Number(await sample('api_keys_expiring_seconds'))
   }
   return { url, set, measured }
