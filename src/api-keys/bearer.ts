@@ -75,7 +75,7 @@ const keyInvalid = unauthorized(
  *   its own hook turns a failed look-up into a 500. `addHook: false` passes its
  *   errors to `requireApiKey` instead.
  * - It has one error for a malformed header and for an invalid token. Only an
- *   invalid token has a `apiKeyCheck`.
+ *   invalid token has an `apiKeyCheck`.
  * - It logs each error; the access log already has them.
  * - Its default rejects `bearer` in lower case; schemes are case-insensitive
  *   (RFC 9110, section 11.1).
