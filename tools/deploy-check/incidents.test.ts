@@ -277,6 +277,9 @@ t.test('the disk is full, then the database is killed', asRoot, async (t) => {
   const filler = writeFile(path.join(disk, 'filler'), Buffer.alloc(16 << 20))
   await t.rejects(filler, { code: 'ENOSPC' })
 
+  exporters.exportDisk(disk)
+  await fires(t, 'DiskFull')
+
   const filling = await newKey()
   const during = () => createTimes(20, filling)
   await fires(t, 'WritesFail', { during })
