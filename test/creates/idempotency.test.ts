@@ -9,7 +9,7 @@ import { parseRaw, sendRaw } from '../support/service.ts'
 async function start(t: Test, databaseUrl?: string) {
   const service = await startNotes(t, { ...(databaseUrl && { databaseUrl }) })
   await query(service.databaseUrl, "INSERT INTO notes (name) VALUES ('first')")
-  const create = async (
+  const createKeyed = async (
     path: string,
     payload: object | string,
     key?: string
@@ -30,7 +30,7 @@ async function start(t: Test, databaseUrl?: string) {
     }
   }
 
-  return { ...service, create }
+  return { ...service, createKeyed }
 }
 
 /** An operation with a body, the same values otherwise, and other values. */
@@ -55,7 +55,7 @@ for (const { path, status, body, sameValues, otherValues } of operations) {
   t.test(
     `a key sent again gets the first of the ${path}, or 422 with other values`,
     async (t) => {
-      const { create, databaseUrl } = await start(t)
+      const { createKeyed, databaseUrl } = await start(t)
       const count = async (table: string) =>
         (await query(databaseUrl, `SELECT FROM ${table}`)).length
 
@@ -66,12 +66,12 @@ for (const { path, status, body, sameValues, otherValues } of operations) {
       )
       const rows = await count(path)
 
-      const first = await create(path, body, 'key')
+      const first = await createKeyed(path, body, 'key')
       t.match(first, { status, isReplay: false })
 
       const replays = [
-        await create(path, body, 'key'),
-        await create(path, sameValues, '"key"')
+        await createKeyed(path, body, 'key'),
+        await createKeyed(path, sameValues, '"key"')
       ]
       const contentType = first.response.headers['content-type']
 
@@ -81,16 +81,16 @@ for (const { path, status, body, sameValues, otherValues } of operations) {
         t.not(replay.id, first.id, 'a request id of its own')
       }
 
-      const reused = await create(path, otherValues, 'key')
+      const reused = await createKeyed(path, otherValues, 'key')
       t.match(reused.response.json(), {
         code: 'idempotency_key_reused',
         status: 422
       })
 
-      const otherKey = await create(path, otherValues, 'other')
+      const otherKey = await createKeyed(path, otherValues, 'other')
       t.match(otherKey, { status, isReplay: false })
 
-      const withoutKey = await create(path, body)
+      const withoutKey = await createKeyed(path, body)
       t.match(withoutKey, { status, isReplay: false })
 
       t.equal((await count(path)) - rows, 3)
@@ -102,7 +102,7 @@ for (const { path, status, body, sameValues, otherValues } of operations) {
 t.test(
   'a key has 1 to 255 visible ASCII characters, bare or as a string of RFC 9651',
   async (t) => {
-    const { create } = await start(t)
+    const { createKeyed } = await start(t)
     const printable = String.fromCharCode(
       ...Array.from({ length: 94 }, (_, index) => 33 + index)
     )
@@ -117,7 +117,7 @@ t.test(
       { quoted: `"${'k'.repeat(255)}"`, bare: 'k'.repeat(255) }
     ]
 
-    const createWith = (key: string) => create('notes', { name: 'a' }, key)
+    const createWith = (key: string) => createKeyed('notes', { name: 'a' }, key)
 
     for (const { quoted, bare } of accepted) {
       const created = { status: 201, isReplay: false }
@@ -173,9 +173,9 @@ t.test('a repeated key gets 400', async (t) => {
 t.test(
   'a failed create leaves its key free, and a stored one always replays',
   async (t) => {
-    const { create, databaseUrl } = await start(t)
+    const { createKeyed, databaseUrl } = await start(t)
     const createOn = (noteId?: number) =>
-      create('remarks', { text: 'a', noteId }, 'key')
+      createKeyed('remarks', { text: 'a', noteId }, 'key')
 
     t.match(await createOn(), { status: 400 })
     t.match(await createOn(2), { status: 400 })
@@ -198,9 +198,9 @@ t.test(
   async (t) => {
     const { databaseUrl } = await start(t)
     const proxy = await startProxy(t, databaseUrl)
-    const { create } = await start(t, proxy.url)
+    const { createKeyed } = await start(t, proxy.url)
     proxy.cutAt('lost')
-    const { response } = await create('notes', { name: 'lost' }, 'key')
+    const { response } = await createKeyed('notes', { name: 'lost' }, 'key')
 
     t.match(response.headers, { 'x-should-retry': 'true', 'retry-after': '1' })
     t.match(response.json(), {
@@ -209,7 +209,7 @@ t.test(
     })
 
     proxy.cutAt('none')
-    t.match(await create('notes', { name: 'lost' }, 'key'), {
+    t.match(await createKeyed('notes', { name: 'lost' }, 'key'), {
       status: 201,
       isReplay: true
     })
