@@ -270,6 +270,7 @@ const anonymous = { Authorization: undefined }
 
 const getAnonymously = (path: string, headers = {}) =>
   request(`GET ${path}`, { ...anonymous, ...headers })
+
 /** Requests with a key, by the place of the key, and their statuses. */
 const requestsWith = (key: string) => ({
   'a valid key': { bytes: listRequest(), status: 200 },
