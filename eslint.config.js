@@ -24,7 +24,12 @@ const readable = {
   'no-return-assign': ['error', 'always'],
   'no-sequences': ['error', { allowInParentheses: false }],
   'no-void': 'error',
-  '@typescript-eslint/no-shadow': 'error'
+  '@typescript-eslint/no-shadow': 'error',
+  // Prettier wraps code, but not comments.
+  'max-len': [
+    'error',
+    { code: Number.MAX_SAFE_INTEGER, comments: 80, ignoreUrls: true }
+  ]
 }
 
 export default defineConfig(

@@ -24,7 +24,7 @@ export interface Operations {
   cancelOrder: Handler<operations['cancelOrder']>
 }
 
-/** A handler of each operation that responds with 501, until it is implemented. */
+/** Handlers that respond with 501, until their operations are implemented. */
 export const stubs: Operations = {
   listCategories: notImplemented('listCategories'),
   createCategory: notImplemented('createCategory'),

@@ -16,8 +16,8 @@ const digit = `(?:[0-9a-f]|${encoded('3[0-9]|[46][1-6]')})`
 
 /**
  * The pattern of an API key with this prefix in a text or URL, for a match in
- * any case. Its first group is what `keys list` shows. The logs of the
- * service and of the proxy use it.
+ * any case. Its first group is what `keys list` shows. The logs of the service
+ * and of the proxy use it.
  */
 export function apiKeyPattern(apiKeyPrefix: string): string {
   const prefix = Array.from(apiKeyPrefix, characterOrEncoded).join('')

@@ -20,17 +20,17 @@ export interface Api {
    */
   guide?: URL
   /**
-   * Makes the handler of each operation, by operationId. `generated/operations.ts`
-   * has its type, which the framework does not know. All lists and
-   * pages share the memory for responses.
+   * Makes the handler of each operation, by operationId.
+   * `generated/operations.ts` has its type, which the framework does not know.
+   * All lists and pages share the memory for responses.
    */
   handlers: (database: Database, memory: ResponseMemory) => object
   /** The folder of the migrations, which run after the framework's. */
   migrations: URL
   /**
    * Makes the function that reads the metrics of the API from the database:
-   * every ten seconds, while the service has a METRICS_PORT. Its statements need
-   * a bound, because no request limits them.
+   * every ten seconds, while the service has a METRICS_PORT. Its statements
+   * need a bound, because no request limits them.
    */
   measurer?: (database: BackgroundReader) => Measure
   /** The privileges that the statements of the handlers need. */

@@ -3,7 +3,7 @@
  *
  * - waiting: until the database is ready
  * - running
- * - stopped: for good, also if the database becomes ready later
+ * - stopped: for good, even if the database becomes ready later
  */
 export class BackgroundWork {
   #state: 'waiting' | 'running' | 'stopped' = 'waiting'

@@ -104,6 +104,7 @@ class Batch<Item, Result> {
       const arrivedAt = performance.now()
       const span = currentSpan()
       this.#waiting.push({ item, span, arrivedAt, resolve, reject })
+      // `#dispatchAll` never rejects: only the linter needs the catch.
       if (!this.#isRunning) this.#dispatchAll().catch(reject)
     })
   }
@@ -183,9 +184,9 @@ class Batch<Item, Result> {
 }
 
 /**
- * Splits items into parts of about the square root of their number. One
- * of 250 items is found after three splits, in up to 25 runs. With halves it would
- * be eight splits, and a fault may take its time.
+ * Splits items into parts of about the square root of their number. One of 250
+ * items is found after three splits, in up to 25 runs. Halves would need eight
+ * splits, and each one may wait for the slow row again.
  */
 function partsOf<Item>(items: Item[]): Item[][] {
   const size = Math.floor(Math.sqrt(items.length))

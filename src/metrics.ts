@@ -43,7 +43,7 @@ export const httpErrors = new Counter({
   labelNames: ['operation', 'code']
 })
 
-/** Makes the errors of an operation known, with 0. */
+/** Creates the series of each code, at 0. */
 export function initializeErrors(operation: string, codes: string[]): void {
   for (const code of codes) httpErrors.inc({ operation, code }, 0)
 }
@@ -56,7 +56,7 @@ const parserErrorCodes = [
 
 export const parserErrors = new Counter({
   name: 'http_parser_errors_total',
-  help: `Requests that are no valid HTTP: ${parserErrorCodes.join(', ')}`,
+  help: `Requests that are not valid HTTP: ${parserErrorCodes.join(', ')}`,
   labelNames: ['code']
 })
 for (const code of parserErrorCodes) parserErrors.inc({ code }, 0)
@@ -134,7 +134,7 @@ const idempotentCreates = new Counter({
   labelNames: ['table', 'outcome']
 })
 
-/** Makes the outcomes of a table known, with 0. */
+/** Creates the series of each outcome, at 0. */
 export function initializeIdempotentCreates(table: string): void {
   for (const outcome of createOutcomes)
     idempotentCreates.inc({ table, outcome }, 0)
@@ -202,7 +202,7 @@ const statementDuration = new Histogram({
   buckets: statementBuckets
 })
 
-/** Makes the results of a statement known, with 0. */
+/** Creates the series of each result, at 0. */
 export function initializeStatement(statement: string): void {
   for (const result of statementResults)
     statementDuration.zero({ statement, outcome: result })

@@ -1,6 +1,7 @@
 /**
- * The options that npm has taken for its own, as in `npm run keys create --name
- * x`: without `--`, the script does not get them. Without npm, there are none.
+ * The options that npm has taken for its own, as in
+ * `npm run keys create --name x`: without `--`, the script does not get them.
+ * Without npm, there are none.
  *
  * @param names of options, without dashes
  * @returns those that are set, with dashes

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { batch, shareRuns } from '../src/batch.ts'
 
-// What requests see of batches is tested with the operations, in test/resources/ and test/creates/.
+// What requests see of batches is tested with the operations, in
+// test/resources/ and test/creates/.
 
 t.test('a run takes the oldest items, up to its maximum', async (t) => {
   const runs: number[][] = []

@@ -130,7 +130,10 @@ t.test(
   }
 )
 
-/** Makes the file descriptor one of the file: a closed one is given out again when it is the lowest that is free. */
+/**
+ * Makes the file descriptor one of the file: a closed one is given out again
+ * when it is the lowest that is free.
+ */
 function reopen(fd: number, file: string): void {
   closeSync(fd)
   for (let attempt = 0; attempt < 100; attempt++)

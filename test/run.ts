@@ -9,7 +9,7 @@ import { pino } from 'pino'
 import { startEmbeddedPostgres } from '../src/embedded/postgres.ts'
 import { copyData, createTemplate, dropDatabase } from './support/database.ts'
 
-// Also the temporary folder of the tests and of their processes.
+// Tests and their processes have their temporary folder in it, too.
 const directory = mkdtempSync(path.join(tmpdir(), 'petcat-'))
 const log = pino({ level: 'warn' })
 

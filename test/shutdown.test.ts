@@ -78,7 +78,7 @@ const waysToStop = [
     isForGroup: false
   },
   {
-    title: 'a signal to the process group of npm, as by Ctrl-C',
+    title: 'a signal to the process group of npm, such as by Ctrl-C',
     command: ['npm', 'start'],
     signals: ['SIGINT'],
     isForGroup: true

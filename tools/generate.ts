@@ -121,7 +121,7 @@ import type { operations } from './types.ts'
 export interface Operations {
 ${operations.map(member).join('')}}
 
-/** A handler of each operation that responds with 501, until it is implemented. */
+/** Handlers that respond with 501, until their operations are implemented. */
 export const stubs: Operations = {
 ${operations.map(stub).join('')}}
 `

@@ -1,6 +1,6 @@
 // `npm run seed`: adds the categories, pets and orders of the examples in
-// openapi.yaml to the configured database, unless it has pets. The last category
-// has no pets: the example of a deletion can delete it.
+// openapi.yaml to the configured database, unless it has pets. The last
+// category has no pets: the example of a deletion can delete it.
 import { runCommand } from '../src/commands/run-command.ts'
 import { exitWithError } from '../src/log.ts'
 import type { Database } from '../src/postgres/database.ts'

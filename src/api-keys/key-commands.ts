@@ -33,7 +33,7 @@ export function keyCommands(run: Run, knownScopes: string[]): Command {
   return program
 }
 
-/** Prints an error in one line, also with a suggestion. */
+/** Prints an error in one line, including a suggestion. */
 function outputError(text: string, write: (text: string) => void): void {
   write(text.replace('\n(', ' ('))
 }

@@ -51,7 +51,7 @@ interface StoredKey {
   root: bigint
   /** Whether the store has recorded a use of the key in this minute. */
   isUseRecorded: boolean
-  /** Null if the key may do everything, also in later versions. */
+  /** Null if the key may do everything, even in later versions. */
   scopes: string[] | null
 }
 

@@ -112,8 +112,8 @@ function tooManyRequests(
 }
 
 /**
- * Groups IPv6 addresses by /64, the smallest block that providers assign to
- * one customer. Returns any other text unchanged.
+ * Groups IPv6 addresses by /64, the smallest block that providers assign to one
+ * customer. Returns any other text unchanged.
  */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address

@@ -237,8 +237,8 @@ export class ApiKeyStore {
   /**
    * All keys, oldest first.
    *
-   * The time of a use is stored rounded down to the minute, which can be
-   * before the creation.
+   * The time of a use is stored rounded down to the minute, which can be before
+   * the creation.
    */
   list(): Promise<PrintedRow[]> {
     const text = sql`

@@ -40,21 +40,21 @@ type InMemory =
   { state: 'unseen' | 'stale' } | { state: 'trusted'; validKey: ValidKey }
 
 /**
- * Checks API keys, and keeps the valid ones, so that requests with a key
- * in steady use wait for no query. To this class, a key is always in one of
- * these states:
+ * Checks API keys, and keeps the valid ones, so that requests with a key in
+ * steady use wait for no query. To this class, a key is always in one of these
+ * states:
  *
  * - `unseen`: not kept. A request waits for a look-up, unless the key is
  *   malformed.
- * - `trusted`: valid at a look-up less than `trustMs` ago. A request passes
- *   at once. While requests use the key, it is looked up in the background.
+ * - `trusted`: valid at a look-up less than `trustMs` ago. A request passes at
+ *   once. While requests use the key, it is looked up in the background.
  * - `stale`: valid at a look-up before that. A request waits for a look-up.
  *
  * A key is `unseen` again after a look-up that finds it no longer valid, or
  * when it was not looked up for `keepMs`.
  *
- * Kept keys are found by their SHA-256, which clients cannot choose, so the time
- * of a check reveals nothing about other keys. Invalid keys use no memory.
+ * Kept keys are found by their SHA-256, which clients cannot choose, so the
+ * time of a check reveals nothing about other keys. Invalid keys use no memory.
  *
  * Anyone can invent keys with a valid checksum, so the cost of looking them up
  * is bounded: requests share look-ups, and one runs at a time. Clients that

@@ -10,8 +10,9 @@ const maxQueued = 1000
 /** Writes rows of all clients, in large groups. */
 export class CommonLane<Row, Result> {
   /**
-   * Writes one row, with those that arrive with it. A group that exceeds the
-   * time limit is not split here: all its rows become suspects.
+   * Writes one row, together with those that arrive at the same time. A group
+   * that exceeds the time limit is not split here: all its rows become
+   * suspects.
    *
    * @throws TimeLimitExceeded if the group exceeds the limit, Overloaded if too
    *   many rows wait, and what the writer throws

@@ -39,7 +39,7 @@ type Background = Pick<Database, 'writeInBackground' | 'statements'>
  * expired key still replays until it is removed.
  *
  * @param hours until an Idempotency-Key expires
- * @returns a function that ends it
+ * @returns a function that stops the task
  */
 export function startRemovingExpiredIdempotencyKeys(
   database: Background,
@@ -81,7 +81,7 @@ class ExpiredIdempotencyKeyRemoval {
 
   /**
    * Ends at the first batch that is not full. Keys that expire meanwhile wait
-   * for the next time. Otherwise, this one might not end.
+   * for the next run. Otherwise, this one might never end.
    */
   async #removeAll(): Promise<void> {
     let size

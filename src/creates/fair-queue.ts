@@ -19,8 +19,9 @@ interface Limits {
 }
 
 /**
- * Runs a few statements at the same time, each for another client. The oldest
- * one is next. So a client with many statements delays another client by one.
+ * Runs a few statements at the same time, each for a different client. The
+ * oldest one is next, so a client with many statements delays another client by
+ * only one.
  */
 export class FairQueue {
   readonly #limits: Limits
@@ -71,6 +72,7 @@ export class FairQueue {
 
     this.#waiting = this.#waiting.filter((waiting) => waiting !== next)
     this.#running.add(next.client)
+    // `start` never rejects: only the linter needs the catch.
     next
       .start()
       .then(() => this.#ended(next))

@@ -128,8 +128,8 @@ function createLanes(
 }
 
 /**
- * The outcomes, unless the requests cannot be matched with them: a client would
- * get the response to another one.
+ * Returns the outcomes if they can be matched with the requests. Otherwise, a
+ * client would get the response to another request.
  *
  * @throws OutcomeUnknown, because the statement has been committed
  */

@@ -18,7 +18,9 @@ export interface KeyedRequest<Body> {
   body: Body
 }
 
-/** What PostgreSQL stores of an Idempotency-Key: two SHA-256, as bytea. */
+/**
+ * What PostgreSQL stores of an Idempotency-Key: two SHA-256 hashes, as bytea.
+ */
 export interface Claim {
   /** The hash of the Idempotency-Key, its owner, and the operation's name. */
   idempotencyKeyHash: string
@@ -27,11 +29,12 @@ export interface Claim {
 }
 
 /**
- * The claim that a request makes by its Idempotency-Key; undefined without one.
- * The owner of the Idempotency-Key is the API key, with all that it was rotated
- * to. The fingerprint is of the validated body, in which int64s are exact.
+ * The claim that a request makes with its Idempotency-Key; undefined without
+ * one. The owner of the Idempotency-Key is the API key, including all keys that
+ * it was rotated to. The fingerprint is of the validated body, in which int64s
+ * are exact.
  *
- * Another operation treats the same Idempotency-Key as another one.
+ * To another operation, the same Idempotency-Key is a different one.
  *
  * @param operation the name of the operation, by default its table
  * @throws Error without an API key: all such callers would share their keys
@@ -58,8 +61,8 @@ export function claimOf(
 }
 
 /**
- * The sender of a request: its API key, with all that it was rotated to. An
- * operation may need no API key. Then all senders are one client.
+ * The sender of a request: its API key, including all keys that it was rotated
+ * to. If an operation needs no API key, all senders are one client.
  */
 export function clientOf({
   apiKeyCheck
@@ -72,7 +75,7 @@ export function clientOf({
 /**
  * The text of a string of RFC 9651, section 3.3.3, or the bare text, which many
  * clients send. A repeated header was rejected by the pattern of openapi.yaml,
- * because Node.js joins the values by a comma and a space.
+ * because Node.js joins the values with a comma and a space.
  */
 function unquoted(header: string): string {
   if (!header.startsWith('"')) return header

@@ -19,10 +19,10 @@ export const insertOncePrivileges = { idempotency_keys: 'SELECT, INSERT' }
  * - claimable: this request may claim it.
  * - held: another transaction is about to claim it.
  *
- * Why the statement does it in this way:
+ * Why the statement works in this way:
  *
  * - The advisory lock shows that another transaction holds a key. Without it,
- *   the INSERT would wait for that transaction, and with it the whole group.
+ *   the INSERT would wait for that transaction, and so would the whole group.
  * - The message makes a replay a write, whose commit waits for the synchronous
  *   standby: a record may be visible before the standby has it.
  */
@@ -110,15 +110,15 @@ export function insertOnceStatement(insert: InsertSql): string {
 }
 
 /**
- * What became of each request, by what is known of its key. The first condition
- * that holds decides, in this order:
+ * The outcome of each request, depending on what is known about its key. The
+ * first of these conditions that holds decides:
  *
  * 1. The request has claimed its key, and its row is stored.
  * 2. It has claimed its key, but a trigger has dropped its row: the statement
  *    fails.
  * 3. Another request has claimed the key, for the same body.
  * 4. Another request has claimed the key, for another body.
- * 5. Nothing is known of the key, and the row cannot be stored.
+ * 5. Nothing is known about the key, and the row cannot be stored.
  * 6. Another transaction holds the key, or has just committed it.
  */
 function outcomes(table: string, keyColumn: string): string {

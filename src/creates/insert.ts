@@ -9,9 +9,9 @@ export interface InsertSql {
   table: string
   /**
    * The name of the operation, by default its table. A second operation that
-   * creates rows of the table needs a name. Its statements are named by it, and
-   * its Idempotency-Keys are separate: with another name in a later version, a
-   * request sent again would create a second row.
+   * creates rows of the table needs a name. Its statements are named after it,
+   * and its Idempotency-Keys are separate. If a later version changed the name,
+   * a request that is sent again would create a second row.
    */
   name?: string
   /** Columns for the properties of a body. */
@@ -28,7 +28,7 @@ export interface InsertSql {
   json: RowExpression
 }
 
-/** What the statements and the Idempotency-Keys of an operation are named by. */
+/** The statements and Idempotency-Keys of an operation are named after this. */
 export const nameOf = ({ name, table }: InsertSql) => name ?? table
 
 /** A column whose values are unique, in the table and among the input rows. */
@@ -59,7 +59,7 @@ export interface RowCheck<Body> {
 /**
  * The message of the 400 for a body that the check found invalid.
  *
- * @throws Error without a check: it alone makes a row invalid
+ * @throws Error without a check, because only a check makes a row invalid
  */
 export function messageOfInvalid<Body>(
   { table, check }: { table: string; check?: RowCheck<Body> },
@@ -135,7 +135,9 @@ function requireKeyColumn(insert: InsertSql): void {
   }
 }
 
-/** The response is made before the row, so it needs the value of each column. */
+/**
+ * The response is made before the row, so it needs the value of each column.
+ */
 function requireValues(insert: InsertSql): void {
   const values = valuesOf(insert)
   const missing = insert.json.columns.filter((column) => !(column in values))
@@ -150,7 +152,7 @@ function requireValues(insert: InsertSql): void {
   }
 }
 
-/** What gives a new row its values, by column. */
+/** Where the values of a new row come from, by column. */
 function valuesOf(insert: InsertSql): Record<string, string> {
   return { ...insert.fromDatabase, ...inputColumns(insert) }
 }

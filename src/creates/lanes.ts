@@ -18,7 +18,7 @@ const liftedForMs = 10_000
 /** Writes groups of rows: each in one transaction, which it commits. */
 export interface GroupWriter<Row, Result> {
   commit: (rows: Row[]) => Promise<Result[]>
-  /** Rejects with TimeLimitExceeded, without effect, if it takes long. */
+  /** Rejects with TimeLimitExceeded, without effect, if it takes too long. */
   commitWithinLimit: (rows: Row[]) => Promise<Result[]>
 }
 
@@ -32,7 +32,7 @@ export interface GroupWriter<Row, Result> {
  * - suspect: smaller groups, each of one client. One that exceeds the limit is
  *   split, until the slow row is alone.
  * - slow row: each alone, without the limit. Meanwhile, further rows of its
- *   client are suspects at once: they may be as slow.
+ *   client become suspects at once, because they may be just as slow.
  */
 export class Lanes<Row, Result> {
   readonly #writer: GroupWriter<Row, Result>

@@ -5,7 +5,7 @@ import { isFaultOfRow, TimeLimitExceeded } from '../postgres/failures.ts'
 /** Rows of one statement: few, so that the slow one is found soon. */
 const maxGroup = 16
 
-/** Least milliseconds to find the slow rows of a group. */
+/** Minimum milliseconds to find the slow rows of a group. */
 const minSplitMs = 5000
 
 /** Rows of all clients that may wait for a statement. */
@@ -20,9 +20,9 @@ interface ClientQueue<Row, Result> {
 }
 
 /**
- * Writes rows of which some may be slow, separately for each client. A group
- * that exceeds the time limit is split, until the slow row is alone.
- * After each statement, it is the turn of another client.
+ * Writes rows that may be slow, separately for each client. A group that
+ * exceeds the time limit is split, until the slow row is alone. After each
+ * statement, it is the turn of another client.
  */
 export class SuspectLane<Row, Result> {
   readonly #commitGroup: CommitGroup<Row, Result>
@@ -33,7 +33,7 @@ export class SuspectLane<Row, Result> {
 
   /**
    * @param maxWaitMs milliseconds that a row may wait for its statement.
-   *   Splitting a group may take as long, and at least 5 s.
+   *   Splitting a group may take just as long, or 5 s if that is longer.
    */
   constructor(
     commitGroup: CommitGroup<Row, Result>,

@@ -23,8 +23,8 @@ export class WriteTurns {
 const turnsByDatabase = new WeakMap<Database, WriteTurns>()
 
 /**
- * The turns of a database. Writes to all its tables share them, because further
- * connections would be missing for reads.
+ * The turns of a database. Writes to all its tables share them, because reads
+ * need the other connections.
  */
 export function sharedTurns(database: Database): WriteTurns {
   const known = turnsByDatabase.get(database)

@@ -52,7 +52,7 @@ function packageFolder(): string {
 }
 
 /**
- * Creates the symbolic links that npm cannot pack, also where npm runs no
+ * Creates the symbolic links that npm cannot pack, even where npm runs no
  * scripts. In a read-only folder this fails, which only matters without links.
  */
 function createLinks(folder: string): void {

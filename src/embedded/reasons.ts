@@ -1,6 +1,8 @@
 import { messageOf } from '../log.ts'
 
-/** What the operator can do about a reason, in Node.js's or PostgreSQL's words. */
+/**
+ * What the operator can do about a reason, in Node.js's or PostgreSQL's words.
+ */
 const remedies = [
   {
     reason: /read-only file system|permission denied|not permitted/i,

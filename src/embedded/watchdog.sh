@@ -2,7 +2,7 @@
 # Usage: watchdog.sh SOCKET_FOLDER COMMAND...
 #
 # The shell's stdin is a pipe from that process. It closes when the process
-# ends, also by SIGKILL. The shell outlives the process only until the server
+# ends, even by SIGKILL. The shell outlives the process only until the server
 # has shut down.
 socket_folder=$1
 shift

@@ -66,7 +66,9 @@ export class AccessLog extends LogController {
   }
 }
 
-/** Whether a request is for an existing path outside the API, as /livez. */
+/**
+ * Whether a request is for an existing path outside the API, such as /livez.
+ */
 export function isOutsideApi({
   is404,
   method,

@@ -76,10 +76,9 @@ export class CachedBody {
   }
 
   /**
-   * The body in the coding that an Accept-Encoding prefers (RFC 9110,
-   * section 12.5.3). It is unencoded if it has less than 1 KiB or more than
-   * 8 MiB, if the coding would not make it smaller, or if there is no memory
-   * for it.
+   * The body in the coding that an Accept-Encoding prefers (RFC 9110, section
+   * 12.5.3). It is unencoded if it has less than 1 KiB or more than 8 MiB, if
+   * the coding would not make it smaller, or if there is no memory for it.
    */
   encodedFor(
     acceptEncoding: string | undefined

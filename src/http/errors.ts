@@ -38,7 +38,7 @@ export const badRequest = (message: string) =>
 /**
  * 404: a path names something that does not exist.
  *
- * @param thing as in `pet`
+ * @param thing such as `pet`
  */
 export const notFound = (thing: string, id: bigint | string) =>
   new HttpError(404, 'not_found', `There is no ${thing} with the id ${id}`)

@@ -4,8 +4,8 @@ import { parse } from 'lossless-json'
 import { badRequest } from './errors.ts'
 
 /**
- * Parses request bodies as JSON (RFC 8259) in UTF-8, and rejects
- * bodies of every other Content-Type.
+ * Parses request bodies as JSON (RFC 8259) in UTF-8, and rejects bodies of
+ * every other Content-Type.
  */
 export const jsonBody = fp(
   (app) => {

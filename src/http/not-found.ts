@@ -2,7 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { HttpError } from './errors.ts'
 
-/** The target of OPTIONS * (RFC 9112, section 3.2.4). The router takes it for /. */
+/**
+ * The target of OPTIONS * (RFC 9112, section 3.2.4). The router takes it for /.
+ */
 const notAPath = '*'
 
 /** 404 for unknown paths, 405 with Allow for unsupported methods. */

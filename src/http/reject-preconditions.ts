@@ -10,7 +10,9 @@ const preconditions = {
   'if-none-match': 'If-None-Match'
 }
 
-/** Without an ETag, no tag matches, so If-None-Match does not prevent a read. */
+/**
+ * Without an ETag, no tag matches, so If-None-Match does not prevent a read.
+ */
 const preconditionsOfReads = { 'if-match': 'If-Match' }
 
 /**

@@ -25,7 +25,7 @@ interface VersionedList {
   version: number
 }
 
-/** The pieces of a list, from its first one on. */
+/** The pieces of a list, starting with the first one. */
 interface JoinedPieces {
   chunks: Buffer[]
   /** Bytes. */

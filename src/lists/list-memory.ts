@@ -12,8 +12,8 @@ interface Forgettable {
 
 /**
  * The memory of all lists that are kept between requests, and of all that are
- * being read. Each has its own limit. The least recently used lists are forgotten
- * first.
+ * being read. Each has its own limit. The least recently used lists are
+ * forgotten first.
  */
 export class ListMemory {
   /** Bytes. Only the start of a longer list is kept. */
@@ -26,7 +26,7 @@ export class ListMemory {
   #keptSize = 0
   #readSize = 0
 
-  /** @param limit bytes of all kept lists, and again of all being read */
+  /** @param limit bytes of all kept lists; the same again for all being read */
   constructor(limit: number) {
     this.#limit = limit
     this.maxListSize = limit - overhead

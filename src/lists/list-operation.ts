@@ -21,7 +21,7 @@ interface List<Item> {
   table: string
   /**
    * The base of the names of the statements, by default the table. A second
-   * list of the table with other items or another order needs another one.
+   * list of the table with other items or another order needs a different base.
    */
   name?: string
   /** Writes an item. From generated/json.ts. */
@@ -44,8 +44,8 @@ interface FilteredRequest<Filter extends string> extends ListRequest {
 }
 
 /**
- * The handler of an operation that lists all rows of a table, in the order
- * of a column.
+ * The handler of an operation that lists all rows of a table, in the order of a
+ * column.
  *
  * @throws Error if another list has the names of its statements
  */
@@ -68,9 +68,9 @@ export function listOperation<Item>(
 
 /**
  * The handler of an operation that lists the rows of a table that query
- * parameters select, in the order of a column. Each selection is a list of
- * its own, with an ETag and compression, and is read again only when the table
- * has changed.
+ * parameters select, in the order of a column. Each selection is a list of its
+ * own, with an ETag and compression, and is read again only when the table has
+ * changed.
  *
  * @param list.filters at most four: the condition for each parameter, with a
  *   placeholder for its value. A request without the parameter has no such

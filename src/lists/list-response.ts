@@ -13,10 +13,12 @@ import type { ResponseMemory } from './response-memory.ts'
 import { chunksOf, type ListStart, type ListStreams } from './stream.ts'
 import { maxPieceSize } from './table-reader.ts'
 
-/** Bytes of a stream: a piece that is being sent, and one that is being read. */
+/**
+ * Bytes of a stream: a piece that is being sent, and one that is being read.
+ */
 const streamedSize = 2 * maxPieceSize
 
-/** What is the same for all responses of a list. */
+/** What all responses of a list share. */
 export interface ListContext<Item> {
   json: RowJson<Item>
   memory: ResponseMemory
@@ -29,8 +31,8 @@ export type ListRequest = Pick<FastifyRequest, 'method' | 'headers'>
 export type ListReply<Item> = CacheableReply & Ok<Item> & NotModified
 type CacheableReply = Pick<Reply<unknown>, 'getHeader' | 'header' | 'raw'>
 
-// `code` is a property in both, because the compiler compares the parameters
-// of methods, and overloads, loosely: it would accept items of another schema.
+// `code` is a property in both, because the compiler compares the parameters of
+// methods, and overloads, loosely: it would accept items of another schema.
 interface Ok<Item> {
   code: (status: 200) => { send: (body: ListBody<Item>) => Sent }
 }
@@ -79,8 +81,8 @@ export async function sendWhole<Item>(
 }
 
 /**
- * Sends the start of a list and reads the rest meanwhile, without an ETag and
- * compression, which need the whole list.
+ * Sends the start of a list, and meanwhile reads the rest. There is no ETag and
+ * no compression, because they need the whole list.
  *
  * @throws Overloaded if too much memory is reserved
  */

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { badRequest } from '../http/errors.ts'
 
-// A cursor is the order value of the last item of a page, in base64url. Unlike the
-// number of a page, it does not shift when items are created meanwhile. It is
-// opaque, so that it may change.
+// A cursor is the order value of the last item of a page, in base64url. Unlike
+// the number of a page, it does not shift when items are created meanwhile. It
+// is opaque, so that it may change.
 
 /** How a cursor holds an order value of one SQL type. */
 interface CursorFormat {
@@ -35,7 +35,7 @@ const uuidFormat: CursorFormat = {
     bytes.length === 16 ? bytes.toString('hex') : undefined
 }
 
-/** PostgreSQL has no NUL in text. */
+/** PostgreSQL allows no NUL in text. */
 const textFormat: CursorFormat = {
   lowest: '',
   toBytes: (value) => Buffer.from(value),

@@ -16,7 +16,7 @@ type Background = Pick<Database, 'writeInBackground' | 'statements'>
  * Deletes the records of changes that no list needs: at once, and then every
  * five seconds.
  *
- * @returns a function that ends it
+ * @returns a function that stops the task
  */
 export function startPruningChanges(
   database: Background,

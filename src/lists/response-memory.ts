@@ -14,8 +14,8 @@ interface Body {
 }
 
 /**
- * Limits the memory that responses hold until their clients have read them,
- * and the time for a client to read.
+ * Limits the memory that responses hold until their clients have read them, and
+ * the time for a client to read.
  */
 export class ResponseMemory {
   /** The lists that are kept, whether they are being sent or not. */

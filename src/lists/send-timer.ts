@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http'
 
 /** The time for a client to read the bytes that it was sent. */
 export interface SendTimer {
-  /** Begins the time again: the client has read a chunk, or gets one. */
+  /** Restarts the time: the client has read a chunk, or gets one. */
   restart: () => void
   /** Stops the time, while the client waits for the service. */
   pause: () => void
 }
 
-/** For a response that is too short to be limited in time. */
+/** For a response that is too short to need a time limit. */
 export const unlimitedTime: SendTimer = {
   restart: () => {},
   pause: () => {}

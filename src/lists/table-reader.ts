@@ -40,7 +40,7 @@ export interface ListedTable {
   json: string
 }
 
-/** Conditions on the rows, by names. */
+/** Conditions on the rows, by name. */
 export interface Condition {
   name: string
   /** The SQL of the condition. A placeholder, such as `$2`, is the value. */
@@ -82,8 +82,8 @@ const writePieceQuery = (
 `
 
 /**
- * The statements that read a list: its first piece, and the piece after a value.
- * They are two, because PostgreSQL searches the index only for a plain
+ * The statements that read a list: its first piece, and the piece after a
+ * value. There are two, because PostgreSQL searches the index only for a plain
  * comparison.
  */
 export class PieceStatements {

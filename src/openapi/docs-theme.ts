@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * The color of each environment, so that nobody mistakes one for another.
- * White on it has a contrast of 5.5 or more.
+ * The color of each environment, so that nobody mistakes one for another. White
+ * on it has a contrast of 5.5 or more.
  */
 export const environmentColors = {
   development: '#2b5c8a',

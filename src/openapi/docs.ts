@@ -47,9 +47,9 @@ interface Options {
 }
 
 /**
- * Swagger UI at /docs, changed by the files in docs/. They use its plugin API: it
- * would overwrite changes of the DOM that it renders. The OpenAPI document at
- * /openapi.yaml, byte for byte, and as JSON at /openapi.json.
+ * Swagger UI at /docs, changed by the files in docs/. They use its plugin API:
+ * it would overwrite changes of the DOM that it renders. The OpenAPI document
+ * at /openapi.yaml, byte for byte, and as JSON at /openapi.json.
  */
 export const docsPage = fp<Options>(
   async (app, { apiDocument, environment }) => {

@@ -13,9 +13,9 @@ export function relativeTarget(from: string, to: string): string {
 }
 
 /**
- * Returns the path of the resource that an operation creates, if the OpenAPI document has a
- * `Location` in its response 201. A link of the response says which operation
- * reads it, and by which properties of the body: `/pets/{id}`.
+ * Returns the path of the resource that an operation creates, if the OpenAPI
+ * document has a `Location` in its response 201. A link of the response says
+ * which operation reads it, and by which properties of the body: `/pets/{id}`.
  *
  * @throws Error if the OpenAPI document has the header without such a link
  */

@@ -26,8 +26,8 @@ const int64Range = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }
 /**
  * JSON has numbers of any size. The parser of bodies and parameters returns an
  * integer beyond 2^53 as a bigint, which Ajv accepts neither as `integer` nor
- * as `number`. So this function returns a copy of a schema in which keywords
- * of our own handle them, at any depth:
+ * as `number`. So this function returns a copy of a schema in which keywords of
+ * our own handle them, at any depth:
  *
  * - An int64 becomes a bigint, whatever its size.
  * - Any other number becomes a double, rounded if necessary.

@@ -8,8 +8,8 @@ const integer = /^(0|-?[1-9]\d*)$/
 const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 
 /**
- * Converts the parameters of a request from text to the types of their
- * schemas. Text of another type remains text, which validation rejects.
+ * Converts the parameters of a request from text to the types of their schemas.
+ * Text of another type remains text, which validation rejects.
  */
 export function convertParameters(
   parameters: Record<string, unknown>,

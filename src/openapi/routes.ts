@@ -20,8 +20,8 @@ type OperationResolver =
 interface Options {
   apiDocument: ApiDocument
   /**
-   * The handlers by operationId. Their types are in
-   * generated/operations.ts, which this folder must not import.
+   * The handlers by operationId. Their types are in generated/operations.ts,
+   * which this folder must not import.
    */
   handlers: object
   /**

@@ -56,7 +56,7 @@ function parameterValidator(schema: Schema, root: string) {
   }
 }
 
-/** Unknown parameters are errors: a misspelled filter would be lost silently. */
+/** Unknown parameters are errors: a misspelt filter would be lost silently. */
 function queryValidator(schema: Schema) {
   const closed = { ...schema, additionalProperties: false }
   const validate = parameterValidator(closed, 'query')
@@ -86,7 +86,7 @@ function tooMany(names: string[]) {
 function compile(schema: Schema): ValidateFunction {
   const ajv = new Ajv({
     // OpenAPI has keywords that JSON Schema lacks, such as example. The linter
-    // finds misspelled ones.
+    // finds misspelt ones.
     strict: false,
     strictNumbers: true,
     logger: false,

@@ -14,8 +14,8 @@ declare module 'pg' {
 
 /**
  * Sends a CancelRequest for the statement that a connection runs, encrypted if
- * the connection is. The server confirms nothing: the statement
- * fails with 57014, or ends as without a request.
+ * the connection is. The server confirms nothing: the statement fails with
+ * 57014, or ends as if there had been no request.
  *
  * @param timeoutMs milliseconds for the attempt
  */

@@ -24,9 +24,9 @@ const timeLimitRatio = 1 / 20
 /** The shortest time limit, for a short DATABASE_TIMEOUT_MS. */
 const minTimeLimitMs = 100
 
-// Ends the commits of all replicas that still wait for a standby after they were
-// cancelled. PostgreSQL would keep their connections open, although the service
-// has closed them.
+// Ends the commits of all replicas that still wait for a standby after they
+// were cancelled. PostgreSQL would keep their connections open, although the
+// service has closed them.
 const terminateHangingCommits = sql`
   SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity
@@ -102,6 +102,7 @@ export class Database {
       isRepeatable: true
     })
 
+    // Reserves its name: time-limit.ts prepares it on each connection.
     this.statements.add(setTimeLimit.name, setTimeLimit.text)
     this.#terminateHangingCommits = this.statements.add(
       'terminate-hanging-commits',
@@ -131,12 +132,12 @@ export class Database {
   }
 
   /**
-   * Like `write`, for a short time: a twentieth of DATABASE_TIMEOUT_MS. Rejects
-   * with TimeLimitExceeded if the statement took longer. It had no effect then,
-   * because the limit does not apply to its commit.
+   * Like `write`, but for a shorter time: a twentieth of DATABASE_TIMEOUT_MS.
+   * Rejects with TimeLimitExceeded if the statement took longer. Then it had no
+   * effect, because the limit does not apply to its commit.
    *
-   * The statement must be a prepared one. After another one, which pg sends in
-   * another way, the limit may remain.
+   * The statement must be prepared. pg sends other statements in a different
+   * way, so the limit might outlast them.
    */
   writeWithinLimit<Row extends QueryResultRow>(
     query: NamedQuery
@@ -145,15 +146,15 @@ export class Database {
   }
 
   /**
-   * Like `write`, for work that no request waits for: on a separate connection, for
-   * at most a second. The statement must be one that can be sent again, so it
-   * rejects with Unavailable also if its outcome is not known.
+   * Like `write`, for work that no request waits for: on a separate connection,
+   * for at most a second. It must be safe to send the statement again, so it
+   * rejects with Unavailable even if its outcome is not known.
    */
   writeInBackground(query: Query): Promise<QueryResultRow[]> {
     return this.#background.run(query)
   }
 
-  /** Like `read`, in the way of `writeInBackground`. */
+  /** Like `read`, but on the connection of `writeInBackground`. */
   readInBackground<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
     return this.#background.run<Row>(query)
   }
@@ -172,7 +173,9 @@ export class Database {
     await Promise.all([this.#pool.end(), this.#backgroundPool.end()])
   }
 
-  /** The way in which writes run. */
+  /**
+   * What all statements of a use share. By default, they are not repeatable.
+   */
   #kind(use: DatabaseUse, pool: PrimaryPool, timeoutMs: number): StatementKind {
     return {
       use,

@@ -5,8 +5,8 @@ import { sendCancelRequest } from './cancel-request.ts'
 const cancelGraceMs = 1000
 
 /**
- * The deadline of one statement: `running` until the timeout, `cancelled`
- * until the grace period has passed too, then `abandoned`, with its connection
+ * The deadline of one statement: `running` until the timeout, `cancelled` until
+ * the grace period has passed too, then `abandoned`, with its connection
  * closed. `clear` stops this.
  *
  * A statement_timeout would not end a commit that waits for a standby, and
@@ -19,7 +19,7 @@ export class Deadline {
   readonly #onAbandoned: () => void
 
   /**
-   * @param connection runs the statement, and only it
+   * @param connection runs this statement, and no other
    * @param timeoutMs milliseconds until the statement is cancelled
    * @param onAbandoned called when the server did not end the statement
    */

@@ -11,11 +11,11 @@ type Meaning =
   | 'resource'
   /** Another transaction was in the way. */
   | 'conflict'
-  /** A value is not accepted: by its type, a constraint or a trigger. */
+  /** A type, a constraint or a trigger does not accept a value. */
   | 'value'
   /** The SQL is wrong. */
   | 'statement'
-  /** It may have had an effect, or the error is not one of the server. */
+  /** It may have had an effect, or the error does not come from the server. */
   | 'doubtful'
 
 /**
@@ -56,8 +56,8 @@ const meanings: Record<string, Meaning> = {
  *
  * - An internal error may follow the commit. PostgreSQL sends it, and then ends
  *   the whole server, because it cannot roll back.
- * - The end of a session may be reported after the commit, as after a wait for
- *   the synchronous standby.
+ * - The end of a session may be reported after the commit, for example after a
+ *   wait for the synchronous standby.
  * - PgBouncer sends 08P01 when a server closes the connection of a running
  *   statement. Other poolers use 08, 28, 3D, 53, 57, 58 and XX.
  */
@@ -85,7 +85,7 @@ const transientClasses = [
   '58' // system_error
 ]
 
-/** Returns what an error means for its statement, by the SQLSTATE if any. */
+/** Returns what an error means for its statement, by its SQLSTATE if any. */
 export function meaningOf(error: unknown): Meaning {
   const code = sqlStateOf(error)
   if (code === '') return 'doubtful'
@@ -183,8 +183,8 @@ const faultsOfRow = new Set<Meaning>([
 ])
 
 /**
- * Whether one row may have made the whole statement fail: then the statement
- * is worth retrying in parts. A trigger can raise any error for one row, and
+ * Whether one row may have made the whole statement fail: then the statement is
+ * worth retrying in parts. A trigger can raise any error for one row, and
  * row-level security raises 42501.
  */
 export function isFaultOfRow(error: unknown): boolean {

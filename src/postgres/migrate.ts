@@ -12,9 +12,9 @@ import { PrimaryPool } from './primary-pool.ts'
 import { grantExactly, type Privileges } from './privileges.ts'
 import { sql } from './sql.ts'
 
-/** Plain SQL that a database gets once. */
+/** Plain SQL that is applied to a database once. */
 interface Migration {
-  /** As in `0001_categories`. The table pgmigrations records it. */
+  /** Such as `0001_categories`. The table pgmigrations records it. */
   name: string
   file: URL
 }

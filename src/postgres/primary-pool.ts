@@ -26,7 +26,7 @@ class Servers {
     return this.#all[this.#current]
   }
 
-  /** Makes the next server the current one, unless that has happened. */
+  /** Makes the next server the current one, unless another call has done so. */
   skip(server: pg.ClientConfig | undefined): void {
     const next = (this.#current + 1) % this.count
     if (server === this.current) this.#current = next

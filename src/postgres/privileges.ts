@@ -59,7 +59,7 @@ const privilegesOnTable = privilegesIn(aclsOfTable)
 
 /**
  * Gives a role these privileges on these objects, and no others. Objects on
- * which it has them already stay as they are: the replicas take a GRANT for a
+ * which it already has them stay as they are: replicas mistake a GRANT for a
  * change of the table, and would read its list again.
  */
 export async function grantExactly(

@@ -80,7 +80,9 @@ export function describeUnusableUrl(error: unknown): Error {
 const unusable = (variable: string, reason: string, cause: unknown) =>
   new Error(`${variable} cannot be used: ${reason}`, { cause })
 
-/** The SQLSTATE of an error or of one of its causes; otherwise an empty text. */
+/**
+ * The SQLSTATE of an error or of one of its causes; otherwise an empty text.
+ */
 function sqlStateInside(error: unknown): string {
   const isWrapped = error instanceof Error && sqlStateOf(error) === ''
   return isWrapped ? sqlStateInside(error.cause) : sqlStateOf(error)

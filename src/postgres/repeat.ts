@@ -12,11 +12,11 @@ interface Task {
 }
 
 /**
- * Runs a task at once, and then at each interval. Logs its failures, one line
- * for equal ones in succession. Unavailable is not logged here: the database
+ * Runs a task at once, and then at each interval. Logs its failures, with one
+ * line for a series of equal ones. Unavailable is not logged here: the database
  * reports its outages itself.
  *
- * @returns a function that ends it
+ * @returns a function that stops the task
  */
 export function repeat(
   { name, intervalMs, work }: Task,

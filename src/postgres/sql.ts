@@ -3,7 +3,10 @@ import { textArray } from './text-array.ts'
 /**
  * A template tag for SQL that reads well in the code and in the log. It removes
  * the indentation of the code, and indents each line of an inserted fragment
- * like the line that it is inserted in.
+ * like the line into which it is inserted.
+ *
+ * Fragments become part of the SQL as they are. Never insert a value of a
+ * request: pass it as `$1`.
  *
  * @example sql`SELECT ${columns} FROM pets`
  */
@@ -16,7 +19,9 @@ export function sql(parts: TemplateStringsArray, ...fragments: string[]) {
   return removeIndentation(text)
 }
 
-/** The fragment, its further lines indented like the last one of the text. */
+/**
+ * The fragment, with its further lines indented like the last line of the text.
+ */
 function indentedLike(text: string, fragment: string): string {
   const line = text.slice(text.lastIndexOf('\n') + 1)
   const indentation = ' '.repeat(line.search(/\S|$/))
@@ -39,7 +44,7 @@ function removeIndentation(text: string): string {
  *
  * The subqueries hide the lengths of the arrays from the planner. Without them,
  * PostgreSQL may replan at every execution, and planning can cost more than
- * running. Look up rows of a growing table by LATERAL and LIMIT: a join that
+ * running. Look up rows of a growing table with LATERAL and LIMIT: a join that
  * was planned for a small table would keep scanning it.
  *
  * @param columns the SQL types of the columns, by name

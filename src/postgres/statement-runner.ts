@@ -21,7 +21,7 @@ import type { PrimaryPool } from './primary-pool.ts'
 import type { Query } from './statements.ts'
 import { runQuery, runQueryWithinLimit } from './time-limit.ts'
 
-/** The way in which statements of one kind run. */
+/** How statements of one kind run. */
 export interface StatementKind {
   use: DatabaseUse
   /** Whether a statement can be sent again if its outcome is not known. */
@@ -181,8 +181,8 @@ function releaseOrDiscard(
  * Whether the connection can run the next statement.
  *
  * A statement that failed before PostgreSQL had prepared it is prepared again
- * by pg. PgBouncer keeps its name, and closes the connection then, which looks
- * as if the next statement had an unknown outcome.
+ * by pg. PgBouncer keeps its name, and then closes the connection. To the
+ * service, the outcome of the next statement would be unknown.
  */
 function isReusable(cause: Error | null): boolean {
   if (cause === null) return true

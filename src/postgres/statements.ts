@@ -6,7 +6,7 @@ const maxNameLength = 63
 /** A prepared statement whose name belongs to no other text. */
 class NamedStatement {
   /**
-   * Exists for the compiler only: just `Statements.add` makes such a statement.
+   * Only for the compiler: nothing but `Statements.add` makes such a statement.
    */
   declare readonly isAdded: true
   readonly name: string

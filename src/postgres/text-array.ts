@@ -10,9 +10,9 @@ const nullLength = -1
 /**
  * Encodes values as a `text[]` in PostgreSQL's binary format.
  *
- * In the text format, which pg uses for an array, NULL is the word NULL
- * without quotes. A server with `array_nulls = off` takes it for text, and a
- * setting of the session would not last behind a pooler.
+ * In the text format, which pg uses for an array, NULL is the word NULL without
+ * quotes. A server with `array_nulls = off` takes it for text, and a setting of
+ * the session would not last behind a pooler.
  *
  * @param values null, undefined, or what PostgreSQL can cast from text to the
  *   type of the column

@@ -30,10 +30,10 @@ export async function prepareTimeLimit(
 }
 
 /**
- * Runs one statement, which PostgreSQL cancels after some milliseconds.
+ * Runs one statement, which PostgreSQL cancels after `timeLimitMs`.
  *
  * No Sync separates the limit from the statement, so both are one transaction.
- * The limit ends with the transaction, also behind a pooler. It never cancels
+ * The limit ends with the transaction, even behind a pooler. It never cancels
  * the commit or the next statement. A CancelRequest could cancel either.
  *
  * @param connection its earlier statements have ended

@@ -11,7 +11,9 @@ import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 import { rowReader } from '../rows/row-reader.ts'
 
-/** The privileges that the statements below need; categoryPrivileges has more. */
+/**
+ * The privileges that the statements below need; categoryPrivileges has more.
+ */
 export const petPrivileges = {
   pets: 'SELECT, INSERT',
   'SEQUENCE pets_id_seq': 'USAGE',

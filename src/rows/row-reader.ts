@@ -29,8 +29,9 @@ interface RowRead<Column extends string, Schema> {
  *   json: Pet
  * })
  *
- * @returns a function that reads the JSON of the row, undefined if there is none; rejects like
- *   `Database.read`, and with Overloaded if too many requests wait
+ * @returns a function that reads the JSON of the row, undefined if there is
+ *   none; rejects like `Database.read`, and with Overloaded if too many
+ *   requests wait
  */
 export function rowReader<Column extends string, Schema>(
   database: Database,

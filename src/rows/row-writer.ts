@@ -29,8 +29,8 @@ interface RowWrite<Schema> extends RowChange {
  *   json: Pet
  * })
  *
- * @returns a function that writes the row with the parameters of the statement, and resolves
- *   with undefined if there is none; rejects like `Database.write`
+ * @returns a function that writes the row with the parameters of the statement,
+ *   and resolves with undefined if there is none; rejects like `Database.write`
  */
 export function rowWriter<Schema>(
   database: Database,
@@ -67,8 +67,9 @@ export function rowWriter<Schema>(
  *   statement: sql`DELETE FROM pets WHERE id = $1 RETURNING id`
  * })
  *
- * @returns a function that deletes the row with the parameters of the statement, and resolves
- *   with whether there was one; rejects like `Database.write`
+ * @returns a function that deletes the row with the parameters of the
+ *   statement, and resolves with whether there was one; rejects like
+ *   `Database.write`
  */
 export function rowDeleter(
   database: Database,

@@ -37,8 +37,8 @@ interface Input {
  * statement that has started, so it sees everything that was committed before
  * it arrived.
  *
- * @returns a function that reads the row of a lookup; rejects like `Database.read`, and with
- *   Overloaded if too many requests wait
+ * @returns a function that reads the row of a lookup; rejects like
+ *   `Database.read`, and with Overloaded if too many requests wait
  */
 export function sharedReader<Column extends string, Row extends QueryResultRow>(
   database: Database,

@@ -27,8 +27,8 @@ export class SpanTracer implements Tracer {
   }
 
   /**
-   * The span of a group is below the span of its first sampled request. It links
-   * to the spans of all sampled requests, and they link to it.
+   * The span of a group is below the span of its first sampled request. It
+   * links to the spans of all sampled requests, and they link to it.
    */
   group<Result>(
     name: string,
@@ -91,7 +91,9 @@ function linkTo({ span, arrivedAt }: SampledCall, now: number): Link {
   }
 }
 
-/** Milliseconds. The oldest call may not be the first: a group may be a part. */
+/**
+ * Milliseconds. The oldest call may not be the first: a group may be a part.
+ */
 function longestWait(calls: WaitingCall[], now: number): number {
   return now - Math.min(...calls.map(({ arrivedAt }) => arrivedAt))
 }

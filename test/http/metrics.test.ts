@@ -181,7 +181,7 @@ t.test('creates with an Idempotency-Key are counted', async (t) => {
   t.equal(await outcomes('held'), 0)
 })
 
-t.test('requests that are no valid HTTP are counted', async (t) => {
+t.test('requests that are not valid HTTP are counted', async (t) => {
   const service = await startNotes(t, {
     config: { METRICS_PORT: 0, HEADERS_TIMEOUT_MS: 1000 }
   })

@@ -140,7 +140,7 @@ rejects(
   listRequest({ 'Bad Header': 'x' }),
   createRequest('{}', { 'Content-Length': ['1', '2'] }),
   createRequest('zz\r\n', chunked),
-  // Also with a Content-Length: this smuggles requests past proxies.
+  // Even with a Content-Length: this smuggles requests past proxies.
   createRequest('0\r\n\r\n', { 'Transfer-Encoding': 'chunked' })
 )
 rejects(

@@ -19,7 +19,10 @@ const postgres = await startPostgres(t, settings)
 const burn =
   'DO $$BEGIN FOR n IN 1..100 LOOP PERFORM pg_current_xact_id(); ROLLBACK; END LOOP; END$$'
 
-/** Lists, loses the ids of finished transactions by this failure, and uses one of them again. */
+/**
+ * Lists, loses the ids of finished transactions by this failure, and uses one
+ * of them again.
+ */
 async function reuseIds(t: Test, fail: () => Promise<void>) {
   const { url } = postgres
   const service = await startNotes(t, { databaseUrl: url })
@@ -45,7 +48,8 @@ async function reuseIds(t: Test, fail: () => Promise<void>) {
     )
   }
 
-  // Another transaction, of the service or of PostgreSQL, may make them durable at the last moment.
+  // Another transaction, of the service or of PostgreSQL, may make them durable
+  // at the last moment.
   const failAfterLists = async () => {
     await until(
       listBeforeFlush,

@@ -26,7 +26,7 @@ t.test(
     clock.pass(5000)
     await setImmediate()
     clock.pass(5000)
-    t.equal(texts.splice(0).length, 2, 'also after a failure')
+    t.equal(texts.splice(0).length, 2, 'even after a failure')
 
     end()
     clock.pass(5000)

@@ -198,7 +198,7 @@ t.test(
 )
 
 t.test(
-  'a response keeps each int64, also in a schema that contains itself',
+  'a response keeps each int64, even in a schema that contains itself',
   async (t) => {
     const $ref = '#/components/schemas/Tree'
     const Tree = {

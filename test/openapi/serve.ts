@@ -101,7 +101,9 @@ export const show = (value: unknown) => ({
   )
 })
 
-/** Returns the value that the handler has shown, or the message of the error. */
+/**
+ * Returns the value that the handler has shown, or the message of the error.
+ */
 export async function send(
   app: FastifyInstance,
   request: InjectOptions

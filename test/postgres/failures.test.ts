@@ -281,7 +281,7 @@ t.test('the outcome of a write to a silent server is unknown', async (t) => {
 })
 
 t.test(
-  'a write is also unknown if a silent server refuses connections',
+  'a write is unknown even if a silent server refuses connections',
   async (t) => {
     const { proxy, read, failsInSilence } = await startSilence(t)
     proxy.refuse()

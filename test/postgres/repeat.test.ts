@@ -31,7 +31,7 @@ function start(t: Test, outcomes: (Error | undefined)[]) {
 }
 
 t.test(
-  'work is repeated, also after a failure, until it is ended',
+  'work is repeated, even after a failure, until it is stopped',
   async (t) => {
     const { end, runs, passSecond } = start(t, [new Error('a'), new Error('b')])
     t.equal(runs(), 1)

@@ -1,7 +1,7 @@
 // Sends the requests of the examples in openapi.yaml, and compares the
-// responses with their examples. CONTRIBUTING.md says how an
-// example names its request. Each operation has the data of tools/seed.ts for
-// itself; its requests are sent in the order of the OpenAPI document.
+// responses with their examples. CONTRIBUTING.md says how an example names its
+// request. Each operation has the data of tools/seed.ts for itself; its
+// requests are sent in the order of the OpenAPI document.
 import { isDeepStrictEqual } from 'node:util'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'

@@ -80,7 +80,7 @@ t.test('getPet announces its sunset, with a pet and without one', async (t) => {
 })
 
 t.test(
-  'a created pet has a Location, where it is found, also in a replay',
+  'a created pet has a Location, where it is found, even in a replay',
   async (t) => {
     const service = await startWithPets(t, 2)
     const createPet = () =>

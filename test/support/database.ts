@@ -79,7 +79,10 @@ export async function dropDatabase(
   await query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
 }
 
-/** Puts new data of an embedded PostgreSQL into a data folder, several times faster than initdb. */
+/**
+ * Puts new data of an embedded PostgreSQL into a data folder, several times
+ * faster than initdb.
+ */
 export function copyData(directory: string): void {
   mkdirSync(directory, { recursive: true })
   const { status, stderr } = spawnSync(
@@ -180,7 +183,10 @@ export async function holdKeys(
   return { release: () => client.end() }
 }
 
-/** Selects this of the statements that wait for a lock, and returns their number. */
+/**
+ * Selects this of the statements that wait for a lock, and returns their
+ * number.
+ */
 export async function lockWaits(
   url: string,
   selected = 'pid'

@@ -16,8 +16,8 @@ const word = (name: string) => new RegExp(`\\b${name}\\b`, 'g')
 
 /**
  * Creates a role as a page documents it, on a database that nobody else may
- * connect to, as one that deploy/roles.sh has set up. Removes it when the test
- * ends.
+ * connect to, such as one that deploy/roles.sh has set up. Removes it when the
+ * test ends.
  *
  * @param role its name on the page
  * @param url of the database, as its superuser

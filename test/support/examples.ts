@@ -219,7 +219,9 @@ function extensionRequests(operation: ExampleOperation): ExampleRequest[] {
   )
 }
 
-/** The requests of the examples of an operation, in the order of the document. */
+/**
+ * The requests of the examples of an operation, in the order of the document.
+ */
 export const requestsOf = (operation: ExampleOperation): ExampleRequest[] => [
   ...namedRequests(operation),
   ...extensionRequests(operation)

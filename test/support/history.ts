@@ -20,9 +20,7 @@ const workersOfAKind = 5
  */
 const progressTime = 180
 
-/**
- * A change of the notes by SQL, and the names that it adds and removes.
- */
+/** A change of the notes by SQL, and the names that it adds and removes. */
 interface Change {
   sql: string
   added: string[]
@@ -91,8 +89,8 @@ class History {
   }
 
   /**
-   * Resolves when both kinds of writers have each committed so many more
-   * times, or a fault has been found.
+   * Resolves when both kinds of writers have each committed so many more times,
+   * or a fault has been found.
    */
   commits(times: number): Promise<void> {
     const before = { ...this.counts }

@@ -18,8 +18,8 @@ const recoveryTime = 180
 /** Creates rows with new names on keep-alive connections. */
 export class Load {
   /**
-   * Number of responses by status, and by code if there is one: `201`, `503
-   * unavailable`.
+   * Number of responses by status, and by code if there is one: `201`,
+   * `503 unavailable`.
    */
   readonly responses: Record<string, number> = {}
   /** The names of creates with a 201. */

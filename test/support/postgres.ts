@@ -100,8 +100,8 @@ class PostgresServer {
 
   async responds(): Promise<void> {
     await until(async () => {
-      // Shared memory of a killed server remains for a moment, and prevents
-      // the start.
+      // Shared memory of a killed server remains for a moment, and prevents the
+      // start.
       if (this.#process.exitCode !== null) this.#process = this.#spawn()
       return query(this.url, 'SELECT').then(Boolean, () => false)
     }, 'PostgreSQL responds')

@@ -80,8 +80,8 @@ export async function createUntilStored(
 }
 
 /**
- * Clients that create records, and send every failure again, until they
- * are stopped.
+ * Clients that create records, and send every failure again, until they are
+ * stopped.
  *
  * @param seed of the random choices
  */

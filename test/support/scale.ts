@@ -8,8 +8,8 @@ export const scale = (full: number, shortened: number): number =>
   process.env['SOAK'] === undefined ? shortened : full
 
 /**
- * What the random choices of a test depend on. SEED repeats those of an
- * earlier run.
+ * What the random choices of a test depend on. SEED repeats those of an earlier
+ * run.
  */
 export const seed = Number(
   process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31)

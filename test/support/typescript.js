@@ -1,5 +1,7 @@
-// Loads TypeScript in the tests and in the processes that they start, in place of tap's loader: it compiles each file once and
-// keeps the result in .tap/compiled, which halves the start of a process. (tsx joins lines, which breaks coverage.)
+// Loads TypeScript in the tests and in the processes that they start, in place
+// of tap's loader: it compiles each file once and keeps the result in
+// .tap/compiled, which halves the start of a process. (tsx joins lines, which
+// breaks coverage.)
 import {
   mkdirSync,
   readFileSync,

@@ -1,9 +1,9 @@
 // Runs the code samples in samples/, and the shell samples of docs/clients.md,
-// against the service. Generates, compiles and runs each client, through a proxy
-// that resets connections, and compares docs/clients.md with the result. Exits 1
-// when a sample or client fails or the page is stale. With --write, writes the
-// page. Takes the names of clients to run them alone, or with --samples the
-// operationIds of samples.
+// against the service. Generates, compiles and runs each client, through a
+// proxy that resets connections, and compares docs/clients.md with the result.
+// Exits 1 when a sample or client fails or the page is stale. With --write,
+// writes the page. Takes the names of clients to run them alone, or with
+// --samples the operationIds of samples.
 import { exec } from 'node:child_process'
 import {
   cpSync,

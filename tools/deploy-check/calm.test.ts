@@ -1,8 +1,8 @@
 // No request fails and no alert fires while nothing is wrong: two replicas
 // behind the proxy, under load, are replaced, and one of them is drained.
 // CALM_MINUTES says for how long, by default 1. With CALM_DATA, it writes what
-// the dashboard shows to that file. Run by `npm run rules --prefix
-// tools/deploy-check`.
+// the dashboard shows to that file. Run by
+// `npm run rules --prefix tools/deploy-check`.
 import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'

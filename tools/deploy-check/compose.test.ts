@@ -403,7 +403,10 @@ t.test('three replicas share the work', async (t) => {
   }
 })
 
-/** Checks that a roll has replaced every replica, and neither proxy nor database. */
+/**
+ * Checks that a roll has replaced every replica, and neither proxy nor
+ * database.
+ */
 function hasOnlyReplaced(
   t: Test,
   before: Record<string, string[]>,
@@ -508,7 +511,9 @@ t.test('a check says which containers are not up to date', async (t) => {
   t.notMatch(checked, 'force-recreate proxy')
 })
 
-/** Replaces a part of the configuration of the proxy by a new file, as git does. */
+/**
+ * Replaces a part of the configuration of the proxy by a new file, as git does.
+ */
 function configureProxy(from: string, to: string): void {
   const file = path.join(folder, 'deploy/haproxy.cfg')
   const configuration = readFileSync(file, 'utf8')

@@ -1,6 +1,7 @@
 // Provokes the incidents of docs/operations.md, while a Prometheus scrapes the
-// service and its proxy: their alerts fire. Run by `npm run rules --prefix
-// tools/deploy-check`, which needs prometheus and haproxy.
+// service and its proxy: their alerts fire. Run by
+// `npm run rules --prefix tools/deploy-check`, which needs prometheus and
+// haproxy.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'

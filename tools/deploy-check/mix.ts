@@ -19,7 +19,7 @@ const postRequest = (path: string, body: object, headers = {}): Mixed => ({
   }
 })
 
-/** What clients do in turn, also by mistake. */
+/** What clients do in turn, including mistakes. */
 const requests: (() => Mixed)[] = [
   () => ({ path: 'categories' }),
   () => ({ path: 'pets?limit=10' }),

@@ -1,5 +1,6 @@
-// The service behind PgBouncer in transaction mode. Run by `npm run pgbouncer
-// --prefix tools/deploy-check`, which downloads PgBouncer if need be.
+// The service behind PgBouncer in transaction mode. Run by
+// `npm run pgbouncer --prefix tools/deploy-check`, which downloads PgBouncer if
+// need be.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

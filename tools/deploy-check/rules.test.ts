@@ -1,5 +1,5 @@
-// The rules in deploy/observability, as text. Run by `npm run rules --prefix
-// tools/deploy-check`, after promtool.
+// The rules in deploy/observability, as text. Run by
+// `npm run rules --prefix tools/deploy-check`, after promtool.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { alerts, folder, incidents, rules } from './observability.ts'

@@ -70,7 +70,7 @@ t.test(
     t.match(
       await sample(operation(page, 'listPets')).innerText(),
       'package main',
-      'also of other operations'
+      'even those of other operations'
     )
     t.notMatch(
       await block.innerText(),

@@ -1,8 +1,8 @@
 // Names of columns in generated SQL.
 
 /**
- * The keywords that PostgreSQL's quote_ident quotes: all that
- * pg_get_keywords() does not call unreserved.
+ * The keywords that PostgreSQL's quote_ident quotes: all that pg_get_keywords()
+ * does not call unreserved.
  */
 const keywords = `
   all analyse analyze and any array as asc asymmetric authorization between
@@ -29,8 +29,8 @@ const keywords = `
   .split(/\s+/)
 
 /**
- * Columns of the statements of creates (src/creates), beside those of a body.
- * A column of a body with such a name would be ambiguous.
+ * Columns of the statements of creates (src/creates), beside those of a body. A
+ * column of a body with such a name would be ambiguous.
  */
 const columnsOfCreates = [
   'fingerprint',
@@ -52,7 +52,7 @@ export function columnOf(property: string): string {
 }
 
 /**
- * @param path of the property, as in `NewPet.name`
+ * @param path of the property, such as `NewPet.name`
  * @throws Error if a body cannot have the property
  */
 export function rejectColumnOfCreates(path: string, column: string): void {

@@ -1,5 +1,5 @@
-// SQL from the schemas of the OpenAPI document: how a row becomes the JSON of
-// a response, and how the body of a request becomes a row. A property
+// SQL from the schemas of the OpenAPI document: how a row becomes the JSON of a
+// response, and how the body of a request becomes a row. A property
 // `categoryId` has the column `category_id`.
 import type { OpenAPIV3 } from 'openapi-types'
 import { columnOf, rejectColumnOfCreates } from './column-names.ts'

@@ -39,7 +39,7 @@ const whenToLook: Record<string, string> = {
   database_errors_total:
     'Any `outcome_unknown`: a create may have been stored without a response. `constraint_violated` is the 4xx of an operation, or a defect if it is a 500',
   database_statement_seconds:
-    'The database is slow: which statement. `timeout` is `DATABASE_TIMEOUT_MS`, as during a lock',
+    'The database is slow: which statement. `timeout` is `DATABASE_TIMEOUT_MS`, such as during a lock',
   database_pool_wait_seconds:
     'Statements are fast, but requests are slow: the pool is too small',
   database_up:

@@ -41,7 +41,7 @@ function operationAt(
   return document.paths[path]?.[name]
 }
 
-/** The statuses of a success, as in `200`. */
+/** The statuses of a success, such as `200`. */
 function successOf(operation: OpenAPIV3.OperationObject | undefined): string {
   const statuses = Object.keys(operation?.responses ?? {})
 

@@ -5,7 +5,9 @@ import path from 'node:path'
 import { parseDocument } from 'yaml'
 import type { Operation } from '../../src/openapi/document.ts'
 
-/** How documents call the language of a sample, by the extension of its file. */
+/**
+ * How documents call the language of a sample, by the extension of its file.
+ */
 const languages = new Map([
   ['.sh', { lang: 'Shell', label: 'curl' }],
   ['.ts', { lang: 'TypeScript', label: 'TypeScript' }],

@@ -1,6 +1,8 @@
 // The Authorize dialog.
 {
-  /** A native modal dialog keeps the focus inside, and returns it at its end. */
+  /**
+   * A native modal dialog keeps the focus inside, and returns it at its end.
+   */
   const authorizationPopup =
     ({ createElement: h, useLayoutEffect, useRef }) =>
     (Original) =>

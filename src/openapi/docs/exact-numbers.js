@@ -4,7 +4,9 @@
   const keepNumber = (_key, value, { source }) =>
     typeof value === 'number' ? JSON.rawJSON(source) : value
 
-  /** Indents JSON. Invalid JSON, and all in an older browser, stays as it is. */
+  /**
+   * Indents JSON. Invalid JSON, and all in an older browser, stays as it is.
+   */
   const indent = (json) => {
     try {
       return JSON.stringify(JSON.parse(json, keepNumber), null, 2)

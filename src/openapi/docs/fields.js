@@ -47,7 +47,9 @@
       return h(Fragment, null, fields, h(Original, props))
     }
 
-  /** Shows the limits of a parameter, but no pattern: its text says it in words. */
+  /**
+   * Shows the limits of a parameter, but no pattern: its text says it in words.
+   */
   const parameterExt =
     ({ createElement: h }) =>
     (Original) =>

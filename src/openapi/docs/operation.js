@@ -25,8 +25,8 @@
   }
 
   /**
-   * The code samples of an operation. All operations show the language that
-   * was chosen last.
+   * The code samples of an operation. All operations show the language that was
+   * chosen last.
    */
   const samplesComponent = ({ createElement: h, useId }) =>
     function CodeSamples({
@@ -101,7 +101,9 @@
       return others.size > 0 && h(Original, { ...props, extensions: others })
     }
 
-  /** Since when an operation is deprecated, until when it works, and what next. */
+  /**
+   * Since when an operation is deprecated, until when it works, and what next.
+   */
   const deprecationLine =
     ({ createElement: h }) =>
     ({ operation, method, getComponent, specSelectors }) => {

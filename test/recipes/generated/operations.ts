@@ -14,7 +14,7 @@ export interface Operations {
   updateToy: Handler<operations['updateToy']>
 }
 
-/** A handler of each operation that responds with 501, until it is implemented. */
+/** Handlers that respond with 501, until their operations are implemented. */
 export const stubs: Operations = {
   getToy: notImplemented('getToy'),
   deleteToy: notImplemented('deleteToy'),

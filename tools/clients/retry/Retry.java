@@ -6,8 +6,8 @@ import okhttp3.Request;
 import okhttp3.Response;
 
 /**
- * Sends a request up to 8 times, until the response is final. A POST gets an Idempotency-Key, the same for each attempt, so that
- * it creates only once.
+ * Sends a request up to 8 times, until the response is final. A POST gets an
+ * Idempotency-Key, the same for each attempt, so that it creates only once.
  */
 final class Retry implements Interceptor {
   @Override

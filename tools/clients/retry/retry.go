@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// Retrying sends a request up to 8 times, until the response is final. A POST gets an Idempotency-Key, the same for each
-// attempt, so that it creates only once.
+// Retrying sends a request up to 8 times, until the response is final. A POST
+// gets an Idempotency-Key, the same for each attempt, so that it creates only
+// once.
 type Retrying struct{}
 
 func (Retrying) RoundTrip(original *http.Request) (*http.Response, error) {

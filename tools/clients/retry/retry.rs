@@ -1,8 +1,9 @@
 use openapi::apis::Error;
 use std::{future::Future, time::Duration};
 
-/// Makes a call up to 8 times, until the response is final. Pass each attempt of a create the same Idempotency-Key, so that it
-/// creates only once. The generated client hides Retry-After, so each wait is at least a second.
+/// Makes a call up to 8 times, until the response is final. Pass each attempt
+/// of a create the same Idempotency-Key, so that it creates only once. The
+/// generated client hides Retry-After, so each wait is at least a second.
 pub async fn retry<T, E, F>(call: impl Fn() -> F) -> Result<T, Error<E>>
 where
     F: Future<Output = Result<T, Error<E>>>,

@@ -1,5 +1,5 @@
-// Rules that an assertion in redocly.yaml cannot express: about all schemas of a
-// request or a response, and about what an operation has elsewhere.
+// Rules that an assertion in redocly.yaml cannot express: about all schemas of
+// a request or a response, and about what an operation has elsewhere.
 import {
   isRef,
   type Oas3Operation,
@@ -35,7 +35,9 @@ export const formats: Partial<Record<string, string[]>> = {
   number: ['double', 'float']
 }
 
-/** The formats of texts of limited length. A date-time may have any fraction. */
+/**
+ * The formats of texts of limited length. A date-time may have any fraction.
+ */
 const boundedFormats = ['date', 'ipv4', 'ipv6', 'uuid']
 
 /** What to write instead of keywords that the service does not implement. */
@@ -66,7 +68,7 @@ const requestIsBounded: Check = (schema) => {
     return 'a string needs maxLength, an enum, or the format date or uuid'
   if (type === 'array' && maxItems === undefined)
     return 'an array needs maxItems'
-  // Also because oasdiff does not compare additionalProperties.
+  // This matters, too, because oasdiff does not compare additionalProperties.
   if (type === 'object' && additionalProperties !== false)
     return 'an object needs additionalProperties: false'
   return undefined

@@ -24,7 +24,7 @@ export interface Operations {
   createTag: Handler<operations['createTag']>
 }
 
-/** A handler of each operation that responds with 501, until it is implemented. */
+/** Handlers that respond with 501, until their operations are implemented. */
 export const stubs: Operations = {
   listNotes: notImplemented('listNotes'),
   createNote: notImplemented('createNote'),

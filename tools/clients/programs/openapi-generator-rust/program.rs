@@ -37,8 +37,8 @@ async fn main() -> Result<(), Box<dyn error::Error>> {
     Ok(())
 }
 
-/// All errors have one body. The variants of the generated enums do not tell them apart: each is
-/// read as the first variant whose fields fit.
+/// All errors have one body. The variants of the generated enums do not tell
+/// them apart: each is read as the first variant whose fields fit.
 fn report(content: &str) -> Result<(), serde_json::Error> {
     let error: models::Error = serde_json::from_str(content)?;
     println!("rejected {} {}", error.status, error.code);

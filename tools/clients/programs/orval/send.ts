@@ -3,7 +3,7 @@ import { fetchWithRetries } from './retry.ts'
 
 const { BASE_URL: baseUrl = '', API_KEY: key = '' } = process.env
 
-/** Numbers as the generated types have them: an id is a bigint, so it is exact. */
+/** Numbers as the generated types have them: an id is an exact bigint. */
 function toNumber(name: string, value: unknown): unknown {
   if (!isLosslessNumber(value)) return value
   return name === 'id' ? BigInt(value.value) : Number(value.value)
