@@ -375,6 +375,16 @@ t.test('images without a tag migrate again with each upgrade', async (t) => {
   await sh(`sed -i 's/^# ${transformers}/${transformers}/' ${overlay}`)
 })
 
+t.test('the secrets are replaced for the next pods', async (t) => {
+  await sh("sed -i 's/?.*//' secrets/database_url secrets/owner_database_url")
+  const isForSecret = (line: string) => line.startsWith('kubectl create')
+  const commands = clone.block('Change a secret').split('\n')
+  await sh(commands.filter(isForSecret).join('\n'))
+
+  const names = "kubectl get secret database -o go-template='{{len .data}}'"
+  t.equal(await sh(names), '1')
+})
+
 t.test('the credentials of a private registry are stored', async (t) => {
   await documented('A private registry', 0, {
     REGISTRY: 'registry.example.com',
