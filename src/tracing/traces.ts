@@ -64,7 +64,7 @@ export const traces = fp<Options>(
       const span = startRequestSpan(source, isSampled, request, reply)
       if (span !== undefined) {
         request.span = span
-        request.log = withTraceId(request, span)
+        request.log = logWithTraceId(app.log, request, span)
       }
       next()
     })
@@ -88,11 +88,21 @@ export const traces = fp<Options>(
   { name: 'traces' }
 )
 
-/** The log of a request whose caller has not named the trace. */
-function withTraceId(request: FastifyRequest, span: Span): FastifyBaseLogger {
+/**
+ * The log of a request, with its trace id if the caller has not sent one. It is
+ * a child of the app's log, as the log of every request: a child of the
+ * request's log would have a prototype of its own, and V8 is slow with many
+ * prototypes.
+ */
+function logWithTraceId(
+  appLog: FastifyBaseLogger,
+  request: FastifyRequest,
+  span: Span
+): FastifyBaseLogger {
   if (traceIdOf(request) !== undefined) return request.log
 
-  return request.log.child({ trace_id: span.spanContext().traceId })
+  const { traceId } = span.spanContext()
+  return appLog.child({ reqId: request.id, trace_id: traceId })
 }
 
 function providerFor(

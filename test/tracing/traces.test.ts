@@ -270,9 +270,11 @@ t.test('a new trace has its id in the log', async (t) => {
     logger,
     config: { OTEL_TRACES_SAMPLER: 'always_on' }
   })
-  await list(service)
+  const { headers } = await list(service)
 
   const { traceId: newId } = only(await exported(), 'GET /v1/notes')
-  const request = lines.find(({ msg }) => msg === 'request')
-  t.equal(request?.['trace_id'], newId)
+  t.match(
+    lines.find(({ msg }) => msg === 'request'),
+    { trace_id: newId, reqId: headers['x-request-id'] }
+  )
 })
