@@ -39,7 +39,7 @@ const documented = new Map(
 
 /** Calls as in `documented('Keys', 1)`, or `incident('errors')`. */
 const callPattern =
-  /\b(?<name>block|documented|incident)\(\s*'(?<heading>[^']+)'(?:,\s*(?<index>\d+))?/g
+  /\b(?<name>block|documented|incident|withCa)\(\s*'(?<heading>[^']+)'(?:,\s*(?<index>\d+))?/g
 
 /** Returns the names of the blocks that a test runs. */
 function runBy(file: string): string[] {
