@@ -5,7 +5,7 @@
 export const serviceName = 'pet-categories'
 
 /** What every API key begins with. */
-export const keyPrefix = 'petcat_'
+export const apiKeyPrefix = 'petcat_'
 
 /** The realm of the challenge in a 401 or 403 (RFC 6750, section 3). */
 export const realm = 'pet-categories'

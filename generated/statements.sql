@@ -17,7 +17,7 @@ WHERE application_name = current_setting('application_name')
   AND wait_event = 'SyncRep'
   AND query_start < now() - $1 * interval '1 ms';
 
-PREPARE "find-keys" AS
+PREPARE "find-api-keys" AS
 SELECT
   id,
   coalesce(root, id) AS root,
@@ -37,7 +37,7 @@ FROM unnest(
 LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
 ORDER BY ordinal;
 
-PREPARE "record-use-of-keys" AS
+PREPARE "record-use-of-api-keys" AS
 UPDATE api_keys
 SET last_used_at = date_trunc('minute', now())
 WHERE id IN (

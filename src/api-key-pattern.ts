@@ -16,10 +16,10 @@ const digit = `(?:[0-9a-f]|${encoded('3[0-9]|[46][1-6]')})`
 
 /**
  * The pattern of an API key with this prefix in a text or URL, for a match in
- * any case. Its first group is what `keys list` shows. The log of the service
- * and that of the proxy use it.
+ * any case. Its first group is what `keys list` shows. The logs of the
+ * service and of the proxy use it.
  */
-export function keyPattern(keyPrefix: string): string {
-  const prefix = Array.from(keyPrefix, characterOrEncoded).join('')
+export function apiKeyPattern(apiKeyPrefix: string): string {
+  const prefix = Array.from(apiKeyPrefix, characterOrEncoded).join('')
   return `(${prefix}${digit}{${shownDigits}})${digit}+`
 }

@@ -1,5 +1,9 @@
 import type { ResponseMemory } from './lists/response-memory.ts'
-import type { BackgroundReader, Database } from './postgres/database.ts'
+import type {
+  BackgroundReader,
+  Database,
+  Measure
+} from './postgres/database.ts'
 import type { Privileges } from './postgres/privileges.ts'
 
 /**
@@ -16,19 +20,19 @@ export interface Api {
    */
   guide?: URL
   /**
-   * Makes the handler of each operation, by operationId. Its type is that of
-   * `generated/operations.ts`, which the framework does not know. All lists and
+   * Makes the handler of each operation, by operationId. `generated/operations.ts`
+   * has its type, which the framework does not know. All lists and
    * pages share the memory for responses.
    */
   handlers: (database: Database, memory: ResponseMemory) => object
-  /** The folder of the migrations, which run after those of the framework. */
+  /** The folder of the migrations, which run after the framework's. */
   migrations: URL
   /**
-   * Reads the metrics of the API from the database: every ten seconds, while
-   * the service has a METRICS_PORT. Its statements need a bound, because no
-   * request limits them.
+   * Makes the function that reads the metrics of the API from the database:
+   * every ten seconds, while the service has a METRICS_PORT. Its statements need
+   * a bound, because no request limits them.
    */
-  measure?: (database: BackgroundReader) => Promise<void>
+  measurer?: (database: BackgroundReader) => Measure
   /** The privileges that the statements of the handlers need. */
   privileges: Privileges
 }

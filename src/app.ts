@@ -6,7 +6,7 @@ import Fastify, {
 } from 'fastify'
 import type { Api } from './api.ts'
 import { apiKeys } from './api-keys/bearer.ts'
-import { loggedKeyOf } from './api-keys/logged-key.ts'
+import { loggedApiKeyOf } from './api-keys/logged-key.ts'
 import { type Config, trustedProxies } from './config.ts'
 import { AccessLog, requestId } from './http/access-log.ts'
 import { Connections } from './http/connections.ts'
@@ -120,7 +120,7 @@ function fastifyOptions(
     serverFactory: connections.createServer,
     clientErrorHandler: connections.onClientError,
     loggerInstance: logger,
-    logController: new AccessLog(loggedKeyOf),
+    logController: new AccessLog(loggedApiKeyOf),
     childLoggerFactory: requestLogger,
     genReqId: requestId,
     trustProxy: trustedProxies(config.TRUST_PROXY),

@@ -40,7 +40,7 @@ interface Options {
  * Turns a function for many items into one for a single item. Calls that arrive
  * during a run share the next run, in their order. A call to an idle batch runs
  * within the same tick of the event loop. Only one run is active at a time, and
- * no call joins a run that has started: what a run reads is never older than
+ * no call joins a run that has started: a run never reads anything older than
  * its calls.
  *
  * @param run processes all items and returns their results in the same order;

@@ -4,13 +4,13 @@ import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
 import type { Api } from './api.ts'
-import { KeyStore } from './api-keys/store.ts'
-import { measureKeys } from './api-keys/measure-keys.ts'
+import { ApiKeyStore } from './api-keys/store.ts'
+import { apiKeyMeasurer } from './api-keys/measure-keys.ts'
 import { buildApp } from './app.ts'
 import { BackgroundWork } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
 import { startRemovingExpiredIdempotencyKeys } from './creates/expired-idempotency-keys.ts'
-import { measureIdempotencyKeys } from './creates/measure-idempotency-keys.ts'
+import { idempotencyKeyMeasurer } from './creates/measure-idempotency-keys.ts'
 import { startPruningChanges } from './lists/prune-changes.ts'
 import { listen } from './listen.ts'
 import { createLogger, exitWithError } from './log.ts'
@@ -104,13 +104,11 @@ function startMeasuring(
   log: Logger
 ): (() => void)[] {
   const tasks = [
-    { name: 'measure API keys', work: () => measureKeys(database) },
-    {
-      name: 'measure Idempotency-Keys',
-      work: () => measureIdempotencyKeys(database)
-    },
-    { name: 'measure the API', work: async () => api.measure?.(database) }
+    { name: 'measure API keys', work: apiKeyMeasurer(database) },
+    { name: 'measure Idempotency-Keys', work: idempotencyKeyMeasurer(database) }
   ]
+  if (api.measurer !== undefined)
+    tasks.push({ name: 'measure the API', work: api.measurer(database) })
 
   return tasks.map(({ name, work }) =>
     repeat({ name, work, intervalMs: measureIntervalMs }, log)
@@ -122,15 +120,17 @@ async function welcomeUser(
   url: string,
   path: string
 ): Promise<void> {
-  const apiKey = await createFirstKey(database)
+  const apiKey = await createFirstApiKey(database)
   console.log(welcome(url, path, apiKey))
 }
 
 /** Creates an API key if there is none, and returns it. */
-async function createFirstKey(database: Database): Promise<string | undefined> {
-  const keys = new KeyStore(database)
-  const existing = await keys.list()
-  return existing.length === 0 ? keys.create('first') : undefined
+async function createFirstApiKey(
+  database: Database
+): Promise<string | undefined> {
+  const apiKeys = new ApiKeyStore(database)
+  const existing = await apiKeys.list()
+  return existing.length === 0 ? apiKeys.create('first') : undefined
 }
 
 /**

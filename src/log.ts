@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { pino, type Logger } from 'pino'
-import { keyPrefix, serviceName } from '../generated/names.ts'
-import { keyPattern } from './api-key-pattern.ts'
+import { apiKeyPrefix, serviceName } from '../generated/names.ts'
+import { apiKeyPattern } from './api-key-pattern.ts'
 
 /** Bytes that may wait to be written. Further lines are dropped. */
 const maxWaitingBytes = 2 ** 24
@@ -27,7 +27,7 @@ export function createLogger(
   output: { fd: number; isTTY?: boolean } = process.stdout
 ): Logger {
   const format = output.isTTY ? readableFormat() : undefined
-  const streamWrite = (line: string) => withoutKeys(format?.(line) ?? line)
+  const streamWrite = (line: string) => withoutApiKeys(format?.(line) ?? line)
   const destination = openDestination(
     output.fd,
     output.isTTY ? 0 : minWriteBytes
@@ -75,11 +75,11 @@ function readableFormat(): (line: string) => string {
   })
 }
 
-const apiKeyPattern = new RegExp(keyPattern(keyPrefix), 'gi')
+const apiKeys = new RegExp(apiKeyPattern(apiKeyPrefix), 'gi')
 
 /** The log keeps the part of an API key that `keys list` shows. */
-export function withoutKeys(line: string): string {
-  return line.replace(apiKeyPattern, '$1***')
+export function withoutApiKeys(line: string): string {
+  return line.replace(apiKeys, '$1***')
 }
 
 /**

@@ -93,7 +93,7 @@ export const ready = new Gauge({
 
 export const rateLimited = new Counter({
   name: 'rate_limited_total',
-  help: 'Requests over a limit: of their key, or of rejected keys',
+  help: 'Requests over a limit: of their API key, or of rejected API keys',
   labelNames: ['limit']
 })
 
@@ -107,17 +107,17 @@ const authFailureReasons = [
 
 export const authFailures = new Counter({
   name: 'auth_failures_total',
-  help: 'Requests without a valid API key, by the state of the key',
+  help: 'Requests without a valid API key, by the state of the API key',
   labelNames: ['reason']
 })
 for (const reason of authFailureReasons) authFailures.inc({ reason }, 0)
 
 /** Seconds. */
-export const keysExpiring = new Gauge({
-  name: 'keys_expiring_seconds',
-  help: 'Time until the first key expires that was used in the last 24 hours; +Inf without one'
+export const apiKeysExpiring = new Gauge({
+  name: 'api_keys_expiring_seconds',
+  help: 'Time until the first API key expires that was used in the last 24 hours; +Inf without one'
 })
-keysExpiring.set(Infinity)
+apiKeysExpiring.set(Infinity)
 
 const createOutcomes = [
   'created',

@@ -19,6 +19,6 @@ export const optionsTakenByNpm = (...names: string[]): string[] =>
  */
 export function scopeTakenByNpm(knownScopes: string[]): string[] {
   const scope = process.env['npm_config_scope'] ?? ''
-  const isForKey = scope.includes(':') || knownScopes.includes(scope)
-  return isForKey ? optionsTakenByNpm('scope') : []
+  const isForApiKey = scope.includes(':') || knownScopes.includes(scope)
+  return isForApiKey ? optionsTakenByNpm('scope') : []
 }

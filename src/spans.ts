@@ -70,7 +70,7 @@ export function tracedGroup<Result>(
   return tracer === undefined ? run() : tracer.group(name, calls, run)
 }
 
-/** Runs a statement, in a span below that of the caller. */
+/** Runs a statement, in a span below the caller's. */
 export function tracedStatement<Result>(
   name: string | undefined,
   run: () => Promise<Result>

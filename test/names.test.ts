@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { keyPrefix } from '../generated/names.ts'
+import { apiKeyPrefix } from '../generated/names.ts'
 import { makeKey, shownPartOf } from '../src/api-keys/key.ts'
 import { copyRepository } from './support/copy.ts'
 import { copyData } from './support/database.ts'
@@ -68,7 +68,10 @@ t.test(
 
     const proxy = readFileSync(path.join(cwd, 'deploy/haproxy.cfg'), 'utf8')
     t.match(proxy, /request_id_with_key .* museum_/)
-    t.notMatch(proxy, new RegExp(`${keyPrefix}|\\(\\?:${keyPrefix[0]}\\|`))
+    t.notMatch(
+      proxy,
+      new RegExp(`${apiKeyPrefix}|\\(\\?:${apiKeyPrefix[0]}\\|`)
+    )
 
     const mistake = ['node', 'tools/run.js', 'src/main.ts', '--port']
     const { output } = await call(t, mistake, { cwd })
@@ -87,6 +90,6 @@ t.test('`npm run generate` reports a missing name', async (t) => {
 })
 
 t.test('people recognize a key by its prefix and 8 digits', (t) => {
-  t.match(shownPartOf(makeKey()), new RegExp(`^${keyPrefix}[0-9a-f]{8}$`))
+  t.match(shownPartOf(makeKey()), new RegExp(`^${apiKeyPrefix}[0-9a-f]{8}$`))
   t.end()
 })

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { keyPrefix } from '../generated/names.ts'
+import { apiKeyPrefix } from '../generated/names.ts'
 import { makeKey } from '../src/api-keys/key.ts'
 import { BackgroundWork } from '../src/background-work.ts'
 import { findService } from '../src/embedded/postgres.ts'
@@ -23,7 +23,7 @@ t.test(
     const first = serveNotes(t, {}, directory)
     const url = await started(first)
     const [curl, key = ''] = await first.sees(
-      new RegExp(`curl \\S+ -H 'Authorization: Bearer (${keyPrefix}\\w+)'`)
+      new RegExp(`curl \\S+ -H 'Authorization: Bearer (${apiKeyPrefix}\\w+)'`)
     )
     t.match(curl, `curl ${url}/v1/notes -H`)
     t.match(first.output(), `Docs    ${url}/docs`)

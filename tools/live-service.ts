@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { keyPrefix } from '../generated/names.ts'
+import { apiKeyPrefix } from '../generated/names.ts'
 import { readApiDocument } from '../src/openapi/document.ts'
 import { api } from '../src/resources/index.ts'
 
@@ -13,7 +13,7 @@ const main = path.resolve(import.meta.dirname, '../src/main.ts')
 const { basePath } = readApiDocument(api.openapi)
 
 /** What the service prints when it listens. */
-const welcome = new RegExp(`curl (\\S+) .*(${keyPrefix}\\w+)'`)
+const welcome = new RegExp(`curl (\\S+) .*(${apiKeyPrefix}\\w+)'`)
 
 /** Without rate limits, and with a log of errors only. */
 const configuration = {

@@ -12,15 +12,15 @@ import type { Config } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
 import { authFailures } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
-import type { KeyCheck } from './key.ts'
+import type { ApiKeyCheck } from './key.ts'
 import { networkOf, RateLimiter } from './rate-limit.ts'
-import { KeyStore } from './store.ts'
-import { KeyVerifier } from './verifier.ts'
+import { ApiKeyStore } from './store.ts'
+import { ApiKeyVerifier } from './verifier.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set by `requireApiKey`, unless the key could not be looked up. */
-    keyCheck: KeyCheck | undefined
+    apiKeyCheck: ApiKeyCheck | undefined
   }
 
   interface FastifyInstance {
@@ -75,7 +75,7 @@ const keyInvalid = unauthorized(
  *   its own hook turns a failed look-up into a 500. `addHook: false` passes its
  *   errors to `requireApiKey` instead.
  * - It has one error for a malformed header and for an invalid token. Only an
- *   invalid token has a `keyCheck`.
+ *   invalid token has an `apiKeyCheck`.
  * - It logs each error; the access log already has them.
  * - Its default rejects `bearer` in lower case; schemes are case-insensitive
  *   (RFC 9110, section 11.1).
@@ -89,7 +89,7 @@ const keyInvalid = unauthorized(
  */
 export const apiKeys = fp<Options>(
   async (app, { database, config }) => {
-    const verifier = new KeyVerifier(new KeyStore(database))
+    const verifier = new ApiKeyVerifier(new ApiKeyStore(database))
     const limits = limitsOf(config, app.log)
 
     await app.register(bearerAuth, {
@@ -100,13 +100,13 @@ export const apiKeys = fp<Options>(
       async auth(token, request) {
         const isFlooding = () =>
           limits.rejected.isReached(networkOf(request.ip))
-        request.keyCheck = await verifier.check(token, isFlooding)
-        return request.keyCheck.state === 'valid'
+        request.apiKeyCheck = await verifier.check(token, isFlooding)
+        return request.apiKeyCheck.state === 'valid'
       }
     })
     const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
 
-    app.decorateRequest('keyCheck', undefined)
+    app.decorateRequest('apiKeyCheck', undefined)
     app.decorate('requireApiKey', (neededScopes) => {
       const forbidden = insufficientScope(neededScopes)
 
@@ -116,10 +116,10 @@ export const apiKeys = fp<Options>(
           // The key could not be looked up.
           if (error !== undefined) return done(error)
 
-          const { keyCheck } = request
-          const limited = limits.admitted.countOrReject(keyCheck?.id, reply)
+          const { apiKeyCheck } = request
+          const limited = limits.admitted.countOrReject(apiKeyCheck?.id, reply)
           if (limited !== undefined) return done(limited)
-          if (!hasScopes(keyCheck, neededScopes)) return done(forbidden)
+          if (!hasScopes(apiKeyCheck, neededScopes)) return done(forbidden)
           return done()
         })
     })
@@ -133,14 +133,14 @@ const limitsOf = (config: Config, log: FastifyBaseLogger) => ({
   admitted: new RateLimiter({
     policy: 'key',
     maxPerMinute: config.MAX_REQUESTS_PER_MINUTE,
-    requests: 'with this API key',
+    requestDescription: 'with this API key',
     report: (id) =>
       log.warn({ key: String(id) }, 'a key exceeds its rate limit')
   }),
   rejected: new RateLimiter({
     policy: 'rejected',
     maxPerMinute: config.MAX_REJECTED_KEYS_PER_MINUTE,
-    requests: 'without a valid API key from this address',
+    requestDescription: 'without a valid API key from this address',
     report: (network) =>
       log.warn({ network }, 'an address sends too many invalid API keys')
   })
@@ -148,10 +148,10 @@ const limitsOf = (config: Config, log: FastifyBaseLogger) => ({
 
 /** Whether a key in the store has all of the scopes. */
 function hasScopes(
-  keyCheck: KeyCheck | undefined,
+  apiKeyCheck: ApiKeyCheck | undefined,
   neededScopes: string[]
 ): boolean {
-  const scopes = keyCheck?.scopes
+  const scopes = apiKeyCheck?.scopes
   return scopes === null || neededScopes.every((one) => scopes?.includes(one))
 }
 
@@ -166,8 +166,8 @@ function reject(
   reply: FastifyReply
 ): HttpError {
   // Without a token, there was nothing to check.
-  request.keyCheck ??= { state: 'absent' }
-  const { state } = request.keyCheck
+  request.apiKeyCheck ??= { state: 'absent' }
+  const { state } = request.apiKeyCheck
   authFailures.inc({ reason: state })
 
   const limited = rejected.countOrReject(networkOf(request.ip), reply)

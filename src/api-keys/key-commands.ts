@@ -1,9 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { serviceName } from '../../generated/names.ts'
-import type { KeyStore, PrintedRow } from './store.ts'
+import type { ApiKeyStore, PrintedRow } from './store.ts'
 
 /** Gives an action the key store, and prints the text that it returns. */
-type Run = (action: (store: KeyStore) => Promise<string>) => Promise<void>
+type Run = (action: (store: ApiKeyStore) => Promise<string>) => Promise<void>
 
 /**
  * The commands that manage API keys.
@@ -107,7 +107,7 @@ function addRevoke(program: Command, run: Run): void {
 interface ListCommand {
   name: string
   description: string
-  read: (store: KeyStore) => Promise<PrintedRow[]>
+  read: (store: ApiKeyStore) => Promise<PrintedRow[]>
 }
 
 function addList(

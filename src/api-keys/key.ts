@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import { keyPrefix } from '../../generated/names.ts'
+import { apiKeyPrefix } from '../../generated/names.ts'
 import { shownDigits } from '../api-key-pattern.ts'
 
 const randomBytesInKey = 20
@@ -7,7 +7,7 @@ const checksumLength = 8
 
 /** The prefix, 40 hexadecimal digits and 8 digits of a checksum over them. */
 const format = new RegExp(
-  `^${keyPrefix}(?<random>[0-9a-f]{40})(?<checksum>[0-9a-f]{8})$`
+  `^${apiKeyPrefix}(?<random>[0-9a-f]{40})(?<checksum>[0-9a-f]{8})$`
 )
 
 const checksumOf = (random: string): string =>
@@ -21,7 +21,7 @@ const checksumOf = (random: string): string =>
  */
 export function makeKey(): string {
   const random = randomBytes(randomBytesInKey).toString('hex')
-  return `${keyPrefix}${random}${checksumOf(random)}`
+  return `${apiKeyPrefix}${random}${checksumOf(random)}`
 }
 
 /** Whether the text has the format of an API key, including its checksum. */
@@ -36,7 +36,7 @@ export function isWellFormedKey(text: string): boolean {
  * `petcat_01234567`. It is stored, shown and logged.
  */
 export const shownPartOf = (apiKey: string): string =>
-  apiKey.slice(0, keyPrefix.length + shownDigits)
+  apiKey.slice(0, apiKeyPrefix.length + shownDigits)
 
 /**
  * SHA-256 of an API key in hexadecimal: the only stored form of the whole key.
@@ -76,4 +76,4 @@ interface NoKey {
 }
 
 /** What the check of a request's API key found. */
-export type KeyCheck = ValidKey | EndedKey | NoKey
+export type ApiKeyCheck = ValidKey | EndedKey | NoKey

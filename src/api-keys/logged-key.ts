@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import type { LoggedKey } from '../http/access-log.ts'
-// Declares request.keyCheck.
+import type { LoggedApiKey } from '../http/access-log.ts'
+// Declares request.apiKeyCheck.
 import './bearer.ts'
 
 /** Returns the fields of the access log about the API key of a request. */
-export function loggedKeyOf({ keyCheck }: FastifyRequest): LoggedKey {
-  if (keyCheck === undefined) return {}
-  const { id, state } = keyCheck
+export function loggedApiKeyOf({ apiKeyCheck }: FastifyRequest): LoggedApiKey {
+  if (apiKeyCheck === undefined) return {}
+  const { id, state } = apiKeyCheck
   const rejected = state === 'valid' ? undefined : state
   return { key: id?.toString(), rejected }
 }

@@ -1,9 +1,9 @@
-import { keysExpiring } from '../metrics.ts'
-import type { BackgroundReader } from '../postgres/database.ts'
+import { apiKeysExpiring } from '../metrics.ts'
+import type { BackgroundReader, Measure } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**
- * A key that was replaced, and is still in use, counts: its client has to
+ * An API key that was replaced, and is still in use, counts: its client has to
  * change to the successor.
  */
 const nextExpiry = sql`
@@ -14,12 +14,18 @@ const nextExpiry = sql`
     AND last_used_at > now() - interval '24 hours'
 `
 
-/** Measures when the first API key in use expires. */
-export async function measureKeys(database: BackgroundReader): Promise<void> {
-  const statement = database.statements.add('next-expiry-of-keys', nextExpiry)
-  const rows = await database.readInBackground<{ seconds: number | null }>(
-    statement
+/** Returns a function that measures when the first API key in use expires. */
+export function apiKeyMeasurer(database: BackgroundReader): Measure {
+  const statement = database.statements.add(
+    'next-expiry-of-api-keys',
+    nextExpiry
   )
 
-  for (const { seconds } of rows) keysExpiring.set(seconds ?? Infinity)
+  return async () => {
+    const rows = await database.readInBackground<{ seconds: number | null }>(
+      statement
+    )
+
+    for (const { seconds } of rows) apiKeysExpiring.set(seconds ?? Infinity)
+  }
 }

@@ -9,7 +9,7 @@ const windowMs = 60_000
 const maxWindows = 10_000
 
 /** What requests are counted by: the id of an API key, or an address. */
-export type Source = bigint | string | undefined
+type Source = bigint | string | undefined
 
 interface Window {
   count: number
@@ -26,8 +26,8 @@ interface RateLimit {
   policy: string
   /** 0 disables the limit. */
   maxPerMinute: number
-  /** Describes the requests in the message of a 429. */
-  requests: string
+  /** In the message of a 429, after "Too many requests". */
+  requestDescription: string
   /** Logs that a source exceeds the limit: once in each of its windows. */
   report: (source: Source) => void
 }
@@ -63,7 +63,7 @@ export class RateLimiter {
     source: Source,
     reply: { header(name: string, value: string): unknown }
   ): HttpError | undefined {
-    const { policy, maxPerMinute, requests, report } = this.#limit
+    const { policy, maxPerMinute, requestDescription, report } = this.#limit
     if (maxPerMinute === 0) return undefined
 
     const window = this.#currentWindow(source) ?? this.#openWindow(source)
@@ -79,7 +79,7 @@ export class RateLimiter {
 
     if (left === -1) report(source)
     rateLimited.inc({ limit: policy })
-    return tooManyRequests(requests, seconds)
+    return tooManyRequests(requestDescription, seconds)
   }
 
   #currentWindow(source: Source): Window | undefined {
@@ -101,9 +101,12 @@ export class RateLimiter {
   }
 }
 
-function tooManyRequests(requests: string, seconds: number): HttpError {
+function tooManyRequests(
+  requestDescription: string,
+  seconds: number
+): HttpError {
   const time = seconds === 1 ? '1 second' : `${seconds} seconds`
-  const message = `Too many requests ${requests}: retry in ${time}`
+  const message = `Too many requests ${requestDescription}: retry in ${time}`
   const headers = { 'retry-after': String(seconds) }
   return new HttpError(429, 'rate_limited', message, headers)
 }

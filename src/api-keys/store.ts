@@ -1,11 +1,11 @@
-import { keyPrefix } from '../../generated/names.ts'
+import { apiKeyPrefix } from '../../generated/names.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputRows, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
 import {
   type EndedKey,
   hashKey,
-  type KeyCheck,
+  type ApiKeyCheck,
   makeKey,
   shownPartOf,
   type ValidKey
@@ -134,7 +134,7 @@ interface KeyOptions {
  * are committed together. A lifetime or an overlap is text that PostgreSQL
  * reads as an interval, such as `90d`.
  */
-export class KeyStore {
+export class ApiKeyStore {
   readonly #database: Database
   readonly #command: string
   readonly #find: NamedStatement
@@ -144,9 +144,9 @@ export class KeyStore {
   constructor(database: Database, command = 'service') {
     this.#database = database
     this.#command = command
-    this.#find = database.statements.add('find-keys', findStatement)
+    this.#find = database.statements.add('find-api-keys', findStatement)
     this.#recordUse = database.statements.add(
-      'record-use-of-keys',
+      'record-use-of-api-keys',
       recordUseStatement
     )
   }
@@ -289,7 +289,7 @@ export class KeyStore {
    *
    * @returns the results, in the order of the hashes
    */
-  async find(hashes: string[]): Promise<KeyCheck[]> {
+  async find(hashes: string[]): Promise<ApiKeyCheck[]> {
     const rows = await this.#database.read<FoundRow>({
       ...this.#find,
       values: [hashes]
@@ -314,7 +314,7 @@ export class KeyStore {
    * @throws Error when not exactly one key has the prefix
    */
   async #idOf(idOrPrefix: string): Promise<string> {
-    if (!idOrPrefix.startsWith(keyPrefix)) return idOrPrefix
+    if (!idOrPrefix.startsWith(apiKeyPrefix)) return idOrPrefix
 
     const text = sql`
       SELECT id::text

@@ -2,10 +2,10 @@ import { batch } from '../batch.ts'
 import {
   hashKey,
   isWellFormedKey,
-  type KeyCheck,
+  type ApiKeyCheck,
   type ValidKey
 } from './key.ts'
-import type { KeyStore } from './store.ts'
+import type { ApiKeyStore } from './store.ts'
 
 /**
  * Milliseconds for which a valid key is trusted, counted from before its
@@ -35,7 +35,7 @@ interface KeptKey {
   lookedUpAt: number
 }
 
-/** The state of a key, which KeyVerifier explains. */
+/** The state of a key, which ApiKeyVerifier explains. */
 type InMemory =
   { state: 'unseen' | 'stale' } | { state: 'trusted'; validKey: ValidKey }
 
@@ -61,8 +61,8 @@ type InMemory =
  * flood the service with invalid keys have a queue of their own. They cannot
  * delay the look-ups of other clients, and their look-ups are small.
  */
-export class KeyVerifier {
-  readonly #store: Pick<KeyStore, 'find' | 'recordUse'>
+export class ApiKeyVerifier {
+  readonly #store: Pick<ApiKeyStore, 'find' | 'recordUse'>
   readonly #kept = new Map<string, KeptKey>()
   /** Hashes of the keys that were used since the last refresh. */
   readonly #used = new Set<string>()
@@ -76,7 +76,7 @@ export class KeyVerifier {
     maxQueued: maxWaitingUses
   })
 
-  constructor(store: Pick<KeyStore, 'find' | 'recordUse'>) {
+  constructor(store: Pick<ApiKeyStore, 'find' | 'recordUse'>) {
     this.#store = store
   }
 
@@ -88,7 +88,10 @@ export class KeyVerifier {
    *   called for unseen keys only
    * @throws Unavailable or Overloaded when the key cannot be looked up now
    */
-  check(token: string, isFlooding = () => false): KeyCheck | Promise<KeyCheck> {
+  check(
+    token: string,
+    isFlooding = () => false
+  ): ApiKeyCheck | Promise<ApiKeyCheck> {
     const hash = hashKey(token)
     const now = performance.now()
     const found = this.#lookInMemory(hash, now)
@@ -116,7 +119,7 @@ export class KeyVerifier {
     token: string,
     hash: string,
     isFlooding: () => boolean
-  ): KeyCheck | Promise<KeyCheck> {
+  ): ApiKeyCheck | Promise<ApiKeyCheck> {
     if (!isWellFormedKey(token)) return { state: 'malformed' }
     return isFlooding() ? this.#lookUpOfFlood(hash) : this.#lookUp(hash)
   }
@@ -142,7 +145,7 @@ export class KeyVerifier {
       if (now - lookedUpAt >= keepMs) this.#kept.delete(hash)
   }
 
-  async #find(hashes: string[]): Promise<KeyCheck[]> {
+  async #find(hashes: string[]): Promise<ApiKeyCheck[]> {
     const lookedUpAt = performance.now()
     const found = await this.#store.find(hashes)
     for (const [index, hash] of hashes.entries())
@@ -152,16 +155,17 @@ export class KeyVerifier {
 
   #keep(
     hash: string,
-    keyCheck: KeyCheck | undefined,
+    apiKeyCheck: ApiKeyCheck | undefined,
     lookedUpAt: number
   ): void {
-    if (keyCheck?.state !== 'valid') {
+    if (apiKeyCheck?.state !== 'valid') {
       this.#kept.delete(hash)
       return
     }
-    this.#kept.set(hash, { validKey: keyCheck, lookedUpAt })
+    this.#kept.set(hash, { validKey: apiKeyCheck, lookedUpAt })
     // In the background. If this fails, the next look-up repeats it.
-    if (!keyCheck.isUseRecorded) this.#recordUse(keyCheck.id).catch(() => {})
+    if (!apiKeyCheck.isUseRecorded)
+      this.#recordUse(apiKeyCheck.id).catch(() => {})
   }
 
   async #recordUses(ids: bigint[]): Promise<bigint[]> {

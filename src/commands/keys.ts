@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // `npm run keys`, or the command `…-keys` of the image: manages API keys.
 import { keyCommands } from '../api-keys/key-commands.ts'
-import { KeyStore } from '../api-keys/store.ts'
+import { ApiKeyStore } from '../api-keys/store.ts'
 import { exitWithError } from '../log.ts'
 import { optionsTakenByNpm, scopeTakenByNpm } from '../npm-options.ts'
 import { readApiDocument } from '../openapi/document.ts'
@@ -28,7 +28,7 @@ const commandLine = ['keys', ...process.argv.slice(2)].join(' ')
 
 const program = keyCommands(
   (action) =>
-    runCommand((database) => action(new KeyStore(database, commandLine))),
+    runCommand((database) => action(new ApiKeyStore(database, commandLine))),
   scopes
 )
 await program.parseAsync().catch(exitWithError)

@@ -15,12 +15,12 @@ export const idempotencyKeyRemovalPrivileges = {
 const intervalMs = 5000
 
 /**
- * Keys that one statement deletes. On a fast disk, this takes a fraction of a
- * second.
+ * Idempotency-Keys that one statement deletes. On a fast disk, this takes a
+ * fraction of a second.
  */
 const maxBatchSize = 1000
 
-const deleteExpiredKeys = sql`
+const deleteExpiredIdempotencyKeys = sql`
   DELETE FROM idempotency_keys
   WHERE ctid = ANY (ARRAY(
     SELECT ctid
@@ -38,7 +38,7 @@ type Background = Pick<Database, 'writeInBackground' | 'statements'>
  * Removes expired Idempotency-Keys: at once, and then every five seconds. An
  * expired key still replays until it is removed.
  *
- * @param hours until a key expires
+ * @param hours until an Idempotency-Key expires
  * @returns a function that ends it
  */
 export function startRemovingExpiredIdempotencyKeys(
@@ -46,15 +46,15 @@ export function startRemovingExpiredIdempotencyKeys(
   hours: number,
   log: Logger
 ): () => void {
-  const removal = new ExpiredKeyRemoval(database, hours)
+  const removal = new ExpiredIdempotencyKeyRemoval(database, hours)
   housekeepingSucceeded('idempotency_keys')
 
   const work = () => removal.run()
   return repeat({ name: 'remove Idempotency-Keys', intervalMs, work }, log)
 }
 
-/** The removal of expired keys, in batches. */
-class ExpiredKeyRemoval {
+/** The removal of expired Idempotency-Keys, in batches. */
+class ExpiredIdempotencyKeyRemoval {
   #batchSize = maxBatchSize
   readonly #database: Background
   readonly #hours: number
@@ -64,8 +64,8 @@ class ExpiredKeyRemoval {
     this.#database = database
     this.#hours = hours
     this.#deleteExpired = database.statements.add(
-      'remove-expired-keys',
-      deleteExpiredKeys
+      'remove-expired-idempotency-keys',
+      deleteExpiredIdempotencyKeys
     )
   }
 

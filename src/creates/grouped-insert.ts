@@ -71,11 +71,11 @@ export class GroupedInsert<Body, Schema> {
 
   #submitClaim(
     values: unknown[],
-    { keyHash, fingerprint }: Claim,
+    { idempotencyKeyHash, fingerprint }: Claim,
     client: string
   ): Promise<RowOutcome> {
     return this.#lanesOfClaims
-      .submit([...values, keyHash, fingerprint], client)
+      .submit([...values, idempotencyKeyHash, fingerprint], client)
       .catch(rethrowAsRetryable)
   }
 

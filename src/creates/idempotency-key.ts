@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { stringify } from 'safe-stable-stringify'
-import type { KeyCheck } from '../api-keys/key.ts'
+import type { ApiKeyCheck } from '../api-keys/key.ts'
 
 /**
  * The header of an operation that has the parameter Idempotency-Key in the
@@ -14,44 +14,44 @@ interface DocumentedIdempotencyKey {
 /** A valid request to an operation that takes an Idempotency-Key. */
 export interface KeyedRequest<Body> {
   headers: DocumentedIdempotencyKey
-  keyCheck: KeyCheck | undefined
+  apiKeyCheck: ApiKeyCheck | undefined
   body: Body
 }
 
 /** What PostgreSQL stores of an Idempotency-Key: two SHA-256, as bytea. */
 export interface Claim {
-  /** Of the Idempotency-Key, its owner, and the name of the operation. */
-  keyHash: string
-  /** Of the body: equal bodies have equal fingerprints. */
+  /** The hash of the Idempotency-Key, its owner, and the operation's name. */
+  idempotencyKeyHash: string
+  /** The hash of the body: equal bodies have equal fingerprints. */
   fingerprint: string
 }
 
 /**
  * The claim that a request makes by its Idempotency-Key; undefined without one.
- * The owner of the key is the API key, with all that it was rotated to. The
- * fingerprint is of the validated body, in which int64s are exact.
+ * The owner of the Idempotency-Key is the API key, with all that it was rotated
+ * to. The fingerprint is of the validated body, in which int64s are exact.
  *
- * A key that is sent to another operation is another key.
+ * Another operation treats the same Idempotency-Key as another one.
  *
  * @param operation the name of the operation, by default its table
  * @throws Error without an API key: all such callers would share their keys
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
  */
 export function claimOf(
-  { headers, keyCheck, body }: KeyedRequest<object>,
+  { headers, apiKeyCheck, body }: KeyedRequest<object>,
   operation: string
 ): Claim | undefined {
   const header = headers['idempotency-key']
 
   if (header === undefined) return undefined
 
-  const owner = keyCheck?.root
+  const owner = apiKeyCheck?.root
 
   if (owner === undefined)
     throw new Error(`the Idempotency-Key of ${operation} needs an API key`)
 
   return {
-    keyHash: sha256(`${owner} ${operation} ${unquoted(header)}`),
+    idempotencyKeyHash: sha256(`${owner} ${operation} ${unquoted(header)}`),
     // Properties are sorted by name, and a bigint is exact.
     fingerprint: sha256(stringify(body))
   }
@@ -62,9 +62,9 @@ export function claimOf(
  * operation may need no API key. Then all senders are one client.
  */
 export function clientOf({
-  keyCheck
-}: Pick<KeyedRequest<object>, 'keyCheck'>): string {
-  const root = keyCheck?.root
+  apiKeyCheck
+}: Pick<KeyedRequest<object>, 'apiKeyCheck'>): string {
+  const root = apiKeyCheck?.root
 
   return root === undefined ? 'without an API key' : String(root)
 }

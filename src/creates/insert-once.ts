@@ -11,7 +11,8 @@ import {
 export const insertOncePrivileges = { idempotency_keys: 'SELECT, INSERT' }
 
 /**
- * The requests with what is recorded for their keys, and the state of each key:
+ * The requests with what is recorded for their Idempotency-Keys, and the state
+ * of each key:
  *
  * - recorded: an earlier statement has stored its response.
  * - repeated: an earlier request of this statement has it.
@@ -58,7 +59,7 @@ const requestsWithRecords = sql`
  * key within the same milliseconds.
  */
 export function insertOnceStatement(insert: InsertSql): string {
-  const rowKey = keyColumnOf(insert)
+  const keyColumn = keyColumnOf(insert)
   const columns = {
     ...inputColumns(insert),
     key_hash: 'bytea',
@@ -89,11 +90,11 @@ export function insertOnceStatement(insert: InsertSql): string {
       WHERE key_state = 'claimable'
         AND key_hash IN (SELECT key FROM claimed)
       ORDER BY ordinal
-      RETURNING ${rowKey}
+      RETURNING ${keyColumn}
     ),
     known AS (
       SELECT
-        new_row.${rowKey},
+        new_row.${keyColumn},
         ordinal,
         obstacle,
         new_row.fingerprint,
@@ -104,7 +105,7 @@ export function insertOnceStatement(insert: InsertSql): string {
       FROM new_row
       LEFT JOIN claimed ON claimed.key = new_row.key_hash
     )
-    ${outcomes(insert.table, rowKey)}
+    ${outcomes(insert.table, keyColumn)}
   `
 }
 
@@ -120,12 +121,12 @@ export function insertOnceStatement(insert: InsertSql): string {
  * 5. Nothing is known of the key, and the row cannot be stored.
  * 6. Another transaction holds the key, or has just committed it.
  */
-function outcomes(table: string, rowKey: string): string {
+function outcomes(table: string, keyColumn: string): string {
   return sql`
     SELECT
       ordinal::integer,
       CASE
-        WHEN stored.${rowKey} IS NOT NULL THEN 'created'
+        WHEN stored.${keyColumn} IS NOT NULL THEN 'created'
         WHEN has_claimed THEN missing_row('${table}')
         WHEN fingerprint = known_fingerprint THEN 'replayed'
         WHEN known_fingerprint IS NOT NULL THEN 'reused'
@@ -134,7 +135,7 @@ function outcomes(table: string, rowKey: string): string {
       END AS outcome,
       response
     FROM known
-    LEFT JOIN stored ON stored.${rowKey} = known.${rowKey}
+    LEFT JOIN stored ON stored.${keyColumn} = known.${keyColumn}
     ORDER BY ordinal
   `
 }

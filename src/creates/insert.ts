@@ -82,7 +82,7 @@ export type RowOutcome = { ordinal: number } & (
  * in their order.
  */
 export function insertStatement(insert: InsertSql): string {
-  const key = keyColumnOf(insert)
+  const keyColumn = keyColumnOf(insert)
 
   return sql`
     WITH input AS (
@@ -96,18 +96,18 @@ export function insertStatement(insert: InsertSql): string {
       FROM new_row
       WHERE response IS NOT NULL
       ORDER BY ordinal
-      RETURNING ${key}
+      RETURNING ${keyColumn}
     )
     SELECT
       ordinal::integer,
       CASE
-        WHEN stored.${key} IS NOT NULL THEN 'created'
+        WHEN stored.${keyColumn} IS NOT NULL THEN 'created'
         WHEN response IS NOT NULL THEN missing_row('${insert.table}')
         ELSE obstacle
       END AS outcome,
       response
     FROM new_row
-    LEFT JOIN stored ON stored.${key} = new_row.${key}
+    LEFT JOIN stored ON stored.${keyColumn} = new_row.${keyColumn}
     ORDER BY ordinal
   `
 }
@@ -124,13 +124,13 @@ export function requireComplete(insert: InsertSql): void {
 
 /** The statements match stored rows with their requests by this column. */
 function requireKeyColumn(insert: InsertSql): void {
-  const key = keyColumnOf(insert)
+  const keyColumn = keyColumnOf(insert)
 
-  if (!(key in valuesOf(insert))) {
+  if (!(keyColumn in valuesOf(insert))) {
     throw new Error(
       `an insert into ${insert.table} must give each row a unique column ` +
-        `${key}, in fromDatabase, fromService or body. ` +
-        'If the table has another key, name it as keyColumn'
+        `${keyColumn}, in fromDatabase, fromService or body. ` +
+        'If the table has another unique column, name it as keyColumn'
     )
   }
 }

@@ -1,5 +1,5 @@
 import { idempotencyKeyRows } from '../metrics.ts'
-import type { BackgroundReader } from '../postgres/database.ts'
+import type { BackgroundReader, Measure } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /** Before the first ANALYZE, the estimate is -1. Counting would scan. */
@@ -9,15 +9,16 @@ const estimate = sql`
   WHERE oid = 'idempotency_keys'::regclass
 `
 
-/** Estimates how many Idempotency-Keys are stored. */
-export async function measureIdempotencyKeys(
-  database: BackgroundReader
-): Promise<void> {
+/** Returns a function that estimates how many Idempotency-Keys are stored. */
+export function idempotencyKeyMeasurer(database: BackgroundReader): Measure {
   const statement = database.statements.add(
     'estimate-of-idempotency-keys',
     estimate
   )
-  const found = await database.readInBackground<{ rows: number }>(statement)
 
-  for (const { rows } of found) idempotencyKeyRows.set(rows)
+  return async () => {
+    const found = await database.readInBackground<{ rows: number }>(statement)
+
+    for (const { rows } of found) idempotencyKeyRows.set(rows)
+  }
 }

@@ -14,7 +14,7 @@ export function requestId({
 }
 
 /** What a line says about the API key of its request. */
-export interface LoggedKey {
+export interface LoggedApiKey {
   /** The id of the key. */
   key?: string | undefined
   /** Why the key was rejected. */
@@ -27,12 +27,12 @@ export interface LoggedKey {
  * failed; a 503 of /readyz has none.
  */
 export class AccessLog extends LogController {
-  readonly #loggedKeyOf: (request: FastifyRequest) => LoggedKey
+  readonly #loggedApiKeyOf: (request: FastifyRequest) => LoggedApiKey
 
-  /** @param loggedKeyOf reads the result of authentication */
-  constructor(loggedKeyOf: (request: FastifyRequest) => LoggedKey) {
+  /** @param loggedApiKeyOf reads the result of authentication */
+  constructor(loggedApiKeyOf: (request: FastifyRequest) => LoggedApiKey) {
     super()
-    this.#loggedKeyOf = loggedKeyOf
+    this.#loggedApiKeyOf = loggedApiKeyOf
   }
 
   override incomingRequest(): void {}
@@ -42,7 +42,7 @@ export class AccessLog extends LogController {
     request: FastifyRequest,
     reply: FastifyReply
   ): void {
-    const { key, rejected } = this.#loggedKeyOf(request)
+    const { key, rejected } = this.#loggedApiKeyOf(request)
     const status = reply.statusCode
     // The metrics count them.
     const isFlood = rejected !== undefined && status === 429

@@ -57,9 +57,9 @@ function describeJsonError(error: unknown): unknown {
 }
 
 /** PostgreSQL cannot store unpaired surrogates. */
-function requireWellFormed(key: string, value: unknown): unknown {
+function requireWellFormed(name: string, value: unknown): unknown {
   const isWellFormed =
-    key.isWellFormed() && (typeof value !== 'string' || value.isWellFormed())
+    name.isWellFormed() && (typeof value !== 'string' || value.isWellFormed())
   if (!isWellFormed)
     throw badRequest('The body must not have unpaired surrogates')
   return value

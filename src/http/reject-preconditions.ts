@@ -32,8 +32,10 @@ export function rejectPreconditions(operation: {
   return ({ headers }, _reply, done) => {
     const sent = unsupported.find(([name]) => headers[name] !== undefined)
 
-    if (sent === undefined) done()
-    else
-      done(badRequest(`The operation does not support the header ${sent[1]}`))
+    if (sent === undefined) return done()
+
+    const [, header] = sent
+    const message = `The operation does not support ${header}: leave it out`
+    return done(badRequest(message))
   }
 }

@@ -101,8 +101,8 @@ export class CachedList {
   }
 
   /**
-   * A list that is waited for stays in use: what it reads is kept, and requests
-   * must not find another copy meanwhile.
+   * While requests wait for a list, it stays in use: the rows that it reads are
+   * kept, and requests must not find another copy meanwhile.
    */
   #reportIfUnused(): void {
     if (this.#kept === undefined && this.#waiting === 0) this.#onUnused()

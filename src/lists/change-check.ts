@@ -89,8 +89,8 @@ export class ChangeCheck {
   /**
    * The number of the table's version. It is another one than at the last call
    * if a transaction may have changed the table since. Read the table after the
-   * call, not before: what commits in between is then found by the next call.
-   * Calls must not overlap.
+   * call, not before: the next call then finds a commit in between. Calls must
+   * not overlap.
    */
   async version(): Promise<number> {
     const last = this.#last

@@ -33,7 +33,7 @@ export class FilteredLists {
 
   /**
    * @throws Error if there are more than four conditions, or if PostgreSQL
-   *   cannot tell the statements from those of other lists by their names
+   *   cannot tell the statements from others by their names
    */
   constructor(
     database: Database,
@@ -51,7 +51,7 @@ export class FilteredLists {
       version: shareRuns(() => check.version(), 'shared check for changes')
     }
 
-    // All of them at the start, so that a name that is taken fails then.
+    // A name that is taken fails now, at the start.
     for (const combination of combinationsOf(conditions, listed.table))
       this.#statementsOf(combination)
   }

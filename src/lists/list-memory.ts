@@ -21,7 +21,7 @@ export class ListMemory {
   /** Bytes of such a start. It may exceed them by a piece. */
   readonly maxStartSize: number
   readonly #limit: number
-  /** Bytes of each list. The one whose last use is the longest ago is first. */
+  /** Bytes of each list. The least recently used one is first. */
   readonly #kept = new Map<Forgettable, number>()
   #keptSize = 0
   #readSize = 0

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import type { Reply, Sent } from '../openapi/handler.ts'
 import { arrayBytes, type RowJson } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
@@ -34,14 +35,14 @@ interface PageRead<Filter extends string, Item> {
 
 /** Which page of a list to read. */
 interface Position {
-  /** Of the request; undefined: the first page. */
+  /** The cursor of the request. Undefined selects the first page. */
   cursor: string | undefined
   /** Maximum number of items. */
   size: number
 }
 
 /** A page of a list, for `sendPage`. */
-export interface Page<Item> {
+interface Page<Item> {
   /** The schema of the items. */
   json: RowJson<Item>
   /** A JSON array. */
@@ -49,6 +50,12 @@ export interface Page<Item> {
   /** The cursor of the page that follows; null: it is the last page. */
   nextCursor: string | null
 }
+
+/** A whole request, so that a Link cannot lack a part of its query. */
+type PageRequest = Pick<
+  FastifyRequest<{ Querystring: PageQuery }>,
+  'query' | 'raw'
+>
 
 type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
 
@@ -72,7 +79,7 @@ type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
  * })
  * const page = await readToys({ color }, { cursor, size: limit })
  *
- * return sendPage(reply, memory, page, request.query)
+ * return sendPage(reply, memory, page, request)
  *
  * @returns a function that reads a page; rejects like `Database.read`, with
  *   HttpError 400 for a cursor of another list, and with Overloaded if too many
@@ -129,15 +136,15 @@ export function pageReader<Filter extends string, Item>(
  * Sends a page, with a Link to the one that follows. Counts its memory until
  * the client has read it.
  *
- * @param query all parameters of the request: the Link repeats them, so that the
- *   next page has the same filters
+ * @param request the Link repeats its query, so the next page has the same
+ *   filters
  * @throws Overloaded if too much memory is reserved
  */
 export function sendPage<Item>(
   reply: PageReply<Item>,
   memory: ResponseMemory,
   { json, items, nextCursor }: Page<Item>,
-  query: PageQuery
+  { query }: PageRequest
 ): Sent {
   memory.reserveOwn(reply.raw, items.length)
 

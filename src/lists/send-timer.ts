@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 
-/** The time that a client has to read what it was sent. */
+/** The time for a client to read the bytes that it was sent. */
 export interface SendTimer {
   /** Begins the time again: the client has read a chunk, or gets one. */
   restart: () => void

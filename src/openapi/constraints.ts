@@ -7,7 +7,7 @@ interface Violation<Status> {
   /** One that the operation documents. */
   status: Status & number
   code: string
-  /** For the client: it says what to change. */
+  /** Tells the client how to change the request. */
   message: string
 }
 

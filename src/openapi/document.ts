@@ -76,11 +76,11 @@ export interface ApiDocument {
   yaml: Buffer
   json: string
   document: Document
-  /** The servers of the document, first the one that is a path. */
+  /** The servers of the OpenAPI document. The one that is a path is first. */
   servers: Server[]
   /**
    * The server that is a path, the prefix of every route: `/v1`. It is the
-   * deployment that serves the document.
+   * deployment that serves the OpenAPI document.
    */
   basePath: string
   /** A path to try with GET, of the first operation that allows it. */

@@ -86,7 +86,7 @@ export function arrayStream<Schema>(
   return shaped(Readable.from(chunks, options))
 }
 
-/** The one place where the compiler has to believe what a value is. */
+/** The one cast to this type: the compiler cannot know the shape. */
 function shaped<Value, Type>(value: Value): Value & Shaped<Type> {
   return value as Value & Shaped<Type>
 }

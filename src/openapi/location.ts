@@ -13,7 +13,7 @@ export function relativeTarget(from: string, to: string): string {
 }
 
 /**
- * Returns the path of what an operation creates, if the OpenAPI document has a
+ * Returns the path of the resource that an operation creates, if the OpenAPI document has a
  * `Location` in its response 201. A link of the response says which operation
  * reads it, and by which properties of the body: `/pets/{id}`.
  *

@@ -20,7 +20,7 @@ type OperationResolver =
 interface Options {
   apiDocument: ApiDocument
   /**
-   * The handlers by operationId. Their types are those of
+   * The handlers by operationId. Their types are in
    * generated/operations.ts, which this folder must not import.
    */
   handlers: object

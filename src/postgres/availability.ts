@@ -27,7 +27,7 @@ export class Availability {
   readonly #statements: string
   readonly #log: Logger
 
-  /** @param statements what the log calls them */
+  /** @param statements their name in the log */
   constructor(statements: string, log: Logger) {
     this.#statements = statements
     this.#log = log

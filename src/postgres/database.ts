@@ -145,7 +145,7 @@ export class Database {
   }
 
   /**
-   * Like `write`, for what no request waits for: on a separate connection, for
+   * Like `write`, for work that no request waits for: on a separate connection, for
    * at most a second. The statement must be one that can be sent again, so it
    * rejects with Unavailable also if its outcome is not known.
    */
@@ -193,8 +193,11 @@ export class Database {
   }
 }
 
-/** Reads that no request waits for, such as those of a measurement. */
+/** Reads that no request waits for, such as measurements. */
 export type BackgroundReader = Pick<Database, 'readInBackground' | 'statements'>
+
+/** Reads a state of the database, and sets its metrics. */
+export type Measure = () => Promise<void>
 
 function timeLimitMsOf(timeoutMs: number): number {
   return Math.max(minTimeLimitMs, Math.round(timeoutMs * timeLimitRatio))

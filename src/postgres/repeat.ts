@@ -7,7 +7,7 @@ interface Task {
   name: string
   /** Milliseconds. While the work takes longer, it is not started again. */
   intervalMs: number
-  /** The next time repeats what failed. */
+  /** The next run repeats the work after a failure. */
   work: () => Promise<void>
 }
 

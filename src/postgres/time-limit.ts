@@ -1,7 +1,7 @@
 import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { sql } from './sql.ts'
 
-/** Limits what follows in the transaction. It returns no row. */
+/** Limits the next statements of the transaction. It returns no row. */
 export const setTimeLimit = {
   name: 'set-time-limit',
   text: sql`

@@ -4,7 +4,11 @@ import type { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
 import { joinPrivileges } from '../postgres/privileges.ts'
 import { categoryHandlers, categoryPrivileges } from './categories.ts'
-import { measureQueue, messageHandlers, messagePrivileges } from './messages.ts'
+import {
+  queueMeasurer,
+  messageHandlers,
+  messagePrivileges
+} from './messages.ts'
 import { orderHandlers, orderPrivileges } from './orders.ts'
 import { petHandlers, petPrivileges } from './pets.ts'
 
@@ -14,7 +18,7 @@ export const api: Api = {
   guide: new URL('../../generated/guide.html', import.meta.url),
   handlers: operationHandlers,
   migrations: new URL('../../migrations/resources/', import.meta.url),
-  measure: measureQueue,
+  measurer: queueMeasurer,
   privileges: joinPrivileges([
     categoryPrivileges,
     messagePrivileges,

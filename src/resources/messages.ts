@@ -4,7 +4,11 @@ import { NewMessage } from '../../generated/columns.ts'
 import { Message } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../creates/insert-operation.ts'
-import type { BackgroundReader, Database } from '../postgres/database.ts'
+import type {
+  BackgroundReader,
+  Database,
+  Measure
+} from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /** The privileges that the statements below need. */
@@ -51,16 +55,19 @@ const queueState = sql`
   ) AS oldest
 `
 
-/** Measures the queue of messages. */
-export async function measureQueue(database: BackgroundReader): Promise<void> {
+/** Returns a function that measures the queue of messages. */
+export function queueMeasurer(database: BackgroundReader): Measure {
   const statement = database.statements.add('queue-of-messages', queueState)
-  const rows = await database.readInBackground<{
-    queued: number
-    oldestAge: number
-  }>(statement)
 
-  for (const row of rows) {
-    queued.set(row.queued)
-    oldestAge.set(row.oldestAge)
+  return async () => {
+    const rows = await database.readInBackground<{
+      queued: number
+      oldestAge: number
+    }>(statement)
+
+    for (const row of rows) {
+      queued.set(row.queued)
+      oldestAge.set(row.oldestAge)
+    }
   }
 }

@@ -75,14 +75,14 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
   const reads = petReads(database)
 
   return {
-    listPets: async ({ query }, reply) => {
-      const { limit, status, cursor } = query
+    listPets: async (request, reply) => {
+      const { limit, status, cursor } = request.query
       const position = { cursor, size: limit }
       const page = await (status === undefined
         ? reads.page({}, position)
         : reads.pageOfStatus({ status }, position))
 
-      return sendPage(reply, memory, page, query)
+      return sendPage(reply, memory, page, request)
     },
 
     createPet: insertOperation(database, {

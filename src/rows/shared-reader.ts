@@ -25,8 +25,8 @@ interface SharedRead<Column extends string> {
 
 /** A lookup as the statement takes it. */
 interface Input {
-  /** Equal lookups have equal keys. */
-  key: string
+  /** The lookup as text: equal lookups have equal texts. */
+  lookupText: string
   /** In the order of the columns. */
   values: string[]
 }
@@ -49,15 +49,17 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
   async function readRows(inputs: Input[]): Promise<Row[]> {
     sharedReads.observe(inputs.length)
 
-    const distinct = new Map(inputs.map(({ key, values }) => [key, values]))
+    const distinct = new Map(
+      inputs.map(({ lookupText, values }) => [lookupText, values])
+    )
     const values = columnsOf([...distinct.values()])
     const rows = await database.read<Row>({ ...statement, values })
 
     const found = new Map(
-      [...distinct.keys()].map((key, index) => [key, rows[index]])
+      [...distinct.keys()].map((lookupText, index) => [lookupText, rows[index]])
     )
     // The statement returns a row for each lookup.
-    return inputs.map(({ key }) => found.get(key) as Row)
+    return inputs.map(({ lookupText }) => found.get(lookupText) as Row)
   }
 
   const read = batch(readRows, {
@@ -69,7 +71,7 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
   return (lookup) => {
     const values = columns.map((column) => String(lookup[column]))
 
-    return read({ key: JSON.stringify(values), values })
+    return read({ lookupText: JSON.stringify(values), values })
   }
 }
 

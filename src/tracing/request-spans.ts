@@ -11,7 +11,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isOutsideApi } from '../http/access-log.ts'
 import { type RemoteSpan, remoteSpanOf } from '../http/trace-context.ts'
-import { withoutKeys } from '../log.ts'
+import { withoutApiKeys } from '../log.ts'
 import type { Sampling } from './sampling.ts'
 
 /**
@@ -60,7 +60,7 @@ function attributesOf({ method, protocol, routeOptions, url }: FastifyRequest) {
   const { url: route } = routeOptions
   if (route === undefined) return always
 
-  const path = withoutKeys(url.replace(/\?.*/, ''))
+  const path = withoutApiKeys(url.replace(/\?.*/, ''))
   return { ...always, 'http.route': route, 'url.path': path }
 }
 

@@ -6,7 +6,7 @@ import {
 import type { Config } from '../config.ts'
 import type { RemoteSpan } from '../http/trace-context.ts'
 
-/** Whether to trace a request. The caller's span is that of `traceparent`. */
+/** Whether to trace a request. `traceparent` names the caller's span. */
 export type Sampling = (caller: RemoteSpan | undefined) => boolean
 
 /**

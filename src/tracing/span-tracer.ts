@@ -27,8 +27,8 @@ export class SpanTracer implements Tracer {
   }
 
   /**
-   * The span of a group is below that of its first sampled request. It links to
-   * all of them, and they to it.
+   * The span of a group is below the span of its first sampled request. It links
+   * to the spans of all sampled requests, and they link to it.
    */
   group<Result>(
     name: string,

@@ -138,7 +138,7 @@ t.test('a scope costs no query', async (t) => {
     const request = { url: '/v1/notes', headers }
     t.equal((await service.app.inject(request)).statusCode, 403)
   }
-  t.same(statements, ['find-keys'])
+  t.same(statements, ['find-api-keys'])
 })
 
 t.test(

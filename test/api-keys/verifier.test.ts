@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
 import {
-  type KeyCheck,
+  type ApiKeyCheck,
   makeKey,
   type ValidKey
 } from '../../src/api-keys/key.ts'
-import { KeyVerifier } from '../../src/api-keys/verifier.ts'
+import { ApiKeyVerifier } from '../../src/api-keys/verifier.ts'
 
 /** A clock, and a store whose only key is `apiKey`, that count their uses. */
 function startVerifier(t: Test) {
@@ -19,8 +19,8 @@ function startVerifier(t: Test) {
     isUseRecorded: false
   }
 
-  const store: { found: KeyCheck } = { found: valid }
-  const verifier = new KeyVerifier({
+  const store: { found: ApiKeyCheck } = { found: valid }
+  const verifier = new ApiKeyVerifier({
     find(hashes) {
       state.queries++
       return Promise.resolve(hashes.map(() => ({ ...store.found })))
@@ -145,7 +145,7 @@ t.test(
   async (t) => {
     const sizes: number[] = []
     const running: (() => void)[] = []
-    const verifier = new KeyVerifier({
+    const verifier = new ApiKeyVerifier({
       async find(hashes) {
         sizes.push(hashes.length)
         await new Promise<void>((resolve) => running.push(resolve))

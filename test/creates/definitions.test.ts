@@ -57,7 +57,7 @@ for (const { fault, statement } of checks) {
   t.test(`a check that ${fault} fails the creates of its group`, async (t) => {
     const inserts = await insertWith(t, statement)
     const claim = (digit: string) => ({
-      keyHash: `\\x0${digit}`,
+      idempotencyKeyHash: `\\x0${digit}`,
       fingerprint: '\\x00'
     })
     const results = await Promise.allSettled([
@@ -100,7 +100,7 @@ t.test(
 t.test('an Idempotency-Key without an API key is an error', (t) => {
   const request = {
     headers: { 'idempotency-key': 'key' },
-    keyCheck: undefined,
+    apiKeyCheck: undefined,
     body: {}
   }
 
@@ -111,9 +111,9 @@ t.test('an Idempotency-Key without an API key is an error', (t) => {
 })
 
 t.test('senders without an API key are one client', (t) => {
-  const client = clientOf({ keyCheck: undefined })
+  const client = clientOf({ apiKeyCheck: undefined })
 
-  t.equal(clientOf({ keyCheck: { state: 'absent' } }), client)
+  t.equal(clientOf({ apiKeyCheck: { state: 'absent' } }), client)
   t.not(client, 'undefined')
   t.end()
 })
@@ -132,7 +132,7 @@ t.test('an insert without a key is rejected at the start', async (t) => {
     message:
       'an insert into notes must give each row a unique column id, ' +
       'in fromDatabase, fromService or body. ' +
-      'If the table has another key, name it as keyColumn'
+      'If the table has another unique column, name it as keyColumn'
   })
 })
 
@@ -165,7 +165,7 @@ t.test('the key of a table may have another name than id', async (t) => {
     body: NewNote.slice(0, 2),
     json: rowJson<object>(`to_json(name)::text`, ['name'])
   })
-  const claim = { keyHash: '\\x01', fingerprint: '\\x02' }
+  const claim = { idempotencyKeyHash: '\\x01', fingerprint: '\\x02' }
   const insert = (name: string) => inserts.insert({ name }, undefined, 'client')
   const insertOnce = () => inserts.insert({ name: 'c' }, claim, 'client')
 

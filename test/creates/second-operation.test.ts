@@ -1,9 +1,9 @@
 // Two operations that create rows of one table, with bodies of their own.
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
-import type { KeyCheck } from '../../src/api-keys/key.ts'
+import type { ApiKeyCheck } from '../../src/api-keys/key.ts'
 import { insertOperation } from '../../src/creates/insert-operation.ts'
-import { createDatabase, open } from '../support/database.ts'
+import { createDatabase, openDatabase } from '../support/database.ts'
 import { asHandler } from '../support/handlers.ts'
 import { NewNote } from '../support/notes/generated/columns.ts'
 import { Note } from '../support/notes/generated/json.ts'
@@ -29,7 +29,7 @@ const drafts = {
   body: NewNote.filter(({ property }) => property === 'name')
 }
 
-const keyCheck: KeyCheck = {
+const apiKeyCheck: ApiKeyCheck = {
   state: 'valid',
   id: 1n,
   root: 1n,
@@ -39,10 +39,10 @@ const keyCheck: KeyCheck = {
 
 /** Serves POST /notes and POST /drafts, on one database. */
 async function start(t: Test) {
-  const database = open(t, await createDatabase(t))
+  const database = openDatabase(t, await createDatabase(t))
   const app = Fastify()
   app.addHook('onRequest', (request, _reply, next) => {
-    request.keyCheck = keyCheck
+    request.apiKeyCheck = apiKeyCheck
     next()
   })
   app.post('/notes', asHandler(insertOperation(database, notes)))

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
-import { keyPrefix } from '../../generated/names.ts'
+import { apiKeyPrefix } from '../../generated/names.ts'
 import {
   createDatabase,
   createRoles,
@@ -17,7 +17,7 @@ t.test(
     const { app, keys } = await startNotes(t, { databaseUrl: service })
     t.equal((await app.inject('/readyz')).statusCode, 200)
     await keys.create('x')
-    t.match(await keys.rotate('2', '0s'), new RegExp(`^${keyPrefix}`))
+    t.match(await keys.rotate('2', '0s'), new RegExp(`^${apiKeyPrefix}`))
     await keys.revoke('3')
     const events = (await keys.events()).map(({ event }) => event)
     t.same(events, ['created', 'created', 'rotated', 'created', 'revoked'])

@@ -1,7 +1,7 @@
 // Sends the requests of the examples in openapi.yaml, and compares the
-// responses with their examples. CONTRIBUTING.md says how the document names
-// the request of an example. Each operation has the data of tools/seed.ts for
-// itself; its requests are sent in the order of the document.
+// responses with their examples. CONTRIBUTING.md says how an
+// example names its request. Each operation has the data of tools/seed.ts for
+// itself; its requests are sent in the order of the OpenAPI document.
 import { isDeepStrictEqual } from 'node:util'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
@@ -66,7 +66,7 @@ t.test('`npm run seed` adds the data of the examples once', async (t) => {
   })
   t.same(await seed(owner), {
     code: 0,
-    output: 'Added 3 categories, 3 pets and 2 orders.\n'
+    output: 'Added 4 categories, 3 pets and 2 orders.\n'
   })
   t.same(await seed(owner), {
     code: 0,

@@ -1,7 +1,12 @@
 import t, { type Test } from 'tap'
 import type pg from 'pg'
-import { measureQueue } from '../../src/resources/messages.ts'
-import { connect, createDatabase, open, query } from '../support/database.ts'
+import { queueMeasurer } from '../../src/resources/messages.ts'
+import {
+  connect,
+  createDatabase,
+  openDatabase,
+  query
+} from '../support/database.ts'
 import {
   createDocumentedRole,
   documentedSql
@@ -116,10 +121,10 @@ const queueMessages = (url: string, count: number) =>
 
 t.test('the queue is measured', async (t) => {
   const url = await createDatabase(t)
-  const database = open(t, url)
+  const measure = queueMeasurer(openDatabase(t, url))
   const oldestAge = () => sample('messages_oldest_queued_seconds')
 
-  await measureQueue(database)
+  await measure()
   t.equal(await sample('messages_queued'), 0)
   t.equal(await oldestAge(), 0)
 
@@ -128,7 +133,7 @@ t.test('the queue is measured', async (t) => {
     url,
     "INSERT INTO messages VALUES (gen_random_uuid(), 'd', 'done', '-infinity')"
   )
-  await measureQueue(database)
+  await measure()
   t.equal(await sample('messages_queued'), 3)
   t.ok(Number(await oldestAge()) >= 180)
 })
@@ -136,7 +141,9 @@ t.test('the queue is measured', async (t) => {
 t.test('the length of the queue is counted up to 10000', async (t) => {
   const url = await createDatabase(t)
   await queueMessages(url, 10_001)
-  await measureQueue(open(t, url))
+  const measure = queueMeasurer(openDatabase(t, url))
+
+  await measure()
   t.equal(await sample('messages_queued'), 10_000)
 })
 

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
-import { KeyStore } from '../../src/api-keys/store.ts'
+import { ApiKeyStore } from '../../src/api-keys/store.ts'
 import type { Api } from '../../src/api.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
@@ -24,7 +24,7 @@ export interface Service {
   port: number
   databaseUrl: string
   database: Database
-  keys: KeyStore
+  keys: ApiKeyStore
   key: string
   /** The headers of an accepted request. */
   auth: { authorization: string }
@@ -87,7 +87,7 @@ export async function startService(
     await database.close()
   })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
-  const keys = new KeyStore(database, 'test')
+  const keys = new ApiKeyStore(database, 'test')
   const key = await keys.create('test')
   return {
     app,
@@ -108,7 +108,7 @@ export async function createKeyIn(url: string): Promise<string> {
     { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
     silent
   )
-  return new KeyStore(database, 'test')
+  return new ApiKeyStore(database, 'test')
     .create('test')
     .finally(() => database.close())
 }

@@ -26,7 +26,7 @@ const whenToLook: Record<string, string> = {
     'Clients report 429: `key` is `MAX_REQUESTS_PER_MINUTE`, `rejected` is `MAX_REJECTED_KEYS_PER_MINUTE`. The log has the id of the key',
   auth_failures_total:
     'Someone guesses keys (`unknown`, `malformed`), or a client uses an old one (`revoked`, `expired`)',
-  keys_expiring_seconds:
+  api_keys_expiring_seconds:
     'Clients will get 401: `keys list` shows which key expires. A replaced key that is still in use counts',
   idempotent_creates_total:
     'Clients retry (`replayed`), reuse a key for another body (`reused`), or send one twice at once (`held`)',
@@ -76,7 +76,7 @@ Prometheus and without a key. Do not publish the port: it accepts 100
 connections, and waits 10 s for a request.
 
 - Each replica counts what it has done itself. \`sum\` the counters of the
-  replicas; for \`messages_*\`, \`keys_expiring_seconds\`,
+  replicas; for \`messages_*\`, \`api_keys_expiring_seconds\`,
   \`idempotency_keys_rows\` and \`migrations_pending\`, which all replicas read
   from one database, take the \`max\`.
 - A scrape runs no statement. A replica reads these every ten seconds,

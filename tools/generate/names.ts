@@ -1,13 +1,13 @@
 // The names of this API: where they are used, they come from openapi.yaml and
 // package.json.
 import type { OpenAPIV3 } from 'openapi-types'
-import { keyPattern, shownDigits } from '../../src/api-key-pattern.ts'
+import { apiKeyPattern, shownDigits } from '../../src/api-key-pattern.ts'
 
 interface Names {
   /** The `name` of package.json. */
   service: string
   /** `x-key-prefix` of the security scheme. */
-  keyPrefix: string
+  apiKeyPrefix: string
   /** `x-realm` of the security scheme. */
   realm: string
 }
@@ -27,7 +27,7 @@ export function namesOf(
 
   return {
     service: packageJson.name,
-    keyPrefix: extension({ ...bearerAuth }, 'x-key-prefix', 'petcat_'),
+    apiKeyPrefix: extension({ ...bearerAuth }, 'x-key-prefix', 'petcat_'),
     realm: extension({ ...bearerAuth }, 'x-realm', 'pet-categories')
   }
 }
@@ -41,7 +41,7 @@ function extension(scheme: Scheme, name: string, example: string): string {
 }
 
 /** generated/names.ts: the names as constants, which every file may import. */
-export function namesFile({ service, keyPrefix, realm }: Names): string {
+export function namesFile({ service, apiKeyPrefix, realm }: Names): string {
   return `// Generated from openapi.yaml and package.json by \`npm run generate\`. Do not
 // edit.
 
@@ -49,7 +49,7 @@ export function namesFile({ service, keyPrefix, realm }: Names): string {
 export const serviceName = '${service}'
 
 /** What every API key begins with. */
-export const keyPrefix = '${keyPrefix}'
+export const apiKeyPrefix = '${apiKeyPrefix}'
 
 /** The realm of the challenge in a 401 or 403 (RFC 6750, section 3). */
 export const realm = '${realm}'
@@ -61,23 +61,26 @@ export const realm = '${realm}'
  *
  * @throws Error when it lacks one of these lines
  */
-export function haproxyConfig(current: string, { keyPrefix }: Names): string {
+export function haproxyConfig(
+  current: string,
+  { apiKeyPrefix }: Names
+): string {
   const requestIdWithKey = `  acl request_id_with_key `
   const pathForLog = `  http-request set-var(txn.path) `
   const keyPrefixForLog = `  http-request set-var(txn.key_prefix) `
-  const regsub = `regsub("${keyPattern(keyPrefix)}","\\1***",gi)`
-  const shownLength = keyPrefix.length + shownDigits
+  const regsub = `regsub("${apiKeyPattern(apiKeyPrefix)}","\\1***",gi)`
+  const shownLength = apiKeyPrefix.length + shownDigits
 
   const withAcl = replaceLine(
     current,
     requestIdWithKey,
-    `req.fhdr(X-Request-Id) -m reg -i ${keyPrefix}[0-9a-f]{9}`
+    `req.fhdr(X-Request-Id) -m reg -i ${apiKeyPrefix}[0-9a-f]{9}`
   )
   const withPath = replaceLine(withAcl, pathForLog, `path,'${regsub}'`)
   return replaceLine(
     withPath,
     keyPrefixForLog,
-    `var(txn.token),bytes(0,${shownLength}) if { var(txn.token) -m reg ^${keyPrefix}[0-9a-f]{${shownDigits}} }`
+    `var(txn.token),bytes(0,${shownLength}) if { var(txn.token) -m reg ^${apiKeyPrefix}[0-9a-f]{${shownDigits}} }`
   )
 }
 

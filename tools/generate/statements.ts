@@ -2,7 +2,7 @@
 // gets it. Each part of the service names its statements when it is made, so
 // making the handlers is enough: no request is sent, and no database is needed.
 import { pino } from 'pino'
-import { KeyStore } from '../../src/api-keys/store.ts'
+import { ApiKeyStore } from '../../src/api-keys/store.ts'
 import { loadConfig } from '../../src/config.ts'
 import { ResponseMemory } from '../../src/lists/response-memory.ts'
 import { Database } from '../../src/postgres/database.ts'
@@ -25,7 +25,7 @@ export function statementsFile(): string {
   const url = 'postgres://localhost'
   const database = new Database(url, config, pino({ level: 'silent' }))
 
-  new KeyStore(database)
+  new ApiKeyStore(database)
   api.handlers(database, new ResponseMemory(0, 0))
 
   const statements = [...database.statements.texts].map(

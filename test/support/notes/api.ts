@@ -13,6 +13,8 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { sql } from '../../../src/postgres/sql.ts'
 import { rowReader } from '../../../src/rows/row-reader.ts'
 import { rowDeleter } from '../../../src/rows/row-writer.ts'
+// Values, one for each schema and named like it: NewNote has the columns that
+// store such a body, Note the SQL that writes a row as such JSON.
 import { NewNote, NewRemark } from './generated/columns.ts'
 import { Note, Remark } from './generated/json.ts'
 import { type Operations, stubs } from './generated/operations.ts'
@@ -126,11 +128,11 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
   })
 
   return {
-    listRemarks: async ({ query }, reply) => {
-      const { limit, cursor } = query
+    listRemarks: async (request, reply) => {
+      const { limit, cursor } = request.query
       const page = await readRemarks({}, { cursor, size: limit })
 
-      return sendPage(reply, memory, page, query)
+      return sendPage(reply, memory, page, request)
     },
 
     createRemark: insertOperation(database, {
