@@ -1,7 +1,7 @@
 // Runs the commands of README.md without Docker, with the node_modules of this
 // clone: npm run readme --prefix tools/deploy-check. Needs curl.
 import t, { type Test } from 'tap'
-import { keyPrefix } from '../../generated/names.ts'
+import { apiKeyPrefix } from '../../generated/names.ts'
 import { createDatabase } from '../../test/support/database.ts'
 import { documentedCommands } from '../../test/support/documented-commands.ts'
 import { freePort } from '../../test/support/postgres.ts'
@@ -44,7 +44,7 @@ t.test('the quick start prints what it says', async (t) => {
   const shown = [...commands.matchAll(/^# (.+)$/gm)].map(([, line]) => line)
   t.equal(shown.length, 2)
   const here = replaced(commands, ':3000', `:${port}`)
-  const output = await outputOf(t, replaced(here, `${keyPrefix}…`, key))
+  const output = await outputOf(t, replaced(here, `${apiKeyPrefix}…`, key))
   for (const line of shown) t.match(output, String(line))
 })
 
