@@ -69,6 +69,7 @@ t.test(
     write(page, read(page).replace(/^\| `PORT`.*\n/m, ''))
     append('generated/columns.ts', '// edited\n')
     append('docs/clients.md', '\n## Last words\n')
+    append('samples/listPets.sh', '# edited\n')
 
     const stale = [
       'generated/types.ts',
@@ -97,6 +98,7 @@ t.test(
 
     t.match(read('generated/operations.ts'), "getDog: notImplemented('getDog')")
     t.match(read('generated/json.ts'), "rowJson<Schemas['Dog']>")
+    t.match(read('samples/listPets.sh'), /# edited\n$/)
     t.match(read('samples/getDog.sh'), '/v1/dogs/3 \\\n')
     t.match(read('generated/openapi.yaml'), '/v1/dogs/3 \\\n')
     t.match(read('generated/guide.html'), '<a href="#last-words">')
