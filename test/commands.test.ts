@@ -92,14 +92,15 @@ t.test(
     const env = { DATABASE_URL: await createDatabase(t, empty) }
     const service = serveNotes(t, { ...env, MIGRATE_ON_START: 'false' })
     const url = await started(service)
-    const get = async (endpoint: string) => (await fetch(url + endpoint)).json()
+    const jsonOf = async (endpoint: string) =>
+      (await fetch(url + endpoint)).json()
 
     // Before.
     await service.sees(
       /migrations are pending \(0002_api_keys, [^)]*\): run `npm run migrate`; retrying/
     )
-    t.match(await get('/readyz'), { code: 'unavailable', status: 503 })
-    t.same(await get('/livez'), { status: 'ok' })
+    t.match(await jsonOf('/readyz'), { code: 'unavailable', status: 503 })
+    t.same(await jsonOf('/livez'), { status: 'ok' })
     t.match(await npmRun(t, 'keys list', { env }), {
       code: 1,
       output:
@@ -115,7 +116,7 @@ t.test(
 
     // After.
     await service.sees(/the database is ready/)
-    t.same(await get('/readyz'), { status: 'ok' })
+    t.same(await jsonOf('/readyz'), { status: 'ok' })
     t.same(
       await query(env.DATABASE_URL, 'SELECT FROM api_keys'),
       [],

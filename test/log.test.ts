@@ -13,7 +13,12 @@ import { breakNotes, startNotes } from './support/notes.ts'
 import { freePort } from './support/postgres.ts'
 import { run, script, serve } from './support/process.ts'
 import { until } from './support/until.ts'
-import { create, list, request, send } from './http/raw-requests.ts'
+import {
+  createRequest,
+  listRequest,
+  request,
+  send
+} from './http/raw-requests.ts'
 
 /**
  * A log in a file. `end` logs a last line, and resolves with the text when it
@@ -237,7 +242,7 @@ t.test('what a client causes is no warning and no error', async (t) => {
   for (const { bytes } of Object.values(requestsWith(key)))
     await send(service, bytes)
   await send(service, request('PATCH /v1/notes'))
-  await send(service, create('{"name":1}'))
+  await send(service, createRequest('{"name":1}'))
 
   const codes = lines.map(({ code }) => code)
   t.ok(codes.includes('invalid_request'))
@@ -265,52 +270,61 @@ t.test('no line holds a key, wherever a client sends it', async (t) => {
 })
 
 const anonymous = { Authorization: undefined }
-const get = (path: string, headers = {}) =>
+
+const getAnonymously = (path: string, headers = {}) =>
   request(`GET ${path}`, { ...anonymous, ...headers })
 
 /** Requests with a key, by the place of the key, and their statuses. */
 const requestsWith = (key: string) => ({
-  'a valid key': { bytes: list(), status: 200 },
+  'a valid key': { bytes: listRequest(), status: 200 },
   'another scheme': {
-    bytes: list({ Authorization: 'Basic $KEY' }),
+    bytes: listRequest({ Authorization: 'Basic $KEY' }),
     status: 401
   },
-  'the path': { bytes: get('/v1/tags/$KEY'), status: 404 },
+  'the path': { bytes: getAnonymously('/v1/tags/$KEY'), status: 404 },
   'the path, twice': {
-    bytes: get(`/$KEY/${key.toUpperCase()}`),
+    bytes: getAnonymously(`/$KEY/${key.toUpperCase()}`),
     status: 404
   },
   'the path, its underscore encoded': {
-    bytes: get(`/${key.replace('_', '%5F')}`),
+    bytes: getAnonymously(`/${key.replace('_', '%5F')}`),
     status: 404
   },
   'the path, a letter encoded': {
-    bytes: get(`/${key.replace('e', '%65')}`),
+    bytes: getAnonymously(`/${key.replace('e', '%65')}`),
     status: 404
   },
   'the path, a letter encoded twice': {
-    bytes: get(`/${key.replace('t', '%2554')}`),
+    bytes: getAnonymously(`/${key.replace('t', '%2554')}`),
     status: 404
   },
   'the path, its digits encoded': {
-    bytes: get(`/${key.replace(/_./, (text) => `_${encoded(text[1])}`)}`),
+    bytes: getAnonymously(
+      `/${key.replace(/_./, (text) => `_${encoded(text[1])}`)}`
+    ),
     status: 404
   },
-  'a malformed path': { bytes: get('/$KEY/%zz'), status: 400 },
-  'the query': { bytes: get('/v1/notes?key=$KEY'), status: 401 },
-  'an absolute URI': { bytes: get('http://user:$KEY@test/none'), status: 404 },
+  'a malformed path': { bytes: getAnonymously('/$KEY/%zz'), status: 400 },
+  'the query': { bytes: getAnonymously('/v1/notes?key=$KEY'), status: 401 },
+  'an absolute URI': {
+    bytes: getAnonymously('http://user:$KEY@test/none'),
+    status: 404
+  },
   'the request id': {
-    bytes: get('/v1/notes', { 'X-Request-Id': 'trace.$KEY~1' }),
+    bytes: getAnonymously('/v1/notes', { 'X-Request-Id': 'trace.$KEY~1' }),
     status: 401
   },
   'the client address': {
-    bytes: get('/v1/notes', { 'X-Forwarded-For': '$KEY' }),
+    bytes: getAnonymously('/v1/notes', { 'X-Forwarded-For': '$KEY' }),
     status: 401
   },
-  'a malformed Host': { bytes: get('/', { Host: '$KEY@test' }), status: 400 },
-  'a malformed body': { bytes: create(`{"name":${key}}`), status: 400 },
+  'a malformed Host': {
+    bytes: getAnonymously('/', { Host: '$KEY@test' }),
+    status: 400
+  },
+  'a malformed body': { bytes: createRequest(`{"name":${key}}`), status: 400 },
   'an unknown property': {
-    bytes: create(`{"name":"x","${key}":1}`),
+    bytes: createRequest(`{"name":"x","${key}":1}`),
     status: 400
   },
   'the method': { bytes: request('$KEY /'), status: 400 },

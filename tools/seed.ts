@@ -1,5 +1,6 @@
 // `npm run seed`: adds the categories, pets and orders of the examples in
-// openapi.yaml to the configured database, unless it has pets.
+// openapi.yaml to the configured database, unless it has pets. The last category
+// has no pets: the example of a deletion can delete it.
 import { runCommand } from '../src/commands/run-command.ts'
 import { exitWithError } from '../src/log.ts'
 import type { Database } from '../src/postgres/database.ts'
@@ -12,7 +13,8 @@ const addExamples = `
     FROM (VALUES
       (1, 'Dog', 'Loyal, needs long walks'),
       (2, 'Cat', NULL),
-      (3, 'Rabbit', 'Small mammals with long ears')
+      (3, 'Rabbit', 'Small mammals with long ears'),
+      (4, 'Fish', NULL)
     ) AS example (ordinal, name, description)
     WHERE NOT EXISTS (SELECT FROM pets)
     ORDER BY ordinal
@@ -43,7 +45,7 @@ const addExamples = `
 async function seed(database: Database): Promise<string> {
   const orders = await database.write({ text: addExamples })
   return orders.length > 0
-    ? 'Added 3 categories, 3 pets and 2 orders.'
+    ? 'Added 4 categories, 3 pets and 2 orders.'
     : 'Nothing was added: the database has pets.'
 }
 

@@ -5,7 +5,7 @@ import { startNotes } from '../support/notes.ts'
 
 const { app, key, keys } = await startNotes(t)
 
-const list = (headers: Record<string, string>) =>
+const listWith = (headers: Record<string, string>) =>
   app.inject({ url: '/v1/notes', headers })
 
 const keyRequired = {
@@ -23,20 +23,20 @@ const challenge = `Bearer realm="${realm}"`
 
 t.test('the scheme may be in any case', async (t) => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
-    const { statusCode } = await list({ authorization: `${scheme} ${key}` })
+    const { statusCode } = await listWith({ authorization: `${scheme} ${key}` })
     t.equal(statusCode, 200, scheme)
   }
 })
 
 t.test('no header: a challenge without an error code', async (t) => {
-  const response = await list({})
+  const response = await listWith({})
   t.same(response.json(), keyRequired)
   t.equal(response.headers['www-authenticate'], challenge)
 })
 
 t.test('another scheme or no token: the same challenge', async (t) => {
   for (const authorization of [`Basic ${key}`, 'Bearer', key]) {
-    const response = await list({ authorization })
+    const response = await listWith({ authorization })
     t.same(response.json(), keyRequired, authorization)
     t.equal(response.headers['www-authenticate'], challenge)
   }
@@ -50,7 +50,7 @@ t.test('an invalid token: a challenge with invalid_token', async (t) => {
 
   const tokens = { expired, revoked, unknown: makeKey(), malformed: 'x' }
   for (const [why, token] of Object.entries(tokens)) {
-    const response = await list({ authorization: `Bearer ${token}` })
+    const response = await listWith({ authorization: `Bearer ${token}` })
     t.same(response.json(), keyInvalid, why)
     t.equal(
       response.headers['www-authenticate'],

@@ -24,7 +24,7 @@ async function start(t: Test, config: Partial<Config>, logger = silent) {
   const service = await startNotes(t, { config, logger, onStatement })
 
   /** Lists the notes, and checks the status. */
-  async function list(status: number, options: ListOptions = {}) {
+  async function listFrom(status: number, options: ListOptions = {}) {
     const { apiKey = service.key, address = '192.0.2.1' } = options
     const headers: Record<string, string> = {}
     if (apiKey !== '') headers['authorization'] = `Bearer ${apiKey}`
@@ -43,7 +43,7 @@ async function start(t: Test, config: Partial<Config>, logger = silent) {
   const pass = (milliseconds: number) => {
     passed += milliseconds
   }
-  return { ...service, statements, list, pass }
+  return { ...service, statements, listFrom, pass }
 }
 
 t.test(
@@ -57,10 +57,10 @@ t.test(
         headers: service.auth,
         payload
       })
-    const listed = await service.list(200)
+    const listed = await service.listFrom(200)
     const created = await create({ name: 'x' })
     const invalid = await create({})
-    const limited = await service.list(429)
+    const limited = await service.listFrom(429)
 
     for (const { response, left } of [
       { response: listed, left: 2 },
@@ -76,10 +76,10 @@ t.test(
 )
 
 t.test('a 429 says when to retry, in its header and message', async (t) => {
-  const { list, pass } = await start(t, { MAX_REQUESTS_PER_MINUTE: 1 })
-  await list(200)
+  const { listFrom, pass } = await start(t, { MAX_REQUESTS_PER_MINUTE: 1 })
+  await listFrom(200)
   pass(30_000)
-  const { headers, body } = await list(429)
+  const { headers, body } = await listFrom(429)
   const seconds = Number(headers['retry-after'])
   t.ok(seconds > 20 && seconds <= 30)
   t.match(
@@ -88,21 +88,21 @@ t.test('a 429 says when to retry, in its header and message', async (t) => {
   )
 
   pass(seconds * 1000 - 1000)
-  const last = await list(429)
+  const last = await listFrom(429)
   t.equal(last.headers['retry-after'], '1')
   t.match(last.body, 'retry in 1 second"')
   pass(1000)
-  await list(200)
+  await listFrom(200)
 })
 
 t.test('0 disables the limits and their headers', async (t) => {
-  const { list } = await start(t, {
+  const { listFrom } = await start(t, {
     MAX_REQUESTS_PER_MINUTE: 0,
     MAX_REJECTED_KEYS_PER_MINUTE: 0
   })
-  t.equal((await list(200)).headers['ratelimit'], undefined)
+  t.equal((await listFrom(200)).headers['ratelimit'], undefined)
   for (let count = 0; count < 100; count++) {
-    const { headers } = await list(401, { apiKey: 'x' })
+    const { headers } = await listFrom(401, { apiKey: 'x' })
     t.equal(headers['ratelimit'], undefined)
   }
 })
@@ -110,11 +110,11 @@ t.test('0 disables the limits and their headers', async (t) => {
 t.test(
   'missing and malformed keys of an address over its limit get 429 without a query',
   async (t) => {
-    const { list, statements, pass } = await start(t, {
+    const { listFrom, statements, pass } = await start(t, {
       MAX_REJECTED_KEYS_PER_MINUTE: 2
     })
-    await list(401, { apiKey: makeKey() })
-    const { headers } = await list(401, { apiKey: '' })
+    await listFrom(401, { apiKey: makeKey() })
+    const { headers } = await listFrom(401, { apiKey: '' })
     t.match(headers, {
       'ratelimit-policy': '"rejected";q=2;w=60',
       ratelimit: /^"rejected";r=0;t=\d+$/
@@ -122,7 +122,7 @@ t.test(
 
     statements.length = 0
     for (const apiKey of ['x', '']) {
-      const limited = await list(429, { apiKey })
+      const limited = await listFrom(429, { apiKey })
       t.match(limited.headers['retry-after'], /^\d+$/)
       t.match(
         limited.body,
@@ -131,30 +131,30 @@ t.test(
     }
     t.same(statements, [])
 
-    await list(401, { apiKey: 'x', address: '192.0.2.2' })
+    await listFrom(401, { apiKey: 'x', address: '192.0.2.2' })
     pass(60_000)
-    await list(401, { apiKey: '' })
+    await listFrom(401, { apiKey: '' })
   }
 )
 
 t.test(
   'valid keys work from an address over its limit, and others get 429',
   async (t) => {
-    const { list, keys, statements, pass } = await start(t, {
+    const { listFrom, keys, statements, pass } = await start(t, {
       MAX_REJECTED_KEYS_PER_MINUTE: 2
     })
-    await list(401, { apiKey: 'x' })
-    await list(401, { apiKey: makeKey() })
-    await list(200)
-    await list(200, { apiKey: await keys.create('new') })
+    await listFrom(401, { apiKey: 'x' })
+    await listFrom(401, { apiKey: makeKey() })
+    await listFrom(200)
+    await listFrom(200, { apiKey: await keys.create('new') })
 
     const [{ id } = {}] = await keys.list()
     await keys.revoke(String(id))
     pass(1000)
-    await list(429)
+    await listFrom(429)
 
     statements.length = 0
-    await list(429, { apiKey: makeKey() })
+    await listFrom(429, { apiKey: makeKey() })
     t.same(statements, ['find-api-keys'])
   }
 )
@@ -263,12 +263,12 @@ const deployments: Deployment[] = [
 t.test('TRUST_PROXY decides whose address counts', async (t) => {
   for (const { clients, ...proxy } of deployments) {
     const config = { MAX_REJECTED_KEYS_PER_MINUTE: 1, ...proxy }
-    const { list } = await start(t, config)
+    const { listFrom } = await start(t, config)
     for (const { why, first, second, isSame } of clients) {
       t.comment(why)
-      await list(401, { apiKey: '', forwardedFor: first })
+      await listFrom(401, { apiKey: '', forwardedFor: first })
       const status = isSame ? 429 : 401
-      await list(status, { apiKey: '', forwardedFor: second })
+      await listFrom(status, { apiKey: '', forwardedFor: second })
     }
   }
 })
@@ -278,20 +278,20 @@ t.test(
   async (t) => {
     const { lines, logger } = recorder()
     const config = { MAX_REJECTED_KEYS_PER_MINUTE: 4 }
-    const { list, app, pass } = await start(t, config, logger)
+    const { listFrom, app, pass } = await start(t, config, logger)
     const unknown = makeKey()
     const lastDigit = unknown.endsWith('0') ? '1' : '0'
     const mistyped = unknown.slice(0, -1) + lastDigit
 
     lines.length = 0
-    await list(200)
+    await listFrom(200)
     for (const apiKey of ['', 'x', mistyped, unknown])
-      await list(401, { apiKey })
+      await listFrom(401, { apiKey })
     for (let count = 0; count < 20; count++)
-      await list(429, { apiKey: unknown })
+      await listFrom(429, { apiKey: unknown })
     pass(60_000)
-    for (let count = 0; count < 4; count++) await list(401, { apiKey: '' })
-    for (let count = 0; count < 20; count++) await list(429, { apiKey: '' })
+    for (let count = 0; count < 4; count++) await listFrom(401, { apiKey: '' })
+    for (let count = 0; count < 20; count++) await listFrom(429, { apiKey: '' })
     await app.close()
 
     const reports = lines.filter(({ msg }) => msg !== 'request')
@@ -317,11 +317,11 @@ t.test(
 t.test('the log names a key over its limit once a minute', async (t) => {
   const { lines, logger } = recorder()
   const config = { MAX_REQUESTS_PER_MINUTE: 1 }
-  const { list, app, pass } = await start(t, config, logger)
+  const { listFrom, app, pass } = await start(t, config, logger)
 
-  for (const status of [200, 429, 429]) await list(status)
+  for (const status of [200, 429, 429]) await listFrom(status)
   pass(60_000)
-  for (const status of [200, 429, 429]) await list(status)
+  for (const status of [200, 429, 429]) await listFrom(status)
   await app.close()
 
   const reports = lines.filter(

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { apiKeyMeasurer } from '../../src/api-keys/measure-keys.ts'
-import { createDatabase, open, query } from '../support/database.ts'
+import { createDatabase, openDatabase, query } from '../support/database.ts'
 import { sample } from '../support/metrics.ts'
 import { createKeyIn } from '../support/service.ts'
 
@@ -14,7 +14,7 @@ async function createKey(url: string): Promise<unknown> {
 /** Starts with a key that expires in some hours, and is in use. */
 async function startWithKey(t: Test, hours: number) {
   const url = await createDatabase(t)
-  const database = open(t, url)
+  const database = openDatabase(t, url)
   const id = await createKey(url)
 
   const set = (assignment: string) =>

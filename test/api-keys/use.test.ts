@@ -11,13 +11,13 @@ t.test(
   async (t) => {
     const config = { DATABASE_TIMEOUT_MS: 2000, MAX_DATABASE_CONNECTIONS: 2 }
     const { app, auth: headers, databaseUrl } = await startNotes(t, { config })
-    const list = async () =>
+    const listStatus = async () =>
       (await app.inject({ url: '/v1/notes', headers })).statusCode
     const lock = await lockTable(t, databaseUrl, 'api_keys IN SHARE MODE')
     const attempts = new Set<unknown>()
     const failures: unknown[] = []
     const observe = async () => {
-      const status = await list()
+      const status = await listStatus()
       const updates = await query(databaseUrl, waiting)
       for (const { pid } of updates) attempts.add(pid)
       if (status !== 200 || updates.length > 1)
@@ -32,7 +32,8 @@ t.test(
     const used =
       "SELECT FROM api_keys WHERE last_used_at = date_trunc('minute', last_used_at)"
     const isUsed = async () =>
-      (await list()) === 200 && (await query(databaseUrl, used)).length > 0
+      (await listStatus()) === 200 &&
+      (await query(databaseUrl, used)).length > 0
     await until(isUsed, 'it is recorded to the minute')
 
     t.same(failures, [])

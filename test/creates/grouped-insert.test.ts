@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { query } from '../support/database.ts'
-import { create, startNotes, storedNames } from '../support/notes.ts'
+import { createNote, startNotes, storedNames } from '../support/notes.ts'
 import { gather, post, result } from '../support/requests.ts'
 
 interface Item {
@@ -79,7 +79,7 @@ t.test(
     const { service } = await start(t)
     const names = Array.from({ length: 1100 }, (_, index) => `name ${index}`)
 
-    const send = (name: string) => create(service, name)
+    const send = (name: string) => createNote(service, name)
     const responses = await gather(t, service, 'notes', send, ['leader'], names)
 
     const rejected = responses.filter(({ statusCode }) => statusCode === 503)

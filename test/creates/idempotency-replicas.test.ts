@@ -37,7 +37,7 @@ t.test(
   async (t) => {
     const { first, second, databaseUrl } = await startReplicas(t)
     const creates = new CreateHistoryChecker()
-    const create = async (replica: Target, name: string) =>
+    const recordCreate = async (replica: Target, name: string) =>
       creates.record(name, await createUntilStored(() => replica, name, name))
 
     for (let done = 0; done < pairs; done += atOnce) {
@@ -48,8 +48,8 @@ t.test(
       // In opposite orders: statements that claimed keys one by one would
       // deadlock.
       await Promise.all([
-        ...names.map((name) => create(first, name)),
-        ...names.toReversed().map((name) => create(second, name))
+        ...names.map((name) => recordCreate(first, name)),
+        ...names.toReversed().map((name) => recordCreate(second, name))
       ])
     }
 
@@ -108,16 +108,19 @@ t.test('other creates do not wait for a key that is held', async (t) => {
   const { release } = await holdKeys(t, databaseUrl)
 
   const settled: string[] = []
-  const create = async (replica: Target, name: string) => {
+  const createOutcome = async (replica: Target, name: string) => {
     const { status, isReplayed } = await createKeyed(replica, name, name)
     settled.push(name)
     return isReplayed ? `${status} replayed` : status
   }
-  const held = Promise.all([create(first, 'held'), create(second, 'held')])
+  const held = Promise.all([
+    createOutcome(first, 'held'),
+    createOutcome(second, 'held')
+  ])
 
   for (let round = 0; round < 5; round++) {
     const others = Array.from({ length: 20 }, (_, index) =>
-      create(index % 2 === 0 ? second : first, `${round}-${index}`)
+      createOutcome(index % 2 === 0 ? second : first, `${round}-${index}`)
     )
     t.same(new Set(await Promise.all(others)), new Set([201]))
   }

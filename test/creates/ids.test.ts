@@ -1,8 +1,8 @@
 import t from 'tap'
 import { GroupedInsert } from '../../src/creates/grouped-insert.ts'
 import { sql } from '../../src/postgres/sql.ts'
-import { createDatabase, holdKeys, open } from '../support/database.ts'
-import { create, startNotes } from '../support/notes.ts'
+import { createDatabase, holdKeys, openDatabase } from '../support/database.ts'
+import { createNote, startNotes } from '../support/notes.ts'
 import { NewNote } from '../support/notes/generated/columns.ts'
 import { Note } from '../support/notes/generated/json.ts'
 import { result } from '../support/requests.ts'
@@ -12,8 +12,9 @@ t.test('only a row that is stored uses an id', async (t) => {
     config: { DATABASE_TIMEOUT_MS: 1000 }
   })
   const keyed = (idempotencyKey: string) =>
-    result(create(service, 'x', { 'idempotency-key': idempotencyKey }))
-  const nextId = async () => (await create(service)).json<{ id: number }>().id
+    result(createNote(service, 'x', { 'idempotency-key': idempotencyKey }))
+  const nextId = async () =>
+    (await createNote(service)).json<{ id: number }>().id
 
   t.equal(await keyed('one'), 201)
   t.equal(await nextId(), 2)
@@ -40,7 +41,7 @@ const notCalledBad = {
 }
 
 t.test('a row that its check rejects uses no id', async (t) => {
-  const database = open(t, await createDatabase(t))
+  const database = openDatabase(t, await createDatabase(t))
   const inserts = new GroupedInsert(database, {
     table: 'notes',
     fromDatabase: { id: `nextval('notes_id_seq')` },

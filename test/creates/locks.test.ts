@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { insertOperation } from '../../src/creates/insert-operation.ts'
 import { sendError } from '../../src/http/errors.ts'
 import { sql } from '../../src/postgres/sql.ts'
-import { connect, createDatabase, open } from '../support/database.ts'
+import { connect, createDatabase, openDatabase } from '../support/database.ts'
 import { asHandler } from '../support/handlers.ts'
 import { storedNames } from '../support/notes.ts'
 import { NewNote } from '../support/notes/generated/columns.ts'
@@ -31,7 +31,7 @@ const isUnlocked = {
 async function start(t: Test, timeout: number) {
   const databaseUrl = await createDatabase(t)
   const createNote: Operations['createNote'] = insertOperation(
-    open(t, databaseUrl, timeout),
+    openDatabase(t, databaseUrl, timeout),
     {
       status: 201,
       table: 'notes',
@@ -44,7 +44,7 @@ async function start(t: Test, timeout: number) {
 
   const app = Fastify().setErrorHandler(sendError)
   app.post('/notes', asHandler(createNote))
-  const create = async (name: string) => {
+  const createStatus = async (name: string) => {
     const request = { url: '/notes', payload: { name } }
     return (await app.inject({ method: 'POST', ...request })).statusCode
   }
@@ -53,18 +53,20 @@ async function start(t: Test, timeout: number) {
   await holder.query('SELECT pg_advisory_lock(1)')
   const release = () => holder.query('SELECT pg_advisory_unlock(1)')
 
-  return { databaseUrl, create, release }
+  return { databaseUrl, createStatus, release }
 }
 
 t.test(
   'a row that finds a lock waits alone, and is stored when it is released',
   async (t) => {
-    const { create, release } = await start(t, 60_000)
+    const { createStatus, release } = await start(t, 60_000)
     const settled: string[] = []
-    const blocked = create(lockedName).finally(() => settled.push(lockedName))
+    const blocked = createStatus(lockedName).finally(() =>
+      settled.push(lockedName)
+    )
 
     for (let round = 0; round < 5; round++) {
-      const others = Array.from({ length: 20 }, () => create('other'))
+      const others = Array.from({ length: 20 }, () => createStatus('other'))
       t.same(new Set(await Promise.all(others)), new Set([201]))
     }
 
@@ -77,13 +79,13 @@ t.test(
 t.test(
   'a row locked for DATABASE_TIMEOUT_MS gets 503, and can be sent again',
   async (t) => {
-    const { databaseUrl, create, release } = await start(t, 1000)
+    const { databaseUrl, createStatus, release } = await start(t, 1000)
 
-    t.equal(await create(lockedName), 503)
+    t.equal(await createStatus(lockedName), 503)
     t.same(await storedNames(databaseUrl), [])
 
     await release()
-    t.equal(await create(lockedName), 201)
+    t.equal(await createStatus(lockedName), 201)
     t.same(await storedNames(databaseUrl), [lockedName])
   }
 )

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { idempotencyKeyMeasurer } from '../../src/creates/measure-idempotency-keys.ts'
-import { createDatabase, open, query } from '../support/database.ts'
+import { createDatabase, openDatabase, query } from '../support/database.ts'
 import { sample } from '../support/metrics.ts'
 import { serveNotes } from '../support/notes.ts'
 import { until } from '../support/until.ts'
@@ -18,7 +18,7 @@ async function storeKeys(url: string): Promise<void> {
 
 t.test('the rows are estimated', async (t) => {
   const url = await createDatabase(t)
-  const measure = idempotencyKeyMeasurer(open(t, url))
+  const measure = idempotencyKeyMeasurer(openDatabase(t, url))
   const estimate = async () => {
     await measure()
     return sample('idempotency_keys_rows')

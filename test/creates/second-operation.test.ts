@@ -3,7 +3,7 @@ import Fastify from 'fastify'
 import t, { type Test } from 'tap'
 import type { ApiKeyCheck } from '../../src/api-keys/key.ts'
 import { insertOperation } from '../../src/creates/insert-operation.ts'
-import { createDatabase, open } from '../support/database.ts'
+import { createDatabase, openDatabase } from '../support/database.ts'
 import { asHandler } from '../support/handlers.ts'
 import { NewNote } from '../support/notes/generated/columns.ts'
 import { Note } from '../support/notes/generated/json.ts'
@@ -39,7 +39,7 @@ const apiKeyCheck: ApiKeyCheck = {
 
 /** Serves POST /notes and POST /drafts, on one database. */
 async function start(t: Test) {
-  const database = open(t, await createDatabase(t))
+  const database = openDatabase(t, await createDatabase(t))
   const app = Fastify()
   app.addHook('onRequest', (request, _reply, next) => {
     request.apiKeyCheck = apiKeyCheck

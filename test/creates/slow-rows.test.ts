@@ -1,7 +1,7 @@
 // One slow row must not delay the creates of others.
 import t, { type Test } from 'tap'
 import { connect, query } from '../support/database.ts'
-import { create, startNotes } from '../support/notes.ts'
+import { createNote, startNotes } from '../support/notes.ts'
 import { result } from '../support/requests.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -92,7 +92,7 @@ for (const { obstacle, ...slowRow } of obstacles) {
 
       const slow = ['key-1', 'key-2', undefined, undefined].map(async (key) => {
         const headers = key === undefined ? {} : { 'idempotency-key': key }
-        const status = await result(create(service, slowName, headers))
+        const status = await result(createNote(service, slowName, headers))
         settled.push(status)
         return status
       })
@@ -100,7 +100,7 @@ for (const { obstacle, ...slowRow } of obstacles) {
       for (let round = 0; round < 5; round++) {
         const creates = others.map((client, index) => {
           const key = { 'idempotency-key': `other-${round}-${index}` }
-          return result(create(client, 'other', index % 2 ? key : {}))
+          return result(createNote(client, 'other', index % 2 ? key : {}))
         })
 
         t.same(new Set(await Promise.all(creates)), new Set([201]))
@@ -121,10 +121,12 @@ t.test(
   'further creates of the client with the slow row do not wait for it',
   async (t) => {
     const { service, release } = await startWithSlowRow(t, sleepingTrigger)
-    const slow = result(create(service, slowName))
+    const slow = result(createNote(service, slowName))
 
     for (let round = 0; round < 5; round++) {
-      const others = Array.from({ length: 8 }, () => result(create(service)))
+      const others = Array.from({ length: 8 }, () =>
+        result(createNote(service))
+      )
       t.same(new Set(await Promise.all(others)), new Set([201]))
     }
 
@@ -144,13 +146,13 @@ t.test(
     await client.query(`BEGIN; ${sleepingTrigger.hold}`)
 
     const key = { 'idempotency-key': 'key' }
-    t.equal(await result(create(service, slowName)), 'unavailable')
-    t.equal(await result(create(service, slowName, key)), 'unavailable')
+    t.equal(await result(createNote(service, slowName)), 'unavailable')
+    t.equal(await result(createNote(service, slowName, key)), 'unavailable')
     t.same(await storedSlowRows(service), [])
 
     await client.query('ROLLBACK')
-    t.equal(await result(create(service, slowName, key)), 201)
-    t.equal(await result(create(service, slowName, key)), '201 replayed')
+    t.equal(await result(createNote(service, slowName, key)), 201)
+    t.equal(await result(createNote(service, slowName, key)), '201 replayed')
     t.equal((await storedSlowRows(service)).length, 1)
   }
 )

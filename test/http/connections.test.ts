@@ -14,19 +14,19 @@ import { startNotes } from '../support/notes.ts'
 import { noFile, parseRaw, sendRaw } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
-  create,
+  createRequest,
   disconnected,
   inFlight,
   keepAlive,
-  list,
-  open,
+  listRequest,
+  openConnection,
   request,
   send
 } from './raw-requests.ts'
 
 /** A request whose body does not come. */
 const halfSent = (headers?: object) =>
-  create('{', { ...headers, 'Content-Length': '100' })
+  createRequest('{', { ...headers, 'Content-Length': '100' })
 
 t.test('a request that does not arrive in time gets a 408', async (t) => {
   const impatient = await startNotes(t, {
@@ -57,15 +57,15 @@ t.test('a rejected request cannot hold its connection', async (t) => {
 
 t.test('a connection above MAX_CONNECTIONS is closed', async (t) => {
   const service = await startNotes(t, { config: { MAX_CONNECTIONS: 1 } })
-  const first = open(t, service)
+  const first = openConnection(t, service)
   await first.sent
-  const second = open(t, service)
+  const second = openConnection(t, service)
   await second.closed
   t.equal(second.received(), '')
 
   first.socket.destroy()
   const isServed = async () => {
-    const next = open(t, service, request('GET /livez'))
+    const next = openConnection(t, service, request('GET /livez'))
     await next.closed
     return next.received() !== ''
   }
@@ -94,7 +94,7 @@ t.test('a slow but steady reader gets the whole list', async (t) => {
     config: { SEND_TIMEOUT_MS: limit }
   })
   const startedAt = performance.now()
-  const { socket, closed, received } = open(t, service, list())
+  const { socket, closed, received } = openConnection(t, service, listRequest())
   // Of 64 KiB at most: 0.5 s for 2 MiB.
   socket.on('data', () => {
     socket.pause()
@@ -115,7 +115,7 @@ for (const limit of ['SEND_TIMEOUT_MS', 'IDLE_TIMEOUT_MS']) {
       config: { [limit]: 500 }
     })
     const arrived = once(service.app.server, 'request')
-    const { socket, received } = open(t, service, list())
+    const { socket, received } = openConnection(t, service, listRequest())
     socket.pause()
     await arrived
     await disconnected(service)
@@ -131,7 +131,11 @@ t.test('a reader gets the whole list during a shutdown', async (t) => {
     IDLE_TIMEOUT_MS: day
   }
   const service = await startNotes(t, { databaseUrl, config })
-  const { socket, responded, received } = open(t, service, list(keepAlive))
+  const { socket, responded, received } = openConnection(
+    t,
+    service,
+    listRequest(keepAlive)
+  )
   await responded
   socket.pause()
 
@@ -151,15 +155,15 @@ t.test(
       config: { SHUTDOWN_TIMEOUT_MS: 3000, METRICS_PORT: 0 }
     })
     const idle = [
-      open(t, service, ''),
-      open(t, service, 'GET /livez HTT'),
-      open(t, service, 'GET /livez HTTP/1.1\r\nHos')
+      openConnection(t, service, ''),
+      openConnection(t, service, 'GET /livez HTT'),
+      openConnection(t, service, 'GET /livez HTTP/1.1\r\nHos')
     ]
 
     const stuck = [
-      open(t, service, halfSent()),
-      open(t, service, list()),
-      open(t, service, list(keepAlive).repeat(20))
+      openConnection(t, service, halfSent()),
+      openConnection(t, service, listRequest()),
+      openConnection(t, service, listRequest(keepAlive).repeat(20))
     ]
 
     for (const { socket } of stuck) socket.pause()
@@ -167,7 +171,7 @@ t.test(
     await until(areHandled, 'those with headers are handled')
 
     const lock = await lockTable(t, databaseUrl, 'idempotency_keys')
-    const keyed = create('{"name":"x"}', { 'Idempotency-Key': 'x' })
+    const keyed = createRequest('{"name":"x"}', { 'Idempotency-Key': 'x' })
     const waiting = send(service, keyed)
     await lockAwaited(databaseUrl)
 
@@ -219,7 +223,11 @@ t.test('a response that has begun is complete without the body', async (t) => {
   })
 
   const timeout = once(service.app.server, 'clientError')
-  const { socket, responded, received } = open(t, service, withoutBody)
+  const { socket, responded, received } = openConnection(
+    t,
+    service,
+    withoutBody
+  )
   await responded
   socket.pause()
   await timeout

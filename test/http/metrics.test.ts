@@ -7,14 +7,19 @@ import { createDatabase, lockTable, query } from '../support/database.ts'
 import { sample } from '../support/metrics.ts'
 import {
   breakNotes,
-  create as createNote,
+  createNote,
   serveNotes,
   startNotes
 } from '../support/notes.ts'
-import { post, serve, started } from '../support/process.ts'
+import { postNamed, serve, started } from '../support/process.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { get, list, open, send } from './raw-requests.ts'
+import {
+  getRequest,
+  listRequest,
+  openConnection,
+  send
+} from './raw-requests.ts'
 
 /** Number of requests for an operation that had this status. */
 const requests = (operation: string, status: number) =>
@@ -40,7 +45,7 @@ const connections = (state: string) =>
 
 /** The status of a request for the list. */
 const listStatus = async (service: Service, headers = {}) =>
-  (await send(service, list(headers))).status
+  (await send(service, listRequest(headers))).status
 
 /** Lists the notes while a lock on them makes the statement wait. */
 async function listLate(t: Test, service: Service) {
@@ -61,7 +66,7 @@ t.test('requests and the load of the database are counted', async (t) => {
     }
   })
 
-  t.equal((await post(service.url, service.key, 'x', 'notes')).status, 201)
+  t.equal((await postNamed(service.url, service.key, 'x', 'notes')).status, 201)
   t.equal(await listLate(t, service), 200)
 
   await breakNotes(service.databaseUrl)
@@ -188,13 +193,13 @@ t.test('requests that are no valid HTTP are counted', async (t) => {
   const since = async () =>
     (await counts()).map((count, index) => count - Number(before[index]))
 
-  t.equal((await send(service, list())).status, 200)
+  t.equal((await send(service, listRequest())).status, 200)
   t.same(await since(), [0, 0, 0])
 
   t.equal((await send(service, 'nonsense\r\n\r\n')).status, 400)
   t.equal((await send(service, 'GET / HTTP/1.1\r\n')).status, 408)
   const large = { 'X-Large': 'x'.repeat(100_000) }
-  t.equal((await send(service, list(large))).status, 431)
+  t.equal((await send(service, listRequest(large))).status, 431)
   t.same(await since(), [1, 1, 1])
 })
 
@@ -204,7 +209,7 @@ t.test('a connection that is reset is no error of the parser', async (t) => {
     sample('http_parser_errors_total{code="invalid_request"}')
   const before = await rejected()
 
-  const { socket } = open(t, service, 'GET /readyz HTTP/1.1\r\n')
+  const { socket } = openConnection(t, service, 'GET /readyz HTTP/1.1\r\n')
   const opened = async () => (await sample('http_connections')) === 1
   await until(opened, 'the connection is open')
   socket.resetAndDestroy()
@@ -218,7 +223,11 @@ t.test('connections and the readiness are shown', async (t) => {
     config: { METRICS_PORT: 0, MAX_CONNECTIONS: 7 }
   })
   t.equal(await sample('http_connections'), 0)
-  const { closed, responded, socket } = open(t, service, get('/readyz'))
+  const { closed, responded, socket } = openConnection(
+    t,
+    service,
+    getRequest('/readyz')
+  )
   await responded
   t.equal(await sample('http_connections'), 1)
   t.equal(await sample('http_connections_max'), 7)

@@ -8,20 +8,20 @@ import { parseRaw, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
   anonymous,
-  create,
+  createRequest,
   disconnected,
   fillNotes,
-  get,
+  getRequest,
   keepAlive,
-  list,
-  open,
+  listRequest,
+  openConnection,
   request,
   send
 } from './raw-requests.ts'
 
 const asset = '/docs/static/swagger-ui-bundle.js'
-const getList = list(keepAlive)
-const createOne = create('{"name":"x"}', keepAlive)
+const getList = listRequest(keepAlive)
+const createOne = createRequest('{"name":"x"}', keepAlive)
 const connectTo = request('CONNECT a:1', anonymous)
 const tinyRequest = 'GET / HTTP/1.1\r\nHost:\r\n\r\n'
 
@@ -31,14 +31,14 @@ const stored = ({ databaseUrl }: Service) =>
 /** Sends a request that waits for a lock until `release` is called. */
 async function block(t: Test, service: Service, bytes: string) {
   const { release } = await lockTable(t, service.databaseUrl, 'notes')
-  const client = open(t, service, bytes)
+  const client = openConnection(t, service, bytes)
   await lockAwaited(service.databaseUrl)
   return { ...client, release }
 }
 
 /** The responses to bytes until the service closes the connection. */
 async function statusesFor(t: Test, service: Service, bytes: string) {
-  const { closed, statuses } = open(t, service, bytes)
+  const { closed, statuses } = openConnection(t, service, bytes)
   await closed
   return statuses()
 }
@@ -46,10 +46,10 @@ async function statusesFor(t: Test, service: Service, bytes: string) {
 t.test('only the first of pipelined requests is handled', async (t) => {
   const service = await startNotes(t)
   const firstRequests = {
-    200: get('/livez'),
+    200: getRequest('/livez'),
     201: createOne,
-    206: get('/docs/static/logo.svg', { Range: 'bytes=0-9' }),
-    404: get('/none'),
+    206: getRequest('/docs/static/logo.svg', { Range: 'bytes=0-9' }),
+    404: getRequest('/none'),
     405: request('TRACE /', keepAlive)
   }
 
@@ -80,8 +80,12 @@ t.test(
   'a client that pipelines and goes on sending gets the whole response',
   async (t) => {
     const service = await startNotes(t)
-    const bytes = get(asset) + get('/livez').repeat(5)
-    const { write, responded, closed, received } = open(t, service, bytes)
+    const bytes = getRequest(asset) + getRequest('/livez').repeat(5)
+    const { write, responded, closed, received } = openConnection(
+      t,
+      service,
+      bytes
+    )
     await responded
     write('x'.repeat(2_000_000))
     await closed
@@ -93,7 +97,7 @@ t.test(
 t.test('a request that arrives during a response is dropped', async (t) => {
   const service = await startNotes(t)
   await fillNotes(service)
-  const { socket, write, responded, closed, statuses } = open(
+  const { socket, write, responded, closed, statuses } = openConnection(
     t,
     service,
     getList
@@ -113,7 +117,11 @@ t.test('a request that arrives during a response is dropped', async (t) => {
 
 t.test('a connection with thousands of requests is closed', async (t) => {
   const service = await startNotes(t)
-  const { closed, statuses } = open(t, service, tinyRequest.repeat(2600))
+  const { closed, statuses } = openConnection(
+    t,
+    service,
+    tinyRequest.repeat(2600)
+  )
   await closed
   t.ok((statuses() ?? []).length <= 1)
   await disconnected(service)
@@ -121,10 +129,14 @@ t.test('a connection with thousands of requests is closed', async (t) => {
 
 t.test('a request after the response is handled', async (t) => {
   const service = await startNotes(t)
-  const { socket, write, statuses } = open(t, service, get('/livez'))
+  const { socket, write, statuses } = openConnection(
+    t,
+    service,
+    getRequest('/livez')
+  )
   for (let count = 1; count <= 20; count++) {
     await until(() => statuses()?.length === count, 'a response comes')
-    write(get('/livez'))
+    write(getRequest('/livez'))
   }
   await until(() => statuses()?.length === 21, 'the last response comes')
   t.notOk(socket.closed)
@@ -139,12 +151,12 @@ t.test('a request to upgrade is the last one of its connection', async (t) => {
     'Content-Length': String(length)
   })
 
-  const fast = open(t, service, get('/livez', upgrade) + post)
+  const fast = openConnection(t, service, getRequest('/livez', upgrade) + post)
   fast.socket.on('data', () => fast.write(createOne))
   await fast.closed
   t.same(fast.statuses(), ['200'])
 
-  const slow = await block(t, service, list(upgrade))
+  const slow = await block(t, service, listRequest(upgrade))
   const parsed = once(service.app.server, 'request')
   slow.write(createOne)
   await parsed
@@ -155,7 +167,7 @@ t.test('a request to upgrade is the last one of its connection', async (t) => {
   t.same(await stored(service), [], 'no body is taken for a request')
 })
 
-const nextCreate = create('{"name":"x"}')
+const nextCreate = createRequest('{"name":"x"}')
 const incomplete = {
   'half of the headers': nextCreate.slice(0, 30),
   'half of the body': nextCreate.slice(0, -5)
@@ -198,7 +210,7 @@ for (const [title, bytes] of Object.entries(followers)) {
 
   t.test(`${title} behind a large response`, async (t) => {
     const service = await startNotes(t)
-    const client = open(t, service, get(asset) + bytes)
+    const client = openConnection(t, service, getRequest(asset) + bytes)
     client.socket.on('data', () => {
       client.socket.pause()
       setTimeout(() => client.socket.resume(), 5)
@@ -212,7 +224,7 @@ for (const [title, bytes] of Object.entries(followers)) {
 t.test('a client that stops reading before a CONNECT is closed', async (t) => {
   const service = await startNotes(t, { config: { IDLE_TIMEOUT_MS: 300 } })
   await fillNotes(service)
-  const { socket, received } = open(t, service, getList + connectTo)
+  const { socket, received } = openConnection(t, service, getList + connectTo)
   socket.pause()
   await once(service.app.server, 'connect')
   await disconnected(service)
@@ -222,7 +234,11 @@ t.test('a client that stops reading before a CONNECT is closed', async (t) => {
 t.test('a client that resets after the last response is gone', async (t) => {
   const service = await startNotes(t)
   const error = once(service.app.server, 'clientError')
-  const { socket } = open(t, service, get('/livez', { Connection: 'close' }))
+  const { socket } = openConnection(
+    t,
+    service,
+    getRequest('/livez', { Connection: 'close' })
+  )
   socket.once('data', () => socket.resetAndDestroy())
   await error
   await disconnected(service)
@@ -239,13 +255,17 @@ t.test('nothing behind a CONNECT is handled', async (t) => {
   const service = await startNotes(t)
   const bytes = connectTo + createOne
   t.same(await statusesFor(t, service, bytes), ['400'])
-  t.same(await statusesFor(t, service, get('/livez') + bytes), ['200'])
+  t.same(await statusesFor(t, service, getRequest('/livez') + bytes), ['200'])
   t.same(await stored(service), [])
 })
 
 t.test('a CONNECT after a complete response is rejected', async (t) => {
   const service = await startNotes(t)
-  const { write, responded, closed, statuses } = open(t, service, get('/livez'))
+  const { write, responded, closed, statuses } = openConnection(
+    t,
+    service,
+    getRequest('/livez')
+  )
   await responded
   write(connectTo)
   await closed
@@ -258,8 +278,12 @@ t.test('half a request has one response', async (t) => {
     'Content-Length': undefined,
     'Transfer-Encoding': 'chunked'
   }
-  const bytes = create('', { ...anonymous, ...chunked })
-  const { write, responded, closed, statuses } = open(t, service, bytes)
+  const bytes = createRequest('', { ...anonymous, ...chunked })
+  const { write, responded, closed, statuses } = openConnection(
+    t,
+    service,
+    bytes
+  )
   await responded
   write('zz\r\n')
   await closed

@@ -2,32 +2,39 @@ import t from 'tap'
 import { apiKeyPrefix, realm } from '../../generated/names.ts'
 import { startNotes } from '../support/notes.ts'
 import { until } from '../support/until.ts'
-import { create, list, open, request, send } from './raw-requests.ts'
+import {
+  createRequest,
+  listRequest,
+  openConnection,
+  request,
+  send
+} from './raw-requests.ts'
 
-type Headers = Parameters<typeof list>[0]
+type Headers = Parameters<typeof listRequest>[0]
 
 const anonymous = { Authorization: undefined }
 const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }
 
-const get = (path: string, headers?: Headers) => request(`GET ${path}`, headers)
+const getWithKey = (path: string, headers?: Headers) =>
+  request(`GET ${path}`, headers)
 const headOf = (path: string, headers?: Headers) =>
   request(`HEAD ${path}`, headers)
 
 /** A list with this Authorization. */
 const authorized = (Authorization?: string | string[]) =>
-  list({ Authorization })
+  listRequest({ Authorization })
 
 /** A create with this Content-Type. */
-const ofType = (type?: string) => create('{}', { 'Content-Type': type })
+const ofType = (type?: string) => createRequest('{}', { 'Content-Type': type })
 
 /** A create of a note with this name. */
 const named = (name: unknown, more: object = {}) =>
-  create(JSON.stringify({ name, ...more }))
+  createRequest(JSON.stringify({ name, ...more }))
 
 /** A create whose name has these bytes. */
 function namedInBytes(...bytes: number[]): string {
   const name = String.fromCharCode(...bytes)
-  return create(Buffer.from(`{"name":"${name}"}`, 'latin1'))
+  return createRequest(Buffer.from(`{"name":"${name}"}`, 'latin1'))
 }
 
 const codes: Record<number, string> = {
@@ -77,30 +84,30 @@ function accepts(status: number, ...requests: string[]): void {
 rejects(
   404,
   'There is nothing at this path',
-  get('/v1/tags/'),
-  get('*'),
+  getWithKey('/v1/tags/'),
+  getWithKey('*'),
   request('OPTIONS *'),
-  get('/v1/Notes'),
-  get('//v1/notes'),
-  get('/v1%2Fnotes'),
-  get('/docs/static/none.js'),
-  get('/docs/static/..%2f..%2fpackage.json'),
-  get('/v1/dogs', anonymous),
+  getWithKey('/v1/Notes'),
+  getWithKey('//v1/notes'),
+  getWithKey('/v1%2Fnotes'),
+  getWithKey('/docs/static/none.js'),
+  getWithKey('/docs/static/..%2f..%2fpackage.json'),
+  getWithKey('/v1/dogs', anonymous),
   request('POST /v1/dogs', {}, '{'),
   request('PURGE /v1/dogs')
 )
 rejects(
   400,
   'The path must be percent-encoded UTF-8',
-  get('/%zz'),
-  get('/v1/notes%ff')
+  getWithKey('/%zz'),
+  getWithKey('/v1/notes%ff')
 )
 rejects(
   400,
   'The path and query must not contain #',
-  get('/v1/notes#x'),
-  get('/v1/notes#'),
-  get('/none?a=1#x', anonymous)
+  getWithKey('/v1/notes#x'),
+  getWithKey('/v1/notes#'),
+  getWithKey('/none?a=1#x', anonymous)
 )
 rejects(
   405,
@@ -130,11 +137,11 @@ rejects(
   request('get /v1/notes'),
   request('FOO /v1/notes'),
   request('GET /v1/notes HTTP/1.2'),
-  list({ 'Bad Header': 'x' }),
-  create('{}', { 'Content-Length': ['1', '2'] }),
-  create('zz\r\n', chunked),
+  listRequest({ 'Bad Header': 'x' }),
+  createRequest('{}', { 'Content-Length': ['1', '2'] }),
+  createRequest('zz\r\n', chunked),
   // Also with a Content-Length: this smuggles requests past proxies.
-  create('0\r\n\r\n', { 'Transfer-Encoding': 'chunked' })
+  createRequest('0\r\n\r\n', { 'Transfer-Encoding': 'chunked' })
 )
 rejects(
   400,
@@ -145,16 +152,16 @@ rejects(
 rejects(
   400,
   'The request must have one valid Host header',
-  list({ Host: undefined }),
-  list({ Host: ['test', 'other'] }),
-  list({ Host: 'a b' })
+  listRequest({ Host: undefined }),
+  listRequest({ Host: ['test', 'other'] }),
+  listRequest({ Host: 'a b' })
 )
 const large = 'a'.repeat(20_000)
 rejects(
   431,
   'The header section of the request is too large',
-  list({ X: large }),
-  get(`/v1/notes?${large}`)
+  listRequest({ X: large }),
+  getWithKey(`/v1/notes?${large}`)
 )
 
 // API keys.
@@ -165,8 +172,8 @@ rejects(
   authorized('Basic YTpi'),
   authorized('Bearer'),
   // Before the body is read.
-  create('{', anonymous),
-  create('', { ...anonymous, 'Content-Length': '99999999' })
+  createRequest('{', anonymous),
+  createRequest('', { ...anonymous, 'Content-Length': '99999999' })
 )
 rejects(
   401,
@@ -203,39 +210,39 @@ rejects(
   400,
   'query must not have the parameter "a"; it may have none; ' +
     'query must not have the parameter "b"; it may have none',
-  get('/v1/notes?a=1&b=%zz'),
-  get('/v1/notes?a=1&b')
+  getWithKey('/v1/notes?a=1&b=%zz'),
+  getWithKey('/v1/notes?a=1&b')
 )
 // One URL for each note.
 rejects(
   400,
   'path.noteId must be an integer from -9223372036854775808 to 9223372036854775807',
-  get('/v1/notes/01'),
-  get('/v1/notes/-0'),
-  get('/v1/notes/-01'),
-  get('/v1/notes/00'),
-  get('/v1/notes/+1'),
-  get('/v1/notes/%2B1')
+  getWithKey('/v1/notes/01'),
+  getWithKey('/v1/notes/-0'),
+  getWithKey('/v1/notes/-01'),
+  getWithKey('/v1/notes/00'),
+  getWithKey('/v1/notes/+1'),
+  getWithKey('/v1/notes/%2B1')
 )
-rejects(404, 'There is no note with the id 0', get('/v1/notes/0'))
-rejects(404, 'There is no note with the id -1', get('/v1/notes/-1'))
-rejects(404, 'There is no note with the id 10', get('/v1/notes/1%30'))
+rejects(404, 'There is no note with the id 0', getWithKey('/v1/notes/0'))
+rejects(404, 'There is no note with the id -1', getWithKey('/v1/notes/-1'))
+rejects(404, 'There is no note with the id 10', getWithKey('/v1/notes/1%30'))
 
 // Preconditions (RFC 9110, section 13.1).
 rejects(
   400,
   'The operation does not support If-Match: leave it out',
   cancel('', { 'If-Match': '"x"' }),
-  create('{"name":"x"}', { 'If-Match': '*' }),
+  createRequest('{"name":"x"}', { 'If-Match': '*' }),
   // Before the body is read.
-  create('{', { 'If-Match': '' }),
-  list({ 'If-Match': '"x"' })
+  createRequest('{', { 'If-Match': '' }),
+  listRequest({ 'If-Match': '"x"' })
 )
 rejects(
   400,
   'The operation does not support If-None-Match: leave it out',
   cancel('', { 'If-None-Match': '*' }),
-  create('{"name":"x"}', { 'If-None-Match': '*' })
+  createRequest('{"name":"x"}', { 'If-None-Match': '*' })
 )
 rejects(
   401,
@@ -260,9 +267,9 @@ const oversizedChunk = `100001\r\n${'a'.repeat(0x100001)}\r\n0\r\n\r\n`
 rejects(
   413,
   'The body is larger than this deployment accepts',
-  create('', { ...oversized, 'Content-Type': 'application/json' }),
-  create('', { ...oversized, 'Content-Type': 'text/plain' }),
-  create(oversizedChunk, chunked)
+  createRequest('', { ...oversized, 'Content-Type': 'application/json' }),
+  createRequest('', { ...oversized, 'Content-Type': 'text/plain' }),
+  createRequest(oversizedChunk, chunked)
 )
 rejects(400, 'Content-Type must be application/json, not left out', ofType())
 rejects(
@@ -285,22 +292,27 @@ rejects(
 rejects(
   400,
   'Content-Encoding must be left out',
-  create('{}', { 'Content-Encoding': 'gzip' })
+  createRequest('{}', { 'Content-Encoding': 'gzip' })
 )
 
 // JSON.
 rejects(
   400,
   'body must not be empty',
-  create(),
-  create(undefined, { 'Content-Type': 'application/json' }),
-  create('')
+  createRequest(),
+  createRequest(undefined, { 'Content-Type': 'application/json' }),
+  createRequest('')
 )
-rejects(400, 'body must be an object', create('null'), create('[]'))
+rejects(
+  400,
+  'body must be an object',
+  createRequest('null'),
+  createRequest('[]')
+)
 rejects(
   400,
   'The body must not be nested so deeply',
-  create('['.repeat(60_000))
+  createRequest('['.repeat(60_000))
 )
 rejects(
   400,
@@ -314,9 +326,9 @@ rejects(
 rejects(
   400,
   'The body must not have unpaired surrogates',
-  create('{"name":"\\ud83d"}'),
-  create('{"a":[1,{"b":"\\ud83d"}]}'),
-  create('{"name":"x","\\udc00":1}')
+  createRequest('{"name":"\\ud83d"}'),
+  createRequest('{"a":[1,{"b":"\\ud83d"}]}'),
+  createRequest('{"name":"x","\\udc00":1}')
 )
 
 const notJson = {
@@ -327,7 +339,7 @@ const notJson = {
 
 for (const [fault, body] of Object.entries(notJson)) {
   t.test(`400: The body must be JSON, but ${fault}`, async (t) => {
-    const response = await send(service, create(body))
+    const response = await send(service, createRequest(body))
     t.match(response, { status: 400, headers: ofErrors })
     const error: unknown = JSON.parse(response.body)
     t.match(error, {
@@ -351,25 +363,25 @@ rejects(
 rejects(
   400,
   'body must not have the property "id"; it may have: name, description, size, dueAt',
-  create('{"name":"x","id":{}}')
+  createRequest('{"name":"x","id":{}}')
 )
 rejects(
   400,
   'body must not have the property "__proto__"; it may have: name, description, size, dueAt',
-  create('{"name":"x","__proto__":{}}')
+  createRequest('{"name":"x","__proto__":{}}')
 )
 rejects(
   400,
   'body must have the property "name"; ' +
     'body must not have the property "Name"; it may have: name, description, size, dueAt',
-  create('{"Name":{}}')
+  createRequest('{"Name":{}}')
 )
 rejects(
   400,
   'body.name must be a string',
   named(null),
   named(1),
-  create('{"name":12345678901234567890}')
+  createRequest('{"name":12345678901234567890}')
 )
 rejects(400, 'body.name must not be empty', named(''))
 rejects(
@@ -391,7 +403,7 @@ rejects(
 )
 
 t.test('rejected requests store nothing', async (t) => {
-  t.equal((await send(service, list())).body, '[]')
+  t.equal((await send(service, listRequest())).body, '[]')
 })
 
 const manyHeaders: Headers = {}
@@ -399,45 +411,45 @@ for (let index = 0; index < 2000; index++) manyHeaders[index.toString(36)] = ''
 
 accepts(
   200,
-  get('http://test/v1/notes'),
-  get('/v1/%6Eotes'),
+  getWithKey('http://test/v1/notes'),
+  getWithKey('/v1/%6Eotes'),
   headOf('/v1/notes'),
-  get('/v1/notes?'),
+  getWithKey('/v1/notes?'),
   request('GET /v1/notes', {}, ''),
   request('GET /v1/notes', chunked, '0\r\n\r\n'),
-  get('/v1/notes HTTP/1.0', { Host: undefined }),
-  list({ Host: '' }),
-  list({ Connection: 'upgrade, close', Upgrade: 'h2c' }),
-  list({ Expect: 'cake' }),
+  getWithKey('/v1/notes HTTP/1.0', { Host: undefined }),
+  listRequest({ Host: '' }),
+  listRequest({ Connection: 'upgrade, close', Upgrade: 'h2c' }),
+  listRequest({ Expect: 'cake' }),
   // As many headers as fit, before the key.
-  list({ ...anonymous, ...manyHeaders, authorization: 'Bearer $KEY' }),
+  listRequest({ ...anonymous, ...manyHeaders, authorization: 'Bearer $KEY' }),
   authorized('bearer $KEY'),
   authorized('BEARER $KEY')
 )
 accepts(
   201,
   // RFC 8259 gives a charset no effect.
-  create('{"name":"x"}', {
+  createRequest('{"name":"x"}', {
     'Content-Type': 'application/json; charset=iso-8859-1'
   }),
-  create('c\r\n{"name":"x"}\r\n0\r\n\r\n', {
+  createRequest('c\r\n{"name":"x"}\r\n0\r\n\r\n', {
     ...chunked,
     'Transfer-Encoding': 'Chunked'
   }),
   named('𐀀'.repeat(255), { description: '𐀀'.repeat(2000) }),
-  create('{"name":"\\ud83d\\ude00"}'),
-  create('{"name":"x","name":"x"}')
+  createRequest('{"name":"\\ud83d\\ude00"}'),
+  createRequest('{"name":"x","name":"x"}')
 )
 
 t.test('a connection stays open after a rejected body or Host', async (t) => {
   const kept = { Connection: 'keep-alive' }
   const requests = [
-    create('{', kept),
+    createRequest('{', kept),
     request('GET /livez', { ...kept, Host: 'a b' }),
-    list()
+    listRequest()
   ]
 
-  const { write, closed, statuses } = open(t, service)
+  const { write, closed, statuses } = openConnection(t, service)
   for (const [index, text] of requests.entries()) {
     write(text)
     await until(() => statuses()?.length === index + 1, 'a response comes')
@@ -450,9 +462,13 @@ t.test('a connection stays open after a rejected body or Host', async (t) => {
 t.test('a connection stays open after an empty body', async (t) => {
   const kept = { Connection: 'keep-alive' }
   const empty = cancel('0\r\n\r\n', { ...chunked, ...kept })
-  const { write, closed, statuses } = open(t, service)
+  const { write, closed, statuses } = openConnection(t, service)
 
-  for (const [index, text] of [empty, cancel('', kept), list()].entries()) {
+  for (const [index, text] of [
+    empty,
+    cancel('', kept),
+    listRequest()
+  ].entries()) {
     write(text)
     await until(() => statuses()?.length === index + 1, 'a response comes')
   }
@@ -473,7 +489,7 @@ const challenge = `Bearer realm="${realm}"`
 
 t.test('a 401 without a key has the challenge of RFC 6750', async (t) => {
   const requests = [
-    list(anonymous),
+    listRequest(anonymous),
     headOf('/v1/notes', anonymous),
     authorized('Basic YTpi')
   ]
@@ -493,7 +509,10 @@ t.test('the challenge after an invalid key has an error', async (t) => {
 
 t.test('a well-formed X-Request-Id is kept, another is replaced', async (t) => {
   const idFor = async (path: string, id: string) => {
-    const response = await send(service, get(path, { 'X-Request-Id': id }))
+    const response = await send(
+      service,
+      getWithKey(path, { 'X-Request-Id': id })
+    )
     return response.headers['x-request-id']
   }
 
@@ -508,19 +527,19 @@ const noSource = "default-src 'none'; frame-ancestors 'none'"
 const successes = [
   {
     title: 'a list',
-    request: list(),
+    request: listRequest(),
     caching: 'private, no-cache',
     policy: noSource
   },
   {
     title: 'a create',
-    request: create('{"name":"x"}'),
+    request: createRequest('{"name":"x"}'),
     caching: 'no-store',
     policy: noSource
   },
   {
     title: 'the docs page',
-    request: get('/docs'),
+    request: getWithKey('/docs'),
     caching: 'no-store',
     policy: /script-src 'self'.*frame-ancestors 'none'/
   }

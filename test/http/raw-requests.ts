@@ -41,8 +41,9 @@ const linesOf = (headers: Headers): string[] =>
   )
 
 /** A request that lists or creates notes and closes its connection. */
-export const list = (headers?: Headers) => request('GET /v1/notes', headers)
-export const create = (body?: string | Buffer, headers?: Headers) =>
+export const listRequest = (headers?: Headers) =>
+  request('GET /v1/notes', headers)
+export const createRequest = (body?: string | Buffer, headers?: Headers) =>
   request('POST /v1/notes', headers, body)
 
 /** Headers of a request that keeps its connection open. */
@@ -51,7 +52,7 @@ export const keepAlive = { Connection: undefined }
 /** Headers of such a request without an API key. */
 export const anonymous = { ...keepAlive, Authorization: undefined }
 
-export const get = (path: string, headers?: Headers) =>
+export const getRequest = (path: string, headers?: Headers) =>
   request(`GET ${path}`, { ...anonymous, ...headers })
 
 const bytesOf = (text: string, key: string) =>
@@ -65,7 +66,7 @@ export const send = async ({ port, key }: Service, text: string) =>
  * A connection that sends a request and collects the responses. Its errors are
  * ignored.
  */
-export function open(
+export function openConnection(
   t: Test,
   { port, key }: Pick<Service, 'port' | 'key'>,
   first = ''

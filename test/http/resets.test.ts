@@ -7,18 +7,18 @@ import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
   anonymous,
-  create,
+  createRequest,
   disconnected,
   fillNotes,
-  get,
+  getRequest,
   inFlight,
   keepAlive,
-  list,
-  open,
+  listRequest,
+  openConnection,
   request
 } from './raw-requests.ts'
 
-const getList = list(keepAlive)
+const getList = listRequest(keepAlive)
 const asset = '/docs/static/swagger-ui-bundle.js'
 
 const brokenRequests = [
@@ -27,9 +27,9 @@ const brokenRequests = [
   '',
   'GET /liv',
   'GET /livez HTTP/1.1\r\nHost: x\r\nX-Y',
-  get('/livez', { 'X-Y': 'x'.repeat(40_000) }),
+  getRequest('/livez', { 'X-Y': 'x'.repeat(40_000) }),
   request('CONNECT a:1', anonymous),
-  get('/', {
+  getRequest('/', {
     Connection: 'Upgrade, HTTP2-Settings',
     Upgrade: 'h2c',
     'HTTP2-Settings': 'AAMAAABkAAQAAP__'
@@ -37,27 +37,31 @@ const brokenRequests = [
 ]
 
 const creates = [
-  create('{"na', { ...keepAlive, 'Content-Length': '100' }),
-  create('{"na', { ...anonymous, 'Content-Length': '100' }),
-  create('5\r\n{"nam\r\n', {
+  createRequest('{"na', { ...keepAlive, 'Content-Length': '100' }),
+  createRequest('{"na', { ...anonymous, 'Content-Length': '100' }),
+  createRequest('5\r\n{"nam\r\n', {
     ...keepAlive,
     'Content-Length': undefined,
     'Transfer-Encoding': 'chunked'
   }),
-  create('x'.repeat(900_000), keepAlive),
-  create('', { ...keepAlive, Expect: '100-continue', 'Content-Length': '12' }),
-  create('{"name":"x"}', keepAlive)
+  createRequest('x'.repeat(900_000), keepAlive),
+  createRequest('', {
+    ...keepAlive,
+    Expect: '100-continue',
+    'Content-Length': '12'
+  }),
+  createRequest('{"name":"x"}', keepAlive)
 ]
 
 const reads = [
   getList,
   getList.repeat(20),
-  list({ ...keepAlive, 'Accept-Encoding': 'br' }),
-  list(anonymous),
-  get(asset),
-  get(asset, { 'Accept-Encoding': 'br' }),
+  listRequest({ ...keepAlive, 'Accept-Encoding': 'br' }),
+  listRequest(anonymous),
+  getRequest(asset),
+  getRequest(asset, { 'Accept-Encoding': 'br' }),
   request('HEAD /v1/notes', keepAlive),
-  get('/none'),
+  getRequest('/none'),
   request('GET /livez HTTP/1.0', anonymous)
 ]
 
@@ -90,7 +94,7 @@ async function visit(
 ) {
   const half = bytes.slice(0, bytes.length / 2)
   const isHalf = stage === 'after half of the request'
-  const client = open(t, service, isHalf ? half : bytes)
+  const client = openConnection(t, service, isHalf ? half : bytes)
   await client.sent
   // An incomplete request gets its response when the time for it ends.
   if (stage === 'at the response')
@@ -139,13 +143,13 @@ t.test('pipelined requests of clients that reset are released', async (t) => {
   const service = await start(t, { MAX_RESPONSE_BUFFER_BYTES: 2 ** 23 })
   const before = openFiles()
   const floods = [
-    { clients: 50, bytes: get(asset).repeat(20) },
+    { clients: 50, bytes: getRequest(asset).repeat(20) },
     { clients: 20, bytes: getList.repeat(20) }
   ]
 
   for (const { clients, bytes } of floods) {
     const paused = Array.from({ length: clients }, async () => {
-      const { socket, responded } = open(t, service, bytes)
+      const { socket, responded } = openConnection(t, service, bytes)
       await responded
       return socket.pause()
     })

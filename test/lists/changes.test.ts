@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { stopClock } from '../support/clock.ts'
 import { connect, createRoles, query } from '../support/database.ts'
-import { list, startNotes } from '../support/notes.ts'
+import { listNotes, startNotes } from '../support/notes.ts'
 
 const insert = "INSERT INTO notes (name) VALUES ('x')"
 const prune = 'SELECT prune_changes()'
@@ -20,7 +20,7 @@ async function watchList(t: Test, databaseUrl?: string) {
     }
   })
   const run = (sql: string) => query(service.databaseUrl, sql)
-  const listed = async () => (await list(service)).json<unknown>()
+  const listed = async () => (await listNotes(service)).json<unknown>()
 
   /** Lists twice, and compares both with the table. */
   async function expectReads(count: number, reason: string) {

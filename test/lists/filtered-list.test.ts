@@ -83,15 +83,16 @@ async function start(t: Test, memoryLimit = 2 ** 26) {
   t.teardown(() => app.close())
   t.teardown(() => database.close())
 
-  const get = (path: string, headers = {}) => app.inject({ url: path, headers })
+  const getParts = (path: string, headers = {}) =>
+    app.inject({ url: path, headers })
   const names = async (path: string) =>
-    (await get(path)).json<Part[]>().map(({ name }) => name)
+    (await getParts(path)).json<Part[]>().map(({ name }) => name)
   const stored = async (condition: string) => {
     const sql = `SELECT name FROM parts WHERE ${condition} ORDER BY sku`
     return (await query(url, sql)).map(({ name }) => name)
   }
 
-  return { url, database, get, names, stored }
+  return { url, database, getParts, names, stored }
 }
 
 t.test('a table whose key is a uuid is listed in pages', async (t) => {
@@ -131,23 +132,25 @@ t.test('each parameter selects rows, and none selects all', async (t) => {
 t.test(
   'a filtered list has an ETag, and is read once until the table changes',
   async (t) => {
-    const { url, database, get } = await start(t)
+    const { url, database, getParts } = await start(t)
     const path = '/parts?name=part 2'
-    const { etag } = (await get(path)).headers
+    const { etag } = (await getParts(path)).headers
     const readsBefore = database.pages
 
-    const unchanged = await get(path, { 'if-none-match': etag })
+    const unchanged = await getParts(path, { 'if-none-match': etag })
     t.equal(unchanged.statusCode, 304)
-    const compressed = await get(path, { 'accept-encoding': 'br' })
+    const compressed = await getParts(path, { 'accept-encoding': 'br' })
     t.equal(compressed.headers['content-encoding'], 'br')
     t.equal(database.pages, readsBefore)
 
-    const other = await get('/parts?name=part 3', { 'if-none-match': etag })
+    const other = await getParts('/parts?name=part 3', {
+      'if-none-match': etag
+    })
     t.equal(other.statusCode, 200)
     t.not(other.headers.etag, etag)
 
     await query(url, "DELETE FROM parts WHERE name = 'part 2'")
-    const changed = await get(path, { 'if-none-match': etag })
+    const changed = await getParts(path, { 'if-none-match': etag })
     t.equal(changed.statusCode, 200)
     t.notMatch(changed.body, '"part 2"')
   }

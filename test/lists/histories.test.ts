@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { query } from '../support/database.ts'
 import { startHistory } from '../support/history.ts'
-import { list, startNotes } from '../support/notes.ts'
+import { listNotes, startNotes } from '../support/notes.ts'
 import { startPair, startPostgres } from '../support/postgres.ts'
 import { scale, seed } from '../support/scale.ts'
 import { until } from '../support/until.ts'
@@ -29,7 +29,7 @@ async function reuseIds(t: Test, fail: () => Promise<void>) {
     Number(await select('pg_snapshot_xmax(pg_current_snapshot())::text'))
   let known = { etag: '', body: '' }
   const read = async () => {
-    const { statusCode, headers, body } = await list(service, {
+    const { statusCode, headers, body } = await listNotes(service, {
       'if-none-match': known.etag
     })
     if (statusCode === 200) known = { etag: String(headers.etag), body }
@@ -85,17 +85,17 @@ t.test(
     )
     await postgres.crash()
     await until(
-      async () => (await list(service)).statusCode === 200,
+      async () => (await listNotes(service)).statusCode === 200,
       'lists work again'
     )
     // What the service does from time to time.
     await query(postgres.url, 'SELECT prune_changes()')
 
     for (let requests = 0; requests < 2; requests++)
-      t.notMatch((await list(service)).body, name)
+      t.notMatch((await listNotes(service)).body, name)
 
     await query(postgres.url, `COMMIT PREPARED '${name}'`)
-    t.match((await list(service)).body, name)
+    t.match((await listNotes(service)).body, name)
   }
 )
 

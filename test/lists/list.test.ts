@@ -9,7 +9,7 @@ import {
   lockWaits,
   query
 } from '../support/database.ts'
-import { create, list, startNotes } from '../support/notes.ts'
+import { createNote, listNotes, startNotes } from '../support/notes.ts'
 import { gather } from '../support/requests.ts'
 import { handled, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -62,10 +62,17 @@ t.test(
   'requests that wait share one read, and none joins a read that has started',
   async (t) => {
     const { service, counts } = await startCounting(t)
-    await create(service)
+    await createNote(service)
     const leaders = [service]
     const others = Array<Service>(50).fill(service)
-    const responses = await gather(t, service, 'notes', list, leaders, others)
+    const responses = await gather(
+      t,
+      service,
+      'notes',
+      listNotes,
+      leaders,
+      others
+    )
 
     for (const { statusCode, body } of responses) {
       t.equal(statusCode, 200)
@@ -85,10 +92,10 @@ t.test(
     const service = await startNotes(t)
     const { databaseUrl } = service
     const lock = await lockTable(t, databaseUrl, 'notes')
-    const first = list(service)
+    const first = listNotes(service)
     await lockAwaited(databaseUrl)
     const secondCame = handled(t, 1)
-    const second = list(service)
+    const second = listNotes(service)
     await secondCame
 
     await lockWaits(databaseUrl, 'pg_terminate_backend(pid)')
@@ -105,8 +112,8 @@ const cacheHeaders = {
 
 t.test('a list has a strong ETag, and must be checked by caches', async (t) => {
   const service = await startNotes(t)
-  await create(service)
-  const { headers } = await list(service)
+  await createNote(service)
+  const { headers } = await listNotes(service)
   t.match(headers, cacheHeaders)
   t.match(headers.etag, /^"[^"]+"$/)
 })
@@ -115,10 +122,10 @@ t.test(
   'If-None-Match with the ETag gets a 304 without a body, until the list changes',
   async (t) => {
     const service = await startNotes(t)
-    await create(service)
-    const etag = String((await list(service)).headers.etag)
+    await createNote(service)
+    const etag = String((await listNotes(service)).headers.etag)
 
-    const unchanged = await list(service, {
+    const unchanged = await listNotes(service, {
       'if-none-match': `"other", W/${etag}`
     })
     t.match(unchanged, { statusCode: 304, body: '' })
@@ -129,14 +136,14 @@ t.test(
       'content-encoding': undefined
     })
 
-    const any = await list(service, { 'if-none-match': '*' })
+    const any = await listNotes(service, { 'if-none-match': '*' })
     t.equal(any.statusCode, 304)
 
     const unchangedHead = await head(service, { 'if-none-match': etag })
     t.equal(unchangedHead.statusCode, 304)
 
-    await create(service, 'y')
-    const changed = await list(service, { 'if-none-match': etag })
+    await createNote(service, 'y')
+    const changed = await listNotes(service, { 'if-none-match': etag })
     t.equal(changed.statusCode, 200)
     t.not(changed.headers.etag, etag)
   }
@@ -156,16 +163,16 @@ t.test(
   async (t) => {
     const service = await startNotes(t)
     await fill(service.databaseUrl, 100)
-    const plain = await list(service)
+    const plain = await listNotes(service)
     t.equal(plain.headers['content-encoding'], undefined)
 
-    const gzip = await list(service, { 'accept-encoding': 'gzip' })
+    const gzip = await listNotes(service, { 'accept-encoding': 'gzip' })
     t.equal(gzip.headers['content-encoding'], 'gzip')
     t.equal(gunzipSync(gzip.rawPayload).toString(), plain.body)
     t.not(gzip.headers.etag, plain.headers.etag)
 
     for (const { etag } of [plain.headers, gzip.headers]) {
-      const again = await list(service, {
+      const again = await listNotes(service, {
         'accept-encoding': 'br',
         'if-none-match': String(etag)
       })
@@ -181,7 +188,7 @@ t.test(
     const service = await startNotes(t)
     for (const more of [999, 1, 1]) {
       await fill(service.databaseUrl, more)
-      const response = await list(service)
+      const response = await listNotes(service)
       t.strictSame(response.json(), await stored(service.databaseUrl))
     }
   }
@@ -191,13 +198,13 @@ t.test(
   'a list with a row that cannot be written as JSON is a 500',
   async (t) => {
     const service = await startNotes(t)
-    await create(service)
+    await createNote(service)
     await query(
       service.databaseUrl,
       `ALTER TABLE notes ALTER name DROP NOT NULL;
        INSERT INTO notes (name) VALUES (NULL)`
     )
-    t.equal((await list(service)).statusCode, 500)
+    t.equal((await listNotes(service)).statusCode, 500)
   }
 )
 
@@ -209,7 +216,9 @@ t.test(
     // Larger than a chunk, and then so small that pages grow again.
     await fill(service.databaseUrl, 2, "repeat('😀', 100000)")
     await fill(service.databaseUrl, 5_000)
-    const { headers, body } = await list(service, { 'accept-encoding': 'br' })
+    const { headers, body } = await listNotes(service, {
+      'accept-encoding': 'br'
+    })
     t.match(headers, {
       etag: /^"/,
       'content-length': String(Buffer.byteLength(body)),
@@ -223,9 +232,11 @@ t.test(
       body: '',
       headers: { 'content-length': headers['content-length'] }
     })
-    const unchanged = await list(service, { 'if-none-match': headers.etag })
+    const unchanged = await listNotes(service, {
+      'if-none-match': headers.etag
+    })
     t.equal(unchanged.statusCode, 304)
-    t.equal((await list(service)).body, body)
+    t.equal((await listNotes(service)).body, body)
     t.equal(counts.reads, readsBefore)
   }
 )
@@ -235,7 +246,9 @@ t.test(
   async (t) => {
     const service = await startNotes(t, { config: littleMemory })
     await fillLong(service.databaseUrl)
-    const { headers, body } = await list(service, { 'accept-encoding': 'br' })
+    const { headers, body } = await listNotes(service, {
+      'accept-encoding': 'br'
+    })
     t.match(headers, {
       etag: undefined,
       'content-encoding': undefined,
@@ -248,9 +261,9 @@ t.test(
 t.test('the start of a streamed list is held', async (t) => {
   const { service, counts } = await startCounting(t, littleMemory)
   await fillLong(service.databaseUrl)
-  await list(service)
+  await listNotes(service)
   counts.reads = 0
-  t.match(await list(service, { 'if-none-match': '*' }), {
+  t.match(await listNotes(service, { 'if-none-match': '*' }), {
     statusCode: 304,
     headers: { etag: undefined }
   })
@@ -265,22 +278,22 @@ t.test('the start of a streamed list is held', async (t) => {
 t.test('streams that start together share pieces', async (t) => {
   const { service, counts } = await startCounting(t, littleMemory)
   await fillLong(service.databaseUrl)
-  const { body } = await list(service)
+  const { body } = await listNotes(service)
 
   counts.reads = 0
   const together = await Promise.all(
-    Array.from({ length: 5 }, () => list(service))
+    Array.from({ length: 5 }, () => listNotes(service))
   )
   for (const other of together) t.equal(other.body, body)
   const readsOfFive = counts.reads
 
   counts.reads = 0
-  await list(service)
+  await listNotes(service)
   t.ok(readsOfFive <= 2 * counts.reads)
 })
 
 /** Requests the list on a new connection and returns the response, unread. */
-async function open({ url, auth }: Service): Promise<IncomingMessage> {
+async function openList({ url, auth }: Service): Promise<IncomingMessage> {
   const sent = get(`${url}/v1/notes`, { headers: auth, agent: false })
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
   return response.on('error', () => {})
@@ -293,7 +306,7 @@ t.test(
     await fillLong(service.databaseUrl)
     const responses: IncomingMessage[] = []
     const openNext = async () => {
-      const response = await open(service)
+      const response = await openList(service)
       responses.push(response)
       return response
     }
@@ -316,7 +329,7 @@ t.test(
 t.test('a stream that fails closes its connection', async (t) => {
   const service = await startNotes(t, { config: littleMemory })
   await fillLong(service.databaseUrl)
-  const response = await open(service)
+  const response = await openList(service)
   await query(service.databaseUrl, 'ALTER TABLE notes RENAME TO away')
   await t.rejects(text(response), { code: 'ECONNRESET' })
 })

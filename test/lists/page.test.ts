@@ -7,7 +7,7 @@ import {
 } from '../../src/lists/paging.ts'
 import { rowJson } from '../../src/openapi/json.ts'
 import { sql } from '../../src/postgres/sql.ts'
-import { createDatabase, open, query } from '../support/database.ts'
+import { createDatabase, openDatabase, query } from '../support/database.ts'
 import { startNotes } from '../support/notes.ts'
 import { get } from '../support/requests.ts'
 
@@ -47,7 +47,7 @@ for (const type of types) {
       [keys.toReversed()]
     )
 
-    const read = pageReader(open(t, databaseUrl), {
+    const read = pageReader(openDatabase(t, databaseUrl), {
       name: 'pages-of-things',
       orderType: type,
       filterTypes: {},

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { query } from '../support/database.ts'
-import { list, startNotes, storedNames } from '../support/notes.ts'
+import { listNotes, startNotes, storedNames } from '../support/notes.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
@@ -52,14 +52,14 @@ t.test('a list shows what logical replication applies', async (t) => {
 
   for (const { what, run, names } of steps) {
     // The service remembers the list as it was before.
-    const before = await list(service)
+    const before = await listNotes(service)
     await run()
     const isApplied = async () =>
       String(await storedNames(subscriber)) === String(names)
     await until(isApplied, `${what} has been applied`)
 
     const etag = String(before.headers.etag)
-    const after = await list(service, { 'if-none-match': etag })
+    const after = await listNotes(service, { 'if-none-match': etag })
     t.equal(after.statusCode, 200, what)
     const listed = after.json<{ name: string }[]>()
     t.same(

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { PieceStatements, TableReader } from '../../src/lists/table-reader.ts'
-import { createDatabase, open, query } from '../support/database.ts'
+import { createDatabase, openDatabase, query } from '../support/database.ts'
 
 /** A reader of so many notes. */
 async function readerOf(t: Test, rows: number, json: string) {
@@ -11,7 +11,7 @@ async function readerOf(t: Test, rows: number, json: string) {
      SELECT 'x' FROM generate_series(1, $1::int)`,
     [rows]
   )
-  const database = open(t, url)
+  const database = openDatabase(t, url)
   const listed = { table: 'notes', orderColumn: 'id', json }
   return new TableReader(database, new PieceStatements(database, listed))
 }

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { insertOperation } from '../../src/creates/insert-operation.ts'
 import { sendError } from '../../src/http/errors.ts'
 import { onViolation } from '../../src/openapi/constraints.ts'
-import { createDatabase, open, query } from '../support/database.ts'
+import { createDatabase, openDatabase, query } from '../support/database.ts'
 import { asHandler } from '../support/handlers.ts'
 import { NewNote } from '../support/notes/generated/columns.ts'
 import { Note } from '../support/notes/generated/json.ts'
@@ -40,7 +40,7 @@ const shopInUse = {
 async function start(t: Test) {
   const databaseUrl = await createDatabase(t)
   await query(databaseUrl, tables)
-  const database = open(t, databaseUrl)
+  const database = openDatabase(t, databaseUrl)
 
   const createShop: Operations['createNote'] = onViolation(
     { shop_name: nameTaken },
@@ -67,22 +67,22 @@ async function start(t: Test) {
   app.post('/shops', asHandler(createShop))
   app.delete('/shops/:noteId', asHandler(deleteShop))
 
-  const create = (payload: object) =>
+  const postShop = (payload: object) =>
     app.inject({ method: 'POST', url: '/shops', payload })
   const remove = (id: number) =>
     app.inject({ method: 'DELETE', url: `/shops/${id}` })
 
-  return { databaseUrl, create, remove }
+  return { databaseUrl, postShop, remove }
 }
 
 t.test(
   'only the create of a group that violates a constraint gets its response',
   async (t) => {
-    const { databaseUrl, create } = await start(t)
-    await create({ name: 'taken' })
+    const { databaseUrl, postShop } = await start(t)
+    await postShop({ name: 'taken' })
 
     const names = ['a', 'b', 'taken', 'c', 'd', 'e']
-    const responses = await Promise.all(names.map((name) => create({ name })))
+    const responses = await Promise.all(names.map((name) => postShop({ name })))
 
     t.same(
       responses.map(({ statusCode }) => statusCode),
@@ -99,9 +99,9 @@ t.test(
 )
 
 t.test('a violation without a response is a 500 of its row', async (t) => {
-  const { create } = await start(t)
+  const { postShop } = await start(t)
   const bad = { name: 'x', description: 'bad' }
-  const responses = await Promise.all([bad, { name: 'y' }].map(create))
+  const responses = await Promise.all([bad, { name: 'y' }].map(postShop))
 
   t.same(
     responses.map(({ statusCode }) => statusCode),
@@ -110,8 +110,8 @@ t.test('a violation without a response is a 500 of its row', async (t) => {
 })
 
 t.test('a delete of a row that is referenced gets 409', async (t) => {
-  const { databaseUrl, create, remove } = await start(t)
-  await Promise.all([{ name: 'a' }, { name: 'b' }].map(create))
+  const { databaseUrl, postShop, remove } = await start(t)
+  await Promise.all([{ name: 'a' }, { name: 'b' }].map(postShop))
   await query(databaseUrl, 'INSERT INTO shelves VALUES (1)')
 
   const rejected = await remove(1)

@@ -3,7 +3,12 @@ import { serviceName } from '../../generated/names.ts'
 import { PrimaryPool } from '../../src/postgres/primary-pool.ts'
 import { createDatabase, migrate, query } from '../support/database.ts'
 import { notOnce } from '../support/installation.ts'
-import { create, loadNotes, startNotes, storedNames } from '../support/notes.ts'
+import {
+  createNote,
+  loadNotes,
+  startNotes,
+  storedNames
+} from '../support/notes.ts'
 import { configure, startPair, startPostgres } from '../support/postgres.ts'
 import { startProxy } from '../support/proxy.ts'
 import { result } from '../support/requests.ts'
@@ -45,16 +50,16 @@ t.test(
   async (t) => {
     const primary = await startPostgres(t)
     const service = await startNotes(t, { databaseUrl: primary.url })
-    t.equal(await result(create(service)), 201)
+    t.equal(await result(createNote(service)), 201)
 
     await configure(primary.url, 'default_transaction_read_only = on')
     await until(
-      async () => (await result(create(service))) === 'unavailable',
+      async () => (await result(createNote(service))) === 'unavailable',
       'the server is read-only'
     )
     await configure(primary.url, 'default_transaction_read_only = off')
     await until(
-      async () => (await result(create(service))) === 201,
+      async () => (await result(createNote(service))) === 201,
       'the server accepts writes'
     )
   }

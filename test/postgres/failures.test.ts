@@ -6,11 +6,16 @@ import {
   createDatabase,
   lockTable,
   lockWaits,
-  open,
+  openDatabase,
   query
 } from '../support/database.ts'
 import { recorder } from '../support/recorder.ts'
-import { create, list, startNotes, storedNames } from '../support/notes.ts'
+import {
+  createNote,
+  listNotes,
+  startNotes,
+  storedNames
+} from '../support/notes.ts'
 import { errorResponse, startProxy } from '../support/proxy.ts'
 import { result } from '../support/requests.ts'
 
@@ -30,7 +35,7 @@ const unknown = {
 t.test('a database that cannot be reached is a 503', async (t) => {
   const proxy = await startProxy(t, await createDatabase(t))
   const service = await startNotes(t, { databaseUrl: proxy.url })
-  t.equal(await result(create(service)), 201)
+  t.equal(await result(createNote(service)), 201)
 
   const { serverPort } = proxy.state
   proxy.state.serverPort = 1 // Nothing listens there.
@@ -40,9 +45,9 @@ t.test('a database that cannot be reached is a 503', async (t) => {
     auth: { authorization: `Bearer ${makeKey()}` }
   }
   const responses = [
-    await list(service),
-    await create(service),
-    await list(unknownKey)
+    await listNotes(service),
+    await createNote(service),
+    await listNotes(unknownKey)
   ]
 
   for (const response of responses) {
@@ -51,17 +56,17 @@ t.test('a database that cannot be reached is a 503', async (t) => {
   }
 
   proxy.state.serverPort = serverPort
-  const recovered = await list(service)
+  const recovered = await listNotes(service)
   t.equal(recovered.json<unknown[]>().length, 1, 'it recovers by itself')
 })
 
 t.test('a connection that is lost in a read is a 503', async (t) => {
   const proxy = await startProxy(t, await createDatabase(t))
   const service = await startNotes(t, { databaseUrl: proxy.url })
-  await create(service)
-  await list(service)
+  await createNote(service)
+  await listNotes(service)
   proxy.cutAt('SELECT 1')
-  t.same((await list(service)).json(), unavailable)
+  t.same((await listNotes(service)).json(), unavailable)
 })
 
 t.test('a connection for a request that gave up is kept', async (t) => {
@@ -96,7 +101,7 @@ t.test('a connection for a request that gave up is kept', async (t) => {
 })
 
 t.test('a connection is kept when its statement fails', async (t) => {
-  const database = open(t, await createDatabase(t), 60_000)
+  const database = openDatabase(t, await createDatabase(t), 60_000)
   const session = () => database.read({ text: 'SELECT pg_backend_pid()' })
   const first = await session()
   const conditions = ['disk_full', 'lock_not_available', 'check_violation']
@@ -117,10 +122,10 @@ t.test('a connection is kept when its statement fails', async (t) => {
 t.test('a read of corrupt data is a 500', async (t) => {
   const proxy = await startProxy(t, await createDatabase(t))
   const service = await startNotes(t, { databaseUrl: proxy.url })
-  await create(service, 'corrupt')
+  await createNote(service, 'corrupt')
   const error = errorResponse(['SERROR', 'CXX001', 'Minvalid page'])
   proxy.state.change = (chunk) => (chunk.includes('corrupt') ? error : chunk)
-  t.equal(await result(list(service)), 'internal_error')
+  t.equal(await result(listNotes(service)), 'internal_error')
 })
 
 /** What PgBouncer sends if it gets no response from the server. */
@@ -138,12 +143,12 @@ for (const { loss, instead } of losses) {
     const databaseUrl = await createDatabase(t)
     const proxy = await startProxy(t, databaseUrl)
     const service = await startNotes(t, { databaseUrl: proxy.url })
-    await create(service, 'first')
+    await createNote(service, 'first')
 
     const lose = () => instead ?? proxy.cut()
     proxy.state.change = (chunk) => (chunk.includes('name 2') ? lose() : chunk)
     const names = ['name 0', 'name 1', 'name 2', 'name 3', 'name 4']
-    const responses = names.map((name) => create(service, name))
+    const responses = names.map((name) => createNote(service, name))
     for (const lost of await Promise.all(responses)) {
       t.equal(lost.statusCode, 503)
       t.equal(lost.headers['x-should-retry'], 'false')
@@ -151,7 +156,7 @@ for (const { loss, instead } of losses) {
       t.same(lost.json(), unknown)
     }
 
-    t.equal(await result(create(service, 'last')), 201)
+    t.equal(await result(createNote(service, 'last')), 201)
     t.same(await storedNames(databaseUrl), ['first', ...names, 'last'])
   })
 }
@@ -160,7 +165,7 @@ t.test(
   'a write in the background that is lost is unavailable: it is sent again',
   async (t) => {
     const proxy = await startProxy(t, await createDatabase(t))
-    const database = open(t, proxy.url)
+    const database = openDatabase(t, proxy.url)
     const statement = { text: "SELECT 'lost' AS result" }
     proxy.cutAt('lost')
 
@@ -207,7 +212,7 @@ for (const { condition, consequence, isOutage } of failuresOfCreates) {
     await failCreates(service.databaseUrl, 'bad', condition)
     const names = ['first', 'good', 'bad', 'better']
     const responses = await Promise.all(
-      names.map((name) => create(service, name))
+      names.map((name) => createNote(service, name))
     )
 
     const rejected = responses.filter(({ statusCode }) => statusCode !== 201)
@@ -218,7 +223,7 @@ for (const { condition, consequence, isOutage } of failuresOfCreates) {
       ({ msg }) => msg === 'the database is unavailable for writes'
     )
     t.equal(outages.length, isOutage ? 1 : 0)
-    t.equal(await result(create(service)), 201)
+    t.equal(await result(createNote(service)), 201)
   })
 }
 
@@ -230,12 +235,12 @@ t.test('a statement that takes too long is cancelled', async (t) => {
     config: { DATABASE_TIMEOUT_MS: 1000 }
   })
   const lock = await lockTable(t, databaseUrl, 'notes')
-  t.same((await create(service)).json(), unavailable)
-  t.same((await list(service)).json(), unavailable)
+  t.same((await createNote(service)).json(), unavailable)
+  t.same((await listNotes(service)).json(), unavailable)
   t.equal(await lockWaits(databaseUrl), 0)
 
   await lock.release()
-  t.equal((await list(service)).body, '[]')
+  t.equal((await listNotes(service)).body, '[]')
   const startups = proxy.sent.filter((sent) =>
     sent.includes('application_name')
   )
@@ -249,7 +254,7 @@ t.test('a statement that takes too long is cancelled', async (t) => {
 /** Two connections through a proxy whose server goes silent. */
 async function startSilence(t: Test) {
   const proxy = await startProxy(t, await createDatabase(t))
-  const database = open(t, proxy.url, 1000)
+  const database = openDatabase(t, proxy.url, 1000)
   const statement = { text: 'SELECT pg_sleep(0.1)' }
   const read = () => database.read(statement)
   const write = () => database.write(statement)

@@ -7,7 +7,7 @@ import {
   createDatabase,
   empty,
   migrate,
-  open,
+  openDatabase,
   query
 } from '../support/database.ts'
 import { notes } from '../support/notes.ts'
@@ -77,7 +77,7 @@ t.test('a check names the pending migrations', async (t) => {
   const { migrations } = schemaOf(notes)
   const message =
     'migrations are pending (0005_key_rotation, 0001_notes): run `npm run migrate`'
-  await t.rejects(migrationCheck(open(t, url), migrations), { message })
+  await t.rejects(migrationCheck(openDatabase(t, url), migrations), { message })
 })
 
 t.test(

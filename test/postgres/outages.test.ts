@@ -18,8 +18,8 @@ import { post, result, sendRequest } from '../support/requests.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-const create = (service: Service) => result(notes.create(service))
-const list = (service: Service) => result(notes.list(service))
+const createResult = (service: Service) => result(notes.createNote(service))
+const listResult = (service: Service) => result(notes.listNotes(service))
 const remark = (service: Service) =>
   result(post(service, 'remarks', { noteId: 1, text: 'x' }))
 
@@ -36,20 +36,20 @@ t.test('the log shows the begin and end of an outage once', async (t) => {
   const { lines, logger } = recorder()
   const service = await startNotes(t, { databaseUrl: postgres.url, logger })
   const probe = async () => (await service.app.inject('/readyz')).statusCode
-  await create(service)
+  await createResult(service)
   await postgres.kill()
 
   t.match(
-    await create(service),
+    await createResult(service),
     /^(unavailable|outcome_unknown)$/,
     'its connection may have seemed to be open'
   )
 
   const results = async () => [
-    await create(service),
+    await createResult(service),
     await probe(),
     await probe(),
-    await list(service)
+    await listResult(service)
   ]
 
   t.same(await results(), ['unavailable', 503, 503, 'unavailable'])
@@ -57,7 +57,7 @@ t.test('the log shows the begin and end of an outage once', async (t) => {
   await postgres.start()
   t.same(await results(), [201, 200, 200, 200])
   const isLogged = async () => {
-    await list(service)
+    await listResult(service)
     return outagesIn(lines).join().includes('again for reads')
   }
   await until(isLogged, 'the end is logged')
@@ -86,7 +86,7 @@ t.test('an outdated prepared statement is replaced', async (t) => {
   await query(service.databaseUrl, 'ALTER TABLE notes ALTER id TYPE integer')
   t.equal(await remove(), 'unavailable')
   t.equal(await remove(), 'not_found')
-  t.equal(await create(service), 201)
+  t.equal(await createResult(service), 201)
 })
 
 t.test('a table that stays locked is one outage in the log', async (t) => {
@@ -95,11 +95,11 @@ t.test('a table that stays locked is one outage in the log', async (t) => {
     logger,
     config: { DATABASE_TIMEOUT_MS: 300 }
   })
-  t.equal(await create(service), 201)
+  t.equal(await createResult(service), 201)
   await lockTable(t, service.databaseUrl, 'notes IN SHARE MODE')
 
   for (let round = 0; round < 3; round++) {
-    t.equal(await create(service), 'unavailable')
+    t.equal(await createResult(service), 'unavailable')
     // The other table works.
     const isStored = async () => (await remark(service)) === 202
     await until(isStored, 'a remark is stored')
@@ -133,12 +133,12 @@ t.test('the log explains missing migrations and grants', async (t) => {
 
   for (const { make, repair } of faultsOf(role)) {
     await query(owner, make)
-    t.equal(await list(service), 'unavailable')
-    t.equal(await create(service), 'unavailable')
+    t.equal(await listResult(service), 'unavailable')
+    t.equal(await createResult(service), 'unavailable')
 
     await query(owner, repair)
-    t.equal(await list(service), 200)
-    t.equal(await create(service), 201)
+    t.equal(await listResult(service), 200)
+    t.equal(await createResult(service), 201)
   }
 
   const cause = 'migrations or grants may be missing'

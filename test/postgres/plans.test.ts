@@ -1,5 +1,5 @@
 import t from 'tap'
-import { create, startNotes } from '../support/notes.ts'
+import { createNote, startNotes } from '../support/notes.ts'
 import { get, post } from '../support/requests.ts'
 import type { Service } from '../support/service.ts'
 
@@ -12,7 +12,7 @@ const customPlans = 5
 /** Runs every kind of statement once. */
 async function useStatements(service: Service, idempotencyKey: string) {
   const remark = { text: 'x', noteId: 1 }
-  await create(service)
+  await createNote(service)
   await post(service, 'remarks', remark)
   await post(service, 'remarks', remark, { 'idempotency-key': idempotencyKey })
   await post(service, 'remarks', remark, { 'idempotency-key': 'repeated' })

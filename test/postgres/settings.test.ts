@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { createDatabase, query } from '../support/database.ts'
-import { list, startNotes } from '../support/notes.ts'
+import { listNotes, startNotes } from '../support/notes.ts'
 import { get, post } from '../support/requests.ts'
 
 /** Settings of a database that change what SQL means, or how values look. */
@@ -39,7 +39,7 @@ const service = await startWithSettings(t)
 t.test('settings of the database change no text', async (t) => {
   const note = { name: 'Grüße \\ 🐇', description: "it's \\x41" }
   await post(service, 'notes', note)
-  t.match((await list(service)).json<unknown[]>().at(-1), note)
+  t.match((await listNotes(service)).json<unknown[]>().at(-1), note)
 })
 
 t.test('settings of the database turn no NULL into text', async (t) => {
@@ -49,7 +49,7 @@ t.test('settings of the database turn no NULL into text', async (t) => {
     const created = await post(service, 'notes', note, headers)
     t.same(Object.keys(created.json<object>()), ['id', 'name'])
   }
-  const listed = (await list(service)).json<{ description?: string }[]>()
+  const listed = (await listNotes(service)).json<{ description?: string }[]>()
   t.notOk(listed.some(({ description }) => description === 'NULL'))
 })
 

@@ -10,9 +10,9 @@ import { result } from '../support/requests.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-const create = (service: Service, name: string, key = {}) =>
-  result(notes.create(service, name, key))
-const list = (service: Service) => result(notes.list(service))
+const createResult = (service: Service, name: string, key = {}) =>
+  result(notes.createNote(service, name, key))
+const listResult = (service: Service) => result(notes.listNotes(service))
 
 const postgres = await startPostgres(t)
 
@@ -70,7 +70,7 @@ async function requireNoStandby() {
 /** Requires no standby, and resolves when creates work again. */
 async function recover(service: Service) {
   await requireNoStandby()
-  const isStored = async () => (await create(service, 'after')) === 201
+  const isStored = async () => (await createResult(service, 'after')) === 201
   await until(isStored, 'creates work again')
 }
 
@@ -81,13 +81,13 @@ async function recover(service: Service) {
  * @returns the response to the create that waits
  */
 async function createThatWaits(service: Service) {
-  let response = create(service, 'unknown')
+  let response = createResult(service, 'unknown')
 
   const isWaiting = async () => {
     const wait = until(waits, 'a create waits').then(() => 'waits')
     const outcome = await Promise.race([response, wait])
     if (outcome === 'waits') return true
-    response = create(service, 'unknown')
+    response = createResult(service, 'unknown')
     return false
   }
 
@@ -108,7 +108,7 @@ async function startWithoutStandby(
   const proxy = await startProxy(t, postgres.url)
   const databaseUrl = proxy.url
   const service = await startNotes(t, { databaseUrl, config, logger })
-  t.equal(await create(service, 'before'), 201)
+  t.equal(await createResult(service, 'before'), 201)
   await requireStandby('missing')
   return { proxy, service, lines, ...(await createThatWaits(service)) }
 }
@@ -171,7 +171,7 @@ async function listUntil(service: Service, promise: Promise<unknown>) {
     isPending = false
   }
   promise.then(settle, settle)
-  while (isPending) results.add(await list(service))
+  while (isPending) results.add(await listResult(service))
   return results
 }
 
@@ -184,9 +184,9 @@ t.test('lists work while creates wait for the standby', async (t) => {
 
   for (let round = 0; round < 3; round++) {
     const creates = Promise.all([
-      create(service, 'a'),
-      create(service, 'b'),
-      create(service, 'c')
+      createResult(service, 'a'),
+      createResult(service, 'b'),
+      createResult(service, 'c')
     ])
     t.same(await listUntil(service, creates), new Set([200]))
     t.same(new Set(await creates), new Set(['outcome_unknown']))
@@ -201,7 +201,8 @@ t.test('a replay waits for the synchronous standby', async (t) => {
     DATABASE_TIMEOUT_MS: 1000
   })
   await response
-  const keyed = () => create(service, 'keyed', { 'idempotency-key': 'key' })
+  const keyed = () =>
+    createResult(service, 'keyed', { 'idempotency-key': 'key' })
   for (const which of ['the first', 'a replay']) {
     t.equal(await keyed(), 'outcome_unknown', which)
     t.equal(await stored('keyed'), 1, 'it is stored here')
@@ -219,7 +220,7 @@ t.test('creates that cannot be cancelled end at the server', async (t) => {
   })
   proxy.state.dropsCancel = true
   t.equal(await response, 'outcome_unknown')
-  t.equal(await create(service, 'unknown'), 'outcome_unknown')
+  t.equal(await createResult(service, 'unknown'), 'outcome_unknown')
   await until(async () => !(await waits()), 'no create waits')
-  t.equal(await list(service), 200)
+  t.equal(await listResult(service), 200)
 })

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { generate } from 'selfsigned'
 import t, { type Test } from 'tap'
 import { serviceName } from '../../generated/names.ts'
-import { open, query } from '../support/database.ts'
+import { openDatabase, query } from '../support/database.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { cancelRequest, startProxy } from '../support/proxy.ts'
 
@@ -46,7 +46,8 @@ function verifiedUrl(t: Test, address: Address = {}): string {
 }
 
 /** Reads nothing through a new connection. */
-const connect = (t: Test, url: string) => open(t, url).read({ text: 'SELECT' })
+const connect = (t: Test, url: string) =>
+  openDatabase(t, url).read({ text: 'SELECT' })
 
 t.test('the connection to a server that the CA has signed', async (t) => {
   await connect(t, verifiedUrl(t))
@@ -73,7 +74,7 @@ t.test('a certificate that another CA has signed is rejected', async (t) => {
 
 t.test('a CancelRequest is encrypted', async (t) => {
   const proxy = await startProxy(t, postgres.url)
-  const database = open(t, verifiedUrl(t, { port: proxy.port }), 1000)
+  const database = openDatabase(t, verifiedUrl(t, { port: proxy.port }), 1000)
   const slow = database.read({ text: 'SELECT pg_sleep(60)' })
 
   const cancelled = { cause: { code: '57014' } }

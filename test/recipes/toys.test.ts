@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { sendError } from '../../src/http/errors.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
 import { operationRoutes } from '../../src/openapi/routes.ts'
-import { createDatabase, open, query } from '../support/database.ts'
+import { createDatabase, openDatabase, query } from '../support/database.ts'
 import { toyHandlers } from './toys.ts'
 
 const id = '01976e3c-9a5e-7cc2-b7a1-5f0f3a6f1b44'
@@ -33,7 +33,7 @@ async function serve(t: Test) {
   t.teardown(() => app.close())
   await app.register(operationRoutes, {
     apiDocument: readApiDocument('test/recipes/openapi.yaml'),
-    handlers: toyHandlers(open(t, databaseUrl)),
+    handlers: toyHandlers(openDatabase(t, databaseUrl)),
     securityHooks: {}
   })
 

@@ -1,30 +1,30 @@
 import t from 'tap'
 import { query } from '../support/database.ts'
-import { list, post } from '../support/requests.ts'
+import { listCategories, post } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
 
 t.test('a list of no categories is an empty array', async (t) => {
   const service = await startService(t)
-  t.equal((await list(service)).body, '[]')
+  t.equal((await listCategories(service)).body, '[]')
 })
 
 t.test('categories are listed with the ids that they got', async (t) => {
   const service = await startService(t)
-  const create = async (category: object, body: string) =>
+  const createAs = async (category: object, body: string) =>
     t.match(await post(service, 'categories', category), {
       statusCode: 201,
       body
     })
 
   const described = '{"id":1,"name":"Rabbit","description":"Long ears"}'
-  await create({ name: 'Rabbit', description: 'Long ears' }, described)
+  await createAs({ name: 'Rabbit', description: 'Long ears' }, described)
   const empty = '{"id":2,"name":"Rabbit","description":""}'
-  await create({ name: 'Rabbit', description: '' }, empty)
+  await createAs({ name: 'Rabbit', description: '' }, empty)
   const without = '{"id":3,"name":"Rabbit"}'
-  await create({ name: 'Rabbit' }, without)
+  await createAs({ name: 'Rabbit' }, without)
 
   const body = `[${described},${empty},${without}]`
-  t.match(await list(service), { statusCode: 200, body })
+  t.match(await listCategories(service), { statusCode: 200, body })
 })
 
 t.test('the list is ordered by id, which is exact up to 2^63-1', async (t) => {
@@ -41,7 +41,7 @@ t.test('the list is ordered by id, which is exact up to 2^63-1', async (t) => {
   )
 
   t.equal(
-    (await list(service)).body,
+    (await listCategories(service)).body,
     '[{"id":3,"name":"x"},' +
       '{"id":9007199254740993,"name":"x"},' +
       '{"id":9223372036854775807,"name":"x"}]'
@@ -74,5 +74,5 @@ t.test('text is returned unchanged', async (t) => {
     const response = await post(service, 'categories', input)
     t.strictSame(response.json(), { id, ...input })
   }
-  t.strictSame((await list(service)).json(), categories)
+  t.strictSame((await listCategories(service)).json(), categories)
 })

@@ -66,7 +66,7 @@ t.test('`npm run seed` adds the data of the examples once', async (t) => {
   })
   t.same(await seed(owner), {
     code: 0,
-    output: 'Added 3 categories, 3 pets and 2 orders.\n'
+    output: 'Added 4 categories, 3 pets and 2 orders.\n'
   })
   t.same(await seed(owner), {
     code: 0,

@@ -1,7 +1,12 @@
 import t, { type Test } from 'tap'
 import type pg from 'pg'
 import { queueMeasurer } from '../../src/resources/messages.ts'
-import { connect, createDatabase, open, query } from '../support/database.ts'
+import {
+  connect,
+  createDatabase,
+  openDatabase,
+  query
+} from '../support/database.ts'
 import {
   createDocumentedRole,
   documentedSql
@@ -116,7 +121,7 @@ const queueMessages = (url: string, count: number) =>
 
 t.test('the queue is measured', async (t) => {
   const url = await createDatabase(t)
-  const measure = queueMeasurer(open(t, url))
+  const measure = queueMeasurer(openDatabase(t, url))
   const oldestAge = () => sample('messages_oldest_queued_seconds')
 
   await measure()
@@ -136,7 +141,7 @@ t.test('the queue is measured', async (t) => {
 t.test('the length of the queue is counted up to 10000', async (t) => {
   const url = await createDatabase(t)
   await queueMessages(url, 10_001)
-  const measure = queueMeasurer(open(t, url))
+  const measure = queueMeasurer(openDatabase(t, url))
 
   await measure()
   t.equal(await sample('messages_queued'), 10_000)

@@ -22,7 +22,7 @@ async function start(t: Test) {
   return service
 }
 
-const list = (service: Service, headers = {}) =>
+const listOrders = (service: Service, headers = {}) =>
   get(service, 'store/orders', headers)
 
 const cancel = (service: Service, id: number) =>
@@ -33,7 +33,7 @@ const complete = documentedSql('docs/orders.md', 'UPDATE')
 
 t.test('orders that another system writes are listed', async (t) => {
   const service = await start(t)
-  t.equal((await list(service)).body, '[]')
+  t.equal((await listOrders(service)).body, '[]')
 
   const { databaseUrl } = service
   const page = 'docs/orders.md'
@@ -47,14 +47,14 @@ t.test('orders that another system writes are listed', async (t) => {
     `
   )
 
-  const { body, headers } = await list(service)
+  const { body, headers } = await listOrders(service)
   t.equal(
     body,
     '[{"id":1,"petId":1,"quantity":1,' +
       '"shipDate":"2030-01-31T12:00:00.000Z","complete":true},' +
       '{"id":9223372036854775807,"petId":1,"quantity":3,"complete":false}]'
   )
-  const unchanged = await list(service, { 'if-none-match': headers.etag })
+  const unchanged = await listOrders(service, { 'if-none-match': headers.etag })
   t.equal(unchanged.statusCode, 304)
 })
 

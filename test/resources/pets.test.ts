@@ -106,11 +106,11 @@ t.test(
   }
 )
 
-t.test('an error and a category, which no GET finds, have none', async (t) => {
+t.test('an error and a message, which no GET finds, have none', async (t) => {
   const service = await startWithPets(t, 0)
   const responses = [
     await post(service, 'pets', {}),
-    await post(service, 'categories', { name: 'x' })
+    await post(service, 'messages', { message: 'x' })
   ]
   for (const { headers } of responses) t.equal(headers.location, undefined)
 })

@@ -28,14 +28,14 @@ await query(
   `
 )
 
-const get = (path: string, headers?: Headers) =>
+const getRequest = (path: string, headers?: Headers) =>
   request(`GET /v1${path}`, headers)
 
-const create = (body: string | Buffer, headers?: Headers) =>
+const createRequest = (body: string | Buffer, headers?: Headers) =>
   request('POST /v1/categories', headers, body)
 
 const keyed = (key: string | string[], name = 'x') =>
-  create(JSON.stringify({ name }), { 'Idempotency-Key': key })
+  createRequest(JSON.stringify({ name }), { 'Idempotency-Key': key })
 
 const cancel = (headers?: Headers, body?: string) =>
   request('DELETE /v1/store/orders/404', headers, body)
@@ -50,56 +50,72 @@ const utf16 = Buffer.from(`\ufeff${cat}`, 'utf16le')
 /** In this order. */
 const requests: [status: number, operation: string, request: string][] = [
   // Content negotiation, ranges and preconditions.
-  [200, 'listPets', get('/pets', { Accept: 'text/html' })],
-  [200, 'listPets', get('/pets', { Accept: 'application/json;q=0' })],
-  [200, 'listCategories', get('/categories', { Range: 'bytes=0-1' })],
-  [304, 'listCategories', get('/categories', { 'If-None-Match': '*' })],
-  [200, 'listPets', get('/pets', { 'If-None-Match': '"x"' })],
-  [200, 'listCategories', get('/categories', { 'If-None-Match': 'x' })],
-  [200, 'listCategories', get('/categories', { 'If-Modified-Since': future })],
-  [400, 'listCategories', get('/categories', { 'If-Match': '"x"' })],
+  [200, 'listPets', getRequest('/pets', { Accept: 'text/html' })],
+  [200, 'listPets', getRequest('/pets', { Accept: 'application/json;q=0' })],
+  [200, 'listCategories', getRequest('/categories', { Range: 'bytes=0-1' })],
+  [304, 'listCategories', getRequest('/categories', { 'If-None-Match': '*' })],
+  [200, 'listPets', getRequest('/pets', { 'If-None-Match': '"x"' })],
+  [200, 'listCategories', getRequest('/categories', { 'If-None-Match': 'x' })],
+  [
+    200,
+    'listCategories',
+    getRequest('/categories', { 'If-Modified-Since': future })
+  ],
+  [400, 'listCategories', getRequest('/categories', { 'If-Match': '"x"' })],
   [400, 'listCategories', request('HEAD /v1/categories', { 'If-Match': '*' })],
   [404, 'cancelOrder', cancel({ 'If-Unmodified-Since': past })],
   [400, 'cancelOrder', cancel({ 'If-None-Match': '*' })],
-  [400, 'createCategory', create(cat, { 'If-None-Match': '*' })],
+  [400, 'createCategory', createRequest(cat, { 'If-None-Match': '*' })],
 
   // Methods and their bodies.
   [200, 'getPet', request('HEAD /v1/pets/1')],
   [404, 'getPet', request('HEAD /v1/pets/404')],
   [400, 'getPet', request('HEAD /v1/pets/x')],
   [400, 'cancelOrder', cancel({}, '{}')],
-  [201, 'createCategory', create(cat, { 'X-HTTP-Method-Override': 'DELETE' })],
+  [
+    201,
+    'createCategory',
+    createRequest(cat, { 'X-HTTP-Method-Override': 'DELETE' })
+  ],
 
   // Paths and queries.
-  [400, 'getPet', get('/pets/')],
-  [400, 'getPet', get('/pets/01')],
-  [400, 'getPet', get('/pets/-0')],
-  [400, 'getPet', get('/pets/+1')],
-  [400, 'getPet', get('/pets/9223372036854775808')],
-  [400, 'getPet', get('/pets/%EF%BC%91')],
-  [400, 'getPet', get('/pets/1%00')],
-  [200, 'getPet', get('/pets/%31')],
+  [400, 'getPet', getRequest('/pets/')],
+  [400, 'getPet', getRequest('/pets/01')],
+  [400, 'getPet', getRequest('/pets/-0')],
+  [400, 'getPet', getRequest('/pets/+1')],
+  [400, 'getPet', getRequest('/pets/9223372036854775808')],
+  [400, 'getPet', getRequest('/pets/%EF%BC%91')],
+  [400, 'getPet', getRequest('/pets/1%00')],
+  [200, 'getPet', getRequest('/pets/%31')],
   [200, 'listPets', request('GET https://other/v1/pets')],
-  [200, 'listPets', get('/pets?limit=%31')],
-  [400, 'listPets', get('/pets?limit=01')],
-  [400, 'listPets', get('/pets?limit=+1')],
-  [400, 'listPets', get('/pets?limit=')],
-  [400, 'listPets', get('/pets?status[]=sold')],
+  [200, 'listPets', getRequest('/pets?limit=%31')],
+  [400, 'listPets', getRequest('/pets?limit=01')],
+  [400, 'listPets', getRequest('/pets?limit=+1')],
+  [400, 'listPets', getRequest('/pets?limit=')],
+  [400, 'listPets', getRequest('/pets?status[]=sold')],
 
   // Credentials.
-  [400, 'listPets', get('/pets?access_token=x')],
-  [401, 'listPets', get('/pets?access_token=x', { Authorization: undefined })],
-  [401, 'getPet', get('/pets/1', { Authorization: 'Bearer x' })],
-  [401, 'listPets', get('/pets', { Authorization: ['Bearer $KEY', 'a'] })],
+  [400, 'listPets', getRequest('/pets?access_token=x')],
+  [
+    401,
+    'listPets',
+    getRequest('/pets?access_token=x', { Authorization: undefined })
+  ],
+  [401, 'getPet', getRequest('/pets/1', { Authorization: 'Bearer x' })],
+  [
+    401,
+    'listPets',
+    getRequest('/pets', { Authorization: ['Bearer $KEY', 'a'] })
+  ],
 
   // JSON.
-  [400, 'createCategory', create(utf16)],
-  [400, 'createCategory', create('{"name":1e99999}')],
-  [400, 'createCategory', create('{"name":NaN}')],
-  [400, 'createCategory', create('['.repeat(5000) + ']'.repeat(5000))],
-  [400, 'createCategory', create('{"name":"a","name":"b"}')],
-  [400, 'createCategory', create(`${cat} x`)],
-  [400, 'createCategory', create(cat, { 'Content-Type': 'text/json' })],
+  [400, 'createCategory', createRequest(utf16)],
+  [400, 'createCategory', createRequest('{"name":1e99999}')],
+  [400, 'createCategory', createRequest('{"name":NaN}')],
+  [400, 'createCategory', createRequest('['.repeat(5000) + ']'.repeat(5000))],
+  [400, 'createCategory', createRequest('{"name":"a","name":"b"}')],
+  [400, 'createCategory', createRequest(`${cat} x`)],
+  [400, 'createCategory', createRequest(cat, { 'Content-Type': 'text/json' })],
 
   // Idempotency-Key.
   [400, 'createCategory', keyed('')],
@@ -112,10 +128,10 @@ const requests: [status: number, operation: string, request: string][] = [
   [422, 'createCategory', keyed('q', 'y')],
 
   // Framing.
-  [201, 'createCategory', create(cat, { Expect: 'x' })],
-  [200, 'listPets', get('/pets', { TE: 'trailers' })],
-  [201, 'createCategory', create(`${chunk}X: 1\r\n\r\n`, chunked)],
-  [201, 'createCategory', create(`e;a=b${chunk.slice(1)}\r\n`, chunked)]
+  [201, 'createCategory', createRequest(cat, { Expect: 'x' })],
+  [200, 'listPets', getRequest('/pets', { TE: 'trailers' })],
+  [201, 'createCategory', createRequest(`${chunk}X: 1\r\n\r\n`, chunked)],
+  [201, 'createCategory', createRequest(`e;a=b${chunk.slice(1)}\r\n`, chunked)]
 ]
 
 /** The documented response of an operation. */

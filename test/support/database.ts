@@ -143,7 +143,7 @@ export async function connect(t: Test, url: string): Promise<pg.Client> {
 }
 
 /** Opens the database as the service does, and closes it when the test ends. */
-export function open(t: Test, url: string, timeout = 5000): Database {
+export function openDatabase(t: Test, url: string, timeout = 5000): Database {
   const database = new Database(
     url,
     { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: timeout },

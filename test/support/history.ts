@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { query } from './database.ts'
 import { ListHistoryChecker } from './list-history-checker.ts'
 import { startNotes, storedNames } from './notes.ts'
-import { post } from './process.ts'
+import { postNamed } from './process.ts'
 import { type Randomizer, randomizer } from './scale.ts'
 import type { Service } from './service.ts'
 import { until } from './until.ts'
@@ -175,7 +175,7 @@ class History {
     const { url, key } = this.#choose.pick(this.#replicas)
     const name = randomUUID()
     this.#checker.sendCommit([name])
-    const response = await post(url, key, name, 'notes')
+    const response = await postNamed(url, key, name, 'notes')
     const { code } = (await response.json()) as { code?: string }
 
     this.#checker.tick()

@@ -24,7 +24,7 @@ export const serveNotes: typeof processes.serve = (t, env, ...rest) =>
 
 /** Creates a note in a process. */
 export const postNote = (url: string, key: string, name: string) =>
-  processes.post(url, key, name, 'notes')
+  processes.postNamed(url, key, name, 'notes')
 
 /** Like startLoad, in the notes. */
 export const loadNotes = (url: string, key: string) =>
@@ -34,10 +34,10 @@ export const loadNotes = (url: string, key: string) =>
 export const listedNotes = (url: string, key: string) =>
   installation.listed(url, key, 'notes')
 
-export const list = (service: Service, headers = {}) =>
+export const listNotes = (service: Service, headers = {}) =>
   get(service, 'notes', headers)
 
-export const create = (service: Service, name = 'x', headers = {}) =>
+export const createNote = (service: Service, name = 'x', headers = {}) =>
   post(service, 'notes', { name }, headers)
 
 /** Makes each read of the notes fail with a division by zero. */

@@ -156,7 +156,7 @@ export async function started(service: Running): Promise<string> {
 export const keyPattern = new RegExp(`${apiKeyPrefix}[0-9a-f]{48}`)
 
 /** Creates a category, or what the resource has. */
-export const post = (
+export const postNamed = (
   url: string,
   key: string,
   name: string,

@@ -34,10 +34,10 @@ export const sendRequest = (
     ...(payload && { payload })
   })
 
-export const list = (service: Service, headers = {}) =>
+export const listCategories = (service: Service, headers = {}) =>
   get(service, 'categories', headers)
 
-export const create = (service: Service, name = 'x', headers = {}) =>
+export const createCategory = (service: Service, name = 'x', headers = {}) =>
   post(service, 'categories', { name }, headers)
 
 /**

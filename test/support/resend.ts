@@ -96,7 +96,7 @@ export function startClients(
   const failures: Record<string, number> = {}
   let isStopped = false
 
-  async function create(name: string): Promise<void> {
+  async function createRecorded(name: string): Promise<void> {
     const target = () => pick(targets)
     creates.record(name, await createUntilStored(target, name, name, failures))
   }
@@ -106,12 +106,13 @@ export function startClients(
       const name = randomUUID()
       const isImpatient = random(4) === 0
       // Does not wait for the response to its first request.
-      if (isImpatient) await Promise.all([create(name), create(name)])
-      else await create(name)
+      if (isImpatient)
+        await Promise.all([createRecorded(name), createRecorded(name)])
+      else await createRecorded(name)
 
       // Sends the request again although it had a response.
       const isForgetful = random(4) === 0
-      if (isForgetful) await create(name)
+      if (isForgetful) await createRecorded(name)
     }
   }
 

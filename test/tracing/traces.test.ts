@@ -3,10 +3,19 @@ import { createRequire } from 'node:module'
 import t, { type Test } from 'tap'
 import { serviceName } from '../../generated/names.ts'
 import { makeKey } from '../../src/api-keys/key.ts'
-import { disconnected, list as rawList, open } from '../http/raw-requests.ts'
+import {
+  disconnected,
+  listRequest,
+  openConnection
+} from '../http/raw-requests.ts'
 import { recorder } from '../support/recorder.ts'
 import { lockAwaited, lockTable, query } from '../support/database.ts'
-import { breakNotes, create, list, startNotes } from '../support/notes.ts'
+import {
+  breakNotes,
+  createNote,
+  listNotes,
+  startNotes
+} from '../support/notes.ts'
 import { gather, get } from '../support/requests.ts'
 import type { ServiceOptions } from '../support/service.ts'
 import { kind, type ReceivedSpan, startReceiver } from './receiver.ts'
@@ -62,7 +71,7 @@ function hasSdk(): boolean {
 // First: other tests load it.
 t.test('without an endpoint, the SDK is not loaded', async (t) => {
   const service = await startNotes(t)
-  t.equal((await list(service, sampled)).statusCode, 200)
+  t.equal((await listNotes(service, sampled)).statusCode, 200)
   t.equal(hasSdk(), false)
 
   const traced = await startTraced(t)
@@ -72,7 +81,7 @@ t.test('without an endpoint, the SDK is not loaded', async (t) => {
 
 t.test('a sampled request has a span below that of its caller', async (t) => {
   const { receiver, service, exported } = await startTraced(t)
-  await create(service)
+  await createNote(service)
   await get(service, 'notes/1?x=secret', sampled)
   await get(service, 'notes/1', sampled)
 
@@ -107,8 +116,8 @@ t.test('a sampled request has a span below that of its caller', async (t) => {
 
 t.test('a request that is not sampled has no span', async (t) => {
   const { receiver, service, exported } = await startTraced(t)
-  t.equal((await list(service, unsampled)).statusCode, 200)
-  t.equal((await create(service)).statusCode, 201)
+  t.equal((await listNotes(service, unsampled)).statusCode, 200)
+  t.equal((await createNote(service)).statusCode, 201)
 
   t.same(await exported(), [])
   t.same(receiver.paths, [])
@@ -116,7 +125,7 @@ t.test('a request that is not sampled has no span', async (t) => {
 
 t.test('requests that share a read are linked with its span', async (t) => {
   const { service, exported } = await startTraced(t)
-  await create(service)
+  await createNote(service)
   const read = (headers: object) => get(service, 'notes/1', headers)
   const others = [sampled, unsampled, sampled]
   const responses = await gather(t, service, 'notes', read, [unsampled], others)
@@ -153,7 +162,7 @@ t.test('requests that share a read are linked with its span', async (t) => {
 
 t.test('creates of a group are linked with its span', async (t) => {
   const { service, exported } = await startTraced(t)
-  const write = (headers: object) => create(service, 'x', headers)
+  const write = (headers: object) => createNote(service, 'x', headers)
   await gather(t, service, 'notes', write, [unsampled], [sampled, sampled])
 
   const spans = await exported()
@@ -169,7 +178,7 @@ t.test('creates of a group are linked with its span', async (t) => {
 
 t.test('the statements of a list are below its read', async (t) => {
   const { service, exported } = await startTraced(t)
-  await list(service, sampled)
+  await listNotes(service, sampled)
 
   const spans = await exported()
   const read = only(spans, 'shared read of a list')
@@ -187,7 +196,7 @@ t.test('pieces of a long list are all below its read', async (t) => {
     `INSERT INTO notes (id, name)
      SELECT id, repeat('x', 200000) FROM generate_series(1, 3) AS id`
   )
-  await list(service, sampled)
+  await listNotes(service, sampled)
 
   const spans = await exported()
   const read = only(spans, 'shared read of a list')
@@ -203,7 +212,7 @@ t.test('pieces of a long list are all below its read', async (t) => {
 t.test('a failed statement names its code, and no values', async (t) => {
   const { service, exported } = await startTraced(t)
   await breakNotes(service.databaseUrl)
-  t.equal((await list(service, sampled)).statusCode, 500)
+  t.equal((await listNotes(service, sampled)).statusCode, 500)
 
   const spans = await exported()
   const failed = ['piece-of-notes', 'shared read of a list', 'GET /v1/notes']
@@ -244,7 +253,7 @@ t.test('a sampler may trace what the caller does not', async (t) => {
   const { service, exported } = await startTraced(t, {
     config: { OTEL_TRACES_SAMPLER: 'always_on' }
   })
-  await list(service, unsampled)
+  await listNotes(service, unsampled)
 
   const { parentSpanId } = only(await exported(), 'GET /v1/notes')
   t.equal(parentSpanId, callerId)
@@ -254,7 +263,7 @@ t.test('a request whose client resets the connection is aborted', async (t) => {
   const { service, exported } = await startTraced(t)
   const { release } = await lockTable(t, service.databaseUrl, 'notes')
 
-  const { socket } = open(t, service, rawList(sampled))
+  const { socket } = openConnection(t, service, listRequest(sampled))
   await lockAwaited(service.databaseUrl)
   socket.resetAndDestroy()
   await disconnected(service)
@@ -270,7 +279,7 @@ t.test('a new trace has its id in the log', async (t) => {
     logger,
     config: { OTEL_TRACES_SAMPLER: 'always_on' }
   })
-  const { headers } = await list(service)
+  const { headers } = await listNotes(service)
 
   const { traceId: newId } = only(await exported(), 'GET /v1/notes')
   t.match(

@@ -1097,12 +1097,12 @@ t.test(
       MAX_REQUESTS_PER_KEY: '5'
     })
     const limited = lastLine(await documented('Install', 1))
-    const list = (apiKey: string) =>
+    const listStatus = (apiKey: string) =>
       status(`${url}/v1/categories`, { authorization: `bearer ${apiKey}` })
     const statuses: number[] = []
-    while (statuses.length < 8) statuses.push(await list(limited))
+    while (statuses.length < 8) statuses.push(await listStatus(limited))
     t.same(statuses, [200, 200, 200, 200, 200, 429, 429, 429])
-    t.equal(await list(key), 200, 'another key is served')
+    t.equal(await listStatus(key), 200, 'another key is served')
     const rejected = await fetch(`${url}/v1/categories`, {
       headers: { authorization: `Bearer ${limited}` }
     })

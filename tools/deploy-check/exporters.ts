@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { Test } from 'tap'
 import { listenOnLoopback } from '../../test/support/loopback.ts'
@@ -13,6 +14,8 @@ export async function startExporters(t: Test) {
   const now = Date.now() / 1000
   const samples: Samples = {
     backup_last_success_timestamp_seconds: now,
+    node_filesystem_avail_bytes: 1 << 30,
+    node_filesystem_size_bytes: 1 << 30,
     node_timex_offset_seconds: 0,
     node_timex_sync_status: 1,
     probe_ssl_earliest_cert_expiry: now + 60 * 86400
@@ -32,6 +35,14 @@ export async function startExporters(t: Test) {
     /** Replaces samples. */
     export(changed: Samples): void {
       Object.assign(samples, changed)
+    },
+    /** Measures a disk, as node_exporter does. */
+    exportDisk(folder: string): void {
+      const { bsize, bavail, blocks } = statfsSync(folder)
+      Object.assign(samples, {
+        node_filesystem_avail_bytes: bavail * bsize,
+        node_filesystem_size_bytes: blocks * bsize
+      })
     }
   }
 }

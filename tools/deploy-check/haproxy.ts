@@ -5,6 +5,30 @@ import type { Test } from 'tap'
 import { freePort } from '../../test/support/postgres.ts'
 import { run } from '../../test/support/process.ts'
 
+/** The first number behind `name` in a file. */
+function numberIn(file: string, name: string): number {
+  const match = new RegExp(`${name}:? (\\d+)`).exec(readFileSync(file, 'utf8'))
+  if (match === null) throw new Error(`${file} has no ${name}`)
+  return Number(match[1])
+}
+
+/** SHUTDOWN_DELAY_MS of the replicas of compose. */
+export const shutdownDelayMs = numberIn(
+  'docker-compose.yml',
+  'SHUTDOWN_DELAY_MS'
+)
+
+/**
+ * Milliseconds in which the proxy of compose notices that a replica stops: a
+ * check that began before may still pass, and `fall` more must fail.
+ */
+export function noticeMs(): number {
+  const file = 'deploy/haproxy.cfg'
+  const timeoutMs = numberIn(file, 'timeout check') * 1000
+  const intervalMs = numberIn(file, 'inter')
+  return timeoutMs + numberIn(file, 'fall') * (intervalMs + timeoutMs)
+}
+
 /**
  * Starts the proxy of compose in front of replicas, until the test ends.
  *

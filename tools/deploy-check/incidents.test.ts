@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { lockTable, query } from '../../test/support/database.ts'
-import { post, serve, started } from '../../test/support/process.ts'
+import { postNamed, serve, started } from '../../test/support/process.ts'
 import { freePort, startPostgres } from '../../test/support/postgres.ts'
 import { createKeyIn } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
@@ -57,15 +57,18 @@ const prometheus = await Prometheus.start(t, writeHastyRules(), {
 const newKey = () => createKeyIn(databaseUrl)
 const readiness = async () => (await fetch(`${url}/readyz`)).status
 const createTimes = (count: number, apiKey: string, target = url) =>
-  Promise.all(Array.from({ length: count }, () => post(target, apiKey, 'x')))
+  Promise.all(
+    Array.from({ length: count }, () => postNamed(target, apiKey, 'x'))
+  )
 
-const get = (apiKey: string, resource: string, headers = {}) =>
+const getWithKey = (apiKey: string, resource: string, headers = {}) =>
   fetch(`${url}/v1/${resource}`, {
     headers: { authorization: `Bearer ${apiKey}`, ...headers }
   })
 
 const key = await newKey()
-const create = async (apiKey = key) => (await post(url, apiKey, 'x')).status
+const createStatus = async (apiKey = key) =>
+  (await postNamed(url, apiKey, 'x')).status
 
 /** The incidents that were provoked, as in `runbook_url`. */
 const provoked = new Set<unknown>()
@@ -104,7 +107,7 @@ async function fires(
 
 t.test('a service that works has no alert', async (t) => {
   t.equal(await readiness(), 200)
-  t.equal(await create(), 201)
+  t.equal(await createStatus(), 201)
 
   const scrapes = 'count_over_time((ready == 1)[5m:1s])'
   const isScraped = async () => (await prometheus.value(scrapes)) > 10
@@ -115,7 +118,7 @@ t.test('a service that works has no alert', async (t) => {
 
 t.test('each expression of the dashboard has a value', async (t) => {
   const proxied = async () =>
-    (await post(proxy.url, makeKey(), 'x')).status === 401
+    (await postNamed(proxy.url, makeKey(), 'x')).status === 401
   await until(proxied, 'the proxy finds the service')
 
   for (const { title, expr } of dashboardExpressions()) {
@@ -128,7 +131,7 @@ t.test('each expression of the dashboard has a value', async (t) => {
 t.test('a proxy is not trusted', async (t) => {
   const proxied = await newKey()
   const during = () =>
-    get(proxied, 'categories', { 'x-forwarded-for': '192.0.2.1' })
+    getWithKey(proxied, 'categories', { 'x-forwarded-for': '192.0.2.1' })
   await fires(t, 'ClientAddressesWrong', { during })
 })
 
@@ -148,7 +151,7 @@ t.test('a key in use expires', async (t) => {
     `UPDATE api_keys SET expires_at = now() + interval '1 day'
      WHERE id = (SELECT max(id) FROM api_keys)`
   )
-  t.equal(await create(expiring), 201)
+  t.equal(await createStatus(expiring), 201)
   await fires(t, 'KeyExpires')
 })
 
@@ -157,11 +160,11 @@ t.test('a table is locked', async (t) => {
   const waiting = await newKey()
   const during = () =>
     Promise.all([
-      create(waiting),
-      get(waiting, 'categories'),
-      get(waiting, 'pets'),
-      get(waiting, 'pets/1'),
-      get(waiting, 'orders')
+      createStatus(waiting),
+      getWithKey(waiting, 'categories'),
+      getWithKey(waiting, 'pets'),
+      getWithKey(waiting, 'pets/1'),
+      getWithKey(waiting, 'orders')
     ])
   await fires(t, 'StatementsTimeOut', { during })
   await fires(t, 'PoolExhausted', { during })
@@ -176,7 +179,7 @@ t.test('an operation fails', async (t) => {
     `ALTER TABLE categories
      ADD CONSTRAINT unexpected CHECK (name <> 'x') NOT VALID`
   )
-  t.equal(await create(failing), 500)
+  t.equal(await createStatus(failing), 500)
   await fires(t, 'InternalErrors')
   await query(databaseUrl, 'ALTER TABLE categories DROP CONSTRAINT unexpected')
 })
@@ -203,7 +206,7 @@ t.test('keys are guessed', async (t) => {
 
 t.test('a revoked key is used', async (t) => {
   const revoked = await newKey()
-  t.equal(await create(revoked), 201)
+  t.equal(await createStatus(revoked), 201)
   await query(
     databaseUrl,
     `UPDATE api_keys SET revoked_at = now()
@@ -277,13 +280,16 @@ t.test('the disk is full, then the database is killed', asRoot, async (t) => {
   const filler = writeFile(path.join(disk, 'filler'), Buffer.alloc(16 << 20))
   await t.rejects(filler, { code: 'ENOSPC' })
 
+  exporters.exportDisk(disk)
+  await fires(t, 'DiskFull')
+
   const filling = await newKey()
   const during = () => createTimes(20, filling)
   await fires(t, 'WritesFail', { during })
-  t.equal((await get(await newKey(), 'categories')).status, 200)
+  t.equal((await getWithKey(await newKey(), 'categories')).status, 200)
 
   await postgres.kill()
-  await fires(t, 'DatabaseDown', { during: create })
+  await fires(t, 'DatabaseDown', { during: createStatus })
   await fires(t, 'NoReplicaReady', { during: readiness })
 })
 
@@ -315,7 +321,7 @@ t.test('the replica stays down', async (t) => {
   await fires(t, 'ReplicaDown')
   await fires(t, 'AllReplicasDown')
   await fires(t, 'ProxyHasNoReplica')
-  const during = () => post(proxy.url, makeKey(), 'x')
+  const during = () => postNamed(proxy.url, makeKey(), 'x')
   await fires(t, 'ProxyFails', { during })
 })
 

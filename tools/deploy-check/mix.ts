@@ -10,7 +10,7 @@ interface Mixed {
 }
 
 const json = { 'content-type': 'application/json' }
-const post = (path: string, body: object, headers = {}): Mixed => ({
+const postRequest = (path: string, body: object, headers = {}): Mixed => ({
   path,
   init: {
     method: 'POST',
@@ -25,9 +25,14 @@ const requests: (() => Mixed)[] = [
   () => ({ path: 'pets?limit=10' }),
   () => ({ path: 'pets/1' }),
   () => ({ path: 'orders' }),
-  () => post('messages', { message: 'x' }),
-  () => post('categories', { name: 'x' }, { 'idempotency-key': randomUUID() }),
-  () => post('categories', { name: 1 }),
+  () => postRequest('messages', { message: 'x' }),
+  () =>
+    postRequest(
+      'categories',
+      { name: 'x' },
+      { 'idempotency-key': randomUUID() }
+    ),
+  () => postRequest('categories', { name: 1 }),
   () => ({ path: 'categories', init: { headers: { authorization: 'x' } } })
 ]
 

@@ -98,8 +98,10 @@ async function startServiceOnNewConnections(t: Test) {
   })
 }
 
-const create = (service: Service) => requests.result(requests.create(service))
-const list = (service: Service) => requests.result(requests.list(service))
+const createResult = (service: Service) =>
+  requests.result(requests.createCategory(service))
+const listResult = (service: Service) =>
+  requests.result(requests.listCategories(service))
 
 t.test(
   'migrations, creates, lists and keys work, and a revoked key is rejected',
@@ -108,7 +110,7 @@ t.test(
     const service = await startService(t, { databaseUrl: pooler.url })
     const responses = await Promise.all(
       Array.from({ length: 100 }, (_, n) =>
-        n % 2 ? create(service) : list(service)
+        n % 2 ? createResult(service) : listResult(service)
       )
     )
     t.same(new Set(responses), new Set([200, 201]))
@@ -120,7 +122,7 @@ t.test(
     t.teardown(() => database.close())
     await new ApiKeyStore(database).revoke('1')
     await until(
-      async () => (await list(service)) === 'unauthorized',
+      async () => (await listResult(service)) === 'unauthorized',
       'the key is rejected'
     )
   }
@@ -129,10 +131,10 @@ t.test(
 t.test('a slow statement is cancelled at the server', async (t) => {
   const service = await startServiceOnNewConnections(t)
   const lock = await lockTable(t, postgres.url, 'categories')
-  t.equal(await create(service), 'unavailable')
+  t.equal(await createResult(service), 'unavailable')
   t.equal(await lockWaits(postgres.url), 0)
   await lock.release()
-  t.equal(await create(service), 201)
+  t.equal(await createResult(service), 201)
 })
 
 t.test('creates are unavailable while their table is missing', async (t) => {
@@ -141,11 +143,11 @@ t.test('creates are unavailable while their table is missing', async (t) => {
     query(postgres.url, `ALTER TABLE ${from} RENAME TO ${to}`)
 
   await rename('categories', 'moved')
-  t.equal(await create(service), 'unavailable')
-  t.equal(await create(service), 'unavailable')
+  t.equal(await createResult(service), 'unavailable')
+  t.equal(await createResult(service), 'unavailable')
 
   await rename('moved', 'categories')
-  t.equal(await create(service), 201)
+  t.equal(await createResult(service), 201)
 })
 
 t.test(
@@ -160,32 +162,32 @@ t.test(
     t.teardown(() => requireStandby(''))
     await requireStandby('missing')
     await until(
-      async () => (await create(service)) === 'outcome_unknown',
+      async () => (await createResult(service)) === 'outcome_unknown',
       'the server waits for the standby'
     )
     const waiting =
       "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%INTO categories%'"
     t.same(await query(postgres.url, waiting), [])
-    t.equal(await list(service), 200)
+    t.equal(await listResult(service), 200)
   }
 )
 
 t.test('while PostgreSQL is down, creates are unavailable', async (t) => {
   const service = await startService(t, { databaseUrl: pooler.url })
-  t.equal(await create(service), 201)
+  t.equal(await createResult(service), 201)
   await postgres.kill()
   // The connections that PgBouncer had to it.
   await until(
-    async () => (await create(service)) === 'unavailable',
+    async () => (await createResult(service)) === 'unavailable',
     'creates are known to have no effect'
   )
   t.same(
-    [await create(service), await list(service)],
+    [await createResult(service), await listResult(service)],
     ['unavailable', 'unavailable']
   )
   await postgres.start()
   await until(
-    async () => (await create(service)) === 201,
+    async () => (await createResult(service)) === 201,
     'PgBouncer connects again'
   )
 })

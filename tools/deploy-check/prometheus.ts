@@ -24,6 +24,9 @@ interface Alert {
   activeAt: string
 }
 
+/** Between two values of a series. */
+const stepSeconds = 5
+
 /** A Prometheus that scrapes and evaluates its rules every second. */
 export class Prometheus {
   readonly #url: string
@@ -92,12 +95,15 @@ export class Prometheus {
    * @param legend of Grafana, with labels in `{{}}`
    */
   async history(expression: string, legend: string, minutes: number) {
-    const end = Math.floor(Date.now() / 1000)
+    // All series have the same times, whenever they are read.
+    const end = Math.floor(Date.now() / 1000 / stepSeconds) * stepSeconds
     const parameters = new URLSearchParams({
       query: expression,
-      start: String(end - Math.ceil(minutes * 60)),
+      start: String(
+        end - Math.ceil((minutes * 60) / stepSeconds) * stepSeconds
+      ),
       end: String(end),
-      step: '5'
+      step: String(stepSeconds)
     })
     const { result } = await this.#get<{
       result: { metric: Labels; values: Sample[] }[]

@@ -21,8 +21,6 @@ const style = `
   h1 { font-size: 16px; margin: 6px 0; }
   h2 { font-size: 13px; margin: 0 0 4px; }
   .u-legend { font-size: 10px; text-align: left; max-height: 48px; overflow: hidden; }
-  .u-legend .u-value { display: none; }
-  .u-legend .u-series:first-child { display: none; }
   .u-legend th { padding: 0 4px; }
 `
 

@@ -13,6 +13,8 @@ import type { Database } from '../../../src/postgres/database.ts'
 import { sql } from '../../../src/postgres/sql.ts'
 import { rowReader } from '../../../src/rows/row-reader.ts'
 import { rowDeleter } from '../../../src/rows/row-writer.ts'
+// Values, one for each schema and named like it: NewNote has the columns that
+// store such a body, Note the SQL that writes a row as such JSON.
 import { NewNote, NewRemark } from './generated/columns.ts'
 import { Note, Remark } from './generated/json.ts'
 import { type Operations, stubs } from './generated/operations.ts'

@@ -1,0 +1,155 @@
+// Parameters have the types of their schemas, and others are rejected.
+import t, { type Test } from 'tap'
+import { anything, int64, maxInt64, range, send, serve, show } from './serve.ts'
+
+/** Serves GET /v1/things/{id}, and returns a function that sends it. */
+async function serveParameters(t: Test) {
+  const queryParameter = (name: string, schema: object) => ({
+    in: 'query',
+    name,
+    schema
+  })
+
+  const get = {
+    operationId: 'getThing',
+    parameters: [
+      { in: 'path', name: 'id', schema: int64, required: true },
+      queryParameter('limit', { type: 'integer', minimum: 1, default: 10 }),
+      queryParameter('ratio', { type: 'number' }),
+      queryParameter('deep', { type: 'boolean' }),
+      queryParameter('tags', { type: 'array', items: { type: 'integer' } }),
+      queryParameter('names', { type: 'array' }),
+      queryParameter('after', int64),
+      queryParameter('text', { type: 'string' }),
+      { in: 'header', name: 'X-Shard', schema: { type: 'integer' } },
+      { in: 'header', name: 'X-Tenant', schema: {}, required: true }
+    ],
+    responses: anything
+  }
+
+  const app = await serve(
+    t,
+    { '/things/{id}': { get } },
+    ({ params, query, headers }) =>
+      show({
+        ...(params as object),
+        ...(query as object),
+        shard: headers['x-shard']
+      })
+  )
+
+  return (url: string, headers: Record<string, string> = { 'X-TENANT': 'x' }) =>
+    send(app, { url: `/v1/things/${url}`, headers })
+}
+
+t.test(
+  'parameters get the type of their schema, and an int64 is exact',
+  async (t) => {
+    const get = await serveParameters(t)
+    t.same(await get('1?limit=5&ratio=1.5e3&deep=true&tags=1&tags=2'), {
+      id: '1n',
+      limit: 5,
+      ratio: 1500,
+      deep: true,
+      tags: [1, 2]
+    })
+    t.same(await get('-1?tags=3&deep=false&names=a&text=7'), {
+      id: '-1n',
+      limit: 10,
+      deep: false,
+      tags: [3],
+      names: ['a'],
+      text: '7'
+    })
+    t.same(await get(`${maxInt64}?after=9007199254740993`), {
+      id: `${maxInt64}n`,
+      limit: 10,
+      after: '9007199254740993n'
+    })
+    t.same(await get('1', { 'X-TENANT': 'x', 'X-SHARD': '5' }), {
+      id: '1n',
+      limit: 10,
+      shard: 5
+    })
+  }
+)
+
+t.test('a parameter of another type is rejected', async (t) => {
+  const get = await serveParameters(t)
+  const ids = [
+    '1e3',
+    '0x10',
+    '%207',
+    '1.0',
+    'abc',
+    '9223372036854775808',
+    '01',
+    '-0',
+    '-01',
+    '+1'
+  ]
+
+  for (const id of ids) t.equal(await get(id), `path.id ${range}`, id)
+
+  const messages = {
+    '1?limit=1e1': 'query.limit must be an integer',
+    '1?limit=0': 'query.limit must be at least 1',
+    '1?limit=9007199254740993': 'query.limit must be within ±9007199254740991',
+    '1?limit=05': 'query.limit must be an integer',
+    '1?ratio=0x1': 'query.ratio must be a number',
+    '1?ratio=01.5': 'query.ratio must be a number',
+    '1?ratio=.5': 'query.ratio must be a number',
+    '1?deep=1': 'query.deep must be true or false',
+    '1?tags=1&tags=b': 'query.tags[1] must be an integer'
+  }
+
+  for (const [url, message] of Object.entries(messages))
+    t.equal(await get(url), message, url)
+
+  t.equal(
+    await get('1', { 'X-TENANT': 'x', 'x-shard': 'x' }),
+    'header.x-shard must be an integer'
+  )
+  t.equal(await get('1', {}), 'header must have the property "x-tenant"')
+})
+
+const knownParameters = 'limit, ratio, deep, tags, names, after, text'
+
+t.test('an unknown or repeated query parameter is rejected', async (t) => {
+  const get = await serveParameters(t)
+  const unknown = (name: string) =>
+    `query must not have the parameter "${name}"; ` +
+    `it may have: ${knownParameters}`
+
+  const messages = {
+    '1?limitt=1': unknown('limitt'),
+    '1?Limit=1': unknown('Limit'),
+    '1?__proto__=1': unknown('__proto__'),
+    '1?a=1&b=%zz': `${unknown('a')}; ${unknown('b')}`,
+    '1?limit=1&limit=1': 'query.limit must be sent once',
+    '1?text=a&deep=true&deep=true&text=b':
+      'query.deep must be sent once; query.text must be sent once'
+  }
+  for (const [url, message] of Object.entries(messages))
+    t.equal(await get(url), message, url)
+})
+
+const getThing = { operationId: 'getThing', responses: anything }
+
+t.test(
+  'an operation without query parameters allows none, and so does its HEAD',
+  async (t) => {
+    const app = await serve(t, { '/things': { get: getThing } }, () => ({}))
+
+    for (const url of ['/v1/things', '/v1/things?', '/v1/things?&'])
+      t.equal((await app.inject(url)).statusCode, 200, url)
+
+    const request = { url: '/v1/things?id=1' }
+    t.equal(
+      await send(app, request),
+      'query must not have the parameter "id"; it may have none'
+    )
+    const head = await app.inject({ ...request, method: 'HEAD' })
+    t.equal(head.statusCode, 400)
+  }
+)
