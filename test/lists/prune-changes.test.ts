@@ -23,6 +23,7 @@ t.test(
     )
     t.same(texts.splice(0), ['SELECT prune_changes()'])
 
+    await setImmediate()
     clock.pass(5000)
     await setImmediate()
     clock.pass(5000)
