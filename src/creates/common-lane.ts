@@ -11,9 +11,9 @@ const maxQueued = 1000
 export class CommonLane<Row, Result> {
   /**
    * Writes one row, with those that arrive with it. A group that exceeds the
-   * time limit is not split here: all its rows become suspects.
+   * group timeout is not split here: all its rows become suspects.
    *
-   * @throws TimeLimitExceeded if the group exceeds the limit, Overloaded if too
+   * @throws GroupTimedOut if the group exceeds it, Overloaded if too
    *   many rows wait, and what the writer throws
    */
   readonly submit: (row: Row) => Promise<Result>

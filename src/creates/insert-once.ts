@@ -1,4 +1,4 @@
-import { inputRows, sql } from '../postgres/sql.ts'
+import { inputTable, sql } from '../postgres/sql.ts'
 import {
   inputColumns,
   type InsertSql,
@@ -69,7 +69,7 @@ export function insertOnceStatement(insert: InsertSql): string {
   return sql`
     WITH request AS (
       SELECT *
-      FROM ${inputRows(columns)}
+      FROM ${inputTable(columns)}
     ),
     input AS MATERIALIZED (
       ${requestsWithRecords}

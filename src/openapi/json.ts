@@ -60,7 +60,11 @@ export function rowJson<Schema>(
   return shaped({ expression, columns })
 }
 
-/** The object that an expression has written, ready to be sent. */
+/**
+ * The object that an expression has written, ready to be sent.
+ *
+ * `_json` is not read: its type says which schema the bytes have.
+ */
 export function objectBytes<Schema>(
   _json: RowJson<Schema>,
   text: string
@@ -68,7 +72,7 @@ export function objectBytes<Schema>(
   return shaped(Buffer.from(text))
 }
 
-/** The array whose items an expression has written, ready to be sent. */
+/** The array whose items an expression has written; `_json` as above. */
 export function arrayBytes<Schema>(
   _json: RowJson<Schema>,
   bytes: Buffer

@@ -13,16 +13,16 @@ import {
   type Query,
   Statements
 } from './statements.ts'
-import { setTimeLimit } from './time-limit.ts'
+import { setGroupTimeout } from './group-timeout.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
 
-/** The time limit of `writeWithinLimit`, as a part of DATABASE_TIMEOUT_MS. */
-const timeLimitRatio = 1 / 20
+/** The group timeout of `writeWithinGroupTimeout`, as a part of DATABASE_TIMEOUT_MS. */
+const groupTimeoutRatio = 1 / 20
 
-/** The shortest time limit, for a short DATABASE_TIMEOUT_MS. */
-const minTimeLimitMs = 100
+/** The shortest group timeout, for a short DATABASE_TIMEOUT_MS. */
+const minGroupTimeoutMs = 100
 
 // Ends the commits of all replicas that still wait for a standby after they were
 // cancelled. PostgreSQL would keep their connections open, although the service
@@ -62,7 +62,7 @@ export class Database {
   readonly #availabilities: Record<DatabaseUse, Availability>
   readonly #reads: StatementRunner
   readonly #writes: StatementRunner
-  readonly #limitedWrites: StatementRunner
+  readonly #groupWrites: StatementRunner
   readonly #background: StatementRunner
   readonly #terminateHangingCommits: NamedStatement
 
@@ -87,10 +87,10 @@ export class Database {
 
     const read = this.#kind('reads', this.#pool, timeoutMs)
     const write = this.#kind('writes', this.#pool, timeoutMs)
-    const timeLimitMs = timeLimitMsOf(timeoutMs)
+    const groupTimeoutMs = groupTimeoutMsOf(timeoutMs)
     this.#reads = new StatementRunner({ ...read, isRepeatable: true })
     this.#writes = new StatementRunner(write)
-    this.#limitedWrites = new StatementRunner({ ...write, timeLimitMs })
+    this.#groupWrites = new StatementRunner({ ...write, groupTimeoutMs })
 
     const background = this.#kind(
       'background',
@@ -102,7 +102,7 @@ export class Database {
       isRepeatable: true
     })
 
-    this.statements.add(setTimeLimit.name, setTimeLimit.text)
+    this.statements.add(setGroupTimeout.name, setGroupTimeout.text)
     this.#terminateHangingCommits = this.statements.add(
       'terminate-hanging-commits',
       terminateHangingCommits
@@ -132,16 +132,16 @@ export class Database {
 
   /**
    * Like `write`, for a short time: a twentieth of DATABASE_TIMEOUT_MS. Rejects
-   * with TimeLimitExceeded if the statement took longer. It had no effect then,
-   * because the limit does not apply to its commit.
+   * with GroupTimedOut if the statement took longer. It had no effect then,
+   * because the group timeout does not apply to its commit.
    *
    * The statement must be a prepared one. After another one, which pg sends in
-   * another way, the limit may remain.
+   * another way, the group timeout may remain.
    */
-  writeWithinLimit<Row extends QueryResultRow>(
+  writeWithinGroupTimeout<Row extends QueryResultRow>(
     query: NamedQuery
   ): Promise<Row[]> {
-    return this.#limitedWrites.run<Row>(query)
+    return this.#groupWrites.run<Row>(query)
   }
 
   /**
@@ -199,8 +199,8 @@ export type BackgroundReader = Pick<Database, 'readInBackground' | 'statements'>
 /** Reads a state of the database, and sets its metrics. */
 export type Measure = () => Promise<void>
 
-function timeLimitMsOf(timeoutMs: number): number {
-  return Math.max(minTimeLimitMs, Math.round(timeoutMs * timeLimitRatio))
+function groupTimeoutMsOf(timeoutMs: number): number {
+  return Math.max(minGroupTimeoutMs, Math.round(timeoutMs * groupTimeoutRatio))
 }
 
 function openPool(url: string, timeoutMs: number, max: number): PrimaryPool {

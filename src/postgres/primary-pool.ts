@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { prepareTimeLimit } from './time-limit.ts'
+import { prepareGroupTimeout } from './group-timeout.ts'
 
 /** A URL list is split before each URL, since a password may have commas. */
 const separator = /, *(?=postgres(?:ql)?:)/
@@ -80,7 +80,7 @@ class PrimaryConnection extends pg.Client {
   async prepare(timeoutMs: number): Promise<void> {
     try {
       await this.#rejectReadOnly(timeoutMs)
-      await prepareTimeLimit(this, timeoutMs)
+      await prepareGroupTimeout(this, timeoutMs)
     } catch (error) {
       this.#skipServer()
       throw error

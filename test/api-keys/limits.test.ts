@@ -344,7 +344,7 @@ t.test(
     })
 
     const count = (address: string) =>
-      limiter.countOrReject(address, { header: () => {} })
+      limiter.count(address, { header: () => {} })
     count('first')
     for (let other = 1; other < 10_000; other++) count(`other ${other}`)
     t.ok(limiter.isReached('first'))

@@ -79,7 +79,7 @@ export class Load {
   }
 
   async #send(body: object) {
-    const sent = request(this.#url, {
+    const outgoing = request(this.#url, {
       method: 'POST',
       agent: this.#agent,
       headers: {
@@ -88,12 +88,12 @@ export class Load {
       },
       timeout: silence
     })
-    sent.on('timeout', () => sent.destroy(new Error('no response')))
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no response')))
     // An error after the response is reported by its body too.
-    sent.on('error', () => {})
-    sent.end(JSON.stringify(body))
+    outgoing.on('error', () => {})
+    outgoing.end(JSON.stringify(body))
 
-    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
     const { code } = (await json(response)) as { code?: string }
     return { status: response.statusCode, code }
   }
