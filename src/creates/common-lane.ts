@@ -13,8 +13,8 @@ export class CommonLane<Row, Result> {
    * Writes one row, with those that arrive with it. A group that exceeds the
    * group timeout is not split here: all its rows become suspects.
    *
-   * @throws GroupTimedOut if the group exceeds it, Overloaded if too
-   *   many rows wait, and what the writer throws
+   * @throws GroupTimedOut if the group exceeds it, Overloaded if too many rows
+   *   wait, and what the writer throws
    */
   readonly submit: (row: Row) => Promise<Result>
 

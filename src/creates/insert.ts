@@ -87,7 +87,7 @@ export function insertStatement(insert: InsertSql): string {
   return sql`
     WITH input AS (
       SELECT *
-      FROM ${inputTable(inputColumns(insert))}
+      FROM ${inputTable(inputTypes(insert))}
     ),
     ${newRows(insert, 'obstacle IS NULL')},
     stored AS (
@@ -152,11 +152,11 @@ function requireValues(insert: InsertSql): void {
 
 /** What gives a new row its values, by column. */
 function valuesOf(insert: InsertSql): Record<string, string> {
-  return { ...insert.fromDatabase, ...inputColumns(insert) }
+  return { ...insert.fromDatabase, ...inputTypes(insert) }
 }
 
 /** The SQL types of the columns of `input`, by name. */
-export function inputColumns(insert: InsertSql): Record<string, string> {
+export function inputTypes(insert: InsertSql): Record<string, string> {
   const columns: Record<string, string> = {}
 
   for (const { column, type } of insert.body) columns[column] = type

@@ -7,8 +7,8 @@ import { SuspectLane } from './suspect-lane.ts'
 import type { WriteTurns } from './write-turns.ts'
 
 /**
- * Statements in succession that exceed the timeout before it is lifted. One slow
- * row causes up to five: in groups of 250, 16, 4, 2 and 1.
+ * Statements in succession that exceed the timeout before it is lifted. One
+ * slow row causes up to five: in groups of 250, 16, 4, 2 and 1.
  */
 const maxExceeded = 8
 
@@ -117,8 +117,8 @@ export class Lanes<Row, Result> {
 }
 
 /**
- * Lifts the group timeout while it does not help. If the whole database is slow,
- * smaller groups are as slow as large ones, and make it slower.
+ * Lifts the group timeout while it does not help. If the whole database is
+ * slow, smaller groups are as slow as large ones, and make it slower.
  */
 class GroupTimeout {
   #exceededInSuccession = 0

@@ -1,6 +1,6 @@
 import { batch, Overloaded } from '../batch.ts'
 import type { FairQueue } from './fair-queue.ts'
-import { isFaultOfRow, GroupTimedOut } from '../postgres/failures.ts'
+import { GroupTimedOut, isFaultOfRow } from '../postgres/failures.ts'
 
 /** Rows of one statement: few, so that the slow one is found soon. */
 const maxGroup = 16
@@ -48,8 +48,8 @@ export class SuspectLane<Row, Result> {
   /**
    * Writes one row, with others of its client.
    *
-   * @throws GroupTimedOut if the row exceeds it alone, Overloaded if
-   *   too many rows wait, and what the writer throws
+   * @throws GroupTimedOut if the row exceeds it alone, Overloaded if too many
+   *   rows wait, and what the writer throws
    */
   async submit(row: Row, client: string): Promise<Result> {
     if (this.#rowCount >= maxQueued) throw new Overloaded()

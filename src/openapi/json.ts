@@ -72,7 +72,11 @@ export function objectBytes<Schema>(
   return shaped(Buffer.from(text))
 }
 
-/** The array whose items an expression has written; `_json` as above. */
+/**
+ * The array whose items an expression has written, ready to be sent.
+ *
+ * `_json` is not read: its type says which schema the bytes have.
+ */
 export function arrayBytes<Schema>(
   _json: RowJson<Schema>,
   bytes: Buffer
@@ -80,7 +84,11 @@ export function arrayBytes<Schema>(
   return shaped(bytes)
 }
 
-/** A stream of such a JSON array. */
+/**
+ * A stream of such a JSON array.
+ *
+ * `_json` is not read: its type says which schema the bytes have.
+ */
 export function arrayStream<Schema>(
   _json: RowJson<Schema>,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>

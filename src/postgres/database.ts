@@ -4,6 +4,7 @@ import { serviceName } from '../../generated/names.ts'
 import type { Config } from '../config.ts'
 import { type DatabaseUse, observeDatabase } from '../metrics.ts'
 import { Availability } from './availability.ts'
+import { setGroupTimeout } from './group-timeout.ts'
 import { PrimaryPool } from './primary-pool.ts'
 import { sql } from './sql.ts'
 import { type StatementKind, StatementRunner } from './statement-runner.ts'
@@ -13,12 +14,11 @@ import {
   type Query,
   Statements
 } from './statements.ts'
-import { setGroupTimeout } from './group-timeout.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
 
-/** The group timeout of `writeWithinGroupTimeout`, as a part of DATABASE_TIMEOUT_MS. */
+/** The group timeout, as a part of DATABASE_TIMEOUT_MS. */
 const groupTimeoutRatio = 1 / 20
 
 /** The shortest group timeout, for a short DATABASE_TIMEOUT_MS. */

@@ -32,7 +32,7 @@ export async function prepareGroupTimeout(
 /**
  * Runs one statement, which PostgreSQL cancels after some milliseconds.
  *
- * No Sync separates the timeout from the statement, so both are one transaction.
+ * No Sync separates the timeout from the statement: both are one transaction.
  * The timeout ends with the transaction, also behind a pooler. It never cancels
  * the commit or the next statement. A CancelRequest could cancel either.
  *

@@ -33,9 +33,9 @@ function removeIndentation(text: string): string {
 }
 
 /**
- * SQL for a table of input rows, made from the parameters of a statement: an
- * array for each column (`inputParameters`), cast from text[] to its type. The last
- * column, `ordinal`, counts the rows from 1.
+ * SQL for a table of input rows, made from the parameters of a statement
+ * (`inputParameters`): an array for each column, cast from text[] to its type.
+ * The last column, `ordinal`, counts the rows from 1.
  *
  * The subqueries hide the lengths of the arrays from the planner. Without them,
  * PostgreSQL may replan at every execution, and planning can cost more than

@@ -10,16 +10,16 @@ import type { Availability } from './availability.ts'
 import { Deadline } from './deadline.ts'
 import {
   failureOf,
+  GroupTimedOut,
   isCancelled,
   meaningOf,
   OutcomeUnknown,
-  GroupTimedOut,
   Unavailable,
   violatedConstraint
 } from './failures.ts'
+import { runQuery, runQueryWithinGroupTimeout } from './group-timeout.ts'
 import type { PrimaryPool } from './primary-pool.ts'
 import type { Query } from './statements.ts'
-import { runQuery, runQueryWithinGroupTimeout } from './group-timeout.ts'
 
 /** The way in which statements of one kind run. */
 export interface StatementKind {

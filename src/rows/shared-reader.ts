@@ -32,13 +32,13 @@ interface WaitingRow {
 }
 
 /**
- * Reads rows by input rows. Requests that wait at the same time share one
+ * Reads a row for each input row. Requests that wait at the same time share one
  * statement, and those with equal input rows a row. A request never joins a
  * statement that has started, so it sees everything that was committed before
  * it arrived.
  *
- * @returns a function that reads the row of an input row; rejects like `Database.read`, and with
- *   Overloaded if too many requests wait
+ * @returns a function that reads the row for an input row; rejects like
+ *   `Database.read`, and with Overloaded if too many requests wait
  */
 export function sharedReader<Column extends string, Row extends QueryResultRow>(
   database: Database,

@@ -25,7 +25,8 @@ const authorized = (Authorization?: string | string[]) =>
   listRequest({ Authorization })
 
 /** A create with this Content-Type. */
-const typed = (type?: string) => createRequest('{}', { 'Content-Type': type })
+const createWithType = (type?: string) =>
+  createRequest('{}', { 'Content-Type': type })
 
 /** A create of a note with this name. */
 const named = (name: unknown, more: object = {}) =>
@@ -271,23 +272,27 @@ rejects(
   createRequest('', { ...oversized, 'Content-Type': 'text/plain' }),
   createRequest(oversizedChunk, chunked)
 )
-rejects(400, 'Content-Type must be application/json, not left out', typed())
+rejects(
+  400,
+  'Content-Type must be application/json, not left out',
+  createWithType()
+)
 rejects(
   400,
   'Content-Type must be application/json',
-  typed(''),
-  typed('?'),
-  typed('application/json, text/plain')
+  createWithType(''),
+  createWithType('?'),
+  createWithType('application/json, text/plain')
 )
 rejects(
   400,
   'Content-Type must be application/json, not text/plain',
-  typed('text/plain')
+  createWithType('text/plain')
 )
 rejects(
   400,
   'Content-Type must be application/json, not application/jsonx',
-  typed('application/jsonx')
+  createWithType('application/jsonx')
 )
 rejects(
   400,
@@ -354,11 +359,11 @@ for (const [fault, body] of Object.entries(notJson)) {
 rejects(
   400,
   'body must have the property "name"',
-  typed(' application/json'),
-  typed('application/json\t'),
-  typed('application/json\t; charset=utf-8'),
-  typed('application/json;charset="UTF-8"'),
-  typed('APPLICATION/JSON')
+  createWithType(' application/json'),
+  createWithType('application/json\t'),
+  createWithType('application/json\t; charset=utf-8'),
+  createWithType('application/json;charset="UTF-8"'),
+  createWithType('APPLICATION/JSON')
 )
 rejects(
   400,

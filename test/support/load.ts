@@ -32,7 +32,7 @@ export class Load {
   readonly #working: Promise<unknown>
   readonly #run = randomUUID()
   #isStopped = false
-  #sent = 0
+  #sentCount = 0
 
   constructor(url: string, key: string, connections: number, resource: string) {
     this.#url = `${url}/v1/${resource}`
@@ -61,8 +61,8 @@ export class Load {
 
   async #work(): Promise<void> {
     while (!this.#isStopped) {
-      this.#sent++
-      const name = `${this.#run} ${this.#sent}`
+      this.#sentCount++
+      const name = `${this.#run} ${this.#sentCount}`
       try {
         await this.#create(name)
       } catch (error) {
