@@ -58,7 +58,7 @@ export async function start(api: Api): Promise<Service> {
   const background = new BackgroundWork(() =>
     startBackgroundWork(config, api, database, log)
   )
-  ready.then(() => background.start(), exitWithError)
+  ready.then(() => background.start()).catch(exitWithError)
 
   // 5. On the embedded PostgreSQL, create the first API key, and show how to
   //    begin. A stop waits for this: a key is shown only once.

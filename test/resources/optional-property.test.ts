@@ -1,5 +1,5 @@
-// The promise of CONTRIBUTING: a further nullable property needs openapi.yaml,
-// generated files and a migration, and no other code.
+// The promise of CONTRIBUTING: an optional property needs openapi.yaml, generated
+// files and a migration, and no other code.
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
