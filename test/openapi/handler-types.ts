@@ -123,11 +123,11 @@ const writeTag = rowWriter(database, { ...write, json: Tag })
 
 export const acceptedStatements: Partial<Operations> = {
   getNote: async ({ params: { noteId } }, reply) => {
-    const note = await readNote({ id: noteId })
+    const noteJson = await readNote({ id: noteId })
 
-    if (note === undefined) return reply.code(404).send(notFound)
+    if (noteJson === undefined) return reply.code(404).send(notFound)
 
-    return sendJson(reply, 200, note)
+    return sendJson(reply, 200, noteJson)
   },
 
   createNote: async (_request, reply) => {
@@ -148,11 +148,11 @@ export const acceptedStatements: Partial<Operations> = {
 export const handlersOfAnotherSchema: Partial<Operations>[] = [
   {
     getNote: async (_request, reply) => {
-      const tag = await readTag({ id: 1n })
-      if (tag === undefined) throw new Error()
+      const tagJson = await readTag({ id: 1n })
+      if (tagJson === undefined) throw new Error()
 
       // @ts-expect-error a tag that was read is no note
-      return sendJson(reply, 200, tag)
+      return sendJson(reply, 200, tagJson)
     }
   },
   {
@@ -198,10 +198,10 @@ export const handlersOfAnotherSchema: Partial<Operations>[] = [
   },
   {
     getNote: async (_request, reply) => {
-      const note = await readNote({ id: 1n })
+      const noteJson = await readNote({ id: 1n })
 
       // @ts-expect-error there may be no note
-      return sendJson(reply, 200, note)
+      return sendJson(reply, 200, noteJson)
     }
   }
 ]

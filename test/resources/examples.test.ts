@@ -245,7 +245,7 @@ const withoutSeconds = (response: unknown): unknown =>
 t.test(
   'each example of a shared error without an x-request is sent',
   async (t) => {
-    const responses = [
+    const errors = [
       await sendWithoutScope(t),
       ...(await exceedLimits(t)),
       ...(await sendKeyed(t)),
@@ -260,7 +260,7 @@ t.test(
       for (const { name, value, request } of examples) {
         if (request !== undefined) continue
 
-        const isSent = responses.some((response) =>
+        const isSent = errors.some((response) =>
           isDeepStrictEqual(
             withoutSeconds(response),
             withoutSeconds({ status, body: value })
