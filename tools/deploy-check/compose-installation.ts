@@ -1,14 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { startClients } from '../../test/support/resend.ts'
-import { seed } from '../../test/support/scale.ts'
 import type { FreshClone } from './fresh-clone.ts'
-
-interface Category {
-  id: string
-  name: string
-}
+import { startResending } from './resending.ts'
 
 /** An installation with Docker Compose, from a clone. */
 export class ComposeInstallation {
@@ -49,30 +43,6 @@ export class ComposeInstallation {
     t.same(await this.containersByService(), before)
   }
 
-  /**
-   * Clients that resend their creates until they are stored. They end at the
-   * latest with the test.
-   */
-  startResending = async (t: Test, key: string) => {
-    const earlier = new Set((await this.#categories(key)).map(({ id }) => id))
-    const target = { url: this.#url, key, resource: 'categories' }
-    const clients = startClients([target], seed, 8)
-    t.teardown(() => clients.stop(() => Promise.resolve([])))
-
-    /** Returns what is wrong with the stored rows. */
-    const stop = () =>
-      clients.stop(async () => {
-        const rows = await this.#categories(key)
-        return rows
-          .filter(({ id }) => !earlier.has(id))
-          .map(({ id, name }) => ({ id, name }))
-      })
-    return { ...clients, stop }
-  }
-
-  async #categories(key: string): Promise<Category[]> {
-    const headers = { authorization: `Bearer ${key}` }
-    const response = await fetch(`${this.#url}/v1/categories`, { headers })
-    return (await response.json()) as Category[]
-  }
+  /** Starts clients that resend their creates until they are stored. */
+  startResending = (t: Test, key: string) => startResending(t, this.#url, key)
 }

@@ -1,9 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
+import { documentedCommands } from '../../test/support/documented-commands.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
@@ -71,10 +72,7 @@ export class FreshClone {
    * @throws Error if the page has no such block
    */
   block(heading: string, block = 0, page = this.#page): string {
-    const code = this.#blocksBelow(heading, page)[block]
-    if (code === undefined)
-      throw new Error(`${page} has no block ${heading} ${block}`)
-    return code
+    return documentedCommands(page, heading, block, this.folder)
   }
 
   /**
@@ -93,13 +91,5 @@ export class FreshClone {
 
   remove(): void {
     rmSync(this.folder, { recursive: true })
-  }
-
-  #blocksBelow(heading: string, page: string): string[] {
-    const source = readFileSync(path.join(this.folder, page), 'utf8')
-    const [, rest = ''] = source.split(new RegExp(`^#+ ${heading}$`, 'm'))
-    const [section = ''] = rest.split(/^#/m)
-    const blocks = section.matchAll(/^```sh\n(.*?)^```$/gms)
-    return [...blocks].map(([, code = '']) => code)
   }
 }

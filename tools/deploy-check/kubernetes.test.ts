@@ -8,9 +8,10 @@
 //   NODE_OFF, NODE_ON   shell commands that power $NODE off and on, such as
 //                       `docker kill $NODE` and `docker start $NODE`; without
 //                       them, no node is lost
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import t from 'tap'
+import { generate } from 'selfsigned'
+import t, { type Test } from 'tap'
 import { parseAllDocuments } from 'yaml'
 import {
   lastLine,
@@ -24,6 +25,7 @@ import { type Load, startLoad } from '../../test/support/load.ts'
 import { until } from '../../test/support/until.ts'
 import { FreshClone } from './fresh-clone.ts'
 import { extract, lastRelease } from './last-release.ts'
+import { startResending } from './resending.ts'
 
 const image = 'petcat-kubernetes-test'
 const database = 'pet-categories-test-database'
@@ -87,6 +89,19 @@ const nodesInUse = async () =>
   new Set((await pods()).map(({ spec }) => spec.nodeName)).size
 
 let [key, url, spareNode] = ['', '', '']
+
+/**
+ * Runs commands under the load of clients with Idempotency-Keys. No request may
+ * fail, and no create be lost or doubled.
+ */
+async function unnoticed(t: Test, run: () => Promise<void>): Promise<void> {
+  const clients = await startResending(t, url, key)
+  await clients.stores(50)
+  await run()
+  await clients.stores(50)
+  t.same(await clients.stop(), [], 'no create is lost or doubled')
+  t.same(clients.failures, {}, 'no request failed')
+}
 
 t.before(async () => {
   const missing = ['KUBERNETES_CONTEXT', 'LOAD_IMAGES'].filter(
@@ -272,6 +287,123 @@ t.test(
   }
 )
 
+t.test('a variable is changed without one failed request', async (t) => {
+  await sh(`sed -i 's/LOG_LEVEL=[a-z]*/LOG_LEVEL=info/' ${overlay}`)
+  await unnoticed(t, async () => {
+    await documented('Configure')
+    await settled(2)
+  })
+  const level = 'kubectl exec deployment/api -- printenv LOG_LEVEL'
+  t.equal(await sh(level), 'info')
+})
+
+/** Makes the database accept TLS, and puts its CA into secrets/. */
+async function enableTls(): Promise<void> {
+  const host = environment.DATABASE_HOST
+  const altNames = [{ type: 2 as const, value: host }]
+  const { cert, private: privateKey } = await generate(
+    [{ name: 'commonName', value: host }],
+    { extensions: [{ name: 'subjectAltName', altNames }] }
+  )
+  const files = {
+    'server.key': privateKey,
+    'server.crt': cert,
+    'database-ca.pem': cert
+  }
+  for (const [name, text] of Object.entries(files))
+    writeFileSync(path.join(folder, 'secrets', name), text)
+
+  const exec = 'kubectl -n $DATABASE exec -i db-0 --'
+  for (const name of ['server.key', 'server.crt']) {
+    const install = `umask 077; cat >/data/pgdata/${name}; chown postgres /data/pgdata/${name}`
+    await sh(`${exec} sh -c '${install}' <secrets/${name}`)
+  }
+  await sql('ALTER SYSTEM SET ssl = on')
+  await sql('SELECT pg_reload_conf()')
+}
+
+/** Adds the parameters of a private CA to both URLs, as documented. */
+function verifyDatabase(): void {
+  const page = readFileSync(path.join(folder, 'docs/kubernetes.md'), 'utf8')
+  const [parameters = ''] = /\?sslmode=[^`]+/.exec(page) ?? []
+  for (const name of ['database_url', 'owner_database_url']) {
+    const file = path.join(folder, 'secrets', name)
+    writeFileSync(file, `${readFileSync(file, 'utf8').trim()}${parameters}\n`)
+  }
+}
+
+/** Returns documented commands that create secrets, with the CA in them. */
+function withCa(heading: string): string {
+  const fromFile = '--from-file=url='
+  const ca = '--from-file=ca.pem=secrets/database-ca.pem'
+  return clone.block(heading).replaceAll(fromFile, `${ca} ${fromFile}`)
+}
+
+t.test(
+  'the connections are encrypted after the CA is added, without one failed request',
+  async (t) => {
+    await enableTls()
+    verifyDatabase()
+    await unnoticed(t, async () => {
+      await sh(withCa('Change a secret'))
+      await settled(2)
+    })
+    const areEncrypted = `
+      SELECT DISTINCT ssl
+      FROM pg_stat_ssl
+      JOIN pg_stat_activity USING (pid)
+      WHERE application_name = 'pet-categories'`
+    t.equal(await sql(areEncrypted), 't')
+  }
+)
+
+/** Applies the overlay. Returns the id of the Job that has migrated then. */
+async function migratedWithoutTag(): Promise<string> {
+  await sh(`
+    kubectl apply -k deploy/kubernetes/staging
+    kubectl wait --for=condition=complete job/migrate-tag --timeout=5m`)
+  return sh('kubectl get job migrate-tag -o jsonpath={.metadata.uid}')
+}
+
+t.test('images without a tag migrate again with each upgrade', async (t) => {
+  const transformers = 'transformers: '
+  await sh(`sed -i 's/^${transformers}/# &/' ${overlay}`)
+  await unnoticed(t, async () => {
+    const first = await migratedWithoutTag()
+    await documented('Images by digest')
+    t.not(await migratedWithoutTag(), first)
+    // There is none before the first upgrade.
+    await documented('Images by digest')
+    await documented('Images by digest')
+  })
+  await sh(`sed -i 's/^# ${transformers}/${transformers}/' ${overlay}`)
+})
+
+t.test('the URLs are replaced for the next pods', async (t) => {
+  await sh("sed -i 's/?.*//' secrets/database_url secrets/owner_database_url")
+  const isForSecret = (line: string) => line.startsWith('kubectl create')
+  // Pods with the previous URLs still read the CA.
+  const commands = withCa('Change a secret').split('\n')
+  await sh(commands.filter(isForSecret).join('\n'))
+
+  const names = "kubectl get secret database -o go-template='{{len .data}}'"
+  t.equal(await sh(names), '2')
+})
+
+t.test('the credentials of a private registry are stored', async (t) => {
+  await documented('A private registry', 0, {
+    REGISTRY: 'registry.example.com',
+    REGISTRY_USER: 'puller',
+    REGISTRY_PASSWORD: 'secret'
+  })
+  const secret = await sh(
+    'kubectl get secret registry -o go-template=\'{{index .data ".dockerconfigjson" | base64decode}}\''
+  )
+  t.match(JSON.parse(secret), {
+    auths: { 'registry.example.com': { username: 'puller' } }
+  })
+})
+
 t.test(
   'a new version rolls out under load without one failed request, and so does the way back',
   async (t) => {
@@ -454,6 +586,7 @@ t.test('the commands of incidents find what they look for', async (t) => {
   t.match(await incident('database slow', 2), /runs_since/)
   t.match(await incident('pool exhausted'), /pet-categories[^]*max_connections/)
   t.match(await incident('overload'), /createCategory/)
+  t.match(await incident('key expires'), /valid/)
   t.match(await incident('flood'), /"key":"1"[^]*"ip":/)
   t.match(await incident('migration pending'), /9999_next/)
   t.match(

@@ -1,0 +1,64 @@
+// Runs the commands of README.md without Docker, with the node_modules of this
+// clone: npm run readme --prefix tools/deploy-check. Needs curl.
+import t, { type Test } from 'tap'
+import { apiKeyPrefix } from '../../generated/names.ts'
+import { createDatabase } from '../../test/support/database.ts'
+import { documentedCommands } from '../../test/support/documented-commands.ts'
+import { freePort } from '../../test/support/postgres.ts'
+import { call, keyPattern, run, started } from '../../test/support/process.ts'
+
+const page = 'README.md'
+const block = (heading: string, index: number) =>
+  documentedCommands(page, heading, index)
+
+/** Replaces a part of commands, which must have it. */
+function replaced(commands: string, part: string, by: string): string {
+  if (!commands.includes(part)) throw new Error(`${page} has no ${part}`)
+  return commands.replaceAll(part, by)
+}
+
+/** Runs commands in the clone. */
+const shell = (t: Test, commands: string, env: Record<string, string> = {}) =>
+  run(t, ['bash', '-euc', commands], { env })
+
+/** Runs commands to their end. Returns what they printed. */
+async function outputOf(t: Test, commands: string): Promise<string> {
+  const { code, output } = await call(t, ['bash', '-euc', commands])
+  t.equal(code, 0)
+  return output
+}
+
+t.test('the quick start prints what it says', async (t) => {
+  const port = await freePort()
+  const start = replaced(block('Quick start', 0), 'npm ci && ', '')
+  const service = shell(t, start, {
+    DATA_DIR: t.testdir(),
+    PORT: String(port)
+  })
+  await started(service)
+  const [curl] = await service.sees(/curl \S+ -H '.+'/)
+  const [key] = await service.sees(keyPattern)
+  t.match(await outputOf(t, curl), /\[\]$/)
+
+  const commands = block('Quick start', 1)
+  const shown = [...commands.matchAll(/^# (.+)$/gm)].map(([, line]) => line)
+  t.equal(shown.length, 2)
+  const here = replaced(commands, ':3000', `:${port}`)
+  const output = await outputOf(t, replaced(here, `${apiKeyPrefix}…`, key))
+  for (const line of shown) t.match(output, String(line))
+})
+
+t.test('the service starts on a PostgreSQL of your own', async (t) => {
+  const port = await freePort()
+  const documented = 'postgres://user:password@host:5432/database'
+  const url = await createDatabase(t, "TEMPLATE template0 ENCODING 'UTF8'")
+  const commands = replaced(block('For operators', 1), documented, `'${url}'`)
+  const service = shell(t, commands, { PORT: String(port) })
+  const address = await started(service)
+  const [key] = await service.sees(keyPattern)
+
+  const response = await fetch(`${address}/v1/categories`, {
+    headers: { authorization: `Bearer ${key}` }
+  })
+  t.equal(response.status, 200)
+})
