@@ -1,5 +1,4 @@
-const url = 'https://api.petstore.example/v1/store/orders/1'
-const response = await fetch(url, {
+const response = await fetch('https://api.petstore.example/v1/store/orders/1', {
   method: 'DELETE',
   headers: { Authorization: `Bearer ${process.env.API_KEY}` },
   signal: AbortSignal.timeout(30_000)

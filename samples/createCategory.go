@@ -13,7 +13,7 @@ import (
 
 func main() {
 	url := "https://api.petstore.example/v1/categories"
-	input := strings.NewReader(`{"name": "Rabbit", "description": "Long ears"}`)
+	input := strings.NewReader(`{"name": "Rabbit", "description": "Small mammals with long ears"}`)
 	request, err := http.NewRequest(http.MethodPost, url, input)
 	if err != nil {
 		log.Fatal(err)

@@ -9,7 +9,7 @@ response = requests.post(
         "Authorization": f"Bearer {os.environ['API_KEY']}",
         "Idempotency-Key": str(uuid.uuid4()),
     },
-    json={"name": "Rabbit", "description": "Long ears"},
+    json={"name": "Rabbit", "description": "Small mammals with long ears"},
     timeout=30,
 )
 if not response.ok:

@@ -1,5 +1,5 @@
 curl --fail-with-body https://api.petstore.example/v1/categories \
   -H "Authorization: Bearer $API_KEY" \
-  -H "Idempotency-Key: $(openssl rand -hex 16)" \
   -H 'Content-Type: application/json' \
-  -d '{"name": "Rabbit", "description": "Long ears"}'
+  -H "Idempotency-Key: $(openssl rand -hex 16)" \
+  -d '{"name": "Rabbit", "description": "Small mammals with long ears"}'

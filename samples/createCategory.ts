@@ -5,7 +5,10 @@ const response = await fetch('https://api.petstore.example/v1/categories', {
     'Content-Type': 'application/json',
     'Idempotency-Key': crypto.randomUUID()
   },
-  body: JSON.stringify({ name: 'Rabbit', description: 'Long ears' }),
+  body: JSON.stringify({
+    name: 'Rabbit',
+    description: 'Small mammals with long ears'
+  }),
   signal: AbortSignal.timeout(30_000)
 })
 if (!response.ok) throw new Error(await response.text())

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	url := "https://api.petstore.example/v1/messages"
-	input := strings.NewReader(`{"message": "Hello"}`)
+	input := strings.NewReader(`{"message": "Hello from the quickstart"}`)
 	request, err := http.NewRequest(http.MethodPost, url, input)
 	if err != nil {
 		log.Fatal(err)

@@ -9,7 +9,7 @@ response = requests.post(
         "Authorization": f"Bearer {os.environ['API_KEY']}",
         "Idempotency-Key": str(uuid.uuid4()),
     },
-    json={"message": "Hello"},
+    json={"message": "Hello from the quickstart"},
     timeout=30,
 )
 if not response.ok:

@@ -5,7 +5,7 @@ const response = await fetch('https://api.petstore.example/v1/messages', {
     'Content-Type': 'application/json',
     'Idempotency-Key': crypto.randomUUID()
   },
-  body: JSON.stringify({ message: 'Hello' }),
+  body: JSON.stringify({ message: 'Hello from the quickstart' }),
   signal: AbortSignal.timeout(30_000)
 })
 if (!response.ok) throw new Error(await response.text())

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	url := "https://api.petstore.example/v1/pets"
-	input := strings.NewReader(`{"name": "Bella", "categoryId": 1}`)
+	input := strings.NewReader(`{"name": "Milo", "categoryId": 2, "status": "pending"}`)
 	request, err := http.NewRequest(http.MethodPost, url, input)
 	if err != nil {
 		log.Fatal(err)

@@ -9,7 +9,7 @@ response = requests.post(
         "Authorization": f"Bearer {os.environ['API_KEY']}",
         "Idempotency-Key": str(uuid.uuid4()),
     },
-    json={"name": "Bella", "categoryId": 1},
+    json={"name": "Milo", "categoryId": 2, "status": "pending"},
     timeout=30,
 )
 if not response.ok:

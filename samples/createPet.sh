@@ -1,5 +1,5 @@
 curl --fail-with-body https://api.petstore.example/v1/pets \
   -H "Authorization: Bearer $API_KEY" \
-  -H "Idempotency-Key: $(openssl rand -hex 16)" \
   -H 'Content-Type: application/json' \
-  -d '{"name": "Bella", "categoryId": 1}'
+  -H "Idempotency-Key: $(openssl rand -hex 16)" \
+  -d '{"name": "Milo", "categoryId": 2, "status": "pending"}'

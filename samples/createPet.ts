@@ -5,7 +5,7 @@ const response = await fetch('https://api.petstore.example/v1/pets', {
     'Content-Type': 'application/json',
     'Idempotency-Key': crypto.randomUUID()
   },
-  body: JSON.stringify({ name: 'Bella', categoryId: 1 }),
+  body: JSON.stringify({ name: 'Milo', categoryId: 2, status: 'pending' }),
   signal: AbortSignal.timeout(30_000)
 })
 if (!response.ok) throw new Error(await response.text())

@@ -3,8 +3,8 @@
 // docs/configuration.md from src/config/variables.ts, generated/guide.html from
 // docs/clients.md, docs/metrics.md from the metrics of src/, the PrometheusRule
 // from deploy/observability/rules.yml, and the lines of deploy/haproxy.cfg that
-// recognize API keys. With --check it writes nothing, and exits 1 when a file
-// is stale.
+// recognize API keys. In samples/ it writes only what is missing. With --check
+// it writes nothing, and exits 1 when a file is missing or stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Validator } from '@seriousme/openapi-schema-validator'
@@ -145,6 +145,13 @@ async function filesOf(
   }
 }
 
+/** These files, by their paths in the repository. */
+function inFolder(folder: string, files: Record<string, string>) {
+  return Object.fromEntries(
+    Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text])
+  )
+}
+
 /** The text of each file, by its name. */
 async function generate(): Promise<Record<string, string>> {
   const file = urlOf('openapi.yaml')
@@ -157,8 +164,10 @@ async function generate(): Promise<Record<string, string>> {
   const notes = readApiDocument(urlOf('test/support/notes/openapi.yaml'))
   const packageJson = JSON.parse(read('package.json')) as { name: string }
   const names = namesOf(apiDocument.document, packageJson)
+  const newSamples = await samples.addMissing(apiDocument)
 
   return {
+    ...inFolder('samples', newSamples),
     ...(await filesOf(apiDocument, 'generated', '..')),
     'generated/openapi.yaml': samples.addTo(
       read('openapi.yaml'),
@@ -203,12 +212,14 @@ function write(files: Record<string, string>): void {
     writeFileSync(urlOf(name), text)
 }
 
-/** Reports the files whose text would change. */
+/** Reports the files that would be written or change. */
 function check(files: Record<string, string>): void {
   for (const [name, text] of Object.entries(files)) {
-    if (readIfAny(urlOf(name)) === text) continue
+    const present = readIfAny(urlOf(name))
+    if (present === text) continue
 
-    console.error(`${name} is stale: run npm run generate and commit it`)
+    const state = present === undefined ? 'missing' : 'stale'
+    console.error(`${name} is ${state}: run npm run generate and commit it`)
     process.exitCode = 1
   }
 }

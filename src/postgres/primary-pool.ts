@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { parseIntoClientConfig } from 'pg-connection-string'
 import { prepareGroupTimeout } from './group-timeout.ts'
 
 /** A URL list is split before each URL, since a password may have commas. */
@@ -9,13 +10,8 @@ class Servers {
   #current = 0
   readonly #all: pg.ClientConfig[]
 
-  /**
-   * @throws Error when a URL, or a certificate file that it names, cannot be
-   *   used: now rather than at each statement
-   */
   constructor(servers: pg.ClientConfig[]) {
     this.#all = servers
-    for (const server of servers) new pg.Client(server)
   }
 
   get count(): number {
@@ -142,9 +138,11 @@ export class PrimaryPool {
     const urls = url.split(separator)
     const serverTimeoutMs = timeoutMs / urls.length
     const servers = new Servers(
-      urls.map((connectionString) => ({
+      urls.map((serverUrl) => ({
         ...options,
-        connectionString,
+        // Reads the certificate files: pg would read them for each connection,
+        // and throw in its own callbacks if they are missing.
+        ...parseIntoClientConfig(serverUrl),
         connectionTimeoutMillis: serverTimeoutMs
       }))
     )

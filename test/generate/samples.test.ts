@@ -1,7 +1,12 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { parse } from 'yaml'
-import { readApiDocument } from '../../src/openapi/document.ts'
+import {
+  type ApiDocument,
+  readApiDocument
+} from '../../src/openapi/document.ts'
 import { Samples } from '../../tools/generate/samples.ts'
 
 const yaml = `# Pets
@@ -21,9 +26,91 @@ const curl = { lang: 'Shell', label: 'curl' }
 const go = { lang: 'Go', label: 'Go' }
 
 /** The operations of the document above. */
-const { operations } = readApiDocument(
-  `${t.testdir({ 'openapi.yaml': yaml })}/openapi.yaml`
-)
+const { operations } = documentOf(t, yaml)
+
+/** One operation of each shape that samples have. */
+const zooYaml = `openapi: 3.0.3
+info: { title: Zoo, version: 1.0.0 }
+servers:
+  - url: /v1
+  - url: https://{host}/v1
+    variables: { host: { default: zoo.example } }
+security: [{ bearerAuth: [] }]
+paths:
+  /animals:
+    get:
+      operationId: findAnimals
+      parameters:
+        - name: name
+          in: query
+          required: true
+          schema: { type: string }
+          examples: { two: { value: Ida & Max }, one: { value: Ida } }
+        - { name: limit, in: query, schema: { type: integer }, example: 5 }
+      responses: { '200': { $ref: '#/components/responses/Animal' } }
+    post:
+      operationId: createAnimal
+      parameters: [{ $ref: '#/components/parameters/IdempotencyKey' }]
+      requestBody:
+        content:
+          application/json:
+            examples:
+              full:
+                value:
+                  name: Ida's calf
+                  isAdult: false
+                  mother: null
+                  diet: [grass, leaves of acacias, bark, fruit, hay of the zoo]
+              minimal: { value: { name: Ida } }
+      responses: { '201': { $ref: '#/components/responses/Animal' } }
+  /animals/{animalId}:
+    patch:
+      operationId: updateAnimal
+      parameters: [{ $ref: '#/components/parameters/AnimalId' }]
+      requestBody:
+        content: { application/json: { example: { isAdult: true } } }
+      responses: { '200': { $ref: '#/components/responses/Animal' } }
+    delete:
+      operationId: deleteAnimal
+      parameters: [{ $ref: '#/components/parameters/AnimalId' }]
+      responses:
+        '204': { description: It is deleted }
+        '404': { description: There is none }
+components:
+  parameters:
+    AnimalId:
+      name: animalId
+      in: path
+      required: true
+      schema: { type: integer }
+      examples: { known: { value: 7 }, unknown: { value: 404 } }
+    IdempotencyKey:
+      { name: Idempotency-Key, in: header, schema: { type: string } }
+  responses:
+    Animal:
+      description: An animal
+      content: { application/json: { schema: { type: object } } }
+`
+
+const zoo = documentOf(t, zooYaml)
+
+function documentOf(test: Test, text: string): ApiDocument {
+  const folder = test.testdir({ 'openapi.yaml': text })
+
+  return readApiDocument(path.join(folder, 'openapi.yaml'))
+}
+
+/** The samples that a folder gets which has none of the API, in any language. */
+async function newSamples(test: Test, api: ApiDocument) {
+  const folder = test.testdir({
+    'a.sh': '',
+    'a.ts': '',
+    'a.py': '',
+    'a.go': ''
+  })
+
+  return new Samples(folder).addMissing(api)
+}
 
 t.test('each operation gets its samples, unchanged', (t) => {
   const source = '\n# "Two"  \n\n\tlines: $API_KEY \\\n'
@@ -56,30 +143,244 @@ t.test('the rest of the document stays as it is', (t) => {
   t.end()
 })
 
-t.test(
-  'each operation needs a sample in each language, and each sample an operation',
-  (t) => {
-    const folder = t.testdir({
-      'listPets.sh': '',
-      'createPet.sh': '',
-      'listPets.go': '',
-      'listDogs.go': '',
-      'listPets.rb': ''
-    })
+t.test('each sample needs an operation and a language', (t) => {
+  const folder = t.testdir({
+    'listPets.sh': '',
+    'listDogs.go': '',
+    'listPets.rb': ''
+  })
 
-    t.same(new Samples(folder).problems(operations), [
-      'samples/createPet.go is missing: add this sample',
-      'samples/listDogs.go belongs to no operation, or has no language',
-      'samples/listPets.rb belongs to no operation, or has no language'
-    ])
-    t.end()
+  t.same(new Samples(folder).problems(operations), [
+    'samples/listDogs.go belongs to no operation, or has no language',
+    'samples/listPets.rb belongs to no operation, or has no language'
+  ])
+  t.end()
+})
+
+t.test('an API may have no samples', async (t) => {
+  const samples = new Samples(`${t.testdir()}/none`)
+
+  t.same(await samples.addMissing(zoo), {})
+  t.same(samples.problems(operations), [])
+  t.same(parse(samples.addTo(yaml, operations)), parse(yaml))
+})
+
+t.test('a read gets a sample with its required query', async (t) => {
+  const samples = await newSamples(t, zoo)
+
+  t.equal(
+    samples['findAnimals.sh'],
+    `curl --fail-with-body 'https://zoo.example/v1/animals?name=Ida+%26+Max' \\
+  -H "Authorization: Bearer $API_KEY"
+`
+  )
+  t.equal(
+    samples['findAnimals.ts'],
+    `const url = 'https://zoo.example/v1/animals?name=Ida+%26+Max'
+const response = await fetch(url, {
+  headers: { Authorization: \`Bearer \${process.env.API_KEY}\` },
+  signal: AbortSignal.timeout(30_000)
+})
+if (!response.ok) throw new Error(await response.text())
+
+console.log(await response.json())
+`
+  )
+  t.equal(
+    samples['findAnimals.py'],
+    `import os
+
+import requests
+
+response = requests.get(
+    "https://zoo.example/v1/animals?name=Ida+%26+Max",
+    headers={"Authorization": f"Bearer {os.environ['API_KEY']}"},
+    timeout=30,
+)
+if not response.ok:
+    raise requests.HTTPError(response.text)
+
+print(response.json())
+`
+  )
+  t.match(
+    samples['findAnimals.go'],
+    'url := "https://zoo.example/v1/animals?name=Ida+%26+Max"'
+  )
+})
+
+t.test('a create gets a sample with an Idempotency-Key', async (t) => {
+  const samples = await newSamples(t, zoo)
+  const json =
+    '"isAdult": false, "mother": null, "diet": ' +
+    '["grass", "leaves of acacias", "bark", "fruit", "hay of the zoo"]}'
+
+  t.equal(
+    samples['createAnimal.sh'],
+    `curl --fail-with-body https://zoo.example/v1/animals \\
+  -H "Authorization: Bearer $API_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -H "Idempotency-Key: $(openssl rand -hex 16)" \\
+  -d '{"name": "Ida'\\''s calf", ${json}'
+`
+  )
+  t.match(
+    samples['createAnimal.ts'],
+    `  method: 'POST',
+  headers: {
+    Authorization: \`Bearer \${process.env.API_KEY}\`,
+    'Content-Type': 'application/json',
+    'Idempotency-Key': crypto.randomUUID()
+  },
+  body: JSON.stringify({
+    name: "Ida's calf",
+    isAdult: false,
+    mother: null,
+    diet: ['grass', 'leaves of acacias', 'bark', 'fruit', 'hay of the zoo']
+  }),
+`
+  )
+  t.match(
+    samples['createAnimal.py'],
+    `import os
+import uuid
+
+import requests
+
+response = requests.post(
+    "https://zoo.example/v1/animals",
+    headers={
+        "Authorization": f"Bearer {os.environ['API_KEY']}",
+        "Idempotency-Key": str(uuid.uuid4()),
+    },
+    json={
+        "name": "Ida's calf",
+        "isAdult": False,
+        "mother": None,
+        "diet": ["grass", "leaves of acacias", "bark", "fruit", "hay of the zoo"],
+    },
+`
+  )
+
+  const goSample = samples['createAnimal.go']
+  t.match(goSample, `strings.NewReader(\`{"name": "Ida's calf", ${json}\`)`)
+  t.match(goSample, 'request.Header.Set("Idempotency-Key", rand.Text())')
+  t.match(goSample, 'response.StatusCode != http.StatusCreated')
+})
+
+t.test('a PATCH gets a sample with its body', async (t) => {
+  const samples = await newSamples(t, zoo)
+
+  t.equal(
+    samples['updateAnimal.sh'],
+    `curl --fail-with-body -X PATCH https://zoo.example/v1/animals/7 \\
+  -H "Authorization: Bearer $API_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"isAdult": true}'
+`
+  )
+  t.match(samples['updateAnimal.ts'], "method: 'PATCH'")
+  t.match(samples['updateAnimal.ts'], 'JSON.stringify({ isAdult: true })')
+  t.match(
+    samples['updateAnimal.py'],
+    `response = requests.patch(
+    "https://zoo.example/v1/animals/7",
+    headers={"Authorization": f"Bearer {os.environ['API_KEY']}"},
+    json={"isAdult": True},
+`
+  )
+  t.match(
+    samples['updateAnimal.go'],
+    `	input := strings.NewReader(\`{"isAdult": true}\`)
+	request, err := http.NewRequest(http.MethodPatch, url, input)
+`
+  )
+})
+
+t.test(
+  'a DELETE without a response body gets samples of its status',
+  async (t) => {
+    const samples = await newSamples(t, zoo)
+
+    t.equal(
+      samples['deleteAnimal.sh'],
+      `curl --fail-with-body -i -X DELETE https://zoo.example/v1/animals/7 \\
+  -H "Authorization: Bearer $API_KEY"
+`
+    )
+    t.match(samples['deleteAnimal.ts'], "method: 'DELETE'")
+    t.match(samples['deleteAnimal.ts'], 'console.log(response.status)')
+    t.match(samples['deleteAnimal.py'], 'print(response.status_code)')
+    t.match(
+      samples['deleteAnimal.go'],
+      'http.NewRequest(http.MethodDelete, url, nil)'
+    )
+    t.match(samples['deleteAnimal.go'], '!= http.StatusNoContent')
+    t.match(samples['deleteAnimal.go'], 'fmt.Println(response.Status)')
   }
 )
 
-t.test('an API may have no samples', (t) => {
-  const samples = new Samples(`${t.testdir()}/none`)
+/** Operations whose samples were edited, with the reason. */
+const edited: Record<string, string> = {
+  listPets: 'follows the links to the next page'
+}
 
-  t.same(samples.problems(operations), [])
-  t.same(parse(samples.addTo(yaml, operations)), parse(yaml))
-  t.end()
+t.test('the samples of this API are those of the templates', async (t) => {
+  const api = readApiDocument('openapi.yaml')
+  const regular = api.operations.filter(({ id }) => !(id in edited))
+  const expected = await newSamples(t, { ...api, operations: regular })
+  t.not(Object.keys(expected).length, 0)
+
+  for (const [file, source] of Object.entries(expected))
+    t.equal(readFileSync(path.join('samples', file), 'utf8'), source, file)
 })
+
+t.test('a sample that exists stays as it is', async (t) => {
+  const folder = t.testdir({ 'findAnimals.sh': 'edited\n' })
+  const samples = new Samples(folder)
+  const added = await samples.addMissing(zoo)
+
+  // No sample is in another language.
+  t.same(Object.keys(added), [
+    'createAnimal.sh',
+    'deleteAnimal.sh',
+    'updateAnimal.sh'
+  ])
+
+  const { paths } = parse(
+    samples.addTo(zooYaml, zoo.operations)
+  ) as OpenAPIV3.Document
+  const { get, post } = paths['/animals'] ?? {}
+  t.match(get, { 'x-codeSamples': [{ ...curl, source: 'edited\n' }] })
+  t.match(post, {
+    'x-codeSamples': [{ ...curl, source: added['createAnimal.sh'] }]
+  })
+})
+
+const lacking = [
+  {
+    name: 'an example of a path parameter',
+    text: zooYaml.replace(/examples: { known.*/, ''),
+    message:
+      'openapi.yaml: the code samples of deleteAnimal need an example of animalId'
+  },
+  {
+    name: 'an example of the body',
+    text: zooYaml.replace('example: { isAdult: true }', ''),
+    message:
+      'openapi.yaml: the code samples of updateAnimal need an example of the body'
+  },
+  {
+    name: 'a server with a host',
+    text: zooYaml.replace('https://{host}', ''),
+    message: 'openapi.yaml: code samples need a server with a host'
+  }
+]
+
+for (const { name, text, message } of lacking) {
+  t.test(`a document without ${name} is reported`, async (t) => {
+    const api = documentOf(t, text)
+
+    await t.rejects(newSamples(t, api), { message })
+  })
+}

@@ -3,6 +3,7 @@
 // `categoryId` has the column `category_id`.
 import type { OpenAPIV3 } from 'openapi-types'
 import { columnOf, rejectColumnOfCreates } from './column-names.ts'
+import { operationsOf, targetOf } from './openapi.ts'
 
 type Schema = OpenAPIV3.SchemaObject | OpenAPIV3.ReferenceObject
 
@@ -217,29 +218,6 @@ function requestSchemas(document: OpenAPIV3.Document): string[] {
   )
 
   return namesOf(bodies)
-}
-
-/** What a `$ref` points to, or the object itself. */
-function targetOf<T extends Message>(
-  object: T | OpenAPIV3.ReferenceObject,
-  shared: Record<string, T | OpenAPIV3.ReferenceObject>
-): T | undefined {
-  if (!('$ref' in object)) return object
-
-  const name = object.$ref.slice(object.$ref.lastIndexOf('/') + 1)
-  const target = shared[name]
-
-  return target && targetOf(target, shared)
-}
-
-function operationsOf(document: OpenAPIV3.Document) {
-  return Object.values(document.paths).flatMap((item = {}) =>
-    Object.values(item).filter(isOperation)
-  )
-}
-
-function isOperation(value: unknown): value is OpenAPIV3.OperationObject {
-  return typeof value === 'object' && value !== null && 'responses' in value
 }
 
 /** The schemas that the messages refer to, or arrays of which they have. */

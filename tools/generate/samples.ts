@@ -1,16 +1,32 @@
 // generated/openapi.yaml: openapi.yaml with the code samples of samples/, as
-// the service publishes it.
+// the service publishes it. A sample that is missing is written once, from a
+// template.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseDocument } from 'yaml'
-import type { Operation } from '../../src/openapi/document.ts'
+import type { ApiDocument, Operation } from '../../src/openapi/document.ts'
+import { type SampleRequest, sampleRequestOf } from './sample-request.ts'
+import { go, python, shell, typescript } from './sample-templates.ts'
 
-/** How documents call the language of a sample, by the extension of its file. */
-const languages = new Map([
-  ['.sh', { lang: 'Shell', label: 'curl' }],
-  ['.ts', { lang: 'TypeScript', label: 'TypeScript' }],
-  ['.py', { lang: 'Python', label: 'Python' }],
-  ['.go', { lang: 'Go', label: 'Go' }]
+/** The language of a sample. */
+interface Language {
+  /** How documents call it. */
+  names: { lang: string; label: string }
+  template: (request: SampleRequest) => string | Promise<string>
+}
+
+/** By the extension of its files. */
+const languages = new Map<string, Language>([
+  ['.sh', { names: { lang: 'Shell', label: 'curl' }, template: shell }],
+  [
+    '.ts',
+    {
+      names: { lang: 'TypeScript', label: 'TypeScript' },
+      template: typescript
+    }
+  ],
+  ['.py', { names: { lang: 'Python', label: 'Python' }, template: python }],
+  ['.go', { names: { lang: 'Go', label: 'Go' }, template: go }]
 ])
 
 const header =
@@ -18,13 +34,41 @@ const header =
 
 /** The code samples of an API, files such as `samples/listPets.py`. */
 export class Samples {
-  readonly #folder: string
-  /** Their names; none if there is no folder. */
-  readonly #files: string[]
+  /** The text of each file, by its name. Empty if there is no folder. */
+  readonly #sources: Map<string, string>
 
   constructor(folder: string) {
-    this.#folder = folder
-    this.#files = existsSync(folder) ? readdirSync(folder) : []
+    const files = existsSync(folder) ? readdirSync(folder) : []
+
+    this.#sources = new Map(
+      files.map((file) => [file, readFileSync(path.join(folder, file), 'utf8')])
+    )
+  }
+
+  /**
+   * Adds the samples that are missing: each operation has one in each language
+   * that the folder uses. Those that exist stay as they are.
+   *
+   * @returns the text of each new file, by its name
+   * @throws Error if the OpenAPI document lacks an example that they need
+   */
+  async addMissing(api: ApiDocument): Promise<Record<string, string>> {
+    const added: Record<string, string> = {}
+    const used = this.#languages()
+
+    for (const operation of api.operations) {
+      for (const [extension, { template }] of used) {
+        const file = operation.id + extension
+        if (this.#sources.has(file)) continue
+
+        added[file] = await template(sampleRequestOf(api, operation))
+      }
+    }
+
+    for (const [file, source] of Object.entries(added))
+      this.#sources.set(file, source)
+
+    return added
   }
 
   /** An OpenAPI document in YAML, with the samples of these operations. */
@@ -42,39 +86,34 @@ export class Samples {
     return document.toString({ lineWidth: 0, flowCollectionPadding: false })
   }
 
-  /**
-   * What is wrong with the files: each operation needs a sample in each
-   * language that has one, and each sample needs an operation.
-   */
+  /** Which files belong to no operation, or to no language. */
   problems(operations: Operation[]): string[] {
     const needed = operations.flatMap(({ id }) =>
-      this.#extensions().map((extension) => id + extension)
+      [...languages.keys()].map((extension) => id + extension)
     )
-    const missing = needed.filter((file) => !this.#files.includes(file))
-    const unused = this.#files.filter((file) => !needed.includes(file))
+    const unused = [...this.#sources.keys()].filter(
+      (file) => !needed.includes(file)
+    )
 
-    return [
-      ...missing.map((file) => `samples/${file} is missing: add this sample`),
-      ...unused.map(
-        (file) => `samples/${file} belongs to no operation, or has no language`
-      )
-    ]
+    return unused.map(
+      (file) => `samples/${file} belongs to no operation, or has no language`
+    )
   }
 
-  /** The extensions of the languages that have a sample. */
-  #extensions(): string[] {
-    const used = new Set(this.#files.map((file) => path.extname(file)))
+  /** The languages that have a sample. */
+  #languages(): [string, Language][] {
+    const used = new Set(
+      [...this.#sources.keys()].map((file) => path.extname(file))
+    )
 
-    return [...languages.keys()].filter((extension) => used.has(extension))
+    return [...languages].filter(([extension]) => used.has(extension))
   }
 
   #samplesOf(id: string) {
-    return [...languages].flatMap(([extension, language]) => {
-      const file = id + extension
-      if (!this.#files.includes(file)) return []
+    return [...languages].flatMap(([extension, { names }]) => {
+      const source = this.#sources.get(id + extension)
 
-      const source = readFileSync(path.join(this.#folder, file), 'utf8')
-      return [{ ...language, source }]
+      return source === undefined ? [] : [{ ...names, source }]
     })
   }
 }
