@@ -159,7 +159,7 @@ class Batch<Item, Result> {
       const results = await tracedGroup(this.#name, calls, run)
       resolveAll(calls, results)
     } catch (error) {
-      await this.#failedDispatch(calls, splitUntil, error)
+      await this.#rejectOrSplit(calls, splitUntil, error)
     }
   }
 
@@ -168,7 +168,7 @@ class Batch<Item, Result> {
    * fails. After `maxSplitMs`, the calls that were not tried yet reject with
    * Overloaded; their clients may retry.
    */
-  async #failedDispatch(
+  async #rejectOrSplit(
     calls: Call<Item, Result>[],
     splitUntil: number,
     error: unknown

@@ -168,7 +168,7 @@ export const groupedWrites = new Histogram({
 
 export const cancelledGroups = new Counter({
   name: 'grouped_writes_cancelled_total',
-  help: 'Grouped writes that exceeded their time limit, and were split'
+  help: 'Grouped writes that exceeded the group timeout, and were split'
 })
 
 const databaseErrorCodes = [
@@ -264,8 +264,8 @@ let database: ObservedDatabase = {
 }
 
 /** Sets the database that the gauges show. */
-export function observeDatabase(ofService: ObservedDatabase): void {
-  database = ofService
+export function observeDatabase(observed: ObservedDatabase): void {
+  database = observed
 }
 
 new Gauge({

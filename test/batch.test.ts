@@ -29,7 +29,7 @@ t.test(
 )
 
 t.test(
-  'the search for the item at fault ends after a time limit, and rejects the others as overload',
+  'the search for the item at fault ends after maxSplitMs, and rejects the others as overload',
   async (t) => {
     let runs = 0
     // The limit passes while the first run works.

@@ -3,7 +3,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { serviceName } from '../generated/names.ts'
 import { copyData, createDatabase, query } from './support/database.ts'
-import { ofNotes, postNote, serveNotes } from './support/notes.ts'
+import { notesEnvironment, postNote, serveNotes } from './support/notes.ts'
 import { call, keyPattern, script, started } from './support/process.ts'
 import { until } from './support/until.ts'
 
@@ -31,7 +31,7 @@ function npmRun(t: Test, command: string, { cwd, env }: Surroundings) {
       ...script(String(scripts[name]).replace('exec node tools/run.js ', '')),
       ...args
     ],
-    { ...(cwd !== undefined && { cwd }), env: { ...env, ...ofNotes } }
+    { ...(cwd !== undefined && { cwd }), env: { ...env, ...notesEnvironment } }
   )
 }
 

@@ -262,8 +262,8 @@ t.test('no line holds a key, wherever a client sends it', async (t) => {
   const service = await startNotes(t, { logger, config })
   const { key } = service
 
-  for (const [place, sent] of Object.entries(requestsWith(key)))
-    t.equal((await send(service, sent.bytes)).status, sent.status, place)
+  for (const [place, attempt] of Object.entries(requestsWith(key)))
+    t.equal((await send(service, attempt.bytes)).status, attempt.status, place)
 
   const log = await end()
   t.notOk(log.toLowerCase().includes(key.slice(-20)))

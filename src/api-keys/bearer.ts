@@ -112,13 +112,14 @@ export const apiKeys = fp<Options>(
 
       return (request, reply, done) =>
         verify(request, reply, (error) => {
-          if (isUnauthorized(error)) return done(reject(limits, request, reply))
+          if (isUnauthorized(error))
+            return done(countRejected(limits, request, reply))
           // The key could not be looked up.
           if (error !== undefined) return done(error)
 
           const { apiKeyCheck } = request
-          const limited = limits.admitted.countOrReject(apiKeyCheck?.id, reply)
-          if (limited !== undefined) return done(limited)
+          const tooManyRequests = limits.admitted.count(apiKeyCheck?.id, reply)
+          if (tooManyRequests !== undefined) return done(tooManyRequests)
           if (!hasScopes(apiKeyCheck, neededScopes)) return done(forbidden)
           return done()
         })
@@ -160,7 +161,7 @@ const isUnauthorized = (error?: Partial<FastifyError>): boolean =>
   error?.statusCode === 401
 
 /** Counts a request without a valid key, and returns its error. */
-function reject(
+function countRejected(
   { rejected }: Limits,
   request: FastifyRequest,
   reply: FastifyReply
@@ -170,6 +171,6 @@ function reject(
   const { state } = request.apiKeyCheck
   authFailures.inc({ reason: state })
 
-  const limited = rejected.countOrReject(networkOf(request.ip), reply)
-  return limited ?? (state === 'absent' ? keyRequired : keyInvalid)
+  const tooManyRequests = rejected.count(networkOf(request.ip), reply)
+  return tooManyRequests ?? (state === 'absent' ? keyRequired : keyInvalid)
 }

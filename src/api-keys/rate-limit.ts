@@ -57,9 +57,9 @@ export class RateLimiter {
   /**
    * Counts a request, and sets its RateLimit headers.
    *
-   * @returns the 429 of a request over the limit, undefined if it is within
+   * @returns the 429 if the request is over the limit
    */
-  countOrReject(
+  count(
     source: Source,
     reply: { header(name: string, value: string): unknown }
   ): HttpError | undefined {

@@ -1,6 +1,6 @@
 import { apiKeyPrefix } from '../../generated/names.ts'
 import type { Database } from '../postgres/database.ts'
-import { inputRows, sql } from '../postgres/sql.ts'
+import { inputTable, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
 import {
   type EndedKey,
@@ -50,7 +50,7 @@ const findStatement = sql`
     END AS state,
     scopes,
     coalesce(last_used_at = date_trunc('minute', now()), false) AS "isUseRecorded"
-  FROM ${inputRows({ hash: 'text' })}
+  FROM ${inputTable({ hash: 'text' })}
   LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
   ORDER BY ordinal
 `

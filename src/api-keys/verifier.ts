@@ -94,15 +94,15 @@ export class ApiKeyVerifier {
   ): ApiKeyCheck | Promise<ApiKeyCheck> {
     const hash = hashKey(token)
     const now = performance.now()
-    const found = this.#lookInMemory(hash, now)
-    switch (found.state) {
+    const inMemory = this.#lookInMemory(hash, now)
+    switch (inMemory.state) {
       case 'unseen':
         return this.#checkUnseen(token, hash, isFlooding)
       case 'stale':
         return this.#lookUp(hash)
       case 'trusted':
         this.#markUsed(hash, now)
-        return found.validKey
+        return inMemory.validKey
     }
   }
 
@@ -147,10 +147,10 @@ export class ApiKeyVerifier {
 
   async #find(hashes: string[]): Promise<ApiKeyCheck[]> {
     const lookedUpAt = performance.now()
-    const found = await this.#store.find(hashes)
+    const checks = await this.#store.find(hashes)
     for (const [index, hash] of hashes.entries())
-      this.#keep(hash, found[index], lookedUpAt)
-    return found
+      this.#keep(hash, checks[index], lookedUpAt)
+    return checks
   }
 
   #keep(

@@ -11,11 +11,11 @@ const maxQueued = 1000
 export class CommonLane<Row, Result> {
   /**
    * Writes one row, together with those that arrive at the same time. A group
-   * that exceeds the time limit is not split here: all its rows become
+   * that exceeds the group timeout is not split here: all its rows become
    * suspects.
    *
-   * @throws TimeLimitExceeded if the group exceeds the limit, Overloaded if too
-   *   many rows wait, and what the writer throws
+   * @throws GroupTimedOut if the group exceeds it, Overloaded if too many rows
+   *   wait, and what the writer throws
    */
   readonly submit: (row: Row) => Promise<Result>
 

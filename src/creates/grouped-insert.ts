@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { groupedWrites } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
-import { columnsOf } from '../postgres/sql.ts'
+import { inputParameters } from '../postgres/sql.ts'
 import type { NamedQuery } from '../postgres/statements.ts'
 import { OutcomeUnknown } from '../postgres/failures.ts'
 import { currentSpan, inSpan } from '../spans.ts'
@@ -112,7 +112,10 @@ function createLanes(
     write: (query: NamedQuery) => Promise<RowOutcome[]>
   ): Promise<RowOutcome[]> {
     groupedWrites.observe({ statement: name }, rows.length)
-    const outcomes = await write({ ...statement, values: columnsOf(rows) })
+    const outcomes = await write({
+      ...statement,
+      values: inputParameters(rows)
+    })
 
     return inOrder(outcomes, rows.length, name)
   }
@@ -120,8 +123,8 @@ function createLanes(
   const writer: GroupWriter<unknown[], RowOutcome> = {
     commit: (rows) => writeGroup(rows, (query) => database.write(query)),
 
-    commitWithinLimit: (rows) =>
-      writeGroup(rows, (query) => database.writeWithinLimit(query))
+    commitWithinGroupTimeout: (rows) =>
+      writeGroup(rows, (query) => database.writeWithinGroupTimeout(query))
   }
 
   return new Lanes(writer, sharedTurns(database), database.timeoutMs)

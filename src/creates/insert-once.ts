@@ -1,6 +1,6 @@
-import { inputRows, sql } from '../postgres/sql.ts'
+import { inputTable, sql } from '../postgres/sql.ts'
 import {
-  inputColumns,
+  inputTypes,
   type InsertSql,
   keyColumnOf,
   newRows,
@@ -60,8 +60,8 @@ const requestsWithRecords = sql`
  */
 export function insertOnceStatement(insert: InsertSql): string {
   const keyColumn = keyColumnOf(insert)
-  const columns = {
-    ...inputColumns(insert),
+  const types = {
+    ...inputTypes(insert),
     key_hash: 'bytea',
     fingerprint: 'bytea'
   }
@@ -69,7 +69,7 @@ export function insertOnceStatement(insert: InsertSql): string {
   return sql`
     WITH request AS (
       SELECT *
-      FROM ${inputRows(columns)}
+      FROM ${inputTable(types)}
     ),
     input AS MATERIALIZED (
       ${requestsWithRecords}

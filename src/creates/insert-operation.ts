@@ -59,6 +59,7 @@ export function insertOperation<Body extends object, Status, Schema>(
         reply.header('idempotent-replayed', 'true')
         break
       case 'created':
+        break // The response follows.
     }
 
     return sendJson(reply, status, objectBytes(json, result.response))

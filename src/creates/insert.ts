@@ -1,5 +1,5 @@
 import type { BodyColumn, RowExpression, RowJson } from '../openapi/json.ts'
-import { inputRows, sql } from '../postgres/sql.ts'
+import { inputTable, sql } from '../postgres/sql.ts'
 
 /** The privileges that the statements of all inserts need. */
 export const insertPrivileges = { 'FUNCTION missing_row(text)': 'EXECUTE' }
@@ -87,7 +87,7 @@ export function insertStatement(insert: InsertSql): string {
   return sql`
     WITH input AS (
       SELECT *
-      FROM ${inputRows(inputColumns(insert))}
+      FROM ${inputTable(inputTypes(insert))}
     ),
     ${newRows(insert, 'obstacle IS NULL')},
     stored AS (
@@ -154,11 +154,11 @@ function requireValues(insert: InsertSql): void {
 
 /** Where the values of a new row come from, by column. */
 function valuesOf(insert: InsertSql): Record<string, string> {
-  return { ...insert.fromDatabase, ...inputColumns(insert) }
+  return { ...insert.fromDatabase, ...inputTypes(insert) }
 }
 
 /** The SQL types of the columns of `input`, by name. */
-export function inputColumns(insert: InsertSql): Record<string, string> {
+export function inputTypes(insert: InsertSql): Record<string, string> {
   const columns: Record<string, string> = {}
 
   for (const { column, type } of insert.body) columns[column] = type
@@ -173,10 +173,12 @@ export function inputValues<Body, Schema>(
   insert: InsertDefinition<Body, Schema>,
   body: Body
 ): unknown[] {
-  const ofBody = insert.body.map(({ property }) => body[property])
-  const ofService = Object.values(insert.fromService ?? {})
+  const bodyValues = insert.body.map(({ property }) => body[property])
+  const serviceValues = Object.values(insert.fromService ?? {}).map(
+    ({ value }) => value()
+  )
 
-  return [...ofBody, ...ofService.map(({ value }) => value())]
+  return [...bodyValues, ...serviceValues]
 }
 
 /** The columns of the table that a new row has. */

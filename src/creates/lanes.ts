@@ -1,5 +1,5 @@
 import { cancelledGroups } from '../metrics.ts'
-import { TimeLimitExceeded } from '../postgres/failures.ts'
+import { GroupTimedOut } from '../postgres/failures.ts'
 import { currentSpan, inSpan } from '../spans.ts'
 import { CommonLane } from './common-lane.ts'
 import { SlowRowLane } from './slow-row-lane.ts'
@@ -7,19 +7,19 @@ import { SuspectLane } from './suspect-lane.ts'
 import type { WriteTurns } from './write-turns.ts'
 
 /**
- * Statements in succession that exceed the limit before it is lifted. One slow
- * row causes up to five: in groups of 250, 16, 4, 2 and 1.
+ * Statements in succession that exceed the timeout before it is lifted. One
+ * slow row causes up to five: in groups of 250, 16, 4, 2 and 1.
  */
 const maxExceeded = 8
 
-/** Milliseconds for which the limit is lifted. */
+/** Milliseconds for which the timeout is lifted. */
 const liftedForMs = 10_000
 
 /** Writes groups of rows: each in one transaction, which it commits. */
 export interface GroupWriter<Row, Result> {
   commit: (rows: Row[]) => Promise<Result[]>
-  /** Rejects with TimeLimitExceeded, without effect, if it takes too long. */
-  commitWithinLimit: (rows: Row[]) => Promise<Result[]>
+  /** Rejects with GroupTimedOut, without effect, if it takes too long. */
+  commitWithinGroupTimeout: (rows: Row[]) => Promise<Result[]>
 }
 
 /**
@@ -27,16 +27,16 @@ export interface GroupWriter<Row, Result> {
  * the others for a limited time. There are three lanes, which do not wait for
  * each other:
  *
- * - common: all rows begin here. A group that exceeds the time limit is
+ * - common: all rows begin here. A group that exceeds the group timeout is
  *   cancelled, and its rows become suspects.
- * - suspect: smaller groups, each of one client. One that exceeds the limit is
- *   split, until the slow row is alone.
- * - slow row: each alone, without the limit. Meanwhile, further rows of its
+ * - suspect: smaller groups, each of one client. One that exceeds it is split,
+ *   until the slow row is alone.
+ * - slow row: each alone, without the timeout. Meanwhile, further rows of its
  *   client become suspects at once, because they may be just as slow.
  */
 export class Lanes<Row, Result> {
   readonly #writer: GroupWriter<Row, Result>
-  readonly #limit = new GroupTimeLimit()
+  readonly #groupTimeout = new GroupTimeout()
   readonly #commonLane: CommonLane<Row, Result>
   readonly #suspectLane: SuspectLane<Row, Result>
   readonly #slowRowLane: SlowRowLane<Row, Result>
@@ -79,7 +79,7 @@ export class Lanes<Row, Result> {
     try {
       return await this.#commonLane.submit(row)
     } catch (error) {
-      if (error instanceof TimeLimitExceeded)
+      if (error instanceof GroupTimedOut)
         return inSpan(span, () => this.#submitToSuspectLane(row, client))
       throw error
     }
@@ -91,36 +91,36 @@ export class Lanes<Row, Result> {
     try {
       return await this.#suspectLane.submit(row, client)
     } catch (error) {
-      if (error instanceof TimeLimitExceeded)
+      if (error instanceof GroupTimedOut)
         return inSpan(span, () => this.#slowRowLane.submit(row, client))
       throw error
     }
   }
 
   async #commitGroup(rows: Row[]): Promise<Result[]> {
-    if (this.#limit.isLifted()) return this.#writer.commit(rows)
+    if (this.#groupTimeout.isLifted()) return this.#writer.commit(rows)
 
     try {
-      const results = await this.#writer.commitWithinLimit(rows)
-      this.#limit.succeeded()
+      const results = await this.#writer.commitWithinGroupTimeout(rows)
+      this.#groupTimeout.succeeded()
       return results
     } catch (error) {
-      if (error instanceof TimeLimitExceeded) this.#countCancelledGroup()
+      if (error instanceof GroupTimedOut) this.#countCancelledGroup()
       throw error
     }
   }
 
   #countCancelledGroup(): void {
     cancelledGroups.inc()
-    this.#limit.exceeded()
+    this.#groupTimeout.exceeded()
   }
 }
 
 /**
- * Lifts the time limit while it does not help. If the whole database is slow,
- * smaller groups are as slow as large ones, and make it slower.
+ * Lifts the group timeout while it does not help. If the whole database is
+ * slow, smaller groups are as slow as large ones, and make it slower.
  */
-class GroupTimeLimit {
+class GroupTimeout {
   #exceededInSuccession = 0
   #liftedUntil = 0
 

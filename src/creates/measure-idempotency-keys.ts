@@ -17,8 +17,10 @@ export function idempotencyKeyMeasurer(database: BackgroundReader): Measure {
   )
 
   return async () => {
-    const found = await database.readInBackground<{ rows: number }>(statement)
+    const estimates = await database.readInBackground<{ rows: number }>(
+      statement
+    )
 
-    for (const { rows } of found) idempotencyKeyRows.set(rows)
+    for (const { rows } of estimates) idempotencyKeyRows.set(rows)
   }
 }

@@ -1,6 +1,6 @@
 import type { FairQueue } from './fair-queue.ts'
 
-/** Writes slow rows: each alone, without the time limit. */
+/** Writes slow rows: each alone, without the group timeout. */
 export class SlowRowLane<Row, Result> {
   readonly #commit: (rows: Row[]) => Promise<Result[]>
   readonly #turns: FairQueue

@@ -1,6 +1,6 @@
 import { batch, Overloaded } from '../batch.ts'
 import type { FairQueue } from './fair-queue.ts'
-import { isFaultOfRow, TimeLimitExceeded } from '../postgres/failures.ts'
+import { GroupTimedOut, isFaultOfRow } from '../postgres/failures.ts'
 
 /** Rows of one statement: few, so that the slow one is found soon. */
 const maxGroup = 16
@@ -21,7 +21,7 @@ interface ClientQueue<Row, Result> {
 
 /**
  * Writes rows that may be slow, separately for each client. A group that
- * exceeds the time limit is split, until the slow row is alone. After each
+ * exceeds the group timeout is split, until the slow row is alone. After each
  * statement, it is the turn of another client.
  */
 export class SuspectLane<Row, Result> {
@@ -48,8 +48,8 @@ export class SuspectLane<Row, Result> {
   /**
    * Writes one row, with others of its client.
    *
-   * @throws TimeLimitExceeded if the row exceeds the limit alone, Overloaded if
-   *   too many rows wait, and what the writer throws
+   * @throws GroupTimedOut if the row exceeds it alone, Overloaded if too many
+   *   rows wait, and what the writer throws
    */
   async submit(row: Row, client: string): Promise<Result> {
     if (this.#rowCount >= maxQueued) throw new Overloaded()
@@ -76,7 +76,7 @@ export class SuspectLane<Row, Result> {
         maxWaitMs: this.#maxWaitMs,
         maxSplitMs: Math.max(minSplitMs, this.#maxWaitMs),
         isFaultOfItem: (error) =>
-          error instanceof TimeLimitExceeded || isFaultOfRow(error)
+          error instanceof GroupTimedOut || isFaultOfRow(error)
       })
     }
   }

@@ -27,8 +27,8 @@ const turnsByDatabase = new WeakMap<Database, WriteTurns>()
  * need the other connections.
  */
 export function sharedTurns(database: Database): WriteTurns {
-  const known = turnsByDatabase.get(database)
-  if (known !== undefined) return known
+  const existing = turnsByDatabase.get(database)
+  if (existing !== undefined) return existing
 
   const turns = new WriteTurns(database.timeoutMs)
   turnsByDatabase.set(database, turns)

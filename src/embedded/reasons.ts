@@ -25,8 +25,8 @@ const remedies = [
 /** The error, in one line with the remedy if there is one. */
 export function withRemedy(error: unknown): Error {
   const reason = messageOf(error)
-  const known = remedies.find((one) => one.reason.test(reason))
-  const message = known === undefined ? reason : `${reason}: ${known.remedy}`
+  const match = remedies.find((one) => one.reason.test(reason))
+  const message = match === undefined ? reason : `${reason}: ${match.remedy}`
   return new Error(message, { cause: error })
 }
 

@@ -111,10 +111,10 @@ const socketFolderOfService = /^.*api-service-(\d+)-\w+$/m
 export async function findService(
   directory: string
 ): Promise<ServiceServer | undefined> {
-  const found = socketFolderOfService.exec(readLockFile(directory))
-  if (found === null) return undefined
+  const match = socketFolderOfService.exec(readLockFile(directory))
+  if (match === null) return undefined
 
-  const [socketFolder, service] = found
+  const [socketFolder, service] = match
   const pid = Number(service)
   // A killed service leaves the lock file, and for a moment the server.
   const url = isRunning(pid) ? await urlOf(socketFolder) : undefined

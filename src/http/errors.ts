@@ -165,8 +165,8 @@ export function toHttpError(error: unknown): HttpError {
   // and its plugins.
   const thrown = error as Partial<FastifyError> & Pick<HttpError, 'headers'>
   const { code = '', statusCode = 500, headers } = thrown
-  const known = responsesByCode[code] ?? responsesByStatus[statusCode]
-  if (known !== undefined) return httpError({ headers, ...known })
+  const response = responsesByCode[code] ?? responsesByStatus[statusCode]
+  if (response !== undefined) return httpError({ headers, ...response })
 
   const isClientError = statusCode >= 400 && statusCode < 500
   if (!isClientError) return httpError(internalError)

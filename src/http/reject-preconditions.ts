@@ -32,11 +32,13 @@ export function rejectPreconditions(operation: {
   )
 
   return ({ headers }, _reply, done) => {
-    const sent = unsupported.find(([name]) => headers[name] !== undefined)
+    const precondition = unsupported.find(
+      ([name]) => headers[name] !== undefined
+    )
 
-    if (sent === undefined) return done()
+    if (precondition === undefined) return done()
 
-    const [, header] = sent
+    const [, header] = precondition
     const message = `The operation does not support ${header}: leave it out`
     return done(badRequest(message))
   }

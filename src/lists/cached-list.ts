@@ -54,7 +54,7 @@ export class CachedList {
   readonly streams: ListStreams
   readonly #reader: Pick<TableReader, 'readPiece'>
   readonly #changes: Pick<ChangeCheck, 'version'>
-  readonly #memory: ListMemory
+  readonly #listMemory: ListMemory
   readonly #onUnused: () => void
   readonly #joinRun: () => Promise<CurrentList>
   #kept: VersionedList | undefined
@@ -63,19 +63,19 @@ export class CachedList {
 
   /**
    * @param changes its calls must not overlap with calls for other lists
-   * @param memory counts the list while it is kept
+   * @param listMemory counts the list while it is kept
    * @param onUnused called when nothing is kept and no request waits
    */
   constructor(
     reader: Pick<TableReader, 'readPiece'>,
     changes: Pick<ChangeCheck, 'version'>,
-    memory: ListMemory,
+    listMemory: ListMemory,
     onUnused: () => void = () => {}
   ) {
     this.streams = new ListStreams(reader)
     this.#reader = reader
     this.#changes = changes
-    this.#memory = memory
+    this.#listMemory = listMemory
     this.#onUnused = onUnused
     this.#joinRun = shareRuns(
       (requestCount) => this.#run(requestCount),
@@ -123,30 +123,30 @@ export class CachedList {
   #useKept(version: number): CurrentList | undefined {
     if (this.#kept?.version !== version) return undefined
 
-    this.#memory.use(this)
+    this.#listMemory.use(this)
     return this.#kept.list
   }
 
   async #read(version: number): Promise<CurrentList> {
     // Frees the memory of the old list before reading the new one.
     this.#kept = undefined
-    this.#memory.remove(this)
+    this.#listMemory.remove(this)
 
     const { pieces, end } = await this.#readPieces()
-    const { maxStartSize } = this.#memory
+    const { maxStartSize } = this.#listMemory
     const size = end === 'whole' ? Infinity : maxStartSize
     const joined = joinPieces(pieces, size)
     const list = this.#createList(joined)
 
     const mayKeep = end !== 'memory taken by others'
-    if (mayKeep && this.#memory.keep(this, joined.size))
+    if (mayKeep && this.#listMemory.keep(this, joined.size))
       this.#kept = { list, version }
     return list
   }
 
   /** Reads until the list or the memory ends. */
   async #readPieces(): Promise<{ pieces: ListPiece[]; end: EndOfRead }> {
-    const { maxListSize } = this.#memory
+    const { maxListSize } = this.#listMemory
     const pieces: ListPiece[] = []
     let size = 0
 
@@ -154,7 +154,7 @@ export class CachedList {
       for await (const piece of this.#allPieces()) {
         pieces.push(piece)
         size += piece.bytes.length
-        const hasMemory = this.#memory.addRead(piece.bytes.length)
+        const hasMemory = this.#listMemory.addRead(piece.bytes.length)
 
         if (size > maxListSize) return { pieces, end: 'too long' }
         if (!hasMemory && piece.lastOrderValue !== null)
@@ -162,7 +162,7 @@ export class CachedList {
       }
       return { pieces, end: 'whole' }
     } finally {
-      this.#memory.endRead(size)
+      this.#listMemory.endRead(size)
     }
   }
 
@@ -182,8 +182,8 @@ export class CachedList {
     if (lastOrderValue !== null)
       return { kind: 'start', chunks, size, lastOrderValue }
 
-    const body = new CachedBody(chunks, (encodedSize, ofBody) =>
-      this.#mayGrow(encodedSize, ofBody)
+    const body = new CachedBody(chunks, (encodedSize, encodedBody) =>
+      this.#mayGrow(encodedSize, encodedBody)
     )
     return { kind: 'whole', body }
   }
@@ -193,7 +193,7 @@ export class CachedList {
     const list = this.#kept?.list
     const isKept = list?.kind === 'whole' && list.body === body
 
-    return isKept && this.#memory.grow(this, size)
+    return isKept && this.#listMemory.grow(this, size)
   }
 }
 

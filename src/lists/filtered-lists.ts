@@ -23,7 +23,7 @@ type Values = Record<string, unknown>
  */
 export class FilteredLists {
   readonly #database: Database
-  readonly #memory: ListMemory
+  readonly #listMemory: ListMemory
   readonly #conditions: Condition[]
   readonly #changes: Pick<ChangeCheck, 'version'>
   readonly #listed: ListedTable
@@ -37,12 +37,12 @@ export class FilteredLists {
    */
   constructor(
     database: Database,
-    memory: ListMemory,
+    listMemory: ListMemory,
     listed: ListedTable,
     conditions: Condition[]
   ) {
     this.#database = database
-    this.#memory = memory
+    this.#listMemory = listMemory
     this.#listed = listed
     this.#conditions = conditions
     // Requests for several lists share the check.
@@ -64,12 +64,12 @@ export class FilteredLists {
     const selected = conditions.map(({ name }) => textOf(values[name]))
     const id = JSON.stringify([namesOf(conditions), selected])
 
-    const known = this.#lists.get(id)
-    if (known !== undefined) return known
+    const existing = this.#lists.get(id)
+    if (existing !== undefined) return existing
 
     const statements = this.#statementsOf(conditions)
     const reader = new TableReader(this.#database, statements, selected)
-    const list = new CachedList(reader, this.#changes, this.#memory, () => {
+    const list = new CachedList(reader, this.#changes, this.#listMemory, () => {
       this.#lists.delete(id)
     })
     this.#lists.set(id, list)
@@ -78,12 +78,16 @@ export class FilteredLists {
 
   #statementsOf(conditions: Condition[]): PieceStatements {
     const names = namesOf(conditions)
-    const known = this.#statements.get(names)
-    if (known !== undefined) return known
+    const existing = this.#statements.get(names)
+    if (existing !== undefined) return existing
 
-    const made = new PieceStatements(this.#database, this.#listed, conditions)
-    this.#statements.set(names, made)
-    return made
+    const newStatements = new PieceStatements(
+      this.#database,
+      this.#listed,
+      conditions
+    )
+    this.#statements.set(names, newStatements)
+    return newStatements
   }
 }
 

@@ -54,7 +54,7 @@ export function listOperation<Item>(
   memory: ResponseMemory,
   { table, name, json, orderColumn = 'id' }: List<Item> & OrderColumn<Item>
 ) {
-  const listed = { table, name, json: json.expression, orderColumn }
+  const listed = { table, name, itemJson: json.expression, orderColumn }
   const list = new CachedList(
     new TableReader(database, new PieceStatements(database, listed)),
     new ChangeCheck(database, table),
@@ -76,7 +76,7 @@ export function listOperation<Item>(
  *   placeholder for its value. A request without the parameter has no such
  *   condition. The value is text, or an array of texts: PostgreSQL converts it
  *   to the type of the column.
- * @example filters: { status: (status) => `status = ${status}` }
+ * @example filters: { status: (placeholder) => `status = ${placeholder}` }
  * @throws Error if another list has the names of its statements, or if there
  *   are more than four filters
  */
@@ -89,7 +89,7 @@ export function filteredListOperation<Item, Filter extends string>(
   const conditions = Object.entries<Condition['sql']>(list.filters).map(
     ([parameter, sql]) => ({ name: parameter, sql })
   )
-  const listed = { table, name, json: json.expression, orderColumn }
+  const listed = { table, name, itemJson: json.expression, orderColumn }
   const lists = new FilteredLists(database, memory.lists, listed, conditions)
   const context = { json, memory }
 

@@ -3,8 +3,8 @@ import type { Reply, Sent } from '../openapi/handler.ts'
 import { arrayBytes, type RowJson } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
-import { inputRows, sql } from '../postgres/sql.ts'
-import { type Lookup, sharedReader } from '../rows/shared-reader.ts'
+import { inputTable, sql } from '../postgres/sql.ts'
+import { type InputRow, sharedReader } from '../rows/shared-reader.ts'
 import type { OrderColumn } from './list-operation.ts'
 import {
   cursorAfter,
@@ -88,9 +88,9 @@ type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
 export function pageReader<Filter extends string, Item>(
   database: Database,
   definition: PageRead<Filter, Item> & OrderColumn<Item>
-): (filters: Lookup<Filter>, position: Position) => Promise<Page<Item>> {
+): (filters: InputRow<Filter>, position: Position) => Promise<Page<Item>> {
   const { name, orderType, json, statement, orderColumn = 'id' } = definition
-  const lookupTypes = {
+  const inputTypes = {
     ...definition.filterTypes,
     after: orderType,
     size: 'integer'
@@ -104,7 +104,7 @@ export function pageReader<Filter extends string, Item>(
       CASE
         WHEN cardinality(found.items) > size THEN found.order_values[size]::text
       END AS next
-    FROM ${inputRows(lookupTypes)}
+    FROM ${inputTable(inputTypes)}
     CROSS JOIN LATERAL (
       SELECT
         array_agg(${orderColumn} ORDER BY ${orderColumn}) AS order_values,
@@ -120,7 +120,7 @@ export function pageReader<Filter extends string, Item>(
   `
   const read = sharedReader<string, { items: Buffer; next: string | null }>(
     database,
-    { name, lookupTypes, text }
+    { name, inputTypes, text }
   )
 
   return async (filters, { cursor, size }) => {

@@ -37,7 +37,7 @@ export interface ListedTable {
   /** A unique column without NULL, which orders the rows. */
   orderColumn: string
   /** SQL that writes a row as a JSON object. */
-  json: string
+  itemJson: string
 }
 
 /** Conditions on the rows, by name. */
@@ -52,7 +52,7 @@ export interface Condition {
  * piece may have a successor, so it has a `lastOrderValue`.
  */
 const writePieceQuery = (
-  { table, orderColumn, json }: ListedTable,
+  { table, orderColumn, itemJson }: ListedTable,
   where: string
 ) => sql`
   SELECT
@@ -72,7 +72,7 @@ const writePieceQuery = (
         THEN (array_agg(order_value))[$1]::text
       END AS "lastOrderValue"
     FROM (
-      SELECT ${orderColumn} AS order_value, ${json} AS json
+      SELECT ${orderColumn} AS order_value, ${itemJson} AS json
       FROM ${table}
       WHERE ${where}
       ORDER BY ${orderColumn}

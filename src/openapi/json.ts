@@ -60,7 +60,11 @@ export function rowJson<Schema>(
   return shaped({ expression, columns })
 }
 
-/** The object that an expression has written, ready to be sent. */
+/**
+ * The object that an expression has written, ready to be sent.
+ *
+ * `_json` is not read: its type says which schema the bytes have.
+ */
 export function objectBytes<Schema>(
   _json: RowJson<Schema>,
   text: string
@@ -68,7 +72,11 @@ export function objectBytes<Schema>(
   return shaped(Buffer.from(text))
 }
 
-/** The array whose items an expression has written, ready to be sent. */
+/**
+ * The array whose items an expression has written, ready to be sent.
+ *
+ * `_json` is not read: its type says which schema the bytes have.
+ */
 export function arrayBytes<Schema>(
   _json: RowJson<Schema>,
   bytes: Buffer
@@ -76,7 +84,11 @@ export function arrayBytes<Schema>(
   return shaped(bytes)
 }
 
-/** A stream of such a JSON array. */
+/**
+ * A stream of such a JSON array.
+ *
+ * `_json` is not read: its type says which schema the bytes have.
+ */
 export function arrayStream<Schema>(
   _json: RowJson<Schema>,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>

@@ -118,8 +118,8 @@ function unknownNameRule(
   root: string
 ): string {
   const kind = root === 'query' ? 'parameter' : 'property'
-  const known = Object.keys(properties).join(', ')
-  const allowed = known === '' ? ' none' : `: ${known}`
+  const names = Object.keys(properties).join(', ')
+  const allowed = names === '' ? ' none' : `: ${names}`
 
   return `must not have the ${kind} "${name}"; it may have${allowed}`
 }

@@ -4,6 +4,7 @@ import { serviceName } from '../../generated/names.ts'
 import type { Config } from '../config.ts'
 import { type DatabaseUse, observeDatabase } from '../metrics.ts'
 import { Availability } from './availability.ts'
+import { setGroupTimeout } from './group-timeout.ts'
 import { PrimaryPool } from './primary-pool.ts'
 import { sql } from './sql.ts'
 import { type StatementKind, StatementRunner } from './statement-runner.ts'
@@ -13,16 +14,15 @@ import {
   type Query,
   Statements
 } from './statements.ts'
-import { setTimeLimit } from './time-limit.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
 
-/** The time limit of `writeWithinLimit`, as a part of DATABASE_TIMEOUT_MS. */
-const timeLimitRatio = 1 / 20
+/** The group timeout, as a part of DATABASE_TIMEOUT_MS. */
+const groupTimeoutRatio = 1 / 20
 
-/** The shortest time limit, for a short DATABASE_TIMEOUT_MS. */
-const minTimeLimitMs = 100
+/** The shortest group timeout, for a short DATABASE_TIMEOUT_MS. */
+const minGroupTimeoutMs = 100
 
 // Ends the commits of all replicas that still wait for a standby after they
 // were cancelled. PostgreSQL would keep their connections open, although the
@@ -62,7 +62,7 @@ export class Database {
   readonly #availabilities: Record<DatabaseUse, Availability>
   readonly #reads: StatementRunner
   readonly #writes: StatementRunner
-  readonly #limitedWrites: StatementRunner
+  readonly #groupWrites: StatementRunner
   readonly #background: StatementRunner
   readonly #terminateHangingCommits: NamedStatement
 
@@ -87,10 +87,10 @@ export class Database {
 
     const read = this.#kind('reads', this.#pool, timeoutMs)
     const write = this.#kind('writes', this.#pool, timeoutMs)
-    const timeLimitMs = timeLimitMsOf(timeoutMs)
+    const groupTimeoutMs = groupTimeoutMsOf(timeoutMs)
     this.#reads = new StatementRunner({ ...read, isRepeatable: true })
     this.#writes = new StatementRunner(write)
-    this.#limitedWrites = new StatementRunner({ ...write, timeLimitMs })
+    this.#groupWrites = new StatementRunner({ ...write, groupTimeoutMs })
 
     const background = this.#kind(
       'background',
@@ -102,8 +102,8 @@ export class Database {
       isRepeatable: true
     })
 
-    // Reserves its name: time-limit.ts prepares it on each connection.
-    this.statements.add(setTimeLimit.name, setTimeLimit.text)
+    // Reserves its name: group-timeout.ts prepares it on each connection.
+    this.statements.add(setGroupTimeout.name, setGroupTimeout.text)
     this.#terminateHangingCommits = this.statements.add(
       'terminate-hanging-commits',
       terminateHangingCommits
@@ -133,16 +133,16 @@ export class Database {
 
   /**
    * Like `write`, but for a shorter time: a twentieth of DATABASE_TIMEOUT_MS.
-   * Rejects with TimeLimitExceeded if the statement took longer. Then it had no
-   * effect, because the limit does not apply to its commit.
+   * Rejects with GroupTimedOut if the statement took longer. Then it had no
+   * effect, because the group timeout does not apply to its commit.
    *
    * The statement must be prepared. pg sends other statements in a different
-   * way, so the limit might outlast them.
+   * way, so the group timeout might outlast them.
    */
-  writeWithinLimit<Row extends QueryResultRow>(
+  writeWithinGroupTimeout<Row extends QueryResultRow>(
     query: NamedQuery
   ): Promise<Row[]> {
-    return this.#limitedWrites.run<Row>(query)
+    return this.#groupWrites.run<Row>(query)
   }
 
   /**
@@ -202,8 +202,8 @@ export type BackgroundReader = Pick<Database, 'readInBackground' | 'statements'>
 /** Reads a state of the database, and sets its metrics. */
 export type Measure = () => Promise<void>
 
-function timeLimitMsOf(timeoutMs: number): number {
-  return Math.max(minTimeLimitMs, Math.round(timeoutMs * timeLimitRatio))
+function groupTimeoutMsOf(timeoutMs: number): number {
+  return Math.max(minGroupTimeoutMs, Math.round(timeoutMs * groupTimeoutRatio))
 }
 
 function openPool(url: string, timeoutMs: number, max: number): PrimaryPool {

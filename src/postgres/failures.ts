@@ -125,8 +125,8 @@ export class Unavailable extends Error {
   }
 }
 
-/** A statement took longer than its time limit, and was cancelled. */
-export class TimeLimitExceeded extends Unavailable {}
+/** A statement took longer than its group timeout, and was cancelled. */
+export class GroupTimedOut extends Unavailable {}
 
 /**
  * It is not known whether a write took effect, or whether it will survive a

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { parseIntoClientConfig } from 'pg-connection-string'
-import { prepareTimeLimit } from './time-limit.ts'
+import { prepareGroupTimeout } from './group-timeout.ts'
 
 /** A URL list is split before each URL, since a password may have commas. */
 const separator = /, *(?=postgres(?:ql)?:)/
@@ -76,7 +76,7 @@ class PrimaryConnection extends pg.Client {
   async prepare(timeoutMs: number): Promise<void> {
     try {
       await this.#rejectReadOnly(timeoutMs)
-      await prepareTimeLimit(this, timeoutMs)
+      await prepareGroupTimeout(this, timeoutMs)
     } catch (error) {
       this.#skipServer()
       throw error

@@ -70,10 +70,10 @@ const remedies: Remedy[] = [
 export function describeUnusableUrl(error: unknown): Error {
   const message = messageOf(error)
   const text = `${sqlStateInside(error)} ${message}`
-  const known = remedies.find(({ reason }) => reason.test(text))
-  if (known === undefined) return unusable('DATABASE_URL', message, error)
+  const match = remedies.find(({ reason }) => reason.test(text))
+  if (match === undefined) return unusable('DATABASE_URL', message, error)
 
-  const { variable = 'DATABASE_URL', words = message, remedy } = known
+  const { variable = 'DATABASE_URL', words = message, remedy } = match
   return unusable(variable, `${words}: ${remedy}`, error)
 }
 

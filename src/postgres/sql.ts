@@ -38,47 +38,48 @@ function removeIndentation(text: string): string {
 }
 
 /**
- * SQL for a table of input rows, made from the parameters of a statement: an
- * array for each column (`columnsOf`), cast from text[] to its type. The last
- * column, `ordinal`, counts the rows from 1.
+ * SQL for a table of input rows, made from the parameters of a statement
+ * (`inputParameters`): an array for each column, cast from text[] to its type.
+ * The last column, `ordinal`, counts the rows from 1.
  *
  * The subqueries hide the lengths of the arrays from the planner. Without them,
  * PostgreSQL may replan at every execution, and planning can cost more than
  * running. Look up rows of a growing table with LATERAL and LIMIT: a join that
  * was planned for a small table would keep scanning it.
  *
- * @param columns the SQL types of the columns, by name
+ * @param types the SQL types of the columns, by name
  * @throws Error for an array: unnest would take it apart too
  */
-export function inputRows(columns: Record<string, string>): string {
-  for (const [name, type] of Object.entries(columns)) {
+export function inputTable(types: Record<string, string>): string {
+  for (const [column, type] of Object.entries(types)) {
     if (type.endsWith('[]')) {
       throw new Error(
-        `the column ${name} of input cannot be of the type ${type}: ` +
+        `the column ${column} of input cannot be of the type ${type}: ` +
           'make it jsonb, and convert it in the statement'
       )
     }
   }
 
-  const types = Object.values(columns)
-  const names = Object.keys(columns)
-  const arrays = types.map(
+  const columns = Object.keys(types)
+  const arrays = Object.values(types).map(
     (type, index) => `(SELECT $${index + 1}::text[]::${type}[])`
   )
 
   return [
     'unnest(',
     `  ${arrays.join(',\n  ')}`,
-    `) WITH ORDINALITY AS input (${[...names, 'ordinal'].join(', ')})`
+    `) WITH ORDINALITY AS input (${[...columns, 'ordinal'].join(', ')})`
   ].join('\n')
 }
 
 /**
- * The parameters for `inputRows`: a text[] for each column.
+ * The parameters for `inputTable`: a text[] for each column.
  *
  * @param rows at least one
  */
-export function columnsOf(rows: readonly (readonly unknown[])[]): Buffer[] {
+export function inputParameters(
+  rows: readonly (readonly unknown[])[]
+): Buffer[] {
   const [first = []] = rows
   return first.map((_value, column) =>
     textArray(rows.map((row) => row[column]))

@@ -10,16 +10,16 @@ import type { Availability } from './availability.ts'
 import { Deadline } from './deadline.ts'
 import {
   failureOf,
+  GroupTimedOut,
   isCancelled,
   meaningOf,
   OutcomeUnknown,
-  TimeLimitExceeded,
   Unavailable,
   violatedConstraint
 } from './failures.ts'
+import { runQuery, runQueryWithinGroupTimeout } from './group-timeout.ts'
 import type { PrimaryPool } from './primary-pool.ts'
 import type { Query } from './statements.ts'
-import { runQuery, runQueryWithinLimit } from './time-limit.ts'
 
 /** How statements of one kind run. */
 export interface StatementKind {
@@ -30,7 +30,7 @@ export interface StatementKind {
   /** Milliseconds until the service cancels a statement, or its commit. */
   timeoutMs: number
   /** Milliseconds until PostgreSQL cancels a statement, but not its commit. */
-  timeLimitMs?: number
+  groupTimeoutMs?: number
   availability: Availability
   /** Called when the server did not end a statement after its cancellation. */
   onAbandoned: () => void
@@ -63,7 +63,7 @@ export class StatementRunner {
     const span = currentSpan()
     const connection = await this.#connect()
     span?.addEvent('connected')
-    const { timeoutMs, timeLimitMs, availability, onAbandoned } = this.#kind
+    const { timeoutMs, groupTimeoutMs, availability, onAbandoned } = this.#kind
     const sentAt = performance.now()
 
     // A callback: with a promise and pg's query_timeout the rows outlive two
@@ -83,8 +83,8 @@ export class StatementRunner {
         resolve(rows)
       }
 
-      if (timeLimitMs === undefined) runQuery(connection, query, settle)
-      else runQueryWithinLimit(connection, timeLimitMs, query, settle)
+      if (groupTimeoutMs === undefined) runQuery(connection, query, settle)
+      else runQueryWithinGroupTimeout(connection, groupTimeoutMs, query, settle)
     })
   }
 
@@ -113,11 +113,11 @@ export class StatementRunner {
     return isInDoubt ? new Error('the statement was cancelled') : null
   }
 
-  /** The error for the caller. Reports it, unless the limit was exceeded. */
+  /** The error for the caller. Reports it, unless it is a GroupTimedOut. */
   #failure(cause: Error, deadline: Deadline): Error {
-    const { timeLimitMs, isRepeatable } = this.#kind
-    const isLimited = timeLimitMs !== undefined && !deadline.isExceeded
-    if (isLimited && isCancelled(cause)) return new TimeLimitExceeded(cause)
+    const { groupTimeoutMs, isRepeatable } = this.#kind
+    const mayTimeOut = groupTimeoutMs !== undefined && !deadline.isExceeded
+    if (mayTimeOut && isCancelled(cause)) return new GroupTimedOut(cause)
 
     const failure = failureOf(cause, isRepeatable)
     this.#report(failure)

@@ -34,7 +34,7 @@ export function orderHandlers(database: Database, memory: ResponseMemory) {
 
   const readOrder = rowReader(database, {
     name: 'orders-by-id',
-    lookupTypes: { id: 'bigint' },
+    inputTypes: { id: 'bigint' },
     statement: orderById,
     json: Order
   })

@@ -11,10 +11,9 @@ import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 import { rowReader } from '../rows/row-reader.ts'
 
-/**
- * The privileges that the statements below need; categoryPrivileges has more.
- */
+/** The privileges that the statements below need. */
 export const petPrivileges = {
+  categories: 'SELECT',
   pets: 'SELECT, INSERT',
   'SEQUENCE pets_id_seq': 'USAGE',
   'FUNCTION lock_categories(bigint[])': 'EXECUTE'
@@ -125,7 +124,7 @@ function petReads(database: Database) {
     }),
     pet: rowReader(database, {
       name: 'pets-by-id',
-      lookupTypes: { id: 'bigint' },
+      inputTypes: { id: 'bigint' },
       statement: petsById,
       json: Pet
     })

@@ -1,14 +1,14 @@
 import { type JsonBytes, objectBytes, type RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
-import { inputRows, sql } from '../postgres/sql.ts'
-import { type Lookup, sharedReader } from './shared-reader.ts'
+import { inputTable, sql } from '../postgres/sql.ts'
+import { type InputRow, sharedReader } from './shared-reader.ts'
 
 /** A statement that reads one row. */
 interface RowRead<Column extends string, Schema> {
   /** The name of the prepared statement. */
   name: string
   /** The SQL types of the columns of `input`, by name. */
-  lookupTypes: Record<Column, string>
+  inputTypes: Record<Column, string>
   /**
    * A SELECT of the row, with the columns of the schema. It finds the row by
    * the columns of `input`.
@@ -24,7 +24,7 @@ interface RowRead<Column extends string, Schema> {
  * @example
  * const readPet = rowReader(database, {
  *   name: 'pets-by-id',
- *   lookupTypes: { id: 'bigint' },
+ *   inputTypes: { id: 'bigint' },
  *   statement: sql`SELECT * FROM pets WHERE pets.id = input.id`,
  *   json: Pet
  * })
@@ -35,11 +35,11 @@ interface RowRead<Column extends string, Schema> {
  */
 export function rowReader<Column extends string, Schema>(
   database: Database,
-  { name, lookupTypes, statement, json }: RowRead<Column, Schema>
-): (lookup: Lookup<Column>) => Promise<JsonBytes<Schema> | undefined> {
+  { name, inputTypes, statement, json }: RowRead<Column, Schema>
+): (inputRow: InputRow<Column>) => Promise<JsonBytes<Schema> | undefined> {
   const text = sql`
     SELECT found.json
-    FROM ${inputRows(lookupTypes)}
+    FROM ${inputTable(inputTypes)}
     LEFT JOIN LATERAL (
       SELECT
         ${json.expression}
@@ -53,13 +53,13 @@ export function rowReader<Column extends string, Schema>(
   `
   const read = sharedReader<Column, { json: string | null }>(database, {
     name,
-    lookupTypes,
+    inputTypes,
     text
   })
 
-  return async (values) => {
-    const found = await read(values)
+  return async (inputRow) => {
+    const row = await read(inputRow)
 
-    return found.json === null ? undefined : objectBytes(json, found.json)
+    return row.json === null ? undefined : objectBytes(json, row.json)
   }
 }

@@ -60,13 +60,13 @@ t.test(
     const listed = await service.listFrom(200)
     const created = await create({ name: 'x' })
     const invalid = await create({})
-    const limited = await service.listFrom(429)
+    const tooManyRequests = await service.listFrom(429)
 
     for (const { response, left } of [
       { response: listed, left: 2 },
       { response: created, left: 1 },
       { response: invalid, left: 0 },
-      { response: limited, left: 0 }
+      { response: tooManyRequests, left: 0 }
     ]) {
       const { headers } = response
       t.equal(headers['ratelimit-policy'], '"key";q=3;w=60')
@@ -122,10 +122,10 @@ t.test(
 
     statements.length = 0
     for (const apiKey of ['x', '']) {
-      const limited = await listFrom(429, { apiKey })
-      t.match(limited.headers['retry-after'], /^\d+$/)
+      const tooManyRequests = await listFrom(429, { apiKey })
+      t.match(tooManyRequests.headers['retry-after'], /^\d+$/)
       t.match(
-        limited.body,
+        tooManyRequests.body,
         'without a valid API key from this address: retry in'
       )
     }
@@ -344,7 +344,7 @@ t.test(
     })
 
     const count = (address: string) =>
-      limiter.countOrReject(address, { header: () => {} })
+      limiter.count(address, { header: () => {} })
     count('first')
     for (let other = 1; other < 10_000; other++) count(`other ${other}`)
     t.ok(limiter.isReached('first'))

@@ -6,9 +6,9 @@ import {
 } from '../../src/api-keys/key.ts'
 import { ApiKeyVerifier } from '../../src/api-keys/verifier.ts'
 
-/** A clock, and a store whose only key is `apiKey`, that count their uses. */
+/** A clock that tests set, and a store with one key that counts its calls. */
 function startVerifier(t: Test) {
-  const state = { now: 1000, queries: 0, notes: 0 }
+  const state = { now: 1000, queries: 0, recordedUses: 0 }
   t.intercept(performance, 'now', { value: () => state.now })
 
   const valid: ValidKey = {
@@ -19,15 +19,15 @@ function startVerifier(t: Test) {
     isUseRecorded: false
   }
 
-  const store: { found: ApiKeyCheck } = { found: valid }
+  const store: { check: ApiKeyCheck } = { check: valid }
   const verifier = new ApiKeyVerifier({
     find(hashes) {
       state.queries++
-      return Promise.resolve(hashes.map(() => ({ ...store.found })))
+      return Promise.resolve(hashes.map(() => ({ ...store.check })))
     },
     recordUse() {
-      state.notes++
-      store.found = { ...valid, isUseRecorded: true }
+      state.recordedUses++
+      store.check = { ...valid, isUseRecorded: true }
       return Promise.resolve([])
     }
   })
@@ -50,7 +50,7 @@ t.test('requests with an unseen key share one look-up', async (t) => {
     { id: 7n, state: 'valid' }
   ])
   await settle()
-  t.same(state, { now: 1000, queries: 1, notes: 1 })
+  t.same(state, { now: 1000, queries: 1, recordedUses: 1 })
 })
 
 t.test(
@@ -63,7 +63,7 @@ t.test(
       t.notOk(check() instanceof Promise)
       await settle()
     }
-    t.match(state, { queries: 151, notes: 1 })
+    t.match(state, { queries: 151, recordedUses: 1 })
   }
 )
 
@@ -71,13 +71,13 @@ t.test('the use of a key is recorded in each minute', async (t) => {
   const { state, store, valid, check } = startVerifier(t)
   await check()
   await settle()
-  t.match(state, { notes: 1 })
+  t.match(state, { recordedUses: 1 })
 
-  store.found = valid
+  store.check = valid
   state.now += 60_000
   t.match(await check(), { state: 'valid' })
   await settle()
-  t.match(state, { notes: 2 })
+  t.match(state, { recordedUses: 2 })
 })
 
 t.test(
@@ -86,7 +86,7 @@ t.test(
     const { state, store, valid, check } = startVerifier(t)
     await check()
     await settle()
-    store.found = { ...valid, state: 'revoked' }
+    store.check = { ...valid, state: 'revoked' }
     state.now += 899
     t.match(await check(), { state: 'valid' })
     state.now += 1
@@ -98,7 +98,7 @@ t.test('changed scopes of a key are noticed after 900 ms', async (t) => {
   const { state, store, valid, check } = startVerifier(t)
   await check()
   await settle()
-  store.found = { ...valid, scopes: ['pets:read'] }
+  store.check = { ...valid, scopes: ['pets:read'] }
   state.now += 899
   t.match(await check(), { scopes: null })
   state.now += 1

@@ -13,7 +13,7 @@ import { sample } from '../support/metrics.ts'
 const fullBatch = Array<object>(1000).fill({})
 const lastBatch = [{}]
 
-/** The error of a statement that took longer than its time limit. */
+/** The error of a statement that took longer than its timeout. */
 function cancelled(): Unavailable {
   const cause = new pg.DatabaseError('canceling statement', 0, 'error')
   return new Unavailable(Object.assign(cause, { code: '57014' }))

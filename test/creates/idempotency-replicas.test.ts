@@ -64,15 +64,19 @@ t.test('an idempotency key belongs to an API key', async (t) => {
   const original = await createKeyed(first, 'one', 'name')
   t.match(original, { status: 201, isReplayed: false })
 
-  const ofOther = await createKeyed({ ...first, key: other }, 'one', 'other')
-  t.match(ofOther, { status: 201, body: /"other"/, isReplayed: false })
+  const otherOriginal = await createKeyed(
+    { ...first, key: other },
+    'one',
+    'other'
+  )
+  t.match(otherOriginal, { status: 201, body: /"other"/, isReplayed: false })
 
   for (const { url } of [first, second]) {
     const replay = await createKeyed({ url, key: first.key }, 'one', 'name')
     t.same(replay, { ...original, isReplayed: true })
 
     const otherReplay = await createKeyed({ url, key: other }, 'one', 'other')
-    t.same(otherReplay, { ...ofOther, isReplayed: true })
+    t.same(otherReplay, { ...otherOriginal, isReplayed: true })
   }
   t.same(await storedNames(databaseUrl), ['name', 'other'])
 })

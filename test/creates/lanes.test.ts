@@ -3,7 +3,7 @@ import pg from 'pg'
 import t from 'tap'
 import { type GroupWriter, Lanes } from '../../src/creates/lanes.ts'
 import { FairQueue } from '../../src/creates/fair-queue.ts'
-import { TimeLimitExceeded } from '../../src/postgres/failures.ts'
+import { GroupTimedOut } from '../../src/postgres/failures.ts'
 import { WriteTurns } from '../../src/creates/write-turns.ts'
 import { until } from '../support/until.ts'
 
@@ -14,7 +14,7 @@ const badValue = Object.assign(new pg.DatabaseError('bad', 3, 'error'), {
 })
 
 const echo = (rows: number[]) => Promise.resolve(rows)
-const exceed = () => Promise.reject(new TimeLimitExceeded(new Error('slow')))
+const exceed = () => Promise.reject(new GroupTimedOut(new Error('slow')))
 
 const numbers = (count: number) =>
   Array.from({ length: count }, (_, index) => index)
@@ -32,7 +32,7 @@ function hold() {
 /** Milliseconds that a row may wait for its turn. */
 const maxWaitMs = 60_000
 
-/** A row that exceeds the time limit of each group. */
+/** A row that exceeds the timeout of each group. */
 const slow = -1
 /** A row that PostgreSQL rejects. */
 const bad = -2
@@ -40,10 +40,10 @@ const bad = -2
 /** Lanes for numbers: each row is its own result. */
 function lanesWith({
   commit = echo,
-  commitWithinLimit = echo
+  commitWithinGroupTimeout = echo
 }: Partial<GroupWriter<number, number>>) {
   const turns = new WriteTurns(maxWaitMs)
-  const writer = { commit, commitWithinLimit }
+  const writer = { commit, commitWithinGroupTimeout }
   const lanes = new Lanes(writer, turns, maxWaitMs)
 
   const submitAll = (rows: number[], client = 'client') =>
@@ -73,7 +73,7 @@ function heldCommit() {
 t.test('a limit that does not help is lifted', async (t) => {
   let cancelled = 0
   const { submitAll } = lanesWith({
-    commitWithinLimit: () => {
+    commitWithinGroupTimeout: () => {
       cancelled++
       return exceed()
     }
@@ -91,7 +91,7 @@ t.test('a slow row is alone after three cancelled statements', async (t) => {
   const cancelledSizes: number[] = []
   const { submitAll } = lanesWith({
     commit,
-    commitWithinLimit: (rows) => {
+    commitWithinGroupTimeout: (rows) => {
       if (rows.includes(slow)) cancelledSizes.push(rows.length)
       return exceedWithSlow(rows)
     }
@@ -111,7 +111,7 @@ t.test('a slow row is found before its turn is too late', async (t) => {
   release()
   const { submitAll } = lanesWith({
     commit,
-    commitWithinLimit: (rows) => {
+    commitWithinGroupTimeout: (rows) => {
       if (rows.includes(slow)) now += maxWaitMs / 20
       return exceedWithSlow(rows)
     }
@@ -128,7 +128,7 @@ t.test('further rows of a slow client delay no others', async (t) => {
   const { commit, release } = heldCommit()
   const { lanes, turns } = lanesWith({
     commit,
-    commitWithinLimit: (rows) => {
+    commitWithinGroupTimeout: (rows) => {
       if (rows.includes(slow)) cancelled.push(rows)
       return exceedWithSlow(rows)
     }
@@ -149,7 +149,7 @@ t.test('further rows of a slow client delay no others', async (t) => {
 t.test('a group of suspects has rows of one client', async (t) => {
   const groups: number[][] = []
   const { lanes } = lanesWith({
-    commitWithinLimit: (rows) => {
+    commitWithinGroupTimeout: (rows) => {
       if (rows.length > 16) return exceed()
       groups.push(rows)
       return echo(rows)
@@ -167,7 +167,7 @@ t.test('a suspect that PostgreSQL rejects fails alone', async (t) => {
   const { commit, begun, release } = heldCommit()
   const { lanes } = lanesWith({
     commit,
-    commitWithinLimit: (rows) =>
+    commitWithinGroupTimeout: (rows) =>
       rows.includes(bad) ? Promise.reject(badValue) : exceedWithSlow(rows)
   })
 
@@ -187,7 +187,10 @@ t.test('a suspect that PostgreSQL rejects fails alone', async (t) => {
 
 t.test('suspects beyond their number reject as overload', async (t) => {
   const { commit, begun, release } = heldCommit()
-  const { lanes } = lanesWith({ commit, commitWithinLimit: exceedWithSlow })
+  const { lanes } = lanesWith({
+    commit,
+    commitWithinGroupTimeout: exceedWithSlow
+  })
 
   // While the client has a slow row, its others are suspects at once.
   const slowResult = lanes.submit(slow, 'client')
@@ -207,7 +210,7 @@ t.test('suspects beyond their number reject as overload', async (t) => {
 t.test('a slow row without a result rejects', async (t) => {
   const { lanes } = lanesWith({
     commit: () => Promise.resolve([]),
-    commitWithinLimit: exceed
+    commitWithinGroupTimeout: exceed
   })
 
   await t.rejects(lanes.submit(slow, 'client'), {

@@ -157,7 +157,7 @@ t.test(
   }
 )
 
-t.test('the time limit does not outlive its statement', async (t) => {
+t.test('the group timeout does not outlive its statement', async (t) => {
   const { databaseUrl, database } = await startNotes(t, {
     config: { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 30_000 }
   })
@@ -167,10 +167,10 @@ t.test('the time limit does not outlive its statement', async (t) => {
   )
   const fault = database.statements.add('fault', 'SELECT 1 / 0')
 
-  t.same(await database.writeWithinLimit(limit), [{ limit: '1500ms' }])
+  t.same(await database.writeWithinGroupTimeout(limit), [{ limit: '1500ms' }])
   t.same(await database.write(limit), [{ limit: '0' }])
 
-  await t.rejects(database.writeWithinLimit(fault))
+  await t.rejects(database.writeWithinGroupTimeout(fault))
   t.same(await database.write(limit), [{ limit: '0' }])
 
   await until(async () => {
@@ -183,7 +183,7 @@ t.test('the time limit does not outlive its statement', async (t) => {
   }, 'no transaction is open')
 })
 
-t.test('the time limit does not apply to the commit', async (t) => {
+t.test('the group timeout does not apply to the commit', async (t) => {
   const { databaseUrl, database } = await startNotes(t, {
     config: { DATABASE_TIMEOUT_MS: 30_000 }
   })
@@ -200,5 +200,5 @@ t.test('the time limit does not apply to the commit', async (t) => {
     'insert',
     "INSERT INTO notes (name) VALUES ('x') RETURNING id"
   )
-  await t.resolves(database.writeWithinLimit(insert))
+  await t.resolves(database.writeWithinGroupTimeout(insert))
 })

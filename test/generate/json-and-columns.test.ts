@@ -1,7 +1,7 @@
 import type { OpenAPIV3 } from 'openapi-types'
 import t, { type Test } from 'tap'
 import { insertStatement } from '../../src/creates/insert.ts'
-import { columnsOf } from '../../src/postgres/sql.ts'
+import { inputParameters } from '../../src/postgres/sql.ts'
 import {
   bodyColumnsFile,
   rowJsonFile
@@ -203,7 +203,7 @@ t.test('a create stores properties whose columns are keywords', async (t) => {
        id bigint, "user" text, "order" integer, "end" text
      )`
   )
-  await query(databaseUrl, statement, columnsOf([['Ann', 1, 'x']]))
+  await query(databaseUrl, statement, inputParameters([['Ann', 1, 'x']]))
 
   t.match(await query(databaseUrl, 'SELECT * FROM things'), [
     { user: 'Ann', order: 1, end: 'x' }

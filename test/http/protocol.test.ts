@@ -25,7 +25,8 @@ const authorized = (Authorization?: string | string[]) =>
   listRequest({ Authorization })
 
 /** A create with this Content-Type. */
-const ofType = (type?: string) => createRequest('{}', { 'Content-Type': type })
+const createWithType = (type?: string) =>
+  createRequest('{}', { 'Content-Type': type })
 
 /** A create of a note with this name. */
 const named = (name: unknown, more: object = {}) =>
@@ -47,7 +48,7 @@ const codes: Record<number, string> = {
 }
 
 /** The headers of every error. */
-const ofErrors = {
+const errorHeaders = {
   'content-type': 'application/json; charset=utf-8',
   'x-request-id': /^[\w-]{36}$/,
   'cache-control': 'no-store',
@@ -67,7 +68,7 @@ function rejects(status: number, message: string, ...requests: string[]): void {
     for (const [index, response] of (await Promise.all(responses)).entries()) {
       const error = { code: codes[status], message, status }
       t.same(JSON.parse(response.body), error, shown(requests[index] ?? ''))
-      t.match(response, { status, headers: ofErrors })
+      t.match(response, { status, headers: errorHeaders })
     }
   })
 }
@@ -271,23 +272,27 @@ rejects(
   createRequest('', { ...oversized, 'Content-Type': 'text/plain' }),
   createRequest(oversizedChunk, chunked)
 )
-rejects(400, 'Content-Type must be application/json, not left out', ofType())
+rejects(
+  400,
+  'Content-Type must be application/json, not left out',
+  createWithType()
+)
 rejects(
   400,
   'Content-Type must be application/json',
-  ofType(''),
-  ofType('?'),
-  ofType('application/json, text/plain')
+  createWithType(''),
+  createWithType('?'),
+  createWithType('application/json, text/plain')
 )
 rejects(
   400,
   'Content-Type must be application/json, not text/plain',
-  ofType('text/plain')
+  createWithType('text/plain')
 )
 rejects(
   400,
   'Content-Type must be application/json, not application/jsonx',
-  ofType('application/jsonx')
+  createWithType('application/jsonx')
 )
 rejects(
   400,
@@ -340,7 +345,7 @@ const notJson = {
 for (const [fault, body] of Object.entries(notJson)) {
   t.test(`400: The body must be JSON, but ${fault}`, async (t) => {
     const response = await send(service, createRequest(body))
-    t.match(response, { status: 400, headers: ofErrors })
+    t.match(response, { status: 400, headers: errorHeaders })
     const error: unknown = JSON.parse(response.body)
     t.match(error, {
       code: 'invalid_request',
@@ -354,11 +359,11 @@ for (const [fault, body] of Object.entries(notJson)) {
 rejects(
   400,
   'body must have the property "name"',
-  ofType(' application/json'),
-  ofType('application/json\t'),
-  ofType('application/json\t; charset=utf-8'),
-  ofType('application/json;charset="UTF-8"'),
-  ofType('APPLICATION/JSON')
+  createWithType(' application/json'),
+  createWithType('application/json\t'),
+  createWithType('application/json\t; charset=utf-8'),
+  createWithType('application/json;charset="UTF-8"'),
+  createWithType('APPLICATION/JSON')
 )
 rejects(
   400,

@@ -19,7 +19,7 @@ export function request(
   body?: string | Buffer
 ): string {
   const bytes = Buffer.from(body ?? '')
-  const ofBody = {
+  const bodyHeaders = {
     'Content-Type': 'application/json',
     'Content-Length': String(bytes.length)
   }
@@ -27,7 +27,7 @@ export function request(
     Host: 'test',
     Authorization: 'Bearer $KEY',
     Connection: 'close',
-    ...(body !== undefined && ofBody)
+    ...(body !== undefined && bodyHeaders)
   }
   const requestLine = line.includes('HTTP/') ? line : `${line} HTTP/1.1`
   const headerLines = linesOf({ ...defaults, ...headers })

@@ -28,8 +28,8 @@ const Part = rowJson<Part>(
 const parts = { table: 'parts', orderColumn: 'sku', json: Part }
 
 const filters = {
-  name: (prefix: string) => `starts_with(name, ${prefix})`,
-  color: (colors: string) => `color = ANY (${colors})`
+  name: (placeholder: string) => `starts_with(name, ${placeholder})`,
+  color: (placeholder: string) => `color = ANY (${placeholder})`
 }
 
 const createParts = `

@@ -28,7 +28,7 @@ class FailingDatabase extends Database {
 async function start(t: Test) {
   const database = new FailingDatabase(await createDatabase(t), config, silent)
   t.teardown(() => database.close())
-  const notes = { table: 'notes', orderColumn: 'id', json: 'id::text' }
+  const notes = { table: 'notes', orderColumn: 'id', itemJson: 'id::text' }
   const lists = new FilteredLists(database, new ListMemory(2 ** 20), notes, [])
 
   return { database, lists }

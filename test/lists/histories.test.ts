@@ -30,12 +30,12 @@ async function reuseIds(t: Test, fail: () => Promise<void>) {
     String((await query(url, `SELECT ${what} AS value`))[0]?.['value'])
   const nextId = async () =>
     Number(await select('pg_snapshot_xmax(pg_current_snapshot())::text'))
-  let known = { etag: '', body: '' }
+  let lastList = { etag: '', body: '' }
   const read = async () => {
     const { statusCode, headers, body } = await listNotes(service, {
-      'if-none-match': known.etag
+      'if-none-match': lastList.etag
     })
-    if (statusCode === 200) known = { etag: String(headers.etag), body }
+    if (statusCode === 200) lastList = { etag: String(headers.etag), body }
     return statusCode
   }
 
@@ -64,7 +64,7 @@ async function reuseIds(t: Test, fail: () => Promise<void>) {
   const name = randomUUID()
   await query(url, 'INSERT INTO notes (name) VALUES ($1)', [name])
   await until(async () => (await read()) !== 503, 'lists work again')
-  t.match(known.body, name)
+  t.match(lastList.body, name)
 }
 
 const kills = {

@@ -26,12 +26,12 @@ export const accepted: List = {
   listNotes: listOperation(database, memory, notes)
 }
 
-export const ofAnotherSchema: List = {
+export const listOfAnotherSchema: List = {
   // @ts-expect-error tags are not notes
   listNotes: listOperation(database, memory, tags)
 }
 
-export const withoutProperty: List = {
+export const listWithoutProperty: List = {
   // @ts-expect-error a new note has no id
   listNotes: listOperation(database, memory, newNotes)
 }
@@ -42,7 +42,7 @@ export const keyed = listOperation(database, memory, byKey)
 // @ts-expect-error a row without an id has no default key
 export const keyless = listOperation(database, memory, newNotes)
 
-const filters = { status: (status: string) => `status = ${status}` }
+const filters = { status: (placeholder: string) => `status = ${placeholder}` }
 const filtered = { ...notes, filters }
 
 export const filteredByUnknown: List = {

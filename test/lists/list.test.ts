@@ -294,8 +294,8 @@ t.test('streams that start together share pieces', async (t) => {
 
 /** Requests the list on a new connection and returns the response, unread. */
 async function openList({ url, auth }: Service): Promise<IncomingMessage> {
-  const sent = get(`${url}/v1/notes`, { headers: auth, agent: false })
-  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const request = get(`${url}/v1/notes`, { headers: auth, agent: false })
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
   return response.on('error', () => {})
 }
 

@@ -3,7 +3,7 @@ import { PieceStatements, TableReader } from '../../src/lists/table-reader.ts'
 import { createDatabase, openDatabase, query } from '../support/database.ts'
 
 /** A reader of so many notes. */
-async function readerOf(t: Test, rows: number, json: string) {
+async function readerOf(t: Test, rows: number, itemJson: string) {
   const url = await createDatabase(t)
   await query(
     url,
@@ -12,7 +12,7 @@ async function readerOf(t: Test, rows: number, json: string) {
     [rows]
   )
   const database = openDatabase(t, url)
-  const listed = { table: 'notes', orderColumn: 'id', json }
+  const listed = { table: 'notes', orderColumn: 'id', itemJson }
   return new TableReader(database, new PieceStatements(database, listed))
 }
 

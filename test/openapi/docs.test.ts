@@ -34,12 +34,12 @@ t.test('/openapi.json is the same document', async (t) => {
 
 t.test('Swagger UI calls this deployment, not production', async (t) => {
   const published = (await app.inject('/openapi.json')).json<Document>()
-  const ofPage = (await app.inject('/docs/json')).json<Document>()
+  const pageDocument = (await app.inject('/docs/json')).json<Document>()
 
   t.match(published.servers[0]?.url, /^https:/, 'the default of clients')
-  t.equal(ofPage.servers[0]?.url, '/v1', 'the default of the page')
-  t.same(urlsOf(ofPage), urlsOf(published))
-  t.same({ ...ofPage, servers: [] }, { ...published, servers: [] })
+  t.equal(pageDocument.servers[0]?.url, '/v1', 'the default of the page')
+  t.same(urlsOf(pageDocument), urlsOf(published))
+  t.same({ ...pageDocument, servers: [] }, { ...published, servers: [] })
 })
 
 t.test(

@@ -103,7 +103,7 @@ export const rejectedViolations: Partial<Operations> = {
 const write = { name: 'x', statement: 'UPDATE x RETURNING *' }
 const read = {
   name: 'x',
-  lookupTypes: { id: 'bigint' },
+  inputTypes: { id: 'bigint' },
   statement: 'SELECT * FROM x WHERE x.id = input.id'
 }
 const page = {
@@ -123,11 +123,11 @@ const writeTag = rowWriter(database, { ...write, json: Tag })
 
 export const acceptedStatements: Partial<Operations> = {
   getNote: async ({ params: { noteId } }, reply) => {
-    const found = await readNote({ id: noteId })
+    const noteJson = await readNote({ id: noteId })
 
-    if (found === undefined) return reply.code(404).send(notFound)
+    if (noteJson === undefined) return reply.code(404).send(notFound)
 
-    return sendJson(reply, 200, found)
+    return sendJson(reply, 200, noteJson)
   },
 
   createNote: async (_request, reply) => {
@@ -145,14 +145,14 @@ export const acceptedStatements: Partial<Operations> = {
 }
 
 /** Each handler sends the JSON of a statement for another schema. */
-export const ofAnotherSchema: Partial<Operations>[] = [
+export const handlersOfAnotherSchema: Partial<Operations>[] = [
   {
     getNote: async (_request, reply) => {
-      const found = await readTag({ id: 1n })
-      if (found === undefined) throw new Error()
+      const tagJson = await readTag({ id: 1n })
+      if (tagJson === undefined) throw new Error()
 
       // @ts-expect-error a tag that was read is no note
-      return sendJson(reply, 200, found)
+      return sendJson(reply, 200, tagJson)
     }
   },
   {
@@ -198,10 +198,10 @@ export const ofAnotherSchema: Partial<Operations>[] = [
   },
   {
     getNote: async (_request, reply) => {
-      const found = await readNote({ id: 1n })
+      const noteJson = await readNote({ id: 1n })
 
       // @ts-expect-error there may be no note
-      return sendJson(reply, 200, found)
+      return sendJson(reply, 200, noteJson)
     }
   }
 ]
@@ -210,10 +210,10 @@ export const handWritten = [
   // @ts-expect-error a statement cannot write the JSON of a schema itself
   sql`UPDATE notes SET name = $2 WHERE id = $1 RETURNING ${Note} AS note`,
 
-  // @ts-expect-error a lookup without its column
+  // @ts-expect-error an input row without its column
   readNote({}),
 
-  // @ts-expect-error a lookup by another column
+  // @ts-expect-error an input row of another column
   readNote({ name: 'x' })
 ]
 

@@ -241,8 +241,8 @@ t.test('a statement that takes too long is cancelled', async (t) => {
 
   await lock.release()
   t.equal((await listNotes(service)).body, '[]')
-  const startups = proxy.sent.filter((sent) =>
-    sent.includes('application_name')
+  const startups = proxy.sentChunks.filter((chunk) =>
+    chunk.includes('application_name')
   )
   t.not(startups.length, 0)
   t.notOk(

@@ -105,8 +105,8 @@ t.test('a table that stays locked is one outage in the log', async (t) => {
     await until(isStored, 'a remark is stored')
   }
 
-  const ofWrites = outagesIn(lines).filter((msg) => msg.includes('writes'))
-  t.same(ofWrites, ['the database is unavailable for writes'])
+  const writeOutages = outagesIn(lines).filter((msg) => msg.includes('writes'))
+  t.same(writeOutages, ['the database is unavailable for writes'])
 })
 
 /** What is missing for the service, until it is repaired. */

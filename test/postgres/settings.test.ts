@@ -69,8 +69,8 @@ t.test('pages work whatever the settings', async (t) => {
 t.test('settings of the database change no time', async (t) => {
   const note = await post(service, 'notes', { name: 'x' })
   const { id: noteId } = note.json<{ id: number }>()
-  const sent = await post(service, 'remarks', { text: 'x', noteId })
-  isNow(t, sent.json<{ createdAt: string }>().createdAt, 'createdAt')
+  const response = await post(service, 'remarks', { text: 'x', noteId })
+  isNow(t, response.json<{ createdAt: string }>().createdAt, 'createdAt')
 
   const { keys } = service
   await keys.create('temporary', { lifetime: '1h' })

@@ -69,7 +69,7 @@ function toyStatements(database: Database) {
   return {
     read: rowReader(database, {
       name: 'toys-by-id',
-      lookupTypes: { id: 'uuid' },
+      inputTypes: { id: 'uuid' },
       statement: toysById,
       json: Toy
     }),

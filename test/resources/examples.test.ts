@@ -199,12 +199,12 @@ async function sendWithoutScope(t: Test) {
 
 /** An error of each limit: of the body, and of one request a minute. */
 async function exceedLimits(t: Test) {
-  const limited = await startService(t, {
+  const service = await startService(t, {
     config: { MAX_REQUESTS_PER_MINUTE: 1, MAX_REJECTED_KEYS_PER_MINUTE: 1 }
   })
   const large = createCategory({ name: 'x'.repeat(65536) })
 
-  return sendAll(limited, [large, named, anonymous, anonymous])
+  return sendAll(service, [large, named, anonymous, anonymous])
 }
 
 /** Errors of an Idempotency-Key: reused, and held. */
@@ -234,15 +234,18 @@ function respondToFailures(): Response[] {
 }
 
 /** A 429 says in how many seconds to retry, which varies. */
-const withoutSeconds = (sent: unknown): unknown =>
+const withoutSeconds = (response: unknown): unknown =>
   JSON.parse(
-    JSON.stringify(sent).replace(/retry in \d+ seconds?/, 'retry in N seconds')
+    JSON.stringify(response).replace(
+      /retry in \d+ seconds?/,
+      'retry in N seconds'
+    )
   )
 
 t.test(
   'each example of a shared error without an x-request is sent',
   async (t) => {
-    const sent = [
+    const errors = [
       await sendWithoutScope(t),
       ...(await exceedLimits(t)),
       ...(await sendKeyed(t)),
@@ -257,7 +260,7 @@ t.test(
       for (const { name, value, request } of examples) {
         if (request !== undefined) continue
 
-        const isSent = sent.some((response) =>
+        const isSent = errors.some((response) =>
           isDeepStrictEqual(
             withoutSeconds(response),
             withoutSeconds({ status, body: value })
@@ -294,20 +297,20 @@ t.test(
   'the schema Error lists the errors that no operation documents',
   async (t) => {
     const service = await startService(t)
-    const sent = await sendAll(service, [
+    const responses = await sendAll(service, [
       { url: '/%zz' },
       { url: `${basePath}/none` },
       { method: 'PUT', url: `${basePath}/pets` }
     ])
     for (const code of ['ERR_HTTP_REQUEST_TIMEOUT', 'HPE_HEADER_OVERFLOW']) {
       const { body } = parserError(code)
-      sent.push({ status: body.status, body })
+      responses.push({ status: body.status, body })
     }
 
     const schema = resolve(document.components?.schemas?.['Error'] ?? {})
     const rows = String(schema.description).matchAll(/^\| (\d+) +\| (\w+) /gm)
     const listed = [...rows].map(([, status, code]) => `${status} ${code}`)
-    t.same(listed, sent.map(statusAndCode))
+    t.same(listed, responses.map(statusAndCode))
   }
 )
 

@@ -97,8 +97,8 @@ t.test(
       t.equal(headers.location, 'pets/3')
 
       const { href } = new URL('pets/3', `${service.url}/v1/pets`)
-      const found = await fetch(href, { headers: service.auth })
-      t.equal(await found.text(), body)
+      const response = await fetch(href, { headers: service.auth })
+      t.equal(await response.text(), body)
     }
 
     const withoutKey = await post(service, 'pets', { name: 'x', categoryId: 1 })

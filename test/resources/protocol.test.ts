@@ -144,8 +144,10 @@ const documentedAs = (operation: string, status: number) =>
 function checkResponse(t: Test, operation: string, response: Response): void {
   const { status, headers, body } = response
   const documented = documentedAs(operation, status)
-  const known = [...generalHeaders, ...(documented?.headers ?? [])]
-  const unknown = Object.keys(headers).filter((name) => !known.includes(name))
+  const documentedHeaders = [...generalHeaders, ...(documented?.headers ?? [])]
+  const unknown = Object.keys(headers).filter(
+    (name) => !documentedHeaders.includes(name)
+  )
   t.same(unknown, [], 'its headers are documented')
 
   if (body === '') return

@@ -6,9 +6,9 @@ import { query } from './database.ts'
 export function documentedSql(page: string, begin: string): string {
   const text = readFileSync(page, 'utf8')
   const statements = text.match(/(?<=```sql\n)[^`]+/g) ?? []
-  const found = statements.find((statement) => statement.startsWith(begin))
-  if (found === undefined) throw new Error(`${page} has no SQL of ${begin}`)
-  return found
+  const match = statements.find((statement) => statement.startsWith(begin))
+  if (match === undefined) throw new Error(`${page} has no SQL of ${begin}`)
+  return match
 }
 
 /** A name of the documentation that a test must replace, as a whole word. */

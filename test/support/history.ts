@@ -67,7 +67,7 @@ class History {
   /** Number of steps in flight. */
   #active = 0
   /** The last lists, oldest first. */
-  #known: KnownList[] = [{ etag: '"none"', names: ['none'] }]
+  #knownLists: KnownList[] = [{ etag: '"none"', names: ['none'] }]
   /** Names that a transaction may remove. */
   #removable: string[] = []
 
@@ -249,12 +249,12 @@ class History {
 
   async #list(): Promise<void> {
     const { url, auth } = this.#choose.pick(this.#replicas)
-    const known = this.#choose.pick(this.#known)
+    const knownList = this.#choose.pick(this.#knownLists)
     const headers: Record<string, string> = {
       ...auth,
       'accept-encoding': this.#choose.pick(['identity', 'gzip', 'br'])
     }
-    if (this.#choose.random(4) > 0) headers['if-none-match'] = known.etag
+    if (this.#choose.random(4) > 0) headers['if-none-match'] = knownList.etag
 
     const sentAt = this.#checker.tick()
     const response = await fetch(`${url}/v1/notes`, { headers })
@@ -264,7 +264,11 @@ class History {
 
     switch (response.status) {
       case 304:
-        this.#checker.check(known.names, sentAt, `a 304 for ${known.etag}`)
+        this.#checker.check(
+          knownList.names,
+          sentAt,
+          `a 304 for ${knownList.etag}`
+        )
         break
       case 200:
         this.#receive(response.headers, body, sentAt)
@@ -284,7 +288,7 @@ class History {
     this.#count(coding)
     this.#checker.checkEtag(etag, coding, body)
     this.#checker.check(names, sentAt, 'a list')
-    this.#known = [...this.#known, { etag, names }].slice(-2)
+    this.#knownLists = [...this.#knownLists, { etag, names }].slice(-2)
   }
 
   async #listOften(): Promise<void> {

@@ -32,7 +32,7 @@ export class Load {
   readonly #working: Promise<unknown>
   readonly #run = randomUUID()
   #isStopped = false
-  #sent = 0
+  #sentCount = 0
 
   constructor(url: string, key: string, connections: number, resource: string) {
     this.#url = `${url}/v1/${resource}`
@@ -61,8 +61,8 @@ export class Load {
 
   async #work(): Promise<void> {
     while (!this.#isStopped) {
-      this.#sent++
-      const name = `${this.#run} ${this.#sent}`
+      this.#sentCount++
+      const name = `${this.#run} ${this.#sentCount}`
       try {
         await this.#create(name)
       } catch (error) {
@@ -79,7 +79,7 @@ export class Load {
   }
 
   async #send(body: object) {
-    const sent = request(this.#url, {
+    const outgoing = request(this.#url, {
       method: 'POST',
       agent: this.#agent,
       headers: {
@@ -88,12 +88,12 @@ export class Load {
       },
       timeout: silence
     })
-    sent.on('timeout', () => sent.destroy(new Error('no response')))
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no response')))
     // An error after the response is reported by its body too.
-    sent.on('error', () => {})
-    sent.end(JSON.stringify(body))
+    outgoing.on('error', () => {})
+    outgoing.end(JSON.stringify(body))
 
-    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
     const { code } = (await json(response)) as { code?: string }
     return { status: response.statusCode, code }
   }

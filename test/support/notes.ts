@@ -16,11 +16,11 @@ export const startNotes = (t: Test, options: ServiceOptions = {}) =>
   startService(t, { ...options, api: notes })
 
 /** Lets a process serve the notes. */
-export const ofNotes = { TEST_API: 'notes' }
+export const notesEnvironment = { TEST_API: 'notes' }
 
 /** Like serve, with the API of the notes. */
 export const serveNotes: typeof processes.serve = (t, env, ...rest) =>
-  processes.serve(t, { ...env, ...ofNotes }, ...rest)
+  processes.serve(t, { ...env, ...notesEnvironment }, ...rest)
 
 /** Creates a note in a process. */
 export const postNote = (url: string, key: string, name: string) =>

@@ -37,7 +37,7 @@ interface Pair {
 class Proxy {
   readonly state: Faults
   /** The bytes of the clients. */
-  readonly sent: Buffer[] = []
+  readonly sentChunks: Buffer[] = []
   readonly #target: URL
   readonly #pairs = new Set<Pair>()
   readonly #server = createServer((client) => this.#accept(client))
@@ -120,7 +120,7 @@ class Proxy {
 
   #fromClient({ client, upstream }: Pair, chunk: Buffer): void {
     const { resets, dropsCancel } = this.state
-    this.sent.push(chunk)
+    this.sentChunks.push(chunk)
     if (resets()) {
       client.resetAndDestroy()
       return

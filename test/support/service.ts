@@ -54,9 +54,11 @@ class WatchedDatabase extends Database {
     return super.write<Row>(query)
   }
 
-  override writeWithinLimit<Row extends QueryResultRow>(query: NamedQuery) {
+  override writeWithinGroupTimeout<Row extends QueryResultRow>(
+    query: NamedQuery
+  ) {
     this.onStatement(query.name)
-    return super.writeWithinLimit<Row>(query)
+    return super.writeWithinGroupTimeout<Row>(query)
   }
 }
 

@@ -7,7 +7,7 @@ import {
 } from '@opentelemetry/sdk-trace'
 import t from 'tap'
 import { Lanes } from '../../src/creates/lanes.ts'
-import { TimeLimitExceeded } from '../../src/postgres/failures.ts'
+import { GroupTimedOut } from '../../src/postgres/failures.ts'
 import { WriteTurns } from '../../src/creates/write-turns.ts'
 import {
   currentSpan,
@@ -75,8 +75,8 @@ t.test('a statement without a name or a code has substitutes', async (t) => {
 t.test('a row keeps its span in each lane', async (t) => {
   const seen: (Span | undefined)[] = []
   const writer = {
-    commitWithinLimit: () =>
-      Promise.reject(new TimeLimitExceeded(new Error('slow'))),
+    commitWithinGroupTimeout: () =>
+      Promise.reject(new GroupTimedOut(new Error('slow'))),
     commit: (rows: string[]) => {
       seen.push(currentSpan())
       return Promise.resolve(rows)

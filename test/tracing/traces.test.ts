@@ -85,7 +85,10 @@ t.test('a sampled request has a span below that of its caller', async (t) => {
   await get(service, 'notes/1?x=secret', sampled)
   await get(service, 'notes/1', sampled)
 
-  const [rejected, found] = named(await exported(), 'GET /v1/notes/:noteId')
+  const [rejectedSpan, readSpan] = named(
+    await exported(),
+    'GET /v1/notes/:noteId'
+  )
   const common = {
     kind: kind.server,
     traceId,
@@ -99,11 +102,11 @@ t.test('a sampled request has a span below that of its caller', async (t) => {
     'url.path': '/v1/notes/1',
     'url.scheme': 'http'
   }
-  t.match(found, {
+  t.match(readSpan, {
     ...common,
     attributes: { ...attributes, 'http.response.status_code': 200 }
   })
-  t.match(rejected, {
+  t.match(rejectedSpan, {
     ...common,
     attributes: {
       ...attributes,

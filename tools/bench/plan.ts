@@ -70,49 +70,49 @@ const pets = 10_000
 /** Spread over the table. */
 const anyPet = (index: number) => 1 + ((index * 7919) % pets)
 
-const categories = (title: string, ...requests: LoadRequest[]): Kind => ({
+const categoryKind = (title: string, ...requests: LoadRequest[]): Kind => ({
   title,
   requests,
   table: 'categories'
 })
-const ofPets = (title: string, ...requests: LoadRequest[]): Kind => ({
+const petKind = (title: string, ...requests: LoadRequest[]): Kind => ({
   title,
   requests,
   table: 'pets'
 })
 
 export const kinds = {
-  list: categories('list', listCategories),
-  create: categories('create', createCategory),
-  keyed: categories('create with a key', {
+  list: categoryKind('list', listCategories),
+  create: categoryKind('create', createCategory),
+  keyed: categoryKind('create with a key', {
     ...createCategory,
     freshHeader: 'idempotency-key'
   }),
   // Takes the load generator as long as a key.
-  keyless: categories('create without a key', {
+  keyless: categoryKind('create without a key', {
     ...createCategory,
     freshHeader: 'unused-header-1'
   }),
-  mixed: categories(
+  mixed: categoryKind(
     '90 % list, 10 % create',
     createCategory,
     ...times(9, () => listCategories)
   ),
   listAfterChanges: {
-    ...categories('list beside an old transaction', listCategories),
+    ...categoryKind('list beside an old transaction', listCategories),
     changes: 100_000
   },
-  firstPets: ofPets('100 pets', get('/pets?limit=100')),
-  soldPets: ofPets(
+  firstPets: petKind('100 pets', get('/pets?limit=100')),
+  soldPets: petKind(
     '20 sold pets of 100 pages',
     ...times(100, (index) => get(soldAfter(anyPet(index) / 2)))
   ),
-  onePet: ofPets('the same pet', get('/pets/5000')),
-  anyPet: ofPets(
+  onePet: petKind('the same pet', get('/pets/5000')),
+  anyPet: petKind(
     'one of 100 pets',
     ...times(100, (index) => get(`/pets/${anyPet(index)}`))
   ),
-  createPet: ofPets(
+  createPet: petKind(
     'create a pet',
     ...times(10, (index) =>
       post('/pets', { name: 'Milo', categoryId: index + 1 })

@@ -37,13 +37,13 @@ async function respond(
     body: body ?? null
   })
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`)
-  const sent = [...response.headers].filter(
+  const recorded = [...response.headers].filter(
     ([name]) => !automatic.includes(name)
   )
   return {
     method,
     status: response.status,
-    headers: Object.fromEntries(sent),
+    headers: Object.fromEntries(recorded),
     body: await response.text()
   }
 }

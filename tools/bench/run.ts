@@ -138,9 +138,9 @@ async function measureWork(work: Work, number: number): Promise<Result> {
     serversOf(work.kind).map((name) => [name, []])
   )
   for (let round = 1; round <= (work.rounds ?? plan.rounds); round++) {
-    for (const [name, ofServer] of samples) {
+    for (const [name, serverSamples] of samples) {
       const sample = await measure(name, work, plan.seconds)
-      ofServer.push(sample)
+      serverSamples.push(sample)
       const { title } = servers[name]
       const rate = Math.round(sample.rate)
       progress(

@@ -27,8 +27,8 @@ function tableFor(
   { url, key }: Target,
   { method, path: below, headers, body, freshHeader }: LoadRequest
 ): string {
-  const sent = { ...headers, authorization: `Bearer ${key}` }
-  const lines = Object.entries(sent).map(
+  const allHeaders = { ...headers, authorization: `Bearer ${key}` }
+  const lines = Object.entries(allHeaders).map(
     ([name, value]) => `[${quote(name)}] = ${quote(value)}`
   )
   const fields = [

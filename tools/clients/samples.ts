@@ -121,9 +121,9 @@ async function trySample(sample: Sample, stage: Stage): Promise<string[]> {
   report('without a key', noKey, unknown)
 
   const limitedKey = stage.keyWithout(operation.scopes)
-  const limited = await runSample(sample, stage, limitedKey)
-  const noScope = problemOfError(sample, stage, limited, 403)
-  report('with a key that lacks the scope', noScope, limited)
+  const forbidden = await runSample(sample, stage, limitedKey)
+  const noScope = problemOfError(sample, stage, forbidden, 403)
+  report('with a key that lacks the scope', noScope, forbidden)
 
   return problems
 }

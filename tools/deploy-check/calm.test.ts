@@ -141,6 +141,6 @@ t.test(`no failure and no alert in ${minutes} calm minutes`, async (t) => {
   t.same([...load.lost, ...mix.failures], [])
   t.same(Object.keys(load.responses), ['201'])
   t.same(await alertsThatWere('firing'), [])
-  t.comment(`${load.acknowledged.length} creates, ${mix.sent} others`)
+  t.comment(`${load.acknowledged.length} creates, ${mix.sentCount} others`)
   t.comment(`pending: ${(await alertsThatWere('pending')).join(', ')}`)
 })

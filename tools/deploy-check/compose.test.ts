@@ -1101,15 +1101,15 @@ t.test(
     await sh('docker compose up -d --wait --no-deps proxy', {
       MAX_REQUESTS_PER_KEY: '5'
     })
-    const limited = lastLine(await documented('Install', 1))
+    const limitedKey = lastLine(await documented('Install', 1))
     const listStatus = (apiKey: string) =>
       status(`${url}/v1/categories`, { authorization: `bearer ${apiKey}` })
     const statuses: number[] = []
-    while (statuses.length < 8) statuses.push(await listStatus(limited))
+    while (statuses.length < 8) statuses.push(await listStatus(limitedKey))
     t.same(statuses, [200, 200, 200, 200, 200, 429, 429, 429])
     t.equal(await listStatus(key), 200, 'another key is served')
     const rejected = await fetch(`${url}/v1/categories`, {
-      headers: { authorization: `Bearer ${limited}` }
+      headers: { authorization: `Bearer ${limitedKey}` }
     })
     t.match(await rejected.json(), { code: 'rate_limited', status: 429 })
     t.equal(rejected.headers.get('retry-after'), '10')
@@ -1118,7 +1118,7 @@ t.test(
     const log = await logsWhen((text) => text.includes('/after-the-flood'))
     const reported = log.split('\n').filter((line) => line.includes(' 429 id='))
     t.equal(reported.length, 1)
-    t.match(reported[0], `key=${limited.slice(0, 15)}`)
-    t.notMatch(log, limited.slice(0, 16))
+    t.match(reported[0], `key=${limitedKey.slice(0, 15)}`)
+    t.notMatch(log, limitedKey.slice(0, 16))
   }
 )

@@ -247,10 +247,10 @@ t.test('in production, only a gateway may send requests', async (t) => {
   const policies = parseAllDocuments(manifests)
     .map((document) => document.toJS() as NetworkPolicy)
     .filter(({ kind }) => kind === 'NetworkPolicy')
-  const ofService = policies.find(({ metadata }) => metadata.name === 'api')
+  const apiPolicy = policies.find(({ metadata }) => metadata.name === 'api')
   const gateway = 'gateway.networking.k8s.io/gateway-name'
   t.same(
-    ofService?.spec.ingress?.map(({ from }) => from),
+    apiPolicy?.spec.ingress?.map(({ from }) => from),
     [
       [
         { podSelector: { matchLabels: { [gateway]: 'api' } } },
@@ -595,10 +595,10 @@ t.test('the commands of incidents find what they look for', async (t) => {
   )
   t.match(await incident('client addresses'), /"ip":/)
   const clocks = await incident('clock skew')
-  const [ofReplica = 0, ofDatabase = 0] = (
+  const [replicaClock = 0, databaseClock = 0] = (
     clocks.match(/\d{10}\.\d+/g) ?? []
   ).map(Number)
-  t.ok(Math.abs(ofReplica - ofDatabase) < 60)
+  t.ok(Math.abs(replicaClock - databaseClock) < 60)
   await load.stop()
   t.same(unfailing(load), [[], ['201']])
 })
@@ -610,16 +610,16 @@ t.test('a locked table is found and released as documented', async (t) => {
   // Fails when its connection is ended.
   const ended = t.rejects(locked, /terminating connection/)
   const blocker = /\| +(\d+) \| psql/
-  let found: RegExpExecArray | null = null
+  let match: RegExpExecArray | null = null
   await until(
     async () => {
-      found = blocker.exec(await incident('database slow'))
-      return found !== null
+      match = blocker.exec(await incident('database slow'))
+      return match !== null
     },
     'the lock is found',
     60
   )
-  await incident('database slow', 1, { PID: String(found?.[1]) })
+  await incident('database slow', 1, { PID: String(match?.[1]) })
   await ended
   await load.acknowledges(100)
   await load.stop()

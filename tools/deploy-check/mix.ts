@@ -39,7 +39,7 @@ const requests: (() => Mixed)[] = [
 /** Sends requests of all kinds, one at a time, until it is stopped. */
 export function startMix(url: string, key: string) {
   const failures: string[] = []
-  let sent = 0
+  let sentCount = 0
   let isStopped = false
 
   const send = async ({ path, init }: Mixed) => {
@@ -51,9 +51,9 @@ export function startMix(url: string, key: string) {
 
   const work = async () => {
     while (!isStopped) {
-      const next = requests[sent % requests.length]
+      const next = requests[sentCount % requests.length]
       if (next !== undefined) await send(next()).catch(report)
-      sent++
+      sentCount++
       await sleep(pauseMs)
     }
   }
@@ -64,8 +64,8 @@ export function startMix(url: string, key: string) {
 
   return {
     failures,
-    get sent() {
-      return sent
+    get sentCount() {
+      return sentCount
     },
     async stop(): Promise<void> {
       isStopped = true

@@ -41,14 +41,13 @@ function findChromium(): string {
   const files = names.flatMap((name) =>
     folders.map((folder) => path.join(folder, name))
   )
-  const found =
-    process.env['CHROMIUM'] ?? files.find((file) => existsSync(file))
-  if (found === undefined) {
+  const file = process.env['CHROMIUM'] ?? files.find((one) => existsSync(one))
+  if (file === undefined) {
     throw new Error(
       `no ${names.join(', ')} in PATH: install Chromium, or set CHROMIUM to its path`
     )
   }
-  return found
+  return file
 }
 
 export const launchChromium = () =>
@@ -129,12 +128,12 @@ export async function execute(page: Page, id: string, body?: string) {
   const block = operation(page, id)
   if (body !== undefined)
     await block.getByRole('textbox', { name: 'Request body' }).fill(body)
-  const sent = page.waitForResponse((response) =>
+  const apiResponse = page.waitForResponse((response) =>
     response.url().includes('/v1/')
   )
   await block.getByRole('button', { name: 'Execute' }).click()
   // The page displays the previous response until this one arrives.
-  const requestId = (await sent).headers()['x-request-id'] ?? ''
+  const requestId = (await apiResponse).headers()['x-request-id'] ?? ''
   const response = block.locator('.live-responses-table tbody tr', {
     hasText: requestId
   })

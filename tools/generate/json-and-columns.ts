@@ -170,14 +170,14 @@ function propertiesOf(document: OpenAPIV3.Document, name: string): Property[] {
 
   const properties = Object.entries(schema.properties ?? {})
 
-  return properties.map(([property, ofProperty]) => {
+  return properties.map(([property, propertySchema]) => {
     const path = `${name}.${property}`
 
     return {
       path,
       name: property,
       column: columnOf(property),
-      schema: scalar(path, ofProperty),
+      schema: scalar(path, propertySchema),
       isRequired: schema.required?.includes(property) === true
     }
   })

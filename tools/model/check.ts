@@ -132,9 +132,9 @@ function passes(trial: Trial, printsTrace: boolean): boolean {
   const isExpected = hasInstance === trial.expected
 
   const verdict = isExpected ? 'ok  ' : 'FAIL'
-  const found = hasInstance ? 'an instance' : 'no instance'
+  const result = hasInstance ? 'an instance' : 'no instance'
   console.log(
-    `${verdict} ${trial.name}: ${found} of ${trial.command}, ${seconds} s`
+    `${verdict} ${trial.name}: ${result} of ${trial.command}, ${seconds} s`
   )
   if (printsTrace || !isExpected) console.log(changesIn(trace))
 

@@ -54,7 +54,7 @@ const deleteNoteById = sql`
 function noteHandlers(database: Database, memory: ResponseMemory) {
   const readNote = rowReader(database, {
     name: 'notes-by-id',
-    lookupTypes: { id: 'bigint' },
+    inputTypes: { id: 'bigint' },
     statement: notesById,
     json: Note
   })

@@ -95,8 +95,10 @@ function shortcomings(file: string): string[] {
   }
   if (cases < minimumCases)
     problems.push(`${cases} cases were checked, fewer than ${minimumCases}`)
-  for (const [kind, found] of Object.entries(warnings))
-    if (found.length > 0) problems.push(`${kind}: ${JSON.stringify(found)}`)
+  for (const [kind, messages] of Object.entries(warnings)) {
+    if (messages.length > 0)
+      problems.push(`${kind}: ${JSON.stringify(messages)}`)
+  }
 
   return problems
 }

@@ -121,13 +121,13 @@ function schemasIn(
   root: unknown,
   { resolve }: UserContext
 ): Map<string, Oas3Schema> {
-  const found = new Map<string, Oas3Schema>()
+  const schemas = new Map<string, Oas3Schema>()
   function add(place: string, schema: unknown): void {
     const node = isRef(schema)
       ? resolve<Oas3Schema>(schema).node
       : (schema as Oas3Schema | undefined)
-    if (typeof node !== 'object' || [...found.values()].includes(node)) return
-    found.set(place, node)
+    if (typeof node !== 'object' || [...schemas.values()].includes(node)) return
+    schemas.set(place, node)
     add(`${place}[]`, node.items)
     for (const [name, property] of Object.entries(node.properties ?? {}))
       add(`${place}.${name}`, property)
@@ -137,7 +137,7 @@ function schemasIn(
     }
   }
   add('body', root)
-  return found
+  return schemas
 }
 
 /** A text in a path or a query has a limit. Headers have MAX_HEADER_BYTES. */
@@ -157,10 +157,11 @@ const parameterIsBounded: Oas3Rule = () => ({
 /** A format that the validator does not know would be ignored. */
 const formatIsKnown: Oas3Rule = () => ({
   Schema({ type, format }, ctx) {
-    const known = formats[String(type)] ?? []
-    if (format === undefined || known.includes(format)) return
+    const knownFormats = formats[String(type)] ?? []
+    if (format === undefined || knownFormats.includes(format)) return
 
-    const alternatives = known.length > 0 ? known.join(', ') : 'no format'
+    const alternatives =
+      knownFormats.length > 0 ? knownFormats.join(', ') : 'no format'
     ctx.report({
       message: `The service does not check the format ${format} of the type ${String(type)}: use ${alternatives}, or a pattern`,
       location: ctx.location.child('format')
@@ -220,7 +221,7 @@ const deprecationHeaders = {
 /** The successes have them, since errors are shared by operations. */
 const deprecationIsDocumented: Oas3Rule = () => ({
   Operation(operation, ctx) {
-    const sent = Object.entries(deprecationHeaders)
+    const neededHeaders = Object.entries(deprecationHeaders)
       .filter(([extension]) => extension in operation)
       .map(([, header]) => header)
 
@@ -228,7 +229,9 @@ const deprecationIsDocumented: Oas3Rule = () => ({
       if (!status.startsWith('2')) continue
 
       const { headers = {} } = resolved<Oas3Response>(response, ctx)
-      const missing = sent.filter((header) => headers[header] === undefined)
+      const missing = neededHeaders.filter(
+        (header) => headers[header] === undefined
+      )
       if (missing.length === 0) continue
       ctx.report({
         message: `A deprecated operation sends ${missing.join(', ')}: add them to the headers of its responses 2xx`,

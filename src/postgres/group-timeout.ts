@@ -2,8 +2,8 @@ import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { sql } from './sql.ts'
 
 /** Limits the next statements of the transaction. It returns no row. */
-export const setTimeLimit = {
-  name: 'set-time-limit',
+export const setGroupTimeout = {
+  name: 'set-group-timeout',
   text: sql`
     SELECT
     WHERE set_config('statement_timeout', $1, true) IS NULL
@@ -15,14 +15,14 @@ type Callback<Row extends QueryResultRow> = (
   rows: Row[]
 ) => void
 
-/** Prepares a new connection for `runQueryWithinLimit`. */
-export async function prepareTimeLimit(
+/** Prepares a new connection for `runQueryWithinGroupTimeout`. */
+export async function prepareGroupTimeout(
   connection: Client,
   timeoutMs: number
 ): Promise<void> {
   const unlimited = '0'
   const query = {
-    ...setTimeLimit,
+    ...setGroupTimeout,
     values: [unlimited],
     query_timeout: timeoutMs
   }
@@ -30,24 +30,24 @@ export async function prepareTimeLimit(
 }
 
 /**
- * Runs one statement, which PostgreSQL cancels after `timeLimitMs`.
+ * Runs one statement, which PostgreSQL cancels after `groupTimeoutMs`.
  *
- * No Sync separates the limit from the statement, so both are one transaction.
- * The limit ends with the transaction, even behind a pooler. It never cancels
+ * No Sync separates the timeout from the statement: both are one transaction.
+ * The timeout ends with the transaction, even behind a pooler. It never cancels
  * the commit or the next statement. A CancelRequest could cancel either.
  *
  * @param connection its earlier statements have ended
  * @see https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
-export function runQueryWithinLimit<Row extends QueryResultRow>(
+export function runQueryWithinGroupTimeout<Row extends QueryResultRow>(
   connection: Client,
-  timeLimitMs: number,
+  groupTimeoutMs: number,
   query: QueryConfig,
   callback: Callback<Row>
 ): void {
   const protocol = connection.connection
-  const statement = setTimeLimit.name
-  const values = [String(timeLimitMs)]
+  const statement = setGroupTimeout.name
+  const values = [String(groupTimeoutMs)]
 
   protocol.stream.cork()
   protocol.bind({ statement, values }, true)

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { columnsOf, inputRows } from '../../src/postgres/sql.ts'
+import { inputParameters, inputTable } from '../../src/postgres/sql.ts'
 import { createDatabase, query } from '../support/database.ts'
 
-const columns = {
+const types = {
   name: 'text',
   bytes: 'bytea',
   big: 'bigint',
@@ -33,8 +33,8 @@ t.test('input rows arrive with their values and in their order', async (t) => {
   const rows = [full, empty].map((row) => Object.values(row))
   const stored = await query(
     await createDatabase(t),
-    `SELECT * FROM ${inputRows(columns)}`,
-    columnsOf(rows)
+    `SELECT * FROM ${inputTable(types)}`,
+    inputParameters(rows)
   )
   t.same(stored, [
     { ...full, big: String(full.big), ordinal: '1' },
@@ -43,12 +43,12 @@ t.test('input rows arrive with their values and in their order', async (t) => {
 })
 
 t.test('no input rows have no columns', (t) => {
-  t.same(columnsOf([]), [])
+  t.same(inputParameters([]), [])
   t.end()
 })
 
 t.test('an array column is rejected, with what to use instead', (t) => {
-  t.throws(() => inputRows({ name: 'text', days: 'date[]' }), {
+  t.throws(() => inputTable({ name: 'text', days: 'date[]' }), {
     message:
       'the column days of input cannot be of the type date[]: ' +
       'make it jsonb, and convert it in the statement'
