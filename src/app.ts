@@ -54,16 +54,7 @@ export async function buildApp(parts: Parts) {
   // X-Request-Id and the other headers of every response.
   await app.register(responseHeaders)
   await app.register(draining)
-
-  if (config.METRICS_PORT !== undefined) {
-    await app.register(metricsEndpoint, {
-      address: { port: config.METRICS_PORT, host: config.HOST },
-      version: apiDocument.document.info.version,
-      environment: config.ENVIRONMENT,
-      operations: apiDocument.operations.map(({ id }) => id),
-      errorCodes: apiDocument.errorCodes
-    })
-  }
+  await registerMetrics(app, parts)
 
   // Before the plugins that reject requests, so that a page can read their
   // errors.
@@ -108,6 +99,24 @@ async function registerTraces(
   const { traces } = await import('./tracing/traces.ts')
   const { version } = apiDocument.document.info
   await app.register(traces, { endpoint, config, version })
+}
+
+/** Registers the metrics, if they have a port. */
+async function registerMetrics(
+  app: FastifyInstance,
+  { config, apiDocument }: Parts
+): Promise<void> {
+  const { METRICS_PORT: port, HOST: host, ENVIRONMENT: environment } = config
+  if (port === undefined) return
+
+  const { document, errorCodes, operations } = apiDocument
+  await app.register(metricsEndpoint, {
+    address: { port, host },
+    version: document.info.version,
+    environment,
+    operations: operations.map(({ id }) => id),
+    errorCodes
+  })
 }
 
 /** The options of Fastify; each limit is a variable of the configuration. */
