@@ -550,7 +550,7 @@ export interface components {
          */
         Deprecation: string;
         /**
-         * @description When the operation may stop to work (RFC 8594)
+         * @description When the operation may stop working (RFC 8594)
          * @example Thu, 05 Dec 2030 00:00:00 GMT
          */
         Sunset: string;

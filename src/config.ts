@@ -77,7 +77,7 @@ function reportUnknown(fromFile: Environment, file: string): void {
   }
 }
 
-/** The environment is full of the variables of others. */
+/** Other programs also have variables: reports only likely typing errors. */
 function reportMisspelt(environment: Environment): void {
   for (const name of Object.keys(environment).filter(isUnknown)) {
     const meant = suggestName(name, names)

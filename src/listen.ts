@@ -39,10 +39,14 @@ function describeListenError(
       return `Port ${port} is in use: set ${variable}`
     case 'EACCES':
       return `Port ${port} is reserved: set ${variable} to one above 1023`
-    default:
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
       return (
         `HOST must be an address of this machine, not ${HOST}: ` +
         messageOf(error)
       )
+    default:
+      return `Cannot listen on ${HOST}: ${messageOf(error)}`
   }
 }

@@ -117,18 +117,13 @@ export async function findPendingMigrations(
 
   const { database } = openDatabaseUrl(url, config, log)
   const { migrations } = schemaOf(api)
-
-  const pending = readPendingMigrations(database, migrations)
-
   try {
-    return await pending.catch(throwUnusableUrl)
+    return await readPendingMigrations(database, migrations)
+  } catch (error) {
+    throw describeUnusableUrl(error)
   } finally {
     await database.close()
   }
-}
-
-function throwUnusableUrl(error: unknown): never {
-  throw describeUnusableUrl(error)
 }
 
 async function openEmbedded(
@@ -148,12 +143,21 @@ async function startEmbedded(
   opener: 'service' | 'command' | 'migrate',
   log: Logger
 ) {
+  const server = await openDataDir(config.DATA_DIR, opener, log)
+  await applyMigrations(server.url, config, schemaOf(api), log)
+
+  return server
+}
+
+async function openDataDir(
+  dataDir: string,
+  opener: 'service' | 'command' | 'migrate',
+  log: Logger
+) {
   // Loaded only here: a deployment with DATABASE_URL does not need it.
   const { startEmbeddedPostgres } = await import('./embedded/postgres.ts')
   try {
-    const server = await startEmbeddedPostgres(config.DATA_DIR, opener, log)
-    await applyMigrations(server.url, config, schemaOf(api), log)
-    return server
+    return await startEmbeddedPostgres(dataDir, opener, log)
   } catch (error) {
     const message = `DATA_DIR cannot be used: ${messageOf(error)}`
     throw new Error(message, { cause: error })

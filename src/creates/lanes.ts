@@ -10,7 +10,7 @@ import type { WriteTurns } from './write-turns.ts'
  * Statements in succession that exceed the timeout before it is lifted. One
  * slow row causes up to five: in groups of 250, 16, 4, 2 and 1.
  */
-const maxExceeded = 8
+const maxTimeoutsInSuccession = 8
 
 /** Milliseconds for which the timeout is lifted. */
 const liftedForMs = 10_000
@@ -36,7 +36,7 @@ export interface GroupWriter<Row, Result> {
  */
 export class Lanes<Row, Result> {
   readonly #writer: GroupWriter<Row, Result>
-  readonly #groupTimeout = new GroupTimeout()
+  readonly #timeoutLift = new GroupTimeoutLift()
   readonly #commonLane: CommonLane<Row, Result>
   readonly #suspectLane: SuspectLane<Row, Result>
   readonly #slowRowLane: SlowRowLane<Row, Result>
@@ -98,11 +98,11 @@ export class Lanes<Row, Result> {
   }
 
   async #commitGroup(rows: Row[]): Promise<Result[]> {
-    if (this.#groupTimeout.isLifted()) return this.#writer.commit(rows)
+    if (this.#timeoutLift.isLifted()) return this.#writer.commit(rows)
 
     try {
       const results = await this.#writer.commitWithinGroupTimeout(rows)
-      this.#groupTimeout.succeeded()
+      this.#timeoutLift.groupSucceeded()
       return results
     } catch (error) {
       if (error instanceof GroupTimedOut) this.#countCancelledGroup()
@@ -112,7 +112,7 @@ export class Lanes<Row, Result> {
 
   #countCancelledGroup(): void {
     cancelledGroups.inc()
-    this.#groupTimeout.exceeded()
+    this.#timeoutLift.groupTimedOut()
   }
 }
 
@@ -120,23 +120,23 @@ export class Lanes<Row, Result> {
  * Lifts the group timeout while it does not help. If the whole database is
  * slow, smaller groups are as slow as large ones, and make it slower.
  */
-class GroupTimeout {
-  #exceededInSuccession = 0
+class GroupTimeoutLift {
+  #timeoutsInSuccession = 0
   #liftedUntil = 0
 
   isLifted(): boolean {
     return performance.now() < this.#liftedUntil
   }
 
-  succeeded(): void {
-    this.#exceededInSuccession = 0
+  groupSucceeded(): void {
+    this.#timeoutsInSuccession = 0
   }
 
-  exceeded(): void {
-    this.#exceededInSuccession++
-    if (this.#exceededInSuccession < maxExceeded) return
+  groupTimedOut(): void {
+    this.#timeoutsInSuccession++
+    if (this.#timeoutsInSuccession < maxTimeoutsInSuccession) return
 
-    this.#exceededInSuccession = 0
+    this.#timeoutsInSuccession = 0
     this.#liftedUntil = performance.now() + liftedForMs
   }
 }

@@ -6,7 +6,7 @@ import { listOperation } from '../lists/list-operation.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** The privileges that the statements below need. */
+/** The privileges that the operations below need. */
 export const categoryPrivileges = {
   categories: 'SELECT, INSERT',
   'SEQUENCE categories_id_seq': 'USAGE'

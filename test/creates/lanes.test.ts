@@ -70,7 +70,7 @@ function heldCommit() {
   return { alone, commit, begun, release }
 }
 
-t.test('a limit that does not help is lifted', async (t) => {
+t.test('a group timeout that does not help is lifted', async (t) => {
   let cancelled = 0
   const { submitAll } = lanesWith({
     commitWithinGroupTimeout: () => {

@@ -322,6 +322,52 @@ t.test(
   }
 )
 
+t.test(
+  'an operation without API key or parameters needs no headers',
+  async (t) => {
+    const text = yaml.replace(
+      'paths:',
+      'servers: [{ url: https://pets.example }]\npaths:'
+    )
+    const samples = await newSamples(t, documentOf(t, text))
+
+    t.equal(
+      samples['listPets.py'],
+      `import requests
+
+response = requests.get(
+    "https://pets.example/pets",
+    timeout=30,
+)
+if not response.ok:
+    raise requests.HTTPError(response.text)
+
+print(response.status_code)
+`
+    )
+  }
+)
+
+t.test('a backtick in a body is quoted in Go', async (t) => {
+  const text = zooYaml.replace("Ida's calf", "'`'")
+  const samples = await newSamples(t, documentOf(t, text))
+
+  t.match(samples['createAnimal.go'], String.raw`{\"name\": \"` + '`')
+})
+
+t.test('parameters and operations that are missing are reported', async (t) => {
+  const { components, ...document } = zoo.document
+  t.ok(components)
+  await t.rejects(newSamples(t, { ...zoo, document }), {
+    message: /need an example of animalId/
+  })
+
+  const others = zoo.operations.map((one) => ({ ...one, id: 'other' }))
+  await t.rejects(newSamples(t, { ...zoo, operations: others }), {
+    message: 'there is no operation other'
+  })
+})
+
 /** Operations whose samples were edited, with the reason. */
 const edited: Record<string, string> = {
   listPets: 'follows the links to the next page'
@@ -371,6 +417,12 @@ const lacking = [
     text: zooYaml.replace('example: { isAdult: true }', ''),
     message:
       'openapi.yaml: the code samples of updateAnimal need an example of the body'
+  },
+  {
+    name: 'a 2xx response',
+    text: zooYaml.replace("'204': { description: It is deleted }", ''),
+    message:
+      'openapi.yaml: the code samples of deleteAnimal need a 2xx response'
   },
   {
     name: 'a server with a host',

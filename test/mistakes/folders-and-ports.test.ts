@@ -2,11 +2,15 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
+import { loadConfig } from '../../src/config.ts'
 import { listen } from '../../src/listen.ts'
-import { copyData } from '../support/database.ts'
+import { openForCommand } from '../../src/open-database.ts'
+import { api } from '../../src/resources/index.ts'
+import { copyData, silent } from '../support/database.ts'
 import { call, serve, started } from '../support/process.ts'
-import { startService } from '../support/service.ts'
+import { noFile, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
   failsToOpen,
@@ -87,6 +91,27 @@ t.test('a port that needs root is reported with its variable', async (t) => {
   })
   await t.rejects(listen(reserving(81), config), {
     message: 'Port 81 is reserved: set METRICS_PORT to one above 1023'
+  })
+})
+
+t.test('another fault of the network blames no variable', async (t) => {
+  const config = { HOST: '::', PORT: 80 }
+  const app = { listen: () => Promise.reject(new Error('no buffer space')) }
+
+  await t.rejects(listen(app, config), {
+    message: 'Cannot listen on ::: no buffer space'
+  })
+})
+
+t.test('a faulty migration is not blamed on DATA_DIR', async (t) => {
+  const folder = t.testdir({ migrations: { '9999_toys.sql': 'CREATE TOY' } })
+  const migrations = pathToFileURL(`${folder}/migrations/`)
+  const dataDir = path.join(folder, 'data')
+  copyData(dataDir)
+
+  const config = loadConfig({ DATA_DIR: dataDir }, noFile)
+  await t.rejects(openForCommand(config, { ...api, migrations }, silent), {
+    message: /^migration 9999_toys failed: syntax error/
   })
 })
 

@@ -32,7 +32,7 @@ const outagesIn = (lines: Record<string, unknown>[]) =>
 
 const postgres = await startPostgres(t)
 
-t.test('the log shows the begin and end of an outage once', async (t) => {
+t.test('the log shows the start and end of an outage once', async (t) => {
   const { lines, logger } = recorder()
   const service = await startNotes(t, { databaseUrl: postgres.url, logger })
   const probe = async () => (await service.app.inject('/readyz')).statusCode

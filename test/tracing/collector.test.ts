@@ -74,7 +74,7 @@ t.test('the spans of requests that are open at the end arrive', async (t) => {
   ])
 })
 
-t.test('the log has the begin and the end of failures', async (t) => {
+t.test('the log has the start and the end of failures', async (t) => {
   const { lines, logger } = recorder()
   const results = [failed, failed, success, success, failed]
   const exporter = new ReportingExporter(

@@ -71,10 +71,21 @@ function withDefaults({ url, variables = {} }: OpenAPIV3.ServerObject): string {
   )
 }
 
-function successOf(document: Document, { responses }: OperationObject) {
-  const [status = '', success = {}] =
-    Object.entries(responses).find(([code]) => code.startsWith('2')) ?? []
-  const response = targetOf(success, document.components?.responses)
+function successOf(
+  document: Document,
+  { operationId, responses }: OperationObject
+) {
+  const success = Object.entries(responses).find(([status]) =>
+    status.startsWith('2')
+  )
+  if (success === undefined) {
+    throw new Error(
+      `openapi.yaml: the code samples of ${operationId} need a 2xx response`
+    )
+  }
+
+  const [status, described] = success
+  const response = targetOf(described, document.components?.responses)
 
   return {
     status: Number(status),
