@@ -12,6 +12,8 @@ type Address = Pick<Config, 'HOST' | 'PORT' | 'METRICS_PORT'>
 interface ListenError extends Error {
   code?: string
   port?: number
+  /** `getaddrinfo` if the look-up has failed, for any reason. */
+  syscall?: string
 }
 
 /**
@@ -32,20 +34,20 @@ function describeListenError(
   error: ListenError,
   { HOST, METRICS_PORT }: Address
 ): string {
-  const { code, port } = error
+  const { code, port, syscall } = error
+  if (code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo') {
+    return (
+      `HOST must be an address of this machine, not ${HOST}: ` +
+      messageOf(error)
+    )
+  }
+
   const variable = port === METRICS_PORT ? 'METRICS_PORT' : 'PORT'
   switch (code) {
     case 'EADDRINUSE':
       return `Port ${port} is in use: set ${variable}`
     case 'EACCES':
       return `Port ${port} is reserved: set ${variable} to one above 1023`
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return (
-        `HOST must be an address of this machine, not ${HOST}: ` +
-        messageOf(error)
-      )
     default:
       return `Cannot listen on ${HOST}: ${messageOf(error)}`
   }
