@@ -117,13 +117,18 @@ export async function findPendingMigrations(
 
   const { database } = openDatabaseUrl(url, config, log)
   const { migrations } = schemaOf(api)
+
+  const pending = readPendingMigrations(database, migrations)
+
   try {
-    return await readPendingMigrations(database, migrations)
-  } catch (error) {
-    throw describeUnusableUrl(error)
+    return await pending.catch(throwUnusableUrl)
   } finally {
     await database.close()
   }
+}
+
+function throwUnusableUrl(error: unknown): never {
+  throw describeUnusableUrl(error)
 }
 
 async function openEmbedded(
