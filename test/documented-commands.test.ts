@@ -1,10 +1,12 @@
-// Each block of commands of these pages is run by a test, or is listed here
-// with the reason why not.
-import { readFileSync } from 'node:fs'
+// Each command of these pages, in a block or in a sentence, is run by a test,
+// or is listed here with the reason why not.
+import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import {
   type CommandBlock,
-  commandBlocks
+  commandBlocks,
+  inlineCommands,
+  pagesWithCommands
 } from './support/documented-commands.ts'
 
 const operations = 'docs/operations.md'
@@ -13,11 +15,10 @@ const operations = 'docs/operations.md'
 const pageOf: Record<string, string> = {
   'compose-upgrade.test.ts': operations,
   'compose.test.ts': operations,
+  'incident-commands.ts': operations,
   'kubernetes.test.ts': 'docs/kubernetes.md',
   'readme.test.ts': 'README.md'
 }
-const pages = new Set(Object.values(pageOf))
-
 /** The blocks that no test runs, and why. */
 const notRun: Record<string, string> = {
   'README.md: For operators 0': 'they are commands of docs/operations.md',
@@ -32,10 +33,37 @@ const nameOf = (page: string, { heading, index }: CommandBlock) =>
   `${page}: ${heading} ${index}`
 
 const documented = new Map(
-  [...pages].flatMap((page) =>
+  pagesWithCommands.flatMap((page) =>
     commandBlocks(page).map((block) => [nameOf(page, block), block])
   )
 )
+
+/** The commands in sentences and tables that no test runs, by the reason. */
+const inlineNotRun: Record<string, string[]> = {
+  'it needs CloudNativePG': [
+    'kubectl -n $DATABASE get cluster,pods',
+    'kubectl -n $DATABASE get backup,scheduledbackup',
+    'DATABASE_HOST=db-rw.$DATABASE_NAMESPACE deploy/secrets'
+  ],
+  'it needs cert-manager': ['kubectl get certificate'],
+  'it needs a Patroni of your own': ['patronictl list'],
+  'it needs a registry of images': [
+    'docker login',
+    'docker compose build --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:…',
+    'docker run -d --name grafana --network pet-categories_monitoring -p 127.0.0.1:3002:3000 -v grafana:/var/lib/grafana grafana/grafana:12.0.2'
+  ],
+  'it changes more of the host than the service': [
+    'docker image prune',
+    'docker builder prune',
+    'crontab -l',
+    'crontab -e',
+    'systemctl restart chrony',
+    'systemctl enable docker',
+    'rm -rf .data'
+  ],
+  'it does not end': ['docker compose logs -f api'],
+  'it is to be followed by another command': ['pg_restore --disable-triggers']
+}
 
 /** Calls as in `documented('Keys', 1)`, or `incident('errors')`. */
 const callPattern =
@@ -66,12 +94,69 @@ t.test('each documented command is run, or has a reason', (t) => {
 })
 
 t.test('what is run or has a reason is documented, and not both', (t) => {
+  t.same(new Set(Object.values(pageOf)), new Set(pagesWithCommands))
   t.same(
     [...known].filter((name) => !documented.has(name)),
     []
   )
   t.same(
     Object.keys(notRun).filter((name) => run.has(name)),
+    []
+  )
+  t.end()
+})
+
+const inBlocks = [...documented.values()]
+  .map(({ commands }) => commands)
+  .join('\n')
+
+/** Calls as in `inline('kubectl get pods')`. */
+const inlineCallPattern = /\binline(?:Command)?\(\s*(['"`])(?<command>.+?)\1/g
+
+/** Steps as in `run_tool deploy-check compose`. */
+const stepPattern = /^ *run_tool (?<tool>\S+) (?<command>\S+)$/gm
+
+/** Returns the commands of sentences that a test runs. */
+function inlineRunBy(file: string): string[] {
+  const source = readFileSync(`tools/deploy-check/${file}`, 'utf8')
+  const calls = [...source.matchAll(inlineCallPattern)]
+  return calls.map(({ groups = {} }) => groups['command'] ?? '')
+}
+
+/** Returns the commands of tools that a step of the CI runs. */
+function toolsRunBy(step: string): string[] {
+  const source = readFileSync(`.ci/steps/${step}`, 'utf8')
+  return [...source.matchAll(stepPattern)].map(
+    ({ groups = {} }) =>
+      `npm run ${groups['command']} --prefix tools/${groups['tool']}`
+  )
+}
+
+const inline = new Set(
+  pagesWithCommands.flatMap((page) => inlineCommands(page))
+)
+const inlineRun = new Set(Object.keys(pageOf).flatMap(inlineRunBy))
+const toolsRun = readdirSync('.ci/steps').flatMap(toolsRunBy)
+const inlineReasons = Object.values(inlineNotRun).flat()
+
+t.test('each command in a sentence is run too, or has a reason', (t) => {
+  const accounted = new Set([...inlineRun, ...toolsRun, ...inlineReasons])
+  const others = [...inline].filter((command) => !accounted.has(command))
+  t.not(inlineRun.size, 0)
+  t.same(
+    others.filter((command) => !inBlocks.includes(command)),
+    []
+  )
+  t.end()
+})
+
+t.test('such a command is in a sentence, and not both', (t) => {
+  t.same(
+    [...inlineRun, ...inlineReasons].filter((command) => !inline.has(command)),
+    []
+  )
+  t.same(
+    inlineReasons.filter((command) => inlineRun.has(command)),
     []
   )
   t.end()

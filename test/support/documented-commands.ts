@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 
+/** The pages whose commands tests run. */
+export const pagesWithCommands = [
+  'README.md',
+  'docs/operations.md',
+  'docs/kubernetes.md'
+]
+
 /** Commands of a page, in a block of their own. */
 export interface CommandBlock {
   /** The heading above it. */
@@ -55,4 +62,47 @@ export function documentedCommands(
   if (found === undefined)
     throw new Error(`${page} has no block ${heading} ${index}`)
   return found.commands
+}
+
+/** Blocks of code, which are not searched for code in sentences. */
+const fencePattern = /^```.*?^```$/gms
+
+const spanPattern = /`(?<code>[^`]+)`/g
+
+/** Programs, and the functions of the incidents: api, db and logs. */
+const programs =
+  'api|command|crontab|curl|db|deploy/\\w+|docker|git|kubectl|logs|node|npm|npx|' +
+  'openssl|patronictl|pg_\\w+|psql|rm|systemctl'
+
+/** Variables, a program, its arguments. */
+const commandPattern = new RegExp(`^([A-Z_]+=\\S+ )*(${programs})( |$)`)
+
+/** Whether code is a command with an argument or a variable. */
+const isCommand = (code: string): boolean =>
+  code.includes(' ') && commandPattern.test(code)
+
+/**
+ * Returns the commands in the sentences and tables of a page, each once.
+ *
+ * @param page its path, such as docs/operations.md
+ * @param root the folder of the clone
+ */
+export function inlineCommands(page: string, root = '.'): string[] {
+  const text = readFileSync(path.join(root, page), 'utf8')
+  const sentences = text.replace(fencePattern, '')
+  const spans = [...sentences.matchAll(spanPattern)].map(
+    ({ groups }) => groups?.['code']?.replace(/\s+/g, ' ') ?? ''
+  )
+  return [...new Set(spans.filter(isCommand))]
+}
+
+/**
+ * Returns a command that must be in a sentence or table of a page.
+ *
+ * @throws Error if no page has it
+ */
+export function inlineCommand(command: string, root = '.'): string {
+  const isOn = (page: string) => inlineCommands(page, root).includes(command)
+  if (pagesWithCommands.some(isOn)) return command
+  throw new Error(`no page has the command ${command}`)
 }

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
 import type { FreshClone } from './fresh-clone.ts'
-import { startResending } from './resending.ts'
+import { type Clients, underLoad } from './under-load.ts'
 
 /** An installation with Docker Compose, from a clone. */
 export class ComposeInstallation {
@@ -43,6 +43,11 @@ export class ComposeInstallation {
     t.same(await this.containersByService(), before)
   }
 
-  /** Starts clients that resend their creates until they are stored. */
-  startResending = (t: Test, key: string) => startResending(t, this.#url, key)
+  /** Runs commands while clients create, see `underLoad`. */
+  underLoad = (
+    t: Test,
+    key: string,
+    run: (clients: Clients) => Promise<unknown>,
+    expected: string[] = []
+  ): Promise<void> => underLoad(t, { url: this.#url, key }, run, expected)
 }

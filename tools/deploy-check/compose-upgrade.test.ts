@@ -7,6 +7,7 @@ import { createKeyed } from '../../test/support/resend.ts'
 import { ComposeInstallation } from './compose-installation.ts'
 import { FreshClone } from './fresh-clone.ts'
 import { lastRelease } from './last-release.ts'
+import { outage } from './under-load.ts'
 
 const project = 'petcat-compose-upgrade'
 const url = 'http://127.0.0.1:3911'
@@ -57,19 +58,9 @@ t.test('the last release is installed by its own commands', async () => {
   key = lastLine(await documented('Install', 1))
 })
 
-/**
- * Runs commands under load. No create may be lost or doubled.
- *
- * @returns how many requests failed, by what they got
- */
-async function underLoad(t: Test, run: () => Promise<void>) {
-  const clients = await installation.startResending(t, key)
-  await clients.stores(50)
-  await run()
-  await clients.stores(50)
-  t.same(await clients.stop(), [], 'no create is lost or doubled')
-  return clients.failures
-}
+/** Runs commands while clients create, see `underLoad`. */
+const underLoad = (t: Test, run: () => Promise<unknown>, expected?: string[]) =>
+  installation.underLoad(t, key, run, expected)
 
 /** The commands that deploy/roll suggests in its output. */
 const suggestions = (output: string) => output.match(/^ +docker compose .+/gm)
@@ -77,41 +68,38 @@ const suggestions = (output: string) => output.match(/^ +docker compose .+/gm)
 t.test('an upgrade fails no request', async (t) => {
   const original = await created('before')
   let suggested: string[] | null = []
-  const failures = await underLoad(t, async () => {
+  await underLoad(t, async () => {
     await checkOut('current')
     suggested = suggestions(await documented('Upgrade'))
   })
-  t.same(failures, {})
   t.same(await created('before'), { ...original, isReplayed: true })
 
   const services = suggested?.map((command) => command.split(' ').at(-1))
   t.same(new Set(services), new Set(['db', 'proxy']))
-  await underLoad(t, async () => {
+  const replace = async () => {
     for (const command of new Set(suggested)) await sh(command)
-  })
+  }
+  await underLoad(t, replace, outage)
   t.notMatch(await documented('Check'), 'not up to date')
   await installation.upReplacesNothing(t)
 })
 
 t.test('the way back fails no request', async (t) => {
   const original = await created('after')
-  const failures = await underLoad(t, async () => {
+  await underLoad(t, async () => {
     await checkOut('released')
     await documented('Roll back')
   })
-  t.same(failures, {})
   t.same(await created('after'), { ...original, isReplayed: true })
 
-  await underLoad(t, async () => {
-    await sh('docker compose restart proxy')
-  })
+  const restart = () => sh('docker compose restart proxy')
+  await underLoad(t, restart, outage)
 })
 
 t.test('a second upgrade fails no request', async (t) => {
-  const failures = await underLoad(t, async () => {
+  await underLoad(t, async () => {
     await checkOut('current')
     await documented('Upgrade')
   })
-  t.same(failures, {})
   await installation.upReplacesNothing(t)
 })

@@ -4,7 +4,10 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import { documentedCommands } from '../../test/support/documented-commands.ts'
+import {
+  documentedCommands,
+  inlineCommand
+} from '../../test/support/documented-commands.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
@@ -73,6 +76,15 @@ export class FreshClone {
    */
   block(heading: string, block = 0, page = this.#page): string {
     return documentedCommands(page, heading, block, this.folder)
+  }
+
+  /**
+   * Returns a command that must be in a sentence or table of a page.
+   *
+   * @throws Error if no page has it
+   */
+  inlineCommand(command: string): string {
+    return inlineCommand(command, this.folder)
   }
 
   /**

@@ -278,7 +278,7 @@ const targets = [
 
 for (const failure of failures) {
   t.test(
-    `with synchronous replication, each acknowledged create is kept when the primary ${failure.title}`,
+    `with synchronous replication, no create is lost when the primary ${failure.title}`,
     async (t) => {
       t.same(await faultsAfter(t, failure), [])
     }

@@ -36,14 +36,8 @@ const [program = '', ...args] = execFileSync(
   .trim()
   .split(' ')
 
-/** Starts PgBouncer in front of a server. */
-async function startPooler(serverPort: number) {
-  const port = await freePort()
-  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-pgbouncer-'))
-  const file = path.join(folder, 'pgbouncer.ini')
-  writeFileSync(
-    file,
-    `[databases]
+/** The configuration of a pooler on a port, in front of a server. */
+const pgbouncerIni = (port: number, serverPort: number) => `[databases]
 postgres = host=127.0.0.1 port=${serverPort} user=postgres
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -54,12 +48,25 @@ pool_mode = transaction
 max_prepared_statements = 200
 server_login_retry = 1
 `
-  )
+
+/** Starts PgBouncer in front of a server. */
+async function startPooler(serverPort: number) {
+  const port = await freePort()
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-pgbouncer-'))
+  const file = path.join(folder, 'pgbouncer.ini')
+  writeFileSync(file, pgbouncerIni(port, serverPort))
+
   // It does not run as root.
   const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
   const run = () =>
     spawn(program, [...args, ...user, file], { stdio: 'ignore' })
+  const responds = () =>
+    until(
+      () => query(url, 'SELECT').then(Boolean, () => false),
+      'PgBouncer responds'
+    )
+
   let pooler = run()
   const kill = async () => {
     const exited = once(pooler, 'exit')
@@ -70,12 +77,8 @@ server_login_retry = 1
     await kill()
     rmSync(folder, { recursive: true })
   })
-  const responds = () =>
-    until(
-      () => query(url, 'SELECT').then(Boolean, () => false),
-      'PgBouncer responds'
-    )
   await responds()
+
   return {
     url,
     async restart() {
@@ -100,9 +103,9 @@ async function startServiceOnNewConnections(t: Test) {
 }
 
 const createResult = (service: Service) =>
-  requests.result(requests.createCategory(service))
+  requests.codeOrStatus(requests.createCategory(service))
 const listResult = (service: Service) =>
-  requests.result(requests.listCategories(service))
+  requests.codeOrStatus(requests.listCategories(service))
 
 t.test(
   'migrations, creates, lists and keys work, and a revoked key is rejected',

@@ -3,7 +3,10 @@
 import t, { type Test } from 'tap'
 import { apiKeyPrefix } from '../../generated/names.ts'
 import { createDatabase } from '../../test/support/database.ts'
-import { documentedCommands } from '../../test/support/documented-commands.ts'
+import {
+  documentedCommands,
+  inlineCommand
+} from '../../test/support/documented-commands.ts'
 import { freePort } from '../../test/support/postgres.ts'
 import { call, keyPattern, run, started } from '../../test/support/process.ts'
 
@@ -22,8 +25,12 @@ const shell = (t: Test, commands: string, env: Record<string, string> = {}) =>
   run(t, ['bash', '-euc', commands], { env })
 
 /** Runs commands to their end. Returns what they printed. */
-async function outputOf(t: Test, commands: string): Promise<string> {
-  const { code, output } = await call(t, ['bash', '-euc', commands])
+async function outputOf(
+  t: Test,
+  commands: string,
+  env: Record<string, string> = {}
+): Promise<string> {
+  const { code, output } = await call(t, ['bash', '-euc', commands], { env })
   t.equal(code, 0)
   return output
 }
@@ -31,10 +38,8 @@ async function outputOf(t: Test, commands: string): Promise<string> {
 t.test('the quick start prints what it says', async (t) => {
   const port = await freePort()
   const start = replaced(block('Quick start', 0), 'npm ci && ', '')
-  const service = shell(t, start, {
-    DATA_DIR: t.testdir(),
-    PORT: String(port)
-  })
+  const environment = { DATA_DIR: t.testdir(), PORT: String(port) }
+  const service = shell(t, start, environment)
   await started(service)
   const [curl] = await service.sees(/curl \S+ -H '.+'/)
   const [key] = await service.sees(keyPattern)
@@ -46,6 +51,20 @@ t.test('the quick start prints what it says', async (t) => {
   const here = replaced(commands, ':3000', `:${port}`)
   const output = await outputOf(t, replaced(here, `${apiKeyPrefix}…`, key))
   for (const line of shown) t.match(output, String(line))
+
+  const seeded = await outputOf(t, inlineCommand('npm run seed'), environment)
+  t.match(seeded, 'Added 4 categories')
+  // Otherwise, PostgreSQL would write to the folder while it is removed.
+  await service.stop()
+})
+
+t.test('a second service has its own data and port', async (t) => {
+  const port = String(await freePort())
+  const documented = inlineCommand('DATA_DIR=/tmp/second PORT=3001 npm start')
+  const elsewhere = replaced(documented, '/tmp/second', t.testdir())
+  const service = shell(t, replaced(elsewhere, '3001', port))
+  t.match(await started(service), port)
+  await service.stop()
 })
 
 t.test('the service starts on a PostgreSQL of your own', async (t) => {
