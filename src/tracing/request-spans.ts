@@ -1,4 +1,5 @@
 import {
+  type Attributes,
   type Context,
   ROOT_CONTEXT,
   type Span,
@@ -13,6 +14,19 @@ import { isOutsideApi } from '../http/access-log.ts'
 import { type RemoteSpan, remoteSpanOf } from '../http/trace-context.ts'
 import { withoutApiKeys } from '../log.ts'
 import type { Sampling } from './sampling.ts'
+
+/** The methods that OpenTelemetry knows. Node.js accepts more. */
+const knownMethods = new Set([
+  'CONNECT',
+  'DELETE',
+  'GET',
+  'HEAD',
+  'OPTIONS',
+  'PATCH',
+  'POST',
+  'PUT',
+  'TRACE'
+])
 
 /**
  * Starts the span of a request, if it is sampled. It ends with the response, or
@@ -29,17 +43,22 @@ export function startRequestSpan(
   const caller = remoteSpanOf(request)
   if (!isSampled(caller) || isOutsideApi(request)) return undefined
 
-  const { method, routeOptions } = request
-  const { url: route } = routeOptions
-  const name = route === undefined ? method : `${method} ${route}`
   const span = source.startSpan(
-    name,
+    nameOf(request),
     { kind: SpanKind.SERVER, attributes: attributesOf(request) },
     contextOf(caller)
   )
 
   reply.raw.once('close', () => end(span, request, reply))
+
   return span
+}
+
+function nameOf({ method, routeOptions }: FastifyRequest): string {
+  const { url: route } = routeOptions
+  if (route !== undefined) return `${method} ${route}`
+
+  return knownMethods.has(method) ? method : 'HTTP'
 }
 
 /** Below the span of the caller, or a new trace. */
@@ -56,12 +75,22 @@ function contextOf(caller: RemoteSpan | undefined): Context {
 
 /** The path of an unknown route may be anything: only the log has it. */
 function attributesOf({ method, protocol, routeOptions, url }: FastifyRequest) {
-  const always = { 'http.request.method': method, 'url.scheme': protocol }
+  const always = { ...attributesOfMethod(method), 'url.scheme': protocol }
   const { url: route } = routeOptions
   if (route === undefined) return always
 
   const path = withoutApiKeys(url.replace(/\?.*/, ''))
+
   return { ...always, 'http.route': route, 'url.path': path }
+}
+
+function attributesOfMethod(method: string): Attributes {
+  if (knownMethods.has(method)) return { 'http.request.method': method }
+
+  return {
+    'http.request.method': '_OTHER',
+    'http.request.method_original': method
+  }
 }
 
 function end(span: Span, request: FastifyRequest, reply: FastifyReply): void {
@@ -71,7 +100,10 @@ function end(span: Span, request: FastifyRequest, reply: FastifyReply): void {
   if (headersSent) span.setAttribute('http.response.status_code', statusCode)
   if (errorCode !== undefined) span.setAttribute('error.type', errorCode)
   if (!writableEnded) span.setAttribute('error.type', 'aborted')
-  if (statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+
+  // A 4xx is an error of the client only.
+  const isError = statusCode >= 500 || !writableEnded
+  if (isError) span.setStatus({ code: SpanStatusCode.ERROR })
 
   span.end()
 }

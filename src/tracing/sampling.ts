@@ -40,7 +40,6 @@ function byTraceId(ratio: number): Sampling {
   return (caller) => {
     // The id of a new trace is as random.
     if (caller === undefined) return Math.random() < ratio
-
     const { decision } = sampler.shouldSample(ROOT_CONTEXT, caller.traceId)
     return decision === SamplingDecision.RECORD_AND_SAMPLED
   }

@@ -8,6 +8,7 @@ import {
   trace,
   type Tracer as SpanSource
 } from '@opentelemetry/api'
+import { sqlStateOf } from '../postgres/failures.ts'
 import { inSpan, type Tracer, type WaitingCall } from '../spans.ts'
 
 /** Links of a group, at most: the size of the largest grouped write. */
@@ -50,7 +51,7 @@ export class SpanTracer implements Tracer {
     const link = { context: span.spanContext() }
     for (const other of others) other.span.addLink(link)
 
-    return recorded(span, run)
+    return recorded(span, run, failureOfGroup)
   }
 
   /** Has the name of a statement, neither its text nor its values. */
@@ -67,7 +68,7 @@ export class SpanTracer implements Tracer {
       }
     })
 
-    return recorded(span, run)
+    return recorded(span, run, failureOfStatement)
   }
 
   #start(
@@ -101,25 +102,34 @@ function longestWait(calls: WaitingCall[], now: number): number {
 /** Runs a function, and ends the span with its promise. */
 function recorded<Result>(
   span: Span,
-  run: () => Promise<Result>
+  run: () => Promise<Result>,
+  failureOf: (error: unknown) => Attributes
 ): Promise<Result> {
   const result = inSpan(span, run)
 
   result.then(
     () => span.end(),
-    (error: unknown) => endWithError(span, error)
+    (error: unknown) => {
+      span.setStatus({ code: SpanStatusCode.ERROR })
+      span.setAttributes(failureOf(error))
+      span.end()
+    }
   )
+
   return result
 }
 
-function endWithError(span: Span, error: unknown): void {
-  span.setStatus({ code: SpanStatusCode.ERROR })
-  span.setAttribute('error.type', errorTypeOf(error))
-  span.end()
+/** The code of an error. Its message may contain values of a request. */
+function failureOfGroup(error: unknown): Attributes {
+  const hasCode = error instanceof Error && 'code' in error
+  return { 'error.type': hasCode ? String(error.code) : 'internal_error' }
 }
 
-/** The code of an error. Its message may contain values of a request. */
-function errorTypeOf(error: unknown): string {
-  const hasCode = error instanceof Error && 'code' in error
-  return hasCode ? String(error.code) : 'internal_error'
+/** The same, and the SQLSTATE if the server sent one. */
+function failureOfStatement(error: unknown): Attributes {
+  const isWrapped = error instanceof Error && error.cause !== undefined
+  const sqlState = sqlStateOf(isWrapped ? error.cause : error)
+  if (sqlState === '') return failureOfGroup(error)
+
+  return { ...failureOfGroup(error), 'db.response.status_code': sqlState }
 }

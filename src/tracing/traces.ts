@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import {
+  defaultResource,
   detectResources,
   envDetector,
+  type Resource,
   resourceFromAttributes
 } from '@opentelemetry/resources'
 import {
@@ -17,9 +19,11 @@ import { serviceName } from '../../generated/names.ts'
 import type { Config } from '../config.ts'
 import { traceIdOf } from '../http/trace-context.ts'
 import { inSpan, useTracer } from '../spans.ts'
+import { stopPretenuring } from './pretenuring.ts'
 import { ReportingExporter } from './reporting-exporter.ts'
 import { startRequestSpan } from './request-spans.ts'
 import { samplingOf } from './sampling.ts'
+import { ignoreSdkWarnings, logSdkWarnings } from './sdk-warnings.ts'
 import { maxLinks, SpanTracer } from './span-tracer.ts'
 
 /** Spans that may wait for their export. Further ones are lost. */
@@ -52,7 +56,10 @@ declare module 'fastify' {
  * closes.
  */
 export const traces = fp<Options>(
-  (app, { endpoint, config, version }, registered) => {
+  (app, { endpoint, config, version }) => {
+    // First: its parts warn of variables that they cannot read.
+    logSdkWarnings(app.log)
+    stopPretenuring()
     const provider = providerFor(endpoint, version, app.log)
     const source = provider.getTracer(serviceName, version)
     const isSampled = samplingOf(config)
@@ -60,18 +67,18 @@ export const traces = fp<Options>(
 
     app.decorateRequest('span', undefined)
 
-    app.addHook('onRequest', (request, reply, next) => {
+    app.addHook('onRequest', (request, reply, done) => {
       const span = startRequestSpan(source, isSampled, request, reply)
       if (span !== undefined) {
         request.span = span
         request.log = logWithTraceId(app.log, request, span)
       }
-      next()
+      done()
     })
 
     // Around the handler. Each span before it would be lost at an `await`.
-    app.addHook('preHandler', ({ span }, _reply, next) => {
-      inSpan(span, next)
+    app.addHook('preHandler', ({ span }, _reply, done) => {
+      inSpan(span, done)
     })
 
     app.addHook('onClose', async () => {
@@ -82,8 +89,8 @@ export const traces = fp<Options>(
         flushed,
         sleep(maxFlushMs, undefined, { ref: false })
       ])
+      ignoreSdkWarnings()
     })
-    registered()
   },
   { name: 'traces' }
 )
@@ -100,7 +107,6 @@ function logWithTraceId(
   span: Span
 ): FastifyBaseLogger {
   if (traceIdOf(request) !== undefined) return request.log
-
   const { traceId } = span.spanContext()
   return appLog.child({ reqId: request.id, trace_id: traceId })
 }
@@ -114,10 +120,7 @@ function providerFor(
   const exporter = new ReportingExporter(new OTLPTraceExporter({ url }), log)
 
   return new TracerProvider({
-    resource: resourceFromAttributes({
-      'service.name': serviceName,
-      'service.version': version
-    }).merge(detectResources({ detectors: [envDetector] })),
+    resource: resourceOf(version),
     // samplingOf() has decided before.
     sampler: new AlwaysOnSampler(),
     spanLimits: {
@@ -126,4 +129,15 @@ function providerFor(
     },
     spanProcessors: [new BatchSpanProcessor({ exporter, maxQueueSize })]
   })
+}
+
+/** The SDK, the service, and what the environment says of it. */
+function resourceOf(version: string): Resource {
+  const service = resourceFromAttributes({
+    'service.name': serviceName,
+    'service.version': version
+  })
+  const environment = detectResources({ detectors: [envDetector] })
+
+  return defaultResource().merge(service).merge(environment)
 }

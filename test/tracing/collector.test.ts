@@ -1,6 +1,11 @@
 // A collector that is away, slow or back, and the end of the service.
+import { diag } from '@opentelemetry/api'
 import t, { type Test } from 'tap'
 import { ReportingExporter } from '../../src/tracing/reporting-exporter.ts'
+import {
+  ignoreSdkWarnings,
+  logSdkWarnings
+} from '../../src/tracing/sdk-warnings.ts'
 import { createDatabase, lockAwaited, lockTable } from '../support/database.ts'
 import { recorder } from '../support/recorder.ts'
 import { serveNotes } from '../support/notes.ts'
@@ -30,7 +35,7 @@ async function serveTraced(t: Test, endpoint: string) {
   return { databaseUrl, service, request }
 }
 
-t.test('nobody listens: requests and the end are as without', async (t) => {
+t.test('without a collector, requests and the shutdown succeed', async (t) => {
   const { service, request } = await serveTraced(t, nobody)
 
   t.equal((await request()).status, 200)
@@ -39,7 +44,7 @@ t.test('nobody listens: requests and the end are as without', async (t) => {
 })
 
 for (const behaviour of ['hang', 'reject'] as const) {
-  const title = `receivers that ${behaviour}: requests and the end are as without`
+  const title = `with receivers that ${behaviour}, requests and the shutdown succeed`
   t.test(title, async (t) => {
     const receiver = await startReceiver(t)
     receiver.respond(behaviour)
@@ -74,15 +79,51 @@ t.test('the spans of requests that are open at the end arrive', async (t) => {
   ])
 })
 
+t.test('the log says that the receiver rejected a span', async (t) => {
+  const receiver = await startReceiver(t)
+  receiver.respond('reject one')
+  const { service, request } = await serveTraced(t, receiver.endpoint)
+
+  t.equal((await request()).status, 200)
+  t.equal(await service.stop(), 0)
+  t.match(service.output(), /"level":40,.*"traces: .*rejectedSpans/)
+})
+
+t.test('the log has the warnings of the SDK, each kind once a minute', (t) => {
+  let now = 0
+  t.intercept(performance, 'now', { value: () => now })
+  const { lines, log } = recorder()
+  logSdkWarnings(log)
+  t.teardown(ignoreSdkWarnings)
+
+  diag.error('reported by the exporter')
+  diag.warn('Dropped 1 spans')
+  diag.warn('Dropped 2 spans')
+  diag.warn('Rejected', 'too long')
+  diag.warn('Failed to parse trace export response: Unexpected token a')
+  diag.warn('Failed to parse trace export response: Unexpected token b')
+  now = 60_000
+  diag.warn('Dropped 3 spans')
+
+  t.match(lines, [
+    { level: 40, msg: 'traces: Dropped 1 spans' },
+    { level: 40, msg: 'traces: Rejected too long' },
+    { level: 40, msg: /token a$/ },
+    { level: 40, msg: 'traces: Dropped 3 spans' }
+  ])
+  t.equal(lines.length, 4)
+  t.end()
+})
+
 t.test('the log has the start and the end of failures', async (t) => {
-  const { lines, logger } = recorder()
+  const { lines, log } = recorder()
   const results = [failed, failed, success, success, failed]
   const exporter = new ReportingExporter(
     {
       export: (_spans, done) => done(results.shift() ?? success),
       shutdown: () => Promise.resolve()
     },
-    logger
+    log
   )
 
   const codes: number[] = []

@@ -1,4 +1,4 @@
-// A receiver of OTLP over HTTP in JSON.
+// A receiver of OTLP over HTTP in JSON, from the service or from a collector.
 import {
   createServer,
   type IncomingMessage,
@@ -11,13 +11,14 @@ import { listenOnLoopback } from '../support/loopback.ts'
 /** An AnyValue of OTLP: one of its properties is set. */
 interface AnyValue {
   stringValue?: string
-  intValue?: number
+  /** Text from a collector. */
+  intValue?: number | string
   doubleValue?: number
 }
 
 type KeyValues = { key: string; value: AnyValue }[]
 
-/** A span as OTLP has it. */
+/** A span as OTLP has it: a collector leaves out what is empty. */
 interface OtlpSpan {
   name: string
   kind: number
@@ -25,9 +26,9 @@ interface OtlpSpan {
   spanId: string
   parentSpanId?: string
   attributes: KeyValues
-  links?: { traceId: string; spanId: string; attributes: KeyValues }[]
-  events: { name: string }[]
-  status: { code: number }
+  links?: { traceId: string; spanId: string; attributes?: KeyValues }[]
+  events?: { name: string }[]
+  status: { code?: number }
 }
 
 interface ExportRequest {
@@ -65,8 +66,12 @@ export interface Receiver {
   respond: (behaviour: Behaviour) => void
 }
 
-/** Accept spans, reject them, or never respond. */
-type Behaviour = 'accept' | 'reject' | 'hang'
+/** Accept spans, accept all but one, reject them, or never respond. */
+type Behaviour = 'accept' | 'reject one' | 'reject' | 'hang'
+
+const oneRejected = {
+  partialSuccess: { rejectedSpans: 1, errorMessage: 'too long' }
+}
 
 /** Values of the enumerations of OTLP. */
 export const kind = { internal: 1, server: 2, client: 3 }
@@ -86,6 +91,10 @@ export async function startReceiver(t: Test): Promise<Receiver> {
         spans.push(...spansIn(body))
         response.writeHead(200, { 'content-type': 'application/json' })
         response.end('{}')
+        break
+      case 'reject one':
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(oneRejected))
         break
       case 'reject':
         response.writeHead(400).end()
@@ -119,27 +128,27 @@ function spansIn({ resourceSpans }: ExportRequest): ReceivedSpan[] {
 }
 
 function spanOf(span: OtlpSpan, resource: Attributes): ReceivedSpan {
-  const { name, traceId, spanId, parentSpanId, links = [] } = span
+  const { name, traceId, spanId, links = [], events = [] } = span
 
   return {
     name,
     kind: span.kind,
     traceId,
     spanId,
-    parentSpanId,
+    parentSpanId: span.parentSpanId || undefined,
     attributes: attributesOf(span.attributes),
     links: links.map((link) => link.spanId),
     linkAttributes: links.map((link) => attributesOf(link.attributes)),
-    events: span.events.map((event) => event.name),
+    events: events.map((event) => event.name),
     isError: span.status.code === errorStatus,
     resource
   }
 }
 
-const attributesOf = (attributes: KeyValues): Attributes =>
+const attributesOf = (attributes: KeyValues = []): Attributes =>
   Object.fromEntries(
     attributes.map(({ key, value }) => [
       key,
-      value.stringValue ?? value.intValue ?? value.doubleValue
+      value.stringValue ?? Number(value.intValue ?? value.doubleValue)
     ])
   )

@@ -17,6 +17,7 @@ const sampledBy = (sampler: string, ratio?: string) => {
     OTEL_TRACES_SAMPLER: sampler,
     OTEL_TRACES_SAMPLER_ARG: ratio
   }
+
   return callers.map(samplingOf(loadConfig(variables, noFile)))
 }
 

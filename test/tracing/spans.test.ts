@@ -5,9 +5,10 @@ import {
   SimpleSpanProcessor,
   TracerProvider
 } from '@opentelemetry/sdk-trace'
-import t from 'tap'
+import pg from 'pg'
+import t, { type Test } from 'tap'
 import { Lanes } from '../../src/creates/lanes.ts'
-import { GroupTimedOut } from '../../src/postgres/failures.ts'
+import { GroupTimedOut, Unavailable } from '../../src/postgres/failures.ts'
 import { WriteTurns } from '../../src/creates/write-turns.ts'
 import {
   currentSpan,
@@ -57,18 +58,44 @@ t.test('without a tracer, a statement runs without a span', async (t) => {
   t.equal(await inSpan(span, () => tracedStatement('x', run)), 'result')
 })
 
-t.test('a statement without a name or a code has substitutes', async (t) => {
+/** Records spans until the test ends. */
+function startRecording(t: Test): InMemorySpanExporter {
   const exporter = new InMemorySpanExporter()
   const spanProcessors = [new SimpleSpanProcessor({ exporter })]
   const provider = new TracerProvider({ spanProcessors })
   useTracer(new SpanTracer(provider.getTracer('test')))
   t.teardown(() => useTracer(undefined))
+  return exporter
+}
 
+t.test('a statement without a name or a code has substitutes', async (t) => {
+  const exporter = startRecording(t)
   const fail = () => Promise.reject(new Error('a secret'))
   await t.rejects(inSpan(span, () => tracedStatement(undefined, fail)))
 
+  const [statement] = exporter.getFinishedSpans()
+  t.equal(statement?.name, 'unnamed')
+  t.same(statement?.attributes, {
+    'db.system.name': 'postgresql',
+    'db.query.summary': 'unnamed',
+    'error.type': 'internal_error'
+  })
+})
+
+t.test('a statement that failed has the SQLSTATE of the cause', async (t) => {
+  const exporter = startRecording(t)
+  const cause = new pg.DatabaseError('a secret', 0, 'error')
+  cause.code = '57014'
+  const fail = () => Promise.reject(new Unavailable(cause))
+  await t.rejects(inSpan(span, () => tracedStatement('x', fail)))
+
   t.match(exporter.getFinishedSpans(), [
-    { name: 'unnamed', attributes: { 'error.type': 'internal_error' } }
+    {
+      attributes: {
+        'error.type': 'unavailable',
+        'db.response.status_code': '57014'
+      }
+    }
   ])
 })
 

@@ -6,7 +6,9 @@ import { makeKey } from '../../src/api-keys/key.ts'
 import {
   disconnected,
   listRequest,
-  openConnection
+  openConnection,
+  request,
+  send
 } from '../http/raw-requests.ts'
 import { recorder } from '../support/recorder.ts'
 import { lockAwaited, lockTable, query } from '../support/database.ts'
@@ -24,6 +26,9 @@ const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const callerId = '00f067aa0ba902b7'
 const sampled = { traceparent: `00-${traceId}-${callerId}-01` }
 const unsampled = { traceparent: `00-${traceId}-${callerId}-00` }
+
+/** The SQLSTATE of breakNotes(). */
+const divisionByZero = '22012'
 
 /** A service that exports the requests that their callers sample. */
 async function startTraced(t: Test, options: ServiceOptions = {}) {
@@ -85,16 +90,19 @@ t.test('a sampled request has a span below that of its caller', async (t) => {
   await get(service, 'notes/1?x=secret', sampled)
   await get(service, 'notes/1', sampled)
 
-  const [rejectedSpan, readSpan] = named(
-    await exported(),
-    'GET /v1/notes/:noteId'
-  )
+  const spans = await exported()
+  const [rejectedSpan, readSpan] = named(spans, 'GET /v1/notes/:noteId')
+
   const common = {
     kind: kind.server,
     traceId,
     parentSpanId: callerId,
     isError: false,
-    resource: { 'service.name': serviceName, 'service.version': '1.0.0' }
+    resource: {
+      'service.name': serviceName,
+      'service.version': '1.0.0',
+      'telemetry.sdk.language': 'nodejs'
+    }
   }
   const attributes = {
     'http.request.method': 'GET',
@@ -102,6 +110,7 @@ t.test('a sampled request has a span below that of its caller', async (t) => {
     'url.path': '/v1/notes/1',
     'url.scheme': 'http'
   }
+
   t.match(readSpan, {
     ...common,
     attributes: { ...attributes, 'http.response.status_code': 200 }
@@ -114,6 +123,7 @@ t.test('a sampled request has a span below that of its caller', async (t) => {
       'error.type': 'invalid_request'
     }
   })
+
   t.same([...new Set(receiver.paths)], ['/v1/traces'])
 })
 
@@ -129,9 +139,12 @@ t.test('a request that is not sampled has no span', async (t) => {
 t.test('requests that share a read are linked with its span', async (t) => {
   const { service, exported } = await startTraced(t)
   await createNote(service)
-  const read = (headers: object) => get(service, 'notes/1', headers)
-  const others = [sampled, unsampled, sampled]
-  const responses = await gather(t, service, 'notes', read, [unsampled], others)
+  const responses = await gather(t, service, {
+    table: 'notes',
+    send: (headers: object) => get(service, 'notes/1', headers),
+    leaders: [unsampled],
+    followers: [sampled, unsampled, sampled]
+  })
   t.same(
     responses.map(({ statusCode }) => statusCode),
     [200, 200, 200, 200]
@@ -155,6 +168,7 @@ t.test('requests that share a read are linked with its span', async (t) => {
       traceId,
       attributes: {
         'db.system.name': 'postgresql',
+        'db.namespace': new URL(service.databaseUrl).pathname.slice(1),
         'db.query.summary': 'notes-by-id'
       },
       events: ['connected'],
@@ -165,8 +179,12 @@ t.test('requests that share a read are linked with its span', async (t) => {
 
 t.test('creates of a group are linked with its span', async (t) => {
   const { service, exported } = await startTraced(t)
-  const write = (headers: object) => createNote(service, 'x', headers)
-  await gather(t, service, 'notes', write, [unsampled], [sampled, sampled])
+  await gather(t, service, {
+    table: 'notes',
+    send: (headers: object) => createNote(service, 'x', headers),
+    leaders: [unsampled],
+    followers: [sampled, sampled]
+  })
 
   const spans = await exported()
   const creates = named(spans, 'POST /v1/notes')
@@ -222,8 +240,14 @@ t.test('a failed statement names its code, and no values', async (t) => {
   t.match(
     failed.map((name) => only(spans, name)),
     [
-      { isError: true },
-      { isError: true },
+      {
+        isError: true,
+        attributes: {
+          'error.type': divisionByZero,
+          'db.response.status_code': divisionByZero
+        }
+      },
+      { isError: true, attributes: { 'error.type': divisionByZero } },
       { isError: true, attributes: { 'error.type': 'internal_error' } }
     ]
   )
@@ -244,6 +268,17 @@ t.test('spans have no API key, and no unknown path', async (t) => {
   t.equal(unknown.attributes['url.path'], undefined)
   t.equal(unknown.attributes['error.type'], 'not_found')
   t.notMatch(JSON.stringify(spans), service.key)
+})
+
+t.test('a method that OpenTelemetry does not know is _OTHER', async (t) => {
+  const { service, exported } = await startTraced(t)
+  await send(service, request('PROPFIND /v1/notes', sampled))
+
+  t.match(only(await exported(), 'HTTP').attributes, {
+    'http.request.method': '_OTHER',
+    'http.request.method_original': 'PROPFIND',
+    'http.response.status_code': 405
+  })
 })
 
 t.test('health checks have no spans', async (t) => {
@@ -272,14 +307,16 @@ t.test('a request whose client resets the connection is aborted', async (t) => {
   await disconnected(service)
   await release()
 
-  const { attributes } = only(await exported(), 'GET /v1/notes')
-  t.equal(attributes['error.type'], 'aborted')
+  t.match(only(await exported(), 'GET /v1/notes'), {
+    isError: true,
+    attributes: { 'error.type': 'aborted' }
+  })
 })
 
 t.test('a new trace has its id in the log', async (t) => {
-  const { lines, logger } = recorder()
+  const { lines, log } = recorder()
   const { service, exported } = await startTraced(t, {
-    logger,
+    log,
     config: { OTEL_TRACES_SAMPLER: 'always_on' }
   })
   const { headers } = await listNotes(service)
