@@ -60,7 +60,6 @@ function errorForViolation(
 ): HttpError | undefined {
   const violation = violations[violatedConstraint(error)]
   if (violation === undefined) return undefined
-
   const { status, code, message } = violation
   return new HttpError(status, code, message)
 }

@@ -27,6 +27,7 @@ const scripts = [
 /** What we add to Swagger UI: the option `theme` of @fastify/swagger-ui. */
 export function createTheme(title: string, environment: Environment) {
   const color = environmentColors[environment]
+
   return {
     title: `${title} · ${environment}`,
     css: [pageStyle(color), style('print.css')],
@@ -39,10 +40,14 @@ export function createTheme(title: string, environment: Environment) {
 export const readDocsFile = (name: string) =>
   readFileSync(new URL(`./docs/${name}`, import.meta.url), 'utf8')
 
+/** A style sheet of docs/, with the color of the environment. */
+export const coloredStyle = (filename: string, color: string) =>
+  `:root { --environment: ${color}; }\n${readDocsFile(filename)}`
+
 const pageStyle = (color: string) => ({
   filename: 'page.css',
   type: 'text/css; charset=utf-8',
-  content: `:root { --environment: ${color}; }\n${readDocsFile('page.css')}`
+  content: coloredStyle('page.css', color)
 })
 
 const style = (filename: string) => ({

@@ -122,20 +122,24 @@ export function readApiDocument(file: URL | string): ApiDocument {
 function errorCodesIn(json: string): string[] {
   const codes = new Set<string>()
 
+  // Parsed only to visit each value, at any depth.
   JSON.parse(json, (_key, value: unknown) => {
     if (isError(value)) codes.add(value.code)
     return value
   })
+
   return [...codes]
 }
 
 function isError(value: unknown): value is { code: string } {
   const isObject = typeof value === 'object' && value !== null
+
   return (
     isObject &&
     'code' in value &&
     typeof value.code === 'string' &&
-    'status' in value
+    'status' in value &&
+    typeof value.status === 'number'
   )
 }
 
@@ -181,6 +185,7 @@ function readOperations(document: Document): Operation[] {
       })
     }
   }
+
   return operations
 }
 
@@ -201,6 +206,7 @@ function deprecationHeaders(path: string, operation: OperationObject): Headers {
     const target = relativeTarget(path, successor)
     headers['link'] = `<${target}>; rel="successor-version"`
   }
+
   return headers
 }
 
@@ -221,6 +227,7 @@ function documentedHeaders(
     if (documented.length > 0)
       byStatus.set(Number(status), Object.fromEntries(documented))
   }
+
   return byStatus
 }
 
@@ -241,7 +248,6 @@ function resolve<Component extends object>(
   shared: Record<string, Component | Reference> = {}
 ): Component | undefined {
   if (node === undefined || !('$ref' in node)) return node
-
   const name = String(node.$ref).split('/').at(-1)
   return resolve(shared[String(name)], shared)
 }

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { environmentColors } from './docs-theme.ts'
+import {
+  coloredStyle,
+  type Environment,
+  environmentColors
+} from './docs-theme.ts'
 import type { ApiDocument } from './document.ts'
 import { PageFile } from './page-file.ts'
 
@@ -19,7 +23,7 @@ interface Options {
   apiDocument: ApiDocument
   /** The HTML of the guide; undefined if the API has none. */
   guide: URL | undefined
-  environment: keyof typeof environmentColors
+  environment: Environment
 }
 
 /**
@@ -27,7 +31,7 @@ interface Options {
  * summary at /llms.txt (https://llmstxt.org).
  */
 export const guidePage = fp<Options>(
-  (app, { apiDocument, guide, environment }, done) => {
+  (app, { apiDocument, guide, environment }) => {
     const { title } = apiDocument.document.info
     const hasGuide = guide !== undefined
     serve(app, '/llms.txt', 'text/plain', writeSummary(apiDocument, hasGuide))
@@ -40,10 +44,9 @@ export const guidePage = fp<Options>(
         app,
         '/docs/guide.css',
         'text/css',
-        styleSheet(environmentColors[environment])
+        coloredStyle('guide.css', environmentColors[environment])
       )
     }
-    done()
   },
   { name: 'guide-page', dependencies: ['docs-page'] }
 )
@@ -84,11 +87,6 @@ ${content}</body>
 
 const escapeHtml = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
-
-function styleSheet(color: string): string {
-  const file = new URL('./docs/guide.css', import.meta.url)
-  return `:root { --environment: ${color}; }\n${readFileSync(file, 'utf8')}`
-}
 
 /** As https://llmstxt.org describes it. */
 function writeSummary({ document }: ApiDocument, hasGuide: boolean): string {

@@ -60,11 +60,10 @@ export function rowJson<Schema>(
   return shaped({ expression, columns })
 }
 
-/**
- * The object that an expression has written, ready to be sent.
- *
- * `_json` is not read: its type says which schema the bytes have.
- */
+// `_json` of the next functions is not read: its type says which schema the
+// bytes have.
+
+/** The object that an expression has written, ready to be sent. */
 export function objectBytes<Schema>(
   _json: RowJson<Schema>,
   text: string
@@ -72,11 +71,7 @@ export function objectBytes<Schema>(
   return shaped(Buffer.from(text))
 }
 
-/**
- * The array whose items an expression has written, ready to be sent.
- *
- * `_json` is not read: its type says which schema the bytes have.
- */
+/** The array whose items an expression has written, ready to be sent. */
 export function arrayBytes<Schema>(
   _json: RowJson<Schema>,
   bytes: Buffer
@@ -84,17 +79,12 @@ export function arrayBytes<Schema>(
   return shaped(bytes)
 }
 
-/**
- * A stream of such a JSON array.
- *
- * `_json` is not read: its type says which schema the bytes have.
- */
+/** A stream of such a JSON array. */
 export function arrayStream<Schema>(
   _json: RowJson<Schema>,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>
 ): JsonStream<Schema[]> {
   const options = { objectMode: false, highWaterMark: 1 }
-
   return shaped(Readable.from(chunks, options))
 }
 

@@ -35,6 +35,7 @@ export function locationOf(
         'operation whose parameters are properties of the body'
     )
   }
+
   return location
 }
 
@@ -52,6 +53,7 @@ function targetOf(link: Link, paths: Paths): string[] {
   const target = path.replace(/\{(\w+)\}/g, (_, name: string) =>
     propertyOf(parameters[name])
   )
+
   return target.includes('{}') ? [] : [target]
 }
 

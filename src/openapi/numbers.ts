@@ -47,6 +47,7 @@ export function replaceNumberSchemas(schema: Schema): Record<string, unknown> {
   const copy: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema))
     copy[keyword] = replaceInKeyword(value)
+
   return copy
 }
 
@@ -73,6 +74,7 @@ const int64: FuncKeywordDefinition = {
 
     replace(context, value)
     const isInRange = value >= schema.minimum && value <= schema.maximum
+
     // YAML rounds a maximum of 2^63-1 in the OpenAPI document to 2^63.
     return isInRange && BigInt.asIntN(64, value) === value
   },

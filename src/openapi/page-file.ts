@@ -41,6 +41,7 @@ export class PageFile {
     const { coding, chunks, size, etag } = encoded
     reply.header('etag', etag).header('content-length', size).type(this.#type)
     if (coding !== 'identity') reply.header('content-encoding', coding)
+
     return reply.send(Readable.from(chunks))
   }
 }

@@ -50,6 +50,7 @@ export function withLowerCaseNames({
   ...rest
 }: Schema): Schema {
   const entries = Object.entries(properties)
+
   return {
     ...rest,
     properties: Object.fromEntries(

@@ -105,6 +105,7 @@ function hooksOf(
       throw new Error(`The security scheme ${scheme} of ${id} has no hook`)
     if (scopes.length === 0)
       throw new Error(`The operation ${id} needs a key, but has no x-scopes`)
+
     return hook(scopes)
   })
 }
@@ -115,7 +116,6 @@ function headerHooks({
   location
 }: Operation): onSendHookHandler[] {
   const hooks: onSendHookHandler[] = []
-
   if (deprecation.size > 0) hooks.push(announceDeprecation(deprecation))
   if (location !== undefined) hooks.push(sendLocation(location))
   return hooks
@@ -126,7 +126,6 @@ const announceDeprecation =
   (deprecation: Operation['deprecation']): onSendHookHandler =>
   (_request, reply, payload, done) => {
     const headers = deprecation.get(reply.statusCode) ?? {}
-
     reply.headers({ ...headers, ...reply.getHeaders() })
     done(null, payload)
   }

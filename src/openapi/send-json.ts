@@ -19,6 +19,5 @@ export function sendJson<Status, Body>(
   body: WrittenJson<Body>
 ): Sent {
   reply.header('content-type', 'application/json; charset=utf-8')
-
   return reply.code(status).send(body)
 }

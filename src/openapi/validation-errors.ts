@@ -35,6 +35,7 @@ function pathOf({ instancePath }: ErrorObject): string {
   const path = steps
     .map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`))
     .join('')
+
   // The escapes of a JSON pointer (RFC 6901, section 4).
   return path.replaceAll('~1', '/').replaceAll('~0', '~')
 }
@@ -103,6 +104,7 @@ function typeRule(type: string, data: unknown): string {
     return `must be within ±${Number.MAX_SAFE_INTEGER}`
   if (type === 'number' && typeof data === 'number')
     return `must be within ±${Number.MAX_VALUE}`
+
   return `must be ${String(typeNames[type])}`
 }
 
@@ -120,6 +122,5 @@ function unknownNameRule(
   const kind = root === 'query' ? 'parameter' : 'property'
   const names = Object.keys(properties).join(', ')
   const allowed = names === '' ? ' none' : `: ${names}`
-
   return `must not have the ${kind} "${name}"; it may have${allowed}`
 }

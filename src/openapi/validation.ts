@@ -33,6 +33,7 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
 
 function bodyValidator(schema: Schema) {
   const validate = compile(schema)
+
   return (body: unknown) => {
     // Lets a keyword replace a body that is itself a number.
     const request = { body }
@@ -43,6 +44,7 @@ function bodyValidator(schema: Schema) {
       rootData: request,
       dynamicAnchors: {}
     })
+
     return isValid ? { value: request.body } : failure(validate, 'body')
   }
 }
@@ -50,6 +52,7 @@ function bodyValidator(schema: Schema) {
 function parameterValidator(schema: Schema, root: string) {
   const validate = compile(schema)
   const { properties = {} } = schema
+
   return (parameters: Record<string, unknown>) => {
     convertParameters(parameters, properties)
     return validate(parameters) ? true : failure(validate, root)
@@ -66,7 +69,6 @@ function queryValidator(schema: Schema) {
     const repeated = plainNames.filter((name) =>
       Array.isArray(parameters[name])
     )
-
     return repeated.length === 0 ? validate(parameters) : tooMany(repeated)
   }
 }
@@ -79,7 +81,6 @@ function namesOfPlainParameters({ properties = {} }: Schema): string[] {
 
 function tooMany(names: string[]) {
   const messages = names.map((name) => `query.${name} must be sent once`)
-
   return { error: badRequest(messages.join('; ')) }
 }
 
@@ -96,6 +97,7 @@ function compile(schema: Schema): ValidateFunction {
     keywords: numberKeywords
   })
   addFormats.default(ajv)
+
   return ajv.compile(replaceNumberSchemas(schema))
 }
 

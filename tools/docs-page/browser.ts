@@ -47,6 +47,7 @@ function findChromium(): string {
       `no ${names.join(', ')} in PATH: install Chromium, or set CHROMIUM to its path`
     )
   }
+
   return file
 }
 
@@ -90,6 +91,7 @@ export async function openDocs(
     if (!faults.join().includes('ERR_NETWORK_CHANGED')) break
   }
   if (faults.length > 0) throw new Error(faults.join(', '))
+
   return { page, faults }
 }
 
@@ -131,12 +133,17 @@ export async function execute(page: Page, id: string, body?: string) {
   const apiResponse = page.waitForResponse((response) =>
     response.url().includes('/v1/')
   )
-  await block.getByRole('button', { name: 'Execute' }).click()
+  const executeButton = block.getByRole('button', { name: 'Execute' })
+  await executeButton.click()
   // The page displays the previous response until this one arrives.
   const requestId = (await apiResponse).headers()['x-request-id'] ?? ''
   const response = block.locator('.live-responses-table tbody tr', {
     hasText: requestId
   })
+  await response.waitFor()
+  // It is disabled until the response is displayed.
+  await executeButton.and(page.locator(':enabled')).waitFor()
+
   return {
     status: await response.locator('.response-col_status').innerText(),
     body: await response.locator('.highlight-code pre').first().innerText()
@@ -168,13 +175,27 @@ const rules = {
   rules: { 'target-size': { enabled: true } }
 }
 
+/**
+ * Waits until no style is in transition. A button that is enabled again has its
+ * full contrast only after 0.3 s.
+ */
+const waitForTransitions = (page: Page) =>
+  page.evaluate(async () => {
+    const transitions = document
+      .getAnimations()
+      .filter((animation) => animation instanceof CSSTransition)
+    await Promise.allSettled(transitions.map(({ finished }) => finished))
+  })
+
 /** Returns all violations that axe finds on the page in its present state. */
 export async function violations(page: Page): Promise<string[]> {
+  await waitForTransitions(page)
   // The debugger is exempt from the page's content security policy.
   await page.evaluate(axe.source)
   const results = await page.evaluate<axe.AxeResults>(
     `axe.run(${JSON.stringify(rules)})`
   )
+
   return results.violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target }) => `${id}: ${target.join(' ')}`)
   )

@@ -73,6 +73,22 @@ for (const [look, { environment, ...options }] of Object.entries(looks)) {
   )
 }
 
+t.test('violations are those of the page after its transitions', async (t) => {
+  const { url } = await startService(t)
+  const { page } = await openDocs(t, url, { ...phone, colorScheme: 'dark' })
+  await tryOut(page, 'createMessage')
+  const button = operation(page, 'createMessage').locator('.execute')
+  const opacity = await button.evaluate((element) => {
+    element.setAttribute('disabled', '')
+    for (const transition of element.getAnimations()) transition.finish()
+    element.style.transitionDuration = '3s'
+    element.removeAttribute('disabled')
+    return Number(getComputedStyle(element).opacity)
+  })
+  t.ok(opacity < 1, 'the button is in transition')
+  t.same(await violations(page), [])
+})
+
 t.test(
   'Try it out works over plain HTTP at another host name, and keeps the key after a reload',
   async (t) => {

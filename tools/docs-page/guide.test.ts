@@ -65,7 +65,7 @@ t.test('the docs page leads to the guide, and back', async (t) => {
   t.equal(await link.getAttribute('href'), `${url}/docs/guide`)
 
   await page.goto(`${url}/docs/guide`)
-  await page.getByRole('link', { name: 'Operations' }).click()
+  await page.getByRole('link', { name: 'Operations', exact: true }).click()
   await page.getByText('List all categories').waitFor()
   t.same(faults, [])
 })

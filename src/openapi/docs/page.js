@@ -33,8 +33,6 @@
     (props) =>
       h(Original, { ...props, canCopy: true })
 
-  // The standalone preset is an array of plugins. `uiConfig.plugins` would
-  // replace the plugins of @fastify/swagger-ui.
   SwaggerUIStandalonePreset.push(({ React }) => ({
     components: {
       Topbar: topbar(React),
