@@ -1,10 +1,16 @@
-// Writes generated/ from openapi.yaml, samples/ and the statements of
-// src/resources, the operations of README.md, .env.example and
-// docs/configuration.md from src/config/variables.ts, generated/guide.html from
-// docs/clients.md, docs/metrics.md from the metrics of src/, the PrometheusRule
-// from deploy/observability/rules.yml, and the lines of deploy/haproxy.cfg that
-// recognize API keys. In samples/ it writes only what is missing. With --check
-// it writes nothing, and exits 1 when a file is missing or stale.
+// Writes these files, or the marked parts of them:
+//
+// - generated/, from openapi.yaml, samples/ and the statements of src/resources
+// - generated/guide.html, from docs/clients.md
+// - README.md: the operations, from openapi.yaml
+// - docs/clients.md: the errors of single operations, from openapi.yaml
+// - samples/, from openapi.yaml: only those that are missing
+// - .env.example and docs/configuration.md, from src/config/variables.ts
+// - docs/metrics.md, from the metrics of src/
+// - the PrometheusRule, from deploy/observability/rules.yml
+// - deploy/haproxy.cfg: the lines that recognize API keys
+//
+// With --check it writes nothing, and exits 1 when a file is missing or stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Validator } from '@seriousme/openapi-schema-validator'
@@ -25,9 +31,14 @@ import { describeSchemaError } from '../src/openapi/validation-errors.ts'
 import { configurationPage, envExample } from './generate/configuration-docs.ts'
 import { guideHtml, guideSource } from './generate/guide.ts'
 import { haproxyConfig, namesFile, namesOf } from './generate/names.ts'
+import { guideWith } from './generate/operation-errors.ts'
 import { readmeWith } from './generate/readme.ts'
 import { Samples } from './generate/samples.ts'
-import { bodyColumnsFile, rowJsonFile } from './generate/json-and-columns.ts'
+import {
+  bodyColumnsFile,
+  header,
+  rowJsonFile
+} from './generate/json-and-columns.ts'
 import { prometheusRule } from './generate/prometheus-rule.ts'
 
 /** What would become TypeScript that does not compile, or wrong types. */
@@ -40,14 +51,12 @@ function findUnusable({ document, operations }: ApiDocument) {
   }
 
   const faulty = operations.find(({ id }) => !/^[a-z][A-Za-z0-9]*$/.test(id))
+
   return (
     faulty &&
     `write the operationId ${faulty.id} in camelCase, such as listCategories`
   )
 }
-
-const header =
-  '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
 
 const urlOf = (name: string) => new URL(`../${name}`, import.meta.url)
 
@@ -80,7 +89,6 @@ async function findFault(): Promise<string | undefined> {
 async function typesFile(json: string): Promise<string> {
   const document = JSON.parse(json, requireDefaults) as OpenAPI3
   const ast = await openapiTS(document, { transform: int64AsBigint })
-
   return header + astToString(ast)
 }
 
@@ -91,7 +99,6 @@ function requireDefaults(
 ): unknown {
   const hasDefault =
     value?.in !== undefined && value.schema && 'default' in value.schema
-
   return hasDefault ? { ...value, required: true } : value
 }
 
@@ -100,10 +107,8 @@ const nullType = ts.factory.createLiteralTypeNode(ts.factory.createNull())
 
 function int64AsBigint(schema: SchemaObject): ts.TypeNode | undefined {
   const isInt64 = schema.type === 'integer' && schema.format === 'int64'
-
   if (!isInt64) return undefined
   if (!schema.nullable) return bigintType
-
   return ts.factory.createUnionTypeNode([bigintType, nullType])
 }
 
@@ -156,7 +161,6 @@ function inFolder(folder: string, files: Record<string, string>) {
 async function generate(): Promise<Record<string, string>> {
   const file = urlOf('openapi.yaml')
   const fault = (await findFault()) ?? findUnusable(readApiDocument(file))
-
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
 
   const apiDocument = readApiDocument(file)
@@ -164,6 +168,7 @@ async function generate(): Promise<Record<string, string>> {
   const notes = readApiDocument(urlOf('test/support/notes/openapi.yaml'))
   const packageJson = JSON.parse(read('package.json')) as { name: string }
   const names = namesOf(apiDocument.document, packageJson)
+  const guide = await guideWith(apiDocument, read(guideSource))
   const newSamples = await samples.addMissing(apiDocument)
 
   return {
@@ -176,7 +181,8 @@ async function generate(): Promise<Record<string, string>> {
     ...(await filesOf(recipes, 'test/recipes/generated', '../../..')),
     ...(await filesOf(notes, 'test/support/notes/generated', '../../../..')),
     'generated/names.ts': namesFile(names),
-    'generated/guide.html': guideHtml(read(guideSource), read),
+    [guideSource]: guide,
+    'generated/guide.html': guideHtml(guide, read),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     'deploy/kubernetes/monitoring/rules.yaml': await prometheusRule(
       read('deploy/observability/rules.yml')
@@ -246,7 +252,6 @@ function readIfAny(file: URL): string | undefined {
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.cause === undefined) return error.message
-
   return `${error.message}: ${describe(error.cause)}`
 }
 

@@ -38,6 +38,16 @@ const getDog = `  /dogs/{dogId}:
             application/json:
               schema:
                 $ref: '#/components/schemas/Dog'
+        '409':
+          description: The dog is asleep
+          content:
+            application/json:
+              examples:
+                asleep:
+                  value:
+                    code: dog_asleep
+                    message: The dog sleeps until noon
+                    status: 409
 `
 
 const dog = `    Dog:
@@ -58,6 +68,27 @@ const samplesOfGetDog = ['sh', 'ts', 'py', 'go'].map(
   (extension) => `samples/getDog.${extension}`
 )
 
+/** What the test below makes stale, in the order of the reports. */
+const stale = [
+  'generated/types.ts',
+  'generated/operations.ts',
+  'generated/json.ts',
+  'generated/columns.ts',
+  'generated/openapi.yaml',
+  'docs/clients.md',
+  'generated/guide.html',
+  '.env.example',
+  'docs/configuration.md',
+  'README.md'
+]
+
+const remedy = 'run npm run generate and commit it'
+
+const reports = [
+  ...samplesOfGetDog.map((name) => `${name} is missing: ${remedy}\n`),
+  ...stale.map((name) => `${name} is stale: ${remedy}\n`)
+]
+
 t.test(
   'npm run generate updates each file that --check reports as stale',
   async (t) => {
@@ -71,27 +102,6 @@ t.test(
     append('docs/clients.md', '\n## Last words\n')
     append('samples/listPets.sh', '# edited\n')
 
-    const stale = [
-      'generated/types.ts',
-      'generated/operations.ts',
-      'generated/json.ts',
-      'generated/columns.ts',
-      'generated/openapi.yaml',
-      'generated/guide.html',
-      '.env.example',
-      'docs/configuration.md',
-      'README.md'
-    ]
-
-    const reports = [
-      ...samplesOfGetDog.map(
-        (name) => `${name} is missing: run npm run generate and commit it\n`
-      ),
-      ...stale.map(
-        (name) => `${name} is stale: run npm run generate and commit it\n`
-      )
-    ]
-
     t.same(await generate('--check'), { code: 1, output: reports.join('') })
     t.same(await generate(), { code: 0, output: '' })
     t.same(await generate('--check'), { code: 0, output: '' })
@@ -101,7 +111,12 @@ t.test(
     t.match(read('samples/listPets.sh'), /# edited\n$/)
     t.match(read('samples/getDog.sh'), '/v1/dogs/3 \\\n')
     t.match(read('generated/openapi.yaml'), '/v1/dogs/3 \\\n')
+    t.match(
+      read('docs/clients.md'),
+      /`GET .dogs.{dogId}` +\| 409 +\| `dog_asleep` +\| The dog sleeps until noon /
+    )
     t.match(read('generated/guide.html'), '<a href="#last-words">')
+    t.match(read('generated/guide.html'), '<td><code>dog_asleep</code></td>')
     t.match(read('README.md'), /`GET .v1.dogs.{dogId}` +\| 200 +\| Get a dog /)
 
     for (const name of ['generated/columns.ts', '.env.example', page]) {

@@ -211,11 +211,13 @@ print(response.json())
   )
 })
 
-t.test('a create gets a sample with an Idempotency-Key', async (t) => {
+/** The body of createAnimal after the name, as JSON on one line. */
+const restOfAnimal =
+  '"isAdult": false, "mother": null, "diet": ' +
+  '["grass", "leaves of acacias", "bark", "fruit", "hay of the zoo"]}'
+
+t.test('a create has an Idempotency-Key in curl', async (t) => {
   const samples = await newSamples(t, zoo)
-  const json =
-    '"isAdult": false, "mother": null, "diet": ' +
-    '["grass", "leaves of acacias", "bark", "fruit", "hay of the zoo"]}'
 
   t.equal(
     samples['createAnimal.sh'],
@@ -223,9 +225,14 @@ t.test('a create gets a sample with an Idempotency-Key', async (t) => {
   -H "Authorization: Bearer $API_KEY" \\
   -H 'Content-Type: application/json' \\
   -H "Idempotency-Key: $(openssl rand -hex 16)" \\
-  -d '{"name": "Ida'\\''s calf", ${json}'
+  -d '{"name": "Ida'\\''s calf", ${restOfAnimal}'
 `
   )
+})
+
+t.test('a create has an Idempotency-Key in TypeScript', async (t) => {
+  const samples = await newSamples(t, zoo)
+
   t.match(
     samples['createAnimal.ts'],
     `  method: 'POST',
@@ -242,6 +249,11 @@ t.test('a create gets a sample with an Idempotency-Key', async (t) => {
   }),
 `
   )
+})
+
+t.test('a create has an Idempotency-Key in Python', async (t) => {
+  const samples = await newSamples(t, zoo)
+
   t.match(
     samples['createAnimal.py'],
     `import os
@@ -263,11 +275,16 @@ response = requests.post(
     },
 `
   )
+})
 
-  const goSample = samples['createAnimal.go']
-  t.match(goSample, `strings.NewReader(\`{"name": "Ida's calf", ${json}\`)`)
-  t.match(goSample, 'request.Header.Set("Idempotency-Key", rand.Text())')
-  t.match(goSample, 'response.StatusCode != http.StatusCreated')
+t.test('a create has an Idempotency-Key in Go', async (t) => {
+  const samples = await newSamples(t, zoo)
+  const sample = samples['createAnimal.go']
+  const body = `{"name": "Ida's calf", ${restOfAnimal}`
+
+  t.match(sample, `strings.NewReader(\`${body}\`)`)
+  t.match(sample, 'request.Header.Set("Idempotency-Key", rand.Text())')
+  t.match(sample, 'response.StatusCode != http.StatusCreated')
 })
 
 t.test('a PATCH gets a sample with its body', async (t) => {

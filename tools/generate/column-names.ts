@@ -47,7 +47,6 @@ const columnsOfCreates = [
 export function columnOf(property: string): string {
   const name = snakeCase(property)
   const isPlain = /^[a-z_][a-z0-9_]*$/.test(name)
-
   return isPlain && !keywords.includes(name) ? name : `"${name}"`
 }
 

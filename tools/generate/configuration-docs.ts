@@ -26,6 +26,7 @@ function exampleOf(title: string, group: Group): string {
     ([name, variable]) =>
       `# ${variable.description}\n# ${name}=${defaultOf(variable)}\n`
   )
+
   return `\n# ---- ${title} ----\n\n${entries.join('\n')}`
 }
 
@@ -61,6 +62,7 @@ A proxy or an orchestrator also limits most of these.
 
 ${tableOf(rarelyNeededVariables)}
 `
+
   return format(page, { parser: 'markdown' })
 }
 
@@ -70,6 +72,7 @@ function tableOf(group: Group): string {
     const cell = value === '' ? '' : `\`${value}\``
     return `| \`${name}\` | ${cell} | ${variable.description} |`
   })
+
   return ['| Variable | Default | Meaning |', '| - | - | - |', ...rows].join(
     '\n'
   )

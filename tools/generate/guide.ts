@@ -52,6 +52,7 @@ function contentsList(headings: Heading[]): string {
   const items = sections.map(
     ({ id, html }) => `<li><a href="#${id}">${html}</a></li>\n`
   )
+
   return `<ol>\n${items.join('')}</ol>\n`
 }
 
@@ -65,6 +66,7 @@ function filesSection(
     const fence = `\`\`\`\`${language}\n${readFile(name)}\`\`\`\`\n`
     return `\n### ${path.basename(name)}\n\n${fence}`
   })
+
   return files.length === 0 ? '' : `## Files\n${files.join('')}`
 }
 
@@ -80,14 +82,12 @@ class GuideRenderer extends Renderer {
     const html = this.parser.parseInline(tokens)
     const id = this.#slugger.slug(text)
     this.headings.push({ depth, id, html })
-
     return `<h${depth} id="${id}"><a href="#${id}">${html}</a></h${depth}>\n`
   }
 
   override link(token: Tokens.Link): string {
     const href = this.#targetOf(token.href)
     if (href === undefined) return this.parser.parseInline(token.tokens)
-
     return super.link({ ...token, href })
   }
 
@@ -120,6 +120,7 @@ class GuideRenderer extends Renderer {
     if (path.extname(name) === '') return undefined
 
     this.files.add(name)
+
     return `#${slug(path.basename(name))}`
   }
 }

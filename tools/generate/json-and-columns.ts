@@ -18,7 +18,8 @@ interface Property {
   isRequired: boolean
 }
 
-const header =
+/** The first line of generated TypeScript. */
+export const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
 
 /** generated/json.ts: for each schema of a response, a row as its JSON. */
@@ -27,7 +28,7 @@ export function rowJsonFile(document: OpenAPIV3.Document, root = '..'): string {
     (name) => `
 /** Writes a row as the JSON of the schema ${name}. */
 export const ${name} = rowJson<Schemas['${name}']>(
-  \`${rowJson(document, name)}\`,
+  \`${jsonExpression(document, name)}\`,
   [${columnNames(document, name)}]
 )
 `
@@ -63,11 +64,10 @@ type Schemas = components['schemas']
 ${bodies.join('')}`
 }
 
-function rowJson(document: OpenAPIV3.Document, name: string): string {
+function jsonExpression(document: OpenAPIV3.Document, name: string): string {
   const properties = propertiesOf(document, name)
   // The first property has no comma, so it must be present in each row.
   const first = properties.find(({ isRequired }) => isRequired)
-
   if (first === undefined)
     throw new Error(`openapi.yaml: ${name} must have a required property`)
 
@@ -84,13 +84,11 @@ function rowJson(document: OpenAPIV3.Document, name: string): string {
 /** As the elements of an array in TypeScript. */
 function columnNames(document: OpenAPIV3.Document, name: string): string {
   const properties = propertiesOf(document, name)
-
   return properties.map(({ column }) => `'${column}'`).join(', ')
 }
 
 function laterProperty(property: Property): string {
   const { name, isRequired } = property
-
   return isRequired
     ? `',"${name}":' || ${requiredValue(property)}`
     : `coalesce(',"${name}":' || ${jsonValue(property)}, '')`
@@ -99,7 +97,6 @@ function laterProperty(property: Property): string {
 function requiredValue(property: Property): string {
   const { path, schema } = property
   const ifNull = schema.nullable ? `'null'` : `missing_property('${path}')`
-
   return `coalesce(${jsonValue(property)}, ${ifNull})`
 }
 
@@ -119,15 +116,12 @@ function jsonValue({ path, column, schema }: Property): string {
 /** In UTC to the millisecond, whatever `datestyle` an operator has set. */
 function isoTime(column: string): string {
   const format = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
-
   return `to_char(${column} AT TIME ZONE 'UTC', '${format}')`
 }
 
 function bodyColumn({ path, name, column, schema }: Property): string {
   const type = sqlType(schema)
-
   rejectColumnOfCreates(path, column)
-
   return `  { property: '${name}', column: '${column}', type: '${type}' }`
 }
 
@@ -164,7 +158,6 @@ function sqlTypeOfText(format = ''): string {
  */
 function propertiesOf(document: OpenAPIV3.Document, name: string): Property[] {
   const schema = document.components?.schemas?.[name]
-
   if (schema === undefined || '$ref' in schema || schema.type !== 'object')
     throw new Error(`openapi.yaml: ${name} must be of the type object`)
 
@@ -224,7 +217,6 @@ function requestSchemas(document: OpenAPIV3.Document): string[] {
 function namesOf(messages: (Message | undefined)[]): string[] {
   const names = messages.flatMap((message) => {
     const schema = message?.content?.['application/json']?.schema
-
     return schema ? referenceOf(schema) : []
   })
 
@@ -233,7 +225,6 @@ function namesOf(messages: (Message | undefined)[]): string[] {
 
 function referenceOf(schema: Schema): string[] {
   const target = 'items' in schema ? schema.items : schema
-
   return '$ref' in target
     ? [target.$ref.replace('#/components/schemas/', '')]
     : []

@@ -8,14 +8,17 @@ import '../../src/resources/index.ts'
 const whenToLook: Record<string, string> = {
   build_info: 'After an upgrade: which replicas run which version',
   http_request_duration_seconds:
-    'Always: rate, errors and duration of each operation. `operation="none"` is a health check, the docs or an unknown path',
+    'Always: rate, errors and duration of each operation. ' +
+    '`operation="none"` is a health check, the docs or an unknown path',
   http_requests_in_flight: 'Requests are slow: it grows while they wait',
   http_errors_total:
     'Errors: which `code`. `operation="none"` is a path outside the API',
   http_parser_errors_total:
-    'Clients report 400, 408 or 431 that are in no other metric: the log has no line of such requests either',
+    'Clients report 400, 408 or 431 that are in no other metric: the ' +
+    'log has no line of such requests either',
   http_untrusted_forwards_total:
-    'The log has one address for all clients: `TRUST_PROXY` is missing. Anyone can send `X-Forwarded-For`, so look at its share',
+    'The log has one address for all clients: `TRUST_PROXY` is missing. ' +
+    'Anyone can send `X-Forwarded-For`, so look at its share',
   http_connections: 'Connections are refused: compare with the maximum',
   http_connections_max: 'As the limit of `http_connections`',
   response_memory_bytes:
@@ -23,27 +26,37 @@ const whenToLook: Record<string, string> = {
   response_memory_max_bytes: 'As the limit of `response_memory_bytes`',
   ready: 'A replica gets no requests',
   rate_limited_total:
-    'Clients report 429: `key` is `MAX_REQUESTS_PER_MINUTE`, `rejected` is `MAX_REJECTED_KEYS_PER_MINUTE`. The log has the id of the key',
+    'Clients report 429: `key` is `MAX_REQUESTS_PER_MINUTE`, `rejected` ' +
+    'is `MAX_REJECTED_KEYS_PER_MINUTE`. The log has the id of the key',
   auth_failures_total:
-    'Someone guesses keys (`unknown`, `malformed`), or a client uses an old one (`revoked`, `expired`)',
+    'Someone guesses keys (`unknown`, `malformed`), or a client uses an ' +
+    'old one (`revoked`, `expired`)',
   api_keys_expiring_seconds:
-    'Clients will get 401: `keys list` shows which key expires. A replaced key that is still in use counts',
+    'Clients will get 401: `keys list` shows which key expires. A ' +
+    'replaced key that is still in use counts',
   idempotent_creates_total:
-    'Clients retry (`replayed`), reuse a key for another body (`reused`), or send one twice at once (`held`)',
+    'Clients retry (`replayed`), reuse a key for another body ' +
+    '(`reused`), or send one twice at the same time (`held`)',
   idempotency_keys_rows:
-    'The table `idempotency_keys` grows: compare with `idempotent_creates_total` and `IDEMPOTENCY_KEY_HOURS`',
+    'The table `idempotency_keys` grows: compare with ' +
+    '`idempotent_creates_total` and `IDEMPOTENCY_KEY_HOURS`',
   shared_read_requests: 'Reads are slow: how many share a query',
   grouped_write_rows: 'Creates are slow: how many share a commit',
   grouped_writes_cancelled_total:
-    'Single creates are slow: [a slow row](architecture.md#a-slow-row), or a slow database',
+    'Single creates are slow: [a slow row](architecture.md#a-slow-row), ' +
+    'or a slow database',
   database_errors_total:
-    'Any `outcome_unknown`: a create may have been stored without a response. `constraint_violated` is the 4xx of an operation, or a defect if it is a 500',
+    'Any `outcome_unknown`: a create may have been stored without a ' +
+    'response. `constraint_violated` is the 4xx of an operation, or a ' +
+    'defect if it is a 500',
   database_statement_seconds:
-    'The database is slow: which statement. `timeout` is `DATABASE_TIMEOUT_MS`, such as during a lock',
+    'The database is slow: which statement. `timeout` is ' +
+    '`DATABASE_TIMEOUT_MS`, such as during a lock',
   database_pool_wait_seconds:
     'Statements are fast, but requests are slow: the pool is too small',
   database_up:
-    'First, when requests fail. It becomes 1 again by a success, or a minute after the last failure',
+    'First, when requests fail. It becomes 1 again by a success 5 s ' +
+    'after the last failure, or after a minute',
   database_connections: 'The pool is used up: `active` is at the maximum',
   database_connections_max: 'As the limit of `database_connections`',
   database_statements_waiting: 'The pool is used up: how many wait',
@@ -92,6 +105,7 @@ connections, and waits 10 s for a request.
 | - | - | - | - | - |
 ${rows.join('\n')}
 `
+
   return format(page, { parser: 'markdown' })
 }
 
@@ -104,5 +118,6 @@ function rowOf({ name, type, labelNames, help }: Metric): string {
   }
 
   const labels = labelNames.map((label) => `\`${label}\``).join(', ')
+
   return `| \`${name}\` | ${String(type)} | ${labels} | ${help} | ${look} |`
 }

@@ -77,6 +77,7 @@ export function haproxyConfig(
     `req.fhdr(X-Request-Id) -m reg -i ${apiKeyPrefix}[0-9a-f]{9}`
   )
   const withPath = replaceLine(withAcl, pathForLog, `path,'${regsub}'`)
+
   return replaceLine(
     withPath,
     keyPrefixForLog,

@@ -13,15 +13,23 @@ export function targetOf<T extends object>(
   shared: Record<string, T | Reference> = {}
 ): T | undefined {
   if (!isReference(object)) return object
-
   const name = object.$ref.slice(object.$ref.lastIndexOf('/') + 1)
   const target = shared[name]
-
   return target && targetOf(target, shared)
 }
 
 function isReference(object: object): object is Reference {
   return '$ref' in object
+}
+
+/** @param method in upper case */
+export function operationAt(
+  document: OpenAPIV3.Document,
+  method: string,
+  path: string
+): OpenAPIV3.OperationObject | undefined {
+  const name = method.toLowerCase() as OpenAPIV3.HttpMethods
+  return document.paths[path]?.[name]
 }
 
 export function operationsOf(document: OpenAPIV3.Document) {

@@ -17,6 +17,5 @@ spec:
 export function prometheusRule(rules: string): Promise<string> {
   const groups = rules.slice(rules.indexOf('groups:'))
   const spec = groups.replaceAll(/^(?=.)/gm, '  ')
-
   return format(head + spec, { parser: 'yaml', singleQuote: true })
 }

@@ -2,6 +2,7 @@
 import type { OpenAPIV3 } from 'openapi-types'
 import { format } from 'prettier'
 import { type ApiDocument } from '../../src/openapi/document.ts'
+import { operationAt } from './openapi.ts'
 
 const section = /(<!-- operations: .* -->\n)[^]*?(<!-- end of operations -->)/
 
@@ -31,25 +32,13 @@ export function readmeWith(
   return format(text, { parser: 'markdown' })
 }
 
-function operationAt(
-  document: OpenAPIV3.Document,
-  method: string,
-  path: string
-): OpenAPIV3.OperationObject | undefined {
-  const name = method.toLowerCase() as OpenAPIV3.HttpMethods
-
-  return document.paths[path]?.[name]
-}
-
 /** The statuses of a success, such as `200`. */
 function successOf(operation: OpenAPIV3.OperationObject | undefined): string {
   const statuses = Object.keys(operation?.responses ?? {})
-
   return statuses.filter((status) => status.startsWith('2')).join(', ')
 }
 
 function meaningOf(operation: OpenAPIV3.OperationObject | undefined): string {
   const summary = operation?.summary ?? ''
-
   return operation?.deprecated ? `${summary}; deprecated` : summary
 }

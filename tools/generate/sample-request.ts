@@ -61,7 +61,6 @@ function serverOf({ servers = [] }: Document): string {
   const absolute = servers.map(withDefaults).find((url) => /^https?:/.test(url))
   if (absolute === undefined)
     throw new Error('openapi.yaml: code samples need a server with a host')
-
   return absolute.replace(/\/$/, '')
 }
 
@@ -127,6 +126,7 @@ class Examples {
       const values = [this.#first(parameter.name, parameter)].flat()
       for (const value of values) query.append(parameter.name, String(value))
     }
+
     return query.size === 0 ? '' : `?${query.toString()}`
   }
 
@@ -136,6 +136,7 @@ class Examples {
 
     const bodies = this.#document.components?.requestBodies
     const content = targetOf(requestBody, bodies)?.content
+
     return this.#first('the body', content?.['application/json'])
   }
 

@@ -39,6 +39,7 @@ export function shell(request: SampleRequest): string {
       '-H "Idempotency-Key: $(openssl rand -hex 16)"',
     hasBody && `-d ${shellText(onOneLine(body, jsonScalar))}`
   ])
+
   return `${words.join(' \\\n  ')}\n`
 }
 
@@ -74,6 +75,7 @@ if (!response.ok) throw new Error(await response.text())
 console.log(${result})
 `
   const style = await resolveConfig(import.meta.filename)
+
   return format(source, { ...style, parser: 'typescript' })
 }
 
@@ -116,6 +118,7 @@ function pythonHeaders(request: SampleRequest): string[] {
   if (headers.length === 1) return [`    headers={${headers.join('')}},`]
 
   const lines = headers.map((header) => `        ${header},`)
+
   return ['    headers={', ...lines, '    },']
 }
 
@@ -175,6 +178,7 @@ function goImports(request: SampleRequest): string[] {
     request.body !== undefined && 'strings',
     'time'
   ])
+
   return names.map((name) => `\t"${name}"`)
 }
 
@@ -184,6 +188,7 @@ function goHeaders(request: SampleRequest): string[] {
     request.body !== undefined && '"Content-Type", "application/json"',
     request.needsIdempotencyKey && '"Idempotency-Key", rand.Text()'
   ])
+
   return headers.map((header) => `\trequest.Header.Set(${header})\n`)
 }
 
@@ -195,7 +200,6 @@ function goMethod(method: string): string {
 /** The constant of a status: `http.StatusNoContent`. */
 function goStatus(status: number): string {
   const name = String(STATUS_CODES[status])
-
   return `http.Status${name.replaceAll(/[^A-Za-z]/g, '')}`
 }
 
@@ -232,6 +236,7 @@ function pythonLines(name: string, value: unknown, depth: number): string {
   if (isWhole || container.items.length === 0) return line
 
   const { open, close, items } = container
+
   return [
     `${indent}${name}${open}`,
     ...items.map(([key, item]) => pythonLines(key, item, depth + 1)),
@@ -246,6 +251,7 @@ function onOneLine(value: unknown, scalar: (value: unknown) => string): string {
 
   const { open, close, items } = container
   const texts = items.map(([name, item]) => name + onOneLine(item, scalar))
+
   return open + texts.join(', ') + close
 }
 
@@ -263,6 +269,7 @@ function containerOf(value: unknown): Container | undefined {
       item
     ]
   )
+
   return { open: '{', close: '}', items }
 }
 

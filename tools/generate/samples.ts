@@ -39,7 +39,6 @@ export class Samples {
 
   constructor(folder: string) {
     const files = existsSync(folder) ? readdirSync(folder) : []
-
     this.#sources = new Map(
       files.map((file) => [file, readFileSync(path.join(folder, file), 'utf8')])
     )
@@ -82,6 +81,7 @@ export class Samples {
 
       document.setIn(place, document.createNode(samples))
     }
+
     // Lines of texts stay as long as they are.
     return document.toString({ lineWidth: 0, flowCollectionPadding: false })
   }
@@ -105,14 +105,12 @@ export class Samples {
     const used = new Set(
       [...this.#sources.keys()].map((file) => path.extname(file))
     )
-
     return [...languages].filter(([extension]) => used.has(extension))
   }
 
   #samplesOf(id: string) {
     return [...languages].flatMap(([extension, { names }]) => {
       const source = this.#sources.get(id + extension)
-
       return source === undefined ? [] : [{ ...names, source }]
     })
   }
