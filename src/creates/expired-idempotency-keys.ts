@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { housekeepingSucceeded } from '../metrics.ts'
-import type { Database } from '../postgres/database.ts'
+import type { BackgroundWriter } from '../postgres/database.ts'
 import { isCancelled, Unavailable } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
@@ -32,23 +32,20 @@ const deleteExpiredIdempotencyKeys = sql`
   RETURNING true
 `
 
-type Background = Pick<Database, 'writeInBackground' | 'statements'>
-
 /**
- * Removes expired Idempotency-Keys: at once, and then every five seconds. An
- * expired key still replays until it is removed.
+ * Removes expired Idempotency-Keys: immediately, and then every five seconds.
+ * An expired key still replays until it is removed.
  *
  * @param hours until an Idempotency-Key expires
  * @returns a function that stops the task
  */
 export function startRemovingExpiredIdempotencyKeys(
-  database: Background,
+  database: BackgroundWriter,
   hours: number,
   log: Logger
 ): () => void {
   const removal = new ExpiredIdempotencyKeyRemoval(database, hours)
   housekeepingSucceeded('idempotency_keys')
-
   const work = () => removal.run()
   return repeat({ name: 'remove Idempotency-Keys', intervalMs, work }, log)
 }
@@ -56,11 +53,11 @@ export function startRemovingExpiredIdempotencyKeys(
 /** The removal of expired Idempotency-Keys, in batches. */
 class ExpiredIdempotencyKeyRemoval {
   #batchSize = maxBatchSize
-  readonly #database: Background
+  readonly #database: BackgroundWriter
   readonly #hours: number
   readonly #deleteExpired: NamedStatement
 
-  constructor(database: Background, hours: number) {
+  constructor(database: BackgroundWriter, hours: number) {
     this.#database = database
     this.#hours = hours
     this.#deleteExpired = database.statements.add(
@@ -84,10 +81,9 @@ class ExpiredIdempotencyKeyRemoval {
    * for the next run. Otherwise, this one might never end.
    */
   async #removeAll(): Promise<void> {
-    let size
-
-    do size = await this.#removeBatch()
-    while (size === this.#batchSize)
+    let deletedCount: number
+    do deletedCount = await this.#removeBatch()
+    while (deletedCount === this.#batchSize)
 
     this.#batchSize = maxBatchSize
     housekeepingSucceeded('idempotency_keys')
@@ -98,6 +94,7 @@ class ExpiredIdempotencyKeyRemoval {
       ...this.#deleteExpired,
       values: [this.#hours, this.#batchSize]
     })
+
     return deleted.length
   }
 }

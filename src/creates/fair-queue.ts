@@ -19,13 +19,14 @@ interface Limits {
 }
 
 /**
- * Runs a few statements at the same time, each for a different client. The
- * oldest one is next, so a client with many statements delays another client by
- * only one.
+ * Runs a few statements at the same time, each for a different client. Clients
+ * take turns, so a client with many statements delays another client by only
+ * one.
  */
 export class FairQueue {
   readonly #limits: Limits
   readonly #running = new Set<string>()
+  /** By turns: the statements of the client that ran last are at the end. */
   #waiting: WaitingStatement[] = []
 
   constructor(limits: Limits) {
@@ -70,7 +71,7 @@ export class FairQueue {
     const next = this.#waiting.find(({ client }) => !this.#running.has(client))
     if (next === undefined) return
 
-    this.#waiting = this.#waiting.filter((waiting) => waiting !== next)
+    this.#waiting = waitingAfter(next, this.#waiting)
     this.#running.add(next.client)
     // `start` never rejects: only the linter needs the catch.
     next
@@ -95,4 +96,17 @@ export class FairQueue {
     )
     for (const { reject } of late) reject(new Overloaded())
   }
+}
+
+/** What waits after a statement has started: its client goes to the end. */
+function waitingAfter(
+  started: WaitingStatement,
+  waiting: WaitingStatement[]
+): WaitingStatement[] {
+  const others = waiting.filter((other) => other !== started)
+
+  return [
+    ...others.filter(({ client }) => client !== started.client),
+    ...others.filter(({ client }) => client === started.client)
+  ]
 }

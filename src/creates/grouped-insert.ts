@@ -90,7 +90,6 @@ export class GroupedInsert<Body, Schema> {
     for (;;) {
       const result = await inSpan(span, submit)
       const isBlocked = result.outcome === 'held' || result.outcome === 'locked'
-
       if (!isBlocked || performance.now() > deadline) return result
 
       await sleep(pauseMs)
@@ -160,6 +159,5 @@ function inOrder(
 function rethrowAsRetryable(error: unknown): never {
   if (error instanceof OutcomeUnknown)
     throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
-
   throw error
 }

@@ -45,11 +45,9 @@ export function claimOf(
   operation: string
 ): Claim | undefined {
   const header = headers['idempotency-key']
-
   if (header === undefined) return undefined
 
   const owner = apiKeyCheck?.root
-
   if (owner === undefined)
     throw new Error(`the Idempotency-Key of ${operation} needs an API key`)
 
@@ -68,7 +66,6 @@ export function clientOf({
   apiKeyCheck
 }: Pick<KeyedRequest<object>, 'apiKeyCheck'>): string {
   const root = apiKeyCheck?.root
-
   return root === undefined ? 'without an API key' : String(root)
 }
 
@@ -79,7 +76,6 @@ export function clientOf({
  */
 function unquoted(header: string): string {
   if (!header.startsWith('"')) return header
-
   return header.slice(1, -1).replace(/\\(.)/g, '$1')
 }
 

@@ -67,7 +67,6 @@ export function messageOfInvalid<Body>(
 ): string {
   if (check === undefined)
     throw new Error(`an insert into ${table} without a check was invalid`)
-
   return check.message(body)
 }
 
@@ -141,7 +140,6 @@ function requireKeyColumn(insert: InsertSql): void {
 function requireValues(insert: InsertSql): void {
   const values = valuesOf(insert)
   const missing = insert.json.columns.filter((column) => !(column in values))
-
   if (missing.length > 0) {
     throw new Error(
       `an insert into ${insert.table} must give a value to ` +

@@ -32,7 +32,7 @@ export interface GroupWriter<Row, Result> {
  * - suspect: smaller groups, each of one client. One that exceeds it is split,
  *   until the slow row is alone.
  * - slow row: each alone, without the timeout. Meanwhile, further rows of its
- *   client become suspects at once, because they may be just as slow.
+ *   client become suspects immediately, because they may be just as slow.
  */
 export class Lanes<Row, Result> {
   readonly #writer: GroupWriter<Row, Result>
@@ -135,7 +135,6 @@ class GroupTimeoutLift {
   groupTimedOut(): void {
     this.#timeoutsInSuccession++
     if (this.#timeoutsInSuccession < maxTimeoutsInSuccession) return
-
     this.#timeoutsInSuccession = 0
     this.#liftedUntil = performance.now() + liftedForMs
   }

@@ -20,7 +20,6 @@ export function idempotencyKeyMeasurer(database: BackgroundReader): Measure {
     const estimates = await database.readInBackground<{ rows: number }>(
       statement
     )
-
     for (const { rows } of estimates) idempotencyKeyRows.set(rows)
   }
 }

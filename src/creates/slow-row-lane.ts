@@ -27,9 +27,7 @@ export class SlowRowLane<Row, Result> {
 
   async #commitAlone(row: Row): Promise<Result> {
     const [result] = await this.#commit([row])
-
     if (result === undefined) throw new Error('a row had no result')
-
     return result
   }
 }

@@ -89,7 +89,6 @@ export class SuspectLane<Row, Result> {
   ): void {
     this.#rowCount += change
     queue.rowCount += change
-
     if (queue.rowCount > 0) this.#queues.set(client, queue)
     else this.#queues.delete(client)
   }

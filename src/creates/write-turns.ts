@@ -14,7 +14,6 @@ export class WriteTurns {
   /** @param maxWaitMs milliseconds that a statement may wait for its turn */
   constructor(maxWaitMs: number) {
     const waiting = { maxQueued, maxWaitMs }
-
     this.suspectTurns = new FairQueue({ ...waiting, maxRunning: 1 })
     this.slowRowTurns = new FairQueue({ ...waiting, maxRunning: 2 })
   }
@@ -32,5 +31,6 @@ export function sharedTurns(database: Database): WriteTurns {
 
   const turns = new WriteTurns(database.timeoutMs)
   turnsByDatabase.set(database, turns)
+
   return turns
 }

@@ -110,7 +110,7 @@ t.test('an Idempotency-Key without an API key is an error', (t) => {
   t.end()
 })
 
-t.test('senders without an API key are one client', (t) => {
+t.test('senders without an API key count as one client', (t) => {
   const client = clientOf({ apiKeyCheck: undefined })
 
   t.equal(clientOf({ apiKeyCheck: { state: 'absent' } }), client)
@@ -158,6 +158,7 @@ t.test('the key of a table may have another name than id', async (t) => {
     databaseUrl,
     'CREATE TABLE labels (name text PRIMARY KEY, description text)'
   )
+
   const inserts = new GroupedInsert(database, {
     table: 'labels',
     keyColumn: 'name',
@@ -165,6 +166,7 @@ t.test('the key of a table may have another name than id', async (t) => {
     body: NewNote.slice(0, 2),
     json: rowJson<object>(`to_json(name)::text`, ['name'])
   })
+
   const claim = { idempotencyKeyHash: '\\x01', fingerprint: '\\x02' }
   const insert = (name: string) => inserts.insert({ name }, undefined, 'client')
   const insertOnce = () => inserts.insert({ name: 'c' }, claim, 'client')

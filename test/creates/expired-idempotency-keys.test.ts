@@ -41,7 +41,7 @@ function startJob(t: Test) {
   const end = startRemovingExpiredIdempotencyKeys(database, 24, silent)
   t.teardown(end)
 
-  /** Lets what has begun end, as far as it can. */
+  /** Lets a removal that has begun end, or go on as far as it can. */
   async function settle() {
     for (let tick = 0; tick < 10; tick++) await setImmediate()
   }
@@ -64,7 +64,7 @@ function startJob(t: Test) {
 }
 
 t.test(
-  'expired keys are removed at once, and every five seconds until it is ended',
+  'expired keys are removed immediately, and every five seconds until the end',
   async (t) => {
     const { end, afterStart, afterFiveSeconds } = startJob(t)
     t.equal(await afterStart(), 1)
@@ -117,6 +117,7 @@ t.test(
   async (t) => {
     const { database, afterStart, afterFiveSeconds } = startJob(t)
     await afterStart()
+
     const sizes: unknown[] = []
     let expired = 600
     database.deleteKeys = (size) => {
@@ -125,6 +126,7 @@ t.test(
 
       const deleted = Math.min(expired, Number(size))
       expired -= deleted
+
       return Promise.resolve(Array<object>(deleted).fill({}))
     }
 

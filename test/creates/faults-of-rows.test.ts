@@ -2,12 +2,12 @@ import t, { type Test } from 'tap'
 import { query } from '../support/database.ts'
 import { recorder } from '../support/recorder.ts'
 import { createNote, listNotes, startNotes } from '../support/notes.ts'
-import { result } from '../support/requests.ts'
+import { codeOrStatus } from '../support/requests.ts'
 
 /** A service with one note, and the causes of its 500s. */
 async function start(t: Test) {
-  const { lines, logger } = recorder()
-  const service = await startNotes(t, { logger })
+  const { lines, log } = recorder()
+  const service = await startNotes(t, { log })
   await createNote(service, 'Dog')
 
   const causes = () =>
@@ -29,7 +29,7 @@ t.test(
        INSERT INTO notes (name) VALUES (NULL)`
     )
 
-    t.equal(await result(listNotes(service)), 'internal_error')
+    t.equal(await codeOrStatus(listNotes(service)), 'internal_error')
     t.same(service.causes(), ['Note.name must not be null'])
   }
 )
@@ -48,8 +48,11 @@ t.test(
     )
 
     const keyed = { 'idempotency-key': 'key' }
-    t.equal(await result(createNote(service)), 'internal_error')
-    t.equal(await result(createNote(service, 'x', keyed)), 'internal_error')
+    t.equal(await codeOrStatus(createNote(service)), 'internal_error')
+    t.equal(
+      await codeOrStatus(createNote(service, 'x', keyed)),
+      'internal_error'
+    )
 
     const cause =
       'a row was not stored in the table notes: a trigger dropped it'
@@ -77,7 +80,9 @@ for (const { sqlstate, response } of raised) {
       await raiseFor(service.databaseUrl, 'bad', sqlstate)
 
       const names = ['a', 'b', 'bad', 'c', 'd']
-      const creates = names.map((name) => result(createNote(service, name)))
+      const creates = names.map((name) =>
+        codeOrStatus(createNote(service, name))
+      )
 
       t.same(await Promise.all(creates), [201, 201, response, 201, 201])
       t.same(await query(service.databaseUrl, storedBad), [])
@@ -91,7 +96,7 @@ for (const sqlstate of ['08006', '25P04', '40003', '57P01', '58030', 'XX000']) {
     const service = await start(t)
     await raiseFor(service.databaseUrl, 'bad', sqlstate)
 
-    t.equal(await result(createNote(service, 'bad')), 'outcome_unknown')
+    t.equal(await codeOrStatus(createNote(service, 'bad')), 'outcome_unknown')
   })
 }
 

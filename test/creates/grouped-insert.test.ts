@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { query } from '../support/database.ts'
 import { createNote, startNotes, storedNames } from '../support/notes.ts'
-import { gather, post, result } from '../support/requests.ts'
+import { codeOrStatus, gather, post } from '../support/requests.ts'
 
 interface Item {
   payload: object
@@ -33,8 +33,9 @@ async function start(t: Test) {
     (path: string) =>
     ({ payload, key }: Item) => {
       const headers = key === undefined ? {} : { 'idempotency-key': key }
-      return result(post(service, path, payload, headers))
+      return codeOrStatus(post(service, path, payload, headers))
     }
+
   return { service, statements, sendTo }
 }
 
@@ -56,9 +57,13 @@ for (const { table, property, others } of kinds) {
         (_, index) => `text ${index % 10}`
       )
 
-      const send = (text: string) =>
-        post(service, table, { [property]: text, ...others })
-      const responses = await gather(t, service, table, send, ['leader'], texts)
+      const responses = await gather(t, service, {
+        table,
+        send: (text: string) =>
+          post(service, table, { [property]: text, ...others }),
+        leaders: ['leader'],
+        followers: texts
+      })
 
       t.same(statements, [`create-${table}`, `create-${table}`])
 
@@ -74,13 +79,17 @@ for (const { table, property, others } of kinds) {
 }
 
 t.test(
-  'creates beyond the queue get 503 at once, and the queue is stored',
+  'creates beyond the queue get 503 immediately, and the queue is stored',
   async (t) => {
     const { service } = await start(t)
     const names = Array.from({ length: 1100 }, (_, index) => `name ${index}`)
 
-    const send = (name: string) => createNote(service, name)
-    const responses = await gather(t, service, 'notes', send, ['leader'], names)
+    const responses = await gather(t, service, {
+      table: 'notes',
+      send: (name: string) => createNote(service, name),
+      leaders: ['leader'],
+      followers: names
+    })
 
     const rejected = responses.filter(({ statusCode }) => statusCode === 503)
     t.equal(rejected.length, 100)
@@ -139,6 +148,7 @@ for (const { moment, reject, accept } of rejections) {
         const payload = isBad
           ? { name: `bad ${index}`, description: 'taken' }
           : { name: `good ${index}` }
+
         return { isBad, payload, ...keyOf(index) }
       })
 
@@ -147,7 +157,12 @@ for (const { moment, reject, accept } of rejections) {
         { payload: { name: 'leader' }, key: 'leader' }
       ]
       const send = sendTo('notes')
-      const results = await gather(t, service, 'notes', send, leaders, group)
+      const results = await gather(t, service, {
+        table: 'notes',
+        send,
+        leaders,
+        followers: group
+      })
 
       t.same(
         results.slice(leaders.length),
@@ -174,13 +189,18 @@ t.test(
         text: `remark ${index}`,
         noteId: index % 5 === 2 ? 2 : 1
       }
+
       return { payload, ...keyOf(index) }
     })
 
     const leader = { payload: { text: 'leader', noteId: 1 } }
     const leaders = [leader, { ...leader, key: 'leader' }]
-    const send = sendTo('remarks')
-    const results = await gather(t, service, 'remarks', send, leaders, group)
+    const results = await gather(t, service, {
+      table: 'remarks',
+      send: sendTo('remarks'),
+      leaders,
+      followers: group
+    })
 
     t.same(
       results.slice(leaders.length),
@@ -206,9 +226,12 @@ t.test('one of the creates with one key in one group is stored', async (t) => {
   const a = item('a', 'one')
   const group = [a, a, item('b', 'one'), item('b', 'two'), a]
 
-  const leaders = [item('leader', 'leader')]
-  const send = sendTo('notes')
-  const results = await gather(t, service, 'notes', send, leaders, group)
+  const results = await gather(t, service, {
+    table: 'notes',
+    send: sendTo('notes'),
+    leaders: [item('leader', 'leader')],
+    followers: group
+  })
 
   t.same(results, [
     201,

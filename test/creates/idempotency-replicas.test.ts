@@ -21,16 +21,18 @@ async function startReplicas(t: Test, config = {}) {
   const options = { databaseUrl, config }
   const first = await startNotes(t, options)
   const second = await startNotes(t, options)
+
   return {
     databaseUrl,
     first,
     second: { ...second, key: first.key },
-    other: second.key
+    otherKey: second.key
   }
 }
 
 const pairs = scale(10_000, 300)
-const atOnce = 50
+/** Pairs of requests that are sent at the same time. */
+const pairsPerRound = 50
 
 t.test(
   `of two requests with one idempotency key, one creates: ${pairs} times`,
@@ -40,9 +42,9 @@ t.test(
     const recordCreate = async (replica: Target, name: string) =>
       creates.record(name, await createUntilStored(() => replica, name, name))
 
-    for (let done = 0; done < pairs; done += atOnce) {
+    for (let done = 0; done < pairs; done += pairsPerRound) {
       const names = Array.from(
-        { length: atOnce },
+        { length: pairsPerRound },
         (_, index) => `key-${done + index}`
       )
       // In opposite orders: statements that claimed keys one by one would
@@ -60,12 +62,12 @@ t.test(
 )
 
 t.test('an idempotency key belongs to an API key', async (t) => {
-  const { first, second, other, databaseUrl } = await startReplicas(t)
+  const { first, second, otherKey, databaseUrl } = await startReplicas(t)
   const original = await createKeyed(first, 'one', 'name')
   t.match(original, { status: 201, isReplayed: false })
 
   const otherOriginal = await createKeyed(
-    { ...first, key: other },
+    { ...first, key: otherKey },
     'one',
     'other'
   )
@@ -75,7 +77,11 @@ t.test('an idempotency key belongs to an API key', async (t) => {
     const replay = await createKeyed({ url, key: first.key }, 'one', 'name')
     t.same(replay, { ...original, isReplayed: true })
 
-    const otherReplay = await createKeyed({ url, key: other }, 'one', 'other')
+    const otherReplay = await createKeyed(
+      { url, key: otherKey },
+      'one',
+      'other'
+    )
     t.same(otherReplay, { ...otherOriginal, isReplayed: true })
   }
   t.same(await storedNames(databaseUrl), ['name', 'other'])
@@ -140,6 +146,7 @@ t.test('a create whose key is held for too long is a 409', async (t) => {
     DATABASE_TIMEOUT_MS: 2000
   })
   await createKeyed(first, 'held', 'held')
+
   const { release } = await holdKeys(t, databaseUrl)
   const rejected = await createKeyed(second, 'held', 'held')
   t.match(rejected, { status: 409, body: /idempotency_key_in_use/ })
@@ -147,6 +154,7 @@ t.test('a create whose key is held for too long is a 409', async (t) => {
   await release()
   const stored = await createKeyed(second, 'held', 'held')
   t.match(stored, { status: 201, isReplayed: false })
+
   const replay = await createKeyed(first, 'held', 'held')
   t.match(replay, { status: 201, isReplayed: true })
   t.equal((await storedNames(databaseUrl)).length, 2)

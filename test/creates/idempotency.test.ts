@@ -9,6 +9,7 @@ import { parseRaw, sendRaw } from '../support/service.ts'
 async function start(t: Test, databaseUrl?: string) {
   const service = await startNotes(t, { ...(databaseUrl && { databaseUrl }) })
   await query(service.databaseUrl, "INSERT INTO notes (name) VALUES ('first')")
+
   const createKeyed = async (
     path: string,
     payload: object | string,
@@ -21,6 +22,7 @@ async function start(t: Test, databaseUrl?: string) {
     const response = await post(service, path, payload, headers)
     const { 'idempotent-replayed': isReplay, 'x-request-id': id } =
       response.headers
+
     return {
       status: response.statusCode,
       body: response.body,
@@ -33,7 +35,21 @@ async function start(t: Test, databaseUrl?: string) {
   return { ...service, createKeyed }
 }
 
-/** An operation with a body, the same values otherwise, and other values. */
+/** A service whose notes have ids that a double cannot tell apart. */
+async function startWithNotes(t: Test) {
+  const { createKeyed, databaseUrl } = await start(t)
+  await query(
+    databaseUrl,
+    `INSERT INTO notes (id, name)
+     VALUES (9007199254740992, 'x'), (9007199254740993, 'y')`
+  )
+  const count = async (table: string) =>
+    (await query(databaseUrl, `SELECT FROM ${table}`)).length
+
+  return { createKeyed, count }
+}
+
+/** A body, the same values written in another way, and other values. */
 const operations = [
   {
     path: 'notes',
@@ -52,51 +68,51 @@ const operations = [
 ]
 
 for (const { path, status, body, sameValues, otherValues } of operations) {
-  t.test(
-    `a key sent again gets the first of the ${path}, or 422 with other values`,
-    async (t) => {
-      const { createKeyed, databaseUrl } = await start(t)
-      const count = async (table: string) =>
-        (await query(databaseUrl, `SELECT FROM ${table}`)).length
+  t.test(`a key sent again gets the first of the ${path}`, async (t) => {
+    const { createKeyed, count } = await startWithNotes(t)
+    const first = await createKeyed(path, body, 'key')
+    t.match(first, { status, isReplay: false })
+    const rows = await count(path)
 
-      await query(
-        databaseUrl,
-        `INSERT INTO notes (id, name)
-         VALUES (9007199254740992, 'x'), (9007199254740993, 'y')`
-      )
-      const rows = await count(path)
+    const replays = [
+      await createKeyed(path, body, 'key'),
+      await createKeyed(path, sameValues, '"key"')
+    ]
 
-      const first = await createKeyed(path, body, 'key')
-      t.match(first, { status, isReplay: false })
-
-      const replays = [
-        await createKeyed(path, body, 'key'),
-        await createKeyed(path, sameValues, '"key"')
-      ]
-      const contentType = first.response.headers['content-type']
-
-      for (const replay of replays) {
-        t.match(replay, { status, body: first.body, isReplay: true })
-        t.equal(replay.response.headers['content-type'], contentType)
-        t.not(replay.id, first.id, 'a request id of its own')
-      }
-
-      const reused = await createKeyed(path, otherValues, 'key')
-      t.match(reused.response.json(), {
-        code: 'idempotency_key_reused',
-        status: 422
-      })
-
-      const otherKey = await createKeyed(path, otherValues, 'other')
-      t.match(otherKey, { status, isReplay: false })
-
-      const withoutKey = await createKeyed(path, body)
-      t.match(withoutKey, { status, isReplay: false })
-
-      t.equal((await count(path)) - rows, 3)
-      t.equal(await count('idempotency_keys'), 2)
+    const contentType = first.response.headers['content-type']
+    for (const replay of replays) {
+      t.match(replay, { status, body: first.body, isReplay: true })
+      t.equal(replay.response.headers['content-type'], contentType)
+      t.not(replay.id, first.id, 'a request id of its own')
     }
-  )
+    t.equal(await count(path), rows)
+    t.equal(await count('idempotency_keys'), 1)
+  })
+
+  t.test(`a key sent again with other ${path} gets 422`, async (t) => {
+    const { createKeyed, count } = await startWithNotes(t)
+    await createKeyed(path, body, 'key')
+    const rows = await count(path)
+
+    const reused = await createKeyed(path, otherValues, 'key')
+    t.match(reused.response.json(), {
+      code: 'idempotency_key_reused',
+      status: 422
+    })
+    t.equal(await count(path), rows)
+  })
+
+  t.test(`another key, or none, creates another of the ${path}`, async (t) => {
+    const { createKeyed, count } = await startWithNotes(t)
+    await createKeyed(path, body, 'key')
+    const rows = await count(path)
+
+    for (const key of ['other', undefined])
+      t.match(await createKeyed(path, body, key), { status, isReplay: false })
+
+    t.equal(await count(path), rows + 2)
+    t.equal(await count('idempotency_keys'), 2)
+  })
 }
 
 /** Returns a function that creates a note with a key. */

@@ -5,14 +5,16 @@ import { createDatabase, holdKeys, openDatabase } from '../support/database.ts'
 import { createNote, startNotes } from '../support/notes.ts'
 import { NewNote } from '../support/notes/generated/columns.ts'
 import { Note } from '../support/notes/generated/json.ts'
-import { result } from '../support/requests.ts'
+import { codeOrStatus } from '../support/requests.ts'
 
 t.test('only a row that is stored uses an id', async (t) => {
   const service = await startNotes(t, {
     config: { DATABASE_TIMEOUT_MS: 1000 }
   })
   const keyed = (idempotencyKey: string) =>
-    result(createNote(service, 'x', { 'idempotency-key': idempotencyKey }))
+    codeOrStatus(
+      createNote(service, 'x', { 'idempotency-key': idempotencyKey })
+    )
   const nextId = async () =>
     (await createNote(service)).json<{ id: number }>().id
 

@@ -2,9 +2,9 @@
 import pg from 'pg'
 import t from 'tap'
 import { type GroupWriter, Lanes } from '../../src/creates/lanes.ts'
-import { FairQueue } from '../../src/creates/fair-queue.ts'
 import { GroupTimedOut } from '../../src/postgres/failures.ts'
 import { WriteTurns } from '../../src/creates/write-turns.ts'
+import { hold } from '../support/hold.ts'
 import { until } from '../support/until.ts'
 
 const overloaded = { status: 'rejected', reason: { code: 'overloaded' } }
@@ -18,16 +18,6 @@ const exceed = () => Promise.reject(new GroupTimedOut(new Error('slow')))
 
 const numbers = (count: number) =>
   Array.from({ length: count }, (_, index) => index)
-
-/** A promise with the function that resolves it. */
-function hold() {
-  let release = () => {}
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
-
-  return { held, release: () => release() }
-}
 
 /** Milliseconds that a row may wait for its turn. */
 const maxWaitMs = 60_000
@@ -48,6 +38,7 @@ function lanesWith({
 
   const submitAll = (rows: number[], client = 'client') =>
     Promise.all(rows.map((row) => lanes.submit(row, client)))
+
   return { turns, lanes, submitAll }
 }
 
@@ -67,6 +58,7 @@ function heldCommit() {
   }
 
   const begun = () => until(() => alone.length > 0, 'the slow row is alone')
+
   return { alone, commit, begun, release }
 }
 
@@ -100,6 +92,8 @@ t.test('a slow row is alone after three cancelled statements', async (t) => {
 
   t.same(await submitAll(rows), rows)
   t.same(alone, [[slow]])
+  // 250 = 15 × 16 + 10: the slow row is in the last group of suspects, of 10.
+  // It is split into 3, 3, 3 and 1.
   t.same(cancelledSizes, [250, 10, 1])
 })
 
@@ -192,7 +186,7 @@ t.test('suspects beyond their number reject as overload', async (t) => {
     commitWithinGroupTimeout: exceedWithSlow
   })
 
-  // While the client has a slow row, its others are suspects at once.
+  // While the client has a slow row, its others become suspects immediately.
   const slowResult = lanes.submit(slow, 'client')
   await begun()
 
@@ -216,68 +210,4 @@ t.test('a slow row without a result rejects', async (t) => {
   await t.rejects(lanes.submit(slow, 'client'), {
     message: 'a row had no result'
   })
-})
-
-t.test('each client has one statement at a time', async (t) => {
-  const queue = new FairQueue({
-    maxRunning: 2,
-    maxQueued: 10,
-    maxWaitMs: 60_000
-  })
-
-  const order: string[] = []
-  const { held, release } = hold()
-  const run = (client: string, name: string) =>
-    queue.run(client, async () => {
-      order.push(name)
-      await held
-      return name
-    })
-
-  const all = [run('a', 'a1'), run('a', 'a2'), run('b', 'b1'), run('c', 'c1')]
-  t.same(order, ['a1', 'b1'])
-  t.ok(queue.has('a'))
-  t.ok(queue.has('c'))
-  t.notOk(queue.has('d'))
-
-  release()
-  t.same(await Promise.all(all), ['a1', 'a2', 'b1', 'c1'])
-  await until(() => !queue.has('a'), 'no statement runs')
-})
-
-t.test(
-  'a queue rejects statements that are too many or too late',
-  async (t) => {
-    let now = 0
-    t.intercept(performance, 'now', { value: () => now })
-
-    const queue = new FairQueue({
-      maxRunning: 1,
-      maxQueued: 1,
-      maxWaitMs: 1000
-    })
-    const { held, release } = hold()
-    const running = queue.run('a', () => held)
-    const others = Promise.allSettled([
-      queue.run('b', () => held),
-      queue.run('c', () => held)
-    ])
-
-    now = 2000
-    release()
-    await running
-    t.match(await others, [overloaded, overloaded])
-  }
-)
-
-t.test('the error of a statement does not end the queue', async (t) => {
-  const queue = new FairQueue({
-    maxRunning: 1,
-    maxQueued: 9,
-    maxWaitMs: 60_000
-  })
-  const fail = () => Promise.reject(new Error('failed'))
-
-  await t.rejects(queue.run('a', fail), { message: 'failed' })
-  t.equal(await queue.run('a', () => Promise.resolve(1)), 1)
 })

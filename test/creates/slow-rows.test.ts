@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { connect, query } from '../support/database.ts'
 import { createNote, startNotes } from '../support/notes.ts'
-import { result } from '../support/requests.ts'
+import { codeOrStatus } from '../support/requests.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -21,8 +21,17 @@ const forSlowRow = (statement: string) => `
   EXECUTE FUNCTION be_slow();
 `
 
-const sleepingTrigger = {
-  obstacle: 'its trigger sleeps',
+/** What makes a row slow. */
+interface SlowRow {
+  reason: string
+  /** Changes the table. */
+  prepare: string
+  /** While a transaction that has run this is open, the row is slow. */
+  hold: string
+}
+
+const sleepingTrigger: SlowRow = {
+  reason: 'its trigger sleeps',
   prepare: forSlowRow(`
     WHILE NOT pg_try_advisory_xact_lock(1) LOOP
       PERFORM pg_sleep(0.01);
@@ -31,33 +40,27 @@ const sleepingTrigger = {
   hold: 'SELECT pg_advisory_xact_lock(1)'
 }
 
-/** What makes a row slow, while another transaction `holds` something. */
-const obstacles = [
+const slowRows: SlowRow[] = [
   {
-    obstacle: 'a table that its trigger reads is locked',
+    reason: 'a table that its trigger reads is locked',
     prepare: `CREATE TABLE other (); ${forSlowRow('PERFORM FROM other')}`,
     hold: 'LOCK TABLE other'
   },
   {
-    obstacle: 'its trigger waits for an advisory lock',
+    reason: 'its trigger waits for an advisory lock',
     prepare: forSlowRow('PERFORM pg_advisory_xact_lock(1)'),
     hold: 'SELECT pg_advisory_xact_lock(1)'
   },
   {
-    obstacle: 'an open transaction has its entry in a unique index',
+    reason: 'an open transaction has its unique value',
     prepare: `CREATE UNIQUE INDEX ON notes (name) WHERE name = '${slowName}'`,
     hold: `INSERT INTO notes (name) VALUES ('${slowName}')`
   },
   sleepingTrigger
 ]
 
-interface Obstacle {
-  prepare: string
-  hold: string
-}
-
 /** A service on whose database the row is slow until `release` is called. */
-async function startWithSlowRow(t: Test, { prepare, hold }: Obstacle) {
+async function startWithSlowRow(t: Test, { prepare, hold }: SlowRow) {
   const service = await startNotes(t, {
     config: { DATABASE_TIMEOUT_MS: 30_000 }
   })
@@ -82,37 +85,49 @@ function newClients(service: Service, count: number): Promise<Service[]> {
 const storedSlowRows = ({ databaseUrl }: Service) =>
   query(databaseUrl, 'SELECT FROM notes WHERE name = $1', [slowName])
 
-for (const { obstacle, ...slowRow } of obstacles) {
+/** Creates the slow row with two keys, and twice without one. */
+function createSlowRows(service: Service) {
+  const settled: unknown[] = []
+
+  const creates = ['key-1', 'key-2', undefined, undefined].map(async (key) => {
+    const headers = key === undefined ? {} : { 'idempotency-key': key }
+    const status = await codeOrStatus(createNote(service, slowName, headers))
+    settled.push(status)
+    return status
+  })
+
+  return { settled, all: Promise.all(creates) }
+}
+
+/** Each client creates a quick row, every second one with a key. */
+const createQuickRows = (clients: Service[], round: number) =>
+  Promise.all(
+    clients.map((client, index) => {
+      const key = { 'idempotency-key': `quick-${round}-${index}` }
+      return codeOrStatus(createNote(client, 'quick', index % 2 ? key : {}))
+    })
+  )
+
+for (const slowRow of slowRows) {
   t.test(
-    `if ${obstacle}, a create waits alone, and is stored once afterwards`,
+    `if ${slowRow.reason}, a create waits alone, and is stored once`,
     async (t) => {
       const { service, release } = await startWithSlowRow(t, slowRow)
       const others = await newClients(service, 8)
-      const settled: unknown[] = []
-
-      const slow = ['key-1', 'key-2', undefined, undefined].map(async (key) => {
-        const headers = key === undefined ? {} : { 'idempotency-key': key }
-        const status = await result(createNote(service, slowName, headers))
-        settled.push(status)
-        return status
-      })
+      const slow = createSlowRows(service)
 
       for (let round = 0; round < 5; round++) {
-        const creates = others.map((client, index) => {
-          const key = { 'idempotency-key': `other-${round}-${index}` }
-          return result(createNote(client, 'other', index % 2 ? key : {}))
-        })
-
-        t.same(new Set(await Promise.all(creates)), new Set([201]))
+        const statuses = await createQuickRows(others, round)
+        t.same(new Set(statuses), new Set([201]))
       }
 
-      t.same(settled, [], 'the slow ones still wait')
+      t.same(slow.settled, [], 'the slow ones still wait')
       await release()
 
       const isUnique = slowRow.hold.startsWith('INSERT')
-      const stored = (await Promise.all(slow)).filter((code) => code === 201)
-      t.equal(stored.length, isUnique ? 1 : 4)
-      t.equal((await storedSlowRows(service)).length, stored.length)
+      const created = (await slow.all).filter((status) => status === 201)
+      t.equal(created.length, isUnique ? 1 : 4)
+      t.equal((await storedSlowRows(service)).length, created.length)
     }
   )
 }
@@ -121,11 +136,11 @@ t.test(
   'further creates of the client with the slow row do not wait for it',
   async (t) => {
     const { service, release } = await startWithSlowRow(t, sleepingTrigger)
-    const slow = result(createNote(service, slowName))
+    const slow = codeOrStatus(createNote(service, slowName))
 
     for (let round = 0; round < 5; round++) {
       const others = Array.from({ length: 8 }, () =>
-        result(createNote(service))
+        codeOrStatus(createNote(service))
       )
       t.same(new Set(await Promise.all(others)), new Set([201]))
     }
@@ -146,13 +161,19 @@ t.test(
     await client.query(`BEGIN; ${sleepingTrigger.hold}`)
 
     const key = { 'idempotency-key': 'key' }
-    t.equal(await result(createNote(service, slowName)), 'unavailable')
-    t.equal(await result(createNote(service, slowName, key)), 'unavailable')
+    t.equal(await codeOrStatus(createNote(service, slowName)), 'unavailable')
+    t.equal(
+      await codeOrStatus(createNote(service, slowName, key)),
+      'unavailable'
+    )
     t.same(await storedSlowRows(service), [])
 
     await client.query('ROLLBACK')
-    t.equal(await result(createNote(service, slowName, key)), 201)
-    t.equal(await result(createNote(service, slowName, key)), '201 replayed')
+    t.equal(await codeOrStatus(createNote(service, slowName, key)), 201)
+    t.equal(
+      await codeOrStatus(createNote(service, slowName, key)),
+      '201 replayed'
+    )
     t.equal((await storedSlowRows(service)).length, 1)
   }
 )
@@ -179,6 +200,7 @@ t.test('the group timeout does not outlive its statement', async (t) => {
       `SELECT FROM pg_stat_activity
        WHERE datname = current_database() AND state LIKE 'idle in%'`
     )
+
     return rows.length === 0
   }, 'no transaction is open')
 })
