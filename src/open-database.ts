@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Api } from './api.ts'
 import type { Config } from './config.ts'
+import type { Opener } from './embedded/server.ts'
 import { messageOf } from './log.ts'
 import { Database } from './postgres/database.ts'
 import {
@@ -9,7 +10,7 @@ import {
   migrationCheck,
   readPendingMigrations
 } from './postgres/migrate.ts'
-import { describeUnusableUrl } from './postgres/reasons.ts'
+import { unusableDatabase } from './postgres/reasons.ts'
 import { schemaOf } from './schema.ts'
 
 /** Milliseconds between two attempts to prepare a DATABASE_URL. */
@@ -49,6 +50,7 @@ export async function openForService(
 
   const ready = prepareRepeatedly(prepare, log)
   database.reportOutagesAfter(ready)
+
   return { ...opened, ready }
 }
 
@@ -70,11 +72,8 @@ export async function openForCommand(
   const opened = openDatabaseUrl(url, config, log)
   const { migrations } = schemaOf(api)
   const checkMigrations = migrationCheck(opened.database, migrations)
-  try {
-    await checkMigrations()
-  } catch (error) {
-    throw describeUnusableUrl(error)
-  }
+  await orUnusable(checkMigrations())
+
   return opened
 }
 
@@ -94,11 +93,7 @@ export async function migrateDatabase(
     return server.stop()
   }
 
-  try {
-    await applyMigrations(url, config, schemaOf(api), log)
-  } catch (error) {
-    throw describeUnusableUrl(error)
-  }
+  await orUnusable(applyMigrations(url, config, schemaOf(api), log))
 }
 
 /**
@@ -118,23 +113,23 @@ export async function findPendingMigrations(
   const { database } = openDatabaseUrl(url, config, log)
   const { migrations } = schemaOf(api)
 
-  const pending = readPendingMigrations(database, migrations)
-
   try {
-    return await pending.catch(throwUnusableUrl)
+    return await orUnusable(readPendingMigrations(database, migrations))
   } finally {
     await database.close()
   }
 }
 
-function throwUnusableUrl(error: unknown): never {
-  throw describeUnusableUrl(error)
-}
+/** Waits for a promise. Its error becomes one that says what to do. */
+const orUnusable = <Result>(promise: Promise<Result>): Promise<Result> =>
+  promise.catch((error: unknown) => {
+    throw unusableDatabase(error)
+  })
 
 async function openEmbedded(
   config: Config,
   api: Api,
-  opener: 'service' | 'command',
+  opener: Exclude<Opener, 'migrate'>,
   log: Logger
 ): Promise<OpenedDatabase> {
   const { url, stop } = await startEmbedded(config, api, opener, log)
@@ -145,20 +140,15 @@ async function openEmbedded(
 async function startEmbedded(
   config: Config,
   api: Api,
-  opener: 'service' | 'command' | 'migrate',
+  opener: Opener,
   log: Logger
 ) {
   const server = await openDataDir(config.DATA_DIR, opener, log)
   await applyMigrations(server.url, config, schemaOf(api), log)
-
   return server
 }
 
-async function openDataDir(
-  dataDir: string,
-  opener: 'service' | 'command' | 'migrate',
-  log: Logger
-) {
+async function openDataDir(dataDir: string, opener: Opener, log: Logger) {
   // Loaded only here: a deployment with DATABASE_URL does not need it.
   const { startEmbeddedPostgres } = await import('./embedded/postgres.ts')
   try {
@@ -179,7 +169,7 @@ function openDatabaseUrl(
     const database = new Database(url, config, log)
     return { database, stopServer: () => Promise.resolve() }
   } catch (error) {
-    throw describeUnusableUrl(error)
+    throw unusableDatabase(error)
   }
 }
 
@@ -191,7 +181,7 @@ async function prepareRepeatedly(
   let reported: string | undefined
 
   for (;;) {
-    const failure = await prepare().then(() => undefined, describeUnusableUrl)
+    const failure = await prepare().then(() => undefined, unusableDatabase)
     if (failure === undefined) break
 
     const { message } = failure

@@ -50,6 +50,7 @@ export async function prepareData(
     await createData(directory, initdb)
   }
   removeUnfinished(directory)
+
   return data
 }
 

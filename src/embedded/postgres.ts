@@ -7,6 +7,7 @@ import { embeddedPrograms } from './programs.ts'
 import { withRemedy } from './reasons.ts'
 import {
   findService,
+  type Opener,
   type Server,
   type ServiceServer,
   startServer
@@ -27,9 +28,9 @@ const inUse =
 
 const waiting = 'waiting for another process to leave DATA_DIR'
 
-/** The result of an attempt to start the server. */
+/** The result of an attempt to start the server, or to use a running one. */
 type Attempt =
-  { result: 'started'; server: Server } | { result: 'folder in use' }
+  { result: 'available'; server: Server } | { result: 'folder in use' }
 
 /**
  * Starts PostgreSQL on the data in `directory`, which is created if it does not
@@ -38,47 +39,43 @@ type Attempt =
  * All other processes on the folder wait for each other.
  *
  * @param directory DATA_DIR
- * @param startedBy `service` or the name of a command
  * @returns `stop` shuts the server down, or leaves it to its service
  * @throws Error when another service runs on the folder, or PostgreSQL cannot
  *   run here; its message is one line with the remedy
  */
 export async function startEmbeddedPostgres(
   directory: string,
-  startedBy: string,
+  opener: Opener,
   log: Logger
 ): Promise<Server> {
   const folder = path.resolve(directory)
-  let attempts = 1
-  let attempt = await useOrStart(folder, startedBy, true, log)
+  let count = 0
 
-  while (attempt.result === 'folder in use') {
-    if (attempts === 1) log.info({ directory }, waiting)
+  for (;;) {
+    count++
+    const mayWait = count < maxAttempts
+    const attempt = await useOrStart(folder, opener, mayWait, log)
+    if (attempt.result !== 'folder in use') return attempt.server
+
+    if (count === 1) log.info({ directory }, waiting)
     await sleep(attemptIntervalMs)
-
-    attempts += 1
-    const mayWait = attempts < maxAttempts
-    attempt = await useOrStart(folder, startedBy, mayWait, log)
   }
-  return attempt.server
 }
 
 async function useOrStart(
   directory: string,
-  startedBy: string,
+  opener: Opener,
   mayWait: boolean,
   log: Logger
 ): Promise<Attempt> {
   const service = await findService(directory)
-  if (service === undefined)
-    return tryToStart(directory, startedBy, mayWait, log)
-
-  return { result: 'started', server: useServerOf(service, startedBy) }
+  if (service === undefined) return tryToStart(directory, opener, mayWait, log)
+  return { result: 'available', server: useServerOf(service, opener) }
 }
 
 /** @throws Error when a service, which needs its own server, asks for it */
-function useServerOf({ url, pid }: ServiceServer, startedBy: string): Server {
-  if (startedBy !== 'service') return { url, stop: () => Promise.resolve() }
+function useServerOf({ url, pid }: ServiceServer, opener: Opener): Server {
+  if (opener !== 'service') return { url, stop: () => Promise.resolve() }
 
   throw new Error(
     `already running from this folder (PID ${pid}): ` +
@@ -88,7 +85,7 @@ function useServerOf({ url, pid }: ServiceServer, startedBy: string): Server {
 
 async function tryToStart(
   directory: string,
-  startedBy: string,
+  opener: Opener,
   mayWait: boolean,
   log: Logger
 ): Promise<Attempt> {
@@ -96,8 +93,8 @@ async function tryToStart(
     const commandOf = embeddedPrograms()
     const data = await prepareData(directory, commandOf('initdb'), log)
     const postgres = [...commandOf('postgres'), '-D', data]
-    const server = await startServer(postgres, startedBy)
-    return { result: 'started', server }
+    const server = await startServer(postgres, opener)
+    return { result: 'available', server }
   } catch (error) {
     const isInUse = inUse.test(messageOf(error))
     if (isInUse && mayWait) return { result: 'folder in use' }

@@ -34,7 +34,6 @@ type Program = 'initdb' | 'postgres'
 export function embeddedPrograms(): (program: Program) => string[] {
   const folder = packageFolder()
   createLinks(folder)
-
   const prefix = userPrefix()
   return (program) => [...prefix, path.join(folder, 'native/bin', program)]
 }

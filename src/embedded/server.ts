@@ -25,6 +25,9 @@ const connectTimeoutMs = 2000
 /** The shell that runs watchdog.sh. */
 type Shell = ChildProcessByStdio<Writable, null, Readable>
 
+/** Which program starts or uses the server. */
+export type Opener = 'service' | 'command' | 'migrate'
+
 /** A running server. */
 export interface Server {
   url: string
@@ -43,19 +46,20 @@ export interface ServiceServer {
  * Starts the server, which ends with this process.
  *
  * @param postgres the command that runs it on its data
- * @param startedBy `service` or the name of a command
  * @throws Error with PostgreSQL's reason when the server ends
  */
 export async function startServer(
   postgres: string[],
-  startedBy: string
+  opener: Opener
 ): Promise<Server> {
   const socketFolder = mkdtempSync(
-    path.join(tmpdir(), socketFolderPrefix(startedBy))
+    path.join(tmpdir(), socketFolderPrefix(opener))
   )
   const shell = spawnWatchdog(postgres, socketFolder)
   const output = lastOutputOf(shell)
   const ended = once(shell, 'close').then(() => true)
+  // It rejects if there is no shell, maybe before the loop waits for it.
+  ended.catch(() => {})
 
   const stop = async () => {
     shell.stdin.end()
@@ -94,6 +98,7 @@ function lastOutputOf(shell: Shell): () => string {
   shell.stderr.on('data', (chunk: Buffer) => {
     output = (output + chunk.toString()).slice(-maxOutput)
   })
+
   return () => output
 }
 
@@ -101,8 +106,8 @@ function lastOutputOf(shell: Shell): () => string {
  * The name of a socket's folder tells who started the server. It is short: the
  * path of a socket has at most 103 bytes.
  */
-const socketFolderPrefix = (startedBy: string): string =>
-  `api-${startedBy}-${process.pid}-`
+const socketFolderPrefix = (opener: Opener): string =>
+  `api-${opener}-${process.pid}-`
 
 /** Matches the folder of a service's server, and the service's process id. */
 const socketFolderOfService = /^.*api-service-(\d+)-\w+$/m
@@ -118,6 +123,7 @@ export async function findService(
   const pid = Number(service)
   // A killed service leaves the lock file, and for a moment the server.
   const url = isRunning(pid) ? await urlOf(socketFolder) : undefined
+
   return url === undefined ? undefined : { url, pid }
 }
 
@@ -155,5 +161,6 @@ async function urlOf(socketFolder: string): Promise<string | undefined> {
     () => false
   )
   await connection.end()
+
   return isConnected ? url.href : undefined
 }

@@ -33,7 +33,10 @@ export class Availability {
     this.#log = log
   }
 
-  /** For the metrics: false from a failure until a success or a minute. */
+  /**
+   * For the metrics: false from a failure until a success that is 5 s later, or
+   * for a minute.
+   */
   get isAvailable(): boolean {
     const isForgotten = performance.now() - this.#lastFailure > forgetAfterMs
     return this.#state === 'available' || isForgotten

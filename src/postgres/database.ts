@@ -4,7 +4,7 @@ import { serviceName } from '../../generated/names.ts'
 import type { Config } from '../config.ts'
 import { type DatabaseUse, observeDatabase } from '../metrics.ts'
 import { Availability } from './availability.ts'
-import { setGroupTimeout } from './group-timeout.ts'
+import { groupTimeoutMsOf, setGroupTimeout } from './group-timeout.ts'
 import { PrimaryPool } from './primary-pool.ts'
 import { sql } from './sql.ts'
 import { type StatementKind, StatementRunner } from './statement-runner.ts'
@@ -17,12 +17,6 @@ import {
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
-
-/** The group timeout, as a part of DATABASE_TIMEOUT_MS. */
-const groupTimeoutRatio = 1 / 20
-
-/** The shortest group timeout, for a short DATABASE_TIMEOUT_MS. */
-const minGroupTimeoutMs = 100
 
 // Ends the commits of all replicas that still wait for a standby after they
 // were cancelled. PostgreSQL would keep their connections open, although the
@@ -132,9 +126,9 @@ export class Database {
   }
 
   /**
-   * Like `write`, but for a shorter time: a twentieth of DATABASE_TIMEOUT_MS.
-   * Rejects with GroupTimedOut if the statement took longer. Then it had no
-   * effect, because the group timeout does not apply to its commit.
+   * Like `write`, but for a shorter time: the group timeout. Rejects with
+   * GroupTimedOut if the statement took longer. Then it had no effect, because
+   * the group timeout does not apply to its commit.
    *
    * The statement must be prepared. pg sends other statements in a different
    * way, so the group timeout might outlast them.
@@ -196,20 +190,24 @@ export class Database {
   }
 }
 
+/** Reads that a request waits for. */
+export type Reader = Pick<Database, 'read' | 'statements' | 'timeoutMs'>
+
 /** Reads that no request waits for, such as measurements. */
 export type BackgroundReader = Pick<Database, 'readInBackground' | 'statements'>
+
+/** Writes that no request waits for, such as deletions of old rows. */
+export type BackgroundWriter = Pick<
+  Database,
+  'writeInBackground' | 'statements'
+>
 
 /** Reads a state of the database, and sets its metrics. */
 export type Measure = () => Promise<void>
 
-function groupTimeoutMsOf(timeoutMs: number): number {
-  return Math.max(minGroupTimeoutMs, Math.round(timeoutMs * groupTimeoutRatio))
-}
-
 function openPool(url: string, timeoutMs: number, max: number): PrimaryPool {
   return new PrimaryPool(url, timeoutMs, {
     application_name: serviceName,
-    keepAlive: true,
     types,
     max
   })

@@ -89,7 +89,6 @@ const transientClasses = [
 export function meaningOf(error: unknown): Meaning {
   const code = sqlStateOf(error)
   if (code === '') return 'doubtful'
-
   return meanings[code] ?? meaningsOfClasses[classOf(code)] ?? 'value'
 }
 
@@ -189,6 +188,5 @@ const faultsOfRow = new Set<Meaning>([
  */
 export function isFaultOfRow(error: unknown): boolean {
   const cause = error instanceof Unavailable ? error.cause : error
-
   return faultsOfRow.has(meaningOf(cause))
 }

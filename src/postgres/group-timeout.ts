@@ -1,6 +1,24 @@
 import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { sql } from './sql.ts'
 
+/** The group timeout, as a part of DATABASE_TIMEOUT_MS. */
+const usualRatio = 1 / 20
+
+/** Milliseconds. Below, groups of ordinary rows would time out. */
+const usualMinMs = 100
+
+/**
+ * The largest part of DATABASE_TIMEOUT_MS. If both ended together, the error
+ * would be that of any slow statement, and the group would not be split.
+ */
+const maxRatio = 1 / 2
+
+/** The group timeout in milliseconds, for a DATABASE_TIMEOUT_MS. */
+export function groupTimeoutMsOf(timeoutMs: number): number {
+  const usualMs = Math.max(usualMinMs, timeoutMs * usualRatio)
+  return Math.round(Math.min(usualMs, timeoutMs * maxRatio))
+}
+
 /** Limits the next statements of the transaction. It returns no row. */
 export const setGroupTimeout = {
   name: 'set-group-timeout',

@@ -6,7 +6,7 @@ import { shareRuns } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../log.ts'
 import { pendingMigrations } from '../metrics.ts'
-import type { Database } from './database.ts'
+import type { Reader } from './database.ts'
 import { meaningOf, Unavailable } from './failures.ts'
 import { PrimaryPool } from './primary-pool.ts'
 import { grantExactly, type Privileges } from './privileges.ts'
@@ -42,7 +42,7 @@ const begin = sql`
     -- In another encoding PostgreSQL rejects or changes text that the OpenAPI
     -- document allows.
     IF current_setting('server_encoding') <> 'UTF8' THEN
-      RAISE 'the database must be encoded in UTF8, not %: create one with ENCODING ''UTF8''',
+      RAISE 'it must be encoded in UTF8, not %: create one with ENCODING ''UTF8''',
         current_setting('server_encoding');
     END IF;
 
@@ -148,6 +148,7 @@ async function applyPending(
       [migration.name]
     )
   }
+
   return pending
 }
 
@@ -157,7 +158,6 @@ function withoutApplied(
   applied: { name: string }[]
 ): Migration[] {
   const names = new Set(applied.map(({ name }) => name))
-
   return migrations.filter(({ name }) => !names.has(name))
 }
 
@@ -179,7 +179,7 @@ async function applyMigration(
  * occupy the pool.
  */
 export function migrationCheck(
-  database: Pick<Database, 'read' | 'statements'>,
+  database: Reader,
   migrations: Migration[]
 ): () => Promise<void> {
   return shareRuns(
@@ -189,7 +189,7 @@ export function migrationCheck(
 }
 
 async function checkMigrations(
-  database: Pick<Database, 'read' | 'statements'>,
+  database: Reader,
   migrations: Migration[]
 ): Promise<void> {
   const pending = await readPendingMigrations(database, migrations)
@@ -202,16 +202,14 @@ async function checkMigrations(
 
 /** Returns the names of the migrations that the database lacks. */
 export async function readPendingMigrations(
-  database: Pick<Database, 'read' | 'statements'>,
+  database: Reader,
   migrations: Migration[]
 ): Promise<string[]> {
   const pending = withoutApplied(migrations, await readApplied(database))
   return pending.map(({ name }) => name)
 }
 
-async function readApplied(
-  database: Pick<Database, 'read' | 'statements'>
-): Promise<{ name: string }[]> {
+async function readApplied(database: Reader): Promise<{ name: string }[]> {
   try {
     return await database.read(
       database.statements.add('applied-migrations', appliedMigrations)

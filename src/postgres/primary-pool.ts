@@ -5,6 +5,12 @@ import { prepareGroupTimeout } from './group-timeout.ts'
 /** A URL list is split before each URL, since a password may have commas. */
 const separator = /, *(?=postgres(?:ql)?:)/
 
+/**
+ * Milliseconds without a packet after which a connection is probed. A wait for
+ * another migration has no timeout: only this ends it when the server is gone.
+ */
+const keepAliveDelayMs = 10_000
+
 /** The servers of which one is the primary, and the one to try first. */
 class Servers {
   #current = 0
@@ -65,6 +71,7 @@ class PrimaryConnection extends pg.Client {
         callback?.(error, this)
       }
     )
+
     return connected
   }
 
@@ -94,6 +101,7 @@ class PrimaryConnection extends pg.Client {
       query_timeout: timeoutMs
     }
     const { rows } = await this.query<{ transaction_read_only: string }>(query)
+
     return rows[0]?.transaction_read_only === 'on'
   }
 
@@ -140,6 +148,8 @@ export class PrimaryPool {
     const servers = new Servers(
       urls.map((serverUrl) => ({
         ...options,
+        keepAlive: true,
+        keepAliveInitialDelayMillis: keepAliveDelayMs,
         // Reads the certificate files: pg would read them for each connection,
         // and throw in its own callbacks if they are missing.
         ...parseIntoClientConfig(serverUrl),
@@ -155,16 +165,17 @@ export class PrimaryPool {
           super(servers)
         }
       },
-      // With `verify` instead, the pool would lose a connection whose request
-      // stops waiting during the check.
-      // Every connection of the pool is of this class.
+      // Not `verify`: the pool would lose a connection whose request stops
+      // waiting during the check.
       onConnect: (connection: pg.ClientBase) =>
+        // Every connection of the pool is of this class.
         (connection as PrimaryConnection).prepare(serverTimeoutMs)
     }
 
     this.#servers = servers
-    // Timers are not exact: the last attempt may start late, and the wait for a
-    // free connection may end early.
+    // An attempt at the last server starts after `timeoutMs - serverTimeoutMs`.
+    // A wait for a free connection ends after `timeoutMs`, and must not be
+    // repeated. Halfway tells them apart, because timers are not exact.
     this.#startWithinMs = timeoutMs - serverTimeoutMs / 2
     this.#pool = new pg.Pool(config)
     // The pool has already discarded the idle connection that was lost.
@@ -197,6 +208,7 @@ export class PrimaryPool {
         if (performance.now() > lastStart) throw error
       }
     }
+
     return this.#pool.connect()
   }
 

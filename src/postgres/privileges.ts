@@ -91,12 +91,12 @@ async function readGranted(
     isFunction ? privilegesOnFunction : privilegesOnTable,
     [name, role]
   )
+
   return rows.map(({ privilege }) => privilege)
 }
 
 /** Whether two lists have the same texts, in any order. */
 function isSame(some: string[], others: string[]): boolean {
   const textOf = (list: string[]) => [...new Set(list)].sort().join()
-
   return textOf(some) === textOf(others)
 }

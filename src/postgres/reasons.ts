@@ -64,21 +64,22 @@ const remedies: Remedy[] = [
 ]
 
 /**
- * Why a DATABASE_URL cannot be used: an error whose message is one line, which
- * names the variable, the reason, and the remedy if there is one.
+ * Why a database cannot be used: an error whose message is one line, with the
+ * reason. If a remedy is known, it names the variable and the remedy.
  */
-export function describeUnusableUrl(error: unknown): Error {
+export function unusableDatabase(error: unknown): Error {
   const message = messageOf(error)
   const text = `${sqlStateInside(error)} ${message}`
   const match = remedies.find(({ reason }) => reason.test(text))
-  if (match === undefined) return unusable('DATABASE_URL', message, error)
+  if (match === undefined) return unusable('the database', message, error)
 
   const { variable = 'DATABASE_URL', words = message, remedy } = match
+
   return unusable(variable, `${words}: ${remedy}`, error)
 }
 
-const unusable = (variable: string, reason: string, cause: unknown) =>
-  new Error(`${variable} cannot be used: ${reason}`, { cause })
+const unusable = (what: string, reason: string, cause: unknown) =>
+  new Error(`${what} cannot be used: ${reason}`, { cause })
 
 /**
  * The SQLSTATE of an error or of one of its causes; otherwise an empty text.

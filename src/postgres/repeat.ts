@@ -12,9 +12,9 @@ interface Task {
 }
 
 /**
- * Runs a task at once, and then at each interval. Logs its failures, with one
- * line for a series of equal ones. Unavailable is not logged here: the database
- * reports its outages itself.
+ * Runs a task immediately, and then at each interval. Logs its failures, with
+ * one line for a series of equal ones. Unavailable is not logged here: the
+ * database reports its outages itself.
  *
  * @returns a function that stops the task
  */
@@ -45,12 +45,12 @@ export function repeat(
 
   const run = () => {
     if (isRunning) return
-
     isRunning = true
     work().then(succeeded, failed).finally(ended)
   }
 
   run()
   const timer = setInterval(run, intervalMs)
+
   return () => clearInterval(timer)
 }

@@ -25,7 +25,6 @@ export function sql(parts: TemplateStringsArray, ...fragments: string[]) {
 function indentedLike(text: string, fragment: string): string {
   const line = text.slice(text.lastIndexOf('\n') + 1)
   const indentation = ' '.repeat(line.search(/\S|$/))
-
   return fragment.replaceAll('\n', `\n${indentation}`)
 }
 
@@ -33,7 +32,6 @@ function removeIndentation(text: string): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   const indentations = lines.map((line) => line.search(/\S/))
   const common = Math.min(...indentations)
-
   return lines.map((line) => line.slice(common)).join('\n')
 }
 

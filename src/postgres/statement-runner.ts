@@ -63,6 +63,7 @@ export class StatementRunner {
     const span = currentSpan()
     const connection = await this.#connect()
     span?.addEvent('connected')
+    span?.setAttribute('db.namespace', String(connection.database))
     const { timeoutMs, groupTimeoutMs, availability, onAbandoned } = this.#kind
     const sentAt = performance.now()
 
@@ -121,6 +122,7 @@ export class StatementRunner {
 
     const failure = failureOf(cause, isRepeatable)
     this.#report(failure)
+
     return failure
   }
 
@@ -150,6 +152,7 @@ function metricCodeOf(failure: Error): string {
   // The error of PostgreSQL itself. Operations may respond with a 4xx to a
   // violated constraint, but to no other error.
   const isOfConstraint = violatedConstraint(failure) !== ''
+
   return isOfConstraint ? 'constraint_violated' : 'internal_error'
 }
 

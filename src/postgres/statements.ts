@@ -1,7 +1,7 @@
 import { initializeStatement } from '../metrics.ts'
 
 /** Bytes of a name that PostgreSQL compares. */
-const maxNameLength = 63
+const maxNameBytes = 63
 
 /** A prepared statement whose name belongs to no other text. */
 class NamedStatement {
@@ -52,8 +52,11 @@ export class Statements {
    * @throws Error if the name belongs to another text, or is too long
    */
   add(name: string, text: string): NamedStatement {
-    if (name.length > maxNameLength)
-      throw new Error(`the name of a statement has over 63 characters: ${name}`)
+    if (Buffer.byteLength(name) > maxNameBytes) {
+      throw new Error(
+        `the name of a statement has over ${maxNameBytes} bytes: ${name}`
+      )
+    }
 
     if ((this.#texts.get(name) ?? text) !== text) {
       throw new Error(
@@ -64,6 +67,7 @@ export class Statements {
 
     if (!this.#texts.has(name)) initializeStatement(name)
     this.#texts.set(name, text)
+
     return new NamedStatement(name, text)
   }
 }

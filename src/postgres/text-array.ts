@@ -30,6 +30,7 @@ export function textArray(values: readonly unknown[]): Buffer {
     bytes.writeInt32BE(length, offset)
     offset = start + Math.max(length, 0)
   }
+
   return bytes
 }
 
@@ -39,6 +40,7 @@ function textOf(value: unknown): string | null {
   if (typeof value === 'string') return value
   if (typeof value === 'bigint') return value.toString()
   if (Buffer.isBuffer(value)) return `\\x${value.toString('hex')}`
+
   return JSON.stringify(value)
 }
 

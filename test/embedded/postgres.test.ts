@@ -17,6 +17,8 @@ import {
   embeddedPrograms,
   startEmbeddedPostgres
 } from '../../src/embedded/postgres.ts'
+import { programEnvironment } from '../../src/embedded/programs.ts'
+import { startServer } from '../../src/embedded/server.ts'
 import { copyData, query, silent } from '../support/database.ts'
 import { until } from '../support/until.ts'
 
@@ -27,6 +29,11 @@ const onLine = (text: string, act: () => unknown) =>
     { write: (line: string) => line.includes(text) && act() }
   )
 
+t.test('a machine without a shell is an error, not a crash', async (t) => {
+  t.intercept(programEnvironment, 'PATH', { value: '/', enumerable: true })
+  await t.rejects(startServer(['postgres'], 'command'), { code: 'ENOENT' })
+})
+
 t.test(
   'a first start ignores what killed first starts left, and removes it',
   async (t) => {
@@ -34,6 +41,7 @@ t.test(
       'initdb-x': { postgres: { PG_VERSION: '18' } },
       'initdb-y': {}
     })
+
     const server = await startEmbeddedPostgres(directory, 'service', silent)
     t.same(readdirSync(directory), ['postgres'])
     t.same(await query(server.url, 'SELECT 1 AS one'), [{ one: 1 }])
@@ -42,12 +50,13 @@ t.test(
 )
 
 t.test(
-  'of two first starts on one folder the slower uses the data of the faster',
+  'of two first starts on one folder, the slower uses the data of the faster',
   async (t) => {
     const directory = t.testdir()
     const log = onLine('creating', () =>
       mkdirSync(path.join(directory, 'postgres/faster'), { recursive: true })
     )
+
     await t.rejects(startEmbeddedPostgres(directory, 'service', log), {
       message: /^PostgreSQL did not start: ./
     })
@@ -61,10 +70,10 @@ t.test(
   async (t) => {
     const directory = t.testdir()
     copyData(directory)
-    const first = await startEmbeddedPostgres(directory, 'keys', silent)
+    const first = await startEmbeddedPostgres(directory, 'command', silent)
     const log = onLine('waiting for another process', () => first.stop())
     const service = await startEmbeddedPostgres(directory, 'service', log)
-    const second = await startEmbeddedPostgres(directory, 'keys', silent)
+    const second = await startEmbeddedPostgres(directory, 'command', silent)
 
     t.equal(second.url, service.url)
 
@@ -103,6 +112,7 @@ async function startLeftBehind(t: Test, directory: string) {
 
   const lockFile = readFileSync(path.join(data, 'postmaster.pid'), 'utf8')
   const [pid] = lockFile.split('\n')
+
   return { pid: Number(pid), exited }
 }
 
@@ -114,6 +124,7 @@ t.test(
     const { pid, exited } = await startLeftBehind(t, directory)
     // It keeps the folder and does not respond.
     process.kill(pid, 'SIGSTOP')
+
     const log = onLine('waiting for another process', () =>
       process.kill(pid, 'SIGKILL')
     )

@@ -19,6 +19,7 @@ function canMount(): boolean {
   const isMounted = runs('mount', '-t', 'tmpfs', 'none', folder)
   if (isMounted) runs('umount', folder)
   rmSync(folder, { recursive: true })
+
   return isMounted
 }
 
@@ -32,13 +33,14 @@ function mountDisk(t: Test, size: string): string {
     runs('umount', folder)
     rmSync(folder, { recursive: true })
   })
+
   return folder
 }
 
-/** Asserts that a start fails at once, for this reason, in one line. */
+/** Asserts that a start fails immediately, for this reason, in one line. */
 async function failsAtOnce(t: Test, directory: string, reason: RegExp) {
-  const { lines, logger } = recorder()
-  const start = startEmbeddedPostgres(directory, 'service', logger)
+  const { lines, log } = recorder()
+  const start = startEmbeddedPostgres(directory, 'service', log)
   await t.rejects(start, { message: reason })
   const waiting = lines.filter(({ msg }) => String(msg).includes('waiting'))
   t.same(waiting, [])

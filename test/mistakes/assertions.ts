@@ -36,6 +36,7 @@ function complaintsIn(output: string): string[] {
     .map((line) => JSON.parse(line) as { level: number; msg: string })
     .filter(({ level }) => level >= 40)
     .map(({ msg }) => msg)
+
   return [...printed, ...logged]
 }
 

@@ -22,6 +22,7 @@ function readingSays(t: Test, { env = {}, envFile }: Settings) {
   } catch (error) {
     return [messageOf(error).replace(file, '.env')]
   }
+
   return errors().map(({ args }) =>
     String(args).replace(file, '.env').replace(prefix, '')
   )
@@ -29,12 +30,12 @@ function readingSays(t: Test, { env = {}, envFile }: Settings) {
 
 const mistakesOfConfiguration: (Mistake & Settings)[] = [
   {
-    title: 'PORT is no number',
+    title: 'PORT is not a number',
     env: { PORT: 'abc' },
     says: 'PORT must be a port, from 0 to 65535'
   },
   {
-    title: 'PORT is no number in .env',
+    title: 'PORT is not a number in .env',
     env: { PORT: '' },
     envFile: 'PORT=3000.5',
     says: 'PORT must be a port, from 0 to 65535'

@@ -4,7 +4,12 @@ import t, { type Test } from 'tap'
 import { loadConfig } from '../../src/config.ts'
 import { migrateDatabase } from '../../src/open-database.ts'
 import { api } from '../../src/resources/index.ts'
-import { createDatabase, query, silent } from '../support/database.ts'
+import {
+  createDatabase,
+  emptyLatin1,
+  query,
+  silent
+} from '../support/database.ts'
 import { listenOnLoopback } from '../support/loopback.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { serve } from '../support/process.ts'
@@ -18,8 +23,8 @@ import {
   saysOnly
 } from './assertions.ts'
 
-/** What opening the database says, before a connection is made. */
-const mistakesOfTheDatabase: Mistake[] = [
+/** Reported before a connection is made. */
+const unusableUrls: Mistake[] = [
   {
     title: 'the password has a # or a /',
     env: { DATABASE_URL: 'postgres://user:se#cret@host/db' },
@@ -31,7 +36,7 @@ const mistakesOfTheDatabase: Mistake[] = [
     says: /^DATABASE_URL cannot be used: it is not a valid URL: percent-encode special characters/
   },
   {
-    title: 'the port is no number',
+    title: 'the port is not a number',
     env: { DATABASE_URL: 'postgres://user:secret@host:abc/db' },
     says: /^DATABASE_URL cannot be used: it is not a valid URL: .*the port as a number$/
   },
@@ -45,20 +50,8 @@ const mistakesOfTheDatabase: Mistake[] = [
   }
 ]
 
-for (const { title, env = {}, says } of mistakesOfTheDatabase)
+for (const { title, env = {}, says } of unusableUrls)
   t.test(title, (t) => failsToOpen(t, env, says))
-
-/** Returns a server on which all but the superuser need their password. */
-async function serverWithPasswords(t: Test) {
-  const rules = 'host all postgres all trust\nhost all all all scram-sha-256\n'
-  const { url } = await startPostgres(t, {}, { 'pg_hba.conf': rules })
-  await query(url, "CREATE ROLE app LOGIN PASSWORD 'secret'")
-  await query(url, 'CREATE DATABASE others')
-  return (credentials: string, database = 'others') => {
-    const { host } = new URL(url)
-    return `postgres://${credentials}@${host}/${database}`
-  }
-}
 
 /** Asserts that migrating fails with one line. */
 async function failsToMigrate(
@@ -70,65 +63,91 @@ async function failsToMigrate(
   isOneLine(t, [await messageOfRejected(migrating)], says)
 }
 
-t.test('a DATABASE_URL that cannot be used', async (t) => {
-  const urlFor = await serverWithPasswords(t)
-  const server = await createDatabase(t)
-  const mistakes = [
-    {
-      title: 'the port is wrong',
-      env: { DATABASE_URL: 'postgres://user:secret@127.0.0.1:1/x' },
-      says: /^DATABASE_URL cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1: correct its host or port, or start PostgreSQL there$/
-    },
-    {
-      title: 'the host is wrong',
-      env: { DATABASE_URL: 'postgres://user:secret@db.invalid/x' },
-      says: /^DATABASE_URL cannot be used: getaddrinfo E\w+ db\.invalid: correct its host or port/
-    },
-    {
-      title: 'the password is wrong',
-      env: { DATABASE_URL: urlFor('app:secret2') },
-      says: /^DATABASE_URL cannot be used: password authentication failed for user "app": correct its user or password$/
-    },
-    {
-      title: 'the user is wrong',
-      env: { DATABASE_URL: urlFor('nobody:secret') },
-      says: /^DATABASE_URL cannot be used: password authentication failed for user "nobody": correct its user or password$/
-    },
-    {
-      title: 'the database is wrong',
-      env: { DATABASE_URL: urlFor('app:secret', 'none') },
-      says: /^DATABASE_URL cannot be used: database "none" does not exist: create it, or correct its name$/
-    },
-    {
-      title: 'the password is missing',
-      env: { DATABASE_URL: urlFor('app') },
-      says: /^DATABASE_URL cannot be used: it has no password, and the server asks for one: write postgres:\/\/USER:PASSWORD@HOST$/
-    },
-    {
-      title: 'the role may not create tables',
-      env: { DATABASE_URL: urlFor('app:secret') },
-      says: /^DATABASE_URL cannot be used: permission denied for schema public: grant its user CREATE on the schema, or run `npm run migrate` as another user$/
-    },
-    {
-      title: 'DATABASE_SERVICE_ROLE does not exist',
-      env: { DATABASE_URL: server, DATABASE_SERVICE_ROLE: 'nope' },
-      says: /^DATABASE_SERVICE_ROLE cannot be used: role "nope" does not exist: create it, or correct its name$/
-    }
-  ]
+const unreachableServers: Mistake[] = [
+  {
+    title: 'the port is wrong',
+    env: { DATABASE_URL: 'postgres://user:secret@127.0.0.1:1/x' },
+    says: /^DATABASE_URL cannot be used: connect ECONNREFUSED 127\.0\.0\.1:1: correct its host or port, or start PostgreSQL there$/
+  },
+  {
+    title: 'the host is wrong',
+    env: { DATABASE_URL: 'postgres://user:secret@db.invalid/x' },
+    says: /^DATABASE_URL cannot be used: getaddrinfo E\w+ db\.invalid: correct its host or port/
+  }
+]
 
-  for (const { title, env, says } of mistakes)
-    t.test(title, (t) => failsToMigrate(t, env, says))
-})
+/** A server on which all but the superuser need their password. */
+const serverWithPasswords = await startPostgres(
+  t,
+  {},
+  {
+    'pg_hba.conf':
+      'host all postgres all trust\nhost all all all scram-sha-256\n'
+  }
+)
+await query(serverWithPasswords.url, "CREATE ROLE app LOGIN PASSWORD 'secret'")
+await query(serverWithPasswords.url, 'CREATE DATABASE others')
+
+/** The URL of a database of the superuser on this server. */
+function urlFor(credentials: string, database = 'others'): string {
+  const { host } = new URL(serverWithPasswords.url)
+  return `postgres://${credentials}@${host}/${database}`
+}
+
+const rejectedLogins: Mistake[] = [
+  {
+    title: 'the password is wrong',
+    env: { DATABASE_URL: urlFor('app:secret2') },
+    says: /^DATABASE_URL cannot be used: password authentication failed for user "app": correct its user or password$/
+  },
+  {
+    title: 'the user is wrong',
+    env: { DATABASE_URL: urlFor('nobody:secret') },
+    says: /^DATABASE_URL cannot be used: password authentication failed for user "nobody": correct its user or password$/
+  },
+  {
+    title: 'the database is wrong',
+    env: { DATABASE_URL: urlFor('app:secret', 'none') },
+    says: /^DATABASE_URL cannot be used: database "none" does not exist: create it, or correct its name$/
+  },
+  {
+    title: 'the password is missing',
+    env: { DATABASE_URL: urlFor('app') },
+    says: /^DATABASE_URL cannot be used: it has no password, and the server asks for one: write postgres:\/\/USER:PASSWORD@HOST$/
+  }
+]
+
+const unusableRoles: Mistake[] = [
+  {
+    title: 'the role may not create tables',
+    env: { DATABASE_URL: urlFor('app:secret') },
+    says: /^DATABASE_URL cannot be used: permission denied for schema public: grant its user CREATE on the schema, or run `npm run migrate` as another user$/
+  },
+  {
+    title: 'DATABASE_SERVICE_ROLE does not exist',
+    env: {
+      DATABASE_URL: await createDatabase(t),
+      DATABASE_SERVICE_ROLE: 'nope'
+    },
+    says: /^DATABASE_SERVICE_ROLE cannot be used: role "nope" does not exist: create it, or correct its name$/
+  }
+]
+
+const mistakesOfMigrate = [
+  ...unreachableServers,
+  ...rejectedLogins,
+  ...unusableRoles
+]
+
+for (const { title, env = {}, says } of mistakesOfMigrate)
+  t.test(title, (t) => failsToMigrate(t, env, says))
 
 t.test('the database has another encoding', async (t) => {
-  const DATABASE_URL = await createDatabase(
-    t,
-    "TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
-  )
+  const DATABASE_URL = await createDatabase(t, emptyLatin1)
   await failsToMigrate(
     t,
     { DATABASE_URL },
-    /^DATABASE_URL cannot be used: the database must be encoded in UTF8, not LATIN1: create one with ENCODING 'UTF8'$/
+    /^the database cannot be used: it must be encoded in UTF8, not LATIN1: create one with ENCODING 'UTF8'$/
   )
 })
 
@@ -137,7 +156,7 @@ t.test('the database is empty, and not to be migrated', async (t) => {
   await failsToOpen(
     t,
     { DATABASE_URL },
-    /^DATABASE_URL cannot be used: migrations are pending \(0002_.*\): run `npm run migrate`$/
+    /^the database cannot be used: migrations are pending \(0002_.*\): run `npm run migrate`$/
   )
 })
 
@@ -147,6 +166,7 @@ async function startHttpServer(t: Test) {
   const server = createServer()
   server.on('connection', () => attempts.connections++)
   const port = await listenOnLoopback(t, server)
+
   return { attempts, port }
 }
 

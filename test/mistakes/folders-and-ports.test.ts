@@ -31,41 +31,41 @@ async function endsTheStart(t: Test, { env = {}, says }: Mistake) {
   saysOnly(t, service.output(), says)
 }
 
+const unusableAddresses: Mistake[] = [
+  {
+    title: 'PORT is not a number',
+    env: { PORT: 'abc' },
+    says: 'PORT must be a port, from 0 to 65535'
+  },
+  {
+    title: 'npm has taken the port',
+    env: { npm_config_port: '4000' },
+    says: unknownPort
+  },
+  {
+    title: 'HOST is of another machine',
+    env: { HOST: '192.0.2.1' },
+    says: /^HOST must be an address of this machine, not 192\.0\.2\.1: listen EADDRNOTAVAIL/
+  },
+  {
+    title: 'HOST is a URL',
+    env: { HOST: 'http://127.0.0.1' },
+    says: /^HOST must be an address of this machine, not http:\/\/127\.0\.0\.1: getaddrinfo/
+  }
+]
+
+/** Each variable that names a port, with the port of another service. */
+const portsInUse = (port: number): Mistake[] =>
+  ['PORT', 'METRICS_PORT'].map((variable) => ({
+    title: `${variable} is in use`,
+    env: { [variable]: String(port) },
+    says: `Port ${port} is in use: set ${variable}`
+  }))
+
 t.test('a mistake that ends the start', async (t) => {
   const { databaseUrl: DATABASE_URL, port } = await startService(t)
   t.jobs = 4
-  const mistakes: Mistake[] = [
-    {
-      title: 'PORT is no number',
-      env: { PORT: 'abc' },
-      says: 'PORT must be a port, from 0 to 65535'
-    },
-    {
-      title: 'npm has taken the port',
-      env: { npm_config_port: '4000' },
-      says: unknownPort
-    },
-    {
-      title: 'PORT is in use',
-      env: { PORT: String(port) },
-      says: `Port ${port} is in use: set PORT`
-    },
-    {
-      title: 'METRICS_PORT is in use',
-      env: { METRICS_PORT: String(port) },
-      says: `Port ${port} is in use: set METRICS_PORT`
-    },
-    {
-      title: 'HOST is of another machine',
-      env: { HOST: '192.0.2.1' },
-      says: /^HOST must be an address of this machine, not 192\.0\.2\.1: listen EADDRNOTAVAIL/
-    },
-    {
-      title: 'HOST is a URL',
-      env: { HOST: 'http://127.0.0.1' },
-      says: /^HOST must be an address of this machine, not http:\/\/127\.0\.0\.1: getaddrinfo/
-    }
-  ]
+  const mistakes = [...unusableAddresses, ...portsInUse(port)]
 
   for (const mistake of mistakes) {
     const env = { DATABASE_URL, ...mistake.env }
@@ -178,6 +178,7 @@ function mayOrdinaryUserRead(): boolean {
     ...asOrdinaryUser,
     ...['test', '-r', runScript]
   ]
+
   return spawnSync(program, args).status === 0
 }
 
@@ -193,11 +194,28 @@ const withUser = mayOrdinaryUserRead()
 
 const reserved = arePortsReserved() ? {} : { skip: 'no port is reserved' }
 
+/** Runs the service as an ordinary user, to its end. */
+function callAsOrdinaryUser(
+  t: Test,
+  cwd: string,
+  env: Record<string, string> = {}
+) {
+  // Coverage would be written to a folder that the user may not change.
+  const command = [
+    ...['env', '-u', 'NODE_OPTIONS'],
+    ...[...asOrdinaryUser, ...runner, 'src/main.ts']
+  ]
+
+  // The temporary folder of the tests may be closed to the user.
+  return call(t, command, { cwd, env: { TMPDIR: '/tmp', ...env } })
+}
+
 t.test('as an ordinary user', withUser, (t) => {
   t.jobs = 4
   const folder = t.testdir({ unreadable: { '.env': 'PORT=1' }, 'of-root': {} })
   chmodSync(path.join(folder, 'unreadable/.env'), 0)
   chmodSync(path.join(folder, 'of-root'), 0o500)
+
   const mistakes = [
     {
       title: 'PORT is reserved for root',
@@ -220,17 +238,7 @@ t.test('as an ordinary user', withUser, (t) => {
 
   for (const { title, options = {}, cwd = folder, env, says } of mistakes) {
     t.test(title, { ...inParallel, ...options }, async (t) => {
-      // Coverage would be written to a folder that the user may not change.
-      const command = [
-        ...['env', '-u', 'NODE_OPTIONS'],
-        ...[...asOrdinaryUser, ...runner, 'src/main.ts']
-      ]
-      // The temporary folder of the tests may be closed to the user.
-      const { code, output } = await call(t, command, {
-        cwd,
-        env: { TMPDIR: '/tmp', ...env }
-      })
-
+      const { code, output } = await callAsOrdinaryUser(t, cwd, env)
       t.equal(code, 1)
       saysOnly(t, output, says)
     })

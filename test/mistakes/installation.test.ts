@@ -16,19 +16,17 @@ import { inParallel, saysOnly } from './assertions.ts'
 function freshClone(t: Test, engines: string) {
   const folder = mkdtempSync(path.join(tmpdir(), 'petcat-clone-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
-  for (const name of [
-    'src',
-    'generated',
-    'test',
-    'tools/run.js',
-    'tools/seed.ts'
-  ])
+
+  const names = ['src', 'generated', 'test', 'tools/run.js', 'tools/seed.ts']
+  for (const name of names)
     cpSync(name, path.join(folder, name), { recursive: true })
+
   const packageJson = JSON.parse(readFileSync('package.json', 'utf8')) as object
   writeFileSync(
     path.join(folder, 'package.json'),
     JSON.stringify({ ...packageJson, engines: { node: engines } })
   )
+
   return folder
 }
 

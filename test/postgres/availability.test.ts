@@ -9,10 +9,10 @@ const cause = new Error('no database')
 function start(t: Test) {
   let now = 0
   t.intercept(performance, 'now', { value: () => now })
-  const { lines, logger } = recorder()
+  const { lines, log } = recorder()
 
   return {
-    availability: new Availability('reads', logger),
+    availability: new Availability('reads', log),
     messages: () => lines.map(({ msg }) => msg),
     pass: (milliseconds: number) => {
       now += milliseconds
@@ -49,7 +49,7 @@ t.test('without a use, an outage is over after a minute', (t) => {
   t.end()
 })
 
-t.test('the log has neither begin nor end of an unreported outage', (t) => {
+t.test('the log has neither start nor end of an unreported outage', (t) => {
   const { availability, messages, pass } = start(t)
   availability.reportAfter(new Promise(() => {}))
   availability.failed(cause, '')

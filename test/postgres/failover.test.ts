@@ -11,7 +11,7 @@ import {
 } from '../support/notes.ts'
 import { configure, startPair, startPostgres } from '../support/postgres.ts'
 import { startProxy } from '../support/proxy.ts'
-import { result } from '../support/requests.ts'
+import { codeOrStatus } from '../support/requests.ts'
 import { until } from '../support/until.ts'
 
 const connections = `SELECT FROM pg_stat_activity WHERE application_name = '${serviceName}'`
@@ -50,16 +50,16 @@ t.test(
   async (t) => {
     const primary = await startPostgres(t)
     const service = await startNotes(t, { databaseUrl: primary.url })
-    t.equal(await result(createNote(service)), 201)
+    t.equal(await codeOrStatus(createNote(service)), 201)
 
     await configure(primary.url, 'default_transaction_read_only = on')
     await until(
-      async () => (await result(createNote(service))) === 'unavailable',
+      async () => (await codeOrStatus(createNote(service))) === 'unavailable',
       'the server is read-only'
     )
     await configure(primary.url, 'default_transaction_read_only = off')
     await until(
-      async () => (await result(createNote(service))) === 201,
+      async () => (await codeOrStatus(createNote(service))) === 201,
       'the server accepts writes'
     )
   }

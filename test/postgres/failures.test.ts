@@ -17,7 +17,9 @@ import {
   storedNames
 } from '../support/notes.ts'
 import { errorResponse, startProxy } from '../support/proxy.ts'
-import { result } from '../support/requests.ts'
+import { codeOrStatus } from '../support/requests.ts'
+
+type Proxy = Awaited<ReturnType<typeof startProxy>>
 
 const unavailable = {
   code: 'unavailable',
@@ -35,11 +37,12 @@ const unknown = {
 t.test('a database that cannot be reached is a 503', async (t) => {
   const proxy = await startProxy(t, await createDatabase(t))
   const service = await startNotes(t, { databaseUrl: proxy.url })
-  t.equal(await result(createNote(service)), 201)
+  t.equal(await codeOrStatus(createNote(service)), 201)
 
   const { serverPort } = proxy.state
   proxy.state.serverPort = 1 // Nothing listens there.
   proxy.cut()
+
   const unknownKey = {
     ...service,
     auth: { authorization: `Bearer ${makeKey()}` }
@@ -69,26 +72,29 @@ t.test('a connection that is lost in a read is a 503', async (t) => {
   t.same((await listNotes(service)).json(), unavailable)
 })
 
-t.test('a connection for a request that gave up is kept', async (t) => {
-  const clock = stopClock(t, 'setTimeout')
-  const proxy = await startProxy(t, await createDatabase(t))
-  const pool = new PrimaryPool(proxy.url, 1000, { max: 1 })
-  const first = await pool.connect()
-  const waiting = pool.connect()
-  const givenUp = t.rejects(waiting)
-
-  // The check of its connection has no result before it gives up.
-  const checking = new Promise<void>((resolve) => {
+/** Delays the check of new connections. Resolves when a check has begun. */
+const delayCheck = (proxy: Proxy, delay: Promise<unknown>) =>
+  new Promise<void>((resolve) => {
     proxy.state.change = async (chunk) => {
       if (chunk.includes('SHOW')) {
         resolve()
-        await givenUp
+        await delay
       }
       return chunk
     }
   })
 
-  // It gives up before the check times out.
+t.test('a connection for a request that gave up is kept', async (t) => {
+  const clock = stopClock(t, 'setTimeout')
+  const proxy = await startProxy(t, await createDatabase(t))
+  const pool = new PrimaryPool(proxy.url, 1000, { max: 1 })
+  const first = await pool.connect()
+
+  const waiting = pool.connect()
+  const givenUp = t.rejects(waiting)
+  const checking = delayCheck(proxy, givenUp)
+
+  // It gives up after 1000 ms, and the check would time out after 1500.
   clock.pass(500)
   first.release(true)
   await checking
@@ -125,7 +131,7 @@ t.test('a read of corrupt data is a 500', async (t) => {
   await createNote(service, 'corrupt')
   const error = errorResponse(['SERROR', 'CXX001', 'Minvalid page'])
   proxy.state.change = (chunk) => (chunk.includes('corrupt') ? error : chunk)
-  t.equal(await result(listNotes(service)), 'internal_error')
+  t.equal(await codeOrStatus(listNotes(service)), 'internal_error')
 })
 
 /** What PgBouncer sends if it gets no response from the server. */
@@ -147,6 +153,7 @@ for (const { loss, instead } of losses) {
 
     const lose = () => instead ?? proxy.cut()
     proxy.state.change = (chunk) => (chunk.includes('name 2') ? lose() : chunk)
+
     const names = ['name 0', 'name 1', 'name 2', 'name 3', 'name 4']
     const responses = names.map((name) => createNote(service, name))
     for (const lost of await Promise.all(responses)) {
@@ -156,7 +163,7 @@ for (const { loss, instead } of losses) {
       t.same(lost.json(), unknown)
     }
 
-    t.equal(await result(createNote(service, 'last')), 201)
+    t.equal(await codeOrStatus(createNote(service, 'last')), 201)
     t.same(await storedNames(databaseUrl), ['first', ...names, 'last'])
   })
 }
@@ -207,8 +214,8 @@ const failuresOfCreates = [
 
 for (const { condition, consequence, isOutage } of failuresOfCreates) {
   t.test(`a create with a ${condition} ${consequence}`, async (t) => {
-    const { lines, logger } = recorder()
-    const service = await startNotes(t, { logger })
+    const { lines, log } = recorder()
+    const service = await startNotes(t, { log })
     await failCreates(service.databaseUrl, 'bad', condition)
     const names = ['first', 'good', 'bad', 'better']
     const responses = await Promise.all(
@@ -223,7 +230,7 @@ for (const { condition, consequence, isOutage } of failuresOfCreates) {
       ({ msg }) => msg === 'the database is unavailable for writes'
     )
     t.equal(outages.length, isOutage ? 1 : 0)
-    t.equal(await result(createNote(service)), 201)
+    t.equal(await codeOrStatus(createNote(service)), 201)
   })
 }
 
@@ -241,6 +248,7 @@ t.test('a statement that takes too long is cancelled', async (t) => {
 
   await lock.release()
   t.equal((await listNotes(service)).body, '[]')
+
   const startups = proxy.sentChunks.filter((chunk) =>
     chunk.includes('application_name')
   )

@@ -42,7 +42,7 @@ t.test('input rows arrive with their values and in their order', async (t) => {
   ])
 })
 
-t.test('no input rows have no columns', (t) => {
+t.test('without input rows, there are no parameters', (t) => {
   t.same(inputParameters([]), [])
   t.end()
 })

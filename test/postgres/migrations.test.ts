@@ -1,4 +1,5 @@
 import fs from 'node:fs'
+import { Socket } from 'node:net'
 import t from 'tap'
 import { migrationCheck, readMigrations } from '../../src/postgres/migrate.ts'
 import { api } from '../../src/resources/index.ts'
@@ -6,6 +7,7 @@ import { schemaOf } from '../../src/schema.ts'
 import {
   createDatabase,
   empty,
+  emptyLatin1,
   migrate,
   openDatabase,
   query
@@ -50,13 +52,10 @@ t.test('the framework needs no tables of an API', async (t) => {
 })
 
 t.test('a database that is not encoded in UTF-8 is rejected', async (t) => {
-  const url = await createDatabase(
-    t,
-    "TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'"
-  )
+  const url = await createDatabase(t, emptyLatin1)
   await t.rejects(migrate(url), {
     message:
-      "the database must be encoded in UTF8, not LATIN1: create one with ENCODING 'UTF8'"
+      "it must be encoded in UTF8, not LATIN1: create one with ENCODING 'UTF8'"
   })
 })
 
@@ -70,6 +69,17 @@ t.test('a migration that fails is named, and none is applied', async (t) => {
     { it: null }
   ])
 })
+
+t.test(
+  'a migration does not wait forever for a server that is gone',
+  async (t) => {
+    const probing = t.capture(Socket.prototype, 'setKeepAlive')
+    const url = await createDatabase(t, empty)
+    await migrate(url)
+    const seconds10 = [true, 10_000]
+    t.match(probing(), [{ args: seconds10 }])
+  }
+)
 
 t.test('a check names the pending migrations', async (t) => {
   const url = await createDatabase(t)
@@ -110,7 +120,7 @@ t.test(
   }
 )
 
-t.test('files with other names are no migrations', (t) => {
+t.test('files with other names are not migrations', (t) => {
   const folder = t.testdir({
     '0002_b.sql': '',
     '0001_a.sql': '',

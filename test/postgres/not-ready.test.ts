@@ -3,7 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { makeKey } from '../../src/api-keys/key.ts'
 import { Database } from '../../src/postgres/database.ts'
-import { createDatabase, createRoles, query } from '../support/database.ts'
+import {
+  createDatabase,
+  createRoles,
+  emptyLatin1,
+  query
+} from '../support/database.ts'
 import { recorder } from '../support/recorder.ts'
 import { postNote, serveNotes } from '../support/notes.ts'
 import { started } from '../support/process.ts'
@@ -16,9 +21,6 @@ const patient = { DATABASE_TIMEOUT_MS: '60000' }
 
 /** The level of a warning in pino's log. */
 const warning = 40
-
-const inLatin1 =
-  "TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'"
 
 /** A database that the service cannot use. */
 interface Unusable {
@@ -42,7 +44,7 @@ const unusableDatabases: Unusable[] = [
     title: 'is encoded in LATIN1',
     reason: /must be encoded in UTF8, not LATIN1/,
     async make(t) {
-      return { DATABASE_URL: await createDatabase(t, inLatin1) }
+      return { DATABASE_URL: await createDatabase(t, emptyLatin1) }
     }
   },
   {
@@ -86,6 +88,7 @@ async function serveUnusable(t: Test, { make }: Unusable, folder: string) {
   await sleep(backgroundInterval)
 
   await service.stop()
+
   return problemsIn(service.output())
 }
 
@@ -100,11 +103,11 @@ t.test('a database that cannot be used is one line in the log', async (t) => {
 })
 
 t.test('outages are logged once the database has been ready', async (t) => {
-  const { lines, logger } = recorder()
+  const { lines, log } = recorder()
   const url = new URL(await createDatabase(t))
   url.pathname = '/missing'
   const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 }
-  const database = new Database(url.href, config, logger)
+  const database = new Database(url.href, config, log)
   const statement = { text: 'SELECT' }
   const failStatements = async () => {
     await t.rejects(database.read(statement))

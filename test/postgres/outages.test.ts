@@ -14,14 +14,15 @@ import { recorder } from '../support/recorder.ts'
 import * as notes from '../support/notes.ts'
 import { startNotes } from '../support/notes.ts'
 import { startPostgres } from '../support/postgres.ts'
-import { post, result, sendRequest } from '../support/requests.ts'
+import { codeOrStatus, post, sendRequest } from '../support/requests.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-const createResult = (service: Service) => result(notes.createNote(service))
-const listResult = (service: Service) => result(notes.listNotes(service))
+const createResult = (service: Service) =>
+  codeOrStatus(notes.createNote(service))
+const listResult = (service: Service) => codeOrStatus(notes.listNotes(service))
 const remark = (service: Service) =>
-  result(post(service, 'remarks', { noteId: 1, text: 'x' }))
+  codeOrStatus(post(service, 'remarks', { noteId: 1, text: 'x' }))
 
 /** What the log says of outages, except of background work. */
 const outagesIn = (lines: Record<string, unknown>[]) =>
@@ -32,10 +33,21 @@ const outagesIn = (lines: Record<string, unknown>[]) =>
 
 const postgres = await startPostgres(t)
 
-t.test('the log shows the start and end of an outage once', async (t) => {
-  const { lines, logger } = recorder()
-  const service = await startNotes(t, { databaseUrl: postgres.url, logger })
+/** The results of a create, two probes and a list. */
+async function resultsOf(service: Service) {
   const probe = async () => (await service.app.inject('/readyz')).statusCode
+
+  return [
+    await createResult(service),
+    await probe(),
+    await probe(),
+    await listResult(service)
+  ]
+}
+
+t.test('the log shows the start and end of an outage once', async (t) => {
+  const { lines, log } = recorder()
+  const service = await startNotes(t, { databaseUrl: postgres.url, log })
   await createResult(service)
   await postgres.kill()
 
@@ -45,17 +57,11 @@ t.test('the log shows the start and end of an outage once', async (t) => {
     'its connection may have seemed to be open'
   )
 
-  const results = async () => [
-    await createResult(service),
-    await probe(),
-    await probe(),
-    await listResult(service)
-  ]
-
-  t.same(await results(), ['unavailable', 503, 503, 'unavailable'])
+  t.same(await resultsOf(service), ['unavailable', 503, 503, 'unavailable'])
 
   await postgres.start()
-  t.same(await results(), [201, 200, 200, 200])
+  t.same(await resultsOf(service), [201, 200, 200, 200])
+
   const isLogged = async () => {
     await listResult(service)
     return outagesIn(lines).join().includes('again for reads')
@@ -79,7 +85,7 @@ t.test('an outdated prepared statement is replaced', async (t) => {
   const service = await startNotes(t, {
     config: { MAX_DATABASE_CONNECTIONS: 1 }
   })
-  const remove = () => result(sendRequest(service, 'DELETE', 'notes/1'))
+  const remove = () => codeOrStatus(sendRequest(service, 'DELETE', 'notes/1'))
   t.equal(await remove(), 'not_found')
 
   // The statement returns the id.
@@ -90,9 +96,9 @@ t.test('an outdated prepared statement is replaced', async (t) => {
 })
 
 t.test('a table that stays locked is one outage in the log', async (t) => {
-  const { lines, logger } = recorder()
+  const { lines, log } = recorder()
   const service = await startNotes(t, {
-    logger,
+    log,
     config: { DATABASE_TIMEOUT_MS: 300 }
   })
   t.equal(await createResult(service), 201)
@@ -126,9 +132,9 @@ const faultsOf = (role: string) => [
 ]
 
 t.test('the log explains missing migrations and grants', async (t) => {
-  const { lines, logger } = recorder()
+  const { lines, log } = recorder()
   const { owner, service: databaseUrl } = await createRoles(t)
-  const service = await startNotes(t, { databaseUrl, logger })
+  const service = await startNotes(t, { databaseUrl, log })
   const role = new URL(databaseUrl).username
 
   for (const { make, repair } of faultsOf(role)) {
@@ -150,12 +156,12 @@ t.test('the log explains missing migrations and grants', async (t) => {
 })
 
 t.test('a service that stops in a look-up logs no outage', async (t) => {
-  const { lines, logger } = recorder()
+  const { lines, log } = recorder()
   const databaseUrl = await createDatabase(t)
   const database = new Database(
     databaseUrl,
     { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: 60_000 },
-    logger
+    log
   )
   const verifier = new ApiKeyVerifier(new ApiKeyStore(database))
   const lock = await lockTable(t, databaseUrl, 'api_keys')

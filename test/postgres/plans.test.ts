@@ -4,7 +4,7 @@ import { get, post } from '../support/requests.ts'
 import type { Service } from '../support/service.ts'
 
 /**
- * PostgreSQL makes so many plans for the values of a prepared statement. Then
+ * PostgreSQL makes this many plans for the values of a prepared statement. Then
  * it compares them with a generic plan.
  */
 const customPlans = 5

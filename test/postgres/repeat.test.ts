@@ -8,7 +8,7 @@ import { recorder } from '../support/recorder.ts'
 /** A task that runs each second. It has these outcomes, and then succeeds. */
 function start(t: Test, outcomes: (Error | undefined)[]) {
   const clock = stopClock(t, 'setInterval')
-  const { lines, logger } = recorder()
+  const { lines, log } = recorder()
   let runs = 0
 
   const work = () => {
@@ -16,7 +16,7 @@ function start(t: Test, outcomes: (Error | undefined)[]) {
     return error === undefined ? Promise.resolve() : Promise.reject(error)
   }
   const task = { name: 'tidy up', intervalMs: 1000, work }
-  const end = repeat(task, logger)
+  const end = repeat(task, log)
 
   return {
     end,
@@ -50,7 +50,7 @@ t.test('work is not started again while it lasts', async (t) => {
   const clock = stopClock(t, 'setInterval')
   const ends: (() => void)[] = []
   const work = () => new Promise<void>((resolve) => ends.push(resolve))
-  repeat({ name: 'tidy up', intervalMs: 1000, work }, recorder().logger)
+  repeat({ name: 'tidy up', intervalMs: 1000, work }, recorder().log)
 
   clock.pass(3000)
   t.equal(ends.length, 1)

@@ -6,57 +6,74 @@ import {
   createDatabase,
   createRoles,
   migrate,
-  query
+  query,
+  urlAs
 } from '../support/database.ts'
 import { startNotes } from '../support/notes.ts'
 
+/** The role that a URL names. */
+const roleIn = (url: string) => new URL(url).username
+
+t.test('the role of the service can manage keys', async (t) => {
+  const { service } = await createRoles(t)
+  const { app, keys } = await startNotes(t, { databaseUrl: service })
+  t.equal((await app.inject('/readyz')).statusCode, 200)
+
+  await keys.create('x')
+  t.match(await keys.rotate('2', '0s'), new RegExp(`^${apiKeyPrefix}`))
+  await keys.revoke('3')
+
+  const events = (await keys.events()).map(({ event }) => event)
+  t.same(events, ['created', 'created', 'rotated', 'created', 'revoked'])
+})
+
+t.test('the role of the service owns nothing', async (t) => {
+  const { service } = await createRoles(t)
+  const owned = await query(
+    service,
+    'SELECT relname FROM pg_class WHERE relowner = current_user::regrole'
+  )
+
+  t.same(owned, [])
+})
+
+const forbidden = [
+  'UPDATE notes SET name = name',
+  'DELETE FROM remarks',
+  'TRUNCATE notes',
+  'DROP TABLE notes',
+  'UPDATE pgmigrations SET name = name',
+  'CREATE TABLE mine ()'
+]
+
 t.test(
-  'the role of the service can manage keys, and owns nothing',
+  'the role of the service cannot do what no operation needs',
   async (t) => {
-    const { owner, service } = await createRoles(t)
-    const { app, keys } = await startNotes(t, { databaseUrl: service })
-    t.equal((await app.inject('/readyz')).statusCode, 200)
-    await keys.create('x')
-    t.match(await keys.rotate('2', '0s'), new RegExp(`^${apiKeyPrefix}`))
-    await keys.revoke('3')
-    const events = (await keys.events()).map(({ event }) => event)
-    t.same(events, ['created', 'created', 'rotated', 'created', 'revoked'])
+    const { service } = await createRoles(t)
 
-    t.same(
-      await query(
-        service,
-        'SELECT relname FROM pg_class WHERE relowner = current_user::regrole'
-      ),
-      []
-    )
-    for (const statement of [
-      'UPDATE notes SET name = name',
-      'DELETE FROM remarks',
-      'TRUNCATE notes',
-      'DROP TABLE notes',
-      'UPDATE pgmigrations SET name = name',
-      'CREATE TABLE mine ()'
-    ]) {
+    for (const statement of forbidden)
       await t.rejects(query(service, statement), { code: '42501' }, statement)
-    }
-
-    const DATABASE_SERVICE_ROLE = new URL(service).username
-    await query(owner, `GRANT DELETE ON remarks TO ${DATABASE_SERVICE_ROLE}`)
-    await Promise.all(
-      [1, 2, 3].map(() => migrate(owner, { DATABASE_SERVICE_ROLE }))
-    )
-
-    await t.rejects(
-      query(service, 'DELETE FROM remarks'),
-      { code: '42501' },
-      'further privileges are revoked'
-    )
-    await t.rejects(
-      migrate(owner, { DATABASE_SERVICE_ROLE: 'nobody at all' }),
-      { code: '42704' }
-    )
   }
 )
+
+t.test('starts at the same time revoke further privileges', async (t) => {
+  const { owner, service } = await createRoles(t)
+  const DATABASE_SERVICE_ROLE = roleIn(service)
+  await query(owner, `GRANT DELETE ON remarks TO ${DATABASE_SERVICE_ROLE}`)
+  await query(service, 'DELETE FROM remarks')
+
+  const starts = [1, 2, 3].map(() => migrate(owner, { DATABASE_SERVICE_ROLE }))
+  await Promise.all(starts)
+
+  await t.rejects(query(service, 'DELETE FROM remarks'), { code: '42501' })
+})
+
+t.test('a start for an unknown role fails', async (t) => {
+  const { owner } = await createRoles(t)
+  const role = { DATABASE_SERVICE_ROLE: 'nobody at all' }
+
+  await t.rejects(migrate(owner, role), { code: '42704' })
+})
 
 /** The version of each row in which PostgreSQL stores privileges. */
 const catalogVersions = `
@@ -73,7 +90,7 @@ const catalogVersions = `
 
 t.test('a second start changes no privileges and no table', async (t) => {
   const { owner, service } = await createRoles(t)
-  const DATABASE_SERVICE_ROLE = new URL(service).username
+  const DATABASE_SERVICE_ROLE = roleIn(service)
   const before = await query(owner, catalogVersions)
 
   await migrate(owner, { DATABASE_SERVICE_ROLE })
@@ -93,18 +110,18 @@ for (const { privilege, on } of unneeded) {
     `a start revokes ${privilege} with grant option on ${on}`,
     async (t) => {
       const { owner, service } = await createRoles(t)
-      const DATABASE_SERVICE_ROLE = new URL(service).username
+      const DATABASE_SERVICE_ROLE = roleIn(service)
       const to = `TO ${DATABASE_SERVICE_ROLE}`
       const privileges = () =>
         query(
           owner,
           `SELECT relname, relacl::text
-         FROM pg_class
-         UNION ALL
-         SELECT attrelid::regclass::text, attacl::text
-         FROM pg_attribute
-         WHERE attacl <> '{}'
-         ORDER BY relname, relacl`
+           FROM pg_class
+           UNION ALL
+           SELECT attrelid::regclass::text, attacl::text
+           FROM pg_attribute
+           WHERE attacl <> '{}'
+           ORDER BY relname, relacl`
         )
 
       const before = await privileges()
@@ -156,8 +173,7 @@ t.test(
       await query(url, statement.replaceAll('pet_categories', name))
 
     await query(url, `ALTER ROLE ${name} PASSWORD 'secret'`)
-    const login = { username: name, password: 'secret' }
-    const service = Object.assign(new URL(url), login).href
+    const service = urlAs(url, name)
     t.same(await query(service, 'SHOW statement_timeout'), [
       { statement_timeout: '1min' }
     ])

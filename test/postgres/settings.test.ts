@@ -23,10 +23,11 @@ async function startWithSettings(t: Test) {
   const name = new URL(databaseUrl).pathname.slice(1)
   for (const setting of settings)
     await query(databaseUrl, `ALTER DATABASE ${name} SET ${setting}`)
+
   return startNotes(t, { databaseUrl })
 }
 
-/** Asserts that the value is the time of now, as RFC 3339 has it in UTC. */
+/** Asserts that the value is the current time in UTC, as in RFC 3339. */
 function isNow(t: Test, value: unknown, what: string) {
   const twoMinutes = 120_000
   const distance = Math.abs(Date.parse(String(value)) - Date.now())
@@ -36,13 +37,13 @@ function isNow(t: Test, value: unknown, what: string) {
 
 const service = await startWithSettings(t)
 
-t.test('settings of the database change no text', async (t) => {
+t.test('no setting of the database changes text', async (t) => {
   const note = { name: 'Grüße \\ 🐇', description: "it's \\x41" }
   await post(service, 'notes', note)
   t.match((await listNotes(service)).json<unknown[]>().at(-1), note)
 })
 
-t.test('settings of the database turn no NULL into text', async (t) => {
+t.test('no setting of the database turns a NULL into text', async (t) => {
   const note = { name: 'without description' }
   const idempotent = { 'idempotency-key': 'key' }
   for (const headers of [{}, idempotent]) {
@@ -66,7 +67,7 @@ t.test('pages work whatever the settings', async (t) => {
   t.match(second.json(), [{ text: 'second' }])
 })
 
-t.test('settings of the database change no time', async (t) => {
+t.test('no setting of the database changes a time', async (t) => {
   const note = await post(service, 'notes', { name: 'x' })
   const { id: noteId } = note.json<{ id: number }>()
   const response = await post(service, 'remarks', { text: 'x', noteId })

@@ -6,31 +6,33 @@ import * as notes from '../support/notes.ts'
 import { startNotes } from '../support/notes.ts'
 import { configure, startPostgres } from '../support/postgres.ts'
 import { startProxy } from '../support/proxy.ts'
-import { result } from '../support/requests.ts'
+import { codeOrStatus } from '../support/requests.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const createResult = (service: Service, name: string, key = {}) =>
-  result(notes.createNote(service, name, key))
-const listResult = (service: Service) => result(notes.listNotes(service))
+  codeOrStatus(notes.createNote(service, name, key))
+const listResult = (service: Service) => codeOrStatus(notes.listNotes(service))
 
 const postgres = await startPostgres(t)
 
-/** Whether a create waits for the standby. */
-const waits = async () => (await waitingCreates('pid')).length > 0
-
-/** Selects this of the sessions whose creates wait for the standby. */
-const waitingCreates = (selected: string) =>
+/** Evaluates an expression for each create that waits for the standby. */
+const selectWaitingCreates = (expression: string) =>
   query(
     postgres.url,
     `
-      SELECT ${selected}
+      SELECT ${expression}
       FROM pg_stat_activity
       WHERE wait_event = 'SyncRep'
         AND query LIKE '%INTO notes%'
     `
   )
 
+/** Whether a create waits for the standby. */
+const hasWaitingCreates = async () =>
+  (await selectWaitingCreates('pid')).length > 0
+
+/** Ends every wait for the standby, of creates and of others. */
 const cancelWaits = () =>
   query(
     postgres.url,
@@ -53,7 +55,7 @@ const connections = () =>
   )
 
 /** Number of notes with this name. */
-async function stored(name: string): Promise<number> {
+async function countOf(name: string): Promise<number> {
   const byName = 'SELECT FROM notes WHERE name = $1'
   return (await query(postgres.url, byName, [name])).length
 }
@@ -78,37 +80,37 @@ async function recover(service: Service) {
  * Sends creates until one waits for the standby: the server applies its
  * settings a moment later. Once a commit waits, all do.
  *
- * @returns the response to the create that waits
+ * @returns the result of the create that waits, in an object, so that the
+ *   caller does not wait for it
  */
 async function createThatWaits(service: Service) {
-  let response = createResult(service, 'unknown')
+  let result = createResult(service, 'unknown')
 
   const isWaiting = async () => {
-    const wait = until(waits, 'a create waits').then(() => 'waits')
-    const outcome = await Promise.race([response, wait])
-    if (outcome === 'waits') return true
-    response = createResult(service, 'unknown')
+    const wait = until(hasWaitingCreates, 'a create waits').then(() => 'waits')
+    const first = await Promise.race([result, wait])
+    if (first === 'waits') return true
+
+    result = createResult(service, 'unknown')
     return false
   }
 
   await until(isWaiting, 'a create waits, and has no response')
-  return { response }
+  return { result }
 }
 
-/**
- * Starts a service without its standby. `response` is of a create that waits
- * for it.
- */
+/** Starts a service without its standby, and a create that waits for it. */
 async function startWithoutStandby(
   t: Test,
   config: { DATABASE_TIMEOUT_MS: number; MAX_DATABASE_CONNECTIONS?: number }
 ) {
   t.teardown(requireNoStandby)
-  const { lines, logger } = recorder()
+  const { lines, log } = recorder()
   const proxy = await startProxy(t, postgres.url)
   const databaseUrl = proxy.url
-  const service = await startNotes(t, { databaseUrl, config, logger })
+  const service = await startNotes(t, { databaseUrl, config, log })
   t.equal(await createResult(service, 'before'), 201)
+
   await requireStandby('missing')
   return { proxy, service, lines, ...(await createThatWaits(service)) }
 }
@@ -116,7 +118,7 @@ async function startWithoutStandby(
 /** How the wait for a standby ends. */
 interface End {
   end: string
-  /** What the operator runs; otherwise, the service cancels the wait. */
+  /** What an operator runs. Without it, the service cancels the wait. */
   operator?: string
   /** The least important messages that the server sends. */
   messages: 'notice' | 'error'
@@ -146,19 +148,19 @@ for (const { end, operator, messages } of ends) {
       postgres.url,
       `ALTER DATABASE postgres SET client_min_messages = ${messages}`
     )
-    const isCancelled = operator === undefined
-    const { service, response, lines } = await startWithoutStandby(t, {
-      DATABASE_TIMEOUT_MS: isCancelled ? 1000 : 60_000
+    const isCancelledByService = operator === undefined
+    const { service, result, lines } = await startWithoutStandby(t, {
+      DATABASE_TIMEOUT_MS: isCancelledByService ? 1000 : 60_000
     })
-    if (!isCancelled) await waitingCreates(operator)
-    t.equal(await response, 'outcome_unknown')
+    if (!isCancelledByService) await selectWaitingCreates(operator)
+    t.equal(await result, 'outcome_unknown')
 
     const outages = lines.filter(
       ({ msg }) => msg === 'the database is unavailable for writes'
     )
     t.equal(outages.length, 1)
-    t.not(await stored('unknown'), 0, 'it is stored here')
-    t.notOk(await waits())
+    t.not(await countOf('unknown'), 0, 'it is stored here')
+    t.notOk(await hasWaitingCreates())
     await recover(service)
   })
 }
@@ -171,16 +173,18 @@ async function listUntil(service: Service, promise: Promise<unknown>) {
     isPending = false
   }
   promise.then(settle, settle)
+
   while (isPending) results.add(await listResult(service))
+
   return results
 }
 
 t.test('lists work while creates wait for the standby', async (t) => {
-  const { service, response } = await startWithoutStandby(t, {
+  const { service, result } = await startWithoutStandby(t, {
     DATABASE_TIMEOUT_MS: 1000,
     MAX_DATABASE_CONNECTIONS: 3
   })
-  t.equal(await response, 'outcome_unknown')
+  t.equal(await result, 'outcome_unknown')
 
   for (let round = 0; round < 3; round++) {
     const creates = Promise.all([
@@ -190,22 +194,25 @@ t.test('lists work while creates wait for the standby', async (t) => {
     ])
     t.same(await listUntil(service, creates), new Set([200]))
     t.same(new Set(await creates), new Set(['outcome_unknown']))
+
     const open = (await connections()).length
     t.ok(open <= 4, 'the pool and background writes')
   }
+
   await recover(service)
 })
 
 t.test('a replay waits for the synchronous standby', async (t) => {
-  const { service, response } = await startWithoutStandby(t, {
+  const { service, result } = await startWithoutStandby(t, {
     DATABASE_TIMEOUT_MS: 1000
   })
-  await response
+  await result
+
   const keyed = () =>
     createResult(service, 'keyed', { 'idempotency-key': 'key' })
   for (const which of ['the first', 'a replay']) {
     t.equal(await keyed(), 'outcome_unknown', which)
-    t.equal(await stored('keyed'), 1, 'it is stored here')
+    t.equal(await countOf('keyed'), 1, 'it is stored here')
   }
 
   await requireNoStandby()
@@ -214,13 +221,14 @@ t.test('a replay waits for the synchronous standby', async (t) => {
 })
 
 t.test('creates that cannot be cancelled end at the server', async (t) => {
-  const { proxy, service, response } = await startWithoutStandby(t, {
+  const { proxy, service, result } = await startWithoutStandby(t, {
     DATABASE_TIMEOUT_MS: 1000,
     MAX_DATABASE_CONNECTIONS: 3
   })
   proxy.state.dropsCancel = true
-  t.equal(await response, 'outcome_unknown')
+
+  t.equal(await result, 'outcome_unknown')
   t.equal(await createResult(service, 'unknown'), 'outcome_unknown')
-  await until(async () => !(await waits()), 'no create waits')
+  await until(async () => !(await hasWaitingCreates()), 'no create waits')
   t.equal(await listResult(service), 200)
 })

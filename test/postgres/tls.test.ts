@@ -43,6 +43,7 @@ function verifiedUrl(t: Test, address: Address = {}): string {
   const url = new URL(`postgres://postgres@${host}:${port}/postgres`)
   url.searchParams.set('sslmode', 'verify-full')
   url.searchParams.set('sslrootcert', file)
+
   return url.href
 }
 
@@ -87,7 +88,7 @@ t.test('a CancelRequest is encrypted', async (t) => {
   )
 })
 
-t.test('a certificate file is needed at the start only', async (t) => {
+t.test('a certificate file is needed only at the start', async (t) => {
   const url = verifiedUrl(t)
   const database = openDatabase(t, url, 1000)
   // More than there are connections: some wait for a new connection.
@@ -110,5 +111,6 @@ async function isSleeping(): Promise<boolean> {
      FROM pg_stat_activity
      WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'`
   )
+
   return sleepers.length > 0
 }
