@@ -44,6 +44,14 @@ t.test('the fork generates its code and passes the check', async (t) => {
   await succeeds(t, 'npm run -s check')
 })
 
+t.test('its guide has no error of the operations that it replaces', (t) => {
+  const guide = fork.read('docs/clients.md')
+
+  t.match(guide, '\n\nNo operation has one.\n\n<!-- end of errors of op')
+  t.notMatch(guide, 'order_not_cancellable')
+  t.end()
+})
+
 t.test('it starts, and serves both operations', async (t) => {
   const service = run(t, ['npm', 'start'], {
     cwd: fork.folder,

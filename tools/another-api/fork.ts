@@ -18,7 +18,7 @@ const museum = path.join(import.meta.dirname, 'museum')
 
 /** What belongs to an API. The rest is the framework. */
 const partsOfApi =
-  /^(openapi[.]yaml|package[.]json|README[.]md|docs\/metrics[.]md|(generated|samples)\/|(migrations|src|test)\/resources\/)/
+  /^(openapi[.]yaml|package[.]json|README[.]md|docs\/(clients|metrics)[.]md|(generated|samples)\/|(migrations|src|test)\/resources\/)/
 
 interface Document {
   components: Record<string, Record<string, unknown>>
@@ -36,12 +36,17 @@ export class Fork {
     )
     const framework = files.filter((file) => !partsOfApi.test(file))
 
-    // The generator reads README.md and names.ts, which it also writes.
-    const kept = ['package.json', 'README.md', 'generated/names.ts']
+    // The generator reads these files, which it also writes, and package.json.
+    const kept = [
+      'package.json',
+      'README.md',
+      'docs/clients.md',
+      'generated/names.ts'
+    ]
     for (const file of [...framework, ...kept])
       cpSync(this.#source(file), this.path(file), { preserveTimestamps: true })
 
-    for (const file of framework) this.#framework.set(file, this.#read(file))
+    for (const file of framework) this.#framework.set(file, this.read(file))
 
     symlinkSync(this.#source('node_modules'), this.path('node_modules'))
 
@@ -53,16 +58,16 @@ export class Fork {
   /** The files of the framework that are not as they were. */
   changedFiles(): string[] {
     return [...this.#framework]
-      .filter(([file, text]) => this.#read(file) !== text)
+      .filter(([file, text]) => this.read(file) !== text)
       .map(([file]) => file)
+  }
+
+  read(file: string): string {
+    return readFileSync(this.path(file), 'utf8')
   }
 
   remove(): void {
     rmSync(this.folder, { recursive: true })
-  }
-
-  #read(file: string): string {
-    return readFileSync(this.path(file), 'utf8')
   }
 
   #source(file: string): string {
@@ -124,6 +129,5 @@ function referencesIn(value: unknown): string[][] {
   const references = JSON.stringify(value).matchAll(
     /"#\/components\/(\w+)\/(\w+)"/g
   )
-
   return [...references].map(([, ...parts]) => parts)
 }

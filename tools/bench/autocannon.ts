@@ -26,6 +26,7 @@ function requestFor(
   }
   if (freshHeader !== undefined)
     request.setupRequest = (one) => withFresh(freshHeader, one)
+
   return request
 }
 
@@ -63,6 +64,7 @@ export async function loadByAutocannon(
   times.sort((a, b) => a - b)
   const percentile = (share: number) =>
     times[Math.floor(times.length * share)] ?? NaN
+
   return {
     responses: result['2xx'],
     rate: result['2xx'] / result.duration,

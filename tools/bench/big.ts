@@ -3,15 +3,15 @@ import { get, type IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Server } from './servers.ts'
 
-/** How the service sent a very long list to many clients at once. */
+/** How the service sent a very long list to many clients together. */
 export type BigList = Awaited<ReturnType<typeof measureBigList>>
 
 const clients = 100
 const slowClients = 30
 
 /**
- * Lists the `rows` categories of the table for 100 clients at once, 30 of which
- * read at most 3 MB/s.
+ * Lists the `rows` categories of the table for 100 clients together, 30 of
+ * which read at most 3 MB/s.
  */
 export async function measureBigList(
   server: Server,
@@ -34,6 +34,7 @@ export async function measureBigList(
   for (const response of await Promise.all(slow)) response.destroy()
   await sleep(2000)
   const { rss: after } = await server.usage()
+
   return {
     rows,
     clients,
@@ -51,6 +52,7 @@ async function open(url: string, key: string): Promise<IncomingMessage> {
     headers: { authorization: `Bearer ${key}` }
   })
   const [response] = (await once(request, 'response')) as [IncomingMessage]
+
   return response.on('error', () => {})
 }
 
@@ -60,6 +62,7 @@ async function readAll(response: IncomingMessage): Promise<number> {
   for await (const chunk of response) size += (chunk as Buffer).length
   if (response.statusCode !== 200 || !response.complete)
     throw new Error('a long list was incomplete')
+
   return size
 }
 

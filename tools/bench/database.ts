@@ -95,6 +95,7 @@ class Tables {
     }
 
     const trimming = deleteCreated()
+
     return () => {
       isStopped = true
       return trimming
@@ -108,6 +109,7 @@ class Tables {
     )
     await this.#client.end()
     await this.#old.end()
+
     return rows[0]?.server_version ?? ''
   }
 }
@@ -120,5 +122,6 @@ export async function connect(connectionString: string): Promise<Tables> {
   const old = new pg.Client({ connectionString })
   await client.connect()
   await old.connect()
+
   return new Tables(client, old)
 }

@@ -40,6 +40,7 @@ async function respond(
   const recorded = [...response.headers].filter(
     ([name]) => !automatic.includes(name)
   )
+
   return {
     method,
     status: response.status,

@@ -40,9 +40,12 @@ export interface Findings {
 /** The findings as Markdown. */
 export function report(findings: Findings): string {
   const { plan, results, missing, keyedResults, bigList, postgres } = findings
+
   return [
     '# Benchmark results',
-    'Written by `npm run bench`. [docs/performance.md](../../docs/performance.md) describes the servers.',
+    'Written by `npm run bench`. ' +
+      '[docs/performance.md](../../docs/performance.md) describes the ' +
+      'servers.',
     conditions(plan, postgres),
     [...missing, failures(results)].join('\n'),
     ...ratioSection(results),
@@ -66,6 +69,7 @@ function workTable(
     titleOf(work),
     ...columns.map((name) => cell(samples, name))
   ])
+
   return table(['work', ...titles], rows)
 }
 
@@ -75,9 +79,11 @@ const measured = (results: Result[]): ServerName[] => [
 
 function ratioSection(results: Result[]): string[] {
   const peers = measured(results).filter((name) => name !== 'service')
+
   return [
     '## Ratios',
-    'Requests per second of this service, divided by those of the others: the median of the rounds, and their range.',
+    'Requests per second of this service, divided by those of the others: ' +
+      'the median of the rounds, and their range.',
     workTable(results, peers, ratio, '÷ ')
   ]
 }
@@ -85,6 +91,7 @@ function ratioSection(results: Result[]): string[] {
 function rateSection(results: Result[]): string[] {
   const cell = (samples: Result['samples'], name: ServerName) =>
     rateAndCpu(samples.get(name) ?? [])
+
   return [
     '## Requests per second',
     `In parentheses: microseconds of CPU per request, of the server and of the load generator, ${generator.name}. ` +
@@ -99,9 +106,11 @@ function latencySection(results: Result[]): string[] {
     const p99 = decimal(median(samples, name, 'p99'))
     return `${p50}, ${p99}`
   }
+
   return [
     '## Milliseconds per request',
-    'Median and 99th percentile, while each connection sends as fast as it gets responses.',
+    'Median and 99th percentile, while each connection sends as fast as it ' +
+      'gets responses.',
     workTable(results, measured(results), cell)
   ]
 }
@@ -109,6 +118,7 @@ function latencySection(results: Result[]): string[] {
 function usageSection(results: Result[]): string[] {
   const cell = (samples: Result['samples'], name: ServerName) =>
     mib(median(samples, name, 'rss'))
+
   return [
     '## Memory of the server',
     'MiB resident at the end.',
@@ -121,6 +131,7 @@ function keyedSection(results: KeyedResult[]): string[] {
     const ratios = keyed.map(
       ({ rate }, round) => rate / (keyless[round]?.rate ?? NaN)
     )
+
     return [
       whole(storedKeys),
       rateAndCpu(keyless),
@@ -128,10 +139,12 @@ function keyedSection(results: KeyedResult[]): string[] {
       withRange(ratios)
     ]
   })
+
   return [
     '## Creates with an Idempotency-Key',
     'Requests per second and CPU of this service at 64 connections: medians of the rounds, and the median and range of their ratios. ' +
-      'Each request has a header with a new value: an Idempotency-Key, or one that the service ignores.',
+      'Each request has a header with a new value: an Idempotency-Key, or ' +
+      'one that the service ignores.',
     table(
       ['stored keys', 'without a key', 'with a key', 'with ÷ without'],
       rows
@@ -162,9 +175,11 @@ function conditions({ title, seconds }: Plan, postgres: string): string {
   const machine = `${cpus().length} CPUs (${model}), ${memory} GiB`
   const kernel = `${platform()} ${release()} ${arch()}`
   const system = `${kernel}, Node.js ${process.version}, PostgreSQL ${postgres}`
+
   return (
     `${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${title} of ${seconds} s. ` +
-    `${machine}, ${system}. Server, database and load generator, ${generator.name}, share the machine.`
+    `${machine}, ${system}. Server, database and load generator, ` +
+    `${generator.name}, share the machine.`
   )
 }
 
@@ -172,13 +187,16 @@ function failures(results: Result[]): string {
   const lines = results.flatMap(({ work, samples }) =>
     [...samples].flatMap(([name, all]) => {
       const count = all.reduce((sum, sample) => sum + sample.failures, 0)
+
       return count > 0
         ? [
-            `- ${servers[name].title}: ${count} requests failed in "${titleOf(work)}"`
+            `- ${servers[name].title}: ${count} requests failed in ` +
+              `"${titleOf(work)}"`
           ]
         : []
     })
   )
+
   return lines.length > 0 ? lines.join('\n') : 'No request failed.'
 }
 
@@ -192,7 +210,7 @@ function bigListLine({
   longestStall
 }: BigList): string {
   return (
-    `${whole(rows)} categories (${mib(size)} MiB of JSON), ${clients} clients at once, ${slowClients} of them slow. ` +
+    `${whole(rows)} categories (${mib(size)} MiB of JSON), ${clients} clients together, ${slowClients} of them slow. ` +
     `The other ${clients - slowClients} had the whole list after ${seconds.toFixed(1)} s. ` +
     `Resident: ${mib(rss.before)} MiB before, ${mib(rss.peak)} MiB at most, ${mib(rss.after)} MiB after all had left. ` +
     `Longest stall of the event loop: ${whole(longestStall)} ms.`
@@ -201,6 +219,7 @@ function bigListLine({
 
 function table(head: string[], rows: string[][]): string {
   const line = (cells: string[]) => `| ${cells.join(' | ')} |`
+
   return [
     line(head),
     line(head.map((_, index) => (index === 0 ? '---' : '---:'))),
@@ -234,6 +253,7 @@ function ratio(samples: Result['samples'], name: ServerName): string {
   const ratios = (samples.get(name) ?? []).map(
     ({ rate }, round) => (own[round]?.rate ?? NaN) / rate
   )
+
   return withRange(ratios)
 }
 
@@ -243,6 +263,7 @@ function withRange(values: number[]): string {
   if (finite.length === 0) return '–'
   const lowest = decimal(Math.min(...finite))
   const highest = decimal(Math.max(...finite))
+
   return `${decimal(middle(finite))} (${lowest}–${highest})`
 }
 

@@ -45,6 +45,7 @@ async function openPostgres() {
 
   const logger = createLogger('warn')
   const embedded = await startEmbeddedPostgres(folder, 'service', logger)
+
   return { ...embedded, isEmbedded: true }
 }
 
@@ -54,6 +55,7 @@ function createKey(): string {
     env: { ...process.env, DATABASE_URL: databaseUrl },
     encoding: 'utf8'
   })
+
   return key.trim()
 }
 
@@ -117,6 +119,7 @@ async function measure(
 
   await stopTrimming?.()
   await server.settle()
+
   return {
     ...measured,
     cpuPerRequest: (after.cpu - before.cpu) / measured.responses,
@@ -144,10 +147,12 @@ async function measureWork(work: Work, number: number): Promise<Result> {
       const { title } = servers[name]
       const rate = Math.round(sample.rate)
       progress(
-        `${number}/${plan.works.length} ${titleOf(work)}, round ${round}: ${title} ${rate}/s`
+        `${number}/${plan.works.length} ${titleOf(work)}, round ${round}: ` +
+          `${title} ${rate}/s`
       )
     }
   }
+
   return { work, samples }
 }
 
@@ -164,10 +169,12 @@ async function measureKeyed(storedKeys: number): Promise<KeyedResult> {
         throw new Error(`${sample.failures} creates failed`)
       result[name].push(sample)
       progress(
-        `${kinds[name].title}, ${storedKeys} stored keys, round ${round}: ${Math.round(sample.rate)}/s`
+        `${kinds[name].title}, ${storedKeys} stored keys, round ${round}: ` +
+          `${Math.round(sample.rate)}/s`
       )
     }
   }
+
   return result
 }
 

@@ -77,6 +77,7 @@ export function build(name: ServerName): string | undefined {
     stdio: 'inherit'
   })
   if (error !== undefined) return `${compiler} is not installed`
+
   return status === 0 ? undefined : 'its build failed'
 }
 
@@ -91,6 +92,7 @@ function spawnServer(
   const usage = path.resolve(`${built}/usage.js`)
   const command = isBuilt ? [] : [process.execPath, '--import', usage]
   const [program = '', ...options] = [...command, path.resolve(file)]
+
   return spawn(program, options, {
     stdio: ['pipe', 'ignore', 'inherit', 'ipc'],
     env: {
@@ -147,6 +149,7 @@ export class Server {
     const message = once(this.#child, 'message')
     this.#child.send('usage')
     const [usage] = (await message) as [Usage]
+
     return usage
   }
 
@@ -199,6 +202,7 @@ function parametersOf(databaseUrl: string): string {
     password: client.password ?? '',
     dbname: client.database ?? ''
   }
+
   return Object.entries(parameters)
     .map(([name, value]) => `${name}='${value}'`)
     .join(' ')
@@ -219,6 +223,7 @@ function usageOf(pid: number | undefined): Usage {
   // The twelfth and thirteenth value behind the name of the process.
   const [, user, system] = /\) (?:\S+ ){11}(\d+) (\d+)/.exec(read('stat')) ?? []
   const [, kilobytes] = /VmRSS:\s*(\d+)/.exec(read('status')) ?? []
+
   return {
     cpu: (Number(user) + Number(system)) * clockTick,
     rss: Number(kilobytes) * 1024,

@@ -38,6 +38,7 @@ function tableFor(
   ]
   if (body !== undefined) fields.push(`body = ${quote(body)}`)
   if (freshHeader !== undefined) fields.push(`fresh = ${quote(freshHeader)}`)
+
   return `{ ${fields.join(', ')} }`
 }
 
@@ -48,6 +49,7 @@ function cpuOfChildren(times: string): number {
   const seconds = [...parts].map(
     ([, minutes, rest]) => Number(minutes) * 60 + Number(rest)
   )
+
   return seconds.reduce((sum, one) => sum + one, 0) * 1e6
 }
 
@@ -82,6 +84,7 @@ export async function loadByWrk(
   const [, json = '', times = ''] = /SUMMARY (.*)\n([^]*)/.exec(stdout) ?? []
   const summary = JSON.parse(json) as Summary
   const responses = summary.requests - summary.errors
+
   return {
     responses,
     rate: responses / (summary.duration / 1e6),

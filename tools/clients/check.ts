@@ -107,6 +107,7 @@ async function createKey(scope: string): Promise<string> {
     `node --import tsx src/commands/keys.ts create --name sample --scope ${scope}`,
     { cwd: root, env: { ...env, DATABASE_URL: service.databaseUrl } }
   )
+
   return stdout.trim()
 }
 
@@ -136,6 +137,7 @@ async function generateClient(client: Client): Promise<string> {
 
   const { generate, compile } = client
   await run(`(${generate} && ${compile}) >&2`, { cwd: folder, env })
+
   return folder
 }
 
@@ -180,6 +182,7 @@ async function runProgram(client: Client, folder: string): Promise<string> {
   const { rowCount } = await database.query('SELECT FROM messages')
   if (rowCount !== 1) throw new Error(`the program queued ${rowCount} messages`)
   checkRetryAfter(proxy.exchanges)
+
   return id
 }
 
@@ -202,6 +205,7 @@ async function tryClient(client: Client): Promise<string> {
     errors,
     hasHelper ? `[${retries}](../tools/clients/retry/${retries})` : retries
   ]
+
   return `| ${cells.join(' | ')} |`
 }
 

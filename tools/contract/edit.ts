@@ -13,5 +13,6 @@ export function edit(yaml: string, edits: Edits): string {
     if (value === undefined) document.deleteIn(place.split(' '))
     else document.setIn(place.split(' '), document.createNode(value))
   }
+
   return document.toString()
 }

@@ -68,6 +68,7 @@ function mutantsOf(model: string): Trial[] {
       expected: true
     })
   })
+
   return mutants
 }
 
@@ -121,6 +122,7 @@ function changesIn(trace: string): string {
     values.set(name, value)
     return isOfModel.test(line) && hasChanged
   })
+
   return changed.join('\n')
 }
 

@@ -46,6 +46,7 @@ export const peer = {
       'INSERT INTO categories (name, description) VALUES ($1, $2) RETURNING id, name, description',
       [name, description]
     )
+
     return rows[0]
   },
   async listPets({
@@ -67,6 +68,7 @@ export const peer = {
     )
     const pets = rows.slice(0, limit)
     const last = rows.length > limit ? pets.at(-1) : undefined
+
     return {
       pets,
       link:
@@ -79,6 +81,7 @@ export const peer = {
       `SELECT ${petColumns} FROM pets WHERE id = $1`,
       [id]
     )
+
     return rows[0]
   },
   async createPet({
@@ -94,6 +97,7 @@ export const peer = {
       `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING ${petColumns}`,
       [name, categoryId, status]
     )
+
     return rows[0]
   }
 }

@@ -75,6 +75,7 @@ function runSchemathesis(service: LiveService, folder: string): string[] {
     ['--config-file', configuration, 'run', openapi, ...options],
     { cwd: folder, stdio: 'inherit', timeout }
   )
+
   return status === 0
     ? shortcomings(report)
     : [`Schemathesis exited with ${status ?? signal}`]

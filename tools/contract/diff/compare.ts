@@ -46,6 +46,7 @@ export function compare(before: string, after: string): Change[] {
     ...changelog(before, after),
     ...scopeChanges(before, after)
   ]
+
   return changes.sort((a, b) => Number(b.isBreaking) - Number(a.isBreaking))
 }
 
@@ -57,6 +58,7 @@ function removals(before: string, after: string): Change[] {
   const diff = oasdiff<OasdiffDiff>('diff', before, after)
   const operations = diff.endpoints?.deleted ?? []
   const servers = diff.servers?.deleted ?? []
+
   return [
     ...operations.map((endpoint) => ({
       operation: `${endpoint.method} ${endpoint.path}`,
@@ -74,6 +76,7 @@ function removals(before: string, after: string): Change[] {
 function changelog(before: string, after: string): Change[] {
   const options = [...severities, ...notice, before, after]
   const changes = oasdiff<OasdiffChange[]>('changelog', ...options)
+
   return changes.map((change) => ({
     operation: change.operation && `${change.operation} ${change.path}`,
     isBreaking: change.level > 1,
@@ -103,6 +106,7 @@ function scopeChanges(before: string, after: string): Change[] {
       changes.push({ operation, isBreaking: false, text })
     }
   }
+
   return changes
 }
 

@@ -23,6 +23,7 @@ function readVersion(file: string): Version {
   const yaml = readFileSync(file, 'utf8')
   const { info, servers } = parse(yaml) as OpenAPIV3.Document
   const ownServer = servers?.find(({ url }) => url.startsWith('/'))
+
   return {
     text: info.version,
     major: Number.parseInt(info.version),
@@ -47,12 +48,20 @@ function versionProblem(
   // oasdiff checks the version too, but without the changes that only
   // compare.ts finds.
   const isBreaking = changes.some((change) => change.isBreaking)
-  if (isBreaking && after.major <= before.major)
-    return `Breaking changes since ${before.text} need info.version ${before.major + 1}.0.0.`
+  if (isBreaking && after.major <= before.major) {
+    return (
+      `Breaking changes since ${before.text} need info.version ` +
+      `${before.major + 1}.0.0.`
+    )
+  }
 
   const basePath = `/v${after.major}`
-  if (after.basePath !== basePath)
-    return `info.version ${after.text} needs the base path ${basePath} among the servers, not ${after.basePath}.`
+  if (after.basePath !== basePath) {
+    return (
+      `info.version ${after.text} needs the base path ${basePath} among the ` +
+      `servers, not ${after.basePath}.`
+    )
+  }
 
   return undefined
 }
@@ -78,6 +87,7 @@ function releasedChangelog(
   const dated = section.replace(heading, `## ${version}, ${today}`)
   const list = changes.join('\n')
   sections[index] = list === '' ? dated : `${dated}\n\n### Interface\n\n${list}`
+
   return `${sections.join('\n\n')}\n`
 }
 
@@ -96,7 +106,8 @@ function release(version: string, changes: string[]): void {
   const after = releasedChangelog(changelog, version, changes)
   if (after === undefined) {
     fail(
-      `CHANGELOG.md has no section "## ${version}, not released yet": set info.version to a new version.`
+      `CHANGELOG.md has no section "## ${version}, not released yet": set ` +
+        'info.version to a new version.'
     )
     return
   }

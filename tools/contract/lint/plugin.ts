@@ -71,6 +71,7 @@ const requestIsBounded: Check = (schema) => {
   // This matters, too, because oasdiff does not compare additionalProperties.
   if (type === 'object' && additionalProperties !== false)
     return 'an object needs additionalProperties: false'
+
   return undefined
 }
 
@@ -99,6 +100,7 @@ const responseIsSerializable: Check = ({
       'later version may add properties, and oasdiff does not compare maps'
     )
   }
+
   return undefined
 }
 
@@ -113,6 +115,7 @@ function bodyRule(type: 'RequestBody' | 'Response', check: Check): Oas3Rule {
       }
     }
   }
+
   return () => ({ [type]: visitor })
 }
 
@@ -137,6 +140,7 @@ function schemasIn(
     }
   }
   add('body', root)
+
   return schemas
 }
 
@@ -148,7 +152,9 @@ const parameterIsBounded: Oas3Rule = () => ({
     for (const [, schema] of schemasIn(parameter.schema ?? {}, ctx)) {
       if (!isUnboundedText(schema)) continue
       ctx.report({
-        message: `A string in a ${parameter.in} needs maxLength, an enum, or the format date or uuid`
+        message:
+          `A string in a ${parameter.in} needs maxLength, an enum, or the ` +
+          'format date or uuid'
       })
     }
   }
@@ -163,7 +169,9 @@ const formatIsKnown: Oas3Rule = () => ({
     const alternatives =
       knownFormats.length > 0 ? knownFormats.join(', ') : 'no format'
     ctx.report({
-      message: `The service does not check the format ${format} of the type ${String(type)}: use ${alternatives}, or a pattern`,
+      message:
+        `The service does not check the format ${format} of the type ` +
+        `${String(type)}: use ${alternatives}, or a pattern`,
       location: ctx.location.child('format')
     })
   }
@@ -234,7 +242,9 @@ const deprecationIsDocumented: Oas3Rule = () => ({
       )
       if (missing.length === 0) continue
       ctx.report({
-        message: `A deprecated operation sends ${missing.join(', ')}: add them to the headers of its responses 2xx`,
+        message:
+          `A deprecated operation sends ${missing.join(', ')}: add them to ` +
+          'the headers of its responses 2xx',
         location: ctx.location.child(['responses', status])
       })
     }

@@ -18,5 +18,6 @@ export async function send<T>(path: string, init: RequestInit): Promise<T> {
   const response = await fetchWithRetries(baseUrl + path, { ...init, headers })
   const text = await response.text()
   const data = text === '' ? undefined : parse(text, toNumber)
+
   return { status: response.status, headers: response.headers, data } as T
 }
