@@ -56,11 +56,15 @@ export default {
       { path: '^generated/' },
       { path: '^src/', pathNot: 'src/openapi/(handler|json)[.]ts' }
     ),
-    // A deployment with DATABASE_URL does not load it.
+    // A deployment with DATABASE_URL does not load it. Types are not loaded.
     forbid(
       'embedded-only-when-it-runs',
       { path: '^src/', pathNot: '^src/embedded/' },
-      { path: '^src/embedded/', dynamic: false }
+      {
+        path: '^src/embedded/',
+        dynamic: false,
+        dependencyTypesNot: ['type-only']
+      }
     ),
     // A service without traces does not load it. Types are not loaded.
     forbid(

@@ -34,7 +34,7 @@ interface Parts {
   /** The OpenAPI document at `api.openapi`. */
   apiDocument: ApiDocument
   database: Database
-  logger: FastifyBaseLogger
+  log: FastifyBaseLogger
 }
 
 /**
@@ -42,9 +42,9 @@ interface Parts {
  * passes the plugins in this order.
  */
 export async function buildApp(parts: Parts) {
-  const { config, api, apiDocument, database, logger } = parts
-  const connections = new Connections(config, logger)
-  const app = Fastify(fastifyOptions(config, connections, logger))
+  const { config, api, apiDocument, database, log } = parts
+  const connections = new Connections(config, log)
+  const app = Fastify(fastifyOptions(config, connections, log))
   app.addHook('preClose', connections.close)
   app.decorateRequest('errorCode', undefined)
   app.setErrorHandler(sendError)
@@ -85,6 +85,7 @@ export async function buildApp(parts: Parts) {
   await app.register(health, {
     checkReady: migrationCheck(database, schemaOf(api).migrations)
   })
+
   return app
 }
 
@@ -123,12 +124,12 @@ async function registerMetrics(
 function fastifyOptions(
   config: Config,
   connections: Connections,
-  logger: FastifyBaseLogger
+  log: FastifyBaseLogger
 ): FastifyServerOptions {
   return {
     serverFactory: connections.createServer,
     clientErrorHandler: connections.onClientError,
-    loggerInstance: logger,
+    loggerInstance: log,
     logController: new AccessLog(loggedApiKeyOf),
     childLoggerFactory: requestLogger,
     genReqId: requestId,

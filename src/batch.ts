@@ -39,9 +39,9 @@ interface Options {
 /**
  * Turns a function for many items into one for a single item. Calls that arrive
  * during a run share the next run, in their order. A call to an idle batch runs
- * within the same tick of the event loop. Only one run is active at a time, and
- * no call joins a run that has started: a run never reads anything older than
- * its calls.
+ * at the next setImmediate(), with the other calls of its tick. Only one run is
+ * active at a time, and no call joins a run that has started: a run never reads
+ * anything older than its calls.
  *
  * @param run processes all items and returns their results in the same order;
  *   if it rejects, or returns another number of results, the calls of its items
@@ -71,6 +71,7 @@ export function shareRuns<Result>(
     return calls.map(() => result)
   }
   const call = batch(runAll, { name })
+
   return () => call(undefined)
 }
 

@@ -50,6 +50,7 @@ export function loadConfig(environment: Environment, file = '.env'): Config {
   rejectFormerNames(texts)
   const config = parse(withDatabaseUrl(texts))
   rejectEqualPorts(config)
+
   return withTlsMode(config)
 }
 
@@ -107,6 +108,7 @@ function withDatabaseUrl(texts: Environment): Environment {
       'DATABASE_URL_FILE must contain a URL that starts with postgres://'
     )
   }
+
   return { ...texts, DATABASE_URL: url }
 }
 
@@ -118,11 +120,13 @@ function parse(texts: Environment): Config {
     if (text === undefined) return [name, variable.default]
     const value = variable.parse(text)
     if (value === undefined) mistakes.push(`${name} must ${variable.rule}`)
+
     return [name, value]
   }
 
   const values = Object.entries(variables).map(valueOf)
   throwIfAny(mistakes)
+
   // Each value is its variable's default, or what its parse() has returned.
   return Object.fromEntries(values) as Config
 }
@@ -145,6 +149,7 @@ function withTlsMode(config: Config): Config {
       `DATABASE_URL: sslmode=${mode} is applied as verify-full: write that`
     )
   }
+
   return { ...config, DATABASE_URL: withExactModes(url) }
 }
 

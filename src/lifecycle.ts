@@ -50,7 +50,7 @@ export async function start(api: Api): Promise<Service> {
 
   // 3. Build the app and listen. Without its database, it responds with 503.
   if (config.METRICS_PORT !== undefined) collectDefaultMetrics()
-  const parts = { config, api, apiDocument, database, logger: log }
+  const parts = { config, api, apiDocument, database, log }
   const app = await buildApp(parts)
   const url = await listen(app, config)
 
@@ -71,7 +71,7 @@ export async function start(api: Api): Promise<Service> {
   return { config, log, app, background, database, stopServer, welcomed }
 }
 
-/** @returns a function that ends the work */
+/** @returns a function that stops the work */
 function startBackgroundWork(
   config: Config,
   api: Api,
@@ -79,16 +79,16 @@ function startBackgroundWork(
   log: Logger
 ): () => void {
   const { IDEMPOTENCY_KEY_HOURS: hours, METRICS_PORT: metricsPort } = config
-  const ends = [
+  const stopFunctions = [
     startPruningChanges(database, log),
     startRemovingExpiredIdempotencyKeys(database, hours, log)
   ]
 
   if (metricsPort !== undefined)
-    ends.push(...startMeasuring(api, database, log))
+    stopFunctions.push(...startMeasuring(api, database, log))
 
   return () => {
-    for (const end of ends) end()
+    for (const stopOne of stopFunctions) stopOne()
   }
 }
 
@@ -96,7 +96,7 @@ function startBackgroundWork(
  * Reads the metrics of the framework and of the API from the database. Each is
  * a task of its own: a failure of one does not affect the others.
  *
- * @returns the functions that end them
+ * @returns the functions that stop them
  */
 function startMeasuring(
   api: Api,

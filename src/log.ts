@@ -6,7 +6,7 @@ import { apiKeyPattern } from './api-key-pattern.ts'
 /** Bytes that may wait to be written. Further lines are dropped. */
 const maxWaitingBytes = 2 ** 24
 
-/** Bytes that are written at once, or fewer after `flushIntervalMs`. */
+/** Bytes that are written together, or fewer after `flushIntervalMs`. */
 const minWriteBytes = 4096
 const flushIntervalMs = 200
 
@@ -17,7 +17,7 @@ const exitTimeoutMs = 5000
  * Creates the log: JSON lines, or readable ones on a terminal, without API
  * keys.
  *
- * Several JSON lines are written at once, at the latest after 0.2 s and when
+ * Several JSON lines are written together, at the latest after 0.2 s and when
  * the process exits; a SIGKILL loses that much. While the output cannot be
  * written, such as on a full disk, up to 16 MiB wait and further lines are
  * dropped.
@@ -32,13 +32,15 @@ export function createLogger(
     output.fd,
     output.isTTY ? 0 : minWriteBytes
   )
+
   return pino({ level, hooks: { streamWrite } }, destination)
 }
 
 /**
  * Opens a destination that never blocks, throws or ends the process. It writes
  * synchronously, so nothing is half written when the process exits: a pipe that
- * is full fails with EAGAIN at once, because Node.js makes stdout non-blocking.
+ * is full fails with EAGAIN immediately, because Node.js makes stdout
+ * non-blocking.
  */
 function openDestination(fd: number, minLength: number) {
   let retryUntil = 0
@@ -60,6 +62,7 @@ function openDestination(fd: number, minLength: number) {
     destination.flush()
     destination.flush()
   })
+
   return destination
 }
 
@@ -68,6 +71,7 @@ function readableFormat(): (line: string) => string {
   const require = createRequire(import.meta.url)
   // The type of a module that is loaded synchronously.
   const pretty = require('pino-pretty') as typeof import('pino-pretty')
+
   return pretty.prettyFactory({
     singleLine: true,
     ignore: 'pid,hostname',

@@ -76,6 +76,5 @@ export function tracedStatement<Result>(
   run: () => Promise<Result>
 ): Promise<Result> {
   if (tracer === undefined || current === undefined) return run()
-
   return tracer.statement(name ?? 'unnamed', current, run)
 }

@@ -9,9 +9,10 @@ import { shownPartOf } from '../src/api-keys/key.ts'
 import { createLogger, messageOf } from '../src/log.ts'
 import { status } from './support/installation.ts'
 import { recorder } from './support/recorder.ts'
-import { breakNotes, startNotes } from './support/notes.ts'
+import { breakNotes, listNotes, startNotes } from './support/notes.ts'
 import { freePort } from './support/postgres.ts'
 import { run, script, serve } from './support/process.ts'
+import { get } from './support/requests.ts'
 import { until } from './support/until.ts'
 import {
   createRequest,
@@ -28,15 +29,21 @@ function logFile(t: Test, isTTY = false) {
   const file = `${t.testdir()}/log`
   const fd = openSync(file, 'a')
   t.teardown(() => closeSync(fd))
-  const logger = createLogger('info', { fd, isTTY })
+
+  const log = createLogger('info', { fd, isTTY })
   const end = () => {
-    logger.info('the end')
+    log.info('the end')
     return untilHas(file, 'the end')
   }
-  return { logger, end }
+
+  return { log, end }
 }
 
-/** Resolves with the text of the file when it has `text`. */
+/**
+ * Resolves with the text of the file when it has `text`.
+ *
+ * @param log is called before each look at the file
+ */
 async function untilHas(
   file: string,
   text: string,
@@ -47,14 +54,17 @@ async function untilHas(
     log()
     return read().includes(text)
   }
+
   await until(hasText, `the log has ${text}`)
+
   return read()
 }
 
 t.test('the log is JSON, and readable on a terminal', async (t) => {
   for (const isTTY of [false, true]) {
-    const { logger, end } = logFile(t, isTTY)
-    logger.info({ status: 201 }, 'request')
+    const { log, end } = logFile(t, isTTY)
+    log.info({ status: 201 }, 'request')
+
     const [line = ''] = (await end()).split('\n')
     if (isTTY) t.match(line, /INFO.*request/)
     else t.match(JSON.parse(line), { level: 30, status: 201, msg: 'request' })
@@ -62,13 +72,15 @@ t.test('the log is JSON, and readable on a terminal', async (t) => {
 })
 
 t.test('lines are written in the order they were logged', async (t) => {
-  const { logger, end } = logFile(t)
+  const { log, end } = logFile(t)
   const numbers = Array.from({ length: 5000 }, (_, number) => number)
+
   for (const number of numbers) {
-    logger.info({ number })
+    log.info({ number })
     // Some are logged while others are being written.
     if (number % 500 === 0) await sleep(1)
   }
+
   t.same(numbersIn(await end()), numbers)
 })
 
@@ -85,6 +97,7 @@ t.test('a process that exits loses no line of a slow reader', async (t) => {
   await once(child.stderr, 'data')
   // The exit finds a pipe that is full. Without this, it may find room.
   await sleep(300)
+
   const log = await readAll(child.stdout)
   t.equal(numbersIn(log).length, 3000)
   t.same(numbersIn(log), [...Array(3000).keys()])
@@ -106,27 +119,27 @@ t.test('a process exits although its disk is full', async (t) => {
 })
 
 t.test(
-  'the log of a full disk waits, keeps 16 MiB at most, and is written when there is room again',
+  'the log of a full disk keeps up to 16 MiB, and writes it when there is room again',
   async (t) => {
     const fd = openSync('/dev/full', 'a')
-    const logger = createLogger('info', { fd })
-    logger.info('first')
+    const log = createLogger('info', { fd })
+    log.info('first')
     // Longer than the log waits before it writes.
     await sleep(300)
+
     const padding = 'x'.repeat(1000)
-    for (let count = 0; count < 20_000; count++) logger.info(padding)
-    logger.info(`dropped${padding}`)
+    for (let count = 0; count < 20_000; count++) log.info(padding)
+    log.info(`dropped${padding}`)
 
     const file = `${t.testdir()}/log`
     reopen(fd, file)
+
     // Until the first write has ended, there is no room for another line.
-    const log = await untilHas(file, 'last', () => logger.info('last'))
-    t.ok(log.includes('first'))
-    t.notOk(log.includes('dropped'))
-    t.ok(
-      log.length > 2 ** 23 && log.length < 2 ** 24 + 100_000,
-      `${log.length} characters`
-    )
+    const written = await untilHas(file, 'last', () => log.info('last'))
+    t.ok(written.includes('first'))
+    t.notOk(written.includes('dropped'))
+    t.ok(written.length > 2 ** 23, `${written.length} characters`)
+    t.ok(written.length < 2 ** 24 + 100_000, `${written.length} characters`)
   }
 )
 
@@ -136,8 +149,10 @@ t.test(
  */
 function reopen(fd: number, file: string): void {
   closeSync(fd)
+
   for (let attempt = 0; attempt < 100; attempt++)
     if (openSync(file, 'a') === fd) return
+
   throw new Error(`the file descriptor ${fd} is in use`)
 }
 
@@ -152,69 +167,87 @@ t.test(
     const responds = async () =>
       (await status(`http://127.0.0.1:${port}/nothing`)) === 404
     await until(() => responds().catch(() => false), 'the service responds')
+
     // More lines than the log gathers before it writes.
     for (let count = 0; count < 100; count++) t.ok(await responds())
     await sleep(300)
+
     t.ok(await responds())
     t.equal(await stop(), 0)
   }
 )
 
-t.test(
-  'the log has a line per request without secrets or probes, and the cause of an internal error',
-  async (t) => {
-    const { lines, logger } = recorder()
-    const config = { CORS_ORIGINS: 'https://app.example' }
-    const {
-      app,
-      auth: headers,
-      databaseUrl
-    } = await startNotes(t, { logger, config })
-    lines.length = 0
-    for (const quiet of ['/livez', '/docs']) await app.inject(quiet)
-    await app.inject({
-      method: 'OPTIONS',
-      url: '/v1/notes',
-      headers: { origin: config.CORS_ORIGINS }
-    })
-    await app.inject({ url: '/v1/notes?token=secret', headers })
-    await breakNotes(databaseUrl)
-    const failed = await app.inject({ url: '/v1/notes', headers })
-    t.match(failed.json(), { code: 'internal_error', status: 500 })
+/** A service whose `lines` are those since it started. */
+async function startRecorded(t: Test, config = {}) {
+  const { lines, log } = recorder()
+  const service = await startNotes(t, { log, config })
+  lines.length = 0
 
-    const line = {
-      msg: 'request',
-      method: 'GET',
-      path: '/v1/notes',
-      operation: 'listNotes',
-      key: '1'
+  return { service, lines }
+}
+
+/** The fields of every request for the list with the key of the service. */
+const listLine = {
+  msg: 'request',
+  method: 'GET',
+  path: '/v1/notes',
+  operation: 'listNotes',
+  key: '1'
+}
+
+t.test('each request is one line, without its query or key', async (t) => {
+  const { service, lines } = await startRecorded(t)
+  const { statusCode } = await get(service, 'notes?token=secret')
+  t.equal(statusCode, 400)
+
+  t.equal(lines.length, 1)
+  t.match(lines, [
+    {
+      ...listLine,
+      level: 30,
+      status: 400,
+      code: 'invalid_request',
+      ms: Number,
+      ip: '127.0.0.1'
     }
-    const reqId = failed.headers['x-request-id']
-    t.equal(lines.length, 4)
-    t.match(lines, [
-      { msg: 'request', method: 'OPTIONS', status: 204 },
-      {
-        ...line,
-        level: 30,
-        status: 400,
-        code: 'invalid_request',
-        ms: Number,
-        ip: '127.0.0.1'
-      },
-      {
-        level: 50,
-        reqId,
-        msg: 'internal_error',
-        err: { message: 'division by zero' }
-      },
-      { ...line, reqId, status: 500, code: 'internal_error' }
-    ])
-    t.notMatch(
-      JSON.stringify(lines),
-      new RegExp(`secret|${apiKeyPrefix}[0-9a-f]`)
-    )
-  }
-)
+  ])
+  t.notMatch(
+    JSON.stringify(lines),
+    new RegExp(`secret|${apiKeyPrefix}[0-9a-f]`)
+  )
+})
+
+t.test('a preflight is logged, and a probe or the docs are not', async (t) => {
+  const origin = 'https://app.example'
+  const { service, lines } = await startRecorded(t, { CORS_ORIGINS: origin })
+  const { app } = service
+
+  for (const quiet of ['/livez', '/docs']) await app.inject(quiet)
+  await app.inject({
+    method: 'OPTIONS',
+    url: '/v1/notes',
+    headers: { origin }
+  })
+
+  t.equal(lines.length, 1)
+  t.match(lines, [{ msg: 'request', method: 'OPTIONS', status: 204 }])
+})
+
+t.test('the cause of an internal error is logged, not sent', async (t) => {
+  const { service, lines } = await startRecorded(t)
+  await breakNotes(service.databaseUrl)
+  const failed = await listNotes(service)
+  const cause = 'division by zero'
+  t.match(failed.json(), { code: 'internal_error', status: 500 })
+  t.notMatch(failed.body, cause)
+
+  const reqId = failed.headers['x-request-id']
+  t.equal(lines.length, 2)
+  t.match(lines, [
+    { level: 50, reqId, msg: 'internal_error', err: { message: cause } },
+    { ...listLine, reqId, status: 500, code: 'internal_error' }
+  ])
+})
 
 /** The fields of the first table in docs/logs.md. */
 const documentedFields = () =>
@@ -223,13 +256,11 @@ const documentedFields = () =>
   )
 
 t.test('docs/logs.md explains each field of a request', async (t) => {
-  const { lines, logger } = recorder()
-  const { app, auth, databaseUrl } = await startNotes(t, { logger })
+  const { service, lines } = await startRecorded(t)
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
-  lines.length = 0
-  await app.inject({ url: '/v1/notes', headers: { traceparent } })
-  await breakNotes(databaseUrl)
-  await app.inject({ url: '/v1/notes', headers: auth })
+  await service.app.inject({ url: '/v1/notes', headers: { traceparent } })
+  await breakNotes(service.databaseUrl)
+  await listNotes(service)
 
   const fields = new Set(documentedFields())
   const logged = lines.flatMap((line) => Object.keys(line))
@@ -237,12 +268,10 @@ t.test('docs/logs.md explains each field of a request', async (t) => {
   for (const field of logged) t.ok(fields.has(field), field)
 })
 
-t.test('what a client causes is no warning and no error', async (t) => {
-  const { lines, logger } = recorder()
-  const service = await startNotes(t, { logger })
-  const { key } = service
+t.test('what a client causes is neither a warning nor an error', async (t) => {
+  const { service, lines } = await startRecorded(t)
 
-  for (const { bytes } of Object.values(requestsWith(key)))
+  for (const { bytes } of Object.values(requestsWith(service.key)))
     await send(service, bytes)
   await send(service, request('PATCH /v1/notes'))
   await send(service, createRequest('{"name":1}'))
@@ -257,61 +286,73 @@ t.test('what a client causes is no warning and no error', async (t) => {
 })
 
 t.test('no line holds a key, wherever a client sends it', async (t) => {
-  const { logger, end } = logFile(t)
+  const { log, end } = logFile(t)
   const config = { TRUST_PROXY: '1' }
-  const service = await startNotes(t, { logger, config })
+  const service = await startNotes(t, { log, config })
   const { key } = service
 
   for (const [place, attempt] of Object.entries(requestsWith(key)))
     t.equal((await send(service, attempt.bytes)).status, attempt.status, place)
 
-  const log = await end()
-  t.notOk(log.toLowerCase().includes(key.slice(-20)))
+  const written = await end()
+  t.notOk(written.toLowerCase().includes(key.slice(-20)))
   // An operator sees which key it was.
   for (const target of ['/v1/tags/', 'http://user:'])
-    t.ok(log.includes(`"path":"${target}${shownPartOf(key)}***`))
+    t.ok(written.includes(`"path":"${target}${shownPartOf(key)}***`))
 })
 
-const anonymous = { Authorization: undefined }
+/** Bytes with a key in them, and the status of the response. */
+interface Attempt {
+  bytes: string
+  status: number
+}
+
+/** Requests with a key, by the place of the key. */
+const requestsWith = (key: string): Record<string, Attempt> => ({
+  ...requestsWithKeyInPath(key),
+  ...requestsWithKeyInHeaders,
+  ...requestsWithKeyInBody(key),
+  'the method': { bytes: request('$KEY /'), status: 400 },
+  'no HTTP at all': { bytes: '$KEY\r\n\r\n', status: 400 }
+})
 
 const getAnonymously = (path: string, headers = {}) =>
-  request(`GET ${path}`, { ...anonymous, ...headers })
+  request(`GET ${path}`, { Authorization: undefined, ...headers })
 
-/** Requests with a key, by the place of the key, and their statuses. */
-const requestsWith = (key: string) => ({
+/** A character of a path, percent-encoded without need. */
+const encoded = (character = '') => `%${character.charCodeAt(0).toString(16)}`
+
+/** Unknown paths that hold the key, by how they write it. */
+const pathsWith = (key: string) => ({
+  'the path': '/v1/tags/$KEY',
+  'the path, twice': `/$KEY/${key.toUpperCase()}`,
+  'the path, its underscore encoded': `/${key.replace('_', '%5F')}`,
+  'the path, a letter encoded': `/${key.replace('e', '%65')}`,
+  'the path, a letter encoded twice': `/${key.replace('t', '%2554')}`,
+  'the path, its digits encoded': `/${key.replace(
+    /_./,
+    (text) => `_${encoded(text[1])}`
+  )}`,
+  'an absolute URI': 'http://user:$KEY@test/none'
+})
+
+function requestsWithKeyInPath(key: string): Record<string, Attempt> {
+  const requests: Record<string, Attempt> = {
+    'a malformed path': { bytes: getAnonymously('/$KEY/%zz'), status: 400 },
+    'the query': { bytes: getAnonymously('/v1/notes?key=$KEY'), status: 401 }
+  }
+
+  for (const [place, path] of Object.entries(pathsWith(key)))
+    requests[place] = { bytes: getAnonymously(path), status: 404 }
+
+  return requests
+}
+
+const requestsWithKeyInHeaders: Record<string, Attempt> = {
   'a valid key': { bytes: listRequest(), status: 200 },
   'another scheme': {
     bytes: listRequest({ Authorization: 'Basic $KEY' }),
     status: 401
-  },
-  'the path': { bytes: getAnonymously('/v1/tags/$KEY'), status: 404 },
-  'the path, twice': {
-    bytes: getAnonymously(`/$KEY/${key.toUpperCase()}`),
-    status: 404
-  },
-  'the path, its underscore encoded': {
-    bytes: getAnonymously(`/${key.replace('_', '%5F')}`),
-    status: 404
-  },
-  'the path, a letter encoded': {
-    bytes: getAnonymously(`/${key.replace('e', '%65')}`),
-    status: 404
-  },
-  'the path, a letter encoded twice': {
-    bytes: getAnonymously(`/${key.replace('t', '%2554')}`),
-    status: 404
-  },
-  'the path, its digits encoded': {
-    bytes: getAnonymously(
-      `/${key.replace(/_./, (text) => `_${encoded(text[1])}`)}`
-    ),
-    status: 404
-  },
-  'a malformed path': { bytes: getAnonymously('/$KEY/%zz'), status: 400 },
-  'the query': { bytes: getAnonymously('/v1/notes?key=$KEY'), status: 401 },
-  'an absolute URI': {
-    bytes: getAnonymously('http://user:$KEY@test/none'),
-    status: 404
   },
   'the request id': {
     bytes: getAnonymously('/v1/notes', { 'X-Request-Id': 'trace.$KEY~1' }),
@@ -324,17 +365,16 @@ const requestsWith = (key: string) => ({
   'a malformed Host': {
     bytes: getAnonymously('/', { Host: '$KEY@test' }),
     status: 400
-  },
+  }
+}
+
+const requestsWithKeyInBody = (key: string): Record<string, Attempt> => ({
   'a malformed body': { bytes: createRequest(`{"name":${key}}`), status: 400 },
   'an unknown property': {
     bytes: createRequest(`{"name":"x","${key}":1}`),
     status: 400
-  },
-  'the method': { bytes: request('$KEY /'), status: 400 },
-  'no HTTP at all': { bytes: '$KEY\r\n\r\n', status: 400 }
+  }
 })
-
-const encoded = (character = '') => `%${character.charCodeAt(0).toString(16)}`
 
 t.test(
   'an error is shown by its message, or by its code when it has none',

@@ -19,6 +19,7 @@ function copyWithNames(t: Test, names: [RegExp, string][]): string {
     )
     writeFileSync(file, text)
   }
+
   return folder
 }
 
@@ -31,53 +32,50 @@ const museum: [RegExp, string][] = [
   [/x-realm: .+$/m, 'x-realm: museum']
 ]
 
-t.test(
-  'every name of the API follows openapi.yaml and package.json',
-  async (t) => {
-    const cwd = copyWithNames(t, museum)
-    const generated = await call(t, ['npm', 'run', 'generate'], { cwd })
-    t.equal(generated.code, 0, generated.output)
+const start = ['node', 'tools/run.js', 'src/main.ts']
 
-    copyData(path.join(cwd, '.data'))
-    const env = { PORT: '0' }
-    const service = run(t, ['node', 'tools/run.js', 'src/main.ts'], {
-      cwd,
-      env
-    })
-    const [, url = '', key = ''] = await service.sees(
-      /curl (\S+) -H 'Authorization: Bearer (museum_[0-9a-f]{48})'/
-    )
-    const { origin, pathname } = new URL(url)
+/** Starts the copied service, and returns what its welcome names. */
+async function startCopy(t: Test, cwd: string) {
+  copyData(path.join(cwd, '.data'))
+  const service = run(t, start, { cwd, env: { PORT: '0' } })
+  const [, url = '', key = ''] = await service.sees(
+    /curl (\S+) -H 'Authorization: Bearer (museum_[0-9a-f]{48})'/
+  )
 
-    t.equal(pathname, '/v1/rooms')
-    const headers = { authorization: `Bearer ${key}` }
-    t.equal((await fetch(url, { headers })).status, 200)
+  return { service, url, key, origin: new URL(url).origin }
+}
 
-    const otherKey = { authorization: `Bearer ${makeKey()}` }
-    const rejected = await fetch(url, { headers: otherKey })
-    t.equal(rejected.status, 401)
-    t.match(rejected.headers.get('www-authenticate'), 'realm="museum"')
+t.test('every name follows openapi.yaml and package.json', async (t) => {
+  const cwd = copyWithNames(t, museum)
+  const generated = await call(t, ['npm', 'run', 'generate'], { cwd })
+  t.equal(generated.code, 0, generated.output)
 
-    const page = await (await fetch(`${origin}/docs`)).text()
-    t.match(page, '<title>Museum · development</title>')
+  const { service, url, key, origin } = await startCopy(t, cwd)
 
-    await fetch(`${origin}/${key}/nothing`)
-    t.equal(await service.stop(), 0)
-    const log = service.output()
-    t.match(log, `"path":"/${key.slice(0, 'museum_'.length + 8)}***/nothing"`)
+  t.equal(new URL(url).pathname, '/v1/rooms', 'the path of the welcome')
+  const headers = { authorization: `Bearer ${key}` }
+  t.equal((await fetch(url, { headers })).status, 200)
 
-    const proxy = readFileSync(path.join(cwd, 'deploy/haproxy.cfg'), 'utf8')
-    t.match(proxy, /request_id_with_key .* museum_/)
-    t.notMatch(
-      proxy,
-      new RegExp(`${apiKeyPrefix}|\\(\\?:${apiKeyPrefix[0]}\\|`)
-    )
+  const otherKey = { authorization: `Bearer ${makeKey()}` }
+  const rejected = await fetch(url, { headers: otherKey })
+  t.equal(rejected.status, 401)
+  t.match(rejected.headers.get('www-authenticate'), 'realm="museum"')
 
-    const mistake = ['node', 'tools/run.js', 'src/main.ts', '--port']
-    const { output } = await call(t, mistake, { cwd })
-    t.match(output, /^museum-hours: unknown argument/)
-  }
-)
+  const page = await (await fetch(`${origin}/docs`)).text()
+  t.match(page, '<title>Museum · development</title>')
+
+  await fetch(`${origin}/${key}/nothing`)
+  t.equal(await service.stop(), 0)
+  const shownKey = key.slice(0, 'museum_'.length + 8)
+  t.match(service.output(), `"path":"/${shownKey}***/nothing"`)
+
+  const proxy = readFileSync(path.join(cwd, 'deploy/haproxy.cfg'), 'utf8')
+  t.match(proxy, /request_id_with_key .* museum_/)
+  t.notMatch(proxy, new RegExp(`${apiKeyPrefix}|\\(\\?:${apiKeyPrefix[0]}\\|`))
+
+  const { output } = await call(t, [...start, '--port'], { cwd })
+  t.match(output, /^museum-hours: unknown argument/)
+})
 
 t.test('`npm run generate` reports a missing name', async (t) => {
   const cwd = copyWithNames(t, [[/ +x-key-prefix: .+\n/, '']])

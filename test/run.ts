@@ -28,6 +28,7 @@ async function openServer() {
   if (url !== undefined) return { url, stop: () => Promise.resolve() }
 
   copyData(directory)
+
   return startEmbeddedPostgres(directory, 'service', log)
 }
 
@@ -35,6 +36,7 @@ async function openServer() {
 async function runTap(environment: Record<string, string>): Promise<number> {
   const loader = import.meta.resolve('./support/typescript.js')
   const nodeOptions = process.env['NODE_OPTIONS'] ?? ''
+
   const tap = spawn(
     process.execPath,
     [
@@ -55,6 +57,7 @@ async function runTap(environment: Record<string, string>): Promise<number> {
   // Ctrl-C ends tap, and then this process.
   process.on('SIGINT', () => {})
   const [code] = (await once(tap, 'exit')) as [number | null]
+
   return code ?? 1
 }
 

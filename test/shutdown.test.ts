@@ -53,6 +53,7 @@ async function stopWhileOpen(
 
   sendSignal()
   await service.sees(/"stopping"/)
+
   return { release, response }
 }
 
@@ -66,7 +67,7 @@ const slowKeys = `
 /** The signals that each way of stopping a service sends. */
 const waysToStop = [
   {
-    title: 'two signals to the service at once',
+    title: 'two signals to the service at the same time',
     command: script('src/main.ts'),
     signals: ['SIGTERM', 'SIGINT'],
     isForGroup: false
@@ -116,7 +117,7 @@ for (const { title, command, signals, isForGroup } of waysToStop) {
   })
 }
 
-t.test('another signal a second later ends the service at once', async (t) => {
+t.test('another signal a second later ends it immediately', async (t) => {
   const { url, key, ...target } = await serveOnDatabase(t, {
     DATABASE_TIMEOUT_MS: '60000',
     SHUTDOWN_TIMEOUT_MS: '60000'

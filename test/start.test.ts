@@ -5,7 +5,7 @@ import { apiKeyPrefix } from '../generated/names.ts'
 import { makeKey } from '../src/api-keys/key.ts'
 import { BackgroundWork } from '../src/background-work.ts'
 import { findService } from '../src/embedded/postgres.ts'
-import { createDatabase, query } from './support/database.ts'
+import { createDatabase, empty, query } from './support/database.ts'
 import { notOnce } from './support/installation.ts'
 import {
   listedNotes,
@@ -17,7 +17,7 @@ import { keyPattern, started } from './support/process.ts'
 import { until } from './support/until.ts'
 
 t.test(
-  'the first start prints the docs and a curl with a key, and acknowledged rows survive a kill -9',
+  'the first start prints docs and a key, and acknowledged rows survive a kill -9',
   async (t) => {
     const directory = t.testdir()
     const first = serveNotes(t, {}, directory)
@@ -46,10 +46,12 @@ t.test(
       keyPattern,
       'the key is not shown again, and no other is created'
     )
+
     await until(
       () => !existsSync(socket),
       'the folder of the first socket is removed'
     )
+
     const names = await listedNotes(`http://127.0.0.1:${port}`, key)
     t.same(notOnce(load.acknowledged, names), [])
     t.equal(await second.stop(), 0)
@@ -73,10 +75,7 @@ t.test('the service waits for a database that is not there yet', async (t) => {
   t.equal(await status('/livez'), 200)
   t.equal((await postNote(address, makeKey(), 'x')).status, 503)
 
-  await query(
-    existing.href,
-    `CREATE DATABASE ${later} TEMPLATE template0 ENCODING 'UTF8'`
-  )
+  await query(existing.href, `CREATE DATABASE ${later} ${empty}`)
   t.teardown(() => query(existing.href, `DROP DATABASE ${later} WITH (FORCE)`))
   await service.sees(/the database is ready/)
   t.equal(await status('/readyz'), 200)
@@ -95,6 +94,7 @@ t.test('background work', (t) => {
       events.push('started')
       return () => events.push('stopped')
     })
+
     return { events, work }
   }
 

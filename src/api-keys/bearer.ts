@@ -40,30 +40,38 @@ interface Options {
   config: Config
 }
 
-/** The 401 of RFC 6750, section 3.1. */
-const unauthorized = (message: string, error = '') =>
-  new HttpError(401, 'unauthorized', message, {
-    'www-authenticate': `Bearer realm="${realm}"${error}`
-  })
+/** The header WWW-Authenticate of RFC 6750, section 3. */
+const challenge = (...parameters: string[]) => ({
+  'www-authenticate': 'Bearer ' + [`realm="${realm}"`, ...parameters].join(', ')
+})
 
-/** The 403 of RFC 6750, section 3.1. A scope has no quotes or backslashes. */
+// The errors of RFC 6750, section 3.1.
+
+const keyRequired = new HttpError(
+  401,
+  'unauthorized',
+  'An API key is required: send the header "Authorization: Bearer <API_KEY>"',
+  challenge()
+)
+
+const keyInvalid = new HttpError(
+  401,
+  'unauthorized',
+  'The API key is not valid',
+  challenge('error="invalid_token"')
+)
+
+/** A scope has no quotes or backslashes. */
 function insufficientScope(neededScopes: string[]): HttpError {
   const scope = neededScopes.join(' ')
-  const message = `The API key lacks the scope of this operation: ${scope}`
-  const error = `error="insufficient_scope", scope="${scope}"`
-  return new HttpError(403, 'insufficient_scope', message, {
-    'www-authenticate': `Bearer realm="${realm}", ${error}`
-  })
+
+  return new HttpError(
+    403,
+    'insufficient_scope',
+    `The API key lacks the scope of this operation: ${scope}`,
+    challenge('error="insufficient_scope"', `scope="${scope}"`)
+  )
 }
-
-const keyRequired = unauthorized(
-  'An API key is required: send the header "Authorization: Bearer <API_KEY>"'
-)
-
-const keyInvalid = unauthorized(
-  'The API key is not valid',
-  ', error="invalid_token"'
-)
 
 /**
  * The plugin that decorates the app with the hook `requireApiKey`.
@@ -82,7 +90,8 @@ const keyInvalid = unauthorized(
  * - It has no scopes.
  * - It has no rate limits. An address over its limit gets 429 only for a
  *   request whose key is missing, malformed, or was looked up and found
- *   invalid: a new key must work at once, whatever the address has sent before.
+ *   invalid: a new key must work immediately, whatever the address has sent
+ *   before.
  *
  * Rejections are not delayed: the service would hold the connections of an
  * attacker open at its own expense.
@@ -121,6 +130,7 @@ export const apiKeys = fp<Options>(
           const tooManyRequests = limits.admitted.count(apiKeyCheck?.id, reply)
           if (tooManyRequests !== undefined) return done(tooManyRequests)
           if (!hasScopes(apiKeyCheck, neededScopes)) return done(forbidden)
+
           return done()
         })
     })
@@ -172,5 +182,6 @@ function countRejected(
   authFailures.inc({ reason: state })
 
   const tooManyRequests = rejected.count(networkOf(request.ip), reply)
+
   return tooManyRequests ?? (state === 'absent' ? keyRequired : keyInvalid)
 }

@@ -30,6 +30,7 @@ export function keyCommands(run: Run, knownScopes: string[]): Command {
     description: 'show the audit log',
     read: (store) => store.events()
   })
+
   return program
 }
 
@@ -58,7 +59,7 @@ function addCreate(program: Command, run: Run, knownScopes: string[]): void {
       '--scope <scope>',
       'what it may do; repeat the option for several scopes ' +
         `(default: everything). Known scopes: ${knownScopes.join(', ')}`,
-      oneOf(knownScopes)
+      addScope(knownScopes)
     )
     .action(({ name, expires, scope }: Options) =>
       run((store) => store.create(name, { lifetime: expires, scopes: scope }))
@@ -86,8 +87,8 @@ function addRotate(program: Command, run: Run): void {
       'the lifetime of the new key (default: as for the old one)',
       duration
     )
-    .action((id: string, { overlap, expires }: Options) =>
-      run((store) => store.rotate(id, overlap, expires))
+    .action((idOrPrefix: string, { overlap, expires }: Options) =>
+      run((store) => store.rotate(idOrPrefix, overlap, expires))
     )
 }
 
@@ -134,7 +135,7 @@ function duration(text: string): string {
 }
 
 /** Checks a scope, and adds it to the scopes of the options before it. */
-const oneOf =
+const addScope =
   (knownScopes: string[]) =>
   (scope: string, others: string[] = []): string[] => {
     if (!knownScopes.includes(scope))
@@ -152,6 +153,7 @@ function tableOf(rows: PrintedRow[]): string {
   const widths = names.map((_name, column) =>
     Math.max(...lines.map((cells) => String(cells[column]).length))
   )
+
   return lines
     .map((cells) =>
       cells

@@ -25,7 +25,6 @@ export function apiKeyMeasurer(database: BackgroundReader): Measure {
     const rows = await database.readInBackground<{ seconds: number | null }>(
       statement
     )
-
     for (const { seconds } of rows) apiKeysExpiring.set(seconds ?? Infinity)
   }
 }

@@ -79,6 +79,7 @@ export class RateLimiter {
 
     if (left === -1) report(source)
     rateLimited.inc({ limit: policy })
+
     return tooManyRequests(requestDescription, seconds)
   }
 
@@ -97,6 +98,7 @@ export class RateLimiter {
     const [oldest] = this.#windows.keys()
     if (this.#windows.size > maxWindows && oldest !== undefined)
       this.#windows.delete(oldest)
+
     return window
   }
 }
@@ -118,6 +120,7 @@ function tooManyRequests(
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
+
   return parsed instanceof ipaddr.IPv6
     ? parsed.parts.slice(0, 4).join(':')
     : parsed.toString()

@@ -177,6 +177,7 @@ export class ApiKeyStore {
     const { prefix, hash } = storedParts(apiKey)
     const values = [this.#command, name, prefix, hash, lifetime, scopes]
     await this.#database.write({ text, values })
+
     return apiKey
   }
 
@@ -231,6 +232,7 @@ export class ApiKeyStore {
     const revoked = await this.#database.write({ text, values })
     if (revoked.length === 0)
       throw new Error(`Key ${id} is not valid; see: keys list`)
+
     return id
   }
 
@@ -265,6 +267,7 @@ export class ApiKeyStore {
         ) AS shown
       ORDER BY api_keys.id
     `
+
     return this.#database.read<PrintedRow>({ text })
   }
 
@@ -281,6 +284,7 @@ export class ApiKeyStore {
       JOIN api_keys ON api_keys.id = key_id
       ORDER BY key_events.id
     `
+
     return this.#database.read<PrintedRow>({ text })
   }
 
@@ -294,6 +298,7 @@ export class ApiKeyStore {
       ...this.#find,
       values: [hashes]
     })
+
     return rows.map((row) => (row.id === null ? { state: row.state } : row))
   }
 
@@ -333,6 +338,7 @@ export class ApiKeyStore {
       const list = ids.join(', ')
       throw new Error(`Keys ${list} have the prefix ${idOrPrefix}: use an id`)
     }
+
     return first
   }
 }

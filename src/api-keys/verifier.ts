@@ -36,7 +36,7 @@ interface KeptKey {
 }
 
 /** The state of a key, which ApiKeyVerifier explains. */
-type InMemory =
+type KeyInMemory =
   { state: 'unseen' | 'stale' } | { state: 'trusted'; validKey: ValidKey }
 
 /**
@@ -46,8 +46,8 @@ type InMemory =
  *
  * - `unseen`: not kept. A request waits for a look-up, unless the key is
  *   malformed.
- * - `trusted`: valid at a look-up less than `trustMs` ago. A request passes at
- *   once. While requests use the key, it is looked up in the background.
+ * - `trusted`: valid at a look-up less than `trustMs` ago. A request passes
+ *   immediately. While requests use the key, it is looked up in the background.
  * - `stale`: valid at a look-up before that. A request waits for a look-up.
  *
  * A key is `unseen` again after a look-up that finds it no longer valid, or
@@ -106,12 +106,13 @@ export class ApiKeyVerifier {
     }
   }
 
-  #lookInMemory(hash: string, now: number): InMemory {
+  #lookInMemory(hash: string, now: number): KeyInMemory {
     const kept = this.#kept.get(hash)
     if (kept === undefined) return { state: 'unseen' }
 
     const { validKey, lookedUpAt } = kept
     const isTrusted = now - lookedUpAt < trustMs
+
     return isTrusted ? { state: 'trusted', validKey } : { state: 'stale' }
   }
 
@@ -150,6 +151,7 @@ export class ApiKeyVerifier {
     const checks = await this.#store.find(hashes)
     for (const [index, hash] of hashes.entries())
       this.#keep(hash, checks[index], lookedUpAt)
+
     return checks
   }
 

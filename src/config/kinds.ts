@@ -12,6 +12,11 @@ export interface Variable<Value, Default extends Value | undefined> {
   parse: (input: string) => Value | undefined
 }
 
+interface WithDefault<Value> {
+  default: Value
+  description: string
+}
+
 interface Range {
   default: number
   minimum: number
@@ -80,11 +85,9 @@ export const hours = (range: Range): Variable<number, number> =>
 
 /** A part of a whole. */
 export const ratio = (
-  value: number,
-  description: string
+  definition: WithDefault<number>
 ): Variable<number, number> => ({
-  default: value,
-  description,
+  ...definition,
   rule: 'be a number from 0 to 1, such as 0.01',
   parse(input) {
     const isRatio = /^\d*\.?\d+$/.test(input) && Number(input) <= 1
@@ -94,22 +97,18 @@ export const ratio = (
 
 /** A TCP port; 0 takes a free one. */
 export const port = <Default extends number | undefined>(
-  value: Default,
-  description: string
+  definition: WithDefault<Default>
 ): Variable<number, Default> => ({
-  default: value,
-  description,
+  ...definition,
   rule: 'be a port, from 0 to 65535',
   parse: parserOf(0, 65535)
 })
 
 /** `true` or `false`. */
 export const boolean = (
-  value: boolean,
-  description: string
+  definition: WithDefault<boolean>
 ): Variable<boolean, boolean> => ({
-  default: value,
-  description,
+  ...definition,
   rule: 'be true or false',
   parse(input) {
     if (input === 'true') return true
@@ -118,11 +117,15 @@ export const boolean = (
 })
 
 /** One of a few words. */
-export const oneOf = <const Word extends string>(
-  words: readonly Word[],
-  value: Word,
+export const oneOf = <const Word extends string>({
+  words,
+  default: value,
+  description
+}: {
+  words: readonly Word[]
+  default: NoInfer<Word>
   description: string
-): Variable<Word, Word> => ({
+}): Variable<Word, Word> => ({
   default: value,
   description: `${description}: ${words.join(', ')}`,
   rule: `be one of: ${words.join(', ')}`,
@@ -131,21 +134,23 @@ export const oneOf = <const Word extends string>(
 
 /** Text with a default. */
 export const text = (
-  value: string,
-  description: string
+  definition: WithDefault<string>
 ): Variable<string, string> => ({
-  default: value,
-  description,
+  ...definition,
   rule: 'be text',
   parse: (input) => input
 })
 
 /** Text, if it is set. Without `isValid`, any text is valid. */
-export const optionalText = (
-  description: string,
+export const optionalText = ({
+  description,
   rule = 'be text',
-  isValid: (input: string) => boolean = () => true
-): Variable<string, undefined> => ({
+  isValid = () => true
+}: {
+  description: string
+  rule?: string
+  isValid?: (input: string) => boolean
+}): Variable<string, undefined> => ({
   default: undefined,
   description,
   rule,

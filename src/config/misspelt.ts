@@ -18,5 +18,6 @@ export function suggestName(
     maxErrors,
     Math.floor(name.length / lengthPerError)
   )
+
   return closestMatch(name.toUpperCase(), knownNames, { maxDistance })
 }

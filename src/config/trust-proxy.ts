@@ -10,6 +10,7 @@ function isNetwork(text: string): boolean {
   if (isIP(address) === 0) return false
   // Fastify rejects the prefix length 0.
   const isEverything = Number(prefixLength) === 0
+
   return ipaddr.isValid(text) || (ipaddr.isValidCIDR(text) && !isEverything)
 }
 

@@ -19,74 +19,88 @@ import { isTrustProxy } from './trust-proxy.ts'
 
 /** What most deployments set. */
 export const commonVariables = {
-  PORT: port(3000, 'Port to listen on. 0 takes a free one.'),
+  PORT: port({
+    default: 3000,
+    description: 'Port to listen on. 0 takes a free one.'
+  }),
 
-  HOST: text(
-    '127.0.0.1',
-    'Address to listen on. The container image sets 0.0.0.0.'
-  ),
+  HOST: text({
+    default: '127.0.0.1',
+    description: 'Address to listen on. The container image sets 0.0.0.0.'
+  }),
 
-  DATABASE_URL: optionalText(
-    'URL of PostgreSQL 15 to 18 (UTF-8), or several, comma-separated. ' +
+  DATABASE_URL: optionalText({
+    description:
+      'URL of PostgreSQL 15 to 18 (UTF-8), or several, comma-separated. ' +
       'If unset, an embedded one runs.',
-    'start with postgres://',
-    (value) => /^postgres(ql)?:\/\//.test(value)
-  ),
+    rule: 'start with postgres://',
+    isValid: (value) => /^postgres(ql)?:\/\//.test(value)
+  }),
 
-  DATABASE_URL_FILE: optionalText(
-    'File to read DATABASE_URL from, instead of the variable'
-  ),
+  DATABASE_URL_FILE: optionalText({
+    description: 'File to read DATABASE_URL from, instead of the variable'
+  }),
 
-  DATA_DIR: text('./.data', 'Folder of the embedded PostgreSQL'),
+  DATA_DIR: text({
+    default: './.data',
+    description: 'Folder of the embedded PostgreSQL'
+  }),
 
-  MIGRATE_ON_START: boolean(
-    true,
-    'Whether to migrate DATABASE_URL at start. ' +
+  MIGRATE_ON_START: boolean({
+    default: true,
+    description:
+      'Whether to migrate DATABASE_URL at start. ' +
       'If false, run `npm run migrate`.'
-  ),
+  }),
 
-  ENVIRONMENT: oneOf(
-    ['development', 'staging', 'production'],
-    'development',
-    'Environment, shown on the docs page'
-  ),
+  ENVIRONMENT: oneOf({
+    words: ['development', 'staging', 'production'],
+    default: 'development',
+    description: 'Environment, shown on the docs page'
+  }),
 
-  LOG_LEVEL: oneOf(
-    ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
-    'info',
-    'Minimum level to log'
-  ),
+  LOG_LEVEL: oneOf({
+    words: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    default: 'info',
+    description: 'Minimum level to log'
+  }),
 
-  TRUST_PROXY: optionalText(
-    'Trusted proxies: hop count or comma-separated networks',
-    'be a hop count such as 1, or comma-separated addresses and networks ' +
+  TRUST_PROXY: optionalText({
+    description: 'Trusted proxies: hop count or comma-separated networks',
+    rule:
+      'be a hop count such as 1, or comma-separated addresses and networks ' +
       'such as 10.0.0.0/8',
-    isTrustProxy
-  ),
+    isValid: isTrustProxy
+  }),
 
-  CORS_ORIGINS: optionalText(
-    'Comma-separated origins whose pages may call the API, ' +
+  CORS_ORIGINS: optionalText({
+    description:
+      'Comma-separated origins whose pages may call the API, ' +
       'such as https://example.com',
-    'be comma-separated origins such as https://example.com, ' +
+    rule:
+      'be comma-separated origins such as https://example.com, ' +
       'without spaces and paths',
-    (value) => /^https?:\/\/[^\s/,]+(,https?:\/\/[^\s/,]+)*$/.test(value)
-  ),
+    isValid: (value) =>
+      /^https?:\/\/[^\s/,]+(,https?:\/\/[^\s/,]+)*$/.test(value)
+  }),
 
-  METRICS_PORT: port(
-    undefined,
-    'Port of /metrics for Prometheus, without a key. ' +
+  METRICS_PORT: port({
+    default: undefined,
+    description:
+      'Port of /metrics for Prometheus, without a key. ' +
       'If unset, metrics are off.'
-  ),
+  }),
 
-  OTEL_EXPORTER_OTLP_ENDPOINT: optionalText(
-    'URL of an OpenTelemetry collector, such as http://127.0.0.1:4318: ' +
+  OTEL_EXPORTER_OTLP_ENDPOINT: optionalText({
+    description:
+      'URL of an OpenTelemetry collector, such as http://127.0.0.1:4318: ' +
       'OTLP over HTTP, in JSON. If unset, traces are off.',
-    'be an http or https URL such as http://127.0.0.1:4318',
-    (value) => /^https?:\/\/./.test(value) && URL.canParse(value)
-  ),
+    rule: 'be an http or https URL such as http://127.0.0.1:4318',
+    isValid: (value) => /^https?:\/\/./.test(value) && URL.canParse(value)
+  }),
 
-  OTEL_TRACES_SAMPLER: oneOf(
-    [
+  OTEL_TRACES_SAMPLER: oneOf({
+    words: [
       'always_on',
       'always_off',
       'traceidratio',
@@ -94,14 +108,14 @@ export const commonVariables = {
       'parentbased_always_off',
       'parentbased_traceidratio'
     ],
-    'parentbased_always_on',
-    'Requests to trace; parentbased ones obey a traceparent'
-  ),
+    default: 'parentbased_always_on',
+    description: 'Requests to trace; parentbased ones obey a traceparent'
+  }),
 
-  OTEL_TRACES_SAMPLER_ARG: ratio(
-    1,
-    'Part of the requests to trace, from 0 to 1, with traceidratio'
-  ),
+  OTEL_TRACES_SAMPLER_ARG: ratio({
+    default: 1,
+    description: 'Part of the requests to trace, from 0 to 1, with traceidratio'
+  }),
 
   MAX_REQUESTS_PER_MINUTE: count({
     default: 60_000,
@@ -132,10 +146,11 @@ export const rarelyNeededVariables = {
       'Time to connect to the database, and to run a statement, then 503'
   }),
 
-  DATABASE_SERVICE_ROLE: optionalText(
-    'Role to grant the privileges of the service to, ' +
+  DATABASE_SERVICE_ROLE: optionalText({
+    description:
+      'Role to grant the privileges of the service to, ' +
       'if another role runs the migrations'
-  ),
+  }),
 
   IDEMPOTENCY_KEY_HOURS: hours({
     default: 24,

@@ -30,8 +30,9 @@ const lingerMs = 1000
  * response to an earlier one is dropped, and the connection closes after that
  * response (RFC 9112, section 9.3.2).
  *
- * Node.js would start all pipelined requests at once and queue their responses.
- * These never emit `close` when the client leaves, so their memory would leak.
+ * Node.js would start all pipelined requests together and queue their
+ * responses. These never emit `close` when the client leaves, so their memory
+ * would leak.
  */
 export class Connection {
   #state: State = 'idle'
@@ -116,7 +117,7 @@ export class Connection {
     else if (this.#state === 'busy') this.#announceClose()
   }
 
-  /** Closes the connection at once. */
+  /** Closes the connection immediately. */
   destroy(): void {
     this.#socket.destroy()
   }
@@ -207,5 +208,6 @@ function errorText(body: HttpError['body']): string {
     ([name, value]) => `${name}: ${value}`
   )
   const statusLine = `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status]}`
+
   return [statusLine, ...lines, '', json].join('\r\n')
 }

@@ -55,6 +55,7 @@ export class Connections {
     // Other expectations than 100-continue may be ignored (RFC 9110, section
     // 10.1.1).
     server.on('checkExpectation', accept)
+
     return server
   }
 

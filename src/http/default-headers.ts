@@ -16,9 +16,9 @@ export function defaultHeaders(id: string) {
 /** Sets the default headers. */
 export const responseHeaders = fp(
   (app) => {
-    app.addHook('onRequest', (request, reply, next) => {
+    app.addHook('onRequest', (request, reply, done) => {
       reply.headers(defaultHeaders(request.id))
-      next()
+      done()
     })
   },
   { name: 'default-headers' }

@@ -14,9 +14,9 @@ declare module 'fastify' {
 export const draining = fp(
   (app) => {
     app.decorate('isDraining', false)
-    app.addHook('onRequest', (_request, reply, next) => {
+    app.addHook('onRequest', (_request, reply, done) => {
       if (app.isDraining) reply.raw.shouldKeepAlive = false
-      next()
+      done()
     })
   },
   { name: 'draining' }

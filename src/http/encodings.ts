@@ -18,7 +18,10 @@ const maxCompressedSize = 2 ** 23
 /** Bytes of a compressed chunk. */
 const compressedChunkSize = 2 ** 18
 
-/** Bytes. A body of up to this size is sent at once, a larger one in chunks. */
+/**
+ * Bytes. A body of up to this size is sent in one piece, a larger one in
+ * chunks.
+ */
 const maxJoinedSize = 2 ** 20
 
 // Brotli of quality 5 takes as long as gzip; the highest takes 100 times that.
@@ -49,16 +52,17 @@ export class CachedBody {
   readonly digest: string
   readonly #identity: EncodedBody
   readonly #etags: Record<Coding, string>
-  readonly #mayKeep: (size: number, body: CachedBody) => boolean
+  readonly #reserve: (size: number, body: CachedBody) => boolean
   readonly #compressors: Compressors
   readonly #compressed = new Map<Compression, Promise<EncodedBody>>()
 
   /**
-   * @param mayKeep whether this body may also keep an encoding of `size` bytes
+   * @param reserve reserves memory for an encoding of this body, of `size`
+   *   bytes; returns false if there is none
    */
   constructor(
     chunks: Buffer[],
-    mayKeep: (size: number, body: CachedBody) => boolean = () => true,
+    reserve: (size: number, body: CachedBody) => boolean = () => true,
     compressors = zlibCompressors
   ) {
     const hash = createHash('sha256')
@@ -71,7 +75,7 @@ export class CachedBody {
       br: `"${this.digest}-br"`
     }
     this.#identity = this.#encodedBody('identity', chunks)
-    this.#mayKeep = mayKeep
+    this.#reserve = reserve
     this.#compressors = compressors
   }
 
@@ -89,6 +93,7 @@ export class CachedBody {
 
     const coding = preferredCoding(acceptEncoding)
     if (coding === 'identity') return this.#identity
+
     return this.#compressed.get(coding) ?? this.#compressOnce(coding)
   }
 
@@ -104,6 +109,7 @@ export class CachedBody {
     // A tag may contain commas.
     const tags = ifNoneMatch.match(/"[^"]*"/g) ?? []
     const own = Object.values(this.#etags)
+
     return tags.find((tag) => own.includes(tag))
   }
 
@@ -114,6 +120,7 @@ export class CachedBody {
       throw error
     })
     this.#compressed.set(coding, compressed)
+
     return compressed
   }
 
@@ -126,12 +133,15 @@ export class CachedBody {
     const compressed = (await stream.toArray()) as Buffer[]
 
     const encoded = this.#encodedBody(coding, compressed)
-    const isWorthIt = encoded.size < size && this.#mayKeep(encoded.size, this)
-    return isWorthIt ? encoded : this.#identity
+    const isSmaller = encoded.size < size
+    const isKept = isSmaller && this.#reserve(encoded.size, this)
+
+    return isKept ? encoded : this.#identity
   }
 
   #encodedBody(coding: Coding, chunks: Buffer[]): EncodedBody {
     const size = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+
     return {
       coding,
       // One Buffer costs half as much to send as a stream of chunks.

@@ -170,6 +170,7 @@ export function toHttpError(error: unknown): HttpError {
 
   const isClientError = statusCode >= 400 && statusCode < 500
   if (!isClientError) return httpError(internalError)
+
   return httpError({
     status: statusCode,
     code: 'invalid_request',

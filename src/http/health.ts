@@ -28,6 +28,7 @@ export const health = fp<{ checkReady: () => Promise<void> }>(
       if (!isReady) app.log.info('ready')
       isReady = true
       ready.set(1)
+
       return { status: 'ok' }
     })
   },

@@ -42,17 +42,19 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return parse(utf8.decode(bytes), requireWellFormed, { parseNumber })
   } catch (error) {
-    throw describeJsonError(error)
+    throw toBadRequest(error)
   }
 }
 
-function describeJsonError(error: unknown): unknown {
+/** A fault of the body as a 400; any other error as it is. */
+function toBadRequest(error: unknown): unknown {
   if (error instanceof SyntaxError)
     return badRequest(`The body must be JSON: ${error.message}`)
   if (error instanceof TypeError) return badRequest('The body must be UTF-8')
   // Thousands of levels of arrays or objects exhaust the stack.
   if (error instanceof RangeError)
     return badRequest('The body must not be nested so deeply')
+
   return error
 }
 
@@ -62,6 +64,7 @@ function requireWellFormed(name: string, value: unknown): unknown {
     name.isWellFormed() && (typeof value !== 'string' || value.isWellFormed())
   if (!isWellFormed)
     throw badRequest('The body must not have unpaired surrogates')
+
   return value
 }
 

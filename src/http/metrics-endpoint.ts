@@ -36,20 +36,20 @@ export const metricsEndpoint = fp<Options>(
     for (const operation of [...operations, noOperation])
       initializeErrors(operation, [...serverErrorCodes, ...errorCodes])
 
-    app.addHook('onRequest', (request, reply, next) => {
+    app.addHook('onRequest', (request, reply, done) => {
       requestsInFlight.inc()
       if (isUntrustedForward(request)) untrustedForwards.inc()
       reply.raw.once('close', () => requestsInFlight.dec())
-      next()
+      done()
     })
 
-    app.addHook('onResponse', (request, reply, next) => {
+    app.addHook('onResponse', (request, reply, done) => {
       const { errorCode: code, routeOptions } = request
       const operation = routeOptions.schema?.operationId ?? noOperation
       const labels = { operation, status: reply.statusCode }
       requestDuration.observe(labels, reply.elapsedTime / 1000)
       if (code !== undefined) httpErrors.inc({ operation, code })
-      next()
+      done()
     })
 
     const endpoint = createMetricsServer()
@@ -88,5 +88,6 @@ export function createMetricsServer() {
     const text = await register.metrics()
     return reply.type(register.contentType).send(text)
   })
+
   return endpoint
 }

@@ -12,12 +12,12 @@ export const unknownRoutes = fp(
   (app) => {
     // As a hook, because the response must neither depend on a body nor wait
     // for it.
-    app.addHook('onRequest', ({ is404, method, url }, _reply, next) => {
-      if (url === notAPath) return next(nothingHere())
-      if (!is404) return next()
+    app.addHook('onRequest', ({ is404, method, url }, _reply, done) => {
+      if (url === notAPath) return done(nothingHere())
+      if (!is404) return done()
       const methods = methodsOf(app, url)
-      if (methods.length === 0) return next(nothingHere())
-      next(methodNotAllowed(method, methods.join(', ')))
+      if (methods.length === 0) return done(nothingHere())
+      done(methodNotAllowed(method, methods.join(', ')))
     })
     // For files that the docs page does not have.
     app.setNotFoundHandler(() => {

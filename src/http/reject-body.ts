@@ -37,7 +37,6 @@ export const rejectBody: onRequestHookHandler = ({ raw }, reply, done) => {
 /** By the headers. Only its chunks tell whether a chunked body is empty. */
 function contentOf({ headers }: IncomingMessage): 'none' | 'some' | 'unknown' {
   if (headers['transfer-encoding'] !== undefined) return 'unknown'
-
   return Number(headers['content-length'] ?? 0) === 0 ? 'none' : 'some'
 }
 

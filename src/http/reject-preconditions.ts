@@ -35,11 +35,11 @@ export function rejectPreconditions(operation: {
     const precondition = unsupported.find(
       ([name]) => headers[name] !== undefined
     )
-
     if (precondition === undefined) return done()
 
     const [, header] = precondition
     const message = `The operation does not support ${header}: leave it out`
+
     return done(badRequest(message))
   }
 }

@@ -28,7 +28,6 @@ type Headers = Pick<IncomingMessage, 'headers'>
 function validHeader({ headers }: Headers): string | undefined {
   const header = headers['traceparent']
   if (typeof header !== 'string' || !format.test(header)) return undefined
-
   const isTooLong = header.startsWith('00') && header.length > lengthOf00
   return isTooLong ? undefined : header
 }
@@ -44,6 +43,7 @@ export function remoteSpanOf(request: Headers): RemoteSpan | undefined {
   if (header === undefined) return undefined
 
   const flags = Number.parseInt(header.slice(53, 55), 16)
+
   return {
     traceId: header.slice(3, 35),
     spanId: header.slice(36, 52),
@@ -63,6 +63,5 @@ export function requestLogger(
 ): FastifyBaseLogger {
   const traceId = traceIdOf(request)
   if (traceId === undefined) return logger.child(bindings, options)
-
   return logger.child({ ...bindings, trace_id: traceId }, options)
 }

@@ -11,14 +11,14 @@ const validHost = /^[\w.~%!$&'()*+,;=:[\]-]*$/
 /** Rejects requests that RFC 9112 forbids and Node.js accepts. */
 export const validHttp = fp(
   (app) => {
-    app.addHook('onRequest', ({ raw }, _reply, next) => {
+    app.addHook('onRequest', ({ raw }, _reply, done) => {
       if (!hasValidHost(raw))
-        next(badRequest('The request must have one valid Host header'))
+        done(badRequest('The request must have one valid Host header'))
       else if (hasFragment(raw))
-        next(badRequest('The path and query must not contain #'))
+        done(badRequest('The path and query must not contain #'))
       else if (hasUnsupportedCoding(raw))
-        next(badRequest('Transfer-Encoding must be chunked, in HTTP/1.1'))
-      else next()
+        done(badRequest('Transfer-Encoding must be chunked, in HTTP/1.1'))
+      else done()
     })
   },
   { name: 'valid-http' }

@@ -112,7 +112,6 @@ export class CachedList {
     sharedReads.observe(requestCount)
     const span = currentSpan()
     const version = await this.#changes.version()
-
     return this.#useKept(version) ?? inSpan(span, () => this.#read(version))
   }
 
@@ -122,7 +121,6 @@ export class CachedList {
    */
   #useKept(version: number): CurrentList | undefined {
     if (this.#kept?.version !== version) return undefined
-
     this.#listMemory.use(this)
     return this.#kept.list
   }
@@ -133,14 +131,15 @@ export class CachedList {
     this.#listMemory.remove(this)
 
     const { pieces, end } = await this.#readPieces()
-    const { maxStartSize } = this.#listMemory
-    const size = end === 'whole' ? Infinity : maxStartSize
-    const joined = joinPieces(pieces, size)
+    const { startSize } = this.#listMemory
+    const stopAtSize = end === 'whole' ? Infinity : startSize
+    const joined = joinPieces(pieces, stopAtSize)
     const list = this.#createList(joined)
 
     const mayKeep = end !== 'memory taken by others'
     if (mayKeep && this.#listMemory.keep(this, joined.size))
       this.#kept = { list, version }
+
     return list
   }
 
@@ -168,14 +167,16 @@ export class CachedList {
 
   async *#allPieces() {
     const span = currentSpan()
-    let lastOrderValue: string | null = null
-    do {
-      const after: string | null = lastOrderValue
-      const read = () => this.#reader.readPiece(after)
-      const piece: ListPiece = await inSpan(span, read)
+    const readAfter = (lastOrderValue: string | null) =>
+      inSpan(span, () => this.#reader.readPiece(lastOrderValue))
+
+    let piece = await readAfter(null)
+    yield piece
+
+    while (piece.lastOrderValue !== null) {
+      piece = await readAfter(piece.lastOrderValue)
       yield piece
-      lastOrderValue = piece.lastOrderValue
-    } while (lastOrderValue !== null)
+    }
   }
 
   #createList({ chunks, size, lastOrderValue }: JoinedPieces): CurrentList {
@@ -183,16 +184,16 @@ export class CachedList {
       return { kind: 'start', chunks, size, lastOrderValue }
 
     const body = new CachedBody(chunks, (encodedSize, encodedBody) =>
-      this.#mayGrow(encodedSize, encodedBody)
+      this.#reserve(encodedSize, encodedBody)
     )
+
     return { kind: 'whole', body }
   }
 
-  /** Whether a body is still kept, and may take `size` more bytes. */
-  #mayGrow(size: number, body: CachedBody): boolean {
+  /** Counts more bytes of a body; false if it is not kept, or memory lacks. */
+  #reserve(size: number, body: CachedBody): boolean {
     const list = this.#kept?.list
     const isKept = list?.kind === 'whole' && list.body === body
-
     return isKept && this.#listMemory.grow(this, size)
   }
 }
@@ -206,5 +207,6 @@ function joinPieces(pieces: ListPiece[], stopAtSize: number): JoinedPieces {
     all.lastOrderValue = lastOrderValue
     if (all.size >= stopAtSize) break
   }
+
   return all
 }

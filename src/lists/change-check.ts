@@ -101,6 +101,7 @@ export class ChangeCheck {
     this.#last = now
 
     if (isChanged(last, now)) this.#version++
+
     return this.#version
   }
 }

@@ -73,6 +73,7 @@ export class FilteredLists {
       this.#lists.delete(id)
     })
     this.#lists.set(id, list)
+
     return list
   }
 
@@ -87,6 +88,7 @@ export class FilteredLists {
       conditions
     )
     this.#statements.set(names, newStatements)
+
     return newStatements
   }
 }

@@ -18,8 +18,8 @@ interface Forgettable {
 export class ListMemory {
   /** Bytes. Only the start of a longer list is kept. */
   readonly maxListSize: number
-  /** Bytes of such a start. It may exceed them by a piece. */
-  readonly maxStartSize: number
+  /** Bytes at which such a start ends, after the piece that reaches them. */
+  readonly startSize: number
   readonly #limit: number
   /** Bytes of each list. The least recently used one is first. */
   readonly #kept = new Map<Forgettable, number>()
@@ -30,7 +30,7 @@ export class ListMemory {
   constructor(limit: number) {
     this.#limit = limit
     this.maxListSize = limit - overhead
-    this.maxStartSize = limit / 8
+    this.startSize = limit / 8
   }
 
   /**
@@ -65,7 +65,6 @@ export class ListMemory {
   grow(list: Forgettable, size: number): boolean {
     const grown = this.#sizeOf(list) + size
     if (grown > this.#limit) return false
-
     this.remove(list)
     return this.#add(list, grown)
   }
@@ -95,6 +94,7 @@ export class ListMemory {
 
     this.#kept.set(list, size)
     this.#keptSize += size
+
     return true
   }
 

@@ -12,6 +12,7 @@ import {
   sendWhole,
   setCacheHeaders
 } from './list-response.ts'
+import type { OrderColumn } from './order-column.ts'
 import type { ResponseMemory } from './response-memory.ts'
 import { type Condition, PieceStatements, TableReader } from './table-reader.ts'
 
@@ -27,14 +28,6 @@ interface List<Item> {
   /** Writes an item. From generated/json.ts. */
   json: RowJson<Item>
 }
-
-/**
- * The column that orders the list: unique, without NULL, of any type that has
- * an order and a text. Items without a property `id` have no default.
- */
-export type OrderColumn<Item> = Item extends { id: unknown }
-  ? { orderColumn?: string }
-  : { orderColumn: string }
 
 /** Conditions in SQL, by the names of query parameters. */
 type Filters<Filter extends string> = Record<Filter, Condition['sql']>

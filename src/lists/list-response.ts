@@ -45,7 +45,6 @@ export function setCacheHeaders(reply: CacheableReply): void {
   // The client may keep the list, but must check before each use that it is
   // unchanged (RFC 9111, section 5.2.2).
   reply.header('cache-control', 'private, no-cache')
-
   addVary(reply, 'Authorization, Accept-Encoding')
 }
 
@@ -77,6 +76,7 @@ export async function sendWhole<Item>(
     return sendJson<200, Item[]>(reply, 200, arrayBytes(json, first))
 
   const source = method === 'HEAD' ? [] : chunksOf(chunks, timer)
+
   return sendJson<200, Item[]>(reply, 200, arrayStream(json, source))
 }
 
@@ -94,7 +94,6 @@ export function sendStream<Item>(
   { json, memory }: ListContext<Item>
 ): Sent {
   if (isAnyTag(headers['if-none-match'])) return reply.code(304).send()
-
   const timer = memory.reserveShared(reply.raw, start, streamedSize)
   const source = method === 'HEAD' ? [] : streams.continue(start, timer)
   return sendJson<200, Item[]>(reply, 200, arrayStream(json, source))

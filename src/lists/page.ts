@@ -5,7 +5,7 @@ import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from '../rows/shared-reader.ts'
-import type { OrderColumn } from './list-operation.ts'
+import type { OrderColumn } from './order-column.ts'
 import {
   cursorAfter,
   orderValueBefore,
@@ -51,7 +51,10 @@ interface Page<Item> {
   nextCursor: string | null
 }
 
-/** A whole request, so that a Link cannot lack a part of its query. */
+/**
+ * A whole request, so that a Link cannot lack a part of its query. `raw` is not
+ * read: an object with only a query, which may be a part of it, has none.
+ */
 type PageRequest = Pick<
   FastifyRequest<{ Querystring: PageQuery }>,
   'query' | 'raw'
@@ -126,7 +129,6 @@ export function pageReader<Filter extends string, Item>(
   return async (filters, { cursor, size }) => {
     const after = orderValueBefore(cursor, orderType)
     const { items, next } = await read({ ...filters, after, size })
-
     const nextCursor = next === null ? null : cursorAfter(next, orderType)
     return { json, items, nextCursor }
   }
@@ -147,9 +149,7 @@ export function sendPage<Item>(
   { query }: PageRequest
 ): Sent {
   memory.reserveOwn(reply.raw, items.length)
-
   if (nextCursor !== null)
     reply.header('link', linkToNextPage(query, nextCursor))
-
   return sendJson(reply, 200, arrayBytes(json, items))
 }

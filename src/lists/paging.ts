@@ -100,5 +100,6 @@ export function linkToNextPage(query: PageQuery, cursor: string): string {
 
   parameters.delete('cursor')
   parameters.append('cursor', cursor)
+
   return `<?${parameters.toString()}>; rel="next"`
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { housekeepingSucceeded } from '../metrics.ts'
-import type { Database } from '../postgres/database.ts'
+import type { BackgroundWriter } from '../postgres/database.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
 import { repeat } from '../postgres/repeat.ts'
 
@@ -10,16 +10,14 @@ export const pruningPrivileges = { 'FUNCTION prune_changes()': 'EXECUTE' }
 /** Milliseconds between two prunings. */
 const intervalMs = 5000
 
-type Background = Pick<Database, 'writeInBackground' | 'statements'>
-
 /**
- * Deletes the records of changes that no list needs: at once, and then every
- * five seconds.
+ * Deletes the records of changes that no list needs: immediately, and then
+ * every five seconds.
  *
  * @returns a function that stops the task
  */
 export function startPruningChanges(
-  database: Background,
+  database: BackgroundWriter,
   log: Logger
 ): () => void {
   housekeepingSucceeded('changes')
@@ -29,11 +27,12 @@ export function startPruningChanges(
     'SELECT prune_changes()'
   )
   const work = () => pruneChanges(database, statement)
+
   return repeat({ name: 'prune changes', intervalMs, work }, log)
 }
 
 async function pruneChanges(
-  database: Background,
+  database: BackgroundWriter,
   statement: NamedStatement
 ): Promise<void> {
   await database.writeInBackground(statement)

@@ -29,7 +29,7 @@ export class ResponseMemory {
   /**
    * @param limit bytes
    * @param sendTimeoutMs milliseconds for a client to read a chunk, or a body
-   *   that is sent at once
+   *   that is sent in one piece
    */
   constructor(limit: number, sendTimeoutMs: number) {
     this.#limit = limit
@@ -68,13 +68,13 @@ export class ResponseMemory {
       timer.pause()
       this.#release(body, ownSize)
     })
+
     return timer
   }
 
   #hold(body: Body, ownSize: number): void {
     const size = this.#sizeIfNotHeld(body) + ownSize
     if (this.#reserved + size > this.#limit) throw new Overloaded()
-
     this.#addReserved(size)
     this.#addHolders(body, 1)
   }

@@ -29,7 +29,6 @@ export class ResponseTimer implements SendTimer {
   restart(): void {
     this.pause()
     if (this.#response.destroyed) return
-
     this.#timer = setTimeout(() => this.#response.destroy(), this.#milliseconds)
   }
 

@@ -71,6 +71,7 @@ export class ListStreams {
       () => {},
       () => {}
     )
+
     return piece
   }
 
@@ -82,6 +83,7 @@ export class ListStreams {
     // Streams of the same tick share the piece.
     await setImmediate()
     this.#waiting.delete(lastOrderValue)
+
     return this.#reader.readPiece(lastOrderValue)
   }
 }

@@ -161,6 +161,7 @@ export class TableReader {
     const closing = lastOrderValue === null ? ']' : ''
     // The first item of the list has no comma.
     const list = isFirst ? items.slice(1) : items
+
     return { bytes: Buffer.from(opening + list + closing), lastOrderValue }
   }
 
@@ -177,6 +178,7 @@ export class TableReader {
     }
 
     this.#nextRows = rowsOfNextPiece(piece.count, piece.size)
+
     return piece
   }
 

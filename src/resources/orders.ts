@@ -11,7 +11,7 @@ import { rowDeleter } from '../rows/row-writer.ts'
 /** The privileges that the statements below need. */
 export const orderPrivileges = { orders: 'SELECT, DELETE' }
 
-const cancelOrder = sql`
+const deleteOpenOrder = sql`
   DELETE FROM orders
   WHERE id = $1
     AND NOT complete
@@ -19,7 +19,7 @@ const cancelOrder = sql`
   RETURNING id
 `
 
-const orderById = sql`
+const ordersById = sql`
   SELECT *
   FROM orders
   WHERE orders.id = input.id
@@ -29,13 +29,13 @@ const orderById = sql`
 export function orderHandlers(database: Database, memory: ResponseMemory) {
   const cancel = rowDeleter(database, {
     name: 'cancel-order',
-    statement: cancelOrder
+    statement: deleteOpenOrder
   })
 
   const readOrder = rowReader(database, {
     name: 'orders-by-id',
     inputTypes: { id: 'bigint' },
-    statement: orderById,
+    statement: ordersById,
     json: Order
   })
 

@@ -97,9 +97,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
 
     getPet: async ({ params: { petId } }, reply) => {
       const pet = await reads.pet({ id: petId })
-
       if (pet === undefined) throw notFound('pet', petId)
-
       return sendJson(reply, 200, pet)
     }
   } satisfies Partial<Operations>

@@ -59,7 +59,6 @@ export function rowReader<Column extends string, Schema>(
 
   return async (inputRow) => {
     const row = await read(inputRow)
-
     return row.json === null ? undefined : objectBytes(json, row.json)
   }
 }

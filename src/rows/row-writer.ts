@@ -79,7 +79,6 @@ export function rowDeleter(
 
   return async (values) => {
     const deleted = await database.write({ ...prepared, values })
-
     return deleted.length > 0
   }
 }

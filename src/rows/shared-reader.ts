@@ -1,7 +1,7 @@
 import type { QueryResultRow } from 'pg'
 import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
-import type { Database } from '../postgres/database.ts'
+import type { Reader } from '../postgres/database.ts'
 import { inputParameters } from '../postgres/sql.ts'
 
 /** Maximum number of input rows of a statement. */
@@ -38,10 +38,11 @@ interface WaitingRow {
  * it arrived.
  *
  * @returns a function that reads the row for an input row; rejects like
- *   `Database.read`, and with Overloaded if too many requests wait
+ *   `Database.read`, and with Overloaded if too many requests wait, or this one
+ *   waits for longer than DATABASE_TIMEOUT_MS
  */
 export function sharedReader<Column extends string, Row extends QueryResultRow>(
-  database: Database,
+  database: Reader,
   { name, inputTypes, text }: SharedRead<Column>
 ): (inputRow: InputRow<Column>) => Promise<Row> {
   const statement = database.statements.add(name, text)
@@ -58,19 +59,20 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     const rowsByInput = new Map(
       [...distinct.keys()].map((inputText, index) => [inputText, rows[index]])
     )
+
     // The statement returns a row for each input row.
     return waiting.map(({ inputText }) => rowsByInput.get(inputText) as Row)
   }
 
   const read = batch(readRows, {
     name: `shared read ${name}`,
-    maxSize: maxInputRows
+    maxSize: maxInputRows,
+    maxWaitMs: database.timeoutMs
   })
   const columns = namesOf(inputTypes)
 
   return (inputRow) => {
     const values = columns.map((column) => String(inputRow[column]))
-
     return read({ inputText: JSON.stringify(values), values })
   }
 }
@@ -80,8 +82,6 @@ function namesOf<Column extends string>(
   types: Record<Column, string>
 ): Column[] {
   const names: Column[] = []
-
   for (const name in types) names.push(name)
-
   return names
 }

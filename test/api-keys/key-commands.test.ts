@@ -1,12 +1,10 @@
-import pg from 'pg'
 import t, { type Test } from 'tap'
 import { keyCommands } from '../../src/api-keys/key-commands.ts'
 import { hashKey, shownPartOf } from '../../src/api-keys/key.ts'
 import type { PrintedRow } from '../../src/api-keys/store.ts'
-import { query } from '../support/database.ts'
+import { connect, lockAwaited, query } from '../support/database.ts'
 import { startNotes } from '../support/notes.ts'
 import { keyPattern } from '../support/process.ts'
-import { until } from '../support/until.ts'
 
 /** Starts a service, with functions that run key commands on its database. */
 async function startWithCommands(t: Test) {
@@ -23,6 +21,7 @@ async function startWithCommands(t: Test) {
       one.exitOverride().configureOutput({ writeErr() {} })
     }
     await program.parseAsync(command.split(' '), { from: 'user' })
+
     return output
   }
 
@@ -35,8 +34,10 @@ async function startWithCommands(t: Test) {
       url: '/v1/notes',
       headers
     })
+
     return response.statusCode
   }
+
   return { ...service, call, rows, status }
 }
 
@@ -258,23 +259,20 @@ t.test('the name of a key is one short line of visible text', async (t) => {
   t.equal((await keys.list()).length, 3)
 })
 
+const namesOf = (events: PrintedRow[]) => events.map(({ event }) => event)
+
 t.test('of concurrent rotations of one key, one succeeds', async (t) => {
   const { databaseUrl, keys } = await startNotes(t, {
     config: { DATABASE_TIMEOUT_MS: 60_000 }
   })
-  const holder = new pg.Client({ connectionString: databaseUrl })
-  await holder.connect()
-  t.teardown(() => holder.end())
+  const holder = await connect(t, databaseUrl)
   await holder.query('BEGIN; UPDATE api_keys SET last_used_at = now()')
+
   const rotations = Promise.allSettled(
     [1, 2, 3].map(() => keys.rotate('1', '24h'))
   )
-  const waiting =
-    "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-  await until(
-    async () => (await query(databaseUrl, waiting)).length === 3,
-    'all have seen the key as it was'
-  )
+  // All have seen the key as it was.
+  await lockAwaited(databaseUrl, 3)
   await holder.query('COMMIT')
 
   t.same((await rotations).map(({ status }) => status).sort(), [
@@ -286,17 +284,21 @@ t.test('of concurrent rotations of one key, one succeeds', async (t) => {
     { replaced_by: '2' },
     { replaced_by: null, expires_at: null }
   ])
+  t.same(namesOf(await keys.events()), ['created', 'rotated', 'created'])
+})
 
+t.test('only a valid key that was not replaced is rotated', async (t) => {
+  const { keys } = await startNotes(t)
+  await keys.rotate('1', '24h')
   await keys.revoke('2')
-  for (const id of ['1', '2', '99', 'x']) {
-    await t.rejects(keys.rotate(id, '24h'), {
-      message: `Key ${id} is not valid or has been replaced; see: keys list`
-    })
+  const events = await keys.events()
+
+  const others = { replaced: '1', revoked: '2', unknown: '99', malformed: 'x' }
+  for (const [state, id] of Object.entries(others)) {
+    const message = `Key ${id} is not valid or has been replaced; see: keys list`
+    await t.rejects(keys.rotate(id, '24h'), { message }, state)
   }
-  t.same(
-    (await keys.events()).map(({ event }) => event),
-    ['created', 'rotated', 'created', 'revoked']
-  )
+  t.same(await keys.events(), events)
 })
 
 t.test(

@@ -14,14 +14,14 @@ interface ListOptions {
 }
 
 /** Starts a service, with a clock that tests can advance. */
-async function start(t: Test, config: Partial<Config>, logger = silent) {
+async function start(t: Test, config: Partial<Config>, log = silent) {
   const now = performance.now.bind(performance)
   let passed = 0
   t.intercept(performance, 'now', { value: () => now() + passed })
 
   const statements: string[] = []
   const onStatement = (name: string) => statements.push(name)
-  const service = await startNotes(t, { config, logger, onStatement })
+  const service = await startNotes(t, { config, log, onStatement })
 
   /** Lists the notes, and checks the status. */
   async function listFrom(status: number, options: ListOptions = {}) {
@@ -37,12 +37,14 @@ async function start(t: Test, config: Partial<Config>, logger = silent) {
       headers
     })
     t.equal(response.statusCode, status)
+
     return response
   }
 
   const pass = (milliseconds: number) => {
     passed += milliseconds
   }
+
   return { ...service, statements, listFrom, pass }
 }
 
@@ -251,7 +253,7 @@ const deployments: Deployment[] = [
         isSame: false
       },
       {
-        why: 'text that is no address counts as it is',
+        why: 'text that is not an address counts unchanged',
         first: 'unknown',
         second: '198.51.100.5:80',
         isSame: false
@@ -276,9 +278,9 @@ t.test('TRUST_PROXY decides whose address counts', async (t) => {
 t.test(
   'the log has each rejected request, but one line a minute over the limit',
   async (t) => {
-    const { lines, logger } = recorder()
+    const { lines, log } = recorder()
     const config = { MAX_REJECTED_KEYS_PER_MINUTE: 4 }
-    const { listFrom, app, pass } = await start(t, config, logger)
+    const { listFrom, app, pass } = await start(t, config, log)
     const unknown = makeKey()
     const lastDigit = unknown.endsWith('0') ? '1' : '0'
     const mistyped = unknown.slice(0, -1) + lastDigit
@@ -315,9 +317,9 @@ t.test(
 )
 
 t.test('the log names a key over its limit once a minute', async (t) => {
-  const { lines, logger } = recorder()
+  const { lines, log } = recorder()
   const config = { MAX_REQUESTS_PER_MINUTE: 1 }
-  const { listFrom, app, pass } = await start(t, config, logger)
+  const { listFrom, app, pass } = await start(t, config, log)
 
   for (const status of [200, 429, 429]) await listFrom(status)
   pass(60_000)

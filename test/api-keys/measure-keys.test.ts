@@ -28,6 +28,7 @@ async function startWithKey(t: Test, hours: number) {
     await measure()
     return Number(await sample('api_keys_expiring_seconds'))
   }
+
   return { url, set, measured }
 }
 

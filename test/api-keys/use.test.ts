@@ -13,6 +13,7 @@ t.test(
     const { app, auth: headers, databaseUrl } = await startNotes(t, { config })
     const listStatus = async () =>
       (await app.inject({ url: '/v1/notes', headers })).statusCode
+
     const lock = await lockTable(t, databaseUrl, 'api_keys IN SHARE MODE')
     const attempts = new Set<unknown>()
     const failures: unknown[] = []
@@ -29,8 +30,9 @@ t.test(
       'two attempts have been made'
     )
     await lock.release()
-    const used =
-      "SELECT FROM api_keys WHERE last_used_at = date_trunc('minute', last_used_at)"
+
+    const used = `SELECT FROM api_keys
+      WHERE last_used_at = date_trunc('minute', last_used_at)`
     const isUsed = async () =>
       (await listStatus()) === 200 &&
       (await query(databaseUrl, used)).length > 0
@@ -46,6 +48,7 @@ t.test(
     const databaseUrl = await createDatabase(t)
     const first = await startNotes(t, { databaseUrl })
     const replicas = [first, await startNotes(t, { databaseUrl })]
+
     let revokedAt = Infinity
     const before: number[] = []
     const clients = replicas.map(async ({ url }) => {
@@ -59,12 +62,14 @@ t.test(
         if (sentAt < revokedAt) before.push(status)
         else if (sentAt >= revokedAt + 1000) after.push(status)
       }
+
       return after
     })
 
     await until(() => before.length >= 100, 'the key is in use')
     await first.keys.revoke('1')
     revokedAt = performance.now()
+
     const after = new Set((await Promise.all(clients)).flat())
     t.same([before.includes(200), ...after], [true, 401])
   }

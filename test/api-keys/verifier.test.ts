@@ -34,6 +34,7 @@ function startVerifier(t: Test) {
 
   const apiKey = makeKey()
   const check = () => verifier.check(apiKey)
+
   return { state, store, valid, verifier, check }
 }
 
@@ -114,6 +115,7 @@ t.test('a key that is not used for an hour is forgotten', async (t) => {
       isAsked = true
       return false
     })
+
     return isAsked
   }
 

@@ -7,7 +7,6 @@ import {
   createDatabase,
   lockAwaited,
   lockTable,
-  query,
   silent
 } from '../support/database.ts'
 import { startNotes } from '../support/notes.ts'
@@ -16,6 +15,7 @@ import { until } from '../support/until.ts'
 import {
   createRequest,
   disconnected,
+  fillNotes,
   inFlight,
   keepAlive,
   listRequest,
@@ -74,14 +74,7 @@ t.test('a connection above MAX_CONNECTIONS is closed', async (t) => {
 
 /** A database with a list of 16 MB. */
 const databaseUrl = await createDatabase(t)
-await query(
-  databaseUrl,
-  `
-    INSERT INTO notes (name, description)
-    SELECT n, repeat('x', 2000)
-    FROM generate_series(1, 8000) AS n
-  `
-)
+await fillNotes({ databaseUrl }, 8000)
 
 /** Whether a client received the whole list. */
 const isComplete = (received: string) =>
@@ -131,11 +124,8 @@ t.test('a reader gets the whole list during a shutdown', async (t) => {
     IDLE_TIMEOUT_MS: day
   }
   const service = await startNotes(t, { databaseUrl, config })
-  const { socket, responded, received } = openConnection(
-    t,
-    service,
-    listRequest(keepAlive)
-  )
+  const bytes = listRequest(keepAlive)
+  const { socket, responded, received } = openConnection(t, service, bytes)
   await responded
   socket.pause()
 
@@ -212,6 +202,7 @@ async function startWithoutBodies(t: Test) {
   t.teardown(() => app.close())
   app.get('/large', () => 'x'.repeat(20_000_000))
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
+
   return { app, port: Number(new URL(url).port), key: '' }
 }
 

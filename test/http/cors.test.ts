@@ -60,7 +60,7 @@ t.test(
 )
 
 t.test(
-  'an OPTIONS request that is no preflight gets the 404 or 405 of the service',
+  'an OPTIONS request that is not a preflight gets the 404 or 405 of the service',
   async (t) => {
     t.equal((await send({}, 'OPTIONS')).statusCode, 204)
     t.equal((await app.inject('/nothing')).statusCode, 404)

@@ -24,7 +24,7 @@ t.test('an error of a plugin keeps its status', (t) => {
   t.end()
 })
 
-t.test('an error of Fastify says what it says', (t) => {
+t.test('an error of Fastify keeps its message', (t) => {
   const error = {
     statusCode: 415,
     code: 'FST_ERR_CTP_EMPTY_TYPE',

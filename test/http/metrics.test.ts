@@ -54,18 +54,12 @@ async function listLate(t: Test, service: Service) {
   const isActive = async () => (await connections('active')) === 1
   await until(isActive, 'a statement waits')
   await lock.release()
+
   return waiting
 }
 
-t.test('requests and the load of the database are counted', async (t) => {
-  const service = await startNotes(t, {
-    config: {
-      METRICS_PORT: 0,
-      MAX_REQUESTS_PER_MINUTE: 3,
-      MAX_REJECTED_KEYS_PER_MINUTE: 1
-    }
-  })
-
+/** Sends requests of each outcome. */
+async function sendEachOutcome(t: Test, service: Service) {
   t.equal((await postNamed(service.url, service.key, 'x', 'notes')).status, 201)
   t.equal(await listLate(t, service), 200)
 
@@ -76,7 +70,9 @@ t.test('requests and the load of the database are counted', async (t) => {
   const wrong = { Authorization: `Bearer ${makeKey()}` }
   t.equal(await listStatus(service, wrong), 401)
   t.equal(await listStatus(service, wrong), 429)
+}
 
+async function requestsAreCounted(t: Test) {
   t.equal(await requests('createNote', 201), 1)
   t.equal(await requests('listNotes', 200), 1)
   t.equal(await requests('listNotes', 500), 1)
@@ -85,11 +81,16 @@ t.test('requests and the load of the database are counted', async (t) => {
   t.equal(await errors('listNotes', 'internal_error'), 1)
   t.equal(await errors('listNotes', 'rate_limited'), 2)
   t.equal(await errors('listNotes', 'unauthorized'), 1)
+  t.equal(await sample('http_requests_in_flight'), 0)
+}
+
+async function rejectedKeysAreCounted(t: Test) {
   t.equal(await sample('rate_limited_total{limit="key"}'), 1)
   t.equal(await sample('rate_limited_total{limit="rejected"}'), 1)
   t.equal(await sample('auth_failures_total{reason="unknown"}'), 2)
-  t.equal(await sample('http_requests_in_flight'), 0)
+}
 
+async function statementsAreCounted(t: Test) {
   const creates = 'grouped_write_rows_sum{statement="create-notes"}'
   t.equal(await sample(creates), 1)
   t.equal(await statements('create-notes', 'ok'), 1)
@@ -97,14 +98,34 @@ t.test('requests and the load of the database are counted', async (t) => {
   t.equal(await statements('piece-of-notes', 'failed'), 1)
   t.equal(await sample('shared_read_requests_sum'), 2)
   t.equal(await sample('database_errors_total{code="internal_error"}'), 1)
+}
+
+async function connectionsAreMeasured(t: Test) {
   t.equal(await sample('database_statements_waiting'), 0)
   t.equal(await sample('database_pool_wait_seconds_count{use="writes"}'), 2)
   t.equal(await connections('active'), 0)
   t.ok(Number(await connections('idle')) > 0)
   t.equal(await sample('database_connections_max'), 10)
+}
+
+// First: the counts are those of the whole process.
+t.test('requests and the load of the database are counted', async (t) => {
+  const service = await startNotes(t, {
+    config: {
+      METRICS_PORT: 0,
+      MAX_REQUESTS_PER_MINUTE: 3,
+      MAX_REJECTED_KEYS_PER_MINUTE: 1
+    }
+  })
+  await sendEachOutcome(t, service)
+
+  await requestsAreCounted(t)
+  await rejectedKeysAreCounted(t)
+  await statementsAreCounted(t)
+  await connectionsAreMeasured(t)
 })
 
-t.test('what alerts count begins with 0', async (t) => {
+t.test('what alerts count starts at 0', async (t) => {
   await startNotes(t, { config: { METRICS_PORT: 0 } })
 
   for (const operation of ['createNote', 'getNote', 'none']) {
@@ -112,21 +133,25 @@ t.test('what alerts count begins with 0', async (t) => {
       t.equal(await errors(operation, code), 0, `${operation} ${code}`)
   }
 
-  const databaseCodes = [
+  for (const reason of ['absent', 'revoked', 'expired'])
+    t.equal(await sample(`auth_failures_total{reason="${reason}"}`), 0)
+
+  t.equal(await statements('notes-by-id', 'timeout'), 0)
+})
+
+t.test('each kind of database error has a count from the start', async (t) => {
+  await startNotes(t, { config: { METRICS_PORT: 0 } })
+  const codes = [
     'unavailable',
     'outcome_unknown',
     'constraint_violated',
     'internal_error'
   ]
 
-  for (const code of databaseCodes)
-    t.equal(
-      typeof (await sample(`database_errors_total{code="${code}"}`)),
-      'number'
-    )
-  for (const reason of ['absent', 'revoked', 'expired'])
-    t.equal(await sample(`auth_failures_total{reason="${reason}"}`), 0)
-  t.equal(await statements('notes-by-id', 'timeout'), 0)
+  for (const code of codes) {
+    const count = await sample(`database_errors_total{code="${code}"}`)
+    t.type(count, 'number', code)
+  }
 })
 
 t.test(
@@ -139,10 +164,10 @@ t.test(
     const internalErrors = await count('internal_error')
 
     const text = `
-    DO $$ BEGIN
-      RAISE unique_violation USING CONSTRAINT = 'notes_name_key';
-    END $$
-  `
+      DO $$ BEGIN
+        RAISE unique_violation USING CONSTRAINT = 'notes_name_key';
+      END $$
+    `
     await t.rejects(database.write({ text }))
     t.equal(await count('constraint_violated'), violations + 1)
 
@@ -203,22 +228,25 @@ t.test('requests that are not valid HTTP are counted', async (t) => {
   t.same(await since(), [1, 1, 1])
 })
 
-t.test('a connection that is reset is no error of the parser', async (t) => {
-  const service = await startNotes(t, { config: { METRICS_PORT: 0 } })
-  const rejected = () =>
-    sample('http_parser_errors_total{code="invalid_request"}')
-  const before = await rejected()
+t.test(
+  'a connection that is reset is not an error of the parser',
+  async (t) => {
+    const service = await startNotes(t, { config: { METRICS_PORT: 0 } })
+    const rejected = () =>
+      sample('http_parser_errors_total{code="invalid_request"}')
+    const before = await rejected()
 
-  const { socket } = openConnection(t, service, 'GET /readyz HTTP/1.1\r\n')
-  const opened = async () => (await sample('http_connections')) === 1
-  await until(opened, 'the connection is open')
-  socket.resetAndDestroy()
-  const closed = async () => (await sample('http_connections')) === 0
-  await until(closed, 'the connection is closed')
-  t.equal(await rejected(), before)
-})
+    const { socket } = openConnection(t, service, 'GET /readyz HTTP/1.1\r\n')
+    const opened = async () => (await sample('http_connections')) === 1
+    await until(opened, 'the connection is open')
+    socket.resetAndDestroy()
+    const closed = async () => (await sample('http_connections')) === 0
+    await until(closed, 'the connection is closed')
+    t.equal(await rejected(), before)
+  }
+)
 
-t.test('connections and the readiness are shown', async (t) => {
+t.test('connections and readiness are measured', async (t) => {
   const service = await startNotes(t, {
     config: { METRICS_PORT: 0, MAX_CONNECTIONS: 7 }
   })
@@ -305,6 +333,7 @@ const documented = () =>
       const [, name = '', type, labels = '', help] = line
         .split('|')
         .map((cell) => cell.trim())
+
       return {
         name: name.replaceAll('`', ''),
         type,
@@ -322,6 +351,7 @@ function labelsIn(text: string, name: string): string[] {
   const labels = [...text.matchAll(samples)].flatMap(([, all = '']) =>
     [...all.matchAll(/(\w+)="/g)].map(([, label = '']) => label)
   )
+
   return [...new Set(labels)].filter((label) => label !== 'le')
 }
 

@@ -284,6 +284,7 @@ t.test('half a request has one response', async (t) => {
     service,
     bytes
   )
+
   await responded
   write('zz\r\n')
   await closed
@@ -296,6 +297,7 @@ async function halfClose({ port, key }: Service, bytes: string) {
   socket.end(bytes.replaceAll('$KEY', key))
   const received = await text(socket)
   socket.destroy()
+
   return parseRaw(received)
 }
 

@@ -58,7 +58,7 @@ const errorHeaders = {
 
 const service = await startNotes(t)
 
-/** The begin of a request, for the name of an assertion. */
+/** The start of a request, for the name of an assertion. */
 const shown = (text: string) => JSON.stringify(text.slice(0, 200))
 
 /** Tests that each of the requests gets this error, as JSON. */
@@ -518,6 +518,7 @@ t.test('a well-formed X-Request-Id is kept, another is replaced', async (t) => {
       service,
       getWithKey(path, { 'X-Request-Id': id })
     )
+
     return response.headers['x-request-id']
   }
 

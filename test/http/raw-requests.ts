@@ -29,9 +29,11 @@ export function request(
     Connection: 'close',
     ...(body !== undefined && bodyHeaders)
   }
+
   const requestLine = line.includes('HTTP/') ? line : `${line} HTTP/1.1`
   const headerLines = linesOf({ ...defaults, ...headers })
   const content = bytes.toString('latin1')
+
   return [requestLine, ...headerLines, '', content].join('\r\n')
 }
 
@@ -94,13 +96,17 @@ export function openConnection(
   }
 }
 
-/** Stores 10 MB of notes, a list that no socket buffers. */
-export const fillNotes = ({ databaseUrl }: Service) =>
+/** Stores notes of 2 kB: by default 10 MB, a list that no socket buffers. */
+export const fillNotes = (
+  { databaseUrl }: Pick<Service, 'databaseUrl'>,
+  count = 5000
+) =>
   query(
     databaseUrl,
     `INSERT INTO notes (name, description)
-    SELECT n, repeat('x', 2000)
-    FROM generate_series(1, 5000) n`
+     SELECT n, repeat('x', 2000)
+     FROM generate_series(1, $1::int) AS n`,
+    [count]
   )
 
 /**

@@ -1,8 +1,8 @@
-import { startNotes } from '../support/notes.ts'
 import { readdirSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Config } from '../../src/config.ts'
+import { startNotes } from '../support/notes.ts'
 import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import {
@@ -68,37 +68,43 @@ const reads = [
 /** Requests of every kind that a client can leave. */
 const requests = [...brokenRequests, ...creates, ...reads]
 
-type Leave = (socket: Socket) => unknown
+const stages = ['half the request', 'the request', 'the response'] as const
 
-const waysToLeave: Leave[] = [
-  (socket) => socket.resetAndDestroy(),
-  (socket) => socket.resume().end(),
-  (socket) => socket.end(() => socket.resetAndDestroy())
+const waysToLeave = [
+  (socket: Socket) => socket.resetAndDestroy(),
+  (socket: Socket) => socket.resume().end(),
+  (socket: Socket) => socket.end(() => socket.resetAndDestroy())
 ]
 
-/** When clients leave. */
-const stages = [
-  'after half of the request',
-  'after all of it',
-  'at the response'
-] as const
-type Stage = (typeof stages)[number]
+/** A client that sends a request, and leaves. */
+interface Visit {
+  bytes: string
+  /** After what it leaves. */
+  stage: (typeof stages)[number]
+  leave: (socket: Socket) => unknown
+}
 
-/** A client that leaves at a stage of its request. */
+/** Each request, left after each stage in each way. */
+const visits: Visit[] = requests.flatMap((bytes) =>
+  stages.flatMap((stage) =>
+    waysToLeave.map((leave) => ({ bytes, stage, leave }))
+  )
+)
+
 async function visit(
   t: Test,
   service: Service,
-  bytes: string,
-  stage: Stage,
-  leave: Leave
+  { bytes, stage, leave }: Visit
 ) {
   const half = bytes.slice(0, bytes.length / 2)
-  const isHalf = stage === 'after half of the request'
-  const client = openConnection(t, service, isHalf ? half : bytes)
+  const first = stage === 'half the request' ? half : bytes
+  const client = openConnection(t, service, first)
   await client.sent
+
   // An incomplete request gets its response when the time for it ends.
-  if (stage === 'at the response')
+  if (stage === 'the response')
     await Promise.race([client.responded, client.closed])
+
   leave(client.socket)
   await client.closed
 }
@@ -109,6 +115,7 @@ async function start(t: Test, config: Partial<Config>) {
     config: { METRICS_PORT: 0, ...config }
   })
   await fillNotes(service)
+
   return service
 }
 
@@ -130,12 +137,8 @@ t.test('clients that leave at any stage leave nothing behind', async (t) => {
     HEADERS_TIMEOUT_MS: 1000,
     REQUEST_TIMEOUT_MS: 1000
   })
-  const visits = requests.flatMap((bytes) =>
-    stages.flatMap((stage) =>
-      waysToLeave.map((leave) => visit(t, service, bytes, stage, leave))
-    )
-  )
-  await Promise.all(visits)
+
+  await Promise.all(visits.map((one) => visit(t, service, one)))
   await recovers(t, service)
 })
 

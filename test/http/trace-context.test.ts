@@ -44,8 +44,8 @@ t.test('an invalid traceparent is ignored', (t) => {
 })
 
 t.test('each line of a request has its trace id', async (t) => {
-  const { lines, logger } = recorder()
-  const { app, auth, databaseUrl } = await startNotes(t, { logger })
+  const { lines, log } = recorder()
+  const { app, auth, databaseUrl } = await startNotes(t, { log })
   await breakNotes(databaseUrl)
   lines.length = 0
 

@@ -7,7 +7,7 @@ import type { ListPiece } from '../../src/lists/table-reader.ts'
 const limit = 2 ** 20
 const pieceSize = limit / 8 - 4096
 
-/** A list of so many pieces on a table that never changes. */
+/** A list of this many pieces, on a table that never changes. */
 function listOf(pieces: number, memory: ListMemory) {
   const counts = { reads: 0, unused: 0 }
   const readPiece = (previous: string | null): Promise<ListPiece> => {

@@ -7,7 +7,7 @@ const insert = "INSERT INTO notes (name) VALUES ('x')"
 const prune = 'SELECT prune_changes()'
 const watchNotes = "CALL record_changes_of('notes')"
 
-// No service prunes but by these tests.
+// Only these tests prune: services do it by an interval.
 stopClock(t, 'setInterval')
 
 /** A list that has been read, and a count of how often it is read again. */
@@ -40,6 +40,7 @@ async function watchList(t: Test, databaseUrl?: string) {
   }
 
   await expectReadsAfter(1, insert)
+
   return {
     databaseUrl: service.databaseUrl,
     run,

@@ -211,7 +211,7 @@ t.test('names of statements that PostgreSQL confuses fail the start', (t) => {
     message: /have different statements called piece-of-parts-by-color:/
   })
   t.throws(() => listBy('x'.repeat(50), 'true'), {
-    message: /^the name of a statement has over 63 characters: /
+    message: /^the name of a statement has over 63 bytes: /
   })
   t.end()
 })

@@ -16,55 +16,82 @@ const settings = {
 }
 const postgres = await startPostgres(t, settings)
 
-const burn =
-  'DO $$BEGIN FOR n IN 1..100 LOOP PERFORM pg_current_xact_id(); ROLLBACK; END LOOP; END$$'
+/** The value of an expression, in this PostgreSQL. */
+async function valueOf(expression: string): Promise<string> {
+  const [row] = await query(postgres.url, `SELECT ${expression} AS value`)
+  return String(row?.['value'])
+}
 
-/**
- * Lists, loses the ids of finished transactions by this failure, and uses one
- * of them again.
- */
-async function reuseIds(t: Test, fail: () => Promise<void>) {
-  const { url } = postgres
-  const service = await startNotes(t, { databaseUrl: url })
-  const select = async (what: string) =>
-    String((await query(url, `SELECT ${what} AS value`))[0]?.['value'])
-  const nextId = async () =>
-    Number(await select('pg_snapshot_xmax(pg_current_snapshot())::text'))
+/** The id of the next transaction. */
+const nextId = async () =>
+  Number(await valueOf('pg_snapshot_xmax(pg_current_snapshot())::text'))
+
+/** Ends 100 transactions that have ids. */
+const useIds = () =>
+  query(
+    postgres.url,
+    `DO $$
+     BEGIN
+       FOR n IN 1..100 LOOP
+         PERFORM pg_current_xact_id();
+         ROLLBACK;
+       END LOOP;
+     END $$`
+  )
+
+/** A client that keeps the last list, and asks whether it has changed. */
+async function startClient(t: Test) {
+  const service = await startNotes(t, { databaseUrl: postgres.url })
   let lastList = { etag: '', body: '' }
-  const read = async () => {
+
+  const list = async () => {
     const { statusCode, headers, body } = await listNotes(service, {
       'if-none-match': lastList.etag
     })
     if (statusCode === 200) lastList = { etag: String(headers.etag), body }
+
     return statusCode
   }
 
-  const listBeforeFlush = async () => {
-    const written = await select('pg_current_wal_insert_lsn()')
-    await query(url, burn)
-    await read()
-    return (
-      (await select(`pg_current_wal_flush_lsn() <= '${written}'`)) === 'true'
-    )
-  }
+  return { list, lastBody: () => lastList.body }
+}
+
+type Client = Awaited<ReturnType<typeof startClient>>
+
+/** Lists. Whether PostgreSQL has not yet written the last transactions. */
+async function listsBeforeFlush({ list }: Client): Promise<boolean> {
+  const position = await valueOf('pg_current_wal_insert_lsn()')
+  await useIds()
+  await list()
+
+  const isUnwritten = `pg_current_wal_flush_lsn() <= '${position}'`
+  return (await valueOf(isUnwritten)) === 'true'
+}
+
+/**
+ * Lists, loses the ids of finished transactions by a failure, and uses one of
+ * them again.
+ */
+async function reuseIds(t: Test, fail: () => Promise<void>) {
+  const client = await startClient(t)
 
   // Another transaction, of the service or of PostgreSQL, may make them durable
   // at the last moment.
-  const failAfterLists = async () => {
-    await until(
-      listBeforeFlush,
-      'PostgreSQL has listed, and not yet written their end'
-    )
+  const losesIds = async () => {
+    const isListed = () => listsBeforeFlush(client)
+    await until(isListed, 'transactions are listed, and not yet durable')
     const before = await nextId()
     await fail()
+
     return (await nextId()) < before
   }
 
-  await until(failAfterLists, 'ids are used again')
+  await until(losesIds, 'ids are used again')
   const name = randomUUID()
-  await query(url, 'INSERT INTO notes (name) VALUES ($1)', [name])
-  await until(async () => (await read()) !== 503, 'lists work again')
-  t.match(lastList.body, name)
+  await query(postgres.url, 'INSERT INTO notes (name) VALUES ($1)', [name])
+  await until(async () => (await client.list()) !== 503, 'lists work again')
+
+  t.match(client.lastBody(), name)
 }
 
 const kills = {
@@ -85,13 +112,14 @@ t.test(
     const name = randomUUID()
     await query(
       postgres.url,
-      `BEGIN; INSERT INTO notes (name) VALUES ('${name}'); PREPARE TRANSACTION '${name}'`
+      `BEGIN;
+       INSERT INTO notes (name) VALUES ('${name}');
+       PREPARE TRANSACTION '${name}'`
     )
+
     await postgres.crash()
-    await until(
-      async () => (await listNotes(service)).statusCode === 200,
-      'lists work again'
-    )
+    const isListed = async () => (await listNotes(service)).statusCode === 200
+    await until(isListed, 'lists work again')
     // What the service does from time to time.
     await query(postgres.url, 'SELECT prune_changes()')
 
@@ -107,12 +135,10 @@ t.test(
   `lists show what was acknowledged, through restarts and kills (seed ${seed})`,
   async (t) => {
     const history = await startHistory(t, postgres.url, seed)
+    const strikes = [postgres.restart, postgres.killBackend, postgres.crash]
+
     for (let round = 0; round < scale(20, 1); round++) {
-      for (const strike of [
-        postgres.restart,
-        postgres.killBackend,
-        postgres.crash
-      ]) {
+      for (const strike of strikes) {
         await history.commits(10)
         await strike()
       }
@@ -134,12 +160,16 @@ for (let round = 0; round < scale(20, 1); round++) {
       const pair = await startPair(t, settings)
       const history = await startHistory(t, pair.url, seed + round)
       await history.commits(5)
+
+      // The standby lacks what is committed from now on.
       await pair.isolate()
       await history.commits(10)
+
       await pair.primary.kill()
       await history.pause()
       await pair.promote()
       await history.resume()
+
       // Transactions use the ids of those that are lost again.
       await history.commits(10)
       t.same(await history.stop(), [])

@@ -4,7 +4,7 @@ import { ListMemory } from '../../src/lists/list-memory.ts'
 /** Bytes that each list takes beside its own. */
 const overhead = 4096
 
-/** Memory for so many lists of 1,000 bytes, and a function that makes them. */
+/** Memory for this many lists of 1,000 bytes, and a function to make them. */
 function memoryFor(lists: number) {
   const memory = new ListMemory(lists * (1000 + overhead))
   const forgotten: string[] = []

@@ -55,6 +55,7 @@ async function startCounting(t: Test, config = {}) {
       if (name.endsWith('piece-of-notes')) counts.reads++
     }
   })
+
   return { service, counts }
 }
 
@@ -63,16 +64,12 @@ t.test(
   async (t) => {
     const { service, counts } = await startCounting(t)
     await createNote(service)
-    const leaders = [service]
-    const others = Array<Service>(50).fill(service)
-    const responses = await gather(
-      t,
-      service,
-      'notes',
-      listNotes,
-      leaders,
-      others
-    )
+    const responses = await gather(t, service, {
+      table: 'notes',
+      send: () => listNotes(service),
+      leaders: ['leader'],
+      followers: Array<string>(50).fill('follower')
+    })
 
     for (const { statusCode, body } of responses) {
       t.equal(statusCode, 200)
@@ -216,6 +213,7 @@ t.test(
     // Larger than a chunk, and then so small that pages grow again.
     await fill(service.databaseUrl, 2, "repeat('😀', 100000)")
     await fill(service.databaseUrl, 5_000)
+
     const { headers, body } = await listNotes(service, {
       'accept-encoding': 'br'
     })
@@ -263,6 +261,7 @@ t.test('the start of a streamed list is held', async (t) => {
   await fillLong(service.databaseUrl)
   await listNotes(service)
   counts.reads = 0
+
   t.match(await listNotes(service, { 'if-none-match': '*' }), {
     statusCode: 304,
     headers: { etag: undefined }

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { pageReader } from '../../src/lists/page.ts'
 import {
   cursorAfter,
@@ -6,6 +6,7 @@ import {
   type OrderType
 } from '../../src/lists/paging.ts'
 import { rowJson } from '../../src/openapi/json.ts'
+import type { Database } from '../../src/postgres/database.ts'
 import { sql } from '../../src/postgres/sql.ts'
 import { createDatabase, openDatabase, query } from '../support/database.ts'
 import { startNotes } from '../support/notes.ts'
@@ -32,35 +33,44 @@ const keysByType: Record<OrderType, string[]> = {
 
 const types = Object.keys(keysByType) as OrderType[]
 
+/** A database with a table of things, whose keys were stored in reverse. */
+async function createThings(t: Test, type: OrderType): Promise<string> {
+  const databaseUrl = await createDatabase(t)
+  const collation = type === 'text' ? 'COLLATE "C"' : ''
+  await query(
+    databaseUrl,
+    `CREATE TABLE things (sku ${type} ${collation} PRIMARY KEY)`
+  )
+  await query(
+    databaseUrl,
+    `INSERT INTO things SELECT unnest($1::text[])::${type}`,
+    [keysByType[type].toReversed()]
+  )
+
+  return databaseUrl
+}
+
+const readThings = (database: Database, orderType: OrderType) =>
+  pageReader(database, {
+    name: 'pages-of-things',
+    orderType,
+    filterTypes: {},
+    statement: sql`
+      SELECT *
+      FROM things
+      WHERE sku > input.after
+      ORDER BY sku
+      LIMIT input.size + 1
+    `,
+    json: rowJson<{ sku: string }>('to_json(sku::text)::text', ['sku']),
+    orderColumn: 'sku'
+  })
+
 for (const type of types) {
   t.test(`a table whose key is a ${type} is read in pages`, async (t) => {
     const keys = keysByType[type]
-    const databaseUrl = await createDatabase(t)
-    const collation = type === 'text' ? 'COLLATE "C"' : ''
-    await query(
-      databaseUrl,
-      `CREATE TABLE things (sku ${type} ${collation} PRIMARY KEY)`
-    )
-    await query(
-      databaseUrl,
-      `INSERT INTO things SELECT unnest($1::text[])::${type}`,
-      [keys.toReversed()]
-    )
-
-    const read = pageReader(openDatabase(t, databaseUrl), {
-      name: 'pages-of-things',
-      orderType: type,
-      filterTypes: {},
-      statement: sql`
-        SELECT *
-        FROM things
-        WHERE sku > input.after
-        ORDER BY sku
-        LIMIT input.size + 1
-      `,
-      json: rowJson<{ sku: string }>('to_json(sku::text)::text', ['sku']),
-      orderColumn: 'sku'
-    })
+    const database = openDatabase(t, await createThings(t, type))
+    const read = readThings(database, type)
 
     let cursor: string | undefined
     for (const expected of [keys.slice(0, 2), keys.slice(2, 4)]) {
@@ -79,7 +89,8 @@ for (const type of types) {
 
 const someUuid = '0197f3c4-5a00-7000-8000-000000000001'
 
-const mistaken: Record<OrderType, string[]> = {
+/** Text that no page has given out. */
+const invalidCursors: Record<OrderType, string[]> = {
   bigint: ['', 'x', '!', cursorAfter(someUuid, 'uuid')],
   uuid: ['', 'x', '!', cursorAfter('1', 'bigint')],
   // Bytes that are not UTF-8, and a NUL, which PostgreSQL cannot read.
@@ -87,8 +98,8 @@ const mistaken: Record<OrderType, string[]> = {
 }
 
 for (const type of types) {
-  t.test(`text that is no cursor of a ${type} is rejected`, (t) => {
-    for (const cursor of mistaken[type]) {
+  t.test(`text that is not a cursor of a ${type} is rejected`, (t) => {
+    for (const cursor of invalidCursors[type]) {
       t.throws(
         () => orderValueBefore(cursor, type),
         { message: /^query.cursor must be taken from the Link header/ },

@@ -7,7 +7,7 @@ import { silent } from '../support/database.ts'
 import { sample } from '../support/metrics.ts'
 
 t.test(
-  'changes are pruned at once, and every five seconds until it is ended',
+  'changes are pruned immediately, and every five seconds until the end',
   async (t) => {
     const clock = stopClock(t, 'setInterval')
     const texts: string[] = []

@@ -10,6 +10,7 @@ async function startServers(t: Test) {
   const publisher = await startPostgres(t, settings)
   const subscriber = await startPostgres(t, settings)
   await query(publisher.url, 'CREATE PUBLICATION lists FOR TABLE notes')
+
   const subscribe = () =>
     query(
       subscriber.url,
@@ -19,53 +20,50 @@ async function startServers(t: Test) {
     )
 
   const publish = (sql: string) => query(publisher.url, sql)
+
   return { publish, subscribe, subscriber: subscriber.url }
 }
 
-t.test('a list shows what logical replication applies', async (t) => {
-  const { publish, subscribe, subscriber } = await startServers(t)
-  const service = await startNotes(t, { databaseUrl: subscriber })
-  const insert = (name: string) =>
+type Servers = Awaited<ReturnType<typeof startServers>>
+
+/** The changes that arrive, and the names that are listed after each. */
+function changesOf({ publish, subscribe }: Servers) {
+  const insert = (name: string) => () =>
     publish(`INSERT INTO notes (name) VALUES ('${name}')`)
-  await insert('a')
+  const update = () => publish("UPDATE notes SET name = 'd' WHERE id = 1")
+  const remove = () => publish('DELETE FROM notes WHERE id = 1')
+  const truncate = () => publish('TRUNCATE notes CASCADE')
 
-  const steps = [
-    { what: 'the initial copy', run: subscribe, names: ['a'] },
-    { what: 'an insert', run: () => insert('b'), names: ['a', 'b'] },
-    { what: 'another insert', run: () => insert('c'), names: ['a', 'b', 'c'] },
-    {
-      what: 'an update',
-      run: () => publish("UPDATE notes SET name = 'd' WHERE id = 1"),
-      names: ['d', 'b', 'c']
-    },
-    {
-      what: 'a delete',
-      run: () => publish('DELETE FROM notes WHERE id = 1'),
-      names: ['b', 'c']
-    },
-    {
-      what: 'a truncate',
-      run: () => publish('TRUNCATE notes CASCADE'),
-      names: []
-    }
+  return [
+    { title: 'the initial copy', change: subscribe, names: ['a'] },
+    { title: 'an insert', change: insert('b'), names: ['a', 'b'] },
+    { title: 'another insert', change: insert('c'), names: ['a', 'b', 'c'] },
+    { title: 'an update', change: update, names: ['d', 'b', 'c'] },
+    { title: 'a delete', change: remove, names: ['b', 'c'] },
+    { title: 'a truncate', change: truncate, names: [] }
   ]
+}
 
-  for (const { what, run, names } of steps) {
+t.test('a list shows what logical replication applies', async (t) => {
+  const servers = await startServers(t)
+  const databaseUrl = servers.subscriber
+  const service = await startNotes(t, { databaseUrl })
+  await servers.publish("INSERT INTO notes (name) VALUES ('a')")
+
+  for (const { title, change, names } of changesOf(servers)) {
     // The service remembers the list as it was before.
     const before = await listNotes(service)
-    await run()
+    await change()
     const isApplied = async () =>
-      String(await storedNames(subscriber)) === String(names)
-    await until(isApplied, `${what} has been applied`)
+      String(await storedNames(databaseUrl)) === String(names)
+    await until(isApplied, `${title} has been applied`)
 
     const etag = String(before.headers.etag)
     const after = await listNotes(service, { 'if-none-match': etag })
-    t.equal(after.statusCode, 200, what)
+    t.equal(after.statusCode, 200, title)
+
     const listed = after.json<{ name: string }[]>()
-    t.same(
-      listed.map(({ name }) => name),
-      names,
-      what
-    )
+    const listedNames = listed.map(({ name }) => name)
+    t.same(listedNames, names, title)
   }
 })

@@ -23,6 +23,7 @@ t.test(
     const body = { size: 1_000_000 }
     const responses = [response(), response()]
     for (const one of responses) memory.reserveShared(one, body)
+
     for (const one of responses) {
       t.throws(reserveAnother, { message: 'too many calls are waiting' })
       one.emit('close')
@@ -71,6 +72,7 @@ t.test('a client that does not read 1 MiB in time is disconnected', (t) => {
   const memory = new ResponseMemory(limit, timeout)
   const slow = response()
   memory.reserveShared(slow, { size: 2 ** 20 })
+
   mock.timers.tick(timeout - 1)
   t.notOk(slow.destroyed)
   mock.timers.tick(1)
@@ -83,10 +85,12 @@ t.test('a client that reads chunk by chunk stays connected', (t) => {
   const memory = new ResponseMemory(limit, timeout)
   const steady = response()
   const timer = memory.reserveShared(steady, { size: 2 ** 20 })
+
   for (let chunk = 0; chunk < 3; chunk++) {
     mock.timers.tick(timeout - 1)
     timer.restart()
   }
+
   t.notOk(steady.destroyed)
   t.end()
 })
@@ -96,21 +100,24 @@ t.test('a client that waits for the service stays connected', (t) => {
   const memory = new ResponseMemory(limit, timeout)
   const waiting = response()
   const timer = memory.reserveShared(waiting, { size: 2 ** 20 })
+
   timer.pause()
   mock.timers.tick(10 * timeout)
   t.notOk(waiting.destroyed)
+
   timer.restart()
   mock.timers.tick(timeout)
   t.ok(waiting.destroyed)
   t.end()
 })
 
-t.test('no time begins for a response that has closed', (t) => {
+t.test('no timeout starts for a response that has closed', (t) => {
   const memory = new ResponseMemory(limit, timeout)
   const closed = response()
   const timer = memory.reserveShared(closed, { size: 2 ** 20 })
   closed.destroy()
   closed.emit('close')
+
   mockTimers(t)
   let calls = 0
   closed.destroy = () => {

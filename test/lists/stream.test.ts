@@ -26,6 +26,7 @@ function readerOf(table: Record<string, ListPiece>) {
       return Promise.reject(new Error('no such piece'))
     }
   }
+
   return { reader, reads }
 }
 
@@ -84,6 +85,7 @@ t.test(
         const piece = pieces[String(previous)]
         // The piece after 2 is never read.
         const isFirst = previous === '1' && piece !== undefined
+
         return isFirst
           ? Promise.resolve(piece)
           : new Promise<ListPiece>(() => {})

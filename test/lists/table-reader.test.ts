@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { PieceStatements, TableReader } from '../../src/lists/table-reader.ts'
 import { createDatabase, openDatabase, query } from '../support/database.ts'
 
-/** A reader of so many notes. */
+/** A reader of this many notes. */
 async function readerOf(t: Test, rows: number, itemJson: string) {
   const url = await createDatabase(t)
   await query(
@@ -13,6 +13,7 @@ async function readerOf(t: Test, rows: number, itemJson: string) {
   )
   const database = openDatabase(t, url)
   const listed = { table: 'notes', orderColumn: 'id', itemJson }
+
   return new TableReader(database, new PieceStatements(database, listed))
 }
 
@@ -25,6 +26,7 @@ async function pieceSizes(reader: TableReader): Promise<number[]> {
     sizes.push(piece.bytes.length)
     lastOrderValue = piece.lastOrderValue
   } while (lastOrderValue !== null)
+
   return sizes
 }
 

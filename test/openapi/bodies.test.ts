@@ -21,6 +21,7 @@ async function servePost(t: Test, schema: object) {
   }
 
   const app = await serve(t, { '/things': { post } }, ({ body }) => show(body))
+
   return (payload: string) =>
     send(app, {
       method: 'POST',

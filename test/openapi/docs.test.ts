@@ -84,6 +84,7 @@ const asBrowser = { 'accept-encoding': 'gzip, deflate, br, zstd' }
 /** What a browser downloads with an empty cache. */
 const downloads = async () => {
   const urls = ['/docs', ...filesOf((await app.inject('/docs')).body)]
+
   return Promise.all(
     [...urls, '/docs/json'].map(async (url) => ({
       url,
@@ -158,7 +159,7 @@ t.test('an unmet condition on a file of the docs is a 412', async (t) => {
   t.match(response.json(), { code: 'precondition_failed', status: 412 })
 })
 
-t.test('a range behind the end of a file is a 416', async (t) => {
+t.test('a range beyond the end of a file is a 416', async (t) => {
   const headers = { range: 'bytes=99999999-' }
   const response = await app.inject({ url: logo, headers })
   t.match(response.json(), { code: 'range_not_satisfiable', status: 416 })

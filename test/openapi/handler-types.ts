@@ -151,7 +151,7 @@ export const handlersOfAnotherSchema: Partial<Operations>[] = [
       const tagJson = await readTag({ id: 1n })
       if (tagJson === undefined) throw new Error()
 
-      // @ts-expect-error a tag that was read is no note
+      // @ts-expect-error a tag that was read is not a note
       return sendJson(reply, 200, tagJson)
     }
   },
@@ -160,7 +160,7 @@ export const handlersOfAnotherSchema: Partial<Operations>[] = [
       const tag = await writeTag([])
       if (tag === undefined) throw new Error()
 
-      // @ts-expect-error a tag that was written is no note
+      // @ts-expect-error a tag that was written is not a note
       return sendJson(reply, 201, tag)
     }
   },

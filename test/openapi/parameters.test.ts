@@ -46,6 +46,7 @@ t.test(
   'parameters get the type of their schema, and an int64 is exact',
   async (t) => {
     const get = await serveParameters(t)
+
     t.same(await get('1?limit=5&ratio=1.5e3&deep=true&tags=1&tags=2'), {
       id: '1n',
       limit: 5,
@@ -53,6 +54,7 @@ t.test(
       deep: true,
       tags: [1, 2]
     })
+
     t.same(await get('-1?tags=3&deep=false&names=a&text=7'), {
       id: '-1n',
       limit: 10,
@@ -61,11 +63,13 @@ t.test(
       names: ['a'],
       text: '7'
     })
+
     t.same(await get(`${maxInt64}?after=9007199254740993`), {
       id: `${maxInt64}n`,
       limit: 10,
       after: '9007199254740993n'
     })
+
     t.same(await get('1', { 'X-TENANT': 'x', 'X-SHARD': '5' }), {
       id: '1n',
       limit: 10,

@@ -59,6 +59,7 @@ export async function start(
     handlers,
     securityHooks: { bearerAuth }
   })
+
   return app
 }
 
@@ -76,6 +77,7 @@ export function documentOf(
     ...rest
   })
   const folder = t.testdir({ 'openapi.yaml': yaml })
+
   return readApiDocument(join(folder, 'openapi.yaml'))
 }
 

@@ -217,8 +217,8 @@ async function sendKeyed(t: Test) {
   return [...reused, await send(busy, keyed('x'))]
 }
 
-/** Errors that other tests provoke on a connection. */
-function respondToFailures(): Response[] {
+/** The errors of failures, which other tests cause. */
+function errorsOfFailures(): Response[] {
   const failures = [
     new Error(),
     new Unavailable(new Error()),
@@ -249,7 +249,7 @@ t.test(
       await sendWithoutScope(t),
       ...(await exceedLimits(t)),
       ...(await sendKeyed(t)),
-      ...respondToFailures()
+      ...errorsOfFailures()
     ]
 
     const shared = operations
@@ -279,7 +279,7 @@ t.test('every failure of the service has an example', (t) => {
     )
   )
 
-  for (const failure of respondToFailures()) {
+  for (const failure of errorsOfFailures()) {
     const isDocumented = documented.some((example) =>
       isDeepStrictEqual(example, failure)
     )

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { document } from '../support/examples.ts'
 
-/** The first steps, which are no subject of the API. */
+/** The first steps, which are not a subject of the API. */
 const introduction = 'Quickstart'
 
 function labelOf(name: string): string {

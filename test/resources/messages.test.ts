@@ -13,7 +13,7 @@ import {
 } from '../support/documented-sql.ts'
 import { sample } from '../support/metrics.ts'
 import { serve } from '../support/process.ts'
-import { post, result } from '../support/requests.ts'
+import { codeOrStatus, post } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -61,7 +61,7 @@ t.test('a message of 4,097 characters is rejected', async (t) => {
   const service = await startService(t)
   const message = `${maxText}.`
   t.equal(
-    await result(post(service, 'messages', { message })),
+    await codeOrStatus(post(service, 'messages', { message })),
     'invalid_request'
   )
   t.same(await query(service.databaseUrl, 'SELECT FROM messages'), [])

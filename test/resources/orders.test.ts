@@ -19,6 +19,7 @@ async function start(t: Test) {
       VALUES ('Bella', 1, 'available')
     `
   )
+
   return service
 }
 

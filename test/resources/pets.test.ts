@@ -6,7 +6,7 @@ import { loadConfig } from '../../src/config.ts'
 import { readApiDocument } from '../../src/openapi/document.ts'
 import { api } from '../../src/resources/index.ts'
 import { query, silent } from '../support/database.ts'
-import { gather, get, post, result } from '../support/requests.ts'
+import { codeOrStatus, gather, get, post } from '../support/requests.ts'
 import {
   noFile,
   type Service,
@@ -31,6 +31,7 @@ async function startWithPets(
       FROM generate_series(1, ${count}) AS n
     `
   )
+
   return service
 }
 
@@ -128,10 +129,11 @@ async function startWithReserved(t: Test) {
     api,
     apiDocument: readApiDocument(join(folder, 'openapi.yaml')),
     database: service.database,
-    logger: silent
+    log: silent
   })
 
   t.teardown(() => app.close())
+
   return { ...service, app }
 }
 
@@ -166,6 +168,7 @@ async function readPages(service: Service, first: string) {
     pages.push(response.json<{ id: number }[]>().map(({ id }) => id))
     url = nextUrl(url, response.headers.link)
   }
+
   return { sizes: pages.map(({ length }) => length), ids: pages.flat() }
 }
 
@@ -227,7 +230,12 @@ for (const { statement, first, others } of sharedReads) {
     const send = (path: string) => get(service, path)
     const paths = Array.from({ length: 10 }, () => [first, ...others]).flat()
 
-    const responses = await gather(t, service, 'pets', send, [first], paths)
+    const responses = await gather(t, service, {
+      table: 'pets',
+      send,
+      leaders: [first],
+      followers: paths
+    })
     t.equal(reads, 2)
 
     const together = responses.slice(1)
@@ -240,7 +248,7 @@ t.test('long pages count as buffered responses', async (t) => {
   const service = await startWithPets(t, 100, {
     config: { MAX_RESPONSE_BUFFER_BYTES: 65536 }
   })
-  t.equal(await result(get(service, 'pets?limit=100')), 200)
+  t.equal(await codeOrStatus(get(service, 'pets?limit=100')), 200)
   await query(service.databaseUrl, "UPDATE pets SET name = repeat('x', 1000)")
-  t.equal(await result(get(service, 'pets?limit=100')), 'unavailable')
+  t.equal(await codeOrStatus(get(service, 'pets?limit=100')), 'unavailable')
 })

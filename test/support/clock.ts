@@ -46,6 +46,7 @@ class StoppedClock {
       unref: () => handle
     })
     this.#timers.add(handle)
+
     return handle
   }
 
@@ -65,5 +66,6 @@ export function stopClock(
   const clear = kind === 'setTimeout' ? 'clearTimeout' : 'clearInterval'
   t.intercept(globalThis, kind, { value: clock[kind] })
   t.intercept(globalThis, clear, { value: clock.clear })
+
   return clock
 }

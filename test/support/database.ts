@@ -17,13 +17,19 @@ import { api as notes } from './notes/api.ts'
 import { until } from './until.ts'
 
 /**
- * The logger of tests that do not look at the log: without output, unless
+ * The log of tests that do not look at the log: without output, unless
  * TEST_LOG_LEVEL is set. It writes to stderr, because tap reads stdout.
  */
 export const silent = pino(
   { level: process.env['TEST_LOG_LEVEL'] ?? 'silent' },
   pino.destination(2)
 )
+
+/** The options of CREATE DATABASE for a database without tables. */
+export const empty = "TEMPLATE template0 ENCODING 'UTF8'"
+
+/** The same, in an encoding that the service does not support. */
+export const emptyLatin1 = "TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
 
 const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
 
@@ -64,10 +70,7 @@ export const migrate = (
 
 /** Creates the migrated database that tests copy, and returns its name. */
 export async function createTemplate(server: string): Promise<string> {
-  const { name, url } = await makeDatabase(
-    server,
-    "TEMPLATE template0 ENCODING 'UTF8'"
-  )
+  const { name, url } = await makeDatabase(server, empty)
   await migrate(url)
   return name
 }
@@ -101,9 +104,6 @@ function environment(
     throw new Error(`${name} is not set: run the tests by npm test`)
   return value
 }
-
-/** Options of CREATE DATABASE. */
-export const empty = "TEMPLATE template0 ENCODING 'UTF8'"
 
 /**
  * Creates a database for the test, which is dropped when the test ends.
@@ -153,6 +153,7 @@ export function openDatabase(t: Test, url: string, timeout = 5000): Database {
     silent
   )
   t.teardown(() => database.close())
+
   return database
 }
 
@@ -177,23 +178,31 @@ export async function holdKeys(
 ): Promise<{ release: () => Promise<void> }> {
   const client = await connect(t, url)
   await client.query(
-    "SELECT pg_advisory_lock(hashtextextended(encode(key, 'hex'), 0)) FROM idempotency_keys"
+    `SELECT pg_advisory_lock(hashtextextended(encode(key, 'hex'), 0))
+     FROM idempotency_keys`
   )
   await client.query('DELETE FROM idempotency_keys')
+
   return { release: () => client.end() }
 }
 
 /**
- * Selects this of the statements that wait for a lock, and returns their
- * number.
+ * The number of the statements that wait for a lock.
+ *
+ * @param selected an expression to evaluate for each, which may cancel it
  */
 export async function lockWaits(
   url: string,
   selected = 'pid'
 ): Promise<number> {
-  const waits =
-    "FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-  return (await query(url, `SELECT ${selected} ${waits}`)).length
+  const rows = await query(
+    url,
+    `SELECT ${selected}
+     FROM pg_stat_activity
+     WHERE wait_event_type = 'Lock' AND datname = current_database()`
+  )
+
+  return rows.length
 }
 
 /** Resolves when at least this many statements wait for locks. */
@@ -209,31 +218,29 @@ export const storedNames = async (url: string) =>
     ({ name }) => String(name)
   )
 
+/** The URL of a database for another role, whose password is `secret`. */
+export const urlAs = (url: string, role: string): string =>
+  Object.assign(new URL(url), { username: role, password: 'secret' }).href
+
 /**
- * A database whose tables belong to another role than the one of the service,
- * which has what the migrations allow it.
+ * A database whose tables belong to `owner`. The role of the service has the
+ * privileges that the migrations grant.
  *
- * @returns the URL of each
+ * @returns the URL of the database for each role
  */
 export async function createRoles(
   t: Test
 ): Promise<{ owner: string; service: string }> {
-  const roles = { owner: uniqueName(), service: uniqueName() }
+  const owner = uniqueName()
+  const service = uniqueName()
   const server = environment('TEST_SERVER')
-  t.teardown(() =>
-    query(server, `DROP ROLE ${roles.owner}; DROP ROLE ${roles.service}`)
-  )
-  for (const role of Object.values(roles))
+  t.teardown(() => query(server, `DROP ROLE ${owner}; DROP ROLE ${service}`))
+
+  for (const role of [owner, service])
     await query(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)
-  const database = new URL(
-    await createDatabase(
-      t,
-      `TEMPLATE template0 ENCODING 'UTF8' OWNER ${roles.owner}`
-    )
-  )
-  const as = (role: string) =>
-    Object.assign(new URL(database), { username: role, password: 'secret' })
-      .href
-  await migrate(as(roles.owner), { DATABASE_SERVICE_ROLE: roles.service })
-  return { owner: as(roles.owner), service: as(roles.service) }
+
+  const url = await createDatabase(t, `${empty} OWNER ${owner}`)
+  await migrate(urlAs(url, owner), { DATABASE_SERVICE_ROLE: service })
+
+  return { owner: urlAs(url, owner), service: urlAs(url, service) }
 }

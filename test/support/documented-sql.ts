@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
 import { query } from './database.ts'
 
-/** The SQL of a page of the documentation that begins with these words. */
-export function documentedSql(page: string, begin: string): string {
+/** The SQL of a page of the documentation that starts with these words. */
+export function documentedSql(page: string, start: string): string {
   const text = readFileSync(page, 'utf8')
   const statements = text.match(/(?<=```sql\n)[^`]+/g) ?? []
-  const match = statements.find((statement) => statement.startsWith(begin))
-  if (match === undefined) throw new Error(`${page} has no SQL of ${begin}`)
+  const match = statements.find((statement) => statement.startsWith(start))
+  if (match === undefined) throw new Error(`${page} has no SQL of ${start}`)
+
   return match
 }
 
@@ -40,5 +41,6 @@ export async function createDocumentedRole(
   t.teardown(() => query(url, `DROP OWNED BY ${name}; DROP ROLE ${name}`))
 
   const login = { username: name, password: 'change-me' }
+
   return Object.assign(new URL(url), login).href
 }

@@ -78,6 +78,7 @@ export function resolve<T extends object>(
 ): T {
   if (!('$ref' in object)) return object
   const target = object.$ref.split('/').slice(1)
+
   return target.reduce<unknown>(
     (node, part) => (node as Record<string, unknown>)[part],
     document

@@ -51,6 +51,7 @@ function possibleChanges(name: string, existing: string | undefined): Change[] {
     added: [],
     removed: [existing]
   }
+
   return [insert, update, remove]
 }
 
@@ -89,8 +90,8 @@ class History {
   }
 
   /**
-   * Resolves when both kinds of writers have each committed so many more times,
-   * or a fault has been found.
+   * Resolves when each kind of writers has committed this many more times, or a
+   * fault has been found.
    */
   commits(times: number): Promise<void> {
     const before = { ...this.counts }
@@ -105,7 +106,7 @@ class History {
     )
   }
 
-  /** Lets nothing begin, and resolves when nothing is in flight. */
+  /** Starts nothing more, and resolves when nothing is in flight. */
   pause(): Promise<void> {
     this.#mode = 'paused'
     return until(() => this.#active === 0, 'nothing is in flight', progressTime)
@@ -133,6 +134,7 @@ class History {
     await this.#listOften()
     const stored = await storedNames(this.#databaseUrl)
     this.#checker.check(stored, this.#checker.tick(), 'the table')
+
     return [...this.#checker.faults]
   }
 
@@ -159,9 +161,10 @@ class History {
     }
   }
 
-  /** Resolves when up to so many events have happened elsewhere. */
+  /** Resolves when up to this many events have happened elsewhere. */
   #others(limit: number): Promise<void> {
     const end = this.#checker.now + this.#choose.random(limit)
+
     return until(
       () => this.#mode !== 'running' || this.#checker.now >= end,
       'others go on',
@@ -244,6 +247,7 @@ class History {
     this.#checker.record('stored', added)
     this.#checker.record('removed', removed)
     this.#removable.push(...added)
+
     return end
   }
 
@@ -314,5 +318,6 @@ export async function startHistory(
   ]
   const history = new History(databaseUrl, replicas, seed)
   t.teardown(() => history.end())
+
   return history
 }

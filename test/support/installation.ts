@@ -1,5 +1,3 @@
-import type { Load } from './load.ts'
-
 /** Returns the status of a GET request. */
 export async function status(
   url: string,
@@ -33,12 +31,3 @@ export function notOnce(names: string[], list: string[]): string[] {
 /** Returns the last line of an output. */
 export const lastLine = (output: string): string =>
   output.split('\n').at(-1) ?? ''
-
-/**
- * Returns the errors of a load without responses, and the kinds of its
- * responses: `[[], ['201']]` if nothing failed.
- */
-export const unfailing = (load: Load): [string[], string[]] => [
-  load.lost,
-  Object.keys(load.responses)
-]

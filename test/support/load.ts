@@ -45,6 +45,7 @@ export class Load {
   /** Resolves when `count` more creates are acknowledged. */
   acknowledges(count: number): Promise<void> {
     const enough = this.acknowledged.length + count
+
     return until(
       () => this.acknowledged.length >= enough,
       `${count} more creates are acknowledged`,
@@ -95,6 +96,7 @@ export class Load {
 
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
     const { code } = (await json(response)) as { code?: string }
+
     return { status: response.statusCode, code }
   }
 }

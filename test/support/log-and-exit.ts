@@ -1,4 +1,4 @@
-// A process that logs 3,000 numbered lines and exits at once.
+// A process that logs 3,000 numbered lines and exits immediately.
 import { writeSync } from 'node:fs'
 import { createLogger } from '../../src/log.ts'
 
@@ -8,7 +8,7 @@ process.stdout.on('error', () => {})
 // Before the handler of the log, which waits for the reader.
 process.on('exit', () => writeSync(process.stderr.fd, 'exiting'))
 
-const logger = createLogger('info')
+const log = createLogger('info')
 const padding = 'x'.repeat(100)
-for (let number = 0; number < 3000; number++) logger.info({ number, padding })
+for (let number = 0; number < 3000; number++) log.info({ number, padding })
 process.exit()

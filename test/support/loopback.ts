@@ -20,5 +20,6 @@ export async function listenOnLoopback(
   })
 
   const { port } = server.address() as AddressInfo
+
   return port
 }

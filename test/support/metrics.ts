@@ -18,5 +18,6 @@ export async function sample(
   if (line === undefined) return undefined
 
   const value = line.slice(name.length).replace('Inf', 'Infinity')
+
   return Number(value)
 }

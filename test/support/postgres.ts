@@ -34,6 +34,7 @@ class PostgresServer {
       port: String(port),
       unix_socket_directories: ''
     }
+
     this.#command = [
       ...embeddedPrograms()('postgres'),
       '-D',
@@ -153,6 +154,7 @@ export async function startPostgres(
   await server.responds()
   const isStandby = 'standby.signal' in files
   if (!isStandby) await migrate(server.url)
+
   return server
 }
 
@@ -165,6 +167,7 @@ function newData(files: Record<string, string>): string {
     const file = path.join(directory, 'postgres', name)
     writeFileSync(file, text, { mode: 0o600 })
   }
+
   return directory
 }
 
@@ -242,6 +245,7 @@ class PostgresPair {
       'SELECT pg_last_wal_replay_lsn() >= $1 AS all',
       [lsn]
     )
+
     return received?.['all'] === true
   }
 }
@@ -261,6 +265,7 @@ export async function startPair(
     { 'standby.signal': '' }
   )
   const proxy = await startProxy(t, primary.url)
+
   return new PostgresPair({ primary, standby, link, proxy })
 }
 
@@ -275,5 +280,6 @@ export async function freePort(): Promise<number> {
   if (!isFree) return freePort()
   server.close()
   await once(server, 'close')
+
   return port
 }

@@ -48,6 +48,7 @@ function environment(
   const loader = isScript
     ? variablesNamed(/^(_TAPJS|TAP_|NODE_OPTIONS$)/)
     : { _TAPJS_PROCESSINFO_COVERAGE_: '0' }
+
   return {
     ...variablesNamed(/^(PATH|HOME|TMPDIR|NODE_EXTRA_CA_CERTS)$/),
     ...loader,
@@ -59,6 +60,18 @@ function environment(
 function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   const isRunning = exitCode === null && signalCode === null
   if (isRunning) process.kill(-Number(pid), 'SIGKILL')
+}
+
+/** The text of stdout and stderr so far, as a function. */
+function outputOf({ stdout, stderr }: ChildProcess): () => string {
+  let output = ''
+  for (const stream of [stdout, stderr]) {
+    stream?.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
+  }
+
+  return () => output
 }
 
 /**
@@ -78,13 +91,9 @@ export function run(
     detached: true,
     stdio: ['pipe', stdio, stdio]
   })
-  let output = ''
+  const output = outputOf(child)
+
   let hasEnded = false
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-    })
-  }
   const exited = once(child, 'close').then(([code, signal]) => {
     hasEnded = true
     return (code ?? signal) as number | string
@@ -95,12 +104,13 @@ export function run(
   })
 
   const sees = async (pattern: RegExp) => {
-    await until(
-      () => hasEnded || pattern.test(output),
-      `the output has ${pattern}`
-    )
-    const match = pattern.exec(output)
-    if (match === null) throw new Error(`ended without ${pattern}:\n${output}`)
+    const hasSeen = () => hasEnded || pattern.test(output())
+    await until(hasSeen, `the output has ${pattern}`)
+
+    const match = pattern.exec(output())
+    if (match === null)
+      throw new Error(`ended without ${pattern}:\n${output()}`)
+
     return match
   }
 
@@ -109,7 +119,7 @@ export function run(
     return exited
   }
 
-  return { child, output: () => output, sees, exited, stop }
+  return { child, output, sees, exited, stop }
 }
 
 /** Runs a command to its end. */
@@ -129,8 +139,8 @@ export const script = (file: string): string[] => [
 
 /**
  * Starts the service as a process in an empty folder, on a free port and
- * without a rate limit, which a fast machine would exceed. Services of one test
- * need a folder of the caller.
+ * without a rate limit, which a fast machine would exceed. A test that starts
+ * several services passes a folder for each.
  */
 export function serve(
   t: Test,

@@ -68,6 +68,7 @@ class Proxy {
     url.hostname = '127.0.0.1'
     url.port = String(this.port)
     url.searchParams.delete('host')
+
     return url.href
   }
 
@@ -80,6 +81,7 @@ class Proxy {
       client.destroy()
       upstream.destroy()
     }
+
     return undefined
   }
 
@@ -96,6 +98,7 @@ class Proxy {
   #connect(): Socket {
     const { serverPort } = this.state
     const socketFolder = this.#target.searchParams.get('host')
+
     return socketFolder === null
       ? connect(serverPort, this.#target.hostname)
       : connect(`${socketFolder}/.s.PGSQL.${serverPort}`)
@@ -159,6 +162,7 @@ export async function startProxy(
     proxy.cut()
     proxy.refuse()
   })
+
   return proxy
 }
 

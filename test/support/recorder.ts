@@ -10,5 +10,6 @@ export function recorder() {
       done()
     }
   })
-  return { lines, logger: pino({ level: 'info' }, stream) }
+
+  return { lines, log: pino({ level: 'info' }, stream) }
 }

@@ -44,7 +44,7 @@ export const createCategory = (service: Service, name = 'x', headers = {}) =>
  * The code of an error, such as `unavailable`, or else the status; with
  * `replayed` if it is a replay.
  */
-export async function result(
+export async function codeOrStatus(
   request: ReturnType<typeof get>
 ): Promise<string | number> {
   const response = await request
@@ -53,25 +53,33 @@ export async function result(
   return response.json<{ code?: string }>().code ?? response.statusCode
 }
 
+interface Gathering<Item, Response> {
+  /** The table that is locked meanwhile. */
+  table: string
+  send: (item: Item) => PromiseLike<Response>
+  /** Each is sent alone, and waits for the lock. */
+  leaders: Item[]
+  /** They are sent while the leaders wait. */
+  followers: Item[]
+}
+
 /**
- * Sends `others` while each of `leaders` waits for a lock on the table, so that
- * they gather in one batch. Returns the responses to all.
+ * Makes the followers gather in one batch, behind leaders that wait for a lock.
+ * Returns the responses to all, those to the leaders first.
  */
 export async function gather<Item, Response>(
   t: Test,
   { databaseUrl }: Service,
-  table: string,
-  send: (item: Item) => PromiseLike<Response>,
-  leaders: Item[],
-  others: Item[]
+  { table, send, leaders, followers }: Gathering<Item, Response>
 ): Promise<Response[]> {
   const lock = await lockTable(t, databaseUrl, table)
   const waiting = leaders.map((item) => send(item))
   await lockAwaited(databaseUrl, leaders.length)
 
-  const allCame = handled(t, others.length)
-  const gathered = others.map((item) => send(item))
+  const allCame = handled(t, followers.length)
+  const gathered = followers.map((item) => send(item))
   await allCame
   await lock.release()
+
   return Promise.all([...waiting, ...gathered])
 }

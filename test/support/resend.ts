@@ -14,6 +14,9 @@ export interface Target {
 /** Seconds in which a failover ends. */
 const failoverTime = 180
 
+/** Milliseconds for a response: more than the service may take. */
+const responseTimeoutMs = 60_000
+
 /** Sends a create with an Idempotency-Key once. */
 export async function createKeyed(
   { url, key, resource = 'notes' }: Target,
@@ -27,7 +30,9 @@ export async function createKeyed(
       'content-type': 'application/json',
       'idempotency-key': idempotencyKey
     },
-    body: JSON.stringify({ name })
+    body: JSON.stringify({ name }),
+    // A node that is lost does not close its connections.
+    signal: AbortSignal.timeout(responseTimeoutMs)
   })
   return {
     status: response.status,
@@ -128,7 +133,7 @@ export function startClients(
     return creates.check(await read())
   }
 
-  /** Resolves when so many more creates are stored. */
+  /** Resolves when this many more creates are stored. */
   const stores = (count: number) => storesMore(creates, count)
 
   return { creates, failures, stores, stop }

@@ -35,7 +35,7 @@ export interface ServiceOptions {
   api?: Api
   config?: Partial<Config>
   databaseUrl?: string
-  logger?: Logger
+  log?: Logger
   /** Called with the name of every statement. */
   onStatement?: (name: string) => void
 }
@@ -76,21 +76,24 @@ export async function startService(
   t: Test,
   options: ServiceOptions = {}
 ): Promise<Service> {
-  const { api = thisApi, logger = silent, onStatement = () => {} } = options
+  const { api = thisApi, log = silent, onStatement = () => {} } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
-  const database = new WatchedDatabase(databaseUrl, config, logger)
+  const database = new WatchedDatabase(databaseUrl, config, log)
   database.onStatement = onStatement
+
   const apiDocument = readApiDocument(api.openapi)
-  const app = await buildApp({ config, api, apiDocument, database, logger })
+  const app = await buildApp({ config, api, apiDocument, database, log })
   // Before the database is dropped: tap runs the newest teardown first.
   t.teardown(async () => {
     await app.close()
     await database.close()
   })
+
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   const keys = new ApiKeyStore(database, 'test')
   const key = await keys.create('test')
+
   return {
     app,
     url,
@@ -110,6 +113,7 @@ export async function createKeyIn(url: string): Promise<string> {
     { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
     silent
   )
+
   return new ApiKeyStore(database, 'test')
     .create('test')
     .finally(() => database.close())
@@ -119,6 +123,7 @@ export async function createKeyIn(url: string): Promise<string> {
 export function handled(t: Test, count: number): Promise<void> {
   const channel = 'tracing:fastify.request.handler:start'
   let remaining = count
+
   return new Promise((resolve) => {
     const countDown = () => {
       remaining--
