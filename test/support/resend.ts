@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { format } from 'node:util'
 import { CreateHistoryChecker, type Outcome } from './create-history-checker.ts'
 import { randomizer } from './scale.ts'
 import { until } from './until.ts'
@@ -45,36 +46,36 @@ export async function createKeyed(
 const isWorthResending = ({ status }: Outcome): boolean =>
   status >= 500 || status === 409 || status === 429
 
+type OnFailure = (code: string, error?: unknown) => void
+
 /**
  * Sends a create with the same Idempotency-Key after each lost connection, 5xx,
  * 429 and 409, as a client does that only wants it stored.
  *
  * @param target where the next request goes
- * @param failures counts what made it send again: the code of an error, or
- *   `lost`
+ * @param onFailure gets what made it send again: the code of an error, or
+ *   `lost` and how the connection was lost
  */
 export async function createUntilStored(
   target: () => Target,
   idempotencyKey: string,
   name: string,
-  failures: Record<string, number> = {}
+  onFailure: OnFailure = () => {}
 ): Promise<Outcome> {
   const outcomes: Outcome[] = []
-  const countFailure = (code: string) => {
-    failures[code] = (failures[code] ?? 0) + 1
-    return false
-  }
 
   async function send(): Promise<boolean> {
     let outcome: Outcome
     try {
       outcome = await createKeyed(target(), idempotencyKey, name)
-    } catch {
-      return countFailure('lost')
+    } catch (error) {
+      onFailure('lost', error)
+      return false
     }
     if (isWorthResending(outcome)) {
       const { code } = JSON.parse(outcome.body) as { code: string }
-      return countFailure(code)
+      onFailure(code)
+      return false
     }
     outcomes.push(outcome)
     return true
@@ -99,11 +100,19 @@ export function startClients(
   const creates = new CreateHistoryChecker()
   /** Number of failures by what they were. */
   const failures: Record<string, number> = {}
+  /** How connections were lost. */
+  const losses = new Set<string>()
   let isStopped = false
+
+  const onFailure: OnFailure = (code, error) => {
+    failures[code] = (failures[code] ?? 0) + 1
+    if (error instanceof Error)
+      losses.add(format('%s: %s', error.message, error.cause))
+  }
 
   async function createRecorded(name: string): Promise<void> {
     const target = () => pick(targets)
-    creates.record(name, await createUntilStored(target, name, name, failures))
+    creates.record(name, await createUntilStored(target, name, name, onFailure))
   }
 
   async function work(): Promise<void> {
@@ -136,7 +145,7 @@ export function startClients(
   /** Resolves when this many more creates are stored. */
   const stores = (count: number) => storesMore(creates, count)
 
-  return { creates, failures, stores, stop }
+  return { creates, failures, losses, stores, stop }
 }
 
 function storesMore(

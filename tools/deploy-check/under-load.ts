@@ -76,5 +76,6 @@ export async function underLoad(
   const failures = Object.entries(clients.failures)
   const unexpected = failures.filter(([code]) => !expected.includes(code))
   t.same(Object.fromEntries(unexpected), {}, 'no other request failed')
-  t.comment(`${clients.creates.size} creates, sent again:`, clients.failures)
+  const { creates: stored, losses } = clients
+  t.comment(`${stored.size} creates, sent again:`, clients.failures, ...losses)
 }
