@@ -20,6 +20,7 @@ import { until } from '../../test/support/until.ts'
 import { ComposeInstallation } from './compose-installation.ts'
 import { isConfined } from './confined.ts'
 import { FreshClone } from './fresh-clone.ts'
+import { keepAliveSeconds } from './haproxy.ts'
 import { incidentsAreFound, lockIsReleased } from './incident-commands.ts'
 import { Prometheus } from './prometheus.ts'
 import {
@@ -307,6 +308,12 @@ t.test('the proxy replaces malformed request ids', async (t) => {
   const response = await sendToProxy('GET /livez', 'X-Request-Id: good')
   t.equal(response.headers['x-request-id'], 'good')
   await sendMalformedIds(t, 'GET /livez')
+})
+
+t.test('clients close idle connections before the proxy does', async (t) => {
+  const { headers } = await sendToProxy('GET /livez')
+  const [, announced = ''] = /^timeout=(\d+)$/.exec(headers['keep-alive']!)!
+  t.ok(Number(announced) < keepAliveSeconds, announced)
 })
 
 t.test('the proxy rejects unknown methods and logs no key', async (t) => {

@@ -5,6 +5,8 @@ import type { Test } from 'tap'
 import { freePort } from '../../test/support/postgres.ts'
 import { run } from '../../test/support/process.ts'
 
+const configurationFile = 'deploy/haproxy.cfg'
+
 /** The first number behind `name` in a file. */
 function numberIn(file: string, name: string): number {
   const match = new RegExp(`${name}:? (\\d+)`).exec(readFileSync(file, 'utf8'))
@@ -18,15 +20,18 @@ export const shutdownDelayMs = numberIn(
   'SHUTDOWN_DELAY_MS'
 )
 
+/** Seconds without a request after which the proxy closes a connection. */
+export const keepAliveSeconds = numberIn(configurationFile, 'http-keep-alive')
+
 /**
  * Milliseconds in which the proxy of compose notices that a replica stops: a
  * check that began before may still pass, and `fall` more must fail.
  */
 export function noticeMs(): number {
-  const file = 'deploy/haproxy.cfg'
-  const timeoutMs = numberIn(file, 'timeout check') * 1000
-  const intervalMs = numberIn(file, 'inter')
-  return timeoutMs + numberIn(file, 'fall') * (intervalMs + timeoutMs)
+  const timeoutMs = numberIn(configurationFile, 'timeout check') * 1000
+  const intervalMs = numberIn(configurationFile, 'inter')
+  const falls = numberIn(configurationFile, 'fall')
+  return timeoutMs + falls * (intervalMs + timeoutMs)
 }
 
 /**
@@ -44,7 +49,7 @@ export async function startHaproxy(
   const servers = replicas.map(
     (replica, index) => `server api${index + 1} ${new URL(replica).host}`
   )
-  const configuration = readFileSync('deploy/haproxy.cfg', 'utf8')
+  const configuration = readFileSync(configurationFile, 'utf8')
     .replace('bind :8080', `bind 127.0.0.1:${port}`)
     .replace('bind :8405', `bind 127.0.0.1:${metricsPort}`)
     .replace('127.0.0.1:9999', `127.0.0.1:${await freePort()}`)
