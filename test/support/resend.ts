@@ -85,6 +85,20 @@ export async function createUntilStored(
   return outcomes[0]!
 }
 
+/** What made clients send requests again. */
+class SentAgain {
+  /** Number of failures by their code. */
+  readonly failures: Record<string, number> = {}
+  /** How connections were lost. */
+  readonly losses = new Set<string>()
+
+  add: OnFailure = (code, error) => {
+    this.failures[code] = (this.failures[code] ?? 0) + 1
+    if (error instanceof Error)
+      this.losses.add(format('%s: %s', error.message, error.cause))
+  }
+}
+
 /**
  * Clients that create records, and send every failure again, until they are
  * stopped.
@@ -98,21 +112,15 @@ export function startClients(
 ) {
   const { random, pick } = randomizer(seed)
   const creates = new CreateHistoryChecker()
-  /** Number of failures by what they were. */
-  const failures: Record<string, number> = {}
-  /** How connections were lost. */
-  const losses = new Set<string>()
+  const sentAgain = new SentAgain()
   let isStopped = false
-
-  const onFailure: OnFailure = (code, error) => {
-    failures[code] = (failures[code] ?? 0) + 1
-    if (error instanceof Error)
-      losses.add(format('%s: %s', error.message, error.cause))
-  }
 
   async function createRecorded(name: string): Promise<void> {
     const target = () => pick(targets)
-    creates.record(name, await createUntilStored(target, name, name, onFailure))
+    creates.record(
+      name,
+      await createUntilStored(target, name, name, sentAgain.add)
+    )
   }
 
   async function work(): Promise<void> {
@@ -145,6 +153,7 @@ export function startClients(
   /** Resolves when this many more creates are stored. */
   const stores = (count: number) => storesMore(creates, count)
 
+  const { failures, losses } = sentAgain
   return { creates, failures, losses, stores, stop }
 }
 

@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { freePort } from '../../test/support/postgres.ts'
 import { run } from '../../test/support/process.ts'
 
-const configurationFile = 'deploy/haproxy.cfg'
+const proxyFile = 'deploy/haproxy.cfg'
 
 /** The first number behind `name` in a file. */
 function numberIn(file: string, name: string): number {
@@ -21,16 +21,16 @@ export const shutdownDelayMs = numberIn(
 )
 
 /** Seconds without a request after which the proxy closes a connection. */
-export const keepAliveSeconds = numberIn(configurationFile, 'http-keep-alive')
+export const keepAliveSeconds = numberIn(proxyFile, 'http-keep-alive')
 
 /**
  * Milliseconds in which the proxy of compose notices that a replica stops: a
  * check that began before may still pass, and `fall` more must fail.
  */
 export function noticeMs(): number {
-  const timeoutMs = numberIn(configurationFile, 'timeout check') * 1000
-  const intervalMs = numberIn(configurationFile, 'inter')
-  const falls = numberIn(configurationFile, 'fall')
+  const timeoutMs = numberIn(proxyFile, 'timeout check') * 1000
+  const intervalMs = numberIn(proxyFile, 'inter')
+  const falls = numberIn(proxyFile, 'fall')
   return timeoutMs + falls * (intervalMs + timeoutMs)
 }
 
@@ -49,7 +49,7 @@ export async function startHaproxy(
   const servers = replicas.map(
     (replica, index) => `server api${index + 1} ${new URL(replica).host}`
   )
-  const configuration = readFileSync(configurationFile, 'utf8')
+  const configuration = readFileSync(proxyFile, 'utf8')
     .replace('bind :8080', `bind 127.0.0.1:${port}`)
     .replace('bind :8405', `bind 127.0.0.1:${metricsPort}`)
     .replace('127.0.0.1:9999', `127.0.0.1:${await freePort()}`)

@@ -36,21 +36,27 @@ export function configurationPage(): Promise<string> {
 
 # Configuration
 
-Set variables in the environment, or in a file \`.env\` in the folder where the service starts
-([template](../.env.example)). The environment takes precedence. An empty variable counts as unset.
-The file is UTF-8 and has a line \`NAME=value\` for each variable: the form \`NAME: value\`, or a name from
-before 1.0.0, stops the start.
+Set variables in the environment, or in a file \`.env\` in the folder where the
+service starts ([template](../.env.example)). The environment takes precedence.
+An empty variable counts as unset. The file is UTF-8 and has a line \`NAME=value\`
+for each variable: the form \`NAME: value\`, or a name from before 1.0.0, stops
+the start.
 
-- The end of a name is its unit: \`_MS\` milliseconds, \`_BYTES\` bytes, \`_HOURS\` hours.
-- A wrong value stops the start with a line that names the variable and what it must be.
-- A name that the service had before 1.0.0 stops the start with a line that gives the present name.
-- A name in \`.env\` that is unknown is reported on stderr and ignored. So is one in the environment that is
-  probably misspelt: others are ignored in silence.
-- In \`DATABASE_URL\`, percent-encode special characters of the password. The modes of TLS are
-  \`sslmode=verify-full\`, \`no-verify\` and \`disable\`: \`allow\`, \`prefer\`, \`require\` and \`verify-ca\` are
-  applied as \`verify-full\`. Another mode stops the start.
+- The end of a name is its unit: \`_MS\` milliseconds, \`_BYTES\` bytes, \`_HOURS\`
+  hours.
+- A wrong value stops the start with a line that names the variable and what it
+  must be.
+- A name that the service had before 1.0.0 stops the start with a line that
+  gives the present name.
+- A name in \`.env\` that is unknown is reported on stderr and ignored. So is one
+  in the environment that is probably misspelt: others are ignored in silence.
+- In \`DATABASE_URL\`, percent-encode special characters of the password. The
+  modes of TLS are \`sslmode=verify-full\`, \`no-verify\` and \`disable\`: \`allow\`,
+  \`prefer\`, \`require\` and \`verify-ca\` are applied as \`verify-full\`. Another mode
+  stops the start.
 
-The commands \`npm run migrate\`, \`npm run keys\` and \`npm run seed\` read the same variables.
+The commands \`npm run migrate\`, \`npm run keys\` and \`npm run seed\` read the
+same variables.
 
 ## Common
 
