@@ -213,7 +213,9 @@ export const rarelyNeededVariables = {
 
   KEEP_ALIVE_TIMEOUT_MS: milliseconds({
     default: 72_000,
-    description: 'Time between two requests before a connection is closed'
+    description:
+      'Time between two requests before a connection is closed; ' +
+      'longer than a proxy keeps idle connections'
   }),
 
   IDLE_TIMEOUT_MS: milliseconds({
