@@ -46,9 +46,12 @@ export class Connections {
     // Node.js silently drops headers beyond a count, even Authorization.
     // MAX_HEADER_BYTES limits their size instead.
     server.maxHeadersCount = 0
-    // A client may close its side behind a request and still receives the
-    // response.
+    // A client may close its sending half after a request. It still receives
+    // the response.
     server.httpAllowHalfOpen = true
+    // Node.js and Fastify call it at shutdown. Node.js would also close
+    // connections whose response has ended, but is not sent completely.
+    server.closeIdleConnections = () => this.#shutDownAll()
 
     server.on('connection', (socket) => this.#add(socket))
     server.on('connect', ({ socket }) => this.#open.get(socket)?.onConnect())
@@ -69,7 +72,7 @@ export class Connections {
    * SHUTDOWN_TIMEOUT_MS at the latest.
    */
   close = (done: () => void): void => {
-    for (const connection of this.#open.values()) connection.shutDown()
+    this.#shutDownAll()
     setTimeout(
       () => this.#destroyAll(),
       this.#config.SHUTDOWN_TIMEOUT_MS
@@ -84,6 +87,10 @@ export class Connections {
       this.#open.delete(socket)
       openConnections.dec()
     })
+  }
+
+  #shutDownAll(): void {
+    for (const connection of this.#open.values()) connection.shutDown()
   }
 
   #destroyAll(): void {

@@ -14,9 +14,10 @@ declare module 'fastify' {
 export const draining = fp(
   (app) => {
     app.decorate('isDraining', false)
-    app.addHook('onRequest', (_request, reply, done) => {
+    // Not onRequest: the request may have come before the shutdown.
+    app.addHook('onSend', (_request, reply, payload, done) => {
       if (app.isDraining) reply.raw.shouldKeepAlive = false
-      done()
+      done(null, payload)
     })
   },
   { name: 'draining' }

@@ -173,6 +173,25 @@ t.test(
   }
 )
 
+t.test(
+  'a response closes its connection, even if the request came before the shutdown',
+  async (t) => {
+    const service = await startNotes(t, { databaseUrl })
+    const lock = await lockTable(t, databaseUrl, 'idempotency_keys')
+    const { responded, received } = openConnection(
+      t,
+      service,
+      createRequest('{"name":"x"}', { ...keepAlive, 'Idempotency-Key': 'y' })
+    )
+    await lockAwaited(databaseUrl)
+
+    service.app.isDraining = true
+    await lock.release()
+    await responded
+    t.equal(parseRaw(received()).headers['connection'], 'close')
+  }
+)
+
 t.test('a body that stays away gets no second response', async (t) => {
   const { port } = await startNotes(t, {
     config: { HEADERS_TIMEOUT_MS: 500, REQUEST_TIMEOUT_MS: 500 }
@@ -192,7 +211,7 @@ t.test('a body that stays away gets no second response', async (t) => {
 })
 
 /** Serves a response that no socket buffers, without waiting for a body. */
-async function startWithoutBodies(t: Test) {
+async function startLarge(t: Test) {
   const config = { ...loadConfig({}, noFile), REQUEST_TIMEOUT_MS: 500 }
   const connections = new Connections(config, silent)
   const app = Fastify({
@@ -200,6 +219,7 @@ async function startWithoutBodies(t: Test) {
     clientErrorHandler: connections.onClientError
   })
   t.teardown(() => app.close())
+  app.addHook('preClose', connections.close)
   app.get('/large', () => 'x'.repeat(20_000_000))
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
 
@@ -207,7 +227,7 @@ async function startWithoutBodies(t: Test) {
 }
 
 t.test('a response that has begun is complete without the body', async (t) => {
-  const service = await startWithoutBodies(t)
+  const service = await startLarge(t)
   const withoutBody = request('GET /large', {
     ...keepAlive,
     'Content-Length': '10'
@@ -227,5 +247,25 @@ t.test('a response that has begun is complete without the body', async (t) => {
 
   const { status, headers, body } = parseRaw(received())
   t.equal(status, 200)
+  t.equal(body.length, Number(headers['content-length']))
+})
+
+t.test('a shutdown does not cut off a response that is sent', async (t) => {
+  const service = await startLarge(t)
+  const { socket, responded, received } = openConnection(
+    t,
+    service,
+    request('GET /large', keepAlive)
+  )
+  await responded
+  socket.pause()
+
+  const closing = service.app.close()
+  await until(() => !service.app.server.listening, 'the shutdown begins')
+  socket.resume()
+  await once(socket, 'close')
+  await closing
+
+  const { headers, body } = parseRaw(received())
   t.equal(body.length, Number(headers['content-length']))
 })
