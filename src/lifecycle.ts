@@ -61,7 +61,7 @@ export async function start(api: Api): Promise<Service> {
   ready.then(() => background.start()).catch(exitWithError)
 
   // 5. On the embedded PostgreSQL, create the first API key, and show how to
-  //    begin. A stop waits for this: a key is shown only once.
+  //    begin. A stop waits for this: the API key is shown only once.
   const isEmbedded = config.DATABASE_URL === undefined
   const welcomed = isEmbedded
     ? welcomeUser(database, url, apiDocument.firstPath)

@@ -93,7 +93,7 @@ export const ready = new Gauge({
 
 export const rateLimited = new Counter({
   name: 'rate_limited_total',
-  help: 'Requests over a limit: of their API key, or of rejected API keys',
+  help: 'Requests over a limit: of their API key, or of requests without a valid one',
   labelNames: ['limit']
 })
 
@@ -187,7 +187,8 @@ for (const code of databaseErrorCodes) databaseErrors.inc({ code }, 0)
 
 /**
  * - ok
- * - timeout: it took longer than DATABASE_TIMEOUT_MS.
+ * - timeout: the service cancelled it after DATABASE_TIMEOUT_MS, or after a
+ *   second in the background.
  * - failed: for another reason.
  */
 const statementResults = ['ok', 'timeout', 'failed'] as const

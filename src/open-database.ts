@@ -56,7 +56,7 @@ export async function openForService(
 
 /**
  * Opens the database for a command, which needs the tables. A command migrates
- * the embedded PostgreSQL, but not a DATABASE_URL: to create a key must not
+ * the embedded PostgreSQL, but not a DATABASE_URL: creating an API key must not
  * upgrade a production database.
  *
  * @throws Error that names DATABASE_URL or DATA_DIR if it cannot be used now

@@ -87,7 +87,7 @@ export const commonVariables = {
   METRICS_PORT: port({
     default: undefined,
     description:
-      'Port of /metrics for Prometheus, without a key. ' +
+      'Port of /metrics for Prometheus, without an API key. ' +
       'If unset, metrics are off.'
   }),
 
@@ -121,7 +121,7 @@ export const commonVariables = {
     default: 60_000,
     minimum: 0,
     description:
-      'Requests per minute for each key and replica, then 429. ' +
+      'Requests per minute for each API key and replica, then 429. ' +
       '0 disables the limit.'
   })
 }
@@ -136,7 +136,7 @@ export const rarelyNeededVariables = {
     minimum: 1,
     maximum: 1000,
     description:
-      'Maximum connections for requests. Background writes use one more.'
+      'Maximum connections for requests. Background work uses one more.'
   }),
 
   DATABASE_TIMEOUT_MS: milliseconds({
@@ -163,7 +163,7 @@ export const rarelyNeededVariables = {
     default: 60,
     minimum: 0,
     description:
-      'Rejected keys per minute for each address, then 429. ' +
+      'Requests without a valid API key per minute and address, then 429. ' +
       '0 disables the limit.'
   }),
 

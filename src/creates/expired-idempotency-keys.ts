@@ -34,7 +34,7 @@ const deleteExpiredIdempotencyKeys = sql`
 
 /**
  * Removes expired Idempotency-Keys: immediately, and then every five seconds.
- * An expired key still replays until it is removed.
+ * An expired Idempotency-Key still replays until it is removed.
  *
  * @param hours until an Idempotency-Key expires
  * @returns a function that stops the task
@@ -77,8 +77,8 @@ class ExpiredIdempotencyKeyRemoval {
   }
 
   /**
-   * Ends at the first batch that is not full. Keys that expire meanwhile wait
-   * for the next run. Otherwise, this one might never end.
+   * Ends at the first batch that is not full. Idempotency-Keys that expire
+   * meanwhile wait for the next run. Otherwise, this one might never end.
    */
   async #removeAll(): Promise<void> {
     let deletedCount: number

@@ -2,7 +2,7 @@ import { inputTable, sql } from '../postgres/sql.ts'
 import {
   inputTypes,
   type InsertSql,
-  keyColumnOf,
+  uniqueColumnOf,
   newRows,
   storedColumns
 } from './insert.ts'
@@ -59,7 +59,7 @@ const requestsWithRecords = sql`
  * key within the same milliseconds.
  */
 export function insertOnceStatement(insert: InsertSql): string {
-  const keyColumn = keyColumnOf(insert)
+  const uniqueColumn = uniqueColumnOf(insert)
   const types = {
     ...inputTypes(insert),
     key_hash: 'bytea',
@@ -90,11 +90,11 @@ export function insertOnceStatement(insert: InsertSql): string {
       WHERE key_state = 'claimable'
         AND key_hash IN (SELECT key FROM claimed)
       ORDER BY ordinal
-      RETURNING ${keyColumn}
+      RETURNING ${uniqueColumn}
     ),
     known AS (
       SELECT
-        new_row.${keyColumn},
+        new_row.${uniqueColumn},
         ordinal,
         obstacle,
         new_row.fingerprint,
@@ -105,7 +105,7 @@ export function insertOnceStatement(insert: InsertSql): string {
       FROM new_row
       LEFT JOIN claimed ON claimed.key = new_row.key_hash
     )
-    ${outcomes(insert.table, keyColumn)}
+    ${outcomes(insert.table, uniqueColumn)}
   `
 }
 
@@ -121,12 +121,12 @@ export function insertOnceStatement(insert: InsertSql): string {
  * 5. Nothing is known about the key, and the row cannot be stored.
  * 6. Another transaction holds the key, or has just committed it.
  */
-function outcomes(table: string, keyColumn: string): string {
+function outcomes(table: string, uniqueColumn: string): string {
   return sql`
     SELECT
       ordinal::integer,
       CASE
-        WHEN stored.${keyColumn} IS NOT NULL THEN 'created'
+        WHEN stored.${uniqueColumn} IS NOT NULL THEN 'created'
         WHEN has_claimed THEN missing_row('${table}')
         WHEN fingerprint = known_fingerprint THEN 'replayed'
         WHEN known_fingerprint IS NOT NULL THEN 'reused'
@@ -135,7 +135,7 @@ function outcomes(table: string, keyColumn: string): string {
       END AS outcome,
       response
     FROM known
-    LEFT JOIN stored ON stored.${keyColumn} = known.${keyColumn}
+    LEFT JOIN stored ON stored.${uniqueColumn} = known.${uniqueColumn}
     ORDER BY ordinal
   `
 }

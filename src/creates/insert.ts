@@ -23,7 +23,7 @@ export interface InsertSql {
   /** Finds rows that cannot be stored, unless all can. */
   check?: { statement: string }
   /** A column whose values are unique, by default `id`. */
-  keyColumn?: string
+  uniqueColumn?: string
   /** Writes the response to a row. */
   json: RowExpression
 }
@@ -32,7 +32,8 @@ export interface InsertSql {
 export const nameOf = ({ name, table }: InsertSql) => name ?? table
 
 /** A column whose values are unique, in the table and among the input rows. */
-export const keyColumnOf = ({ keyColumn = 'id' }: InsertSql) => keyColumn
+export const uniqueColumnOf = ({ uniqueColumn = 'id' }: InsertSql) =>
+  uniqueColumn
 
 /** How the bodies of requests become rows of a table. */
 export interface InsertDefinition<Body, Schema> extends InsertSql {
@@ -81,7 +82,7 @@ export type RowOutcome = { ordinal: number } & (
  * in their order.
  */
 export function insertStatement(insert: InsertSql): string {
-  const keyColumn = keyColumnOf(insert)
+  const uniqueColumn = uniqueColumnOf(insert)
 
   return sql`
     WITH input AS (
@@ -95,18 +96,18 @@ export function insertStatement(insert: InsertSql): string {
       FROM new_row
       WHERE response IS NOT NULL
       ORDER BY ordinal
-      RETURNING ${keyColumn}
+      RETURNING ${uniqueColumn}
     )
     SELECT
       ordinal::integer,
       CASE
-        WHEN stored.${keyColumn} IS NOT NULL THEN 'created'
+        WHEN stored.${uniqueColumn} IS NOT NULL THEN 'created'
         WHEN response IS NOT NULL THEN missing_row('${insert.table}')
         ELSE obstacle
       END AS outcome,
       response
     FROM new_row
-    LEFT JOIN stored ON stored.${keyColumn} = new_row.${keyColumn}
+    LEFT JOIN stored ON stored.${uniqueColumn} = new_row.${uniqueColumn}
     ORDER BY ordinal
   `
 }
@@ -117,19 +118,19 @@ export function insertStatement(insert: InsertSql): string {
  * @throws Error that says what is missing
  */
 export function requireComplete(insert: InsertSql): void {
-  requireKeyColumn(insert)
+  requireUniqueColumn(insert)
   requireValues(insert)
 }
 
 /** The statements match stored rows with their requests by this column. */
-function requireKeyColumn(insert: InsertSql): void {
-  const keyColumn = keyColumnOf(insert)
+function requireUniqueColumn(insert: InsertSql): void {
+  const uniqueColumn = uniqueColumnOf(insert)
 
-  if (!(keyColumn in valuesOf(insert))) {
+  if (!(uniqueColumn in valuesOf(insert))) {
     throw new Error(
       `an insert into ${insert.table} must give each row a unique column ` +
-        `${keyColumn}, in fromDatabase, fromService or body. ` +
-        'If the table has another unique column, name it as keyColumn'
+        `${uniqueColumn}, in fromDatabase, fromService or body. ` +
+        'If the table has another unique column, name it as uniqueColumn'
     )
   }
 }

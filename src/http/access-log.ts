@@ -68,6 +68,7 @@ export class AccessLog extends LogController {
 
 /**
  * Whether a request is for an existing path outside the API, such as /livez.
+ * OPTIONS never is: @fastify/cors has a route for OPTIONS of every path.
  */
 export function isOutsideApi({
   is404,

@@ -15,8 +15,8 @@ import { hasUnsupportedCoding } from './valid-http.ts'
 type State = 'idle' | 'busy' | 'last' | 'closing'
 
 /**
- * Node.js keeps each pipelined request, about 2 KB, until the connection
- * closes, and 64 KiB hold 3,600 of them.
+ * Requests that a connection drops before it closes immediately. Node.js keeps
+ * 2 KB for each one until then, and one read of 64 KiB may contain 3,600.
  */
 const maxDroppedRequests = 32
 

@@ -4,7 +4,7 @@ import { Unavailable } from '../postgres/failures.ts'
 
 /**
  * /livez: the process responds. /readyz: it can also serve requests. Neither
- * needs a key. Only changes of /readyz are logged.
+ * needs an API key. Only changes of /readyz are logged.
  *
  * @param checkReady throws while the service cannot serve requests
  */

@@ -26,7 +26,7 @@ interface Options {
 const noOperation = 'none'
 
 /**
- * Measures every request; without a duration if its client disconnects before
+ * Measures every request. It has no duration if its client disconnects before
  * the end of the response. Serves /metrics without authentication, on a port
  * that must not be published.
  */

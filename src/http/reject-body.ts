@@ -7,9 +7,9 @@ import { badRequest } from './errors.ts'
  * would be lost (RFC 9110, sections 9.3.1 and 9.3.5). A body of no bytes is
  * accepted, because clients and proxies add one.
  *
- * It reads nothing of a body with a Content-Length, and of a chunked one only
- * the first chunk. The connection closes after the response, unless the whole
- * body has arrived.
+ * It reads nothing of a body with a Content-Length. It waits for the first
+ * chunk of a chunked body, and discards the others. The connection closes after
+ * the response, unless the whole body has arrived.
  */
 export const rejectBody: onRequestHookHandler = ({ raw }, reply, done) => {
   function accept(): void {

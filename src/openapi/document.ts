@@ -44,7 +44,7 @@ export interface Operation {
   method: string
   /** As in the OpenAPI document, such as `/pets/{petId}`. */
   path: string
-  /** The names of its security schemes; empty if it needs no key. */
+  /** The names of its security schemes; empty if it needs no API key. */
   security: string[]
   /** The scopes that its API key must have. */
   scopes: string[]

@@ -44,13 +44,13 @@ interface Options {
  * - The headers of a deprecation, and the Location of a create.
  * - Errors at the start. An operation without a handler would fail at each
  *   call. One without a hook for its security scheme would be open, and one
- *   without scopes would be open to every key.
+ *   without scopes would be open to every API key.
  *
  * Also, glue ignores `servers`, so their path is its option `prefix`. Headers
  * are matched in lower case by validation.ts.
  *
- * @throws (at start) when an operation has no handler, or needs a key but no
- *   scope, or a security scheme has no hook
+ * @throws (at start) when an operation has no handler, or needs an API key but
+ *   no scope, or a security scheme has no hook
  */
 export const operationRoutes = fp<Options>(
   async (app, { apiDocument, handlers, securityHooks }) => {
@@ -103,8 +103,11 @@ function hooksOf(
     const hook = securityHooks[scheme]
     if (hook === undefined)
       throw new Error(`The security scheme ${scheme} of ${id} has no hook`)
-    if (scopes.length === 0)
-      throw new Error(`The operation ${id} needs a key, but has no x-scopes`)
+    if (scopes.length === 0) {
+      throw new Error(
+        `The operation ${id} needs an API key, but has no x-scopes`
+      )
+    }
 
     return hook(scopes)
   })

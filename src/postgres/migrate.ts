@@ -175,8 +175,8 @@ async function applyMigration(
 
 /**
  * Returns a check that throws unless the database responds and has every
- * migration. Waiting callers share a query: /readyz needs no key, and must not
- * occupy the pool.
+ * migration. Waiting callers share a query: /readyz needs no API key, and must
+ * not occupy the pool.
  */
 export function migrationCheck(
   database: Reader,

@@ -38,7 +38,7 @@ function byTraceId(ratio: number): Sampling {
   const sampler = new TraceIdRatioBasedSampler(ratio)
 
   return (caller) => {
-    // The id of a new trace is as random.
+    // A new trace has no id yet. A random number selects the same share.
     if (caller === undefined) return Math.random() < ratio
     const { decision } = sampler.shouldSample(ROOT_CONTEXT, caller.traceId)
     return decision === SamplingDecision.RECORD_AND_SAMPLED

@@ -54,7 +54,7 @@ export class SpanTracer implements Tracer {
     return recorded(span, run, failureOfGroup)
   }
 
-  /** Has the name of a statement, neither its text nor its values. */
+  /** The span has the name of a statement, but not its text or its values. */
   statement<Result>(
     name: string,
     parent: Span,

@@ -38,7 +38,7 @@ const maxFlushMs = 2000
 interface Options {
   /** URL of the collector. */
   endpoint: string
-  /** Has the sampling. */
+  /** Its OTEL_TRACES_SAMPLER selects the requests to trace. */
   config: Config
   version: string
 }
@@ -57,7 +57,7 @@ declare module 'fastify' {
  */
 export const traces = fp<Options>(
   (app, { endpoint, config, version }) => {
-    // First: its parts warn of variables that they cannot read.
+    // Before the provider, which warns of variables that it cannot read.
     logSdkWarnings(app.log)
     stopPretenuring()
     const provider = providerFor(endpoint, version, app.log)
@@ -76,7 +76,7 @@ export const traces = fp<Options>(
       done()
     })
 
-    // Around the handler. Each span before it would be lost at an `await`.
+    // Only around the handler: an earlier hook may await, and lose the span.
     app.addHook('preHandler', ({ span }, _reply, done) => {
       inSpan(span, done)
     })

@@ -132,7 +132,7 @@ t.test('an insert without a key is rejected at the start', async (t) => {
     message:
       'an insert into notes must give each row a unique column id, ' +
       'in fromDatabase, fromService or body. ' +
-      'If the table has another unique column, name it as keyColumn'
+      'If the table has another unique column, name it as uniqueColumn'
   })
 })
 
@@ -161,7 +161,7 @@ t.test('the key of a table may have another name than id', async (t) => {
 
   const inserts = new GroupedInsert(database, {
     table: 'labels',
-    keyColumn: 'name',
+    uniqueColumn: 'name',
     fromDatabase: {},
     body: NewNote.slice(0, 2),
     json: rowJson<object>(`to_json(name)::text`, ['name'])

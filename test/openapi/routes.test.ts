@@ -33,13 +33,16 @@ t.test('a security scheme without a hook stops the start', async (t) => {
 })
 
 t.test(
-  'an operation that needs a key but no scope stops the start',
+  'an operation that needs an API key but no scope stops the start',
   async (t) => {
     const security = [{ bearerAuth: [] }]
     const paths = { '/things': pathWithPost('createThing', { security }) }
     await t.rejects(
       serve(t, paths, () => ({})),
-      { message: 'The operation createThing needs a key, but has no x-scopes' }
+      {
+        message:
+          'The operation createThing needs an API key, but has no x-scopes'
+      }
     )
   }
 )

@@ -137,7 +137,7 @@ function operationOf(
   }
 }
 
-/** The operations, in the order of the document. */
+/** The operations, in the order of the OpenAPI document. */
 export const operations: ExampleOperation[] = Object.entries(
   document.paths
 ).flatMap(([path, item = {}]) =>
@@ -221,7 +221,8 @@ function extensionRequests(operation: ExampleOperation): ExampleRequest[] {
 }
 
 /**
- * The requests of the examples of an operation, in the order of the document.
+ * The requests of the examples of an operation, in the order of the OpenAPI
+ * document.
  */
 export const requestsOf = (operation: ExampleOperation): ExampleRequest[] => [
   ...namedRequests(operation),

@@ -100,8 +100,8 @@ class SentAgain {
 }
 
 /**
- * Clients that create records, and send every failure again, until they are
- * stopped.
+ * Clients that create records until they are stopped. They send each failed
+ * request again.
  *
  * @param seed of the random choices
  */

@@ -11,7 +11,7 @@ export interface Target {
 const clientCount = 8
 
 /** How many creates are stored before the commands run, and again after. */
-const creates = 50
+const createCount = 50
 
 /** What requests may get while the service has no database. */
 export const databaseOutage = ['unavailable', 'outcome_unknown']
@@ -68,14 +68,14 @@ export async function underLoad(
   expected: string[] = []
 ): Promise<void> {
   const clients = await startCreating(t, target)
-  await clients.stores(creates)
+  await clients.stores(createCount)
   await run(clients)
-  await clients.stores(creates)
+  await clients.stores(createCount)
 
   t.same(await clients.stop(), [], 'no create is lost or doubled')
   const failures = Object.entries(clients.failures)
   const unexpected = failures.filter(([code]) => !expected.includes(code))
   t.same(Object.fromEntries(unexpected), {}, 'no other request failed')
-  const { creates: stored, losses } = clients
-  t.comment(`${stored.size} creates, sent again:`, clients.failures, ...losses)
+  const { creates, losses } = clients
+  t.comment(`${creates.size} creates, sent again:`, clients.failures, ...losses)
 }

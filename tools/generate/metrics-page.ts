@@ -19,7 +19,7 @@ const whenToLook: Record<string, string> = {
   http_untrusted_forwards_total:
     'The log has one address for all clients: `TRUST_PROXY` is missing. ' +
     'Anyone can send `X-Forwarded-For`, so look at its share',
-  http_connections: 'Connections are refused: compare with the maximum',
+  http_connections: 'New connections are closed: compare with the maximum',
   http_connections_max: 'As the limit of `http_connections`',
   response_memory_bytes:
     'Lists get 503 while creates work: clients read slowly',

@@ -67,7 +67,7 @@ export function haproxyConfig(
 ): string {
   const requestIdWithKey = `  acl request_id_with_key `
   const pathForLog = `  http-request set-var(txn.path) `
-  const keyPrefixForLog = `  http-request set-var(txn.key_prefix) `
+  const keyPrefixForLog = `  http-request set-var(txn.api_key_prefix) `
   const regsub = `regsub("${apiKeyPattern(apiKeyPrefix)}","\\1***",gi)`
   const shownLength = apiKeyPrefix.length + shownDigits
 
