@@ -45,7 +45,7 @@ export async function buildApp(parts: Parts) {
   const { config, api, apiDocument, database, log } = parts
   const connections = new Connections(config, log)
   const app = Fastify(fastifyOptions(config, connections, log))
-  app.addHook('preClose', connections.close)
+  app.addHook('preClose', connections.limitShutdown)
   app.decorateRequest('errorCode', undefined)
   app.setErrorHandler(sendError)
 

@@ -49,9 +49,11 @@ export class Connections {
     // A client may close its sending half after a request. It still receives
     // the response.
     server.httpAllowHalfOpen = true
-    // Node.js and Fastify call it at shutdown. Node.js would also close
+    // Fastify and Node.js call it at shutdown. Node.js's own would also close
     // connections whose response has ended, but is not sent completely.
-    server.closeIdleConnections = () => this.#shutDownAll()
+    server.closeIdleConnections = () => {
+      for (const connection of this.#open.values()) connection.shutDown()
+    }
 
     server.on('connection', (socket) => this.#add(socket))
     server.on('connect', ({ socket }) => this.#open.get(socket)?.onConnect())
@@ -68,11 +70,9 @@ export class Connections {
   }
 
   /**
-   * A preClose hook. Closes each connection when no response is due, and at
-   * SHUTDOWN_TIMEOUT_MS at the latest.
+   * A preClose hook. Closes the connections that remain at SHUTDOWN_TIMEOUT_MS.
    */
-  close = (done: () => void): void => {
-    this.#shutDownAll()
+  limitShutdown = (done: () => void): void => {
     setTimeout(
       () => this.#destroyAll(),
       this.#config.SHUTDOWN_TIMEOUT_MS
@@ -87,10 +87,6 @@ export class Connections {
       this.#open.delete(socket)
       openConnections.dec()
     })
-  }
-
-  #shutDownAll(): void {
-    for (const connection of this.#open.values()) connection.shutDown()
   }
 
   #destroyAll(): void {

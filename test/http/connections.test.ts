@@ -219,7 +219,7 @@ async function startLarge(t: Test) {
     clientErrorHandler: connections.onClientError
   })
   t.teardown(() => app.close())
-  app.addHook('preClose', connections.close)
+  app.addHook('preClose', connections.limitShutdown)
   app.get('/large', () => 'x'.repeat(20_000_000))
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
 
