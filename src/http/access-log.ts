@@ -51,8 +51,7 @@ export class AccessLog extends LogController {
 
     const line = {
       method: request.method,
-      // Without the query, into which people paste secrets.
-      path: request.url.replace(/\?.*/, ''),
+      path: pathOf(request),
       operation: request.routeOptions.schema?.operationId,
       status,
       code: request.errorCode,
@@ -65,6 +64,10 @@ export class AccessLog extends LogController {
     request.log.info(line, 'request')
   }
 }
+
+/** The path without the query, into which people paste secrets. */
+export const pathOf = ({ url }: FastifyRequest): string =>
+  url.replace(/\?.*/, '')
 
 /**
  * Whether a request is for an existing path outside the API, such as /livez.

@@ -10,7 +10,7 @@ import {
   type Tracer as SpanSource
 } from '@opentelemetry/api'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isOutsideApi } from '../http/access-log.ts'
+import { isOutsideApi, pathOf } from '../http/access-log.ts'
 import { type RemoteSpan, remoteSpanOf } from '../http/trace-context.ts'
 import { withoutApiKeys } from '../log.ts'
 import type { Sampling } from './sampling.ts'
@@ -74,12 +74,13 @@ function contextOf(caller: RemoteSpan | undefined): Context {
 }
 
 /** The path of an unknown route may be anything: only the log has it. */
-function attributesOf({ method, protocol, routeOptions, url }: FastifyRequest) {
+function attributesOf(request: FastifyRequest) {
+  const { method, protocol, routeOptions } = request
   const always = { ...attributesOfMethod(method), 'url.scheme': protocol }
   const { url: route } = routeOptions
   if (route === undefined) return always
 
-  const path = withoutApiKeys(url.replace(/\?.*/, ''))
+  const path = withoutApiKeys(pathOf(request))
 
   return { ...always, 'http.route': route, 'url.path': path }
 }
