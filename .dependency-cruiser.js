@@ -4,22 +4,22 @@
 // it. The files that are not listed are the ground: every file may import them,
 // and they import no layer.
 const layers = [
-  'src/(main|lifecycle|listen|welcome|background-work)[.]ts|src/commands/',
+  'src/main[.]ts|src/commands/|framework/(lifecycle|listen|welcome|background-work)[.]ts',
   'src/app[.]ts',
-  'src/open-database[.]ts',
-  'src/schema[.]ts',
-  'src/resources/',
-  'src/api[.]ts',
-  'src/creates/',
-  'src/lists/',
-  'src/rows/',
-  'src/openapi/',
-  'src/api-keys/',
-  'src/tracing/',
-  'src/http/',
-  'src/embedded/',
-  'src/postgres/',
-  'src/config'
+  'framework/open-database[.]ts',
+  'framework/schema[.]ts',
+  'src/handlers/',
+  'framework/api[.]ts',
+  'framework/creates/',
+  'framework/lists/',
+  'framework/rows/',
+  'framework/openapi/',
+  'framework/keys/',
+  'framework/tracing/(?!spans)',
+  'framework/http/',
+  'framework/embedded/',
+  'framework/postgres/',
+  'framework/config'
 ]
 
 const forbid = (name, from, to) => ({ name, severity: 'error', from, to })
@@ -37,31 +37,31 @@ export default {
         )
       ),
     forbid('ground', { path: '^src/', pathNot: layers }, { path: layers }),
-    // Another API has other resources.
+    // Another API has other handlers.
     forbid(
-      'framework-without-resources',
+      'framework-without-handlers',
       {
         path: '^src/',
-        pathNot: '^src/(main[.]ts|commands/|resources/)'
+        pathNot: '^src/(main[.]ts|commands/|handlers/)'
       },
-      { path: '^src/resources/' }
+      { path: '^src/handlers/' }
     ),
     forbid(
-      'generated-is-for-resources',
-      { path: '^src/', pathNot: '^src/resources/' },
+      'generated-is-for-handlers',
+      { path: '^src/', pathNot: '^src/handlers/' },
       { path: '^generated/', pathNot: '^generated/names[.]ts' }
     ),
     forbid(
       'generated-needs-handler-types-only',
       { path: '^generated/' },
-      { path: '^src/', pathNot: 'src/openapi/(handler|json)[.]ts' }
+      { path: '^src/', pathNot: 'src/framework/openapi/(handler|json)[.]ts' }
     ),
     // A deployment with DATABASE_URL does not load it. Types are not loaded.
     forbid(
       'embedded-only-when-it-runs',
-      { path: '^src/', pathNot: '^src/embedded/' },
+      { path: '^src/', pathNot: '^src/framework/embedded/' },
       {
-        path: '^src/embedded/',
+        path: '^src/framework/embedded/',
         dynamic: false,
         dependencyTypesNot: ['type-only']
       }
@@ -69,24 +69,24 @@ export default {
     // A service without traces does not load it. Types are not loaded.
     forbid(
       'tracing-only-when-it-is-on',
-      { path: '^src/', pathNot: '^src/tracing/' },
-      { path: '^src/tracing/', dynamic: false }
+      { path: '^src/', pathNot: '^src/framework/tracing/' },
+      { path: '^src/framework/tracing/(?!spans[.])', dynamic: false }
     ),
     forbid(
       'opentelemetry-for-tracing-only',
-      { path: '^src/', pathNot: '^src/tracing/' },
+      { path: '^src/', pathNot: '^src/framework/tracing/' },
       { path: '@opentelemetry/', dependencyTypesNot: ['type-only'] }
     ),
     forbid(
-      'resources-without-fastify',
-      { path: '^src/resources/' },
+      'handlers-without-fastify',
+      { path: '^src/handlers/' },
       { path: '/fastify/' }
     ),
     // Only with its statement is the schema of JSON known.
     forbid(
-      'resources-write-no-json',
-      { path: '^src/resources/' },
-      { path: 'src/openapi/json[.]ts' }
+      'handlers-write-no-json',
+      { path: '^src/handlers/' },
+      { path: 'src/framework/openapi/json[.]ts' }
     ),
     forbid(
       'service-without-tools',

@@ -101,7 +101,7 @@ export default defineConfig(
   },
   { files: ['**/*.js'], extends: [tseslint.configs.disableTypeChecked] },
   {
-    files: ['src/openapi/docs/*.js'],
+    files: ['src/framework/openapi/docs/*.js'],
     languageOptions: {
       globals: {
         matchMedia: 'readonly',

@@ -1,6 +1,6 @@
 // Generated from openapi.yaml by `npm run generate`. Do not edit.
 
-import { rowJson } from '../src/openapi/json.ts'
+import { rowJson } from '../src/framework/openapi/json.ts'
 import type { components } from './types.ts'
 
 type Schemas = components['schemas']

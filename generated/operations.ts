@@ -1,7 +1,7 @@
 // Generated from openapi.yaml by `npm run generate`. Do not edit.
 
-import type { Handler } from '../src/openapi/handler.ts'
-import { notImplemented } from '../src/openapi/handler.ts'
+import type { Handler } from '../src/framework/openapi/handler.ts'
+import { notImplemented } from '../src/framework/openapi/handler.ts'
 import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */

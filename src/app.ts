@@ -4,28 +4,28 @@ import Fastify, {
   type FastifyInstance,
   type FastifyServerOptions
 } from 'fastify'
-import type { Api } from './api.ts'
-import { apiKeys } from './api-keys/bearer.ts'
-import { loggedApiKeyOf } from './api-keys/logged-key.ts'
-import { type Config, trustedProxies } from './config.ts'
-import { AccessLog, requestId } from './http/access-log.ts'
-import { Connections } from './http/connections.ts'
-import { responseHeaders } from './http/default-headers.ts'
-import { draining } from './http/draining.ts'
-import { sendError } from './http/errors.ts'
-import { health } from './http/health.ts'
-import { metricsEndpoint } from './http/metrics-endpoint.ts'
-import { unknownRoutes } from './http/not-found.ts'
-import { requestLogger } from './http/trace-context.ts'
-import { validHttp } from './http/valid-http.ts'
-import { ResponseMemory } from './lists/response-memory.ts'
-import type { ApiDocument } from './openapi/document.ts'
-import { docsPage } from './openapi/docs.ts'
-import { guidePage } from './openapi/guide.ts'
-import { operationRoutes } from './openapi/routes.ts'
-import type { Database } from './postgres/database.ts'
-import { migrationCheck } from './postgres/migrate.ts'
-import { schemaOf } from './schema.ts'
+import type { Api } from './framework/api.ts'
+import { apiKeys } from './framework/keys/bearer.ts'
+import { loggedApiKeyOf } from './framework/keys/logged-key.ts'
+import { type Config, trustedProxies } from './framework/config.ts'
+import { AccessLog, requestId } from './framework/http/access-log.ts'
+import { Connections } from './framework/http/connections.ts'
+import { responseHeaders } from './framework/http/default-headers.ts'
+import { draining } from './framework/http/draining.ts'
+import { sendError } from './framework/http/errors.ts'
+import { health } from './framework/http/health.ts'
+import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
+import { unknownRoutes } from './framework/http/not-found.ts'
+import { requestLogger } from './framework/http/trace-context.ts'
+import { validHttp } from './framework/http/valid-http.ts'
+import { ResponseMemory } from './framework/lists/response-memory.ts'
+import type { ApiDocument } from './framework/openapi/document.ts'
+import { docsPage } from './framework/openapi/docs.ts'
+import { guidePage } from './framework/openapi/guide.ts'
+import { operationRoutes } from './framework/openapi/routes.ts'
+import type { Database } from './framework/postgres/database.ts'
+import { migrationCheck } from './framework/postgres/migrate.ts'
+import { schemaOf } from './framework/schema.ts'
 
 /** What the app consists of. */
 interface Parts {
@@ -97,7 +97,7 @@ async function registerTraces(
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = config
   if (endpoint === undefined) return
 
-  const { traces } = await import('./tracing/traces.ts')
+  const { traces } = await import('./framework/tracing/traces.ts')
   const { version } = apiDocument.document.info
   await app.register(traces, { endpoint, config, version })
 }

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
-import { startEmbeddedPostgres } from '../src/embedded/postgres.ts'
+import { startEmbeddedPostgres } from '../src/framework/embedded/postgres.ts'
 import { copyData, createTemplate, dropDatabase } from './support/database.ts'
 
 // Tests and their processes have their temporary folder in it, too.

@@ -1,11 +1,12 @@
 // Writes these files, or the marked parts of them:
 //
-// - generated/, from openapi.yaml, samples/ and the statements of src/resources
+// - generated/, from openapi.yaml, samples/ and the statements of src/handlers
 // - generated/guide.html, from docs/clients.md
 // - README.md: the operations, from openapi.yaml
 // - docs/clients.md: the errors of single operations, from openapi.yaml
 // - samples/, from openapi.yaml: only those that are missing
-// - .env.example and docs/configuration.md, from src/config/variables.ts
+// - .env.example and docs/configuration.md, from
+// src/framework/config/variables.ts
 // - docs/metrics.md, from the metrics of src/
 // - the PrometheusRule, from deploy/observability/rules.yml
 // - deploy/haproxy.cfg: the lines that recognize API keys
@@ -26,8 +27,8 @@ import {
   type ApiDocument,
   type Operation,
   readApiDocument
-} from '../src/openapi/document.ts'
-import { describeSchemaError } from '../src/openapi/validation-errors.ts'
+} from '../src/framework/openapi/document.ts'
+import { describeSchemaError } from '../src/framework/openapi/validation-errors.ts'
 import { configurationPage, envExample } from './generate/configuration-docs.ts'
 import { guideHtml, guideSource } from './generate/guide.ts'
 import { haproxyConfig, namesFile, namesOf } from './generate/names.ts'
@@ -118,8 +119,8 @@ function operationsFile(operations: Operation[], root: string): string {
     `  /** ${method} ${path} */\n  ${id}: Handler<operations['${id}']>\n`
   const stub = ({ id }: Operation) => `  ${id}: notImplemented('${id}'),\n`
 
-  return `${header}import type { Handler } from '${root}/src/openapi/handler.ts'
-import { notImplemented } from '${root}/src/openapi/handler.ts'
+  return `${header}import type { Handler } from '${root}/src/framework/openapi/handler.ts'
+import { notImplemented } from '${root}/src/framework/openapi/handler.ts'
 import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
@@ -164,7 +165,7 @@ async function generate(): Promise<Record<string, string>> {
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
 
   const apiDocument = readApiDocument(file)
-  const recipes = readApiDocument(urlOf('test/recipes/openapi.yaml'))
+  const recipes = readApiDocument(urlOf('test/framework/recipes/openapi.yaml'))
   const notes = readApiDocument(urlOf('test/support/notes/openapi.yaml'))
   const packageJson = JSON.parse(read('package.json')) as { name: string }
   const names = namesOf(apiDocument.document, packageJson)
@@ -178,7 +179,11 @@ async function generate(): Promise<Record<string, string>> {
       read('openapi.yaml'),
       apiDocument.operations
     ),
-    ...(await filesOf(recipes, 'test/recipes/generated', '../../..')),
+    ...(await filesOf(
+      recipes,
+      'test/framework/recipes/generated',
+      '../../../..'
+    )),
     ...(await filesOf(notes, 'test/support/notes/generated', '../../../..')),
     'generated/names.ts': namesFile(names),
     [guideSource]: guide,
@@ -194,7 +199,7 @@ async function generate(): Promise<Record<string, string>> {
 }
 
 /**
- * The files that need src/resources, which imports the files above. So it is
+ * The files that need src/handlers, which imports the files above. So it is
  * loaded after they are written.
  */
 async function generateFromResources(): Promise<Record<string, string>> {
@@ -207,7 +212,7 @@ async function generateFromResources(): Promise<Record<string, string>> {
     return { [statements]: statementsFile(), [metrics]: await metricsPage() }
   } catch (cause) {
     const files = `${statements} and ${metrics}`
-    throw new Error(`src/resources cannot be loaded for ${files}`, { cause })
+    throw new Error(`src/handlers cannot be loaded for ${files}`, { cause })
   }
 }
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { apiKeyPrefix } from '../generated/names.ts'
-import { readApiDocument } from '../src/openapi/document.ts'
-import { api } from '../src/resources/index.ts'
+import { readApiDocument } from '../src/framework/openapi/document.ts'
+import { api } from '../src/handlers/index.ts'
 
 const main = path.resolve(import.meta.dirname, '../src/main.ts')
 

@@ -2,8 +2,8 @@
 // openapi.yaml to the configured database, unless it has pets. The last
 // category has no pets: the example of a deletion can delete it.
 import { runCommand } from '../src/commands/run-command.ts'
-import { exitWithError } from '../src/log.ts'
-import type { Database } from '../src/postgres/database.ts'
+import { exitWithError } from '../src/framework/log.ts'
+import type { Database } from '../src/framework/postgres/database.ts'
 
 // One statement, because PostgreSQL checks foreign keys only at its end.
 const addExamples = `

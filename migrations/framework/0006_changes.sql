@@ -1,5 +1,5 @@
 -- Records which transactions changed a table. The service reads a list again
--- only after a change (src/lists). Both tables are unlogged: crash recovery and
+-- only after a change (src/framework/lists). Both tables are unlogged: crash recovery and
 -- promotion must empty them, because transaction ids can repeat afterwards.
 CREATE UNLOGGED TABLE changes (relation oid, xid xid8, PRIMARY KEY (relation, xid));
 CREATE UNLOGGED TABLE change_epoch (

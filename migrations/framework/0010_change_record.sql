@@ -1,5 +1,5 @@
 -- Closes two ways in which a list could stay old for ever. How lists use the
--- record of changes: src/lists/change-check.ts.
+-- record of changes: src/framework/lists/change-check.ts.
 
 -- 1. Logical replication fires no statement triggers, except for TRUNCATE.
 -- record_replicated_change is a row trigger for what it applies. ENABLE REPLICA

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 // `npm run keys`, or the command `…-keys` of the image: manages API keys.
-import { keyCommands } from '../api-keys/key-commands.ts'
-import { ApiKeyStore } from '../api-keys/store.ts'
-import { exitWithError } from '../log.ts'
-import { optionsTakenByNpm, scopeTakenByNpm } from '../npm-options.ts'
-import { readApiDocument } from '../openapi/document.ts'
-import { api } from '../resources/index.ts'
+import { keyCommands } from '../framework/keys/key-commands.ts'
+import { ApiKeyStore } from '../framework/keys/store.ts'
+import { exitWithError } from '../framework/log.ts'
+import { optionsTakenByNpm, scopeTakenByNpm } from '../framework/npm-options.ts'
+import { readApiDocument } from '../framework/openapi/document.ts'
+import { api } from '../handlers/index.ts'
 import { runCommand } from './run-command.ts'
 
 const { scopes } = readApiDocument(api.openapi)

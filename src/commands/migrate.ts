@@ -1,9 +1,12 @@
 // `npm run migrate`: applies the pending migrations to the configured database.
 // `npm run migrate -- --check` checks the configuration, and prints them only.
-import { type Config, loadConfig } from '../config.ts'
-import { createLogger, exitWithError } from '../log.ts'
-import { findPendingMigrations, migrateDatabase } from '../open-database.ts'
-import { api } from '../resources/index.ts'
+import { type Config, loadConfig } from '../framework/config.ts'
+import { createLogger, exitWithError } from '../framework/log.ts'
+import {
+  findPendingMigrations,
+  migrateDatabase
+} from '../framework/open-database.ts'
+import { api } from '../handlers/index.ts'
 
 const isUpToDate = 'The database is up to date.'
 

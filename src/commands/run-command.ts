@@ -1,8 +1,8 @@
-import { loadConfig } from '../config.ts'
-import { createLogger } from '../log.ts'
-import { openForCommand } from '../open-database.ts'
-import type { Database } from '../postgres/database.ts'
-import { api } from '../resources/index.ts'
+import { loadConfig } from '../framework/config.ts'
+import { createLogger } from '../framework/log.ts'
+import { openForCommand } from '../framework/open-database.ts'
+import type { Database } from '../framework/postgres/database.ts'
+import { api } from '../handlers/index.ts'
 
 /**
  * Runs a command on the configured database, without a log, and prints the text

@@ -162,7 +162,7 @@ t.test('a fault in openapi.yaml is one line', async (t) => {
   }
 })
 
-t.test('the statements of src/resources are written', async (t) => {
+t.test('the statements of src/handlers are written', async (t) => {
   const { read, append, generate } = copyTree(t)
   const file = 'generated/statements.sql'
 
@@ -175,13 +175,13 @@ t.test('the statements of src/resources are written', async (t) => {
   t.equal(read(file), readFileSync(file, 'utf8'))
 })
 
-t.test('src/resources that cannot be loaded are reported', async (t) => {
+t.test('src/handlers that cannot be loaded are reported', async (t) => {
   const { write, generate } = copyTree(t)
 
-  write('src/resources/index.ts', '')
+  write('src/handlers/index.ts', '')
   t.match(await generate(), {
     code: 1,
     output:
-      'src/resources cannot be loaded for generated/statements.sql and docs/metrics.md: '
+      'src/handlers cannot be loaded for generated/statements.sql and docs/metrics.md: '
   })
 })

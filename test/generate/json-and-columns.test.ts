@@ -1,7 +1,7 @@
 import type { OpenAPIV3 } from 'openapi-types'
 import t, { type Test } from 'tap'
-import { insertStatement } from '../../src/creates/insert.ts'
-import { inputParameters } from '../../src/postgres/sql.ts'
+import { insertStatement } from '../../src/framework/creates/insert.ts'
+import { inputParameters } from '../../src/framework/postgres/sql.ts'
 import {
   bodyColumnsFile,
   rowJsonFile

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { check } from 'prettier'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
-import { readApiDocument } from '../../src/openapi/document.ts'
+import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { guideHtml } from '../../tools/generate/guide.ts'
 import { guideWith } from '../../tools/generate/operation-errors.ts'
 

@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import {
   type ApiDocument,
   readApiDocument
-} from '../../src/openapi/document.ts'
+} from '../../src/framework/openapi/document.ts'
 import { Samples } from '../../tools/generate/samples.ts'
 
 const yaml = `# Pets

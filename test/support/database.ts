@@ -4,15 +4,15 @@ import { mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { Database } from '../../src/postgres/database.ts'
+import { Database } from '../../src/framework/postgres/database.ts'
 import {
   applyMigrations,
   readMigrations,
   type DatabaseSchema
-} from '../../src/postgres/migrate.ts'
-import { joinPrivileges } from '../../src/postgres/privileges.ts'
-import { api } from '../../src/resources/index.ts'
-import { schemaOf } from '../../src/schema.ts'
+} from '../../src/framework/postgres/migrate.ts'
+import { joinPrivileges } from '../../src/framework/postgres/privileges.ts'
+import { api } from '../../src/handlers/index.ts'
+import { schemaOf } from '../../src/framework/schema.ts'
 import { api as notes } from './notes/api.ts'
 import { until } from './until.ts'
 

@@ -1,8 +1,8 @@
 // The examples of openapi.yaml, and the requests that they describe.
 import type { HTTPMethods, InjectOptions } from 'fastify'
 import type { OpenAPIV3 } from 'openapi-types'
-import { readApiDocument } from '../../src/openapi/document.ts'
-import { api } from '../../src/resources/index.ts'
+import { readApiDocument } from '../../src/framework/openapi/document.ts'
+import { api } from '../../src/handlers/index.ts'
 
 export const { document, basePath } = readApiDocument(api.openapi)
 

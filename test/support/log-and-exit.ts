@@ -1,6 +1,6 @@
 // A process that logs 3,000 numbered lines and exits immediately.
 import { writeSync } from 'node:fs'
-import { createLogger } from '../../src/log.ts'
+import { createLogger } from '../../src/framework/log.ts'
 
 // As main.ts does, which also makes a pipe non-blocking.
 process.stdout.on('error', () => {})

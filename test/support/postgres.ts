@@ -10,7 +10,7 @@ import type { Test } from 'tap'
 import {
   embeddedPrograms,
   programEnvironment
-} from '../../src/embedded/programs.ts'
+} from '../../src/framework/embedded/programs.ts'
 import { copyData, migrate, query } from './database.ts'
 import { startProxy } from './proxy.ts'
 import { until } from './until.ts'

@@ -4,14 +4,17 @@ import type { FastifyInstance } from 'fastify'
 import type { QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
-import { ApiKeyStore } from '../../src/api-keys/store.ts'
-import type { Api } from '../../src/api.ts'
+import { ApiKeyStore } from '../../src/framework/keys/store.ts'
+import type { Api } from '../../src/framework/api.ts'
 import { buildApp } from '../../src/app.ts'
-import { type Config, loadConfig } from '../../src/config.ts'
-import { readApiDocument } from '../../src/openapi/document.ts'
-import { Database } from '../../src/postgres/database.ts'
-import type { NamedQuery, Query } from '../../src/postgres/statements.ts'
-import { api as thisApi } from '../../src/resources/index.ts'
+import { type Config, loadConfig } from '../../src/framework/config.ts'
+import { readApiDocument } from '../../src/framework/openapi/document.ts'
+import { Database } from '../../src/framework/postgres/database.ts'
+import type {
+  NamedQuery,
+  Query
+} from '../../src/framework/postgres/statements.ts'
+import { api as thisApi } from '../../src/handlers/index.ts'
 import { createDatabase, silent } from './database.ts'
 
 /** Keeps the developer's `.env` out of the tests. */

@@ -18,7 +18,7 @@ const museum = path.join(import.meta.dirname, 'museum')
 
 /** What belongs to an API. The rest is the framework. */
 const partsOfApi =
-  /^(openapi[.]yaml|package[.]json|README[.]md|docs\/(clients|metrics)[.]md|(generated|samples)\/|(migrations|src|test)\/resources\/)/
+  /^(openapi[.]yaml|package[.]json|README[.]md|docs\/(clients|metrics)[.]md|(generated|samples)\/|migrations\/resources\/|(src|test)\/handlers\/)/
 
 interface Document {
   components: Record<string, Record<string, unknown>>
@@ -77,8 +77,8 @@ export class Fork {
   #addMuseum(): void {
     const targets = {
       '0001_events.sql': 'migrations/resources/0001_events.sql',
-      'events.ts': 'src/resources/events.ts',
-      'index.ts': 'src/resources/index.ts',
+      'events.ts': 'src/handlers/events.ts',
+      'index.ts': 'src/handlers/index.ts',
       samples: 'samples'
     }
 

@@ -4,8 +4,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { createLogger } from '../../src/log.ts'
-import { startEmbeddedPostgres } from '../../src/embedded/postgres.ts'
+import { createLogger } from '../../src/framework/log.ts'
+import { startEmbeddedPostgres } from '../../src/framework/embedded/postgres.ts'
 import {
   createTemplate,
   dropDatabase,

@@ -2,7 +2,10 @@ import { exec } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { type Operation, readApiDocument } from '../../src/openapi/document.ts'
+import {
+  type Operation,
+  readApiDocument
+} from '../../src/framework/openapi/document.ts'
 import type { Exchange, Proxy } from './proxy.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')

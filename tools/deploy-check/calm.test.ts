@@ -6,7 +6,7 @@
 import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { repeat } from '../../src/postgres/repeat.ts'
+import { repeat } from '../../src/framework/postgres/repeat.ts'
 import { query, silent } from '../../test/support/database.ts'
 import { startLoad } from '../../test/support/load.ts'
 import { serve, started } from '../../test/support/process.ts'

@@ -7,8 +7,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { ApiKeyStore } from '../../src/api-keys/store.ts'
-import { Database } from '../../src/postgres/database.ts'
+import { ApiKeyStore } from '../../src/framework/keys/store.ts'
+import { Database } from '../../src/framework/postgres/database.ts'
 import {
   lockTable,
   lockWaits,

@@ -3,8 +3,8 @@
 import { rmSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { api } from '../../src/resources/index.ts'
-import { schemaOf } from '../../src/schema.ts'
+import { api } from '../../src/handlers/index.ts'
+import { schemaOf } from '../../src/framework/schema.ts'
 import {
   createDatabase,
   empty,

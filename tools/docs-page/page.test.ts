@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { Locator, Page } from 'playwright-core'
-import { readApiDocument } from '../../src/openapi/document.ts'
-import { api } from '../../src/resources/index.ts'
+import { readApiDocument } from '../../src/framework/openapi/document.ts'
+import { api } from '../../src/handlers/index.ts'
 import { startService } from '../../test/support/service.ts'
 import {
   desktop,

@@ -29,8 +29,8 @@ const keywords = `
   .split(/\s+/)
 
 /**
- * Columns of the statements of creates (src/creates), beside those of a body. A
- * column of a body with such a name would be ambiguous.
+ * Columns of the statements of creates (src/framework/creates), beside those of
+ * a body. A column of a body with such a name would be ambiguous.
  */
 const columnsOfCreates = [
   'fingerprint',

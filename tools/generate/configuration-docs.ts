@@ -1,10 +1,11 @@
-// The files that `npm run generate` writes from src/config/variables.ts.
+// The files that `npm run generate` writes from
+// src/framework/config/variables.ts.
 import { format } from 'prettier'
-import type { Variable } from '../../src/config/kinds.ts'
+import type { Variable } from '../../src/framework/config/kinds.ts'
 import {
   commonVariables,
   rarelyNeededVariables
-} from '../../src/config/variables.ts'
+} from '../../src/framework/config/variables.ts'
 
 type AnyVariable = Variable<unknown, string | number | boolean | undefined>
 type Group = Record<string, AnyVariable>
@@ -16,7 +17,7 @@ const defaultOf = ({ default: value }: AnyVariable): string =>
 /** Every variable as a comment, to copy to .env. */
 export function envExample(): string {
   return `# Copy to .env and uncomment what you change: see docs/configuration.md.
-# Generated from src/config/variables.ts by \`npm run generate\`. Do not edit.
+# Generated from src/framework/config/variables.ts by \`npm run generate\`. Do not edit.
 ${exampleOf('Common', commonVariables)}
 ${exampleOf('Rarely needed', rarelyNeededVariables)}`
 }
@@ -32,7 +33,7 @@ function exampleOf(title: string, group: Group): string {
 
 /** docs/configuration.md */
 export function configurationPage(): Promise<string> {
-  const page = `<!-- Generated from src/config/variables.ts by \`npm run generate\`. Do not edit. -->
+  const page = `<!-- Generated from src/framework/config/variables.ts by \`npm run generate\`. Do not edit. -->
 
 # Configuration
 

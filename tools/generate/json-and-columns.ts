@@ -34,7 +34,7 @@ export const ${name} = rowJson<Schemas['${name}']>(
 `
   )
 
-  return `${header}import { rowJson } from '${root}/src/openapi/json.ts'
+  return `${header}import { rowJson } from '${root}/src/framework/openapi/json.ts'
 import type { components } from './types.ts'
 
 type Schemas = components['schemas']
@@ -57,7 +57,7 @@ ${lines.join(',\n')}
 `
   })
 
-  return `${header}import type { BodyColumn } from '${root}/src/openapi/json.ts'
+  return `${header}import type { BodyColumn } from '${root}/src/framework/openapi/json.ts'
 import type { components } from './types.ts'
 
 type Schemas = components['schemas']

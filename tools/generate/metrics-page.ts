@@ -1,8 +1,8 @@
 // docs/metrics.md, from the metrics that the service registers.
 import { format } from 'prettier'
 import { register } from 'prom-client'
-import '../../src/metrics.ts'
-import '../../src/resources/index.ts'
+import '../../src/framework/metrics.ts'
+import '../../src/handlers/index.ts'
 
 /** When an operator looks at a metric. */
 const whenToLook: Record<string, string> = {

@@ -1,7 +1,10 @@
 // The names of this API: where they are used, they come from openapi.yaml and
 // package.json.
 import type { OpenAPIV3 } from 'openapi-types'
-import { apiKeyPattern, shownDigits } from '../../src/api-key-pattern.ts'
+import {
+  apiKeyPattern,
+  shownDigits
+} from '../../src/framework/api-key-pattern.ts'
 
 interface Names {
   /** The `name` of package.json. */

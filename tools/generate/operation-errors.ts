@@ -1,7 +1,7 @@
 // The table of the errors of single operations in docs/clients.md.
 import type { OpenAPIV3 } from 'openapi-types'
 import { format } from 'prettier'
-import type { ApiDocument } from '../../src/openapi/document.ts'
+import type { ApiDocument } from '../../src/framework/openapi/document.ts'
 import { operationAt, targetOf } from './openapi.ts'
 
 interface ErrorBody {

@@ -1,7 +1,7 @@
 // The table of the operations in README.md.
 import type { OpenAPIV3 } from 'openapi-types'
 import { format } from 'prettier'
-import { type ApiDocument } from '../../src/openapi/document.ts'
+import { type ApiDocument } from '../../src/framework/openapi/document.ts'
 import { operationAt } from './openapi.ts'
 
 const section = /(<!-- operations: .* -->\n)[^]*?(<!-- end of operations -->)/

@@ -1,7 +1,10 @@
 // What the code samples of an operation send, by the examples of the OpenAPI
 // document.
 import type { OpenAPIV3 } from 'openapi-types'
-import type { ApiDocument, Operation } from '../../src/openapi/document.ts'
+import type {
+  ApiDocument,
+  Operation
+} from '../../src/framework/openapi/document.ts'
 import { operationsOf, targetOf } from './openapi.ts'
 
 type Document = OpenAPIV3.Document

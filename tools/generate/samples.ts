@@ -4,7 +4,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseDocument } from 'yaml'
-import type { ApiDocument, Operation } from '../../src/openapi/document.ts'
+import type {
+  ApiDocument,
+  Operation
+} from '../../src/framework/openapi/document.ts'
 import { type SampleRequest, sampleRequestOf } from './sample-request.ts'
 import { go, python, shell, typescript } from './sample-templates.ts'
 

@@ -1,5 +1,5 @@
 -- The record of changes (migrations/framework/0006_changes.sql, 0010_change_record.sql)
--- and the check of a cached list (src/lists/change-check.ts), for one table.
+-- and the check of a cached list (src/framework/lists/change-check.ts), for one table.
 --
 -- A line "mutant NAME" is a fault: it replaces the line above it. check.ts
 -- proves that NoListLacksACommit, or the check in parentheses, finds each one.
@@ -172,7 +172,7 @@ pred abort[t: Transaction] {
   Recorded' = Recorded - t
 }
 
--- hasChanged(): starts after its requests have arrived (src/batch.ts).
+-- hasChanged(): starts after its requests have arrived (src/framework/batch.ts).
 pred checks[r: Replica] {
   r not in Reading
   r.below_xmax' = below_xmax_now

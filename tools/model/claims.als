@@ -1,4 +1,4 @@
--- How creates claim an Idempotency-Key (src/creates/insert-once.ts), for one
+-- How creates claim an Idempotency-Key (src/framework/creates/insert-once.ts), for one
 -- key, on a primary and its synchronous standby. Keys do not expire.
 --
 -- Mutants: see changes.als.

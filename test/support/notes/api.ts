@@ -1,18 +1,18 @@
 // The API of the framework's tests. A change of the API of this repository must
 // not change them.
 import { v7 as timeOrderedUuid } from 'uuid'
-import type { Api } from '../../../src/api.ts'
-import type { RowCheck } from '../../../src/creates/insert.ts'
-import { insertOperation } from '../../../src/creates/insert-operation.ts'
-import { notFound } from '../../../src/http/errors.ts'
-import { listOperation } from '../../../src/lists/list-operation.ts'
-import { pageReader, sendPage } from '../../../src/lists/page.ts'
-import type { ResponseMemory } from '../../../src/lists/response-memory.ts'
-import { sendJson } from '../../../src/openapi/send-json.ts'
-import type { Database } from '../../../src/postgres/database.ts'
-import { sql } from '../../../src/postgres/sql.ts'
-import { rowReader } from '../../../src/rows/row-reader.ts'
-import { rowDeleter } from '../../../src/rows/row-writer.ts'
+import type { Api } from '../../../src/framework/api.ts'
+import type { RowCheck } from '../../../src/framework/creates/insert.ts'
+import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
+import { notFound } from '../../../src/framework/http/errors.ts'
+import { listOperation } from '../../../src/framework/lists/list-operation.ts'
+import { pageReader, sendPage } from '../../../src/framework/lists/page.ts'
+import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
+import { sendJson } from '../../../src/framework/openapi/send-json.ts'
+import type { Database } from '../../../src/framework/postgres/database.ts'
+import { sql } from '../../../src/framework/postgres/sql.ts'
+import { rowReader } from '../../../src/framework/rows/row-reader.ts'
+import { rowDeleter } from '../../../src/framework/rows/row-writer.ts'
 // Values, one for each schema and named like it: NewNote has the columns that
 // store such a body, Note the SQL that writes a row as such JSON.
 import { NewNote, NewRemark } from './generated/columns.ts'
@@ -23,7 +23,7 @@ import { type Operations, stubs } from './generated/operations.ts'
 export const api: Api = {
   openapi: new URL('openapi.yaml', import.meta.url),
   handlers,
-  migrations: new URL('./', import.meta.url),
+  migrations: new URL('.//', import.meta.url),
   privileges: {
     notes: 'SELECT, INSERT, DELETE',
     'SEQUENCE notes_id_seq': 'USAGE',

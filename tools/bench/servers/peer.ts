@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import pg from 'pg'
-import { createLogger } from '../../../src/log.ts'
+import { createLogger } from '../../../src/framework/log.ts'
 import {
   cursorAfter,
   orderValueBefore,
   linkToNextPage
-} from '../../../src/lists/paging.ts'
+} from '../../../src/framework/lists/paging.ts'
 
 const { DATABASE_URL, PORT, HOST = '127.0.0.1', BENCH_KEY = '' } = process.env
 const sha256 = (text: string) =>

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'
 import { parse } from 'yaml'
-import { readApiDocument } from '../../../src/openapi/document.ts'
+import { readApiDocument } from '../../../src/framework/openapi/document.ts'
 
 /** A change of the API that clients can see. */
 export interface Change {

@@ -1,0 +1,38 @@
+import type { ResponseMemory } from './lists/response-memory.ts'
+import type {
+  BackgroundReader,
+  Database,
+  Measure
+} from './postgres/database.ts'
+import type { Privileges } from './postgres/privileges.ts'
+
+/**
+ * An API: all that the framework needs to serve it. src/handlers/index.ts
+ * defines the API of this repository, and test/support/notes the one that the
+ * tests of the framework use.
+ */
+export interface Api {
+  /** The OpenAPI document, a YAML file. */
+  openapi: URL
+  /**
+   * The guide for its clients: the HTML of `generated/guide.html`. Without one,
+   * the service has no /docs/guide.
+   */
+  guide?: URL
+  /**
+   * Makes the handler of each operation, by operationId.
+   * `generated/operations.ts` has its type, which the framework does not know.
+   * All lists and pages share the memory for responses.
+   */
+  handlers: (database: Database, memory: ResponseMemory) => object
+  /** The folder of the migrations, which run after the framework's. */
+  migrations: URL
+  /**
+   * Makes the function that reads the metrics of the API from the database:
+   * every ten seconds, while the service has a METRICS_PORT. Its statements
+   * need a bound, because no request limits them.
+   */
+  measurer?: (database: BackgroundReader) => Measure
+  /** The privileges that the statements of the handlers need. */
+  privileges: Privileges
+}

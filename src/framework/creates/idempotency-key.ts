@@ -1,0 +1,85 @@
+import { hash } from 'node:crypto'
+import { stringify } from 'safe-stable-stringify'
+import type { ApiKeyCheck } from '../keys/key.ts'
+
+/**
+ * The header of an operation that has the parameter Idempotency-Key in the
+ * OpenAPI document. The compiler names this type in its error for an operation
+ * that lacks the parameter.
+ */
+interface DocumentedIdempotencyKey {
+  'idempotency-key'?: string | undefined
+}
+
+/** A valid request to an operation that takes an Idempotency-Key. */
+export interface KeyedRequest<Body> {
+  headers: DocumentedIdempotencyKey
+  apiKeyCheck: ApiKeyCheck | undefined
+  body: Body
+}
+
+/**
+ * What PostgreSQL stores of an Idempotency-Key: two SHA-256 hashes, as bytea.
+ */
+export interface Claim {
+  /** The hash of the Idempotency-Key, its owner, and the operation's name. */
+  idempotencyKeyHash: string
+  /** The hash of the body: equal bodies have equal fingerprints. */
+  fingerprint: string
+}
+
+/**
+ * The claim that a request makes with its Idempotency-Key; undefined without
+ * one. The owner of the Idempotency-Key is the API key, including all keys that
+ * it was rotated to. The fingerprint is of the validated body, in which int64s
+ * are exact.
+ *
+ * To another operation, the same Idempotency-Key is a different one.
+ *
+ * @param operation the name of the operation, by default its table
+ * @throws Error without an API key: all such callers would share their keys
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
+ */
+export function claimOf(
+  { headers, apiKeyCheck, body }: KeyedRequest<object>,
+  operation: string
+): Claim | undefined {
+  const header = headers['idempotency-key']
+  if (header === undefined) return undefined
+
+  const owner = apiKeyCheck?.root
+  if (owner === undefined)
+    throw new Error(`the Idempotency-Key of ${operation} needs an API key`)
+
+  return {
+    idempotencyKeyHash: sha256(`${owner} ${operation} ${unquoted(header)}`),
+    // Properties are sorted by name, and a bigint is exact.
+    fingerprint: sha256(stringify(body))
+  }
+}
+
+/**
+ * The sender of a request: its API key, including all keys that it was rotated
+ * to. If an operation needs no API key, all senders are one client.
+ */
+export function clientOf({
+  apiKeyCheck
+}: Pick<KeyedRequest<object>, 'apiKeyCheck'>): string {
+  const root = apiKeyCheck?.root
+  return root === undefined ? 'without an API key' : String(root)
+}
+
+/**
+ * The text of a string of RFC 9651, section 3.3.3, or the bare text, which many
+ * clients send. A repeated header was rejected by the pattern of openapi.yaml,
+ * because Node.js joins the values with a comma and a space.
+ */
+function unquoted(header: string): string {
+  if (!header.startsWith('"')) return header
+  return header.slice(1, -1).replace(/\\(.)/g, '$1')
+}
+
+/** As text of PostgreSQL's type bytea. A Buffer would take longer. */
+function sha256(text: string): string {
+  return `\\x${hash('sha256', text, 'hex')}`
+}

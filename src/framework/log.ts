@@ -1,0 +1,102 @@
+import { createRequire } from 'node:module'
+import { pino, type Logger } from 'pino'
+import { apiKeyPrefix, serviceName } from '../../generated/names.ts'
+import { apiKeyPattern } from './api-key-pattern.ts'
+
+/** Bytes that may wait to be written. Further lines are dropped. */
+const maxWaitingBytes = 2 ** 24
+
+/** Bytes that are written together, or fewer after `flushIntervalMs`. */
+const minWriteBytes = 4096
+const flushIntervalMs = 200
+
+/** How long the exit waits for a slow reader of the log. */
+const exitTimeoutMs = 5000
+
+/**
+ * Creates the log: JSON lines, or readable ones on a terminal, without API
+ * keys.
+ *
+ * Several JSON lines are written together, at the latest after 0.2 s and when
+ * the process exits; a SIGKILL loses that much. While the output cannot be
+ * written, such as on a full disk, up to 16 MiB wait and further lines are
+ * dropped.
+ */
+export function createLogger(
+  level: string,
+  output: { fd: number; isTTY?: boolean } = process.stdout
+): Logger {
+  const format = output.isTTY ? readableFormat() : undefined
+  const streamWrite = (line: string) => withoutApiKeys(format?.(line) ?? line)
+  const destination = openDestination(
+    output.fd,
+    output.isTTY ? 0 : minWriteBytes
+  )
+
+  return pino({ level, hooks: { streamWrite } }, destination)
+}
+
+/**
+ * Opens a destination that never blocks, throws or ends the process. It writes
+ * synchronously, so nothing is half written when the process exits: a pipe that
+ * is full fails with EAGAIN immediately, because Node.js makes stdout
+ * non-blocking.
+ */
+function openDestination(fd: number, minLength: number) {
+  let retryUntil = 0
+  const destination = pino.destination({
+    fd,
+    sync: true,
+    minLength,
+    periodicFlush: flushIntervalMs,
+    maxLength: maxWaitingBytes,
+    retryEAGAIN: () => performance.now() < retryUntil
+  })
+  // After an error, the next flush tries again.
+  destination.on('error', () => {})
+
+  process.on('exit', () => {
+    retryUntil = performance.now() + exitTimeoutMs
+    // flushSync would never return on a full disk. The first flush leaves up to
+    // `minLength` bytes.
+    destination.flush()
+    destination.flush()
+  })
+
+  return destination
+}
+
+/** Loads pino-pretty, which only a terminal needs. */
+function readableFormat(): (line: string) => string {
+  const require = createRequire(import.meta.url)
+  // The type of a module that is loaded synchronously.
+  const pretty = require('pino-pretty') as typeof import('pino-pretty')
+
+  return pretty.prettyFactory({
+    singleLine: true,
+    ignore: 'pid,hostname',
+    translateTime: 'SYS:HH:MM:ss.l'
+  })
+}
+
+const apiKeys = new RegExp(apiKeyPattern(apiKeyPrefix), 'gi')
+
+/** The log keeps the part of an API key that `keys list` shows. */
+export function withoutApiKeys(line: string): string {
+  return line.replace(apiKeys, '$1***')
+}
+
+/**
+ * The message of an error. A failed connection to a host with several addresses
+ * has no message, only a code.
+ */
+export function messageOf(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException
+  return message || String(code)
+}
+
+/** Ends the process with exit code 1 and the error's message on stderr. */
+export function exitWithError(error: unknown): never {
+  console.error(`${serviceName}: ${messageOf(error)}`)
+  process.exit(1)
+}

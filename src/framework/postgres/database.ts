@@ -1,0 +1,214 @@
+import pg, { type QueryResultRow } from 'pg'
+import type { Logger } from 'pino'
+import { serviceName } from '../../../generated/names.ts'
+import type { Config } from '../config.ts'
+import { type DatabaseUse, observeDatabase } from '../metrics.ts'
+import { Availability } from './availability.ts'
+import { groupTimeoutMsOf, setGroupTimeout } from './group-timeout.ts'
+import { PrimaryPool } from './primary-pool.ts'
+import { sql } from './sql.ts'
+import { type StatementKind, StatementRunner } from './statement-runner.ts'
+import {
+  type NamedQuery,
+  type NamedStatement,
+  type Query,
+  Statements
+} from './statements.ts'
+
+/** Milliseconds for a statement in the background. */
+const maxBackgroundTimeoutMs = 1000
+
+// Ends the commits of all replicas that still wait for a standby after they
+// were cancelled. PostgreSQL would keep their connections open, although the
+// service has closed them.
+const terminateHangingCommits = sql`
+  SELECT pg_terminate_backend(pid)
+  FROM pg_stat_activity
+  WHERE application_name = current_setting('application_name')
+    AND datname = current_database()
+    AND usename = current_user
+    AND wait_event = 'SyncRep'
+    AND query_start < now() - $1 * interval '1 ms'
+`
+
+// A number would round an int8 beyond 2^53.
+const types = new pg.TypeOverrides()
+types.setTypeParser(pg.types.builtins.INT8, BigInt)
+
+type DatabaseConfig = Pick<
+  Config,
+  'MAX_DATABASE_CONNECTIONS' | 'DATABASE_TIMEOUT_MS'
+>
+
+/**
+ * PostgreSQL, as a pool of connections to the primary. Statements return their
+ * rows, in which an int8 is a bigint.
+ */
+export class Database {
+  /** Milliseconds until a statement of a request is cancelled. */
+  readonly timeoutMs: number
+
+  /** The statements that have names. */
+  readonly statements = new Statements()
+
+  readonly #pool: PrimaryPool
+  readonly #backgroundPool: PrimaryPool
+  readonly #availabilities: Record<DatabaseUse, Availability>
+  readonly #reads: StatementRunner
+  readonly #writes: StatementRunner
+  readonly #groupWrites: StatementRunner
+  readonly #background: StatementRunner
+  readonly #terminateHangingCommits: NamedStatement
+
+  /**
+   * Connections are made on first use.
+   *
+   * @throws Error when the URL, or a certificate file that it names, cannot be
+   *   used
+   */
+  constructor(url: string, config: DatabaseConfig, log: Logger) {
+    const timeoutMs = config.DATABASE_TIMEOUT_MS
+    const maxConnections = config.MAX_DATABASE_CONNECTIONS
+
+    this.timeoutMs = timeoutMs
+    this.#pool = openPool(url, timeoutMs, maxConnections)
+    this.#backgroundPool = openPool(url, timeoutMs, 1)
+    this.#availabilities = {
+      reads: new Availability('reads', log),
+      writes: new Availability('writes', log),
+      background: new Availability('background work', log)
+    }
+
+    const read = this.#kind('reads', this.#pool, timeoutMs)
+    const write = this.#kind('writes', this.#pool, timeoutMs)
+    const groupTimeoutMs = groupTimeoutMsOf(timeoutMs)
+    this.#reads = new StatementRunner({ ...read, isRepeatable: true })
+    this.#writes = new StatementRunner(write)
+    this.#groupWrites = new StatementRunner({ ...write, groupTimeoutMs })
+
+    const background = this.#kind(
+      'background',
+      this.#backgroundPool,
+      Math.min(timeoutMs, maxBackgroundTimeoutMs)
+    )
+    this.#background = new StatementRunner({
+      ...background,
+      isRepeatable: true
+    })
+
+    // Reserves its name: group-timeout.ts prepares it on each connection.
+    this.statements.add(setGroupTimeout.name, setGroupTimeout.text)
+    this.#terminateHangingCommits = this.statements.add(
+      'terminate-hanging-commits',
+      terminateHangingCommits
+    )
+    observeDatabase({
+      pool: this.#pool.counts,
+      maxConnections,
+      uses: this.#availabilities
+    })
+  }
+
+  /**
+   * Runs one statement that changes nothing. Rejects with Unavailable if the
+   * database cannot run it now.
+   */
+  read<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    return this.#reads.run<Row>(query)
+  }
+
+  /**
+   * Runs and commits one statement. Rejects with Unavailable if it had no
+   * effect, OutcomeUnknown if that is not known.
+   */
+  write<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    return this.#writes.run<Row>(query)
+  }
+
+  /**
+   * Like `write`, but for a shorter time: the group timeout. Rejects with
+   * GroupTimedOut if the statement took longer. Then it had no effect, because
+   * the group timeout does not apply to its commit.
+   *
+   * The statement must be prepared. pg sends other statements in a different
+   * way, so the group timeout might outlast them.
+   */
+  writeWithinGroupTimeout<Row extends QueryResultRow>(
+    query: NamedQuery
+  ): Promise<Row[]> {
+    return this.#groupWrites.run<Row>(query)
+  }
+
+  /**
+   * Like `write`, for work that no request waits for: on a separate connection,
+   * for at most a second. It must be safe to send the statement again, so it
+   * rejects with Unavailable even if its outcome is not known.
+   */
+  writeInBackground(query: Query): Promise<QueryResultRow[]> {
+    return this.#background.run(query)
+  }
+
+  /** Like `read`, but on the connection of `writeInBackground`. */
+  readInBackground<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    return this.#background.run<Row>(query)
+  }
+
+  /**
+   * Keeps outages out of the log until the database is ready. The caller
+   * reports why it is not, and handles a rejection.
+   */
+  reportOutagesAfter(ready: Promise<unknown>): void {
+    const all = Object.values(this.#availabilities)
+    for (const availability of all) availability.reportAfter(ready)
+  }
+
+  /** Waits for the statements in flight and closes every connection. */
+  async close(): Promise<void> {
+    await Promise.all([this.#pool.end(), this.#backgroundPool.end()])
+  }
+
+  /**
+   * What all statements of a use share. By default, they are not repeatable.
+   */
+  #kind(use: DatabaseUse, pool: PrimaryPool, timeoutMs: number): StatementKind {
+    return {
+      use,
+      isRepeatable: false,
+      pool,
+      timeoutMs,
+      availability: this.#availabilities[use],
+      onAbandoned: () => this.#endHangingCommits()
+    }
+  }
+
+  #endHangingCommits(): void {
+    const values = [this.timeoutMs]
+    // If this fails, the next abandoned statement repeats it.
+    this.#background
+      .run({ ...this.#terminateHangingCommits, values })
+      .catch(() => {})
+  }
+}
+
+/** Reads that a request waits for. */
+export type Reader = Pick<Database, 'read' | 'statements' | 'timeoutMs'>
+
+/** Reads that no request waits for, such as measurements. */
+export type BackgroundReader = Pick<Database, 'readInBackground' | 'statements'>
+
+/** Writes that no request waits for, such as deletions of old rows. */
+export type BackgroundWriter = Pick<
+  Database,
+  'writeInBackground' | 'statements'
+>
+
+/** Reads a state of the database, and sets its metrics. */
+export type Measure = () => Promise<void>
+
+function openPool(url: string, timeoutMs: number, max: number): PrimaryPool {
+  return new PrimaryPool(url, timeoutMs, {
+    application_name: serviceName,
+    types,
+    max
+  })
+}

@@ -1,0 +1,31 @@
+import { NewCategory } from '../../generated/columns.ts'
+import { Category } from '../../generated/json.ts'
+import type { Operations } from '../../generated/operations.ts'
+import { insertOperation } from '../framework/creates/insert-operation.ts'
+import { listOperation } from '../framework/lists/list-operation.ts'
+import type { ResponseMemory } from '../framework/lists/response-memory.ts'
+import type { Database } from '../framework/postgres/database.ts'
+
+/** The privileges that the operations below need. */
+export const categoryPrivileges = {
+  categories: 'SELECT, INSERT',
+  'SEQUENCE categories_id_seq': 'USAGE'
+}
+
+/** The operations on categories. */
+export function categoryHandlers(database: Database, memory: ResponseMemory) {
+  return {
+    listCategories: listOperation(database, memory, {
+      table: 'categories',
+      json: Category
+    }),
+
+    createCategory: insertOperation(database, {
+      status: 201,
+      table: 'categories',
+      fromDatabase: { id: `nextval('categories_id_seq')` },
+      body: NewCategory,
+      json: Category
+    })
+  } satisfies Partial<Operations>
+}

@@ -1,0 +1,52 @@
+import { type Operations, stubs } from '../../generated/operations.ts'
+import type { Api } from '../framework/api.ts'
+import type { ResponseMemory } from '../framework/lists/response-memory.ts'
+import type { Database } from '../framework/postgres/database.ts'
+import { joinPrivileges } from '../framework/postgres/privileges.ts'
+import { categoryHandlers, categoryPrivileges } from './categories.ts'
+import {
+  queueMeasurer,
+  messageHandlers,
+  messagePrivileges
+} from './messages.ts'
+import { orderHandlers, orderPrivileges } from './orders.ts'
+import { petHandlers, petPrivileges } from './pets.ts'
+
+/** The API that this repository serves. */
+export const api: Api = {
+  openapi: new URL('../../generated/openapi.yaml', import.meta.url),
+  guide: new URL('../../generated/guide.html', import.meta.url),
+  handlers: operationHandlers,
+  migrations: new URL('../../migrations/resources/', import.meta.url),
+  measurer: queueMeasurer,
+  privileges: joinPrivileges([
+    categoryPrivileges,
+    messagePrivileges,
+    orderPrivileges,
+    petPrivileges
+  ])
+}
+
+/**
+ * Operations without a handler, as a union: their generated stubs respond with
+ * 501. The compiler reports each other operation that has none.
+ */
+type Unimplemented = never
+
+/** The handlers that src/handlers must have. */
+export type Implemented = Omit<Operations, Unimplemented>
+
+/** The handler of each operation. */
+function operationHandlers(
+  database: Database,
+  memory: ResponseMemory
+): Operations {
+  const implemented: Implemented = {
+    ...categoryHandlers(database, memory),
+    ...messageHandlers(database),
+    ...orderHandlers(database, memory),
+    ...petHandlers(database, memory)
+  }
+
+  return { ...stubs, ...implemented }
+}

@@ -1,0 +1,73 @@
+import { Gauge } from 'prom-client'
+import { v7 as timeOrderedUuid } from 'uuid'
+import { NewMessage } from '../../generated/columns.ts'
+import { Message } from '../../generated/json.ts'
+import type { Operations } from '../../generated/operations.ts'
+import { insertOperation } from '../framework/creates/insert-operation.ts'
+import type {
+  BackgroundReader,
+  Database,
+  Measure
+} from '../framework/postgres/database.ts'
+import { sql } from '../framework/postgres/sql.ts'
+
+/** The privileges that the statements below need. */
+export const messagePrivileges = { messages: 'SELECT, INSERT' }
+
+/** The operations on messages. */
+export function messageHandlers(database: Database) {
+  return {
+    createMessage: insertOperation(database, {
+      status: 202,
+      table: 'messages',
+      fromService: { id: { type: 'uuid', value: timeOrderedUuid } },
+      body: NewMessage,
+      fromDatabase: { status: `'queued'`, created_at: 'now()::timestamptz(3)' },
+      json: Message
+    })
+  } satisfies Partial<Operations>
+}
+
+const queued = new Gauge({
+  name: 'messages_queued',
+  help: 'Messages that wait for a consumer, counted up to 10000'
+})
+
+const oldestAge = new Gauge({
+  name: 'messages_oldest_queued_seconds',
+  help: 'Age of the oldest message that waits for a consumer; 0 without one'
+})
+
+/** The ids sort by time, so the first is the oldest. */
+const queueState = sql`
+  SELECT
+    count(*)::integer AS queued,
+    coalesce(
+      extract(epoch FROM now() - min(created_at)),
+      0
+    )::float8 AS "oldestAge"
+  FROM (
+    SELECT created_at
+    FROM messages
+    WHERE status = 'queued'
+    ORDER BY id
+    LIMIT 10000
+  ) AS oldest
+`
+
+/** Returns a function that measures the queue of messages. */
+export function queueMeasurer(database: BackgroundReader): Measure {
+  const statement = database.statements.add('queue-of-messages', queueState)
+
+  return async () => {
+    const rows = await database.readInBackground<{
+      queued: number
+      oldestAge: number
+    }>(statement)
+
+    for (const row of rows) {
+      queued.set(row.queued)
+      oldestAge.set(row.oldestAge)
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import { NewPet } from '../../generated/columns.ts'
+import { Pet } from '../../generated/json.ts'
+import type { Operations } from '../../generated/operations.ts'
+import type { RowCheck } from '../framework/creates/insert.ts'
+import { insertOperation } from '../framework/creates/insert-operation.ts'
+import { notFound } from '../framework/http/errors.ts'
+import { pageReader, sendPage } from '../framework/lists/page.ts'
+import type { ResponseMemory } from '../framework/lists/response-memory.ts'
+import { sendJson } from '../framework/openapi/send-json.ts'
+import type { Database } from '../framework/postgres/database.ts'
+import { sql } from '../framework/postgres/sql.ts'
+import { rowReader } from '../framework/rows/row-reader.ts'
+
+/** The privileges that the statements below need. */
+export const petPrivileges = {
+  categories: 'SELECT',
+  pets: 'SELECT, INSERT',
+  'SEQUENCE pets_id_seq': 'USAGE',
+  'FUNCTION lock_categories(bigint[])': 'EXECUTE'
+}
+
+const pagesOfPets = sql`
+  SELECT *
+  FROM pets
+  WHERE id > input.after
+  ORDER BY id
+  LIMIT input.size + 1
+`
+
+// With `WHERE pets.status = input.status`, PostgreSQL would search the primary
+// key even for a rare status. These conditions fit the index (status, id).
+const pagesOfStatus = sql`
+  SELECT *
+  FROM pets
+  WHERE (pets.status, id) > (input.status, input.after)
+    AND pets.status <= input.status
+  ORDER BY pets.status, id
+  LIMIT input.size + 1
+`
+
+const petsById = sql`
+  SELECT *
+  FROM pets
+  WHERE pets.id = input.id
+`
+
+// A category that is locked may be about to be deleted.
+const checkCategories = sql`
+  SELECT
+    input.*,
+    CASE
+      WHEN locked.id IS NOT NULL THEN NULL
+      WHEN category.id IS NOT NULL THEN 'locked'
+      ELSE 'invalid'
+    END AS obstacle
+  FROM input
+  LEFT JOIN lock_categories(ARRAY(SELECT category_id FROM input))
+    AS locked (id) ON locked.id = category_id
+  LEFT JOIN LATERAL (
+    SELECT id
+    FROM categories
+    WHERE id = category_id
+    LIMIT 1
+  ) AS category ON true
+`
+
+const categoryExists: RowCheck<{ categoryId: bigint }> = {
+  statement: checkCategories,
+  message: ({ categoryId }) =>
+    'body.categoryId must be the id of an existing category, ' +
+    `not ${categoryId}`
+}
+
+/** The operations on pets. */
+export function petHandlers(database: Database, memory: ResponseMemory) {
+  const reads = petReads(database)
+
+  return {
+    listPets: async (request, reply) => {
+      const { limit, status, cursor } = request.query
+      const position = { cursor, size: limit }
+      const page = await (status === undefined
+        ? reads.page({}, position)
+        : reads.pageOfStatus({ status }, position))
+
+      return sendPage(reply, memory, page, request)
+    },
+
+    createPet: insertOperation(database, {
+      status: 201,
+      table: 'pets',
+      fromDatabase: { id: `nextval('pets_id_seq')` },
+      body: NewPet,
+      check: categoryExists,
+      json: Pet
+    }),
+
+    getPet: async ({ params: { petId } }, reply) => {
+      const pet = await reads.pet({ id: petId })
+      if (pet === undefined) throw notFound('pet', petId)
+      return sendJson(reply, 200, pet)
+    }
+  } satisfies Partial<Operations>
+}
+
+/** Requests that wait at the same time share a statement. */
+function petReads(database: Database) {
+  return {
+    page: pageReader(database, {
+      name: 'pages-of-pets',
+      orderType: 'bigint',
+      filterTypes: {},
+      statement: pagesOfPets,
+      json: Pet
+    }),
+    pageOfStatus: pageReader(database, {
+      name: 'pages-of-status',
+      orderType: 'bigint',
+      filterTypes: { status: 'text' },
+      statement: pagesOfStatus,
+      json: Pet
+    }),
+    pet: rowReader(database, {
+      name: 'pets-by-id',
+      inputTypes: { id: 'bigint' },
+      statement: petsById,
+      json: Pet
+    })
+  }
+}

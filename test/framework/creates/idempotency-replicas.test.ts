@@ -1,0 +1,246 @@
+import t, { type Test } from 'tap'
+import { startRemovingExpiredIdempotencyKeys } from '../../../src/framework/creates/expired-idempotency-keys.ts'
+import { stopClock } from '../../support/clock.ts'
+import {
+  createDatabase,
+  holdKeys,
+  query,
+  silent
+} from '../../support/database.ts'
+import { CreateHistoryChecker } from '../../support/create-history-checker.ts'
+import { startNotes, storedNames } from '../../support/notes.ts'
+import {
+  createKeyed,
+  createUntilStored,
+  type Target
+} from '../../support/resend.ts'
+import { scale } from '../../support/scale.ts'
+import { until } from '../../support/until.ts'
+
+/**
+ * Two replicas on one database, as one client sees them, with the API key of
+ * another client.
+ */
+async function startReplicas(t: Test, config = {}) {
+  const databaseUrl = await createDatabase(t)
+  const options = { databaseUrl, config }
+  const first = await startNotes(t, options)
+  const second = await startNotes(t, options)
+
+  return {
+    databaseUrl,
+    first,
+    second: { ...second, key: first.key },
+    otherKey: second.key
+  }
+}
+
+const pairs = scale(10_000, 300)
+/** Pairs of requests that are sent at the same time. */
+const pairsPerRound = 50
+
+t.test(
+  `of two requests with one idempotency key, one creates: ${pairs} times`,
+  async (t) => {
+    const { first, second, databaseUrl } = await startReplicas(t)
+    const creates = new CreateHistoryChecker()
+    const recordCreate = async (replica: Target, name: string) =>
+      creates.record(name, await createUntilStored(() => replica, name, name))
+
+    for (let done = 0; done < pairs; done += pairsPerRound) {
+      const names = Array.from(
+        { length: pairsPerRound },
+        (_, index) => `key-${done + index}`
+      )
+      // In opposite orders: statements that claimed keys one by one would
+      // deadlock.
+      await Promise.all([
+        ...names.map((name) => recordCreate(first, name)),
+        ...names.toReversed().map((name) => recordCreate(second, name))
+      ])
+    }
+
+    t.equal(creates.size, pairs)
+    const rows = await query(databaseUrl, 'SELECT id, name FROM notes')
+    t.same(creates.check(rows), [])
+  }
+)
+
+t.test('an idempotency key belongs to an API key', async (t) => {
+  const { first, second, otherKey, databaseUrl } = await startReplicas(t)
+  const original = await createKeyed(first, 'one', 'name')
+  t.match(original, { status: 201, isReplayed: false })
+
+  const otherOriginal = await createKeyed(
+    { ...first, key: otherKey },
+    'one',
+    'other'
+  )
+  t.match(otherOriginal, { status: 201, body: /"other"/, isReplayed: false })
+
+  for (const { url } of [first, second]) {
+    const replay = await createKeyed({ url, key: first.key }, 'one', 'name')
+    t.same(replay, { ...original, isReplayed: true })
+
+    const otherReplay = await createKeyed(
+      { url, key: otherKey },
+      'one',
+      'other'
+    )
+    t.same(otherReplay, { ...otherOriginal, isReplayed: true })
+  }
+  t.same(await storedNames(databaseUrl), ['name', 'other'])
+})
+
+t.test(
+  'an idempotency key also belongs to the successors of an API key',
+  async (t) => {
+    const { first, second, databaseUrl } = await startReplicas(t)
+    const original = await createKeyed(first, 'one', 'name')
+
+    // The API key with the id 2 is that of the other client.
+    const keys = [
+      first.key,
+      await first.keys.rotate('1', '24h'),
+      await first.keys.rotate('3', '24h')
+    ]
+
+    for (const { url } of [first, second]) {
+      for (const key of keys) {
+        const replay = await createKeyed({ url, key }, 'one', 'name')
+        t.same(replay, { ...original, isReplayed: true })
+      }
+    }
+    t.same(await storedNames(databaseUrl), ['name'])
+  }
+)
+
+t.test('other creates do not wait for a key that is held', async (t) => {
+  const { first, second, databaseUrl } = await startReplicas(t, {
+    DATABASE_TIMEOUT_MS: 60_000
+  })
+  await createKeyed(first, 'held', 'held')
+  const { release } = await holdKeys(t, databaseUrl)
+
+  const settled: string[] = []
+  const createOutcome = async (replica: Target, name: string) => {
+    const { status, isReplayed } = await createKeyed(replica, name, name)
+    settled.push(name)
+    return isReplayed ? `${status} replayed` : status
+  }
+  const held = Promise.all([
+    createOutcome(first, 'held'),
+    createOutcome(second, 'held')
+  ])
+
+  for (let round = 0; round < 5; round++) {
+    const others = Array.from({ length: 20 }, (_, index) =>
+      createOutcome(index % 2 === 0 ? second : first, `${round}-${index}`)
+    )
+    t.same(new Set(await Promise.all(others)), new Set([201]))
+  }
+  t.notOk(settled.includes('held'))
+
+  await release()
+  t.same((await held).sort(), [201, '201 replayed'])
+  t.equal((await storedNames(databaseUrl)).length, 102)
+})
+
+t.test('a create whose key is held for too long is a 409', async (t) => {
+  const { first, second, databaseUrl } = await startReplicas(t, {
+    DATABASE_TIMEOUT_MS: 2000
+  })
+  await createKeyed(first, 'held', 'held')
+
+  const { release } = await holdKeys(t, databaseUrl)
+  const rejected = await createKeyed(second, 'held', 'held')
+  t.match(rejected, { status: 409, body: /idempotency_key_in_use/ })
+
+  await release()
+  const stored = await createKeyed(second, 'held', 'held')
+  t.match(stored, { status: 201, isReplayed: false })
+
+  const replay = await createKeyed(first, 'held', 'held')
+  t.match(replay, { status: 201, isReplayed: true })
+  t.equal((await storedNames(databaseUrl)).length, 2)
+})
+
+/** Makes the idempotency keys of the database older than a day. */
+const ageKeys = (url: string) =>
+  query(
+    url,
+    `
+      UPDATE idempotency_keys
+      SET created_at = now() - interval '25 hours'
+    `
+  )
+
+/** Stores expired idempotency keys, of which two batches are full. */
+const storeExpiredKeys = (url: string) =>
+  query(
+    url,
+    `
+      INSERT INTO idempotency_keys
+      SELECT
+        sha256(n::text::bytea),
+        '',
+        '',
+        now() - interval '25 hours'
+      FROM generate_series(1, 2500) AS n
+    `
+  )
+
+/** Makes a statement fail that deletes more than 1000 idempotency keys. */
+const limitDeletions = (url: string) =>
+  query(
+    url,
+    `
+      CREATE FUNCTION limit_batch() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        IF (SELECT count(*) FROM removed) > 1000 THEN
+          RAISE 'too many';
+        END IF;
+        RETURN NULL;
+      END
+      $$;
+
+      CREATE TRIGGER limit_batch AFTER DELETE ON idempotency_keys
+      REFERENCING OLD TABLE AS removed
+      FOR EACH STATEMENT EXECUTE FUNCTION limit_batch()
+    `
+  )
+
+t.test('an expired key replays until it is removed', async (t) => {
+  const clock = stopClock(t, 'setInterval')
+  const databaseUrl = await createDatabase(t)
+  const patient = await startNotes(t, {
+    databaseUrl,
+    config: { IDEMPOTENCY_KEY_HOURS: 8760 }
+  })
+  const old = await createKeyed(patient, 'old', 'name')
+  await ageKeys(databaseUrl)
+  const fresh = await createKeyed(patient, 'fresh', 'name')
+  const oldReplay = await createKeyed(patient, 'old', 'name')
+  t.same(oldReplay, { ...old, isReplayed: true })
+
+  await storeExpiredKeys(databaseUrl)
+  await limitDeletions(databaseUrl)
+  // Two replicas, which do not disturb each other.
+  for (let replicas = 0; replicas < 2; replicas++) {
+    const { database } = await startNotes(t, { databaseUrl })
+    t.teardown(startRemovingExpiredIdempotencyKeys(database, 24, silent))
+  }
+
+  const areRemoved = async () => {
+    clock.pass(5000)
+    const keys = await query(databaseUrl, 'SELECT FROM idempotency_keys')
+    return keys.length === 1
+  }
+
+  await until(areRemoved, 'expired keys are removed')
+
+  const created = await createKeyed(patient, 'old', 'name')
+  t.match(created, { status: 201, isReplayed: false })
+  const freshReplay = await createKeyed(patient, 'fresh', 'name')
+  t.same(freshReplay, { ...fresh, isReplayed: true })
+})

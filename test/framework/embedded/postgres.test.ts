@@ -1,0 +1,213 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  unlinkSync
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import {
+  embeddedPrograms,
+  startEmbeddedPostgres
+} from '../../../src/framework/embedded/postgres.ts'
+import { programEnvironment } from '../../../src/framework/embedded/programs.ts'
+import { startServer } from '../../../src/framework/embedded/server.ts'
+import { copyData, query, silent } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
+
+/** A logger that calls `act` when a line has the text. */
+const onLine = (text: string, act: () => unknown) =>
+  pino(
+    { level: 'info' },
+    { write: (line: string) => line.includes(text) && act() }
+  )
+
+t.test('a machine without a shell is an error, not a crash', async (t) => {
+  t.intercept(programEnvironment, 'PATH', { value: '/', enumerable: true })
+  await t.rejects(startServer(['postgres'], 'command'), { code: 'ENOENT' })
+})
+
+t.test(
+  'a first start ignores what killed first starts left, and removes it',
+  async (t) => {
+    const directory = t.testdir({
+      'initdb-x': { postgres: { PG_VERSION: '18' } },
+      'initdb-y': {}
+    })
+
+    const server = await startEmbeddedPostgres(directory, 'service', silent)
+    t.same(readdirSync(directory), ['postgres'])
+    t.same(await query(server.url, 'SELECT 1 AS one'), [{ one: 1 }])
+    await server.stop()
+  }
+)
+
+t.test(
+  'of two first starts on one folder, the slower uses the data of the faster',
+  async (t) => {
+    const directory = t.testdir()
+    const log = onLine('creating', () =>
+      mkdirSync(path.join(directory, 'postgres/faster'), { recursive: true })
+    )
+
+    await t.rejects(startEmbeddedPostgres(directory, 'service', log), {
+      message: /^PostgreSQL did not start: ./
+    })
+    t.same(readdirSync(path.join(directory, 'postgres')), ['faster'])
+    t.same(readdirSync(directory), ['postgres'])
+  }
+)
+
+t.test(
+  'a service shares its server with commands, but not with another service',
+  async (t) => {
+    const directory = t.testdir()
+    copyData(directory)
+    const first = await startEmbeddedPostgres(directory, 'command', silent)
+    const log = onLine('waiting for another process', () => first.stop())
+    const service = await startEmbeddedPostgres(directory, 'service', log)
+    const second = await startEmbeddedPostgres(directory, 'command', silent)
+
+    t.equal(second.url, service.url)
+
+    await second.stop()
+    t.same(await query(service.url, 'SELECT 1 AS one'), [{ one: 1 }])
+    await t.rejects(startEmbeddedPostgres(directory, 'service', silent), {
+      message:
+        `already running from this folder (PID ${process.pid}): ` +
+        'set DATA_DIR for a second one'
+    })
+
+    await service.stop()
+    const socket = new URL(service.url).searchParams.get('host') ?? ''
+    t.notOk(existsSync(socket), 'nothing stays in the temporary folder')
+  }
+)
+
+/** Starts the server of a service that has ended. */
+async function startLeftBehind(t: Test, directory: string) {
+  const { pid: ended } = spawnSync('true')
+  const socket = mkdtempSync(path.join(tmpdir(), `api-service-${ended}-`))
+  t.teardown(() => rmSync(socket, { recursive: true }))
+
+  const data = path.join(directory, 'postgres')
+  const [program = '', ...args] = [
+    ...embeddedPrograms()('postgres'),
+    ...['-D', data],
+    ...['-k', socket],
+    ...['-c', 'listen_addresses=']
+  ]
+  const exited = once(spawn(program, args, { stdio: 'ignore' }), 'exit')
+  await until(
+    () => existsSync(path.join(socket, '.s.PGSQL.5432')),
+    'the server runs'
+  )
+
+  const lockFile = readFileSync(path.join(data, 'postmaster.pid'), 'utf8')
+  const [pid] = lockFile.split('\n')
+
+  return { pid: Number(pid), exited }
+}
+
+t.test(
+  'a server that a killed service left behind is not used, but waited for',
+  async (t) => {
+    const directory = t.testdir()
+    copyData(directory)
+    const { pid, exited } = await startLeftBehind(t, directory)
+    // It keeps the folder and does not respond.
+    process.kill(pid, 'SIGSTOP')
+
+    const log = onLine('waiting for another process', () =>
+      process.kill(pid, 'SIGKILL')
+    )
+    const service = await startEmbeddedPostgres(directory, 'service', log)
+    t.same(await query(service.url, 'SELECT 1 AS one'), [{ one: 1 }])
+    await Promise.all([service.stop(), exited])
+  }
+)
+
+t.test(
+  'a folder that PostgreSQL cannot use is reported as DATA_DIR',
+  async (t) => {
+    // Longer than PostgreSQL allows.
+    const folder = path.join(
+      t.testdir(),
+      ...Array.from({ length: 6 }, () => 'x'.repeat(200))
+    )
+    await t.rejects(startEmbeddedPostgres(folder, 'service', silent), {
+      message: /^initdb failed: (?!Command failed)./
+    })
+  }
+)
+
+t.test('links that npm cannot pack are created', (t) => {
+  const link = path.resolve(
+    embeddedPrograms()('postgres').at(-1) ?? '',
+    '../../lib/libecpg_compat.so'
+  )
+  if (existsSync(link)) unlinkSync(link)
+  embeddedPrograms()
+  t.equal(existsSync(link), process.platform === 'linux')
+  t.end()
+})
+
+t.test(
+  'a machine without PostgreSQL, or on which root cannot run it, is reported',
+  (t) => {
+    t.intercept(process, 'getuid', { value: () => 1000 })
+    t.equal(
+      embeddedPrograms()('initdb').length,
+      1,
+      'another user runs it directly'
+    )
+
+    t.intercept(process, 'getuid', { value: () => 0 })
+    t.intercept(process, 'env', { value: { PATH: '' } })
+    t.throws(embeddedPrograms, {
+      message: /^PostgreSQL does not run as root.*: set DATABASE_URL, or/
+    })
+
+    t.intercept(process, 'arch', { value: 'sparc' })
+    t.throws(embeddedPrograms, {
+      message: /^There is no .* \(\S+-sparc\): set DATABASE_URL$/
+    })
+    t.end()
+  }
+)
+
+const forRoot = process.getuid?.() === 0 ? {} : { skip: 'only root' }
+
+t.test(
+  'root starts programs in a folder that only root can enter',
+  forRoot,
+  (t) => {
+    const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
+    t.teardown(() =>
+      rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
+    )
+    const [setpriv = '', ...args] = embeddedPrograms()('initdb')
+    const binaries = path.resolve(args.pop() ?? '', '../..')
+
+    t.equal(spawnSync('cp', ['-r', binaries, directory]).status, 0)
+
+    const copy = path.join(directory, 'native/bin/initdb')
+    const { status, stderr } = spawnSync(setpriv, [
+      ...args,
+      copy,
+      '-D',
+      path.join(directory, 'x'),
+      '-N'
+    ])
+
+    t.equal(status, 0, stderr.toString())
+    t.end()
+  }
+)

@@ -1,0 +1,313 @@
+// The compiler is the test, in `npm run check`. It accepts `accepted`, and
+// rejects the line after each `@ts-expect-error`.
+import type { Readable } from 'node:stream'
+import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
+import { pageReader, sendPage } from '../../../src/framework/lists/page.ts'
+import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
+import { onViolation } from '../../../src/framework/openapi/constraints.ts'
+import {
+  arrayBytes,
+  type JsonStream,
+  objectBytes,
+  type RowJson
+} from '../../../src/framework/openapi/json.ts'
+import { sendJson } from '../../../src/framework/openapi/send-json.ts'
+import type { Database } from '../../../src/framework/postgres/database.ts'
+import { sql } from '../../../src/framework/postgres/sql.ts'
+import { rowReader } from '../../../src/framework/rows/row-reader.ts'
+import { rowWriter } from '../../../src/framework/rows/row-writer.ts'
+import {
+  NewNote,
+  NewRemark,
+  NewTag
+} from '../../support/notes/generated/columns.ts'
+import { Note, Remark, Tag } from '../../support/notes/generated/json.ts'
+import type { Operations } from '../../support/notes/generated/operations.ts'
+import type { components } from '../../support/notes/generated/types.ts'
+
+type Notes = components['schemas']['Note'][]
+
+declare const database: Database
+declare const memory: ResponseMemory
+declare const bytes: Buffer
+declare const stream: Readable
+declare const notes: JsonStream<Notes>
+
+const note = { id: 1n, name: 'x' }
+
+const notFound = { code: 'not_found', message: 'x', status: 404 }
+
+const inserted = { table: 'x', fromDatabase: {} }
+
+export const accepted: Partial<Operations> = {
+  createNote: ({ body }, reply) =>
+    reply.code(201).send({ ...note, name: body.name }),
+
+  // Validation has added the defaults.
+  listRemarks: ({ query }, reply) =>
+    reply.header('x-limit', query.limit).code(200).send([]),
+
+  createRemark: ({ headers, body }, reply) => {
+    const key: string | undefined = headers['idempotency-key']
+    const remark = { ...body, id: key ?? '', kind: body.kind, createdAt: '' }
+
+    return reply.code(202).send({ ...remark, state: 'queued' })
+  },
+
+  getNote: (_request, reply) => sendJson(reply, 200, objectBytes(Note, '{}')),
+
+  listNotes: (_request, reply) => sendJson(reply, 200, notes)
+}
+
+export const acceptedInsert: Operations['createNote'] = insertOperation(
+  database,
+  { ...inserted, status: 201, body: NewNote, json: Note }
+)
+
+const conflict = { status: 409, code: 'x', message: 'x' } as const
+const gone = { status: 410, code: 'x', message: 'x' } as const
+
+export const acceptedViolations: Partial<Operations> = {
+  createNote: onViolation(
+    {
+      notes_name_key: conflict,
+      name_length: { ...conflict, status: 400 }
+    },
+    acceptedInsert
+  ),
+
+  deleteNote: onViolation(
+    { remarks_note_id_fkey: conflict },
+    ({ params }, reply) => {
+      const id: bigint = params.noteId
+
+      return reply.header('x-id', String(id)).code(204).send()
+    }
+  )
+}
+
+export const rejectedViolations: Partial<Operations> = {
+  // @ts-expect-error an undocumented status of an insert
+  createNote: onViolation({ notes_name_key: gone }, acceptedInsert),
+
+  // @ts-expect-error an undocumented status beside a documented one
+  deleteNote: onViolation({ a: conflict, b: gone }, (_request, reply) =>
+    reply.code(204).send()
+  ),
+
+  // @ts-expect-error an undocumented status
+  getNote: onViolation({ notes_name_key: conflict }, (_request, reply) =>
+    sendJson(reply, 200, objectBytes(Note, '{}'))
+  )
+}
+const write = { name: 'x', statement: 'UPDATE x RETURNING *' }
+const read = {
+  name: 'x',
+  inputTypes: { id: 'bigint' },
+  statement: 'SELECT * FROM x WHERE x.id = input.id'
+}
+const page = {
+  name: 'x',
+  orderType: 'bigint',
+  filterTypes: { color: 'text' },
+  statement: 'SELECT * FROM x WHERE id > input.after'
+} as const
+const firstPage = { cursor: undefined, size: 2 }
+
+const readNote = rowReader(database, { ...read, json: Note })
+const readTag = rowReader(database, { ...read, json: Tag })
+const readRemarks = pageReader(database, { ...page, json: Remark })
+const readTags = pageReader(database, { ...page, json: Tag })
+const writeNote = rowWriter(database, { ...write, json: Note })
+const writeTag = rowWriter(database, { ...write, json: Tag })
+
+export const acceptedStatements: Partial<Operations> = {
+  getNote: async ({ params: { noteId } }, reply) => {
+    const noteJson = await readNote({ id: noteId })
+
+    if (noteJson === undefined) return reply.code(404).send(notFound)
+
+    return sendJson(reply, 200, noteJson)
+  },
+
+  createNote: async (_request, reply) => {
+    const written = await writeNote([])
+    if (written === undefined) throw new Error()
+
+    return sendJson(reply, 201, written)
+  },
+
+  listRemarks: async (request, reply) => {
+    const remarks = await readRemarks({ color: 'red' }, firstPage)
+
+    return sendPage(reply, memory, remarks, request)
+  }
+}
+
+/** Each handler sends the JSON of a statement for another schema. */
+export const handlersOfAnotherSchema: Partial<Operations>[] = [
+  {
+    getNote: async (_request, reply) => {
+      const tagJson = await readTag({ id: 1n })
+      if (tagJson === undefined) throw new Error()
+
+      // @ts-expect-error a tag that was read is not a note
+      return sendJson(reply, 200, tagJson)
+    }
+  },
+  {
+    createNote: async (_request, reply) => {
+      const tag = await writeTag([])
+      if (tag === undefined) throw new Error()
+
+      // @ts-expect-error a tag that was written is not a note
+      return sendJson(reply, 201, tag)
+    }
+  },
+  {
+    listRemarks: async (request, reply) => {
+      const tags = await readTags({ color: 'red' }, firstPage)
+
+      // @ts-expect-error a page of tags has no remarks
+      return sendPage(reply, memory, tags, request)
+    }
+  },
+  {
+    listRemarks: async (_request, reply) => {
+      const { items } = await readRemarks({ color: 'red' }, firstPage)
+
+      // @ts-expect-error only sendPage counts the memory of a page
+      return sendJson(reply, 200, items)
+    }
+  },
+  {
+    listRemarks: async (request, reply) => {
+      // @ts-expect-error a filter without a value
+      const remarks = await readRemarks({}, firstPage)
+
+      return sendPage(reply, memory, remarks, request)
+    }
+  },
+  {
+    listRemarks: async (_request, reply) => {
+      const remarks = await readRemarks({ color: 'red' }, firstPage)
+
+      // @ts-expect-error the Link would lack the query of the request
+      return sendPage(reply, memory, remarks, { query: {} })
+    }
+  },
+  {
+    getNote: async (_request, reply) => {
+      const noteJson = await readNote({ id: 1n })
+
+      // @ts-expect-error there may be no note
+      return sendJson(reply, 200, noteJson)
+    }
+  }
+]
+
+export const handWritten = [
+  // @ts-expect-error a statement cannot write the JSON of a schema itself
+  sql`UPDATE notes SET name = $2 WHERE id = $1 RETURNING ${Note} AS note`,
+
+  // @ts-expect-error an input row without its column
+  readNote({}),
+
+  // @ts-expect-error an input row of another column
+  readNote({ name: 'x' })
+]
+
+declare const withoutId: RowJson<{ sku: string }>
+
+/** Items without an id have no order unless a column is named. */
+export const pagesWithoutId = [
+  pageReader(database, { ...page, json: withoutId, orderColumn: 'sku' }),
+
+  // @ts-expect-error no order
+  pageReader(database, { ...page, json: withoutId })
+]
+
+/** Each handler has one fault. */
+export const createNote: Operations['createNote'][] = [
+  // @ts-expect-error an undocumented status
+  (_request, reply) => reply.code(202).send(note),
+
+  // @ts-expect-error an int64 that is not a bigint
+  (_request, reply) => reply.code(201).send({ id: 1, name: 'x' }),
+
+  // @ts-expect-error a missing property
+  (_request, reply) => reply.code(201).send({ id: 1n }),
+
+  // @ts-expect-error an undocumented property
+  (_request, reply) => reply.code(201).send({ ...note, color: 'red' }),
+
+  // @ts-expect-error no body
+  (_request, reply) => reply.code(201).send(),
+
+  // @ts-expect-error bytes of an unknown shape
+  (_request, reply) => reply.code(201).send(bytes),
+
+  // @ts-expect-error a stream of an unknown shape
+  (_request, reply) => reply.code(201).send(stream),
+
+  // @ts-expect-error the JSON of another schema, although it has all properties
+  (_request, reply) => reply.code(201).send(objectBytes(Tag, '{}')),
+
+  // @ts-expect-error an array in place of an object
+  (_request, reply) => reply.code(201).send(arrayBytes(Note, bytes)),
+
+  // @ts-expect-error the same, sent as JSON
+  (_request, reply) => sendJson(reply, 201, objectBytes(Tag, '{}')),
+
+  // @ts-expect-error JSON with an undocumented status
+  (_request, reply) => sendJson(reply, 202, objectBytes(Note, '{}')),
+
+  // @ts-expect-error JSON of an unknown shape
+  (_request, reply) => sendJson(reply, 201, bytes),
+
+  // @ts-expect-error a stream in place of an object
+  (_request, reply) => sendJson(reply, 201, notes),
+
+  // @ts-expect-error a response without a status
+  () => note,
+
+  // @ts-expect-error no response
+  () => {}
+]
+
+const { status, body, json } = {
+  status: 201,
+  body: NewNote,
+  json: Note
+} as const
+
+/** Each insert has one fault. */
+export const insertsOfNotes: Operations['createNote'][] = [
+  // @ts-expect-error an undocumented status
+  insertOperation(database, { ...inserted, status: 202, body, json }),
+
+  // @ts-expect-error the JSON of another schema
+  insertOperation(database, { ...inserted, status, body, json: Tag }),
+
+  // @ts-expect-error an SQL expression that is not from the generator
+  insertOperation(database, { ...inserted, status, body, json: `'{}'` }),
+
+  // @ts-expect-error the columns of another body
+  insertOperation(database, { ...inserted, status, body: NewRemark, json })
+]
+
+// @ts-expect-error the operation lacks the parameter Idempotency-Key
+export const createTag: Operations['createTag'] = insertOperation(database, {
+  ...inserted,
+  status: 201,
+  body: NewTag,
+  json: Tag
+})
+
+export const listNotes: Operations['listNotes'][] = [
+  // @ts-expect-error items of another schema
+  (_request, reply) => reply.code(200).send(arrayBytes(Tag, bytes)),
+
+  // @ts-expect-error an item in place of an array
+  (_request, reply) => reply.code(200).send(objectBytes(Note, '{}'))
+]

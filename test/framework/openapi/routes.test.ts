@@ -1,0 +1,89 @@
+// Operations of an OpenAPI document: their paths, their keys, and what stops
+// the start.
+import t from 'tap'
+import { readApiDocument } from '../../../src/framework/openapi/document.ts'
+import { api as notes } from '../../support/notes/api.ts'
+import { stubs } from '../../support/notes/generated/operations.ts'
+import { anything, documentOf, pathWithPost, serve, start } from './serve.ts'
+
+t.test(
+  'an operation with security is authenticated before its body is read',
+  async (t) => {
+    const paths = {
+      '/closed': pathWithPost('closed', { 'x-scopes': ['things:write'] }),
+      '/open': pathWithPost('open', { security: [] })
+    }
+    const security = [{ bearerAuth: [] }]
+    const app = await serve(t, paths, () => ({}), { security })
+    const sendText = (url: string) =>
+      app.inject({ method: 'POST', url, payload: 'no JSON' })
+    t.equal((await sendText('/v1/closed')).statusCode, 401)
+    t.equal((await sendText('/v1/open')).statusCode, 400)
+  }
+)
+
+t.test('a security scheme without a hook stops the start', async (t) => {
+  const paths = {
+    '/things': pathWithPost('createThing', { security: [{ x: [] }] })
+  }
+  await t.rejects(
+    serve(t, paths, () => ({})),
+    { message: 'The security scheme x of createThing has no hook' }
+  )
+})
+
+t.test(
+  'an operation that needs an API key but no scope stops the start',
+  async (t) => {
+    const security = [{ bearerAuth: [] }]
+    const paths = { '/things': pathWithPost('createThing', { security }) }
+    await t.rejects(
+      serve(t, paths, () => ({})),
+      {
+        message:
+          'The operation createThing needs an API key, but has no x-scopes'
+      }
+    )
+  }
+)
+
+t.test('the first path to try is that of a GET without parameters', (t) => {
+  const get = { operationId: 'get', responses: anything }
+  const firstPath = (paths: object) => documentOf(t, paths).firstPath
+  const create = pathWithPost('create')
+  const both = { '/things': { ...create, get }, '/others': { get } }
+  t.equal(firstPath({ '/things/{id}': { get }, ...both }), '/v1/things')
+  t.equal(firstPath({ '/things': create }), '/openapi.json')
+  t.end()
+})
+
+const production = { url: 'https://api.example/v1' }
+
+for (const { servers, served } of [
+  { servers: [{ url: '/v1' }, production], served: '/v1/things' },
+  { servers: [production, { url: '/v1' }], served: '/v1/things' },
+  { servers: [{ url: '/v1/' }], served: '/v1/things' },
+  { servers: undefined, served: '/things' }
+]) {
+  t.test(`with ${JSON.stringify(servers)}, ${served} is served`, async (t) => {
+    const get = { operationId: 'listThings', responses: anything }
+    const paths = { '/things': { get } }
+    const app = await serve(t, paths, () => ({}), { servers })
+    t.equal((await app.inject(served)).statusCode, 200)
+  })
+}
+
+t.test('an operation without a handler stops the start', async (t) => {
+  const others: Partial<typeof stubs> = { ...stubs }
+  delete others.listTags
+  await t.rejects(start(t, readApiDocument(notes.openapi), others), {
+    message: 'The operation listTags has no handler: run npm run generate'
+  })
+})
+
+t.test('a stub responds with 501', async (t) => {
+  const app = await start(t, readApiDocument(notes.openapi), stubs)
+  const headers = { authorization: 'x' }
+  const response = await app.inject({ url: '/v1/notes', headers })
+  t.match(response.json(), { code: 'not_implemented', status: 501 })
+})

@@ -1,0 +1,176 @@
+import t from 'tap'
+import { ApiKeyVerifier } from '../../../src/framework/keys/verifier.ts'
+import { makeKey } from '../../../src/framework/keys/key.ts'
+import { ApiKeyStore } from '../../../src/framework/keys/store.ts'
+import { Database } from '../../../src/framework/postgres/database.ts'
+import {
+  createDatabase,
+  createRoles,
+  lockAwaited,
+  lockTable,
+  query
+} from '../../support/database.ts'
+import { recorder } from '../../support/recorder.ts'
+import * as notes from '../../support/notes.ts'
+import { startNotes } from '../../support/notes.ts'
+import { startPostgres } from '../../support/postgres.ts'
+import { codeOrStatus, post, sendRequest } from '../../support/requests.ts'
+import type { Service } from '../../support/service.ts'
+import { until } from '../../support/until.ts'
+
+const createResult = (service: Service) =>
+  codeOrStatus(notes.createNote(service))
+const listResult = (service: Service) => codeOrStatus(notes.listNotes(service))
+const remark = (service: Service) =>
+  codeOrStatus(post(service, 'remarks', { noteId: 1, text: 'x' }))
+
+/** What the log says of outages, except of background work. */
+const outagesIn = (lines: Record<string, unknown>[]) =>
+  lines
+    .map(({ msg }) => String(msg))
+    .filter((msg) => /unavailable|again|ready/.test(msg))
+    .filter((msg) => !msg.includes('background'))
+
+const postgres = await startPostgres(t)
+
+/** The results of a create, two probes and a list. */
+async function resultsOf(service: Service) {
+  const probe = async () => (await service.app.inject('/readyz')).statusCode
+
+  return [
+    await createResult(service),
+    await probe(),
+    await probe(),
+    await listResult(service)
+  ]
+}
+
+t.test('the log shows the start and end of an outage once', async (t) => {
+  const { lines, log } = recorder()
+  const service = await startNotes(t, { databaseUrl: postgres.url, log })
+  await createResult(service)
+  await postgres.kill()
+
+  t.match(
+    await createResult(service),
+    /^(unavailable|outcome_unknown)$/,
+    'its connection may have seemed to be open'
+  )
+
+  t.same(await resultsOf(service), ['unavailable', 503, 503, 'unavailable'])
+
+  await postgres.start()
+  t.same(await resultsOf(service), [201, 200, 200, 200])
+
+  const isLogged = async () => {
+    await listResult(service)
+    return outagesIn(lines).join().includes('again for reads')
+  }
+  await until(isLogged, 'the end is logged')
+
+  const reported = outagesIn(lines)
+  t.equal(new Set(reported).size, reported.length)
+  // Whether a create gets as far as its write depends on when its key was
+  // looked up.
+  const notOfWrites = reported.filter((msg) => !msg.includes('writes'))
+  t.same(notOfWrites.sort(), [
+    'not ready',
+    'ready',
+    'the database is available again for reads',
+    'the database is unavailable for reads'
+  ])
+})
+
+t.test('an outdated prepared statement is replaced', async (t) => {
+  const service = await startNotes(t, {
+    config: { MAX_DATABASE_CONNECTIONS: 1 }
+  })
+  const remove = () => codeOrStatus(sendRequest(service, 'DELETE', 'notes/1'))
+  t.equal(await remove(), 'not_found')
+
+  // The statement returns the id.
+  await query(service.databaseUrl, 'ALTER TABLE notes ALTER id TYPE integer')
+  t.equal(await remove(), 'unavailable')
+  t.equal(await remove(), 'not_found')
+  t.equal(await createResult(service), 201)
+})
+
+t.test('a table that stays locked is one outage in the log', async (t) => {
+  const { lines, log } = recorder()
+  const service = await startNotes(t, {
+    log,
+    config: { DATABASE_TIMEOUT_MS: 300 }
+  })
+  t.equal(await createResult(service), 201)
+  await lockTable(t, service.databaseUrl, 'notes IN SHARE MODE')
+
+  for (let round = 0; round < 3; round++) {
+    t.equal(await createResult(service), 'unavailable')
+    // The other table works.
+    const isStored = async () => (await remark(service)) === 202
+    await until(isStored, 'a remark is stored')
+  }
+
+  const writeOutages = outagesIn(lines).filter((msg) => msg.includes('writes'))
+  t.same(writeOutages, ['the database is unavailable for writes'])
+})
+
+/** What is missing for the service, until it is repaired. */
+const faultsOf = (role: string) => [
+  {
+    make: 'ALTER TABLE notes RENAME TO later',
+    repair: 'ALTER TABLE later RENAME TO notes'
+  },
+  {
+    make: 'ALTER TABLE notes RENAME description TO later',
+    repair: 'ALTER TABLE notes RENAME later TO description'
+  },
+  {
+    make: `REVOKE ALL ON notes FROM ${role}`,
+    repair: `GRANT SELECT, INSERT ON notes TO ${role}`
+  }
+]
+
+t.test('the log explains missing migrations and grants', async (t) => {
+  const { lines, log } = recorder()
+  const { owner, service: databaseUrl } = await createRoles(t)
+  const service = await startNotes(t, { databaseUrl, log })
+  const role = new URL(databaseUrl).username
+
+  for (const { make, repair } of faultsOf(role)) {
+    await query(owner, make)
+    t.equal(await listResult(service), 'unavailable')
+    t.equal(await createResult(service), 'unavailable')
+
+    await query(owner, repair)
+    t.equal(await listResult(service), 200)
+    t.equal(await createResult(service), 201)
+  }
+
+  const cause = 'migrations or grants may be missing'
+  t.same(outagesIn(lines), [
+    `the database is unavailable for reads: ${cause}`,
+    `the database is unavailable for writes: ${cause}`
+  ])
+  t.notOk(lines.some(({ msg }) => msg === 'internal_error'))
+})
+
+t.test('a service that stops in a look-up logs no outage', async (t) => {
+  const { lines, log } = recorder()
+  const databaseUrl = await createDatabase(t)
+  const database = new Database(
+    databaseUrl,
+    { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: 60_000 },
+    log
+  )
+  const verifier = new ApiKeyVerifier(new ApiKeyStore(database))
+  const lock = await lockTable(t, databaseUrl, 'api_keys')
+  const check = verifier.check(makeKey())
+  await lockAwaited(databaseUrl)
+
+  const closing = database.close()
+  await lock.release()
+  t.match(await check, { state: 'unknown' })
+  await closing
+  t.same(outagesIn(lines), [])
+})

@@ -1,0 +1,88 @@
+import t, { type Test } from 'tap'
+import { createDatabase, query } from '../../support/database.ts'
+import { listNotes, startNotes } from '../../support/notes.ts'
+import { get, post } from '../../support/requests.ts'
+
+/** Settings of a database that change what SQL means, or how values look. */
+const settings = [
+  'array_nulls = off',
+  'bytea_output = escape',
+  'client_encoding = LATIN1',
+  'datestyle = German',
+  'extra_float_digits = -15',
+  'intervalstyle = sql_standard',
+  'quote_all_identifiers = on',
+  'standard_conforming_strings = off',
+  'timezone = "America/St_Johns"',
+  'transform_null_equals = on'
+]
+
+/** Starts the service on a database with these settings. */
+async function startWithSettings(t: Test) {
+  const databaseUrl = await createDatabase(t)
+  const name = new URL(databaseUrl).pathname.slice(1)
+  for (const setting of settings)
+    await query(databaseUrl, `ALTER DATABASE ${name} SET ${setting}`)
+
+  return startNotes(t, { databaseUrl })
+}
+
+/** Asserts that the value is the current time in UTC, as in RFC 3339. */
+function isNow(t: Test, value: unknown, what: string) {
+  const twoMinutes = 120_000
+  const distance = Math.abs(Date.parse(String(value)) - Date.now())
+  t.match(value, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, what)
+  t.ok(distance < twoMinutes, what)
+}
+
+const service = await startWithSettings(t)
+
+t.test('no setting of the database changes text', async (t) => {
+  const note = { name: 'Grüße \\ 🐇', description: "it's \\x41" }
+  await post(service, 'notes', note)
+  t.match((await listNotes(service)).json<unknown[]>().at(-1), note)
+})
+
+t.test('no setting of the database turns a NULL into text', async (t) => {
+  const note = { name: 'without description' }
+  const idempotent = { 'idempotency-key': 'key' }
+  for (const headers of [{}, idempotent]) {
+    const created = await post(service, 'notes', note, headers)
+    t.same(Object.keys(created.json<object>()), ['id', 'name'])
+  }
+  const listed = (await listNotes(service)).json<{ description?: string }[]>()
+  t.notOk(listed.some(({ description }) => description === 'NULL'))
+})
+
+t.test('pages work whatever the settings', async (t) => {
+  const note = await post(service, 'notes', { name: 'x' })
+  const { id: noteId } = note.json<{ id: number }>()
+  for (const text of ['first', 'second'])
+    await post(service, 'remarks', { text, noteId })
+
+  const first = await get(service, 'remarks?limit=1')
+  const [, link = ''] = /<(.+)>/.exec(String(first.headers.link)) ?? []
+  const second = await get(service, `remarks${link}`)
+  t.match(first.json(), [{ text: 'first' }])
+  t.match(second.json(), [{ text: 'second' }])
+})
+
+t.test('no setting of the database changes a time', async (t) => {
+  const note = await post(service, 'notes', { name: 'x' })
+  const { id: noteId } = note.json<{ id: number }>()
+  const response = await post(service, 'remarks', { text: 'x', noteId })
+  isNow(t, response.json<{ createdAt: string }>().createdAt, 'createdAt')
+
+  const { keys } = service
+  await keys.create('temporary', { lifetime: '1h' })
+  const [first, temporary] = await keys.list()
+  isNow(t, first?.['created_at'], 'created_at')
+  t.equal(first?.['expires_at'], null)
+
+  const createdAt = Date.parse(String(temporary?.['created_at']))
+  const expiresAt = Date.parse(String(temporary?.['expires_at']))
+  t.equal(expiresAt - createdAt, 3_600_000, 'it expires after an hour')
+
+  const [event] = await keys.events()
+  isNow(t, event?.['at'], 'the time of an event')
+})

@@ -1,0 +1,234 @@
+import t, { type Test } from 'tap'
+import { serviceName } from '../../../generated/names.ts'
+import { query } from '../../support/database.ts'
+import { recorder } from '../../support/recorder.ts'
+import * as notes from '../../support/notes.ts'
+import { startNotes } from '../../support/notes.ts'
+import { configure, startPostgres } from '../../support/postgres.ts'
+import { startProxy } from '../../support/proxy.ts'
+import { codeOrStatus } from '../../support/requests.ts'
+import type { Service } from '../../support/service.ts'
+import { until } from '../../support/until.ts'
+
+const createResult = (service: Service, name: string, key = {}) =>
+  codeOrStatus(notes.createNote(service, name, key))
+const listResult = (service: Service) => codeOrStatus(notes.listNotes(service))
+
+const postgres = await startPostgres(t)
+
+/** Evaluates an expression for each create that waits for the standby. */
+const selectWaitingCreates = (expression: string) =>
+  query(
+    postgres.url,
+    `
+      SELECT ${expression}
+      FROM pg_stat_activity
+      WHERE wait_event = 'SyncRep'
+        AND query LIKE '%INTO notes%'
+    `
+  )
+
+/** Whether a create waits for the standby. */
+const hasWaitingCreates = async () =>
+  (await selectWaitingCreates('pid')).length > 0
+
+/** Ends every wait for the standby, of creates and of others. */
+const cancelWaits = () =>
+  query(
+    postgres.url,
+    `
+      SELECT pg_cancel_backend(pid)
+      FROM pg_stat_activity
+      WHERE wait_event = 'SyncRep'
+    `
+  )
+
+/** The connections of the service. */
+const connections = () =>
+  query(
+    postgres.url,
+    `
+      SELECT pid
+      FROM pg_stat_activity
+      WHERE application_name = '${serviceName}'
+    `
+  )
+
+/** Number of notes with this name. */
+async function countOf(name: string): Promise<number> {
+  const byName = 'SELECT FROM notes WHERE name = $1'
+  return (await query(postgres.url, byName, [name])).length
+}
+
+const requireStandby = (name: string) =>
+  configure(postgres.url, `synchronous_standby_names = '${name}'`)
+
+/** Requires no standby, and ends the waits of earlier commits. */
+async function requireNoStandby() {
+  await requireStandby('')
+  await cancelWaits()
+}
+
+/** Requires no standby, and resolves when creates work again. */
+async function recover(service: Service) {
+  await requireNoStandby()
+  const isStored = async () => (await createResult(service, 'after')) === 201
+  await until(isStored, 'creates work again')
+}
+
+/**
+ * Sends creates until one waits for the standby: the server applies its
+ * settings a moment later. Once a commit waits, all do.
+ *
+ * @returns the result of the create that waits, in an object, so that the
+ *   caller does not wait for it
+ */
+async function createThatWaits(service: Service) {
+  let result = createResult(service, 'unknown')
+
+  const isWaiting = async () => {
+    const wait = until(hasWaitingCreates, 'a create waits').then(() => 'waits')
+    const first = await Promise.race([result, wait])
+    if (first === 'waits') return true
+
+    result = createResult(service, 'unknown')
+    return false
+  }
+
+  await until(isWaiting, 'a create waits, and has no response')
+  return { result }
+}
+
+/** Starts a service without its standby, and a create that waits for it. */
+async function startWithoutStandby(
+  t: Test,
+  config: { DATABASE_TIMEOUT_MS: number; MAX_DATABASE_CONNECTIONS?: number }
+) {
+  t.teardown(requireNoStandby)
+  const { lines, log } = recorder()
+  const proxy = await startProxy(t, postgres.url)
+  const databaseUrl = proxy.url
+  const service = await startNotes(t, { databaseUrl, config, log })
+  t.equal(await createResult(service, 'before'), 201)
+
+  await requireStandby('missing')
+  return { proxy, service, lines, ...(await createThatWaits(service)) }
+}
+
+/** How the wait for a standby ends. */
+interface End {
+  end: string
+  /** What an operator runs. Without it, the service cancels the wait. */
+  operator?: string
+  /** The least important messages that the server sends. */
+  messages: 'notice' | 'error'
+}
+
+const ends: End[] = [
+  { end: 'the service cancels it', messages: 'notice' },
+  {
+    end: 'the service cancels it, and the server hides warnings',
+    messages: 'error'
+  },
+  {
+    end: 'an operator cancels it',
+    operator: 'pg_cancel_backend(pid)',
+    messages: 'notice'
+  },
+  {
+    end: 'an operator ends its connection',
+    operator: 'pg_terminate_backend(pid)',
+    messages: 'notice'
+  }
+]
+
+for (const { end, operator, messages } of ends) {
+  t.test(`the outcome of a create is unknown if ${end}`, async (t) => {
+    await query(
+      postgres.url,
+      `ALTER DATABASE postgres SET client_min_messages = ${messages}`
+    )
+    const isCancelledByService = operator === undefined
+    const { service, result, lines } = await startWithoutStandby(t, {
+      DATABASE_TIMEOUT_MS: isCancelledByService ? 1000 : 60_000
+    })
+    if (!isCancelledByService) await selectWaitingCreates(operator)
+    t.equal(await result, 'outcome_unknown')
+
+    const outages = lines.filter(
+      ({ msg }) => msg === 'the database is unavailable for writes'
+    )
+    t.equal(outages.length, 1)
+    t.not(await countOf('unknown'), 0, 'it is stored here')
+    t.notOk(await hasWaitingCreates())
+    await recover(service)
+  })
+}
+
+/** Lists without a pause until the promise settles. Returns the results. */
+async function listUntil(service: Service, promise: Promise<unknown>) {
+  const results = new Set<unknown>()
+  let isPending = true
+  const settle = () => {
+    isPending = false
+  }
+  promise.then(settle, settle)
+
+  while (isPending) results.add(await listResult(service))
+
+  return results
+}
+
+t.test('lists work while creates wait for the standby', async (t) => {
+  const { service, result } = await startWithoutStandby(t, {
+    DATABASE_TIMEOUT_MS: 1000,
+    MAX_DATABASE_CONNECTIONS: 3
+  })
+  t.equal(await result, 'outcome_unknown')
+
+  for (let round = 0; round < 3; round++) {
+    const creates = Promise.all([
+      createResult(service, 'a'),
+      createResult(service, 'b'),
+      createResult(service, 'c')
+    ])
+    t.same(await listUntil(service, creates), new Set([200]))
+    t.same(new Set(await creates), new Set(['outcome_unknown']))
+
+    const open = (await connections()).length
+    t.ok(open <= 4, 'the pool and background writes')
+  }
+
+  await recover(service)
+})
+
+t.test('a replay waits for the synchronous standby', async (t) => {
+  const { service, result } = await startWithoutStandby(t, {
+    DATABASE_TIMEOUT_MS: 1000
+  })
+  await result
+
+  const keyed = () =>
+    createResult(service, 'keyed', { 'idempotency-key': 'key' })
+  for (const which of ['the first', 'a replay']) {
+    t.equal(await keyed(), 'outcome_unknown', which)
+    t.equal(await countOf('keyed'), 1, 'it is stored here')
+  }
+
+  await requireNoStandby()
+  const isReplayed = async () => (await keyed()) === '201 replayed'
+  await until(isReplayed, 'it is replayed')
+})
+
+t.test('creates that cannot be cancelled end at the server', async (t) => {
+  const { proxy, service, result } = await startWithoutStandby(t, {
+    DATABASE_TIMEOUT_MS: 1000,
+    MAX_DATABASE_CONNECTIONS: 3
+  })
+  proxy.state.dropsCancel = true
+
+  t.equal(await result, 'outcome_unknown')
+  t.equal(await createResult(service, 'unknown'), 'outcome_unknown')
+  await until(async () => !(await hasWaitingCreates()), 'no create waits')
+  t.equal(await listResult(service), 200)
+})

@@ -1,0 +1,207 @@
+import { readdirSync } from 'node:fs'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { findService } from '../../src/framework/embedded/postgres.ts'
+import {
+  copyData,
+  createDatabase,
+  lockAwaited,
+  lockTable,
+  query
+} from '../support/database.ts'
+import { loadNotes, postNote, serveNotes } from '../support/notes.ts'
+import {
+  keyPattern,
+  run,
+  type Running,
+  script,
+  started
+} from '../support/process.ts'
+import { createKeyIn } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+/** Starts a service process on a database of its own, with an API key. */
+async function serveOnDatabase(t: Test, env: Record<string, string>) {
+  const databaseUrl = await createDatabase(t)
+  const key = await createKeyIn(databaseUrl)
+  const service = serveNotes(t, { DATABASE_URL: databaseUrl, ...env })
+  return { service, key, url: await started(service), databaseUrl }
+}
+
+/** A running service, and a request that waits while a table is locked. */
+interface Target {
+  service: Running
+  databaseUrl: string
+  table: string
+  send: () => Promise<Response>
+}
+
+/**
+ * Sends the request, which waits for a lock, and then the signal.
+ *
+ * @returns the response to come, and `release`, which ends the lock
+ */
+async function stopWhileOpen(
+  t: Test,
+  { service, databaseUrl, table, send }: Target,
+  sendSignal: () => unknown
+) {
+  const { release } = await lockTable(t, databaseUrl, table)
+  const response = send()
+  response.catch(() => {})
+  await lockAwaited(databaseUrl)
+
+  sendSignal()
+  await service.sees(/"stopping"/)
+
+  return { release, response }
+}
+
+/** Makes the creation of a key slow. */
+const slowKeys = `
+  CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN PERFORM pg_sleep(1); RETURN NEW; END';
+  CREATE TRIGGER wait BEFORE INSERT ON api_keys
+    FOR EACH ROW EXECUTE FUNCTION wait()`
+
+/** The signals that each way of stopping a service sends. */
+const waysToStop = [
+  {
+    title: 'two signals to the service at the same time',
+    command: script('src/main.ts'),
+    signals: ['SIGTERM', 'SIGINT'],
+    isForGroup: false
+  },
+  {
+    title: 'a signal to npm',
+    command: ['npm', 'start'],
+    signals: ['SIGTERM'],
+    isForGroup: false
+  },
+  {
+    title: 'a signal to the process group of npm, such as by Ctrl-C',
+    command: ['npm', 'start'],
+    signals: ['SIGINT'],
+    isForGroup: true
+  }
+]
+
+for (const { title, command, signals, isForGroup } of waysToStop) {
+  t.test(`after ${title}, an open request still gets its 200`, async (t) => {
+    const directory = t.testdir()
+    copyData(directory)
+    const env = { PORT: '0', DATA_DIR: directory }
+    const service = run(t, command, { env })
+    const [, url = '', authorization = ''] = await service.sees(
+      /curl (\S+) -H 'Authorization: (Bearer \w+)'/
+    )
+    const databaseUrl = (await findService(directory))?.url ?? ''
+
+    const pid = Number(service.child.pid)
+    const target = isForGroup ? -pid : pid
+    const { release, response } = await stopWhileOpen(
+      t,
+      {
+        service,
+        databaseUrl,
+        table: 'api_keys',
+        send: () => fetch(url, { headers: { authorization } })
+      },
+      () => signals.forEach((signal) => process.kill(target, signal))
+    )
+    await release()
+
+    t.equal((await response).status, 200)
+    await service.exited
+    t.match(service.output(), '"stopped"')
+  })
+}
+
+t.test('another signal a second later ends it immediately', async (t) => {
+  const { url, key, ...target } = await serveOnDatabase(t, {
+    DATABASE_TIMEOUT_MS: '60000',
+    SHUTDOWN_TIMEOUT_MS: '60000'
+  })
+  const { child, exited } = target.service
+  const send = () => postNote(url, key, 'in flight')
+  await stopWhileOpen(t, { ...target, table: 'notes', send }, () =>
+    child.kill()
+  )
+
+  const signals = setInterval(() => child.kill(), 1100)
+  t.equal(await exited, 'SIGTERM')
+  clearInterval(signals)
+})
+
+t.test(
+  'under load, shutdown fails /readyz first, then closes connections, and fails no request',
+  async (t) => {
+    const { service, key, url } = await serveOnDatabase(t, {
+      SHUTDOWN_DELAY_MS: '5000'
+    })
+    const load = loadNotes(url, key)
+    await load.acknowledges(100)
+
+    service.child.kill()
+    // A proxy looks at /readyz and sends no more.
+    await until(
+      async () => (await fetch(`${url}/readyz`)).status === 503,
+      'the service reports that it stops'
+    )
+
+    await load.acknowledges(20)
+    const { status, headers } = await postNote(url, key, 'x')
+    t.equal(status, 201)
+    t.equal(headers.get('connection'), 'close')
+    await load.stop()
+    t.same(load.lost, [])
+    t.same(Object.keys(load.responses), ['201'])
+    t.equal(await service.exited, 0)
+  }
+)
+
+t.test(
+  'a signal during the first start ends it, and the next start is not affected',
+  async (t) => {
+    const directory = t.testdir()
+    for (const stage of [/creating a new database/, /This key is shown once/]) {
+      const service = serveNotes(t, {}, directory)
+      await service.sees(stage)
+      t.equal(await service.stop(), 0)
+    }
+    t.same(readdirSync(path.join(directory, '.data')), ['postgres'])
+  }
+)
+
+t.test(
+  'a signal while the first key is created does not lose it',
+  async (t) => {
+    const directory = t.testdir()
+    copyData(directory)
+    const env = { DATA_DIR: directory }
+    const first = serveNotes(t, env)
+    await first.sees(keyPattern)
+    const url = (await findService(directory))?.url ?? ''
+    await query(url, 'TRUNCATE api_keys, key_events')
+    await query(url, slowKeys)
+    t.equal(await first.stop(), 0)
+
+    const second = serveNotes(t, env)
+    await started(second)
+    t.equal(await second.stop(), 0)
+
+    t.match(second.output(), keyPattern)
+  }
+)
+
+t.test(
+  'a signal ends the wait for a database whose migrations are locked',
+  async (t) => {
+    const databaseUrl = await createDatabase(t)
+    await lockTable(t, databaseUrl, 'pgmigrations')
+    const service = serveNotes(t, { DATABASE_URL: databaseUrl })
+    await started(service)
+    await lockAwaited(databaseUrl)
+    t.equal(await service.stop(), 0)
+  }
+)

@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import { apiKeyPrefix } from '../../generated/names.ts'
+import { makeKey } from '../../src/framework/keys/key.ts'
+import { BackgroundWork } from '../../src/framework/background-work.ts'
+import { findService } from '../../src/framework/embedded/postgres.ts'
+import { createDatabase, empty, query } from '../support/database.ts'
+import { notOnce } from '../support/installation.ts'
+import {
+  listedNotes,
+  loadNotes,
+  postNote,
+  serveNotes
+} from '../support/notes.ts'
+import { keyPattern, started } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+t.test(
+  'the first start prints docs and a key, and acknowledged rows survive a kill -9',
+  async (t) => {
+    const directory = t.testdir()
+    const first = serveNotes(t, {}, directory)
+    const url = await started(first)
+    const [curl, key = ''] = await first.sees(
+      new RegExp(`curl \\S+ -H 'Authorization: Bearer (${apiKeyPrefix}\\w+)'`)
+    )
+    t.match(curl, `curl ${url}/v1/notes -H`)
+    t.match(first.output(), `Docs    ${url}/docs`)
+    const server = await findService(path.join(directory, '.data'))
+    const socket = new URL(server?.url ?? '').searchParams.get('host') ?? ''
+
+    const load = loadNotes(url, key)
+    await load.acknowledges(20)
+    first.child.kill('SIGKILL')
+    t.equal(await first.exited, 'SIGKILL')
+    await load.stop()
+
+    const second = serveNotes(t, { HOST: '::' }, directory)
+    const [, port = ''] = await second.sees(
+      /Docs {4}http:\/\/localhost:(\d+)\/docs/
+    )
+    await second.sees(/Create a key: npm run keys/)
+    t.notMatch(
+      second.output(),
+      keyPattern,
+      'the key is not shown again, and no other is created'
+    )
+
+    await until(
+      () => !existsSync(socket),
+      'the folder of the first socket is removed'
+    )
+
+    const names = await listedNotes(`http://127.0.0.1:${port}`, key)
+    t.same(notOnce(load.acknowledged, names), [])
+    t.equal(await second.stop(), 0)
+  }
+)
+
+t.test('the service waits for a database that is not there yet', async (t) => {
+  const existing = new URL(await createDatabase(t))
+  const later = `${existing.pathname.slice(1)}_later`
+  const url = Object.assign(new URL(existing), {
+    pathname: `/${later}`,
+    password: 'secret'
+  }).href
+  const service = serveNotes(t, { DATABASE_URL: url })
+  const address = await started(service)
+  const status = async (endpoint: string) =>
+    (await fetch(address + endpoint)).status
+
+  await service.sees(/DATABASE_URL cannot be used: .*retrying/)
+  t.equal(await status('/readyz'), 503)
+  t.equal(await status('/livez'), 200)
+  t.equal((await postNote(address, makeKey(), 'x')).status, 503)
+
+  await query(existing.href, `CREATE DATABASE ${later} ${empty}`)
+  t.teardown(() => query(existing.href, `DROP DATABASE ${later} WITH (FORCE)`))
+  await service.sees(/the database is ready/)
+  t.equal(await status('/readyz'), 200)
+  t.equal(await service.stop(), 0)
+
+  const reasons =
+    service.output().match(/"msg":"DATABASE_URL .*retrying/g) ?? []
+  t.same(reasons, [...new Set(reasons)], 'no reason is repeated')
+  t.notMatch(reasons.join(), /secret/)
+})
+
+t.test('background work', (t) => {
+  function watchedWork() {
+    const events: string[] = []
+    const work = new BackgroundWork(() => {
+      events.push('started')
+      return () => events.push('stopped')
+    })
+
+    return { events, work }
+  }
+
+  t.test('runs from the start to the stop', (t) => {
+    const { events, work } = watchedWork()
+    work.start()
+    work.stop()
+    t.same(events, ['started', 'stopped'])
+    t.end()
+  })
+
+  t.test('does not start after the stop', (t) => {
+    const { events, work } = watchedWork()
+    work.stop()
+    work.start()
+    t.same(events, [])
+    t.end()
+  })
+
+  t.end()
+})
