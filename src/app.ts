@@ -67,7 +67,7 @@ export async function buildApp(parts: Parts) {
 
   // The operations of the OpenAPI document: authentication, rate limits,
   // validation, handlers.
-  await app.register(apiKeys, { database, config })
+  await app.register(apiKeys, { names: api.names, database, config })
   const memory = new ResponseMemory(
     config.MAX_RESPONSE_BUFFER_BYTES,
     config.SEND_TIMEOUT_MS
@@ -92,14 +92,14 @@ export async function buildApp(parts: Parts) {
 /** Registers the traces if they are on: their SDK takes 16 MB of memory. */
 async function registerTraces(
   app: FastifyInstance,
-  { config, apiDocument }: Parts
+  { config, api, apiDocument }: Parts
 ): Promise<void> {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = config
   if (endpoint === undefined) return
 
   const { traces } = await import('./framework/tracing/traces.ts')
   const { version } = apiDocument.document.info
-  await app.register(traces, { endpoint, config, version })
+  await app.register(traces, { endpoint, config, names: api.names, version })
 }
 
 /** Registers the metrics, if they have a port. */

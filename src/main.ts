@@ -2,7 +2,7 @@
 //
 // Signals are handled before the rest is loaded, which takes up to a second:
 // without a handler, the first process of a container ignores SIGTERM.
-import type { Service } from './framework/lifecycle.ts'
+import type { Service } from './lifecycle.ts'
 
 const signals = ['SIGTERM', 'SIGINT'] as const
 
@@ -22,11 +22,12 @@ for (const signal of signals) process.on(signal, onSignal)
 for (const output of [process.stdout, process.stderr])
   output.on('error', () => {})
 
-const { exitWithError } = await import('./framework/log.ts')
+const { exitOnError } = await import('./framework/log.ts')
 const { optionsTakenByNpm } = await import('./framework/npm-options.ts')
-const { start, stop } = await import('./framework/lifecycle.ts')
+const { start, stop } = await import('./lifecycle.ts')
 const { api } = await import('./handlers/index.ts')
 
+const exitWithError = exitOnError(api.names.service)
 rejectArguments()
 service = await start(api).catch(exitWithError)
 

@@ -6,12 +6,23 @@ import type {
 } from './postgres/database.ts'
 import type { Privileges } from './postgres/privileges.ts'
 
+/** The names by which the framework calls itself. */
+export interface Names {
+  /** Of the service, on the command line and in PostgreSQL. */
+  service: string
+  /** What every API key begins with. */
+  apiKeyPrefix: string
+  /** Of the challenge in a 401 or 403 (RFC 6750, section 3). */
+  realm: string
+}
+
 /**
  * An API: all that the framework needs to serve it. src/handlers/index.ts
  * defines the API of this repository, and test/support/notes the one that the
  * tests of the framework use.
  */
 export interface Api {
+  names: Names
   /** The OpenAPI document, a YAML file. */
   openapi: URL
   /**

@@ -1,4 +1,3 @@
-import { serviceName } from '../../generated/names.ts'
 import { readEnvFile, readText } from './config/env-file.ts'
 import type { Variable } from './config/kinds.ts'
 import { suggestName } from './config/misspelt.ts'
@@ -32,26 +31,33 @@ export type Config = { [N in Exclude<Name, OptionalName>]: Value<N> } & {
 
 type Environment = NodeJS.Dict<string>
 
+/** Receives a line about a variable that is ignored or unusual. */
+type Report = (line: string) => void
+
 /**
  * Reads the configuration from the environment, then the file, then the
  * defaults. An empty variable counts as unset. The file may be missing. Names
- * that are probably misspelt are reported on stderr, and so are all unknown
- * names in the file.
+ * that are probably misspelt are reported, and so are all unknown names in the
+ * file.
  *
  * @throws Error with a line for each mistake, which names the variable and what
  *   it must be, without values that may be secret
  */
-export function loadConfig(environment: Environment, file = '.env'): Config {
+export function loadConfig(
+  environment: Environment,
+  file = '.env',
+  report: Report = console.error
+): Config {
   const fromFile = readEnvFile(file, names)
-  reportUnknown(fromFile, file)
-  reportMisspelt(environment)
+  reportUnknown(fromFile, file, report)
+  reportMisspelt(environment, report)
 
   const texts = { ...withoutEmpty(fromFile), ...withoutEmpty(environment) }
   rejectFormerNames(texts)
   const config = parse(withDatabaseUrl(texts))
   rejectEqualPorts(config)
 
-  return withTlsMode(config)
+  return withTlsMode(config, report)
 }
 
 const withoutEmpty = (texts: Environment): Environment =>
@@ -60,11 +66,11 @@ const withoutEmpty = (texts: Environment): Environment =>
 const isUnknown = (name: string) =>
   !Object.hasOwn(variables, name) && !Object.hasOwn(formerNames, name)
 
-function report(line: string): void {
-  console.error(`${serviceName}: ${line}`)
-}
-
-function reportUnknown(fromFile: Environment, file: string): void {
+function reportUnknown(
+  fromFile: Environment,
+  file: string,
+  report: Report
+): void {
   const unknown = Object.keys(fromFile)
     .filter(isUnknown)
     // A value broken over two lines would make its second line, perhaps a
@@ -79,7 +85,7 @@ function reportUnknown(fromFile: Environment, file: string): void {
 }
 
 /** Other programs also have variables: reports only likely typing errors. */
-function reportMisspelt(environment: Environment): void {
+function reportMisspelt(environment: Environment, report: Report): void {
   for (const name of Object.keys(environment).filter(isUnknown)) {
     const meant = suggestName(name, names)
     if (meant !== undefined && environment[meant] === undefined)
@@ -137,7 +143,7 @@ function rejectEqualPorts({ PORT, METRICS_PORT }: Config): void {
 }
 
 /** Rejects an sslmode without effect, and reports one with another effect. */
-function withTlsMode(config: Config): Config {
+function withTlsMode(config: Config, report: Report): Config {
   const { DATABASE_URL: url } = config
   if (url === undefined) return config
 

@@ -41,12 +41,11 @@ export async function openForService(
     return { ...opened, ready: Promise.resolve() }
   }
 
-  const opened = openDatabaseUrl(url, config, log)
+  const opened = openDatabaseUrl(url, config, api, log)
   const { database } = opened
-  const schema = schemaOf(api)
   const prepare = MIGRATE_ON_START
-    ? () => applyMigrations(url, config, schema, log)
-    : migrationCheck(database, schema.migrations)
+    ? () => migrate(url, config, api, log)
+    : migrationCheck(database, schemaOf(api).migrations)
 
   const ready = prepareRepeatedly(prepare, log)
   database.reportOutagesAfter(ready)
@@ -69,7 +68,7 @@ export async function openForCommand(
   const { DATABASE_URL: url } = config
   if (url === undefined) return openEmbedded(config, api, 'command', log)
 
-  const opened = openDatabaseUrl(url, config, log)
+  const opened = openDatabaseUrl(url, config, api, log)
   const { migrations } = schemaOf(api)
   const checkMigrations = migrationCheck(opened.database, migrations)
   await orUnusable(checkMigrations())
@@ -93,7 +92,7 @@ export async function migrateDatabase(
     return server.stop()
   }
 
-  await orUnusable(applyMigrations(url, config, schemaOf(api), log))
+  await orUnusable(migrate(url, config, api, log))
 }
 
 /**
@@ -110,7 +109,7 @@ export async function findPendingMigrations(
   const { DATABASE_URL: url } = config
   if (url === undefined) throw new Error('DATABASE_URL is not set')
 
-  const { database } = openDatabaseUrl(url, config, log)
+  const { database } = openDatabaseUrl(url, config, api, log)
   const { migrations } = schemaOf(api)
 
   try {
@@ -133,7 +132,8 @@ async function openEmbedded(
   log: Logger
 ): Promise<OpenedDatabase> {
   const { url, stop } = await startEmbedded(config, api, opener, log)
-  return { database: new Database(url, config, log), stopServer: stop }
+  const database = new Database(url, config, log, api.names.service)
+  return { database, stopServer: stop }
 }
 
 /** Starts the embedded PostgreSQL in DATA_DIR, or joins it, and migrates it. */
@@ -144,7 +144,7 @@ async function startEmbedded(
   log: Logger
 ) {
   const server = await openDataDir(config.DATA_DIR, opener, log)
-  await applyMigrations(server.url, config, schemaOf(api), log)
+  await migrate(server.url, config, api, log)
   return server
 }
 
@@ -159,14 +159,26 @@ async function openDataDir(dataDir: string, opener: Opener, log: Logger) {
   }
 }
 
+/** Applies the pending migrations of the framework and of the API. */
+function migrate(
+  url: string,
+  config: Config,
+  api: Api,
+  log: Logger
+): Promise<void> {
+  const applicationName = `${api.names.service} migrate`
+  return applyMigrations(url, config, schemaOf(api), log, applicationName)
+}
+
 /** Opens a DATABASE_URL; connections are made on first use. */
 function openDatabaseUrl(
   url: string,
   config: Config,
+  api: Api,
   log: Logger
 ): OpenedDatabase {
   try {
-    const database = new Database(url, config, log)
+    const database = new Database(url, config, log, api.names.service)
     return { database, stopServer: () => Promise.resolve() }
   } catch (error) {
     throw unusableDatabase(error)

@@ -1,3 +1,4 @@
+import { apiKeyPrefix, realm, serviceName } from '../../generated/names.ts'
 import { type Operations, stubs } from '../../generated/operations.ts'
 import type { Api } from '../framework/api.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
@@ -14,6 +15,7 @@ import { petHandlers, petPrivileges } from './pets.ts'
 
 /** The API that this repository serves. */
 export const api: Api = {
+  names: { service: serviceName, apiKeyPrefix, realm },
   openapi: new URL('../../generated/openapi.yaml', import.meta.url),
   guide: new URL('../../generated/guide.html', import.meta.url),
   handlers: operationHandlers,

@@ -1,7 +1,6 @@
 import path from 'node:path'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
-import { serviceName } from '../../generated/names.ts'
 import { loadConfig, trustedProxies } from '../../src/framework/config.ts'
 import {
   commonVariables,
@@ -135,8 +134,8 @@ user:secret@host/db?sslmode=require`
 
   const lines = errors().map(({ args }) => String(args))
   t.same(lines, [
-    `${serviceName}: ${file}: ignoring DATABASE_URLL: did you mean DATABASE_URL?`,
-    `${serviceName}: ${file}: ignoring port: did you mean PORT?`
+    `${file}: ignoring DATABASE_URLL: did you mean DATABASE_URL?`,
+    `${file}: ignoring port: did you mean PORT?`
   ])
   t.end()
 })

@@ -1,8 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { apiKeyPrefix } from '../../generated/names.ts'
-import { makeKey } from '../../src/framework/keys/key.ts'
 import { BackgroundWork } from '../../src/framework/background-work.ts'
 import { findService } from '../../src/framework/embedded/postgres.ts'
 import { createDatabase, empty, query } from '../support/database.ts'
@@ -11,7 +9,9 @@ import {
   listedNotes,
   loadNotes,
   postNote,
-  serveNotes
+  serveNotes,
+  apiKeyPrefix,
+  makeKey
 } from '../support/notes.ts'
 import { keyPattern, started } from '../support/process.ts'
 import { until } from '../support/until.ts'

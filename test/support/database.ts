@@ -150,7 +150,8 @@ export function openDatabase(t: Test, url: string, timeout = 5000): Database {
   const database = new Database(
     url,
     { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: timeout },
-    silent
+    silent,
+    notes.names.service
   )
   t.teardown(() => database.close())
 

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { apiKeyPrefix } from '../../generated/names.ts'
 import { until } from './until.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
@@ -163,7 +162,7 @@ export async function started(service: Running): Promise<string> {
   return url
 }
 
-export const keyPattern = new RegExp(`${apiKeyPrefix}[0-9a-f]{48}`)
+export const keyPattern = /[a-z]+_[0-9a-f]{48}/
 
 /** Creates a category, or what the resource has. */
 export const postNamed = (

@@ -1,6 +1,5 @@
 import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
-import { serviceName } from '../../../generated/names.ts'
 import type { Config } from '../config.ts'
 import { type DatabaseUse, observeDatabase } from '../metrics.ts'
 import { Availability } from './availability.ts'
@@ -63,16 +62,28 @@ export class Database {
   /**
    * Connections are made on first use.
    *
+   * @param applicationName names the connections in pg_stat_activity
    * @throws Error when the URL, or a certificate file that it names, cannot be
    *   used
    */
-  constructor(url: string, config: DatabaseConfig, log: Logger) {
+  constructor(
+    url: string,
+    config: DatabaseConfig,
+    log: Logger,
+    applicationName = 'service'
+  ) {
     const timeoutMs = config.DATABASE_TIMEOUT_MS
     const maxConnections = config.MAX_DATABASE_CONNECTIONS
 
     this.timeoutMs = timeoutMs
-    this.#pool = openPool(url, timeoutMs, maxConnections)
-    this.#backgroundPool = openPool(url, timeoutMs, 1)
+    const openPool = (max: number) =>
+      new PrimaryPool(url, timeoutMs, {
+        application_name: applicationName,
+        types,
+        max
+      })
+    this.#pool = openPool(maxConnections)
+    this.#backgroundPool = openPool(1)
     this.#availabilities = {
       reads: new Availability('reads', log),
       writes: new Availability('writes', log),
@@ -204,11 +215,3 @@ export type BackgroundWriter = Pick<
 
 /** Reads a state of the database, and sets its metrics. */
 export type Measure = () => Promise<void>
-
-function openPool(url: string, timeoutMs: number, max: number): PrimaryPool {
-  return new PrimaryPool(url, timeoutMs, {
-    application_name: serviceName,
-    types,
-    max
-  })
-}

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { ClientBase } from 'pg'
 import type { Logger } from 'pino'
-import { serviceName } from '../../../generated/names.ts'
 import { shareRuns } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../log.ts'
@@ -91,10 +90,11 @@ export async function applyMigrations(
   url: string,
   config: MigrationConfig,
   schema: DatabaseSchema,
-  log: Logger
+  log: Logger,
+  applicationName = 'migrate'
 ): Promise<void> {
   const pool = new PrimaryPool(url, config.DATABASE_TIMEOUT_MS, {
-    application_name: `${serviceName} migrate`
+    application_name: applicationName
   })
 
   try {

@@ -12,7 +12,6 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isOutsideApi, pathOf } from '../http/access-log.ts'
 import { type RemoteSpan, remoteSpanOf } from '../http/trace-context.ts'
-import { withoutApiKeys } from '../log.ts'
 import type { Sampling } from './sampling.ts'
 
 /** The methods that OpenTelemetry knows. Node.js accepts more. */
@@ -33,10 +32,13 @@ const knownMethods = new Set([
  * when the client disconnects before.
  *
  * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
+ *
+ * @param withoutApiKeys masks the API keys in a path
  */
 export function startRequestSpan(
   source: SpanSource,
   isSampled: Sampling,
+  withoutApiKeys: (text: string) => string,
   request: FastifyRequest,
   reply: FastifyReply
 ): Span | undefined {
@@ -45,7 +47,10 @@ export function startRequestSpan(
 
   const span = source.startSpan(
     nameOf(request),
-    { kind: SpanKind.SERVER, attributes: attributesOf(request) },
+    {
+      kind: SpanKind.SERVER,
+      attributes: attributesOf(request, withoutApiKeys)
+    },
     contextOf(caller)
   )
 
@@ -74,7 +79,10 @@ function contextOf(caller: RemoteSpan | undefined): Context {
 }
 
 /** The path of an unknown route may be anything: only the log has it. */
-function attributesOf(request: FastifyRequest) {
+function attributesOf(
+  request: FastifyRequest,
+  withoutApiKeys: (text: string) => string
+) {
   const { method, protocol, routeOptions } = request
   const always = { ...attributesOfMethod(method), 'url.scheme': protocol }
   const { url: route } = routeOptions

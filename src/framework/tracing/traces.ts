@@ -15,8 +15,9 @@ import {
 import type { Span } from '@opentelemetry/api'
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { serviceName } from '../../../generated/names.ts'
+import type { Names } from '../api.ts'
 import type { Config } from '../config.ts'
+import { apiKeyMask } from '../log.ts'
 import { traceIdOf } from '../http/trace-context.ts'
 import { inSpan, useTracer } from './spans.ts'
 import { stopPretenuring } from './pretenuring.ts'
@@ -40,6 +41,7 @@ interface Options {
   endpoint: string
   /** Its OTEL_TRACES_SAMPLER selects the requests to trace. */
   config: Config
+  names: Names
   version: string
 }
 
@@ -56,19 +58,30 @@ declare module 'fastify' {
  * closes.
  */
 export const traces = fp<Options>(
-  (app, { endpoint, config, version }) => {
+  (app, { endpoint, config, names, version }) => {
     // Before the provider, which warns of variables that it cannot read.
     logSdkWarnings(app.log)
     stopPretenuring()
-    const provider = providerFor(endpoint, version, app.log)
-    const source = provider.getTracer(serviceName, version)
+    const provider = providerFor(
+      endpoint,
+      resourceOf(names.service, version),
+      app.log
+    )
+    const withoutApiKeys = apiKeyMask(names.apiKeyPrefix)
+    const source = provider.getTracer(names.service, version)
     const isSampled = samplingOf(config)
     useTracer(new SpanTracer(source))
 
     app.decorateRequest('span', undefined)
 
     app.addHook('onRequest', (request, reply, done) => {
-      const span = startRequestSpan(source, isSampled, request, reply)
+      const span = startRequestSpan(
+        source,
+        isSampled,
+        withoutApiKeys,
+        request,
+        reply
+      )
       if (span !== undefined) {
         request.span = span
         request.log = logWithTraceId(app.log, request, span)
@@ -113,14 +126,14 @@ function logWithTraceId(
 
 function providerFor(
   endpoint: string,
-  version: string,
+  resource: Resource,
   log: FastifyBaseLogger
 ): TracerProvider {
   const url = `${endpoint.replace(/\/$/, '')}/v1/traces`
   const exporter = new ReportingExporter(new OTLPTraceExporter({ url }), log)
 
   return new TracerProvider({
-    resource: resourceOf(version),
+    resource,
     // samplingOf() has decided before.
     sampler: new AlwaysOnSampler(),
     spanLimits: {
@@ -132,7 +145,7 @@ function providerFor(
 }
 
 /** The SDK, the service, and what the environment says of it. */
-function resourceOf(version: string): Resource {
+function resourceOf(serviceName: string, version: string): Resource {
   const service = resourceFromAttributes({
     'service.name': serviceName,
     'service.version': version

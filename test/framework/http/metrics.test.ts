@@ -1,7 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { makeKey } from '../../../src/framework/keys/key.ts'
 import { createMetricsServer } from '../../../src/framework/http/metrics-endpoint.ts'
 import { createDatabase, lockTable, query } from '../../support/database.ts'
 import { sample } from '../../support/metrics.ts'
@@ -9,7 +8,8 @@ import {
   breakNotes,
   createNote,
   serveNotes,
-  startNotes
+  startNotes,
+  makeKey
 } from '../../support/notes.ts'
 import { postNamed, serve, started } from '../../support/process.ts'
 import type { Service } from '../../support/service.ts'

@@ -1,10 +1,9 @@
 import { Ajv } from 'ajv'
 import t from 'tap'
-import { realm } from '../../../generated/names.ts'
-import { hashKey, makeKey } from '../../../src/framework/keys/key.ts'
+import { hashKey } from '../../../src/framework/keys/key.ts'
 import { readApiDocument } from '../../../src/framework/openapi/document.ts'
 import { createDatabase, migrate, query } from '../../support/database.ts'
-import { notes, startNotes } from '../../support/notes.ts'
+import { notes, startNotes, realm, makeKey } from '../../support/notes.ts'
 import type { Service } from '../../support/service.ts'
 
 const { document, basePath, operations, scopes } = readApiDocument(

@@ -1,5 +1,4 @@
 import t from 'tap'
-import { serviceName } from '../../../generated/names.ts'
 import { PrimaryPool } from '../../../src/framework/postgres/primary-pool.ts'
 import { createDatabase, migrate, query } from '../../support/database.ts'
 import { notOnce } from '../../support/installation.ts'
@@ -7,7 +6,8 @@ import {
   createNote,
   loadNotes,
   startNotes,
-  storedNames
+  storedNames,
+  serviceName
 } from '../../support/notes.ts'
 import { configure, startPair, startPostgres } from '../../support/postgres.ts'
 import { startProxy } from '../../support/proxy.ts'

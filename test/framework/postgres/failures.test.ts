@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
 import { PrimaryPool } from '../../../src/framework/postgres/primary-pool.ts'
-import { makeKey } from '../../../src/framework/keys/key.ts'
 import { stopClock } from '../../support/clock.ts'
 import {
   createDatabase,
@@ -14,7 +13,8 @@ import {
   createNote,
   listNotes,
   startNotes,
-  storedNames
+  storedNames,
+  makeKey
 } from '../../support/notes.ts'
 import { errorResponse, startProxy } from '../../support/proxy.ts'
 import { codeOrStatus } from '../../support/requests.ts'

@@ -1,7 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { makeKey } from '../../../src/framework/keys/key.ts'
 import { Database } from '../../../src/framework/postgres/database.ts'
 import {
   createDatabase,
@@ -10,7 +9,7 @@ import {
   query
 } from '../../support/database.ts'
 import { recorder } from '../../support/recorder.ts'
-import { postNote, serveNotes } from '../../support/notes.ts'
+import { postNote, serveNotes, makeKey } from '../../support/notes.ts'
 import { started } from '../../support/process.ts'
 
 /** Milliseconds in which the service writes in the background at least once. */

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { ApiKeyVerifier } from '../../../src/framework/keys/verifier.ts'
-import { makeKey } from '../../../src/framework/keys/key.ts'
 import { ApiKeyStore } from '../../../src/framework/keys/store.ts'
 import { Database } from '../../../src/framework/postgres/database.ts'
 import {
@@ -12,7 +11,7 @@ import {
 } from '../../support/database.ts'
 import { recorder } from '../../support/recorder.ts'
 import * as notes from '../../support/notes.ts'
-import { startNotes } from '../../support/notes.ts'
+import { apiKeyPrefix, startNotes, makeKey } from '../../support/notes.ts'
 import { startPostgres } from '../../support/postgres.ts'
 import { codeOrStatus, post, sendRequest } from '../../support/requests.ts'
 import type { Service } from '../../support/service.ts'
@@ -163,7 +162,10 @@ t.test('a service that stops in a look-up logs no outage', async (t) => {
     { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: 60_000 },
     log
   )
-  const verifier = new ApiKeyVerifier(new ApiKeyStore(database))
+  const verifier = new ApiKeyVerifier(
+    new ApiKeyStore(database, apiKeyPrefix),
+    apiKeyPrefix
+  )
   const lock = await lockTable(t, databaseUrl, 'api_keys')
   const check = verifier.check(makeKey())
   await lockAwaited(databaseUrl)

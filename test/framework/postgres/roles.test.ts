@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
-import { apiKeyPrefix } from '../../../generated/names.ts'
 import {
   createDatabase,
   createRoles,
@@ -9,7 +8,7 @@ import {
   query,
   urlAs
 } from '../../support/database.ts'
-import { startNotes } from '../../support/notes.ts'
+import { startNotes, apiKeyPrefix } from '../../support/notes.ts'
 
 /** The role that a URL names. */
 const roleIn = (url: string) => new URL(url).username

@@ -2,11 +2,11 @@ import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { generate } from 'selfsigned'
 import t, { type Test } from 'tap'
-import { serviceName } from '../../../generated/names.ts'
 import { openDatabase, query } from '../../support/database.ts'
 import { startPostgres } from '../../support/postgres.ts'
 import { cancelRequest, startProxy } from '../../support/proxy.ts'
 import { until } from '../../support/until.ts'
+import { serviceName } from '../../support/notes.ts'
 
 const named = (value: string) => [{ name: 'commonName', value }]
 

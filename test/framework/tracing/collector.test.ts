@@ -12,7 +12,7 @@ import {
   lockTable
 } from '../../support/database.ts'
 import { recorder } from '../../support/recorder.ts'
-import { serveNotes } from '../../support/notes.ts'
+import { notes, serveNotes } from '../../support/notes.ts'
 import { started } from '../../support/process.ts'
 import { createKeyIn } from '../../support/service.ts'
 import { startReceiver } from './receiver.ts'
@@ -27,7 +27,7 @@ const failed = { code: 1, error: new Error('refused') }
 /** Starts a process that traces every request. */
 async function serveTraced(t: Test, endpoint: string) {
   const databaseUrl = await createDatabase(t)
-  const key = await createKeyIn(databaseUrl)
+  const key = await createKeyIn(databaseUrl, notes.names)
   const service = serveNotes(t, {
     DATABASE_URL: databaseUrl,
     OTEL_EXPORTER_OTLP_ENDPOINT: endpoint

@@ -1,8 +1,6 @@
 // Spans, as a receiver of OTLP gets them.
 import { createRequire } from 'node:module'
 import t, { type Test } from 'tap'
-import { serviceName } from '../../../generated/names.ts'
-import { makeKey } from '../../../src/framework/keys/key.ts'
 import {
   disconnected,
   listRequest,
@@ -16,7 +14,9 @@ import {
   breakNotes,
   createNote,
   listNotes,
-  startNotes
+  startNotes,
+  serviceName,
+  makeKey
 } from '../../support/notes.ts'
 import { gather, get } from '../../support/requests.ts'
 import type { ServiceOptions } from '../../support/service.ts'

@@ -21,6 +21,7 @@ import { type Operations, stubs } from './generated/operations.ts'
 
 /** Processes with TEST_API=notes serve it: see ../typescript.js. */
 export const api: Api = {
+  names: { service: 'notes', apiKeyPrefix: 'note_', realm: 'my notes' },
   openapi: new URL('openapi.yaml', import.meta.url),
   handlers,
   migrations: new URL('.//', import.meta.url),

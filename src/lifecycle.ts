@@ -3,22 +3,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
-import type { Api } from './api.ts'
-import { ApiKeyStore } from './keys/store.ts'
-import { apiKeyMeasurer } from './keys/measure-keys.ts'
-import { buildApp } from '../app.ts'
-import { BackgroundWork } from './background-work.ts'
-import { type Config, loadConfig } from './config.ts'
-import { startRemovingExpiredIdempotencyKeys } from './creates/expired-idempotency-keys.ts'
-import { idempotencyKeyMeasurer } from './creates/measure-idempotency-keys.ts'
-import { startPruningChanges } from './lists/prune-changes.ts'
-import { listen } from './listen.ts'
-import { createLogger, exitWithError } from './log.ts'
-import { type OpenedDatabase, openForService } from './open-database.ts'
-import { readApiDocument } from './openapi/document.ts'
-import type { Database } from './postgres/database.ts'
-import { repeat } from './postgres/repeat.ts'
-import { welcome } from './welcome.ts'
+import type { Api } from './framework/api.ts'
+import { ApiKeyStore } from './framework/keys/store.ts'
+import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
+import { buildApp } from './app.ts'
+import { BackgroundWork } from './framework/background-work.ts'
+import { type Config, loadConfig } from './framework/config.ts'
+import { startRemovingExpiredIdempotencyKeys } from './framework/creates/expired-idempotency-keys.ts'
+import { idempotencyKeyMeasurer } from './framework/creates/measure-idempotency-keys.ts'
+import { startPruningChanges } from './framework/lists/prune-changes.ts'
+import { listen } from './framework/listen.ts'
+import { createLogger, exitOnError } from './framework/log.ts'
+import { type OpenedDatabase, openForService } from './framework/open-database.ts'
+import { readApiDocument } from './framework/openapi/document.ts'
+import type { Database } from './framework/postgres/database.ts'
+import { repeat } from './framework/postgres/repeat.ts'
+import { welcome } from './framework/welcome.ts'
 
 /** Milliseconds between two measurements of the database. */
 const measureIntervalMs = 10_000
@@ -40,8 +40,10 @@ export interface Service extends OpenedDatabase {
  */
 export async function start(api: Api): Promise<Service> {
   // 1. Read the configuration and the OpenAPI document.
+  const { names } = api
+  const exitWithError = exitOnError(names.service)
   const config = loadConfig(process.env)
-  const log = createLogger(config.LOG_LEVEL)
+  const log = createLogger(config.LOG_LEVEL, names.apiKeyPrefix)
   const apiDocument = readApiDocument(api.openapi)
 
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
@@ -64,7 +66,7 @@ export async function start(api: Api): Promise<Service> {
   //    begin. A stop waits for this: the API key is shown only once.
   const isEmbedded = config.DATABASE_URL === undefined
   const welcomed = isEmbedded
-    ? welcomeUser(database, url, apiDocument.firstPath)
+    ? welcomeUser(database, names.apiKeyPrefix, url, apiDocument.firstPath)
     : Promise.resolve()
   welcomed.catch(exitWithError)
 
@@ -117,18 +119,20 @@ function startMeasuring(
 
 async function welcomeUser(
   database: Database,
+  apiKeyPrefix: string,
   url: string,
   path: string
 ): Promise<void> {
-  const apiKey = await createFirstApiKey(database)
+  const apiKey = await createFirstApiKey(
+    new ApiKeyStore(database, apiKeyPrefix)
+  )
   console.log(welcome(url, path, apiKey))
 }
 
 /** Creates an API key if there is none, and returns it. */
 async function createFirstApiKey(
-  database: Database
+  apiKeys: ApiKeyStore
 ): Promise<string | undefined> {
-  const apiKeys = new ApiKeyStore(database)
   const existing = await apiKeys.list()
   return existing.length === 0 ? apiKeys.create('first') : undefined
 }
