@@ -42,14 +42,9 @@ interface Parts {
  */
 export async function buildApp(parts: Parts) {
   const { config, api, apiDocument, database, log } = parts
-  const { ENVIRONMENT: environment } = config
+  const { ENVIRONMENT: environment, METRICS_PORT: port } = config
   const { version } = apiDocument.document.info
-
-  const connections = new Connections(config, log)
-  const app = Fastify(fastifyOptions(config, connections, log))
-  app.addHook('preClose', connections.limitShutdown)
-  app.decorateRequest('errorCode', undefined)
-  app.setErrorHandler(sendError)
+  const app = createApp(config, log)
 
   // The SDK of OpenTelemetry takes 16 MB of memory.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) {
@@ -60,10 +55,8 @@ export async function buildApp(parts: Parts) {
   // X-Request-Id and the other headers of every response.
   await app.register(responseHeaders)
   await app.register(draining)
-  if (config.METRICS_PORT !== undefined) {
-    const address = { port: config.METRICS_PORT, host: config.HOST }
-    await app.register(metricsEndpoint, metricsOptions(parts, address))
-  }
+  if (port !== undefined)
+    await app.register(metricsEndpoint, metricsOptions(parts, port))
 
   // @fastify/cors, before the plugins that reject requests, so that a page can
   // read their errors.
@@ -99,11 +92,19 @@ export async function buildApp(parts: Parts) {
   return app
 }
 
-const metricsOptions = (
-  { config, apiDocument }: Parts,
-  address: { port: number; host: string }
-) => ({
-  address,
+/** Fastify, with an Error body for each error, and limits for connections. */
+function createApp(config: Config, log: FastifyBaseLogger) {
+  const connections = new Connections(config, log)
+  const app = Fastify(fastifyOptions(config, connections, log))
+  app.addHook('preClose', connections.limitShutdown)
+  app.decorateRequest('errorCode', undefined)
+  app.setErrorHandler(sendError)
+
+  return app
+}
+
+const metricsOptions = ({ config, apiDocument }: Parts, port: number) => ({
+  address: { port, host: config.HOST },
   version: apiDocument.document.info.version,
   environment: config.ENVIRONMENT,
   operations: apiDocument.operations.map(({ id }) => id),

@@ -191,20 +191,21 @@ function ruleOf(name: string, variable: Variable): string {
   if (variable.enum) return `be one of: ${variable.enum.join(', ')}`
   if (type === 'boolean') return 'be true or false'
 
-  const [unit = ''] = /(?<=_)(MS|BYTES|HOURS)$/.exec(name) ?? []
+  const unit = units.find(([ending]) => name.endsWith(ending))?.[1] ?? ''
   const range =
     maximum === undefined
       ? `at least ${minimum}`
       : `from ${minimum} to ${maximum}`
 
-  return `be a whole number${units[unit] ?? ''}, ${range}`
+  return `be a whole number${unit}, ${range}`
 }
 
-const units: Record<string, string> = {
-  MS: ' of milliseconds',
-  BYTES: ' of bytes',
-  HOURS: ' of hours'
-}
+/** The unit of a name by its end. */
+const units = [
+  ['_MS', ' of milliseconds'],
+  ['_BYTES', ' of bytes'],
+  ['_HOURS', ' of hours']
+] as const
 
 /**
  * Checks `sslmode`, and writes the mode that node-postgres applies: it treats

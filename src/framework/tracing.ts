@@ -67,25 +67,10 @@ export const tracing = fp<Options>(
     app.addHook('onRequest', (request, reply, done) => {
       if (isOutsideApi(request)) return done()
 
-      const { method, routeOptions } = request
-      // The path of an unknown route may be anything: only the log has it.
-      const { url: route } = routeOptions
       const caller = propagation.extract(ROOT_CONTEXT, request.headers)
-      const span = tracer.startSpan(
-        route === undefined ? 'HTTP' : `${method} ${route}`,
-        {
-          kind: SpanKind.SERVER,
-          attributes: {
-            'http.request.method': method,
-            'url.scheme': request.protocol,
-            ...(route !== undefined && {
-              'http.route': route,
-              'url.path': withoutApiKeys(pathOf(request))
-            })
-          }
-        },
-        caller
-      )
+      const { name, attributes } = describe(request, withoutApiKeys)
+      const options = { kind: SpanKind.SERVER, attributes }
+      const span = tracer.startSpan(name, options, caller)
 
       reply.raw.once('close', () => endSpan(span, request, reply))
       request.log = app.log.child({ reqId: request.id, ...idsOf(span) })
@@ -144,7 +129,27 @@ const idsOf = (span: Span) => {
   return { trace_id: traceId, span_id: spanId }
 }
 
-/** @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/ */
+/**
+ * The name and the attributes of the span of a request. The path of an unknown
+ * route may be anything: only the log has it.
+ *
+ * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
+ */
+function describe(
+  request: FastifyRequest,
+  withoutApiKeys: (text: string) => string
+) {
+  const { method, protocol, routeOptions } = request
+  const always = { 'http.request.method': method, 'url.scheme': protocol }
+  const { url: route } = routeOptions
+  if (route === undefined) return { name: 'HTTP', attributes: always }
+
+  const path = withoutApiKeys(pathOf(request))
+  const attributes = { ...always, 'http.route': route, 'url.path': path }
+
+  return { name: `${method} ${route}`, attributes }
+}
+
 function endSpan(
   span: Span,
   { errorCode }: FastifyRequest,
@@ -173,10 +178,9 @@ function warnOfFaults(log: FastifyBaseLogger): void {
     silentUntil = now + warningIntervalMs
     log.warn(`traces: ${format(message, ...details)}`)
   }
-  const ignore = () => {}
-
   diag.setLogger(
-    { error: warn, warn, info: ignore, debug: ignore, verbose: ignore },
+    { error: warn, warn, info: warn, debug: warn, verbose: warn },
+    // Nothing below warnings.
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true }
   )
 }

@@ -35,6 +35,11 @@ function readingSays(t: Test, settings: Settings): string {
 
 const mistakes: (Settings & { title: string; says: string | RegExp })[] = [
   {
+    title: 'a number is below its limit',
+    env: { MAX_CONNECTIONS: '0' },
+    says: 'MAX_CONNECTIONS must be a whole number, at least 1'
+  },
+  {
     title: 'PORT is not a number',
     env: { PORT: 'abc' },
     says: 'PORT must be a port, from 0 to 65535'

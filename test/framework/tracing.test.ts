@@ -103,8 +103,8 @@ t.test('requests and their statements have spans', async (t) => {
   t.equal(spans.filter(({ kind: one }) => one === kind.server).length, 3)
 })
 
-/** Sends a request to a process that traces it, and stops the process. */
-async function succeedsWith(t: Test, endpoint: string): Promise<string> {
+/** Starts a process that traces requests, and sends it one. */
+async function serveTraced(t: Test, endpoint: string) {
   const databaseUrl = await createDatabase(t)
   const key = await createKeyIn(databaseUrl, notes.names)
   const service = serveNotes(t, {
@@ -113,29 +113,39 @@ async function succeedsWith(t: Test, endpoint: string): Promise<string> {
   })
   const url = await started(service)
   const headers = { authorization: `Bearer ${key}` }
+  const list = async () =>
+    t.equal((await fetch(`${url}/v1/notes`, { headers })).status, 200)
+  await list()
 
-  t.equal((await fetch(`${url}/v1/notes`, { headers })).status, 200)
-  t.equal(await service.stop(), 0)
-  t.match(service.output(), '"stopped"')
-
-  return service.output()
+  return { service, list }
 }
 
 t.test('without a collector, requests and the stop succeed', async (t) => {
   // Nothing listens on the port of discard.
-  await succeedsWith(t, 'http://127.0.0.1:9')
+  const { service } = await serveTraced(t, 'http://127.0.0.1:9')
+
+  t.equal(await service.stop(), 0)
+  t.match(service.output(), '"stopped"')
 })
 
 t.test('a collector that hangs delays nothing', async (t) => {
   const receiver = await startReceiver(t)
   receiver.respond('hang')
-  await succeedsWith(t, receiver.endpoint)
+  const { service } = await serveTraced(t, receiver.endpoint)
+
+  t.equal(await service.stop(), 0)
+  t.match(service.output(), '"stopped"')
   t.ok(receiver.paths.length > 0)
 })
 
 t.test('the log says that a collector rejects spans', async (t) => {
   const receiver = await startReceiver(t)
   receiver.respond('reject')
-  const output = await succeedsWith(t, receiver.endpoint)
-  t.match(output, /"level":40,.*"msg":"traces: /)
+  const { service, list } = await serveTraced(t, receiver.endpoint)
+
+  // The SDK exports every five seconds.
+  await service.sees(/"level":40,.*"msg":"traces: /)
+  await list()
+  t.equal(await service.stop(), 0)
+  t.match(service.output(), '"traces: the last spans are lost"')
 })
