@@ -1,7 +1,13 @@
 // Spans, as a receiver of OTLP gets them, and the service without one.
 import { createRequire } from 'node:module'
+import { diag } from '@opentelemetry/api'
 import t, { type Test } from 'tap'
-import { createDatabase } from '../support/database.ts'
+import {
+  disconnected,
+  listRequest,
+  openConnection
+} from './http/raw-requests.ts'
+import { createDatabase, lockAwaited, lockTable } from '../support/database.ts'
 import {
   createNote,
   listNotes,
@@ -15,7 +21,7 @@ import { started } from '../support/process.ts'
 import { kind, type ReceivedSpan, startReceiver } from '../support/receiver.ts'
 import { recorder } from '../support/recorder.ts'
 import { get } from '../support/requests.ts'
-import { createKeyIn } from '../support/service.ts'
+import { createKeyIn, type Service } from '../support/service.ts'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const callerId = '00f067aa0ba902b7'
@@ -45,6 +51,25 @@ function only(spans: ReceivedSpan[], name: string): ReceivedSpan {
   return span
 }
 
+/** Resets the connection of a list that waits for a lock. */
+async function abortList(t: Test, service: Service): Promise<void> {
+  const { release } = await lockTable(t, service.databaseUrl, 'notes')
+  const { socket } = openConnection(t, service, listRequest(sampled))
+  await lockAwaited(service.databaseUrl)
+  socket.resetAndDestroy()
+  await disconnected(service)
+  await release()
+}
+
+/** Sends requests with and without spans. */
+async function sendAll(service: Service): Promise<void> {
+  await get(service, 'notes/1?x=secret', sampled)
+  await createNote(service, 'one', sampled)
+  await get(service, `unknown/${makeKey()}`, sampled)
+  await listNotes(service, unsampled)
+  await service.app.inject({ url: '/livez', headers: sampled })
+}
+
 t.test('requests and their statements have spans', async (t) => {
   const { lines, log } = recorder()
   const receiver = await startReceiver(t)
@@ -53,11 +78,10 @@ t.test('requests and their statements have spans', async (t) => {
     config: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint }
   })
 
-  await get(service, 'notes/1?x=secret', sampled)
-  await createNote(service, 'one', sampled)
-  await get(service, `unknown/${makeKey()}`, sampled)
-  await listNotes(service, unsampled)
-  await service.app.inject({ url: '/livez', headers: sampled })
+  await abortList(t, service)
+  await sendAll(service)
+  diag.warn('one')
+  diag.warn('another, within a minute')
   // Exports what is left.
   await service.app.close()
   const { spans } = receiver
@@ -92,6 +116,15 @@ t.test('requests and their statements have spans', async (t) => {
     { trace_id: createId, span_id: spanId }
   )
 
+  t.match(only(spans, 'GET /v1/notes'), {
+    isError: true,
+    attributes: { 'error.type': 'aborted' }
+  })
+  t.same(
+    lines.map(({ msg }) => String(msg)).filter((msg) => /^traces/.test(msg)),
+    ['traces: one']
+  )
+
   const unknown = only(spans, 'HTTP')
   t.equal(unknown.attributes['url.path'], undefined)
   t.equal(unknown.attributes['error.type'], 'not_found')
@@ -100,7 +133,7 @@ t.test('requests and their statements have spans', async (t) => {
     false
   )
   t.notMatch(JSON.stringify(spans), /secret|note_[0-9a-f]{9}/)
-  t.equal(spans.filter(({ kind: one }) => one === kind.server).length, 3)
+  t.equal(spans.filter(({ kind: one }) => one === kind.server).length, 4)
 })
 
 /** Starts a process that traces requests, and sends it one. */
