@@ -66,11 +66,12 @@ async function useOrStart(
   }
 
   const { url, pid } = service
-  if (opener === 'service')
-    {throw new Error(
+  if (opener === 'service') {
+    throw new Error(
       `already running from this folder (PID ${pid}): ` +
         'set DATA_DIR for a second one'
-    )}
+    )
+  }
 
   return { url, stop: () => Promise.resolve(), crashed: new Promise(() => {}) }
 }
