@@ -11,9 +11,6 @@ import type {
 } from '../framework/postgres/database.ts'
 import { sql } from '../framework/postgres/sql.ts'
 
-/** The privileges that the statements below need. */
-export const messagePrivileges = { messages: 'SELECT, INSERT' }
-
 /** The operations on messages. */
 export function messageHandlers(database: Database) {
   return {

@@ -5,14 +5,8 @@ import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { Database } from '../../src/framework/postgres/database.ts'
-import {
-  applyMigrations,
-  readMigrations,
-  type DatabaseSchema
-} from '../../src/framework/postgres/migrate.ts'
-import { joinPrivileges } from '../../src/framework/postgres/privileges.ts'
+import { applyMigrations } from '../../src/framework/postgres/migrate.ts'
 import { api } from '../../src/handlers/index.ts'
-import { schemaOf } from '../../src/framework/schema.ts'
 import { api as notes } from './notes/api.ts'
 import { until } from './until.ts'
 
@@ -50,23 +44,20 @@ async function makeDatabase(
   return { name, url: urlOf(server, name) }
 }
 
-/** The tables of this repository's API, and those of the notes. */
-function testSchema(): DatabaseSchema {
-  const { migrations, privileges } = schemaOf(api)
-
-  return {
-    migrations: [...migrations, ...readMigrations(notes.migrations)],
-    privileges: joinPrivileges([privileges, notes.privileges])
-  }
-}
-
-/** Migrates the database at `url`. */
-export const migrate = (
+/**
+ * Migrates the database at `url`.
+ *
+ * @param folders by default, those of this repository's API and of the notes
+ */
+export async function migrate(
   url: string,
   role: { DATABASE_SERVICE_ROLE?: string } = {},
-  schema = testSchema()
-) =>
-  applyMigrations(url, { DATABASE_TIMEOUT_MS: 5000, ...role }, schema, silent)
+  folders = [api.migrations, notes.migrations]
+): Promise<void> {
+  const config = { DATABASE_TIMEOUT_MS: 5000, ...role }
+  for (const folder of folders)
+    await applyMigrations(url, config, folder, silent)
+}
 
 /** Creates the migrated database that tests copy, and returns its name. */
 export async function createTemplate(server: string): Promise<string> {

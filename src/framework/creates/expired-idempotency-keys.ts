@@ -6,11 +6,6 @@ import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
 import { repeat } from '../postgres/repeat.ts'
 
-/** The privileges that the statement below needs. */
-export const idempotencyKeyRemovalPrivileges = {
-  idempotency_keys: 'SELECT, DELETE'
-}
-
 /** Milliseconds between two removals. */
 const intervalMs = 5000
 

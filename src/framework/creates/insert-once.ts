@@ -7,9 +7,6 @@ import {
   storedColumns
 } from './insert.ts'
 
-/** The privileges that the statement below needs. */
-export const insertOncePrivileges = { idempotency_keys: 'SELECT, INSERT' }
-
 /**
  * The requests with what is recorded for their Idempotency-Keys, and the state
  * of each key:

@@ -1,9 +1,6 @@
 import type { BodyColumn, RowExpression, RowJson } from '../openapi/json.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 
-/** The privileges that the statements of all inserts need. */
-export const insertPrivileges = { 'FUNCTION missing_row(text)': 'EXECUTE' }
-
 /** The SQL that the statements of an insert are made from. */
 export interface InsertSql {
   table: string

@@ -10,12 +10,6 @@ import {
   type ValidKey
 } from './key.ts'
 
-/** The privileges that the service's database role needs. */
-export const apiKeyPrivileges = {
-  api_keys: 'SELECT, INSERT, UPDATE',
-  key_events: 'SELECT, INSERT'
-}
-
 const maxNameLength = 100
 
 /** Control and format characters, unpaired surrogates, and line breaks. */

@@ -1,18 +1,12 @@
-import pg, { type QueryResultRow } from 'pg'
+import pg, { type Pool, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { type DatabaseUse, observeDatabase } from '../metrics.ts'
 import { Availability } from './availability.ts'
-import { groupTimeoutMsOf, setGroupTimeout } from './group-timeout.ts'
-import { PrimaryPool } from './primary-pool.ts'
+import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
-import { type StatementKind, StatementRunner } from './statement-runner.ts'
-import {
-  type NamedQuery,
-  type NamedStatement,
-  type Query,
-  Statements
-} from './statements.ts'
+import { cancelGraceMs, StatementRunner } from './statement-runner.ts'
+import { type NamedStatement, type Query, Statements } from './statements.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
@@ -50,12 +44,10 @@ export class Database {
   /** The statements that have names. */
   readonly statements = new Statements()
 
-  readonly #pool: PrimaryPool
-  readonly #backgroundPool: PrimaryPool
-  readonly #availabilities: Record<DatabaseUse, Availability>
+  readonly #pools: Pool[]
+  readonly #availabilities: Availability[]
   readonly #reads: StatementRunner
   readonly #writes: StatementRunner
-  readonly #groupWrites: StatementRunner
   readonly #background: StatementRunner
   readonly #terminateHangingCommits: NamedStatement
 
@@ -72,52 +64,51 @@ export class Database {
     log: Logger,
     applicationName = 'service'
   ) {
-    const timeoutMs = config.DATABASE_TIMEOUT_MS
-    const maxConnections = config.MAX_DATABASE_CONNECTIONS
-
-    this.timeoutMs = timeoutMs
-    const openPool = (max: number) =>
-      new PrimaryPool(url, timeoutMs, {
+    const { DATABASE_TIMEOUT_MS: timeoutMs, MAX_DATABASE_CONNECTIONS: max } =
+      config
+    const backgroundTimeoutMs = Math.min(timeoutMs, maxBackgroundTimeoutMs)
+    const open = (max: number, statementMs: number) =>
+      openPool(url, {
         application_name: applicationName,
+        connectionTimeoutMillis: timeoutMs,
+        query_timeout: statementMs + cancelGraceMs,
         types,
         max
       })
-    this.#pool = openPool(maxConnections)
-    this.#backgroundPool = openPool(1)
-    this.#availabilities = {
+    const pool = open(max, timeoutMs)
+    const backgroundPool = open(1, backgroundTimeoutMs)
+    const availabilities = {
       reads: new Availability('reads', log),
       writes: new Availability('writes', log),
       background: new Availability('background work', log)
     }
 
-    const read = this.#kind('reads', this.#pool, timeoutMs)
-    const write = this.#kind('writes', this.#pool, timeoutMs)
-    const groupTimeoutMs = groupTimeoutMsOf(timeoutMs)
-    this.#reads = new StatementRunner({ ...read, isRepeatable: true })
-    this.#writes = new StatementRunner(write)
-    this.#groupWrites = new StatementRunner({ ...write, groupTimeoutMs })
-
-    const background = this.#kind(
-      'background',
-      this.#backgroundPool,
-      Math.min(timeoutMs, maxBackgroundTimeoutMs)
-    )
-    this.#background = new StatementRunner({
-      ...background,
-      isRepeatable: true
+    const kindOf = (use: DatabaseUse) => ({
+      use,
+      pool,
+      timeoutMs,
+      isRepeatable: true,
+      availability: availabilities[use],
+      onAbandoned: () => this.#endHangingCommits()
     })
-
-    // Reserves its name: group-timeout.ts prepares it on each connection.
-    this.statements.add(setGroupTimeout.name, setGroupTimeout.text)
+    this.timeoutMs = timeoutMs
+    this.#pools = [pool, backgroundPool]
+    this.#availabilities = Object.values(availabilities)
+    this.#reads = new StatementRunner(kindOf('reads'))
+    this.#writes = new StatementRunner({
+      ...kindOf('writes'),
+      isRepeatable: false
+    })
+    this.#background = new StatementRunner({
+      ...kindOf('background'),
+      pool: backgroundPool,
+      timeoutMs: backgroundTimeoutMs
+    })
     this.#terminateHangingCommits = this.statements.add(
       'terminate-hanging-commits',
       terminateHangingCommits
     )
-    observeDatabase({
-      pool: this.#pool.counts,
-      maxConnections,
-      uses: this.#availabilities
-    })
+    observeDatabase({ pool, maxConnections: max, uses: availabilities })
   }
 
   /**
@@ -136,18 +127,11 @@ export class Database {
     return this.#writes.run<Row>(query)
   }
 
-  /**
-   * Like `write`, but for a shorter time: the group timeout. Rejects with
-   * GroupTimedOut if the statement took longer. Then it had no effect, because
-   * the group timeout does not apply to its commit.
-   *
-   * The statement must be prepared. pg sends other statements in a different
-   * way, so the group timeout might outlast them.
-   */
+  /** Like `write`. Creates still call it. */
   writeWithinGroupTimeout<Row extends QueryResultRow>(
-    query: NamedQuery
+    query: Query
   ): Promise<Row[]> {
-    return this.#groupWrites.run<Row>(query)
+    return this.write<Row>(query)
   }
 
   /**
@@ -169,27 +153,13 @@ export class Database {
    * reports why it is not, and handles a rejection.
    */
   reportOutagesAfter(ready: Promise<unknown>): void {
-    const all = Object.values(this.#availabilities)
-    for (const availability of all) availability.reportAfter(ready)
+    for (const availability of this.#availabilities)
+      availability.reportAfter(ready)
   }
 
   /** Waits for the statements in flight and closes every connection. */
   async close(): Promise<void> {
-    await Promise.all([this.#pool.end(), this.#backgroundPool.end()])
-  }
-
-  /**
-   * What all statements of a use share. By default, they are not repeatable.
-   */
-  #kind(use: DatabaseUse, pool: PrimaryPool, timeoutMs: number): StatementKind {
-    return {
-      use,
-      isRepeatable: false,
-      pool,
-      timeoutMs,
-      availability: this.#availabilities[use],
-      onAbandoned: () => this.#endHangingCommits()
-    }
+    await Promise.all(this.#pools.map((pool) => pool.end()))
   }
 
   #endHangingCommits(): void {

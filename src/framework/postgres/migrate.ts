@@ -1,41 +1,41 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { ClientBase } from 'pg'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg, { type ClientBase, type Pool } from 'pg'
 import type { Logger } from 'pino'
 import { shareRuns } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../log.ts'
 import { pendingMigrations } from '../metrics.ts'
 import type { Reader } from './database.ts'
-import { meaningOf, Unavailable } from './failures.ts'
-import { PrimaryPool } from './primary-pool.ts'
-import { grantExactly, type Privileges } from './privileges.ts'
+import { meaningOf, sqlStateOf, Unavailable } from './failures.ts'
+import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
 
 /** Plain SQL that is applied to a database once. */
 interface Migration {
-  /** Such as `0001_categories`. The table pgmigrations records it. */
+  /** Such as `0001_framework`. The table pgmigrations records it. */
   name: string
   file: URL
 }
 
-/** What a database must have for the service. */
-export interface DatabaseSchema {
-  /** In the order in which they are applied. */
-  migrations: Migration[]
-  /** Of DATABASE_SERVICE_ROLE, which loses all others on these objects. */
-  privileges: Privileges
-}
-
 /**
- * The advisory lock of a migration. The lock and the table pgmigrations are
- * from node-pg-migrate, which earlier versions used.
+ * Milliseconds that a migration waits for a lock, at most: whoever needs the
+ * same table waits behind it.
  */
+const maxLockWaitMs = 2000
+
+/** Three minutes: as long as most reports and dumps of a table take. */
+const usualTries = { max: 60, intervalMs: 1000 }
+
 const migrationLock = '7241865325823964'
 
-const begin = sql`
+/** @param lockTimeoutMs not for another migration: that wait ends with it */
+const begin = (lockTimeoutMs: number) => sql`
   BEGIN ISOLATION LEVEL READ COMMITTED;
 
   SELECT pg_advisory_xact_lock(${migrationLock});
+
+  SET LOCAL lock_timeout = ${String(lockTimeoutMs)};
 
   DO $$ BEGIN
     -- In another encoding PostgreSQL rejects or changes text that the OpenAPI
@@ -79,28 +79,32 @@ export function readMigrations(folder: URL): Migration[] {
 }
 
 /**
- * Applies the pending migrations and grants the privileges to
+ * Applies the pending migrations, and then the folder's `grants.sql` for
  * DATABASE_SERVICE_ROLE, in one transaction. Concurrent calls wait for each
- * other.
+ * other. If another transaction holds a lock, the whole is tried again, so that
+ * no request waits for long.
  *
+ * @param applicationName names the connection in pg_stat_activity
+ * @param tries how often, and after how many milliseconds
  * @throws Error when the database cannot be reached, is not encoded in UTF-8,
- *   or rejects a statement
+ *   or rejects a statement, or when a lock is held for all tries
  */
 export async function applyMigrations(
   url: string,
   config: MigrationConfig,
-  schema: DatabaseSchema,
+  folder: URL,
   log: Logger,
-  applicationName = 'migrate'
+  applicationName = 'migrate',
+  tries = usualTries
 ): Promise<void> {
-  const pool = new PrimaryPool(url, config.DATABASE_TIMEOUT_MS, {
-    application_name: applicationName
+  const pool = openPool(url, {
+    application_name: applicationName,
+    connectionTimeoutMillis: config.DATABASE_TIMEOUT_MS
   })
 
   try {
-    const role = config.DATABASE_SERVICE_ROLE
-    const applied = await applyInTransaction(pool, role, schema)
-
+    const apply = () => applyInTransaction(pool, config, folder)
+    const applied = await repeatIfBlocked(apply, tries, log)
     pendingMigrations.set(0)
     for (const { name } of applied) log.info({ migration: name }, 'migrated')
   } finally {
@@ -108,23 +112,44 @@ export async function applyMigrations(
   }
 }
 
+async function repeatIfBlocked<Result>(
+  apply: () => Promise<Result>,
+  { max, intervalMs }: typeof usualTries,
+  log: Logger
+): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await apply()
+    } catch (error) {
+      if (!isBlocked(error) || tries === max) throw error
+      if (tries === 1) log.warn(`${messageOf(error)}; trying again`)
+      await sleep(intervalMs)
+    }
+  }
+}
+
+/** Whether another transaction was in the way of a file. */
+function isBlocked(error: unknown): boolean {
+  const sqlState = error instanceof Error ? sqlStateOf(error.cause) : ''
+  const isLockTimeout = sqlState === '55P03'
+  const isDeadlock = sqlState === '40P01'
+  return isLockTimeout || isDeadlock
+}
+
 /** Returns the migrations that it applied. */
 async function applyInTransaction(
-  pool: PrimaryPool,
-  role: string | undefined,
-  { migrations, privileges }: DatabaseSchema
+  pool: Pool,
+  { DATABASE_TIMEOUT_MS, DATABASE_SERVICE_ROLE: role }: MigrationConfig,
+  folder: URL
 ): Promise<Migration[]> {
+  // Statements that wait behind a migration must not exceed their timeout.
+  const lockTimeoutMs = Math.min(maxLockWaitMs, DATABASE_TIMEOUT_MS / 2)
   const connection = await pool.connect()
 
   try {
-    await connection.query(begin)
-    const applied = await applyPending(connection, migrations)
-
-    if (role !== undefined) {
-      const all = { ...privileges, pgmigrations: 'SELECT' }
-      await grantExactly(connection, role, all)
-    }
-
+    await connection.query(begin(lockTimeoutMs))
+    const applied = await applyPending(connection, readMigrations(folder))
+    if (role !== undefined) await grant(connection, role, folder)
     await connection.query('COMMIT')
     return applied
   } finally {
@@ -141,15 +166,36 @@ async function applyPending(
   const pending = withoutApplied(migrations, rows)
   pendingMigrations.set(pending.length)
 
-  for (const migration of pending) {
-    await applyMigration(connection, migration)
+  for (const { name, file } of pending) {
+    await runFile(connection, `migration ${name}`, readFileSync(file, 'utf8'))
     await connection.query(
       'INSERT INTO pgmigrations (name, run_on) VALUES ($1, now())',
-      [migration.name]
+      [name]
     )
   }
 
   return pending
+}
+
+/** Grants the role what the service needs, as psql would with `-v role=…`. */
+async function grant(
+  connection: ClientBase,
+  role: string,
+  folder: URL
+): Promise<void> {
+  const grants = readFileSync(new URL('grants.sql', folder), 'utf8')
+  const identifier = pg.escapeIdentifier(role)
+  const text = grants.replaceAll(':"role"', () => identifier)
+  await runFile(connection, 'grants.sql', text)
+}
+
+async function runFile(connection: ClientBase, what: string, text: string) {
+  try {
+    await connection.query(text)
+  } catch (error) {
+    const message = `${what} failed: ${messageOf(error)}`
+    throw new Error(message, { cause: error })
+  }
 }
 
 /** The migrations that are not applied yet. */
@@ -161,27 +207,16 @@ function withoutApplied(
   return migrations.filter(({ name }) => !names.has(name))
 }
 
-async function applyMigration(
-  connection: ClientBase,
-  { name, file }: Migration
-): Promise<void> {
-  try {
-    await connection.query(readFileSync(file, 'utf8'))
-  } catch (error) {
-    const message = `migration ${name} failed: ${messageOf(error)}`
-    throw new Error(message, { cause: error })
-  }
-}
-
 /**
  * Returns a check that throws unless the database responds and has every
- * migration. Waiting callers share a query: /readyz needs no API key, and must
- * not occupy the pool.
+ * migration of the folder. Waiting callers share a query: /readyz needs no API
+ * key, and must not occupy the pool.
  */
 export function migrationCheck(
   database: Reader,
-  migrations: Migration[]
+  folder: URL
 ): () => Promise<void> {
+  const migrations = readMigrations(folder)
   return shareRuns(
     () => checkMigrations(database, migrations),
     'shared check of migrations'

@@ -14,9 +14,6 @@ import { ToyChanges } from './generated/columns.ts'
 import { Toy } from './generated/json.ts'
 import type { Operations } from './generated/operations.ts'
 
-/** The privileges that the statements below need. */
-export const toyPrivileges = { toys: 'SELECT, UPDATE, DELETE' }
-
 const toysById = sql`
   SELECT *
   FROM toys

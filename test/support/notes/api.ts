@@ -24,12 +24,7 @@ export const api: Api = {
   names: { service: 'notes', apiKeyPrefix: 'note_', realm: 'my notes' },
   openapi: new URL('openapi.yaml', import.meta.url),
   handlers,
-  migrations: new URL('.//', import.meta.url),
-  privileges: {
-    notes: 'SELECT, INSERT, DELETE',
-    'SEQUENCE notes_id_seq': 'USAGE',
-    remarks: 'SELECT, INSERT'
-  }
+  migrations: new URL('migrations/', import.meta.url)
 }
 
 function handlers(database: Database, memory: ResponseMemory): Operations {
