@@ -8,8 +8,9 @@ import { checkNew } from './undocumented.ts'
  */
 const keepAliveDelayMs = 10_000
 
-/** A comma in the authority of a URL, after user and password; or in `host=`. */
-const severalServers = /^[^/]*\/\/([^/?#]*@)?[^@/?#]*,|[?&]host=[^&]*,/
+/** Several hosts in the authority of a URL, or in `host=`, or several URLs. */
+const severalServers =
+  /\/\/([^/?#]*@)?[^@/?#]*,[^@/?#]*([/?#]|$)|[?&]host=[^&]*,|, *postgres(ql)?:/
 
 /** Connections whose last commit may have reached no synchronous standby. */
 const unreplicated = new WeakSet<ClientBase>()
