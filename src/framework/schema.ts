@@ -1,8 +1,8 @@
 import type { Api } from './api.ts'
 import { apiKeyPrivileges } from './keys/store.ts'
 import { idempotencyKeyRemovalPrivileges } from './creates/expired-idempotency-keys.ts'
-import { insertPrivileges } from './creates/insert.ts'
-import { insertOncePrivileges } from './creates/insert-once.ts'
+import { insertOncePrivileges, insertPrivileges } from './creates/insert.ts'
+
 import { changePrivileges } from './lists/change-check.ts'
 import { pruningPrivileges } from './lists/prune-changes.ts'
 import { rowJsonPrivileges } from './openapi/json.ts'
