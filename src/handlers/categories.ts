@@ -17,7 +17,7 @@ export function categoryHandlers(database: Database, memory: ResponseMemory) {
     createCategory: insertOperation(database, {
       status: 201,
       table: 'categories',
-      fromDatabase: { id: `nextval('categories_id_seq')` },
+      id: `nextval('categories_id_seq')`,
       body: NewCategory,
       json: Category
     })

@@ -17,9 +17,8 @@ export function messageHandlers(database: Database) {
     createMessage: insertOperation(database, {
       status: 202,
       table: 'messages',
-      fromService: { id: { type: 'uuid', value: timeOrderedUuid } },
+      id: { type: 'uuid', value: timeOrderedUuid },
       body: NewMessage,
-      fromDatabase: { status: `'queued'`, created_at: 'now()::timestamptz(3)' },
       json: Message
     })
   } satisfies Partial<Operations>

@@ -81,7 +81,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     createPet: insertOperation(database, {
       status: 201,
       table: 'pets',
-      fromDatabase: { id: `nextval('pets_id_seq')` },
+      id: `nextval('pets_id_seq')`,
       body: NewPet,
       check: categoryExists,
       json: Pet

@@ -161,8 +161,8 @@ export async function lockTable(
 }
 
 /**
- * Forgets the idempotency keys and holds them until `release` is called or the
- * test ends, as a replica does whose commit has not ended.
+ * Forgets the idempotency keys, and holds them until `release` is called or the
+ * test ends, as a replica does whose commit has not ended. It is rolled back.
  */
 export async function holdKeys(
   t: Test,
@@ -170,10 +170,10 @@ export async function holdKeys(
 ): Promise<{ release: () => Promise<void> }> {
   const client = await connect(t, url)
   await client.query(
-    `SELECT pg_advisory_lock(hashtextextended(encode(key, 'hex'), 0))
-     FROM idempotency_keys`
+    `CREATE TEMPORARY TABLE held AS TABLE idempotency_keys;
+     DELETE FROM idempotency_keys`
   )
-  await client.query('DELETE FROM idempotency_keys')
+  await client.query('BEGIN; INSERT INTO idempotency_keys TABLE held')
 
   return { release: () => client.end() }
 }

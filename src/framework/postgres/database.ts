@@ -127,13 +127,6 @@ export class Database {
     return this.#writes.run<Row>(query)
   }
 
-  /** Like `write`. Creates still call it. */
-  writeWithinGroupTimeout<Row extends QueryResultRow>(
-    query: Query
-  ): Promise<Row[]> {
-    return this.write<Row>(query)
-  }
-
   /**
    * Like `write`, for work that no request waits for: on a separate connection,
    * for at most a second. It must be safe to send the statement again, so it

@@ -36,6 +36,15 @@ function removeIndentation(text: string): string {
 }
 
 /**
+ * A condition that is always true. PostgreSQL evaluates it before the rows of
+ * its SELECT, and then lets the statement wait for each lock of a row or an
+ * index for a quarter of a second (55P03). It does not limit the wait for a
+ * lock of a table, which comes first.
+ */
+export const maxLockWait =
+  "(SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL"
+
+/**
  * SQL for a table of input rows, made from the parameters of a statement
  * (`inputParameters`): an array for each column, cast from text[] to its type.
  * The last column, `ordinal`, counts the rows from 1.

@@ -7,12 +7,7 @@ import {
 } from '@opentelemetry/sdk-trace'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { Lanes } from '../../../src/framework/creates/lanes.ts'
-import {
-  GroupTimedOut,
-  Unavailable
-} from '../../../src/framework/postgres/failures.ts'
-import { WriteTurns } from '../../../src/framework/creates/write-turns.ts'
+import { Unavailable } from '../../../src/framework/postgres/failures.ts'
 import {
   currentSpan,
   inSpan,
@@ -100,24 +95,4 @@ t.test('a statement that failed has the SQLSTATE of the cause', async (t) => {
       }
     }
   ])
-})
-
-t.test('a row keeps its span in each lane', async (t) => {
-  const seen: (Span | undefined)[] = []
-  const writer = {
-    commitWithinGroupTimeout: () =>
-      Promise.reject(new GroupTimedOut(new Error('slow'))),
-    commit: (rows: string[]) => {
-      seen.push(currentSpan())
-      return Promise.resolve(rows)
-    }
-  }
-  const lanes = new Lanes(writer, new WriteTurns(60_000), 60_000)
-  const submit = (row: string) => () => lanes.submit(row, row)
-
-  const rows = [inSpan(span, submit('a')), inSpan(other, submit('b'))]
-  t.same(await Promise.all(rows), ['a', 'b'])
-  t.equal(seen.length, 2)
-  t.equal(seen.filter((one) => one === span).length, 1)
-  t.equal(seen.filter((one) => one === other).length, 1)
 })

@@ -68,7 +68,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     createNote: insertOperation(database, {
       status: 201,
       table: 'notes',
-      fromDatabase: { id: `nextval('notes_id_seq')` },
+      id: `nextval('notes_id_seq')`,
       body: NewNote,
       json: Note
     }),
@@ -134,9 +134,8 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
     createRemark: insertOperation(database, {
       status: 202,
       table: 'remarks',
-      fromService: { id: { type: 'uuid', value: timeOrderedUuid } },
+      id: { type: 'uuid', value: timeOrderedUuid },
       body: NewRemark,
-      fromDatabase: { state: `'queued'`, created_at: 'now()::timestamptz(3)' },
       check: noteExists,
       json: Remark
     })

@@ -17,7 +17,7 @@ export function eventHandlers(database: Database, memory: ResponseMemory) {
     createEvent: insertOperation(database, {
       status: 201,
       table: 'events',
-      fromDatabase: { id: `nextval('events_id_seq')`, sold_out: 'false' },
+      id: `nextval('events_id_seq')`,
       body: NewEvent,
       json: Event
     })

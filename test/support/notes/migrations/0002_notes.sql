@@ -13,6 +13,6 @@ CREATE TABLE remarks (
   note_id bigint NOT NULL,
   text text NOT NULL,
   kind text NOT NULL,
-  state text NOT NULL,
-  created_at timestamptz(3) NOT NULL
+  state text NOT NULL DEFAULT 'queued',
+  created_at timestamptz(3) NOT NULL DEFAULT now()
 );
