@@ -93,12 +93,11 @@ async function registerTraces(
   app: FastifyInstance,
   { config, api, apiDocument }: Parts
 ): Promise<void> {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = config
-  if (endpoint === undefined) return
+  if (config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return
 
-  const { traces } = await import('./framework/tracing/traces.ts')
+  const { tracing } = await import('./framework/tracing.ts')
   const { version } = apiDocument.document.info
-  await app.register(traces, { endpoint, config, names: api.names, version })
+  await app.register(tracing, { config, names: api.names, version })
 }
 
 /** Registers the metrics, if they have a port. */

@@ -14,7 +14,10 @@ import { idempotencyKeyMeasurer } from './framework/creates/measure-idempotency-
 import { startPruningChanges } from './framework/lists/prune-changes.ts'
 import { listen } from './framework/listen.ts'
 import { createLogger, exitOnError } from './framework/log.ts'
-import { type OpenedDatabase, openForService } from './framework/open-database.ts'
+import {
+  type OpenedDatabase,
+  openForService
+} from './framework/open-database.ts'
 import { readApiDocument } from './framework/openapi/document.ts'
 import type { Database } from './framework/postgres/database.ts'
 import { repeat } from './framework/postgres/repeat.ts'

@@ -6,7 +6,7 @@ import {
 } from 'node:http'
 import { json } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { listenOnLoopback } from '../../support/loopback.ts'
+import { listenOnLoopback } from './loopback.ts'
 
 /** An AnyValue of OTLP: one of its properties is set. */
 interface AnyValue {
@@ -66,12 +66,8 @@ export interface Receiver {
   respond: (behaviour: Behaviour) => void
 }
 
-/** Accept spans, accept all but one, reject them, or never respond. */
-type Behaviour = 'accept' | 'reject one' | 'reject' | 'hang'
-
-const oneRejected = {
-  partialSuccess: { rejectedSpans: 1, errorMessage: 'too long' }
-}
+/** Accept spans, reject them, or never respond. */
+type Behaviour = 'accept' | 'reject' | 'hang'
 
 /** Values of the enumerations of OTLP. */
 export const kind = { internal: 1, server: 2, client: 3 }
@@ -91,10 +87,6 @@ export async function startReceiver(t: Test): Promise<Receiver> {
         spans.push(...spansIn(body))
         response.writeHead(200, { 'content-type': 'application/json' })
         response.end('{}')
-        break
-      case 'reject one':
-        response.writeHead(200, { 'content-type': 'application/json' })
-        response.end(JSON.stringify(oneRejected))
         break
       case 'reject':
         response.writeHead(400).end()

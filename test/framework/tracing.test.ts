@@ -1,0 +1,141 @@
+// Spans, as a receiver of OTLP gets them, and the service without one.
+import { createRequire } from 'node:module'
+import t, { type Test } from 'tap'
+import { createDatabase } from '../support/database.ts'
+import {
+  createNote,
+  listNotes,
+  makeKey,
+  notes,
+  serveNotes,
+  serviceName,
+  startNotes
+} from '../support/notes.ts'
+import { started } from '../support/process.ts'
+import { kind, type ReceivedSpan, startReceiver } from '../support/receiver.ts'
+import { recorder } from '../support/recorder.ts'
+import { get } from '../support/requests.ts'
+import { createKeyIn } from '../support/service.ts'
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+const callerId = '00f067aa0ba902b7'
+const sampled = { traceparent: `00-${traceId}-${callerId}-01` }
+const unsampled = { traceparent: `00-${traceId}-${callerId}-00` }
+
+/** Whether this process has loaded the SDK. */
+function hasSdk(): boolean {
+  const { cache } = createRequire(import.meta.url)
+  return Object.keys(cache).some((file) =>
+    file.includes('@opentelemetry/sdk-trace')
+  )
+}
+
+// First: the other tests of this process load it.
+t.test('without an endpoint, the SDK is not loaded', async (t) => {
+  const service = await startNotes(t)
+  t.equal((await listNotes(service, sampled)).statusCode, 200)
+  t.equal(hasSdk(), false)
+})
+
+/** The only span of this name. */
+function only(spans: ReceivedSpan[], name: string): ReceivedSpan {
+  const [span, ...others] = spans.filter((one) => one.name === name)
+  if (span === undefined || others.length > 0)
+    throw new Error(`${name}: ${JSON.stringify(spans, null, 2)}`)
+  return span
+}
+
+t.test('requests and their statements have spans', async (t) => {
+  const { lines, log } = recorder()
+  const receiver = await startReceiver(t)
+  const service = await startNotes(t, {
+    log,
+    config: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint }
+  })
+
+  await get(service, 'notes/1?x=secret', sampled)
+  await createNote(service, 'one', sampled)
+  await get(service, `unknown/${makeKey()}`, sampled)
+  await listNotes(service, unsampled)
+  await service.app.inject({ url: '/livez', headers: sampled })
+  // Exports what is left.
+  await service.app.close()
+  const { spans } = receiver
+
+  t.match(only(spans, 'GET /v1/notes/:noteId'), {
+    kind: kind.server,
+    traceId,
+    parentSpanId: callerId,
+    isError: false,
+    attributes: {
+      'http.request.method': 'GET',
+      'http.route': '/v1/notes/:noteId',
+      'http.response.status_code': 400,
+      'error.type': 'invalid_request',
+      'url.path': '/v1/notes/1',
+      'url.scheme': 'http'
+    },
+    resource: {
+      'service.name': serviceName,
+      'service.version': '1.0.0',
+      'telemetry.sdk.language': 'nodejs'
+    }
+  })
+
+  // Its body is read before its statement is sent.
+  const create = only(spans, 'POST /v1/notes')
+  const { traceId: createId, spanId } = create
+  const statements = spans.filter(({ parentSpanId }) => parentSpanId === spanId)
+  t.ok(statements.length > 0, 'the statement is below its request')
+  t.match(
+    lines.find(({ operation }) => operation === 'createNote'),
+    { trace_id: createId, span_id: spanId }
+  )
+
+  const unknown = only(spans, 'HTTP')
+  t.equal(unknown.attributes['url.path'], undefined)
+  t.equal(unknown.attributes['error.type'], 'not_found')
+  t.equal(
+    spans.some(({ name }) => name.includes('livez')),
+    false
+  )
+  t.notMatch(JSON.stringify(spans), /secret|note_[0-9a-f]{9}/)
+  t.equal(spans.filter(({ kind: one }) => one === kind.server).length, 3)
+})
+
+/** Sends a request to a process that traces it, and stops the process. */
+async function succeedsWith(t: Test, endpoint: string): Promise<string> {
+  const databaseUrl = await createDatabase(t)
+  const key = await createKeyIn(databaseUrl, notes.names)
+  const service = serveNotes(t, {
+    DATABASE_URL: databaseUrl,
+    OTEL_EXPORTER_OTLP_ENDPOINT: endpoint
+  })
+  const url = await started(service)
+  const headers = { authorization: `Bearer ${key}` }
+
+  t.equal((await fetch(`${url}/v1/notes`, { headers })).status, 200)
+  t.equal(await service.stop(), 0)
+  t.match(service.output(), '"stopped"')
+
+  return service.output()
+}
+
+t.test('without a collector, requests and the stop succeed', async (t) => {
+  // Nothing listens on the port of discard.
+  await succeedsWith(t, 'http://127.0.0.1:9')
+})
+
+t.test('a collector that hangs delays nothing', async (t) => {
+  const receiver = await startReceiver(t)
+  receiver.respond('hang')
+  await succeedsWith(t, receiver.endpoint)
+  t.ok(receiver.paths.length > 0)
+})
+
+t.test('the log says that a collector rejects spans', async (t) => {
+  const receiver = await startReceiver(t)
+  receiver.respond('reject')
+  const output = await succeedsWith(t, receiver.endpoint)
+  t.match(output, /"level":40,.*"msg":"traces: /)
+})
