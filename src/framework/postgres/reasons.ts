@@ -40,7 +40,7 @@ const remedies: Remedy[] = [
     remedy: 'create it, or correct its name'
   },
   {
-    reason: /^42704 role/, // undefined_object, of a GRANT
+    reason: /^42704 .*role/, // undefined_object, of a GRANT
     variable: 'DATABASE_SERVICE_ROLE',
     remedy: 'create it, or correct its name'
   },

@@ -7,13 +7,14 @@ import {
   createRoles,
   lockAwaited,
   lockTable,
+  openDatabase,
   query
 } from '../../support/database.ts'
 import { recorder } from '../../support/recorder.ts'
 import * as notes from '../../support/notes.ts'
 import { apiKeyPrefix, startNotes, makeKey } from '../../support/notes.ts'
 import { startPostgres } from '../../support/postgres.ts'
-import { codeOrStatus, post, sendRequest } from '../../support/requests.ts'
+import { codeOrStatus, post } from '../../support/requests.ts'
 import type { Service } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 
@@ -81,17 +82,14 @@ t.test('the log shows the start and end of an outage once', async (t) => {
 })
 
 t.test('an outdated prepared statement is replaced', async (t) => {
-  const service = await startNotes(t, {
-    config: { MAX_DATABASE_CONNECTIONS: 1 }
-  })
-  const remove = () => codeOrStatus(sendRequest(service, 'DELETE', 'notes/1'))
-  t.equal(await remove(), 'not_found')
+  const url = await createDatabase(t)
+  const database = openDatabase(t, url)
+  const ids = database.statements.add('ids', 'SELECT id FROM notes')
+  await database.read(ids)
 
-  // The statement returns the id.
-  await query(service.databaseUrl, 'ALTER TABLE notes ALTER id TYPE integer')
-  t.equal(await remove(), 'unavailable')
-  t.equal(await remove(), 'not_found')
-  t.equal(await createResult(service), 201)
+  await query(url, 'ALTER TABLE notes ALTER id TYPE integer')
+  await t.rejects(database.read(ids), { code: 'unavailable' })
+  t.same(await database.read(ids), [])
 })
 
 t.test('a table that stays locked is one outage in the log', async (t) => {

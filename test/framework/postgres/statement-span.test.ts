@@ -1,0 +1,58 @@
+import { context, trace } from '@opentelemetry/api'
+import {
+  InMemorySpanExporter,
+  NodeTracerProvider,
+  SimpleSpanProcessor
+} from '@opentelemetry/sdk-trace-node'
+import t from 'tap'
+import { createDatabase, openDatabase } from '../../support/database.ts'
+
+const exporter = new InMemorySpanExporter()
+const provider = new NodeTracerProvider({
+  spanProcessors: [new SimpleSpanProcessor(exporter)]
+})
+provider.register()
+t.teardown(() => provider.shutdown())
+
+const tracer = trace.getTracer('test')
+
+t.test('a statement has a span below the one of its caller', async (t) => {
+  const url = await createDatabase(t)
+  const database = openDatabase(t, url)
+  const one = database.statements.add('one', 'SELECT 1')
+  const request = tracer.startSpan('request')
+  const inRequest = trace.setSpan(context.active(), request)
+
+  await database.read(one)
+  await context.with(inRequest, () => database.read(one))
+  await context.with(inRequest, () =>
+    t.rejects(database.read({ text: "SELECT 'secret'::int" }))
+  )
+
+  const spans = exporter.getFinishedSpans()
+  t.match(spans, [
+    {
+      name: 'one',
+      parentSpanContext: { spanId: request.spanContext().spanId },
+      attributes: {
+        'db.system.name': 'postgresql',
+        'db.query.summary': 'one',
+        'db.namespace': new URL(url).pathname.slice(1)
+      },
+      events: [{ name: 'connected' }]
+    },
+    {
+      name: 'unnamed',
+      status: { code: 2 },
+      attributes: {
+        'error.type': '22P02',
+        'db.response.status_code': '22P02'
+      }
+    }
+  ])
+  t.equal(spans.length, 2, 'none without a caller')
+  t.notMatch(
+    JSON.stringify(spans.map(({ attributes }) => attributes)),
+    'secret'
+  )
+})
