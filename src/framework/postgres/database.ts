@@ -1,12 +1,16 @@
-import pg, { type Pool, type QueryResultRow } from 'pg'
+import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { type DatabaseUse, observeDatabase } from '../metrics.ts'
+import { observeDatabase } from '../metrics.ts'
 import { Availability } from './availability.ts'
 import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
-import { cancelGraceMs, StatementRunner } from './statement-runner.ts'
-import { type NamedStatement, type Query, Statements } from './statements.ts'
+import {
+  cancelGraceMs,
+  type StatementKind,
+  StatementRunner
+} from './statement-runner.ts'
+import { type Query, Statements } from './statements.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
@@ -44,12 +48,10 @@ export class Database {
   /** The statements that have names. */
   readonly statements = new Statements()
 
-  readonly #pools: Pool[]
-  readonly #availabilities: Availability[]
+  readonly #kinds: StatementKind[]
   readonly #reads: StatementRunner
   readonly #writes: StatementRunner
   readonly #background: StatementRunner
-  readonly #terminateHangingCommits: NamedStatement
 
   /**
    * Connections are made on first use.
@@ -64,51 +66,51 @@ export class Database {
     log: Logger,
     applicationName = 'service'
   ) {
-    const { DATABASE_TIMEOUT_MS: timeoutMs, MAX_DATABASE_CONNECTIONS: max } =
-      config
+    const timeoutMs = config.DATABASE_TIMEOUT_MS
+    const maxConnections = config.MAX_DATABASE_CONNECTIONS
     const backgroundTimeoutMs = Math.min(timeoutMs, maxBackgroundTimeoutMs)
-    const open = (max: number, statementMs: number) =>
+    const open = (max: number, statementTimeoutMs: number) =>
       openPool(url, {
         application_name: applicationName,
         connectionTimeoutMillis: timeoutMs,
-        query_timeout: statementMs + cancelGraceMs,
-        types,
-        max
+        query_timeout: statementTimeoutMs + cancelGraceMs,
+        max,
+        types
       })
-    const pool = open(max, timeoutMs)
-    const backgroundPool = open(1, backgroundTimeoutMs)
-    const availabilities = {
-      reads: new Availability('reads', log),
-      writes: new Availability('writes', log),
-      background: new Availability('background work', log)
+
+    const reads: StatementKind = {
+      use: 'reads',
+      isRepeatable: true,
+      pool: open(maxConnections, timeoutMs),
+      timeoutMs,
+      availability: new Availability('reads', log),
+      onAbandoned: () => this.#endHangingCommits()
+    }
+    const writes: StatementKind = {
+      ...reads,
+      use: 'writes',
+      isRepeatable: false,
+      availability: new Availability('writes', log)
+    }
+    const background: StatementKind = {
+      ...reads,
+      use: 'background',
+      pool: open(1, backgroundTimeoutMs),
+      timeoutMs: backgroundTimeoutMs,
+      availability: new Availability('background work', log)
     }
 
-    const kindOf = (use: DatabaseUse) => ({
-      use,
-      pool,
-      timeoutMs,
-      isRepeatable: true,
-      availability: availabilities[use],
-      onAbandoned: () => this.#endHangingCommits()
-    })
     this.timeoutMs = timeoutMs
-    this.#pools = [pool, backgroundPool]
-    this.#availabilities = Object.values(availabilities)
-    this.#reads = new StatementRunner(kindOf('reads'))
-    this.#writes = new StatementRunner({
-      ...kindOf('writes'),
-      isRepeatable: false
-    })
-    this.#background = new StatementRunner({
-      ...kindOf('background'),
-      pool: backgroundPool,
-      timeoutMs: backgroundTimeoutMs
-    })
-    this.#terminateHangingCommits = this.statements.add(
-      'terminate-hanging-commits',
-      terminateHangingCommits
-    )
-    observeDatabase({ pool, maxConnections: max, uses: availabilities })
+    this.#kinds = [reads, writes, background]
+    this.#reads = new StatementRunner(reads)
+    this.#writes = new StatementRunner(writes)
+    this.#background = new StatementRunner(background)
+    const uses = {
+      reads: reads.availability,
+      writes: writes.availability,
+      background: background.availability
+    }
+    observeDatabase({ pool: reads.pool, maxConnections, uses })
   }
 
   /**
@@ -146,20 +148,23 @@ export class Database {
    * reports why it is not, and handles a rejection.
    */
   reportOutagesAfter(ready: Promise<unknown>): void {
-    for (const availability of this.#availabilities)
-      availability.reportAfter(ready)
+    for (const { availability } of this.#kinds) availability.reportAfter(ready)
   }
 
   /** Waits for the statements in flight and closes every connection. */
   async close(): Promise<void> {
-    await Promise.all(this.#pools.map((pool) => pool.end()))
+    const pools = new Set(this.#kinds.map(({ pool }) => pool))
+    await Promise.all([...pools].map((pool) => pool.end()))
   }
 
   #endHangingCommits(): void {
-    const values = [this.timeoutMs]
+    const statement = this.statements.add(
+      'terminate-hanging-commits',
+      terminateHangingCommits
+    )
     // If this fails, the next abandoned statement repeats it.
     this.#background
-      .run({ ...this.#terminateHangingCommits, values })
+      .run({ ...statement, values: [this.timeoutMs] })
       .catch(() => {})
   }
 }

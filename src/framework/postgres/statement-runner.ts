@@ -27,7 +27,7 @@ import { sendCancelRequest } from './undocumented.ts'
 export const cancelGraceMs = 1000
 
 /** How statements of one kind run. */
-interface StatementKind {
+export interface StatementKind {
   use: DatabaseUse
   /** Whether a statement can be sent again if its outcome is not known. */
   isRepeatable: boolean
@@ -95,7 +95,7 @@ export class StatementRunner {
     connection: PoolClient,
     query: Query
   ): Promise<Row[]> {
-    const { timeoutMs, availability } = this.#kind
+    const { timeoutMs, availability, isRepeatable } = this.#kind
     const sentAt = performance.now()
 
     // A callback: with a promise of pg the rows outlive two garbage
@@ -115,13 +115,12 @@ export class StatementRunner {
         const succeeded = cause === null ? 'ok' : 'failed'
         observeStatement(query.name, isLate ? 'timeout' : succeeded, sentAt)
 
-        if (cause !== null)
-          return reject(
-            this.#reported(failureOf(cause, this.#kind.isRepeatable))
-          )
-
-        availability.succeeded()
-        resolve(result.rows)
+        if (cause === null) {
+          availability.succeeded()
+          resolve(result.rows)
+        } else {
+          reject(this.#reported(failureOf(cause, isRepeatable)))
+        }
       })
     })
   }

@@ -50,6 +50,6 @@ export function sendCancelRequest(target: pg.Client, timeoutMs: number): void {
  * The option of a pool that checks each new connection. If the check rejects,
  * the connection is closed, and the call that waits for it rejects.
  */
-export const checkNew = (
-  check: (connection: pg.ClientBase) => Promise<void>
-): pg.PoolConfig => ({ onConnect: check })
+export function checkNew(check: (connection: pg.ClientBase) => Promise<void>) {
+  return { onConnect: check }
+}

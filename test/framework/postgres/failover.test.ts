@@ -100,7 +100,7 @@ for (const url of severalServers) {
   })
 }
 
-t.test('a comma in a password is no second server', async (t) => {
+t.test('a comma in a password is no second server', async () => {
   const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 1000 }
   const url = 'postgres://user:a,b@localhost/db?application_name=x,y'
   await new Database(url, config, silent).close()
