@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { inputTable, sql } from '../postgres/sql.ts'
+import { inputParameters, inputTable, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
 import {
   type EndedKey,
@@ -294,7 +294,7 @@ export class ApiKeyStore {
   async find(hashes: string[]): Promise<ApiKeyCheck[]> {
     const rows = await this.#database.read<FoundRow>({
       ...this.#find,
-      values: [hashes]
+      values: inputParameters(hashes.map((hash) => [hash]))
     })
 
     return rows.map((row) => (row.id === null ? { state: row.state } : row))
