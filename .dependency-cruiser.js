@@ -12,12 +12,12 @@ export default {
     forbid(
       'framework-knows-no-api',
       { path: '^src/framework/' },
-      { path: '^(src/(main|lifecycle|app|handlers|commands)|generated)' }
+      { path: '^(src/(main|service|app|handlers|commands)|generated)' }
     ),
     forbid(
       'app-knows-no-api',
       { path: '^src/app[.]ts' },
-      { path: '^(src/(main|lifecycle|handlers|commands)|generated)' }
+      { path: '^(src/(main|service|handlers|commands)|generated)' }
     ),
     forbid(
       'generated-is-for-handlers',

@@ -3,27 +3,12 @@
 import { keyCommands } from '../framework/keys/key-commands.ts'
 import { ApiKeyStore } from '../framework/keys/store.ts'
 import { exitOnError } from '../framework/log.ts'
-import { optionsTakenByNpm, scopeTakenByNpm } from '../framework/npm-options.ts'
 import { readApiDocument } from '../framework/openapi/document.ts'
 import { api } from '../handlers/index.ts'
 import { runCommand } from './run-command.ts'
 
 const { service: serviceName, apiKeyPrefix } = api.names
-const exitWithError = exitOnError(serviceName)
 const { scopes } = readApiDocument(api.openapi)
-
-const [taken] = [
-  ...optionsTakenByNpm('name', 'expires', 'overlap', 'json'),
-  ...scopeTakenByNpm(scopes)
-]
-if (taken !== undefined) {
-  exitWithError(
-    new Error(
-      `npm took ${taken} for its own option: write -- before the command, ` +
-        'as in npm run keys -- create --name NAME'
-    )
-  )
-}
 
 // For the audit log.
 const commandLine = ['keys', ...process.argv.slice(2)].join(' ')
@@ -36,4 +21,4 @@ const program = keyCommands(
   scopes,
   serviceName
 )
-await program.parseAsync().catch(exitWithError)
+await program.parseAsync().catch(exitOnError(serviceName))

@@ -3,7 +3,6 @@ import type { Logger } from 'pino'
 import type { Api } from './api.ts'
 import type { Config } from './config.ts'
 import type { Opener } from './embedded/server.ts'
-import { messageOf } from './log.ts'
 import { Database } from './postgres/database.ts'
 import {
   applyMigrations,
@@ -20,6 +19,8 @@ export interface OpenedDatabase {
   database: Database
   /** Stops the embedded PostgreSQL if this process has started it. */
   stopServer: () => Promise<void>
+  /** Resolves with the reason when the embedded PostgreSQL ends by itself. */
+  serverCrashed?: Promise<Error>
 }
 
 /**
@@ -130,9 +131,9 @@ async function openEmbedded(
   opener: Exclude<Opener, 'migrate'>,
   log: Logger
 ): Promise<OpenedDatabase> {
-  const { url, stop } = await startEmbedded(config, api, opener, log)
+  const { url, stop, crashed } = await startEmbedded(config, api, opener, log)
   const database = new Database(url, config, log, api.names.service)
-  return { database, stopServer: stop }
+  return { database, stopServer: stop, serverCrashed: crashed }
 }
 
 /** Starts the embedded PostgreSQL in DATA_DIR, or joins it, and migrates it. */
@@ -150,12 +151,7 @@ async function startEmbedded(
 async function openDataDir(dataDir: string, opener: Opener, log: Logger) {
   // Loaded only here: a deployment with DATABASE_URL does not need it.
   const { startEmbeddedPostgres } = await import('./embedded/postgres.ts')
-  try {
-    return await startEmbeddedPostgres(dataDir, opener, log)
-  } catch (error) {
-    const message = `DATA_DIR cannot be used: ${messageOf(error)}`
-    throw new Error(message, { cause: error })
-  }
+  return startEmbeddedPostgres(dataDir, opener, log)
 }
 
 /** Applies the pending migrations of the framework and of the API. */
