@@ -62,6 +62,10 @@ const appliedMigrations = sql`
   FROM pgmigrations
 `
 
+interface Applied {
+  name: string
+}
+
 type MigrationConfig = Pick<
   Config,
   'DATABASE_TIMEOUT_MS' | 'DATABASE_SERVICE_ROLE'
@@ -103,28 +107,17 @@ export async function applyMigrations(
   })
 
   try {
-    const apply = () => applyInTransaction(pool, config, folder)
-    const applied = await repeatIfBlocked(apply, tries, log)
-    pendingMigrations.set(0)
-    for (const { name } of applied) log.info({ migration: name }, 'migrated')
+    for (let number = 1; ; number++) {
+      try {
+        return await applyInTransaction(pool, config, folder, log)
+      } catch (error) {
+        if (!isBlocked(error) || number === tries.max) throw error
+        if (number === 1) log.warn(`${messageOf(error)}; trying again`)
+        await sleep(tries.intervalMs)
+      }
+    }
   } finally {
     await pool.end()
-  }
-}
-
-async function repeatIfBlocked<Result>(
-  apply: () => Promise<Result>,
-  { max, intervalMs }: typeof usualTries,
-  log: Logger
-): Promise<Result> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await apply()
-    } catch (error) {
-      if (!isBlocked(error) || tries === max) throw error
-      if (tries === 1) log.warn(`${messageOf(error)}; trying again`)
-      await sleep(intervalMs)
-    }
   }
 }
 
@@ -136,45 +129,41 @@ function isBlocked(error: unknown): boolean {
   return isLockTimeout || isDeadlock
 }
 
-/** Returns the migrations that it applied. */
 async function applyInTransaction(
   pool: Pool,
   { DATABASE_TIMEOUT_MS, DATABASE_SERVICE_ROLE: role }: MigrationConfig,
-  folder: URL
-): Promise<Migration[]> {
+  folder: URL,
+  log: Logger
+): Promise<void> {
   // Statements that wait behind a migration must not exceed their timeout.
   const lockTimeoutMs = Math.min(maxLockWaitMs, DATABASE_TIMEOUT_MS / 2)
   const connection = await pool.connect()
 
   try {
     await connection.query(begin(lockTimeoutMs))
-    const applied = await applyPending(connection, readMigrations(folder))
+    const applied = await connection.query<Applied>(appliedMigrations)
+    const pending = pendingOf(readMigrations(folder), applied.rows)
+    pendingMigrations.set(pending.length)
+    for (const migration of pending) await apply(connection, migration)
     if (role !== undefined) await grant(connection, role, folder)
     await connection.query('COMMIT')
-    return applied
+
+    pendingMigrations.set(0)
+    for (const { name } of pending) log.info({ migration: name }, 'migrated')
   } finally {
     connection.release(true)
   }
 }
 
-/** Returns the migrations that it applied. */
-async function applyPending(
+async function apply(
   connection: ClientBase,
-  migrations: Migration[]
-): Promise<Migration[]> {
-  const { rows } = await connection.query<{ name: string }>(appliedMigrations)
-  const pending = withoutApplied(migrations, rows)
-  pendingMigrations.set(pending.length)
-
-  for (const { name, file } of pending) {
-    await runFile(connection, `migration ${name}`, readFileSync(file, 'utf8'))
-    await connection.query(
-      'INSERT INTO pgmigrations (name, run_on) VALUES ($1, now())',
-      [name]
-    )
-  }
-
-  return pending
+  { name, file }: Migration
+): Promise<void> {
+  await runFile(connection, `migration ${name}`, readFileSync(file, 'utf8'))
+  await connection.query(
+    'INSERT INTO pgmigrations (name, run_on) VALUES ($1, now())',
+    [name]
+  )
 }
 
 /** Grants the role what the service needs, as psql would with `-v role=…`. */
@@ -199,10 +188,7 @@ async function runFile(connection: ClientBase, what: string, text: string) {
 }
 
 /** The migrations that are not applied yet. */
-function withoutApplied(
-  migrations: Migration[],
-  applied: { name: string }[]
-): Migration[] {
+function pendingOf(migrations: Migration[], applied: Applied[]): Migration[] {
   const names = new Set(applied.map(({ name }) => name))
   return migrations.filter(({ name }) => !names.has(name))
 }
@@ -217,22 +203,15 @@ export function migrationCheck(
   folder: URL
 ): () => Promise<void> {
   const migrations = readMigrations(folder)
-  return shareRuns(
-    () => checkMigrations(database, migrations),
-    'shared check of migrations'
-  )
-}
 
-async function checkMigrations(
-  database: Reader,
-  migrations: Migration[]
-): Promise<void> {
-  const pending = await readPendingMigrations(database, migrations)
-  pendingMigrations.set(pending.length)
-  if (pending.length === 0) return
+  return shareRuns(async () => {
+    const pending = await readPendingMigrations(database, migrations)
+    pendingMigrations.set(pending.length)
+    if (pending.length === 0) return
 
-  const list = pending.join(', ')
-  throw new Error(`migrations are pending (${list}): run \`npm run migrate\``)
+    const list = pending.join(', ')
+    throw new Error(`migrations are pending (${list}): run \`npm run migrate\``)
+  }, 'shared check of migrations')
 }
 
 /** Returns the names of the migrations that the database lacks. */
@@ -240,13 +219,13 @@ export async function readPendingMigrations(
   database: Reader,
   migrations: Migration[]
 ): Promise<string[]> {
-  const pending = withoutApplied(migrations, await readApplied(database))
+  const pending = pendingOf(migrations, await readApplied(database))
   return pending.map(({ name }) => name)
 }
 
-async function readApplied(database: Reader): Promise<{ name: string }[]> {
+async function readApplied(database: Reader): Promise<Applied[]> {
   try {
-    return await database.read(
+    return await database.read<Applied>(
       database.statements.add('applied-migrations', appliedMigrations)
     )
   } catch (error) {

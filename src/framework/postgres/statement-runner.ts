@@ -145,36 +145,29 @@ export class StatementRunner {
   /** Counts a failure, logs it if it begins an outage, and returns it. */
   #reported(failure: Error): Error {
     const { pool, availability } = this.#kind
-    databaseErrors.inc({ code: metricCodeOf(failure) })
-
-    if (isOutage(failure) && !pool.ending) {
-      const isOfSchema = meaningOf(failure.cause) === 'schema'
-      const hint = isOfSchema ? ': migrations or grants may be missing' : ''
-      availability.failed(failure.cause, hint)
+    if (!isOfDatabase(failure)) {
+      // Operations may respond with a 4xx to a violated constraint, but to no
+      // other error of PostgreSQL.
+      const isOfConstraint = violatedConstraint(failure) !== ''
+      const code = isOfConstraint ? 'constraint_violated' : 'internal_error'
+      databaseErrors.inc({ code })
+      return failure
     }
+
+    databaseErrors.inc({ code: failure.code })
+    const meaning = meaningOf(failure.cause)
+    const hint =
+      meaning === 'schema' ? ': migrations or grants may be missing' : ''
+    // A conflict is the fault of another statement.
+    if (meaning !== 'conflict' && !pool.ending)
+      availability.failed(failure.cause, hint)
 
     return failure
   }
 }
 
-/** The code of a failure in `database_errors_total`. */
-function metricCodeOf(failure: Error): string {
-  if (failure instanceof Unavailable) return failure.code
-  if (failure instanceof OutcomeUnknown) return failure.code
-
-  // The error of PostgreSQL itself. Operations may respond with a 4xx to a
-  // violated constraint, but to no other error.
-  const isOfConstraint = violatedConstraint(failure) !== ''
-
-  return isOfConstraint ? 'constraint_violated' : 'internal_error'
-}
-
-/** Whether the database was at fault, not the statement or another one. */
-function isOutage(failure: Error): boolean {
-  const isOfDatabase =
-    failure instanceof Unavailable || failure instanceof OutcomeUnknown
-  return isOfDatabase && meaningOf(failure.cause) !== 'conflict'
-}
+const isOfDatabase = (failure: Error) =>
+  failure instanceof Unavailable || failure instanceof OutcomeUnknown
 
 /**
  * Whether the connection can run the next statement.
@@ -185,17 +178,6 @@ function isOutage(failure: Error): boolean {
  */
 function isReusable(cause: Error | null): boolean {
   if (cause === null) return true
-  if (isCancelled(cause)) return false
-
-  switch (meaningOf(cause)) {
-    case 'value':
-    case 'conflict':
-    case 'resource':
-      return true
-    case 'schema':
-    case 'statement':
-    case 'connection':
-    case 'doubtful':
-      return false
-  }
+  const harmless = ['value', 'conflict', 'resource']
+  return harmless.includes(meaningOf(cause)) && !isCancelled(cause)
 }
