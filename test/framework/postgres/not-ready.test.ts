@@ -1,5 +1,4 @@
 import { EventEmitter, once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Database } from '../../../src/framework/postgres/database.ts'
 import {
@@ -11,9 +10,6 @@ import {
 import { recorder } from '../../support/recorder.ts'
 import { postNote, serveNotes, makeKey } from '../../support/notes.ts'
 import { started } from '../../support/process.ts'
-
-/** Milliseconds in which the service writes in the background at least once. */
-const backgroundInterval = 6000
 
 /** On a busy machine, a connection may take longer than the default. */
 const patient = { DATABASE_TIMEOUT_MS: '60000' }
@@ -83,7 +79,6 @@ async function serveUnusable(t: Test, { make }: Unusable, folder: string) {
 
   const { status } = await postNote(url, makeKey(), 'x')
   t.ok(status >= 400)
-  await sleep(backgroundInterval)
 
   await service.stop()
 
