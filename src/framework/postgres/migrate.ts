@@ -7,8 +7,9 @@ import type { Config } from '../config.ts'
 import { messageOf } from '../log.ts'
 import { pendingMigrations } from '../metrics.ts'
 import type { Reader } from './database.ts'
-import { meaningOf, sqlStateOf, Unavailable } from './failures.ts'
+import { meaningOf, Unavailable } from './failures.ts'
 import { openPool } from './pool.ts'
+import { sqlStateInside } from './reasons.ts'
 import { sql } from './sql.ts'
 
 /** Plain SQL that is applied to a database once. */
@@ -121,12 +122,11 @@ export async function applyMigrations(
   }
 }
 
-/** Whether another transaction was in the way of a file. */
+/** Whether another transaction was in the way. */
 function isBlocked(error: unknown): boolean {
-  const sqlState = error instanceof Error ? sqlStateOf(error.cause) : ''
-  const isLockTimeout = sqlState === '55P03'
-  const isDeadlock = sqlState === '40P01'
-  return isLockTimeout || isDeadlock
+  const lockTimeout = '55P03'
+  const deadlock = '40P01'
+  return [lockTimeout, deadlock].includes(sqlStateInside(error))
 }
 
 async function applyInTransaction(

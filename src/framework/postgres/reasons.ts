@@ -95,7 +95,7 @@ const unusable = (what: string, reason: string, cause: unknown) =>
 /**
  * The SQLSTATE of an error or of one of its causes; otherwise an empty text.
  */
-function sqlStateInside(error: unknown): string {
+export function sqlStateInside(error: unknown): string {
   const isWrapped = error instanceof Error && sqlStateOf(error) === ''
   return isWrapped ? sqlStateInside(error.cause) : sqlStateOf(error)
 }

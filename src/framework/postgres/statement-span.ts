@@ -5,7 +5,7 @@ import {
   SpanStatusCode,
   trace
 } from '@opentelemetry/api'
-import { sqlStateOf } from './failures.ts'
+import { OutcomeUnknown, sqlStateOf, Unavailable } from './failures.ts'
 
 // Records nothing until an SDK is registered.
 const tracer = trace.getTracer('postgres')
@@ -49,12 +49,12 @@ async function endedWith<Result>(
 
 /** The codes of an error. Its message may contain values of a request. */
 function failureAttributes(error: unknown): Attributes {
-  const hasCode = error instanceof Error && 'code' in error
-  const isWrapped = error instanceof Error && error.cause !== undefined
+  const isWrapped =
+    error instanceof Unavailable || error instanceof OutcomeUnknown
   const sqlState = sqlStateOf(isWrapped ? error.cause : error)
 
   return {
-    'error.type': hasCode ? String(error.code) : 'internal_error',
+    'error.type': isWrapped ? error.code : sqlState,
     'db.response.status_code': sqlState === '' ? undefined : sqlState
   }
 }

@@ -25,9 +25,14 @@ t.test('a statement has a span below the one of its caller', async (t) => {
 
   await database.read(one)
   await context.with(inRequest, () => database.read(one))
-  await context.with(inRequest, () =>
-    t.rejects(database.read({ text: "SELECT 'secret'::int" }))
-  )
+  const absent = openDatabase(t, 'postgres://127.0.0.1:1/secret')
+  const failures = [
+    database.read.bind(database, { text: "SELECT 'secret'::int" }),
+    database.read.bind(database, { text: 'SELECT secret' }),
+    absent.read.bind(absent, one)
+  ]
+  for (const fail of failures)
+    await context.with(inRequest, () => t.rejects(fail()))
 
   const spans = exporter.getFinishedSpans()
   t.match(spans, [
@@ -48,9 +53,16 @@ t.test('a statement has a span below the one of its caller', async (t) => {
         'error.type': '22P02',
         'db.response.status_code': '22P02'
       }
-    }
+    },
+    {
+      attributes: {
+        'error.type': 'unavailable',
+        'db.response.status_code': '42703'
+      }
+    },
+    { name: 'one', attributes: { 'error.type': 'unavailable' } }
   ])
-  t.equal(spans.length, 2, 'none without a caller')
+  t.equal(spans.length, 4, 'none without a caller')
   t.notMatch(
     JSON.stringify(spans.map(({ attributes }) => attributes)),
     'secret'
