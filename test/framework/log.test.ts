@@ -75,19 +75,6 @@ t.test('the log is JSON, and readable on a terminal', async (t) => {
   }
 })
 
-t.test('lines are written in the order they were logged', async (t) => {
-  const { log, end } = logFile(t)
-  const numbers = Array.from({ length: 5000 }, (_, number) => number)
-
-  for (const number of numbers) {
-    log.info({ number })
-    // Some are logged while others are being written.
-    if (number % 500 === 0) await sleep(1)
-  }
-
-  t.same(numbersIn(await end()), numbers)
-})
-
 /** The numbers that were logged. */
 const numbersIn = (log: string) =>
   [...log.matchAll(/"number":(\d+)/g)].map(([, number]) => Number(number))

@@ -129,10 +129,11 @@ export async function call(t: Test, command: string[], options?: Options) {
 
 /**
  * The command line that runs a TypeScript file as the tests run, with coverage.
+ * Without tap's mocks, it starts in 0.55 s instead of 0.75 s.
  */
 export const script = (file: string): string[] => [
   process.execPath,
-  ...process.execArgv,
+  ...process.execArgv.filter((option) => !option.includes('@tapjs/mock')),
   path.join(root, file)
 ]
 
