@@ -73,6 +73,3 @@ END $$;
 
 -- It runs with the rights of the owner.
 REVOKE ALL ON FUNCTION lock_categories(bigint[]) FROM PUBLIC;
-
-CALL record_changes_of('categories');
-CALL record_changes_of('orders');

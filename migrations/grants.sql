@@ -24,9 +24,3 @@ GRANT SELECT, INSERT ON categories, pets, messages TO :"role";
 GRANT USAGE ON SEQUENCE categories_id_seq, pets_id_seq TO :"role";
 GRANT EXECUTE ON FUNCTION lock_categories(bigint[]) TO :"role";
 GRANT SELECT, DELETE ON orders TO :"role";
-
--- The record of changes
-GRANT SELECT ON changes, change_epoch TO :"role";
-GRANT EXECUTE ON FUNCTION
-  changed_since(oid, pg_snapshot), prune_changes()
-TO :"role";

@@ -6,8 +6,6 @@ CREATE TABLE notes (
   due_at timestamptz(3)
 );
 
-CALL record_changes_of('notes');
-
 CREATE TABLE remarks (
   id uuid PRIMARY KEY,
   note_id bigint NOT NULL,

@@ -14,7 +14,3 @@ GRANT SELECT, INSERT, DELETE ON idempotency_keys TO :"role";
 GRANT SELECT, INSERT, DELETE ON notes TO :"role";
 GRANT USAGE ON SEQUENCE notes_id_seq TO :"role";
 GRANT SELECT, INSERT ON remarks TO :"role";
-
--- The record of changes
-GRANT SELECT ON changes, change_epoch TO :"role";
-GRANT EXECUTE ON FUNCTION prune_changes() TO :"role";
