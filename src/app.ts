@@ -24,7 +24,6 @@ import { guidePage } from './framework/openapi/guide.ts'
 import { operationRoutes } from './framework/openapi/routes.ts'
 import type { Database } from './framework/postgres/database.ts'
 import { migrationCheck } from './framework/postgres/migrate.ts'
-import { schemaOf } from './framework/schema.ts'
 
 /** What the app consists of. */
 interface Parts {
@@ -86,7 +85,7 @@ export async function buildApp(parts: Parts) {
   await app.register(docsPage, { apiDocument, environment })
   await app.register(guidePage, { apiDocument, guide: api.guide, environment })
   await app.register(health, {
-    checkReady: migrationCheck(database, schemaOf(api).migrations)
+    checkReady: migrationCheck(database, api.migrations)
   })
 
   return app

@@ -4,7 +4,6 @@ import type {
   Database,
   Measure
 } from './postgres/database.ts'
-import type { Privileges } from './postgres/privileges.ts'
 
 /** The names by which the framework calls itself. */
 export interface Names {
@@ -36,7 +35,10 @@ export interface Api {
    * All lists and pages share the memory for responses.
    */
   handlers: (database: Database, memory: ResponseMemory) => object
-  /** The folder of the migrations, which run after the framework's. */
+  /**
+   * The folder of the migrations, those of the framework first, and of
+   * `grants.sql`: what DATABASE_SERVICE_ROLE may do.
+   */
   migrations: URL
   /**
    * Makes the function that reads the metrics of the API from the database:
@@ -44,6 +46,4 @@ export interface Api {
    * need a bound, because no request limits them.
    */
   measurer?: (database: BackgroundReader) => Measure
-  /** The privileges that the statements of the handlers need. */
-  privileges: Privileges
 }

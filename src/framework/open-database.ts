@@ -7,10 +7,10 @@ import { Database } from './postgres/database.ts'
 import {
   applyMigrations,
   migrationCheck,
+  readMigrations,
   readPendingMigrations
 } from './postgres/migrate.ts'
 import { unusableDatabase } from './postgres/reasons.ts'
-import { schemaOf } from './schema.ts'
 
 /** Milliseconds between two attempts to prepare a DATABASE_URL. */
 const retryIntervalMs = 1000
@@ -46,7 +46,7 @@ export async function openForService(
   const { database } = opened
   const prepare = MIGRATE_ON_START
     ? () => migrate(url, config, api, log)
-    : migrationCheck(database, schemaOf(api).migrations)
+    : migrationCheck(database, api.migrations)
 
   const ready = prepareRepeatedly(prepare, log)
   database.reportOutagesAfter(ready)
@@ -70,8 +70,7 @@ export async function openForCommand(
   if (url === undefined) return openEmbedded(config, api, 'command', log)
 
   const opened = openDatabaseUrl(url, config, api, log)
-  const { migrations } = schemaOf(api)
-  const checkMigrations = migrationCheck(opened.database, migrations)
+  const checkMigrations = migrationCheck(opened.database, api.migrations)
   await orUnusable(checkMigrations())
 
   return opened
@@ -111,7 +110,7 @@ export async function findPendingMigrations(
   if (url === undefined) throw new Error('DATABASE_URL is not set')
 
   const { database } = openDatabaseUrl(url, config, api, log)
-  const { migrations } = schemaOf(api)
+  const migrations = readMigrations(api.migrations)
 
   try {
     return await orUnusable(readPendingMigrations(database, migrations))
@@ -163,7 +162,7 @@ function migrate(
   log: Logger
 ): Promise<void> {
   const applicationName = `${api.names.service} migrate`
-  return applyMigrations(url, config, schemaOf(api), log, applicationName)
+  return applyMigrations(url, config, api.migrations, log, applicationName)
 }
 
 /** Opens a DATABASE_URL; connections are made on first use. */

@@ -10,10 +10,7 @@ import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/framework/config.ts'
 import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
-import type {
-  NamedQuery,
-  Query
-} from '../../src/framework/postgres/statements.ts'
+import type { Query } from '../../src/framework/postgres/statements.ts'
 import { api as thisApi } from '../../src/handlers/index.ts'
 import { createDatabase, silent } from './database.ts'
 
@@ -55,13 +52,6 @@ class WatchedDatabase extends Database {
   override write<Row extends QueryResultRow>(query: Query) {
     this.onStatement(String(query.name))
     return super.write<Row>(query)
-  }
-
-  override writeWithinGroupTimeout<Row extends QueryResultRow>(
-    query: NamedQuery
-  ) {
-    this.onStatement(query.name)
-    return super.writeWithinGroupTimeout<Row>(query)
   }
 }
 

@@ -443,7 +443,7 @@ t.test(
       readFileSync(path.join(folder, '.env'), 'utf8')
     ) ?? ['']
     writeFileSync(
-      path.join(folder, 'migrations/resources/9999_next.sql'),
+      path.join(folder, 'migrations/9999_next.sql'),
       'CREATE TABLE next (id bigint);\n'
     )
     await unnoticed(t, async () => {

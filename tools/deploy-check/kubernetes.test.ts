@@ -131,13 +131,13 @@ t.before(async () => {
     clone.remove()
   })
   writeFileSync(
-    path.join(folder, 'migrations/resources/9999_next.sql'),
+    path.join(folder, 'migrations/9999_next.sql'),
     'CREATE TABLE next (id bigint);\n'
   )
   await sh(`
     docker build -q -t $IMAGE:one --build-arg VERSION=one .
     printf 'FROM %s:one\nCOPY migrations dist/migrations' $IMAGE | docker build -q -t $IMAGE:two -f - .
-    echo 'SELECT missing' >migrations/resources/9999_bad.sql
+    echo 'SELECT missing' >migrations/9999_bad.sql
     printf 'FROM %s:one\nCOPY migrations dist/migrations' $IMAGE | docker build -q -t $IMAGE:bad -f - .
     docker save $IMAGE:one $IMAGE:two $IMAGE:bad postgres:17-alpine | { eval "$LOAD_IMAGES"; }
     ${installSecrets}

@@ -4,7 +4,6 @@ import { rmSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { api } from '../../src/handlers/index.ts'
-import { schemaOf } from '../../src/framework/schema.ts'
 import {
   createDatabase,
   empty,
@@ -157,7 +156,7 @@ t.test(
 
 t.test('an upgraded database has the schema of a new one', async (t) => {
   const newUrl = await createDatabase(t, empty)
-  await migrate(newUrl, {}, schemaOf(api))
+  await migrate(newUrl, {}, [api.migrations])
   t.same(await describeSchema(databaseUrl), await describeSchema(newUrl))
 })
 

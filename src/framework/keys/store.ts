@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { inputTable, sql } from '../postgres/sql.ts'
+import { inputParameters, inputTable, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
 import {
   type EndedKey,
@@ -9,12 +9,6 @@ import {
   shownPartOf,
   type ValidKey
 } from './key.ts'
-
-/** The privileges that the service's database role needs. */
-export const apiKeyPrivileges = {
-  api_keys: 'SELECT, INSERT, UPDATE',
-  key_events: 'SELECT, INSERT'
-}
 
 const maxNameLength = 100
 
@@ -300,7 +294,7 @@ export class ApiKeyStore {
   async find(hashes: string[]): Promise<ApiKeyCheck[]> {
     const rows = await this.#database.read<FoundRow>({
       ...this.#find,
-      values: [hashes]
+      values: inputParameters(hashes.map((hash) => [hash]))
     })
 
     return rows.map((row) => (row.id === null ? { state: row.state } : row))

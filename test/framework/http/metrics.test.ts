@@ -298,7 +298,7 @@ t.test('proxies that are not trusted are counted', async (t) => {
 
 t.test('pending migrations are counted', async (t) => {
   const service = await startNotes(t)
-  const pending = "name = '0001_notes' OR name = '0012_key_scopes'"
+  const pending = "name = '0001_framework' OR name = '0002_notes'"
   await query(service.databaseUrl, `DELETE FROM pgmigrations WHERE ${pending}`)
   t.equal((await service.app.inject('/readyz')).statusCode, 503)
   t.equal(await sample('migrations_pending'), 2)

@@ -6,12 +6,6 @@ import { listOperation } from '../lists/list-operation.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** The privileges that the statements below need. */
-export const eventPrivileges = {
-  events: 'SELECT, INSERT',
-  'SEQUENCE events_id_seq': 'USAGE'
-}
-
 /** The operations on events. */
 export function eventHandlers(database: Database, memory: ResponseMemory) {
   return {
@@ -23,7 +17,7 @@ export function eventHandlers(database: Database, memory: ResponseMemory) {
     createEvent: insertOperation(database, {
       status: 201,
       table: 'events',
-      fromDatabase: { id: `nextval('events_id_seq')`, sold_out: 'false' },
+      id: `nextval('events_id_seq')`,
       body: NewEvent,
       json: Event
     })

@@ -5,5 +5,3 @@ CREATE TABLE events (
   price numeric,
   sold_out boolean NOT NULL DEFAULT false
 );
-
-CALL record_changes_of('events');

@@ -6,13 +6,11 @@ CREATE TABLE notes (
   due_at timestamptz(3)
 );
 
-CALL record_changes_of('notes');
-
 CREATE TABLE remarks (
   id uuid PRIMARY KEY,
   note_id bigint NOT NULL,
   text text NOT NULL,
   kind text NOT NULL,
-  state text NOT NULL,
-  created_at timestamptz(3) NOT NULL
+  state text NOT NULL DEFAULT 'queued',
+  created_at timestamptz(3) NOT NULL DEFAULT now()
 );
