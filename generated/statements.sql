@@ -47,96 +47,40 @@ WHERE id IN (
   FOR NO KEY UPDATE SKIP LOCKED
 );
 
-PREPARE "piece-of-categories" AS
-SELECT
-  CASE WHEN $1 = 1 OR octet_length(items) <= 262144
-    THEN items
-  END AS items,
-  octet_length(items) AS size,
-  count,
-  nulls,
-  "lastOrderValue"
-FROM (
+PREPARE "list-of-categories" AS
+WITH present AS MATERIALIZED (
   SELECT
-    coalesce(string_agg(',' || json, ''), '') AS items,
-    count(*)::integer AS count,
-    (count(*) - count(json))::integer AS nulls,
-    CASE WHEN count(*) = $1
-      THEN (array_agg(order_value))[$1]::text
-    END AS "lastOrderValue"
-  FROM (
-    SELECT id AS order_value, '{"id":' || coalesce(id::text, missing_property('Category.id'))
-      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
-      || coalesce(',"description":' || to_json(description)::text, '')
-      || '}' AS json
-    FROM categories
-    WHERE true
-    ORDER BY id
-    LIMIT $1::integer
-  ) AS item
-) AS piece;
-
-PREPARE "next-piece-of-categories" AS
-SELECT
-  CASE WHEN $1 = 1 OR octet_length(items) <= 262144
-    THEN items
-  END AS items,
-  octet_length(items) AS size,
-  count,
-  nulls,
-  "lastOrderValue"
-FROM (
-  SELECT
-    coalesce(string_agg(',' || json, ''), '') AS items,
-    count(*)::integer AS count,
-    (count(*) - count(json))::integer AS nulls,
-    CASE WHEN count(*) = $1
-      THEN (array_agg(order_value))[$1]::text
-    END AS "lastOrderValue"
-  FROM (
-    SELECT id AS order_value, '{"id":' || coalesce(id::text, missing_property('Category.id'))
-      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
-      || coalesce(',"description":' || to_json(description)::text, '')
-      || '}' AS json
-    FROM categories
-    WHERE id > $2
-    ORDER BY id
-    LIMIT $1::integer
-  ) AS item
-) AS piece;
-
-PREPARE "table-version" AS
-SELECT
-  pg_current_snapshot() AS snapshot,
-  changed_since(watched.oid, $2) AS "isChanged",
-  concat_ws(
-    ' ',
-    change_epoch.id,
-    pg_postmaster_start_time(),
-    pg_relation_filepath(watched.oid),
-    watched.xmin,
-    columns.versions,
-    triggers.versions
-  ) AS identity
-FROM change_epoch
-CROSS JOIN pg_class AS watched
-CROSS JOIN LATERAL (
-  SELECT string_agg(xmin::text, ' ' ORDER BY attnum) AS versions
-  FROM pg_attribute
-  WHERE attrelid = watched.oid AND attnum > 0
-) AS columns
-CROSS JOIN LATERAL (
-  SELECT string_agg(concat(oid, ':', xmin), ' ' ORDER BY oid) AS versions
-  FROM pg_trigger
-  WHERE tgrelid = watched.oid
-    AND (tgname, tgenabled) IN (
-      ('record_change', 'A'),
-      ('record_replicated_change', 'R')
+    concat_ws(
+      ' ',
+      pg_current_snapshot(),
+      pg_postmaster_start_time(),
+      pg_stat_get_bgwriter_stat_reset_time()
     )
-  HAVING count(*) = 2
-) AS triggers
-WHERE watched.oid = to_regclass($1)
-  AND NOT watched.relhassubclass;
+    AS version
+),
+list AS MATERIALIZED (
+  SELECT
+    version,
+    CASE WHEN version IS DISTINCT FROM $1 THEN (
+      SELECT coalesce('[' || string_agg(json, ',' ORDER BY id) || ']', '[]')
+      FROM (
+        SELECT
+          id,
+          '{"id":' || coalesce(id::text, missing_property('Category.id'))
+            || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
+            || coalesce(',"description":' || to_json(description)::text, '')
+            || '}'
+          AS json
+        FROM categories
+      ) AS item
+    ) END AS body
+  FROM present
+)
+SELECT
+  version,
+  octet_length(body) AS size,
+  CASE WHEN octet_length(body) <= $2 THEN body END AS body
+FROM list;
 
 PREPARE "create-categories" AS
 WITH input AS (
@@ -472,67 +416,42 @@ LEFT JOIN LATERAL (
 ) AS found ON true
 ORDER BY ordinal;
 
-PREPARE "piece-of-orders" AS
-SELECT
-  CASE WHEN $1 = 1 OR octet_length(items) <= 262144
-    THEN items
-  END AS items,
-  octet_length(items) AS size,
-  count,
-  nulls,
-  "lastOrderValue"
-FROM (
+PREPARE "list-of-orders" AS
+WITH present AS MATERIALIZED (
   SELECT
-    coalesce(string_agg(',' || json, ''), '') AS items,
-    count(*)::integer AS count,
-    (count(*) - count(json))::integer AS nulls,
-    CASE WHEN count(*) = $1
-      THEN (array_agg(order_value))[$1]::text
-    END AS "lastOrderValue"
-  FROM (
-    SELECT id AS order_value, '{"id":' || coalesce(id::text, missing_property('Order.id'))
-      || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))
-      || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
-      || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
-      || ',"complete":' || coalesce(complete::text, missing_property('Order.complete'))
-      || '}' AS json
-    FROM orders
-    WHERE true
-    ORDER BY id
-    LIMIT $1::integer
-  ) AS item
-) AS piece;
-
-PREPARE "next-piece-of-orders" AS
-SELECT
-  CASE WHEN $1 = 1 OR octet_length(items) <= 262144
-    THEN items
-  END AS items,
-  octet_length(items) AS size,
-  count,
-  nulls,
-  "lastOrderValue"
-FROM (
+    concat_ws(
+      ' ',
+      pg_current_snapshot(),
+      pg_postmaster_start_time(),
+      pg_stat_get_bgwriter_stat_reset_time()
+    )
+    AS version
+),
+list AS MATERIALIZED (
   SELECT
-    coalesce(string_agg(',' || json, ''), '') AS items,
-    count(*)::integer AS count,
-    (count(*) - count(json))::integer AS nulls,
-    CASE WHEN count(*) = $1
-      THEN (array_agg(order_value))[$1]::text
-    END AS "lastOrderValue"
-  FROM (
-    SELECT id AS order_value, '{"id":' || coalesce(id::text, missing_property('Order.id'))
-      || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))
-      || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
-      || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
-      || ',"complete":' || coalesce(complete::text, missing_property('Order.complete'))
-      || '}' AS json
-    FROM orders
-    WHERE id > $2
-    ORDER BY id
-    LIMIT $1::integer
-  ) AS item
-) AS piece;
+    version,
+    CASE WHEN version IS DISTINCT FROM $1 THEN (
+      SELECT coalesce('[' || string_agg(json, ',' ORDER BY id) || ']', '[]')
+      FROM (
+        SELECT
+          id,
+          '{"id":' || coalesce(id::text, missing_property('Order.id'))
+            || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))
+            || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
+            || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
+            || ',"complete":' || coalesce(complete::text, missing_property('Order.complete'))
+            || '}'
+          AS json
+        FROM orders
+      ) AS item
+    ) END AS body
+  FROM present
+)
+SELECT
+  version,
+  octet_length(body) AS size,
+  CASE WHEN octet_length(body) <= $2 THEN body END AS body
+FROM list;
 
 PREPARE "pages-of-pets" AS
 SELECT
@@ -541,7 +460,7 @@ SELECT
     'UTF8'
   ) AS items,
   CASE
-    WHEN cardinality(found.items) > size THEN found.order_values[size]::text
+    WHEN cardinality(found.items) > size THEN found.ids[size]::text
   END AS next
 FROM unnest(
   (SELECT $1::text[]::bigint[]),
@@ -549,7 +468,7 @@ FROM unnest(
 ) WITH ORDINALITY AS input (after, size, ordinal)
 CROSS JOIN LATERAL (
   SELECT
-    array_agg(id ORDER BY id) AS order_values,
+    array_agg(id ORDER BY id) AS ids,
     array_agg(
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
@@ -575,7 +494,7 @@ SELECT
     'UTF8'
   ) AS items,
   CASE
-    WHEN cardinality(found.items) > size THEN found.order_values[size]::text
+    WHEN cardinality(found.items) > size THEN found.ids[size]::text
   END AS next
 FROM unnest(
   (SELECT $1::text[]::text[]),
@@ -584,7 +503,7 @@ FROM unnest(
 ) WITH ORDINALITY AS input (status, after, size, ordinal)
 CROSS JOIN LATERAL (
   SELECT
-    array_agg(id ORDER BY id) AS order_values,
+    array_agg(id ORDER BY id) AS ids,
     array_agg(
       '{"id":' || coalesce(id::text, missing_property('Pet.id'))
         || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))

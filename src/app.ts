@@ -68,10 +68,7 @@ export async function buildApp(parts: Parts) {
   // The operations of the OpenAPI document: authentication, rate limits,
   // validation, handlers.
   await app.register(apiKeys, { database, config })
-  const memory = new ResponseMemory(
-    config.MAX_RESPONSE_BUFFER_BYTES,
-    config.SEND_TIMEOUT_MS
-  )
+  const memory = new ResponseMemory(config.MAX_RESPONSE_BUFFER_BYTES)
   await app.register(operationRoutes, {
     apiDocument,
     handlers: api.handlers(database, memory),

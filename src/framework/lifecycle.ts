@@ -11,7 +11,6 @@ import { BackgroundWork } from './background-work.ts'
 import { type Config, loadConfig } from './config.ts'
 import { startRemovingExpiredIdempotencyKeys } from './creates/expired-idempotency-keys.ts'
 import { idempotencyKeyMeasurer } from './creates/measure-idempotency-keys.ts'
-import { startPruningChanges } from './lists/prune-changes.ts'
 import { listen } from './listen.ts'
 import { createLogger, exitWithError } from './log.ts'
 import { type OpenedDatabase, openForService } from './open-database.ts'
@@ -80,7 +79,6 @@ function startBackgroundWork(
 ): () => void {
   const { IDEMPOTENCY_KEY_HOURS: hours, METRICS_PORT: metricsPort } = config
   const stopFunctions = [
-    startPruningChanges(database, log),
     startRemovingExpiredIdempotencyKeys(database, hours, log)
   ]
 

@@ -3,8 +3,6 @@ import { apiKeyPrivileges } from './keys/store.ts'
 import { idempotencyKeyRemovalPrivileges } from './creates/expired-idempotency-keys.ts'
 import { insertPrivileges } from './creates/insert.ts'
 import { insertOncePrivileges } from './creates/insert-once.ts'
-import { changePrivileges } from './lists/change-check.ts'
-import { pruningPrivileges } from './lists/prune-changes.ts'
 import { rowJsonPrivileges } from './openapi/json.ts'
 import { readMigrations, type DatabaseSchema } from './postgres/migrate.ts'
 import { joinPrivileges } from './postgres/privileges.ts'
@@ -29,8 +27,6 @@ export function schemaOf(
     ],
     privileges: joinPrivileges([
       apiKeyPrivileges,
-      changePrivileges,
-      pruningPrivileges,
       rowJsonPrivileges,
       insertPrivileges,
       insertOncePrivileges,

@@ -204,13 +204,6 @@ export const rarelyNeededVariables = {
     description: 'Time to receive a complete request, then 408'
   }),
 
-  SEND_TIMEOUT_MS: milliseconds({
-    default: 60_000,
-    description:
-      'Time for a client to read the next part of a response, up to 1 MiB, ' +
-      'before its connection is closed'
-  }),
-
   KEEP_ALIVE_TIMEOUT_MS: milliseconds({
     default: 72_000,
     description:
@@ -252,7 +245,6 @@ export const formerNames: Record<string, string> = {
   IDEMPOTENCY_HOURS: 'IDEMPOTENCY_KEY_HOURS',
   HEADERS_TIMEOUT: 'HEADERS_TIMEOUT_MS',
   REQUEST_TIMEOUT: 'REQUEST_TIMEOUT_MS',
-  ANSWER_TIMEOUT: 'SEND_TIMEOUT_MS',
   KEEP_ALIVE_TIMEOUT: 'KEEP_ALIVE_TIMEOUT_MS',
   IDLE_TIMEOUT: 'IDLE_TIMEOUT_MS',
   SHUTDOWN_DELAY: 'SHUTDOWN_DELAY_MS',
