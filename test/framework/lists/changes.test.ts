@@ -297,10 +297,9 @@ async function isFreshAfterFailover(t: Test, version = snapshotVersion) {
 
   await pair.primary.kill()
   await pair.promote()
-  await until(
-    () => scene.run('SELECT pg_current_xact_id()').then(Boolean, () => false),
-    'the standby is the primary'
-  )
+  const isPrimary = async () =>
+    (await scene.run('SELECT WHERE NOT pg_is_in_recovery()')).length === 1
+  await until(() => isPrimary().catch(() => false), 'the standby is promoted')
   await scene.useIdsUntil(id - 1)
   await scene.run(insert('kept'))
   return scene.isFresh()

@@ -56,10 +56,11 @@ t.test('a body beyond the limit is rejected, and closes nothing', (t) => {
 })
 
 t.test('neither 64 KiB nor a closed response count', async (t) => {
+  const before = await held()
   const memory = new ResponseMemory(0)
   memory.hold(Buffer.alloc(2 ** 16), response())
   const closed = response()
   closed.destroy()
   memory.hold(body(), closed)
-  t.equal(await held(), 0)
+  t.equal(await held(), before)
 })
