@@ -44,7 +44,7 @@ export default {
     forbid(
       'tracing-only-when-it-is-on',
       { path: '^src/', pathNot: '^src/framework/tracing' },
-      { path: '^src/framework/tracing(?!/spans)', ...loaded }
+      { path: '^src/framework/tracing[.]ts', ...loaded }
     ),
     forbid(
       'handlers-without-fastify',

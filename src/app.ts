@@ -71,10 +71,7 @@ export async function buildApp(parts: Parts) {
 
   // fastify-openapi-glue: the operations of the OpenAPI document, each with its
   // authentication, its validation and its handler.
-  const memory = new ResponseMemory(
-    config.MAX_RESPONSE_BUFFER_BYTES,
-    config.SEND_TIMEOUT_MS
-  )
+  const memory = new ResponseMemory(config.MAX_RESPONSE_BUFFER_BYTES)
   await app.register(operationRoutes, {
     apiDocument,
     handlers: api.handlers(database, memory),

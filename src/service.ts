@@ -10,7 +10,6 @@ import { startRemovingExpiredIdempotencyKeys } from './framework/creates/expired
 import { idempotencyKeyMeasurer } from './framework/creates/measure-idempotency-keys.ts'
 import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
 import { ApiKeyStore } from './framework/keys/store.ts'
-import { startPruningChanges } from './framework/lists/prune-changes.ts'
 import { createLogger, exitOnError, messageOf } from './framework/log.ts'
 import {
   type OpenedDatabase,
@@ -172,7 +171,6 @@ function startBackgroundWork(work: Work, signal: AbortSignal): void {
   const { config, database, log } = work
   const { IDEMPOTENCY_KEY_HOURS: hours, METRICS_PORT: metricsPort } = config
   const stopFunctions = [
-    startPruningChanges(database, log),
     startRemovingExpiredIdempotencyKeys(database, hours, log),
     ...(metricsPort === undefined ? [] : startMeasuring(work))
   ]

@@ -223,12 +223,12 @@ export const rarelyNeededVariables = {
 
   MAX_RESPONSE_BUFFER_BYTES: {
     ...count,
-    default: 134_217_728,
+    default: 33_554_432,
     minimum: 0,
     description:
-      'Maximum memory for responses that clients have yet to read, then 503. ' +
-      'Lists kept in memory may use another half of this, and lists being ' +
-      'read one more half.'
+      'Maximum size of a list, then 503; and maximum memory for responses ' +
+      'that clients have yet to read: the oldest are closed for a new one. ' +
+      'The process may use eight times this memory.'
   },
 
   MAX_CONNECTIONS: {
@@ -248,14 +248,6 @@ export const rarelyNeededVariables = {
     ...milliseconds,
     default: 30_000,
     description: 'Time to receive a complete request, then 408'
-  },
-
-  SEND_TIMEOUT_MS: {
-    ...milliseconds,
-    default: 60_000,
-    description:
-      'Time for a client to read the next part of a response, up to 1 MiB, ' +
-      'before its connection is closed'
   },
 
   KEEP_ALIVE_TIMEOUT_MS: {

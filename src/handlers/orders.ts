@@ -1,7 +1,7 @@
 import { Order } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { HttpError, notFound } from '../framework/http/errors.ts'
-import { listOperation } from '../framework/lists/list-operation.ts'
+import { listOperation } from '../framework/lists/lists.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import type { Database } from '../framework/postgres/database.ts'
 import { sql } from '../framework/postgres/sql.ts'

@@ -4,7 +4,7 @@ import type { Operations } from '../../generated/operations.ts'
 import type { RowCheck } from '../framework/creates/insert.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
 import { notFound } from '../framework/http/errors.ts'
-import { pageReader, sendPage } from '../framework/lists/page.ts'
+import { pageReader, sendPage } from '../framework/lists/pages.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import { sendJson } from '../framework/openapi/send-json.ts'
 import type { Database } from '../framework/postgres/database.ts'
@@ -100,14 +100,14 @@ function petReads(database: Database) {
   return {
     page: pageReader(database, {
       name: 'pages-of-pets',
-      orderType: 'bigint',
+      idType: 'bigint',
       filterTypes: {},
       statement: pagesOfPets,
       json: Pet
     }),
     pageOfStatus: pageReader(database, {
       name: 'pages-of-status',
-      orderType: 'bigint',
+      idType: 'bigint',
       filterTypes: { status: 'text' },
       statement: pagesOfStatus,
       json: Pet

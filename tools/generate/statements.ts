@@ -26,7 +26,7 @@ export function statementsFile(): string {
   const database = new Database(url, config, pino({ level: 'silent' }))
 
   new ApiKeyStore(database, api.names.apiKeyPrefix)
-  api.handlers(database, new ResponseMemory(0, 0))
+  api.handlers(database, new ResponseMemory(0))
 
   const statements = [...database.statements.texts].map(
     ([name, text]) => `\nPREPARE "${name}" AS\n${text.trim()};\n`

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { Readable, type Transform } from 'node:stream'
-import { constants, createBrotliCompress, createGzip } from 'node:zlib'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyReply } from 'fastify'
 
@@ -15,33 +15,20 @@ const minCompressedSize = 1024
 /** Bytes. A larger body would take more than a tenth of a second. */
 const maxCompressedSize = 2 ** 23
 
-/** Bytes of a compressed chunk. */
-const compressedChunkSize = 2 ** 18
+type Compressors = Record<Compression, (bytes: Buffer) => Promise<Buffer>>
 
-/**
- * Bytes. A body of up to this size is sent in one piece, a larger one in
- * chunks.
- */
-const maxJoinedSize = 2 ** 20
-
-// Brotli of quality 5 takes as long as gzip; the highest takes 100 times that.
-const brotliParams = { [constants.BROTLI_PARAM_QUALITY]: 5 }
-
-/** Creates a compressor whose chunks have this many bytes. */
-type Compressors = Record<Compression, (chunkSize: number) => Transform>
-
+// They run in other threads. Brotli of quality 5 takes as long as gzip; the
+// highest takes 100 times that.
+const params = { [constants.BROTLI_PARAM_QUALITY]: 5 }
 const zlibCompressors: Compressors = {
-  br: (chunkSize) => createBrotliCompress({ chunkSize, params: brotliParams }),
-  gzip: (chunkSize) => createGzip({ chunkSize })
+  br: (bytes) => promisify(brotliCompress)(bytes, { params }),
+  gzip: promisify(gzip)
 }
 
 /** A body in one of its content codings. */
 interface EncodedBody {
   coding: Coding
-  /** One Buffer, unless the body is longer than 1 MiB. */
-  chunks: Buffer[]
-  /** Bytes. */
-  size: number
+  bytes: Buffer
   /** A strong entity tag (RFC 9110, section 8.8.3). */
   etag: string
 }
@@ -52,42 +39,29 @@ export class CachedBody {
   readonly digest: string
   readonly #identity: EncodedBody
   readonly #etags: Record<Coding, string>
-  readonly #reserve: (size: number, body: CachedBody) => boolean
   readonly #compressors: Compressors
   readonly #compressed = new Map<Compression, Promise<EncodedBody>>()
 
-  /**
-   * @param reserve reserves memory for an encoding of this body, of `size`
-   *   bytes; returns false if there is none
-   */
-  constructor(
-    chunks: Buffer[],
-    reserve: (size: number, body: CachedBody) => boolean = () => true,
-    compressors = zlibCompressors
-  ) {
-    const hash = createHash('sha256')
-    for (const chunk of chunks) hash.update(chunk)
-    this.digest = hash.digest('base64url')
-
+  constructor(bytes: Buffer, compressors = zlibCompressors) {
+    this.digest = createHash('sha256').update(bytes).digest('base64url')
     this.#etags = {
       identity: `"${this.digest}"`,
       gzip: `"${this.digest}-gzip"`,
       br: `"${this.digest}-br"`
     }
-    this.#identity = this.#encodedBody('identity', chunks)
-    this.#reserve = reserve
+    this.#identity = { coding: 'identity', bytes, etag: this.#etags.identity }
     this.#compressors = compressors
   }
 
   /**
    * The body in the coding that an Accept-Encoding prefers (RFC 9110, section
-   * 12.5.3). It is unencoded if it has less than 1 KiB or more than 8 MiB, if
-   * the coding would not make it smaller, or if there is no memory for it.
+   * 12.5.3). It is unencoded if it has less than 1 KiB or more than 8 MiB, or
+   * if the coding would not make it smaller.
    */
   encodedFor(
     acceptEncoding: string | undefined
   ): EncodedBody | Promise<EncodedBody> {
-    const { size } = this.#identity
+    const size = this.#identity.bytes.length
     if (size < minCompressedSize || size > maxCompressedSize)
       return this.#identity
 
@@ -102,12 +76,11 @@ export class CachedBody {
    * coding; for `*` the tag of the unencoded body.
    */
   matchingTag(ifNoneMatch: string | undefined): string | undefined {
-    if (ifNoneMatch === undefined) return undefined
-    if (isAnyTag(ifNoneMatch)) return this.#etags.identity
+    if (ifNoneMatch?.trim() === '*') return this.#etags.identity
 
     // A weak comparison (RFC 9110, section 8.8.3.2) ignores W/.
     // A tag may contain commas.
-    const tags = ifNoneMatch.match(/"[^"]*"/g) ?? []
+    const tags = ifNoneMatch?.match(/"[^"]*"/g) ?? []
     const own = Object.values(this.#etags)
 
     return tags.find((tag) => own.includes(tag))
@@ -124,35 +97,17 @@ export class CachedBody {
     return compressed
   }
 
-  /** Compresses in other threads, chunk by chunk. */
   async #compress(coding: Compression): Promise<EncodedBody> {
-    const { chunks, size } = this.#identity
-    const chunkSize = Math.min(size, compressedChunkSize)
-    const compressor = this.#compressors[coding](chunkSize)
-    const stream = Readable.from(chunks).pipe(compressor)
-    const compressed = (await stream.toArray()) as Buffer[]
-
-    const encoded = this.#encodedBody(coding, compressed)
-    const isSmaller = encoded.size < size
-    const isKept = isSmaller && this.#reserve(encoded.size, this)
-
-    return isKept ? encoded : this.#identity
-  }
-
-  #encodedBody(coding: Coding, chunks: Buffer[]): EncodedBody {
-    const size = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
-
-    return {
-      coding,
-      // One Buffer costs half as much to send as a stream of chunks.
-      chunks: size > maxJoinedSize ? chunks : [Buffer.concat(chunks, size)],
-      size,
-      etag: this.#etags[coding]
-    }
+    const bytes = await this.#compressors[coding](this.#identity.bytes)
+    const isSmaller = bytes.length < this.#identity.bytes.length
+    return isSmaller
+      ? { coding, bytes, etag: this.#etags[coding] }
+      : this.#identity
   }
 }
 
-interface VaryingReply {
+/** A reply whose headers can be read and set. */
+export interface VaryingReply {
   getHeader: FastifyReply['getHeader']
   header: (name: string, value: string) => unknown
 }
@@ -161,11 +116,6 @@ interface VaryingReply {
 export function addVary(reply: VaryingReply, names: string): void {
   const vary = [names, reply.getHeader('vary') ?? []]
   reply.header('vary', vary.flat().join(', '))
-}
-
-/** Whether an If-None-Match is true for every existing representation. */
-export function isAnyTag(ifNoneMatch: string | undefined): boolean {
-  return ifNoneMatch?.trim() === '*'
 }
 
 /**

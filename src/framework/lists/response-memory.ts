@@ -1,105 +1,67 @@
 import type { ServerResponse } from 'node:http'
 import { Overloaded } from '../batch.ts'
 import { maxResponseMemory, responseMemory } from '../metrics.ts'
-import { ListMemory } from './list-memory.ts'
-import { ResponseTimer, type SendTimer, unlimitedTime } from './send-timer.ts'
 
 /** Bytes. A body of this size fits the buffers of the operating system. */
 const uncountedSize = 2 ** 16
 
-/** A body that one or several responses hold. */
-interface Body {
-  /** Bytes. */
-  size: number
-}
-
 /**
- * Limits the memory that responses hold until their clients have read them, and
- * the time for a client to read.
+ * Limits the memory of bodies that clients have yet to read. A body counts
+ * once, however many clients read it. When a new one needs room, the
+ * connections that read the oldest are closed, so slow clients deny nothing to
+ * others.
  */
 export class ResponseMemory {
-  /** The lists that are kept, whether they are being sent or not. */
-  readonly lists: ListMemory
-  readonly #limit: number
-  readonly #sendTimeoutMs: number
-  /** Number of responses that hold a body. */
-  readonly #holders = new WeakMap<Body, number>()
-  #reserved = 0
+  /** Bytes. No body may be larger. */
+  readonly limit: number
+  /** The responses that send each body. The oldest body is first. */
+  readonly #readers = new Map<Buffer, Set<ServerResponse>>()
+  #size = 0
 
-  /**
-   * @param limit bytes
-   * @param sendTimeoutMs milliseconds for a client to read a chunk, or a body
-   *   that is sent in one piece
-   */
-  constructor(limit: number, sendTimeoutMs: number) {
-    this.#limit = limit
-    // Half of the limit, so that two versions of a list fit.
-    this.lists = new ListMemory(limit / 2)
-    this.#sendTimeoutMs = sendTimeoutMs
+  /** @param limit bytes */
+  constructor(limit: number) {
+    this.limit = limit
     maxResponseMemory.set(limit)
   }
 
   /**
-   * Reserves memory for a body that no other response has.
+   * Counts a body until the response closes.
    *
-   * @param size bytes
-   * @throws Overloaded if the limit would be exceeded
+   * @throws Overloaded if the body alone exceeds the limit
    */
-  reserveOwn(response: ServerResponse, size: number): void {
-    this.reserveShared(response, { size })
-  }
+  hold(body: Buffer, response: ServerResponse): void {
+    // A response that has closed emits no event that could end the count.
+    if (body.length <= uncountedSize || response.destroyed) return
 
-  /**
-   * Reserves memory until the response closes: the size of the body once for
-   * all responses that hold it, and bytes of this response alone.
-   *
-   * @returns the time for the client to read, which has begun
-   * @throws Overloaded if the limit would be exceeded
-   */
-  reserveShared(response: ServerResponse, body: Body, ownSize = 0): SendTimer {
-    if (body.size + ownSize <= uncountedSize) return unlimitedTime
-    // It emits no further event that could release its memory.
-    if (response.destroyed) return unlimitedTime
-
-    this.#hold(body, ownSize)
-    const timer = new ResponseTimer(response, this.#sendTimeoutMs)
-    timer.restart()
+    const readers = this.#readers.get(body) ?? this.#add(body)
+    readers.add(response)
     response.once('close', () => {
-      timer.pause()
-      this.#release(body, ownSize)
+      readers.delete(response)
+      if (readers.size === 0) this.#remove(body)
     })
-
-    return timer
   }
 
-  #hold(body: Body, ownSize: number): void {
-    const size = this.#sizeIfNotHeld(body) + ownSize
-    if (this.#reserved + size > this.#limit) throw new Overloaded()
-    this.#addReserved(size)
-    this.#addHolders(body, 1)
+  #add(body: Buffer): Set<ServerResponse> {
+    if (body.length > this.limit) throw new Overloaded()
+    for (const [oldest, readers] of this.#readers) {
+      if (this.#size + body.length <= this.limit) break
+      this.#remove(oldest)
+      for (const response of readers) response.destroy()
+    }
+
+    const readers = new Set<ServerResponse>()
+    this.#readers.set(body, readers)
+    this.#count(body.length)
+
+    return readers
   }
 
-  #release(body: Body, ownSize: number): void {
-    this.#addHolders(body, -1)
-    this.#addReserved(-this.#sizeIfNotHeld(body) - ownSize)
+  #remove(body: Buffer): void {
+    if (this.#readers.delete(body)) this.#count(-body.length)
   }
 
-  /** @param size bytes; negative to release them */
-  #addReserved(size: number): void {
-    this.#reserved += size
-    responseMemory.inc(size)
-  }
-
-  /** The size of a body, or 0 while a response holds it. */
-  #sizeIfNotHeld(body: Body): number {
-    return this.#holdersOf(body) === 0 ? body.size : 0
-  }
-
-  #addHolders(body: Body, change: 1 | -1): void {
-    this.#holders.set(body, this.#holdersOf(body) + change)
-  }
-
-  #holdersOf(body: Body): number {
-    return this.#holders.get(body) ?? 0
+  #count(bytes: number): void {
+    this.#size += bytes
+    responseMemory.set(this.#size)
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { HttpError } from '../http/errors.ts'
-import type { JsonBytes, JsonStream } from './json.ts'
+import type { JsonBytes } from './json.ts'
 
 /** The shape that openapi-typescript gives an operation. */
 interface OperationTypes {
@@ -27,7 +27,7 @@ type LowerCase<Headers> = {
 export type Sent = Pick<FastifyReply, 'sent'>
 
 /** What a handler may send as a body: a value, or JSON of its shape. */
-type Sendable<Body> = Body | JsonBytes<Body> | JsonStream<Body>
+type Sendable<Body> = Body | JsonBytes<Body>
 
 /**
  * Fastify's reply, narrowed to the documented statuses and their bodies. The

@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream'
-
 /** Exists for the compiler only. */
 declare const shape: unique symbol
 
@@ -31,9 +29,6 @@ export interface RowExpression {
 
 /** JSON that PostgreSQL has written, whose shape the compiler knows. */
 export type JsonBytes<Body> = Buffer & Shaped<Body>
-
-/** A stream of such JSON. */
-export type JsonStream<Body> = Readable & Shaped<Body>
 
 /** A property of a request body, and the column that stores it. */
 export interface BodyColumn<Body> {
@@ -72,15 +67,6 @@ export function arrayBytes<Schema>(
   bytes: Buffer
 ): JsonBytes<Schema[]> {
   return shaped(bytes)
-}
-
-/** A stream of such a JSON array. */
-export function arrayStream<Schema>(
-  _json: RowJson<Schema>,
-  chunks: Iterable<Buffer> | AsyncIterable<Buffer>
-): JsonStream<Schema[]> {
-  const options = { objectMode: false, highWaterMark: 1 }
-  return shaped(Readable.from(chunks, options))
 }
 
 /** The one cast to this type: the compiler cannot know the shape. */

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addVary, CachedBody } from '../http/encodings.ts'
 
@@ -13,7 +12,7 @@ export class PageFile {
   /** @param type the Content-Type */
   constructor(type: string, content: string | Buffer) {
     this.#type = type
-    this.#body = new CachedBody([Buffer.from(content)])
+    this.#body = new CachedBody(Buffer.from(content))
   }
 
   /** The query of a URL that may be cached forever: `v=` and a digest. */
@@ -38,10 +37,10 @@ export class PageFile {
       return reply.header('etag', matchingTag).code(304).send()
 
     const encoded = await this.#body.encodedFor(headers['accept-encoding'])
-    const { coding, chunks, size, etag } = encoded
-    reply.header('etag', etag).header('content-length', size).type(this.#type)
+    const { coding, bytes, etag } = encoded
+    reply.header('etag', etag).type(this.#type)
     if (coding !== 'identity') reply.header('content-encoding', coding)
 
-    return reply.send(Readable.from(chunks))
+    return reply.send(bytes)
   }
 }

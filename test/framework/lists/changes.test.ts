@@ -1,246 +1,368 @@
+// Whatever changes a table, the next list equals it. For each part of the
+// version there is a mutant without it, which must miss a change.
+import Fastify, { type FastifyInstance } from 'fastify'
+import type { QueryResultRow } from 'pg'
 import t, { type Test } from 'tap'
-import { stopClock } from '../../support/clock.ts'
-import { connect, createRoles, query } from '../../support/database.ts'
-import { listNotes, startNotes } from '../../support/notes.ts'
+import {
+  listOperation,
+  snapshotVersion
+} from '../../../src/framework/lists/lists.ts'
+import { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
+import { Database } from '../../../src/framework/postgres/database.ts'
+import type { Query } from '../../../src/framework/postgres/statements.ts'
+import { connect, openDatabase, query, silent } from '../../support/database.ts'
+import { Note } from '../../support/notes/generated/json.ts'
+import { startPair, startPostgres } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
 
-const insert = "INSERT INTO notes (name) VALUES ('x')"
-const prune = 'SELECT prune_changes()'
-const watchNotes = "CALL record_changes_of('notes')"
+const settings = {
+  max_prepared_transactions: '20',
+  wal_level: 'logical',
+  wal_writer_delay: '10s',
+  autovacuum: 'off',
+  fsync: 'off'
+}
+const server = await startPostgres(t, settings)
 
-// Only these tests prune: services do it by an interval.
-stopClock(t, 'setInterval')
+const insert = (name: string) => `INSERT INTO notes (name) VALUES ('${name}')`
+const snapshot = 'pg_current_snapshot()::text'
 
-/** A list that has been read, and a count of how often it is read again. */
-async function watchList(t: Test, databaseUrl?: string) {
-  let reads = 0
-  const service = await startNotes(t, {
-    ...(databaseUrl !== undefined && { databaseUrl }),
-    onStatement: (name) => {
-      if (name === 'piece-of-notes') reads++
-    }
+/** A replica, and the last list that a client got from it. */
+interface Replica {
+  app: FastifyInstance
+  etag: string
+  body: string
+}
+
+function startReplica(
+  t: Test,
+  database: Database,
+  version = snapshotVersion
+): Replica {
+  const notes = { table: 'notes', json: Note }
+  const memory = new ResponseMemory(2 ** 20)
+  const app = Fastify()
+  app.get('/', listOperation(database, memory, notes, version))
+  t.teardown(() => app.close())
+  return { app, etag: '"none"', body: '' }
+}
+
+/** Lists like a client that asks whether its list has changed. */
+async function list(replica: Replica): Promise<string> {
+  const ask = () =>
+    replica.app.inject({
+      url: '/',
+      headers: { 'if-none-match': replica.etag }
+    })
+  let response = await ask()
+  // A connection that ended with its server.
+  await until(async () => {
+    if (response.statusCode < 500) return true
+    response = await ask()
+    return false
+  }, 'lists work')
+
+  if (response.statusCode === 200) {
+    replica.etag = String(response.headers.etag)
+    replica.body = response.body
+  }
+
+  return replica.body
+}
+
+/** The list as the table has it now. */
+async function stored(url: string): Promise<string> {
+  const [row] = await query(
+    url,
+    `SELECT coalesce(
+       '[' || string_agg(${Note.expression}, ',' ORDER BY id) || ']', '[]'
+     ) AS list
+     FROM notes`
+  )
+  return String(row?.['list'])
+}
+
+/** A server, its two replicas, and what a case needs. */
+class Scene {
+  readonly t: Test
+  readonly url: string
+  readonly replicas: Replica[]
+
+  constructor(t: Test, url: string, version: string) {
+    this.t = t
+    this.url = url
+    this.replicas = [1, 2].map(() =>
+      startReplica(t, openDatabase(t, url), version)
+    )
+  }
+
+  run = (sql: string) => query(this.url, sql)
+
+  listAll = async (): Promise<void> => {
+    for (const replica of this.replicas) await list(replica)
+  }
+
+  /** Whether each replica lists what the table has. */
+  async isFresh(): Promise<boolean> {
+    const truth = await stored(this.url)
+    const lists = []
+    for (const replica of this.replicas) lists.push(await list(replica))
+    return lists.every((body) => body === truth)
+  }
+
+  /** The id of the next transaction. */
+  async nextId(): Promise<number> {
+    const [row] = await this.run(
+      'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS id'
+    )
+    return Number(row?.['id'])
+  }
+
+  /** Ends transactions until `id` is the next one. */
+  async useIdsUntil(id: number): Promise<void> {
+    while ((await this.nextId()) < id)
+      await this.run('SELECT pg_current_xact_id()')
+  }
+}
+
+/** Makes lists, and then a change that the next list must show. */
+type Change = (scene: Scene) => Promise<unknown>
+
+const after =
+  (first: string, then: string): Change =>
+  async ({ run, listAll }) => {
+    await run(first)
+    await listAll()
+    await run(then)
+  }
+
+/** A transaction that has an id and commits after others. */
+const lateCommit: Change = async (scene) => {
+  const late = await connect(scene.t, scene.url)
+  await late.query('BEGIN')
+  await late.query(insert('late'))
+  await scene.listAll()
+  await scene.run(insert('early'))
+  if (!(await scene.isFresh())) return
+  await late.query('COMMIT')
+}
+
+const openTransaction: Change = async (scene) => {
+  const open = await connect(scene.t, scene.url)
+  await open.query('BEGIN; SELECT pg_current_xact_id()')
+  await scene.listAll()
+  await scene.run(insert('meanwhile'))
+}
+
+/** A commit between the snapshot of the rows and that of `late_version()`. */
+const commitDuringList: Change = async (scene) => {
+  await scene.run(
+    `CREATE OR REPLACE FUNCTION late_version() RETURNS text
+     LANGUAGE plpgsql VOLATILE AS $$
+     BEGIN
+       PERFORM pg_advisory_xact_lock(1);
+       RETURN ${snapshot};
+     END $$`
+  )
+  const holder = await connect(scene.t, scene.url)
+  await holder.query('SELECT pg_advisory_lock(1)')
+  let isListed = false
+  const listing = scene.listAll().then(() => {
+    isListed = true
   })
-  const run = (sql: string) => query(service.databaseUrl, sql)
-  const listed = async () => (await listNotes(service)).json<unknown>()
-
-  /** Lists twice, and compares both with the table. */
-  async function expectReads(count: number, reason: string) {
-    const readsBefore = reads
-    const rows = await run('SELECT id::int, name FROM notes ORDER BY id')
-    t.strictSame(await listed(), rows, reason)
-    t.strictSame(await listed(), rows, reason)
-    t.equal(reads - readsBefore, count, `${count} reads: ${reason}`)
-  }
-
-  /** Runs each statement, and expects this many reads after it. */
-  async function expectReadsAfter(count: number, ...statements: string[]) {
-    for (const sql of statements) {
-      await run(sql)
-      await expectReads(count, sql)
-    }
-  }
-
-  await expectReadsAfter(1, insert)
-
-  return {
-    databaseUrl: service.databaseUrl,
-    run,
-    expectReads,
-    expectReadsAfter
-  }
+  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'"
+  await until(
+    async () => isListed || (await scene.run(waiting)).length > 0,
+    'the list is read, or waits'
+  )
+  await scene.run(insert('during'))
+  await holder.query('SELECT pg_advisory_unlock(1)')
+  await listing
 }
 
-/** Starts a transaction that has an id. */
-async function begin(t: Test, url: string, isolation = 'READ COMMITTED') {
-  const client = await connect(t, url)
-  await client.query(`BEGIN ISOLATION LEVEL ${isolation}`)
-  await client.query('SELECT pg_current_xact_id()')
-  return client
+/** The ids of commits that were not flushed are used again. */
+const reusedIds: Change = async (scene) => {
+  await until(async () => {
+    await scene.run('SELECT pg_switch_wal(), pg_current_xact_id()')
+    await scene.run('CHECKPOINT')
+    await scene.run(`SET synchronous_commit = off; ${insert('lost')}`)
+    await scene.listAll()
+    const id = await scene.nextId()
+
+    await server.killBackend()
+    const isLost = (await scene.nextId()) < id
+    if (isLost) await scene.useIdsUntil(id - 1)
+    await scene.run(insert('kept'))
+    return isLost
+  }, 'the id of a commit is lost')
 }
 
-/** Records changes of other tables by a transaction that has ended. */
-const recordOthers = (rows: number) =>
-  `INSERT INTO changes
-   SELECT coalesce(max(relation::bigint), 0) + n, '3'
-   FROM generate_series(1, ${rows}) AS n
-   LEFT JOIN changes ON xid = '3'
-   GROUP BY n`
-
-t.test(
-  'a list follows every change by SQL, and is read once for each',
-  async (t) => {
-    const { expectReadsAfter } = await watchList(t)
-    await expectReadsAfter(
-      1,
-      insert,
-      "UPDATE notes SET name = 'y' WHERE id = 1",
-      "SET session_replication_role = replica; UPDATE notes SET name = 'z'",
-      'DELETE FROM notes WHERE id = 1',
-      `BEGIN; SAVEPOINT a; ${insert}; ROLLBACK TO a; ${insert}; COMMIT`,
-      'TRUNCATE notes CASCADE',
+/** What changes the rows of a list, by its name. */
+const changes: Record<string, Change> = {
+  INSERT: ({ run }) => run(insert('x')),
+  UPDATE: after(insert('x'), "UPDATE notes SET name = 'y'"),
+  DELETE: after(insert('x'), 'DELETE FROM notes'),
+  TRUNCATE: after(insert('x'), 'TRUNCATE notes CASCADE'),
+  COPY: ({ run }) => run("COPY notes (name) FROM PROGRAM 'echo copied'"),
+  'a column of another type': after(
+    insert('x'),
+    "ALTER TABLE notes ALTER name TYPE text USING name || '!'"
+  ),
+  'a change without triggers': ({ run }) =>
+    run(`SET session_replication_role = replica; ${insert('x')}`),
+  'a row of a table that inherits': after(
+    'CREATE TABLE child () INHERITS (notes)',
+    "INSERT INTO child (id, name) VALUES (1000, 'child')"
+  ),
+  'a prepared transaction': after(
+    `BEGIN; ${insert('x')}; PREPARE TRANSACTION 'x'`,
+    "COMMIT PREPARED 'x'"
+  ),
+  'a restore into the table': ({ run }) =>
+    run(
       `BEGIN;
-       ALTER TABLE notes DISABLE TRIGGER ALL;
-       ${insert};
-       ${watchNotes};
-       COMMIT`,
-      "ALTER TABLE notes ALTER name TYPE text USING name || '!'",
-      `ALTER TABLE notes
-         DROP name,
-         ADD name text NOT NULL DEFAULT 'new'`,
-      'ALTER TABLE notes ADD x text; UPDATE notes SET x = id',
-      `BEGIN;
-       ALTER TABLE notes RENAME name TO y;
-       ALTER TABLE notes RENAME x TO name;
+       TRUNCATE notes CASCADE;
+       COPY notes (id, name) FROM PROGRAM 'printf "7\\trestored\\n"';
        COMMIT`
-    )
-    await expectReadsAfter(
-      0,
-      `BEGIN; ${insert}; ROLLBACK`,
-      'VACUUM ANALYZE notes'
-    )
-  }
-)
+    ),
+  'VACUUM FULL': after(insert('x'), 'VACUUM FULL notes'),
+  CLUSTER: after(insert('x'), 'CLUSTER notes USING notes_pkey'),
+  'a subtransaction': ({ run }) =>
+    run(
+      `BEGIN; SAVEPOINT a; ${insert('x')}; ROLLBACK TO a; ${insert('y')}; COMMIT`
+    ),
+  'a transaction that commits late': lateCommit,
+  'a commit while a transaction is open': openTransaction,
+  'a commit while the list is read': commitDuringList,
+  'a crash of one process that loses commits': reusedIds,
+  'a new table of the same name': after(
+    insert('x'),
+    `ALTER TABLE notes RENAME TO old;
+     CREATE TABLE notes (LIKE old INCLUDING ALL);
+     ${insert('new')};
+     DROP TABLE old CASCADE`
+  )
+}
 
-t.test(
-  'a transaction that commits late or stays open hides no change of others',
-  async (t) => {
-    const { expectReadsAfter, expectReads, databaseUrl } = await watchList(t)
-    const early = await begin(t, databaseUrl, 'REPEATABLE READ')
-    await begin(t, databaseUrl)
-    await early.query(insert)
-    await expectReadsAfter(1, insert)
-    await expectReads(0, 'two transactions are open')
+async function isFreshAfter(
+  t: Test,
+  change: Change | undefined,
+  version = snapshotVersion
+): Promise<boolean> {
+  await server.responds()
+  await query(server.url, 'DROP TABLE IF EXISTS child; TRUNCATE notes CASCADE')
+  const scene = new Scene(t, server.url, version)
+  await scene.listAll()
+  await change?.(scene)
+  return scene.isFresh()
+}
 
-    // A pruning meanwhile neither waits nor makes it fail.
-    await expectReadsAfter(1, `${recordOthers(10_000)}; ${prune}`)
-    await early.query(insert)
-    await early.query('COMMIT')
-    await expectReads(1, 'the earlier transaction commits')
-  }
-)
+for (const [name, change] of Object.entries(changes)) {
+  t.test(`the next list shows ${name}`, async (t) =>
+    t.ok(await isFreshAfter(t, change))
+  )
+}
 
-t.test(
-  'a role that may only insert is recorded, even if it hides the record',
-  async (t) => {
-    const { owner, service } = await createRoles(t)
-    const { expectReads, run } = await watchList(t, service)
-    const role = new URL(service).username
-    await query(owner, `REVOKE ALL ON changes, change_epoch FROM ${role}`)
-    await run(`CREATE TEMP TABLE changes (relation oid, xid xid8); ${insert}`)
-    await query(owner, `GRANT SELECT ON changes, change_epoch TO ${role}`)
-    await expectReads(1, 'inserted')
-  }
-)
-
-t.test(
-  'the record is pruned from 10,000 rows, which a list survives',
-  async (t) => {
-    const { run, expectReadsAfter, expectReads } = await watchList(t)
-    const recorded = async () => {
-      const [row] = await run('SELECT count(*)::int FROM changes')
-      return row?.['count']
-    }
-    await run(recordOthers(9_000))
-    await expectReadsAfter(0, prune)
-
-    await run(recordOthers(1_000))
-    await run(insert)
-    await run(prune)
-    t.equal(await recorded(), 0)
-    await expectReads(1, 'changed, and pruned before the next list')
-
-    // More than can be deleted in the time of one pruning.
-    await run(recordOthers(100_100))
-    await expectReadsAfter(1, prune)
-    t.equal(await recorded(), 100)
-  }
-)
-
-t.test(
-  'rows of a restored dump, with ids that no transaction has had, cause no read',
-  async (t) => {
-    const { expectReadsAfter } = await watchList(t)
-    await expectReadsAfter(
-      0,
-      "INSERT INTO changes VALUES ('notes'::regclass, '1000000000')",
-      prune
-    )
-  }
-)
-
-t.test(
-  'a change is listed although a restored dump has the id of its transaction',
-  async (t) => {
-    const { run, databaseUrl, expectReads } = await watchList(t)
-    const writer = await begin(t, databaseUrl)
-    const { rows } = await writer.query<{ id: string }>(
-      'SELECT pg_current_xact_id() AS id'
-    )
+t.test('the next list shows what logical replication applies', async (t) => {
+  const publisher = await startPostgres(t, settings)
+  await query(publisher.url, 'CREATE PUBLICATION lists FOR TABLE notes')
+  const subscribe: Change = async ({ run, listAll }) => {
+    await query(publisher.url, insert('published'))
+    await listAll()
     await run(
-      `INSERT INTO changes VALUES ('notes'::regclass, '${rows[0]?.id}')`
+      `CREATE SUBSCRIPTION lists
+       CONNECTION 'host=127.0.0.1 port=${publisher.port} user=postgres'
+       PUBLICATION lists`
     )
-    await writer.query(insert)
-    await run(`${recordOthers(10_000)}; ${prune}`)
-    await expectReads(2, 'a recorded transaction is open')
-
-    await writer.query('COMMIT')
-    await expectReads(1, 'committed')
+    const rows = 'SELECT FROM notes'
+    await until(async () => (await run(rows)).length === 1, 'it is copied')
+    await listAll()
+    await query(publisher.url, "UPDATE notes SET name = 'changed'")
+    const applied = `${rows} WHERE name = 'changed'`
+    await until(async () => (await run(applied)).length === 1, 'it is applied')
+    await run('ALTER SUBSCRIPTION lists DISABLE')
   }
-)
-
-t.test(
-  'after a crash, nothing is remembered until the record has a new epoch',
-  async (t) => {
-    const { expectReadsAfter } = await watchList(t)
-    await expectReadsAfter(2, 'TRUNCATE changes, change_epoch')
-    await expectReadsAfter(1, prune)
-  }
-)
-
-t.test('a table that is replaced or restored is read again', async (t) => {
-  const { expectReadsAfter } = await watchList(t)
-  const createTable = `
-      CREATE TABLE notes (
-        id bigint PRIMARY KEY,
-        name text NOT NULL,
-        description text,
-        size bigint,
-        due_at timestamptz
-      )`
-
-  const insertRestored = "INSERT INTO notes VALUES (7, 'restored')"
-  await expectReadsAfter(
-    1,
-    `BEGIN;
-       DROP TABLE notes CASCADE;
-       ${createTable};
-       ${insertRestored};
-       ${watchNotes};
-       COMMIT`
-  )
-  await expectReadsAfter(
-    2,
-    `DROP TABLE notes CASCADE; ${createTable}`,
-    insertRestored
-  )
-  await expectReadsAfter(1, watchNotes)
+  t.ok(await isFreshAfter(t, subscribe))
 })
 
-t.test(
-  'without one of its triggers, or with a child, a table is always read',
-  async (t) => {
-    const { expectReadsAfter } = await watchList(t)
-    await expectReadsAfter(
-      2,
-      'ALTER TABLE notes DISABLE TRIGGER record_change',
-      'ALTER TABLE notes ENABLE ALWAYS TRIGGER record_change; ' +
-        'ALTER TABLE notes DISABLE TRIGGER record_replicated_change',
-      'ALTER TABLE notes ENABLE TRIGGER record_replicated_change'
-    )
-    await expectReadsAfter(1, watchNotes)
-    await expectReadsAfter(
-      2,
-      'CREATE TABLE child () INHERITS (notes)',
-      "INSERT INTO child VALUES (8, 'child')"
-    )
-  }
+/** The standby uses ids of transactions that only the lost primary had. */
+async function isFreshAfterFailover(t: Test, version = snapshotVersion) {
+  const pair = await startPair(t, settings)
+  const scene = new Scene(t, pair.url, version)
+  await scene.listAll()
+  await pair.isolate()
+  await scene.run(insert('lost'))
+  await scene.listAll()
+  const id = await scene.nextId()
+
+  await pair.primary.kill()
+  await pair.promote()
+  const isPrimary = async () =>
+    (await scene.run('SELECT WHERE NOT pg_is_in_recovery()')).length === 1
+  await until(() => isPrimary().catch(() => false), 'the standby is promoted')
+  await scene.useIdsUntil(id - 1)
+  await scene.run(insert('kept'))
+  return scene.isFresh()
+}
+
+t.test('the next list shows the rows of a promoted standby', async (t) =>
+  t.ok(await isFreshAfterFailover(t))
 )
+
+const startTime = 'pg_postmaster_start_time()'
+const resetTime = 'pg_stat_get_bgwriter_stat_reset_time()'
+
+/** Wrong versions, and what they miss. */
+const mutants = [
+  {
+    name: 'without the reset of the statistics',
+    version: `concat_ws(' ', ${snapshot}, ${startTime})`,
+    missed: 'a crash of one process that loses commits'
+  },
+  {
+    name: 'of xmin only',
+    version: 'pg_snapshot_xmin(pg_current_snapshot())::text',
+    missed: 'a commit while a transaction is open'
+  },
+  {
+    name: 'that is newer than the rows',
+    version: 'late_version()',
+    missed: 'a commit while the list is read'
+  }
+]
+for (const { name, version, missed } of mutants) {
+  t.test(`a version ${name} misses ${missed}`, async (t) => {
+    // It exists before the first list.
+    const create = `CREATE OR REPLACE FUNCTION late_version() RETURNS text
+      RETURN ${snapshot}`
+    await query(server.url, create)
+    t.notOk(await isFreshAfter(t, changes[missed], version))
+  })
+}
+
+t.test('a version without the time of the start misses a failover', async (t) =>
+  t.notOk(
+    await isFreshAfterFailover(t, `concat_ws(' ', ${snapshot}, ${resetTime})`)
+  )
+)
+
+/** Records the bodies that statements return. */
+class RecordedDatabase extends Database {
+  readonly bodies: unknown[] = []
+
+  override async read<Row extends QueryResultRow>(statement: Query) {
+    const rows = await super.read<Row>(statement)
+    this.bodies.push(...rows.map((row) => row['body'] as unknown))
+    return rows
+  }
+}
+
+t.test('an unchanged list is not read again', async (t) => {
+  const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 }
+  const database = new RecordedDatabase(server.url, config, silent)
+  const { app } = startReplica(t, database)
+  t.teardown(() => database.close())
+  await app.inject('/')
+  await app.inject('/')
+  t.match(database.bodies, [String, null])
+})

@@ -2,10 +2,7 @@
 // operation that returns an array of its rows.
 import type { Operations } from '../../support/notes/generated/operations.ts'
 import type { components } from '../../support/notes/generated/types.ts'
-import {
-  filteredListOperation,
-  listOperation
-} from '../../../src/framework/lists/list-operation.ts'
+import { listOperation } from '../../../src/framework/lists/lists.ts'
 import type { RowJson } from '../../../src/framework/openapi/json.ts'
 
 type Schemas = components['schemas']
@@ -34,18 +31,4 @@ export const listOfAnotherSchema: List = {
 export const listWithoutProperty: List = {
   // @ts-expect-error a new note has no id
   listNotes: listOperation(database, memory, newNotes)
-}
-
-const byKey = { table: 'notes', orderColumn: 'name', json: newNote }
-export const keyed = listOperation(database, memory, byKey)
-
-// @ts-expect-error a row without an id has no default key
-export const keyless = listOperation(database, memory, newNotes)
-
-const filters = { status: (placeholder: string) => `status = ${placeholder}` }
-const filtered = { ...notes, filters }
-
-export const filteredByUnknown: List = {
-  // @ts-expect-error listNotes has no parameter `status`
-  listNotes: filteredListOperation(database, memory, filtered)
 }

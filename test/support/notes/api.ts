@@ -5,8 +5,8 @@ import type { Api } from '../../../src/framework/api.ts'
 import type { RowCheck } from '../../../src/framework/creates/insert.ts'
 import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
 import { notFound } from '../../../src/framework/http/errors.ts'
-import { listOperation } from '../../../src/framework/lists/list-operation.ts'
-import { pageReader, sendPage } from '../../../src/framework/lists/page.ts'
+import { listOperation } from '../../../src/framework/lists/lists.ts'
+import { pageReader, sendPage } from '../../../src/framework/lists/pages.ts'
 import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
 import { sendJson } from '../../../src/framework/openapi/send-json.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
@@ -117,7 +117,7 @@ const noteExists: RowCheck<{ noteId: bigint }> = {
 function remarkHandlers(database: Database, memory: ResponseMemory) {
   const readRemarks = pageReader(database, {
     name: 'pages-of-remarks',
-    orderType: 'uuid',
+    idType: 'uuid',
     filterTypes: {},
     statement: pagesOfRemarks,
     json: Remark

@@ -2,7 +2,7 @@ import { NewEvent } from '../../generated/columns.ts'
 import { Event } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../creates/insert-operation.ts'
-import { listOperation } from '../lists/list-operation.ts'
+import { listOperation } from '../lists/lists.ts'
 import type { ResponseMemory } from '../lists/response-memory.ts'
 import type { Database } from '../postgres/database.ts'
 

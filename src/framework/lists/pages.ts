@@ -1,32 +1,56 @@
 import type { FastifyRequest } from 'fastify'
+import { badRequest } from '../http/errors.ts'
 import type { Reply, Sent } from '../openapi/handler.ts'
 import { arrayBytes, type RowJson } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from '../rows/shared-reader.ts'
-import type { OrderColumn } from './order-column.ts'
-import {
-  cursorAfter,
-  orderValueBefore,
-  type OrderType,
-  type PageQuery,
-  linkToNextPage
-} from './paging.ts'
 import type { ResponseMemory } from './response-memory.ts'
+
+/** How a cursor holds the id of one SQL type. */
+interface CursorFormat {
+  /** Bytes of an id. */
+  size: number
+  /** Precedes each id. */
+  lowest: string
+  toBytes: (id: string) => Buffer
+  fromBytes: (bytes: Buffer) => string
+}
+
+const bigintFormat: CursorFormat = {
+  size: 8,
+  lowest: '-9223372036854775808',
+  toBytes(id) {
+    const bytes = Buffer.alloc(8)
+    bytes.writeBigInt64BE(BigInt(id))
+    return bytes
+  },
+  fromBytes: (bytes) => String(bytes.readBigInt64BE())
+}
+
+/** PostgreSQL reads a uuid without hyphens, too. */
+const uuidFormat: CursorFormat = {
+  size: 16,
+  lowest: '00000000000000000000000000000000',
+  toBytes: (id) => Buffer.from(id.replaceAll('-', ''), 'hex'),
+  fromBytes: (bytes) => bytes.toString('hex')
+}
+
+const formats = { bigint: bigintFormat, uuid: uuidFormat }
 
 /** A statement that reads a page of a list. */
 interface PageRead<Filter extends string, Item> {
   /** The name of the prepared statement. */
   name: string
-  /** The SQL type of the order column, and of `input.after`. */
-  orderType: OrderType
+  /** The SQL type of the column `id`, and of `input.after`. */
+  idType: keyof typeof formats
   /** The SQL types of the other columns of `input`, by name. */
   filterTypes: Record<Filter, string>
   /**
    * A SELECT of the first `input.size + 1` rows after `input.after`, in the
-   * order of the order column: the last one shows that another page follows. It
-   * has the columns of the schema.
+   * order of the id: the last one shows that another page follows. It has the
+   * columns of the schema.
    */
   statement: string
   /** Writes an item. From generated/json.ts. */
@@ -60,15 +84,22 @@ type PageRequest = Pick<
   'query' | 'raw'
 >
 
+/** The query parameters of a list. A Link cannot repeat an array. */
+type PageQuery = Record<string, string | number | bigint | boolean | undefined>
+
 type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
 
 /**
  * Reads pages as JSON. Requests that wait at the same time share a statement.
  *
+ * A cursor is the id of the last item of a page, in base64url. Unlike the
+ * number of a page, it does not shift when items are created meanwhile. It is
+ * opaque, so that it may change.
+ *
  * @example
  * const readToys = pageReader(database, {
  *   name: 'pages-of-toys',
- *   orderType: 'uuid',
+ *   idType: 'uuid',
  *   filterTypes: { color: 'text' },
  *   statement: sql`
  *     SELECT *
@@ -88,16 +119,12 @@ type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
  *   HttpError 400 for a cursor of another list, and with Overloaded if too many
  *   requests wait
  */
-export function pageReader<Filter extends string, Item>(
+export function pageReader<Filter extends string, Item extends { id: unknown }>(
   database: Database,
-  definition: PageRead<Filter, Item> & OrderColumn<Item>
+  { name, idType, filterTypes, statement, json }: PageRead<Filter, Item>
 ): (filters: InputRow<Filter>, position: Position) => Promise<Page<Item>> {
-  const { name, orderType, json, statement, orderColumn = 'id' } = definition
-  const inputTypes = {
-    ...definition.filterTypes,
-    after: orderType,
-    size: 'integer'
-  }
+  const format = formats[idType]
+  const inputTypes = { ...filterTypes, after: idType, size: 'integer' }
   const text = sql`
     SELECT
       convert_to(
@@ -105,15 +132,15 @@ export function pageReader<Filter extends string, Item>(
         'UTF8'
       ) AS items,
       CASE
-        WHEN cardinality(found.items) > size THEN found.order_values[size]::text
+        WHEN cardinality(found.items) > size THEN found.ids[size]::text
       END AS next
     FROM ${inputTable(inputTypes)}
     CROSS JOIN LATERAL (
       SELECT
-        array_agg(${orderColumn} ORDER BY ${orderColumn}) AS order_values,
+        array_agg(id ORDER BY id) AS ids,
         array_agg(
           ${json.expression}
-          ORDER BY ${orderColumn}
+          ORDER BY id
         ) AS items
       FROM (
         ${statement}
@@ -127,11 +154,24 @@ export function pageReader<Filter extends string, Item>(
   )
 
   return async (filters, { cursor, size }) => {
-    const after = orderValueBefore(cursor, orderType)
+    const after = cursor === undefined ? format.lowest : idOf(cursor, format)
     const { items, next } = await read({ ...filters, after, size })
-    const nextCursor = next === null ? null : cursorAfter(next, orderType)
+    const nextCursor =
+      next === null ? null : format.toBytes(next).toString('base64url')
+
     return { json, items, nextCursor }
   }
+}
+
+/** @throws HttpError 400 for a cursor of another list */
+function idOf(cursor: string, format: CursorFormat): string {
+  const bytes = Buffer.from(cursor, 'base64url')
+  const isCanonical = bytes.toString('base64url') === cursor
+  if (isCanonical && bytes.length === format.size)
+    return format.fromBytes(bytes)
+  throw badRequest(
+    'query.cursor must be taken from the Link header of the previous page, or left out'
+  )
 }
 
 /**
@@ -140,7 +180,7 @@ export function pageReader<Filter extends string, Item>(
  *
  * @param request the Link repeats its query, so the next page has the same
  *   filters
- * @throws Overloaded if too much memory is reserved
+ * @throws Overloaded if the page exceeds the memory
  */
 export function sendPage<Item>(
   reply: PageReply<Item>,
@@ -148,8 +188,24 @@ export function sendPage<Item>(
   { json, items, nextCursor }: Page<Item>,
   { query }: PageRequest
 ): Sent {
-  memory.reserveOwn(reply.raw, items.length)
+  memory.hold(items, reply.raw)
   if (nextCursor !== null)
     reply.header('link', linkToNextPage(query, nextCursor))
   return sendJson(reply, 200, arrayBytes(json, items))
+}
+
+/**
+ * A Link to the page at a cursor (RFC 8288). It is relative, because a proxy
+ * may hide the address of the service and change the path.
+ *
+ * @param query the parameters of the request; those that are undefined are left
+ *   out, and its cursor is replaced
+ */
+function linkToNextPage(query: PageQuery, cursor: string): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries({ ...query, cursor: undefined }))
+    if (value !== undefined) parameters.append(name, String(value))
+  parameters.append('cursor', cursor)
+
+  return `<?${parameters.toString()}>; rel="next"`
 }

@@ -1,0 +1,207 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { shareRuns } from '../batch.ts'
+import { addVary, CachedBody, type VaryingReply } from '../http/encodings.ts'
+import { HttpError } from '../http/errors.ts'
+import { sharedReads } from '../metrics.ts'
+import type { Sent } from '../openapi/handler.ts'
+import { arrayBytes, type JsonBytes, type RowJson } from '../openapi/json.ts'
+import { sendJson } from '../openapi/send-json.ts'
+import type { Database } from '../postgres/database.ts'
+import { sql } from '../postgres/sql.ts'
+import type { ResponseMemory } from './response-memory.ts'
+
+/** Milliseconds between two lines of the log about one list. */
+const logIntervalMs = 60_000
+
+/**
+ * SQL for the version of all tables. Equal versions mean equal rows:
+ *
+ * - A snapshot says of every transaction whether this statement sees it. So two
+ *   statements with equal snapshots see the same rows, whatever changed them.
+ * - A crash may lose ids of transactions, which are then used again: crash
+ *   recovery resets the statistics.
+ * - Another server has other transactions: it was started at another time.
+ */
+export const snapshotVersion = sql`
+  concat_ws(
+    ' ',
+    pg_current_snapshot(),
+    pg_postmaster_start_time(),
+    pg_stat_get_bgwriter_stat_reset_time()
+  )
+`
+
+/**
+ * SQL for a list as a JSON array, which PostgreSQL writes. `body` is NULL if
+ * the version is still $1, or if the list has more than $2 bytes. `size` is
+ * NULL only in the first case.
+ */
+const listStatement = (table: string, itemJson: string, version: string) => sql`
+  WITH present AS MATERIALIZED (
+    SELECT
+      ${version}
+      AS version
+  ),
+
+  list AS MATERIALIZED (
+    SELECT
+      version,
+      CASE WHEN version IS DISTINCT FROM $1 THEN (
+        SELECT coalesce('[' || string_agg(json, ',' ORDER BY id) || ']', '[]')
+        FROM (
+          SELECT
+            id,
+            ${itemJson}
+            AS json
+          FROM ${table}
+        ) AS item
+      ) END AS body
+    FROM present
+  )
+
+  SELECT
+    version,
+    octet_length(body) AS size,
+    CASE WHEN octet_length(body) <= $2 THEN body END AS body
+  FROM list
+`
+
+interface ListRow {
+  version: string
+  size: number | null
+  body: string | null
+}
+
+/** The last list that was read. */
+type ReadList = { version: string } & (
+  { kind: 'whole'; body: CachedBody } | { kind: 'too long'; size: number }
+)
+
+/** The rows of a list. The order is that of the column `id`. */
+interface List<Item> {
+  table: string
+  /** Writes an item. From generated/json.ts. */
+  json: RowJson<Item>
+}
+
+/** A request for a list. */
+export type ListRequest = Pick<FastifyRequest, 'method' | 'headers' | 'log'>
+
+/** The reply of an operation that lists items. */
+export type ListReply<Item> = CacheableReply & Ok<Item> & NotModified
+type CacheableReply = VaryingReply & Pick<FastifyReply, 'raw'>
+
+// `code` is a property in both, because the compiler compares the parameters of
+// methods, and overloads, loosely: it would accept items of another schema.
+interface Ok<Item> {
+  code: (status: 200) => { send: (body: Item[] | JsonBytes<Item[]>) => Sent }
+}
+interface NotModified {
+  code: (status: 304) => { send: () => Sent }
+}
+
+/**
+ * The handler of an operation that lists all rows of a table. Requests that
+ * wait at the same time share a statement, which returns the list only if it
+ * may have changed. A request never joins a statement that has started, so its
+ * response has everything that was committed before the request arrived.
+ *
+ * @param version only for tests
+ * @throws Error if another list of the table has other items
+ */
+export function listOperation<Item>(
+  database: Database,
+  memory: ResponseMemory,
+  { table, json }: List<Item>,
+  version = snapshotVersion
+) {
+  const read = listReader(database, memory.limit, {
+    name: `list-of-${table}`,
+    text: listStatement(table, json.expression, version)
+  })
+  const reject = tooLongError(table, memory.limit)
+
+  return async (
+    request: ListRequest,
+    reply: ListReply<Item>
+  ): Promise<Sent> => {
+    const list = await read()
+    if (list.kind === 'too long') throw reject(list.size, request)
+
+    const { headers } = request
+    setCacheHeaders(reply)
+    const matchingTag = list.body.matchingTag(headers['if-none-match'])
+    if (matchingTag !== undefined) {
+      reply.header('etag', matchingTag)
+      return reply.code(304).send()
+    }
+
+    const encoded = await list.body.encodedFor(headers['accept-encoding'])
+    const { coding, bytes, etag } = encoded
+    memory.hold(bytes, reply.raw)
+    reply.header('etag', etag)
+    if (coding !== 'identity') reply.header('content-encoding', coding)
+
+    return sendJson<200, Item[]>(reply, 200, arrayBytes(json, bytes))
+  }
+}
+
+/** Reads a list, and keeps the last one. */
+function listReader(
+  database: Database,
+  maxSize: number,
+  { name, text }: { name: string; text: string }
+): () => Promise<ReadList> {
+  const statement = database.statements.add(name, text)
+  let last: ReadList | undefined
+
+  return shareRuns(async (requestCount) => {
+    sharedReads.observe(requestCount)
+    const values = [last?.version, maxSize]
+    const [row] = await database.read<ListRow>({ ...statement, values })
+    last = listOf(row, last)
+    return last
+  }, name)
+}
+
+/** @param last what the version of the statement came from */
+function listOf(
+  row: ListRow | undefined,
+  last: ReadList | undefined
+): ReadList {
+  if (row === undefined) throw new Error('a list has one row')
+  const { version, size, body } = row
+  if (body !== null)
+    return { kind: 'whole', version, body: new CachedBody(Buffer.from(body)) }
+  if (size !== null) return { kind: 'too long', version, size }
+  if (last !== undefined) return last
+  throw new Error('a list that was never read is not unchanged')
+}
+
+/** 503 for a list that is too long, with a line for the operator. */
+function tooLongError(table: string, limit: number) {
+  let loggedAt = -Infinity
+
+  return (size: number, { log }: ListRequest): HttpError => {
+    if (performance.now() - loggedAt >= logIntervalMs) {
+      loggedAt = performance.now()
+      log.error(
+        `the list of ${table} has ${size} bytes: raise ` +
+          `MAX_RESPONSE_BUFFER_BYTES (${limit}), or list it in pages`
+      )
+    }
+
+    return new HttpError(
+      503,
+      'unavailable',
+      'The list is too long for this service: ask its operator'
+    )
+  }
+}
+
+function setCacheHeaders(reply: CacheableReply): void {
+  // The client may keep the list, but must check before each use that it is
+  // unchanged (RFC 9111, section 5.2.2).
+  reply.header('cache-control', 'private, no-cache')
+  addVary(reply, 'Authorization, Accept-Encoding')
+}
