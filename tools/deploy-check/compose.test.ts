@@ -445,10 +445,13 @@ const changeProxy = (from: string, to: string) =>
   `)
 
 t.test('an orphan that fails does not restart the database', async (t) => {
-  const orphan = "sh -c '(sleep 1; exit 1) & exit 0'"
+  const inDatabase = (command: string) =>
+    sh(`docker compose exec -T db sh -c '${command}'`)
   await unnoticed(t, async (clients) => {
-    await sh(`docker compose exec -d db ${orphan}`)
-    await setTimeout(2000)
+    const orphan = await inDatabase('(sleep 1; exit 1) >/dev/null & echo $!')
+    const look = `test -e /proc/${orphan} || echo ended`
+    const hasEnded = async () => (await inDatabase(look)) === 'ended'
+    await eventually(hasEnded, 'the orphan has ended')
     await clients.stores(20)
   })
   const log = await sh('docker compose logs --no-log-prefix db')
