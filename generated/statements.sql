@@ -139,48 +139,43 @@ WHERE watched.oid = to_regclass($1)
   AND NOT watched.relhassubclass;
 
 PREPARE "create-categories" AS
-WITH input AS (
+WITH input AS MATERIALIZED (
   SELECT *
   FROM unnest(
     (SELECT $1::text[]::text[]),
     (SELECT $2::text[]::text[])
   ) WITH ORDINALITY AS input (name, description, ordinal)
+  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
 ),
 checked AS MATERIALIZED (
   SELECT *, NULL AS obstacle FROM input
 ),
-completed AS (
+new_row AS MATERIALIZED (
   SELECT
-    CASE WHEN obstacle IS NULL THEN nextval('categories_id_seq') END AS id,
-    checked.*
+    checked.*,
+    CASE WHEN obstacle IS NULL THEN nextval('categories_id_seq') END AS id
   FROM checked
   ORDER BY ordinal
-),
-new_row AS (
-  SELECT
-    *,
-    CASE WHEN obstacle IS NULL THEN
-      '{"id":' || coalesce(id::text, missing_property('Category.id'))
-        || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
-        || coalesce(',"description":' || to_json(description)::text, '')
-        || '}'
-    END AS response
-  FROM completed
 ),
 stored AS (
   INSERT INTO categories (id, name, description)
   SELECT id, name, description
   FROM new_row
-  WHERE response IS NOT NULL
-  ORDER BY ordinal
-  RETURNING id
+  WHERE id IS NOT NULL
+  RETURNING
+    id,
+    '{"id":' || coalesce(id::text, missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
+      || coalesce(',"description":' || to_json(description)::text, '')
+      || '}'
+    AS response
 )
 SELECT
   ordinal::integer,
   CASE
-    WHEN stored.id IS NOT NULL THEN 'created'
-    WHEN response IS NOT NULL THEN missing_row('categories')
-    ELSE obstacle
+    WHEN obstacle IS NOT NULL THEN obstacle
+    WHEN stored.id IS NULL THEN missing_row('categories')
+    ELSE 'created'
   END AS outcome,
   response
 FROM new_row
@@ -188,151 +183,113 @@ LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
 PREPARE "create-categories-once" AS
-WITH request AS (
-  SELECT *
+WITH input AS MATERIALIZED (
+  SELECT
+    input.*,
+    record.fingerprint AS recorded_fingerprint,
+    record.response AS recorded_response
   FROM unnest(
     (SELECT $1::text[]::text[]),
     (SELECT $2::text[]::text[]),
     (SELECT $3::text[]::bytea[]),
     (SELECT $4::text[]::bytea[])
   ) WITH ORDINALITY AS input (name, description, key_hash, fingerprint, ordinal)
-),
-input AS MATERIALIZED (
-  SELECT
-    request.*,
-    record.fingerprint AS recorded_fingerprint,
-    record.response AS recorded_response,
-    CASE
-      WHEN record.response IS NOT NULL THEN 'recorded'
-      WHEN row_number() OVER same_key > 1 THEN 'repeated'
-      WHEN pg_try_advisory_xact_lock(
-        hashtextextended(encode(key_hash, 'hex'), 0)
-      ) THEN 'claimable'
-      ELSE 'held'
-    END AS key_state
-  FROM request
   LEFT JOIN LATERAL (
     SELECT
       fingerprint,
       response,
       pg_logical_emit_message(true, 'idempotency-key', '')
     FROM idempotency_keys
-    WHERE idempotency_keys.key = request.key_hash
+    WHERE idempotency_keys.key = key_hash
     LIMIT 1
   ) AS record ON true
-  WINDOW same_key AS (PARTITION BY key_hash ORDER BY ordinal)
+  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
 ),
 checked AS MATERIALIZED (
   SELECT *, NULL AS obstacle FROM input
 ),
-completed AS (
+new_row AS MATERIALIZED (
   SELECT
-    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN nextval('categories_id_seq') END AS id,
-    checked.*
+    checked.*,
+    CASE WHEN obstacle IS NULL AND recorded_response IS NULL THEN
+      nextval('categories_id_seq')
+    END AS id
   FROM checked
   ORDER BY ordinal
-),
-new_row AS (
-  SELECT
-    *,
-    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN
-      '{"id":' || coalesce(id::text, missing_property('Category.id'))
-        || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
-        || coalesce(',"description":' || to_json(description)::text, '')
-        || '}'
-    END AS response
-  FROM completed
-),
-claimed AS (
-  INSERT INTO idempotency_keys (key, fingerprint, response)
-  SELECT key_hash, fingerprint, response
-  FROM new_row
-  WHERE response IS NOT NULL
-  ON CONFLICT DO NOTHING
-  RETURNING key, fingerprint, response
 ),
 stored AS (
   INSERT INTO categories (id, name, description)
   SELECT id, name, description
   FROM new_row
-  WHERE key_state = 'claimable'
-    AND key_hash IN (SELECT key FROM claimed)
-  ORDER BY ordinal
-  RETURNING id
+  WHERE id IS NOT NULL
+  RETURNING
+    id,
+    '{"id":' || coalesce(id::text, missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
+      || coalesce(',"description":' || to_json(description)::text, '')
+      || '}'
+    AS response
 ),
-known AS (
-  SELECT
-    new_row.id,
-    ordinal,
-    obstacle,
-    new_row.fingerprint,
-    key_state = 'claimable' AND claimed.key IS NOT NULL AS has_claimed,
-    coalesce(recorded_fingerprint, claimed.fingerprint)
-      AS known_fingerprint,
-    coalesce(recorded_response, claimed.response) AS response
+recorded AS (
+  INSERT INTO idempotency_keys (key, fingerprint, response)
+  SELECT key_hash, fingerprint, response
   FROM new_row
-  LEFT JOIN claimed ON claimed.key = new_row.key_hash
+  JOIN stored ON stored.id = new_row.id
+  ORDER BY key_hash
 )
 SELECT
   ordinal::integer,
   CASE
-    WHEN stored.id IS NOT NULL THEN 'created'
-    WHEN has_claimed THEN missing_row('categories')
-    WHEN fingerprint = known_fingerprint THEN 'replayed'
-    WHEN known_fingerprint IS NOT NULL THEN 'reused'
+    WHEN recorded_fingerprint = fingerprint THEN 'replayed'
+    WHEN recorded_fingerprint IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
-    ELSE 'held'
+    WHEN stored.id IS NULL THEN missing_row('categories')
+    ELSE 'created'
   END AS outcome,
-  response
-FROM known
-LEFT JOIN stored ON stored.id = known.id
+  coalesce(recorded_response, response) AS response
+FROM new_row
+LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
 PREPARE "create-messages" AS
-WITH input AS (
+WITH input AS MATERIALIZED (
   SELECT *
   FROM unnest(
     (SELECT $1::text[]::text[]),
     (SELECT $2::text[]::uuid[])
-  ) WITH ORDINALITY AS input (message, id, ordinal)
+  ) WITH ORDINALITY AS input (message, service_id, ordinal)
+  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
 ),
 checked AS MATERIALIZED (
   SELECT *, NULL AS obstacle FROM input
 ),
-completed AS (
+new_row AS MATERIALIZED (
   SELECT
-    CASE WHEN obstacle IS NULL THEN 'queued' END AS status,
-    CASE WHEN obstacle IS NULL THEN now()::timestamptz(3) END AS created_at,
-    checked.*
+    checked.*,
+    CASE WHEN obstacle IS NULL THEN service_id END AS id
   FROM checked
   ORDER BY ordinal
 ),
-new_row AS (
-  SELECT
-    *,
-    CASE WHEN obstacle IS NULL THEN
-      '{"id":' || coalesce(to_json(id)::text, missing_property('Message.id'))
-        || ',"message":' || coalesce(to_json(message)::text, missing_property('Message.message'))
-        || ',"status":' || coalesce(to_json(status)::text, missing_property('Message.status'))
-        || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
-        || '}'
-    END AS response
-  FROM completed
-),
 stored AS (
-  INSERT INTO messages (status, created_at, message, id)
-  SELECT status, created_at, message, id
+  INSERT INTO messages (id, message)
+  SELECT id, message
   FROM new_row
-  WHERE response IS NOT NULL
-  ORDER BY ordinal
-  RETURNING id
+  WHERE id IS NOT NULL
+  RETURNING
+    id,
+    '{"id":' || coalesce(to_json(id)::text, missing_property('Message.id'))
+      || ',"message":' || coalesce(to_json(message)::text, missing_property('Message.message'))
+      || ',"status":' || coalesce(to_json(status)::text, missing_property('Message.status'))
+      || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
+      || '}'
+    AS response
 )
 SELECT
   ordinal::integer,
   CASE
-    WHEN stored.id IS NOT NULL THEN 'created'
-    WHEN response IS NOT NULL THEN missing_row('messages')
-    ELSE obstacle
+    WHEN obstacle IS NOT NULL THEN obstacle
+    WHEN stored.id IS NULL THEN missing_row('messages')
+    ELSE 'created'
   END AS outcome,
   response
 FROM new_row
@@ -340,114 +297,86 @@ LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
 PREPARE "create-messages-once" AS
-WITH request AS (
-  SELECT *
+WITH input AS MATERIALIZED (
+  SELECT
+    input.*,
+    record.fingerprint AS recorded_fingerprint,
+    record.response AS recorded_response
   FROM unnest(
     (SELECT $1::text[]::text[]),
     (SELECT $2::text[]::uuid[]),
     (SELECT $3::text[]::bytea[]),
     (SELECT $4::text[]::bytea[])
-  ) WITH ORDINALITY AS input (message, id, key_hash, fingerprint, ordinal)
-),
-input AS MATERIALIZED (
-  SELECT
-    request.*,
-    record.fingerprint AS recorded_fingerprint,
-    record.response AS recorded_response,
-    CASE
-      WHEN record.response IS NOT NULL THEN 'recorded'
-      WHEN row_number() OVER same_key > 1 THEN 'repeated'
-      WHEN pg_try_advisory_xact_lock(
-        hashtextextended(encode(key_hash, 'hex'), 0)
-      ) THEN 'claimable'
-      ELSE 'held'
-    END AS key_state
-  FROM request
+  ) WITH ORDINALITY AS input (message, service_id, key_hash, fingerprint, ordinal)
   LEFT JOIN LATERAL (
     SELECT
       fingerprint,
       response,
       pg_logical_emit_message(true, 'idempotency-key', '')
     FROM idempotency_keys
-    WHERE idempotency_keys.key = request.key_hash
+    WHERE idempotency_keys.key = key_hash
     LIMIT 1
   ) AS record ON true
-  WINDOW same_key AS (PARTITION BY key_hash ORDER BY ordinal)
+  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
 ),
 checked AS MATERIALIZED (
   SELECT *, NULL AS obstacle FROM input
 ),
-completed AS (
+new_row AS MATERIALIZED (
   SELECT
-    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN 'queued' END AS status,
-    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN now()::timestamptz(3) END AS created_at,
-    checked.*
+    checked.*,
+    CASE WHEN obstacle IS NULL AND recorded_response IS NULL THEN
+      service_id
+    END AS id
   FROM checked
   ORDER BY ordinal
 ),
-new_row AS (
-  SELECT
-    *,
-    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN
-      '{"id":' || coalesce(to_json(id)::text, missing_property('Message.id'))
-        || ',"message":' || coalesce(to_json(message)::text, missing_property('Message.message'))
-        || ',"status":' || coalesce(to_json(status)::text, missing_property('Message.status'))
-        || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
-        || '}'
-    END AS response
-  FROM completed
+stored AS (
+  INSERT INTO messages (id, message)
+  SELECT id, message
+  FROM new_row
+  WHERE id IS NOT NULL
+  RETURNING
+    id,
+    '{"id":' || coalesce(to_json(id)::text, missing_property('Message.id'))
+      || ',"message":' || coalesce(to_json(message)::text, missing_property('Message.message'))
+      || ',"status":' || coalesce(to_json(status)::text, missing_property('Message.status'))
+      || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
+      || '}'
+    AS response
 ),
-claimed AS (
+recorded AS (
   INSERT INTO idempotency_keys (key, fingerprint, response)
   SELECT key_hash, fingerprint, response
   FROM new_row
-  WHERE response IS NOT NULL
-  ON CONFLICT DO NOTHING
-  RETURNING key, fingerprint, response
-),
-stored AS (
-  INSERT INTO messages (status, created_at, message, id)
-  SELECT status, created_at, message, id
-  FROM new_row
-  WHERE key_state = 'claimable'
-    AND key_hash IN (SELECT key FROM claimed)
-  ORDER BY ordinal
-  RETURNING id
-),
-known AS (
-  SELECT
-    new_row.id,
-    ordinal,
-    obstacle,
-    new_row.fingerprint,
-    key_state = 'claimable' AND claimed.key IS NOT NULL AS has_claimed,
-    coalesce(recorded_fingerprint, claimed.fingerprint)
-      AS known_fingerprint,
-    coalesce(recorded_response, claimed.response) AS response
-  FROM new_row
-  LEFT JOIN claimed ON claimed.key = new_row.key_hash
+  JOIN stored ON stored.id = new_row.id
+  ORDER BY key_hash
 )
 SELECT
   ordinal::integer,
   CASE
-    WHEN stored.id IS NOT NULL THEN 'created'
-    WHEN has_claimed THEN missing_row('messages')
-    WHEN fingerprint = known_fingerprint THEN 'replayed'
-    WHEN known_fingerprint IS NOT NULL THEN 'reused'
+    WHEN recorded_fingerprint = fingerprint THEN 'replayed'
+    WHEN recorded_fingerprint IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
-    ELSE 'held'
+    WHEN stored.id IS NULL THEN missing_row('messages')
+    ELSE 'created'
   END AS outcome,
-  response
-FROM known
-LEFT JOIN stored ON stored.id = known.id
+  coalesce(recorded_response, response) AS response
+FROM new_row
+LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
 PREPARE "cancel-order" AS
-DELETE FROM orders
-WHERE id = $1
-  AND NOT complete
-  AND (ship_date IS NULL OR ship_date > now())
-RETURNING id;
+WITH item AS (
+  DELETE FROM orders
+  WHERE id = $1
+    AND NOT complete
+    AND (ship_date IS NULL OR ship_date > now())
+  RETURNING id
+)
+SELECT
+FROM item
+WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL;
 
 PREPARE "orders-by-id" AS
 SELECT found.json
@@ -627,13 +556,14 @@ LEFT JOIN LATERAL (
 ORDER BY ordinal;
 
 PREPARE "create-pets" AS
-WITH input AS (
+WITH input AS MATERIALIZED (
   SELECT *
   FROM unnest(
     (SELECT $1::text[]::text[]),
     (SELECT $2::text[]::bigint[]),
     (SELECT $3::text[]::text[])
   ) WITH ORDINALITY AS input (name, category_id, status, ordinal)
+  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
 ),
 checked AS MATERIALIZED (
   SELECT
@@ -653,39 +583,33 @@ checked AS MATERIALIZED (
     LIMIT 1
   ) AS category ON true
 ),
-completed AS (
+new_row AS MATERIALIZED (
   SELECT
-    CASE WHEN obstacle IS NULL THEN nextval('pets_id_seq') END AS id,
-    checked.*
+    checked.*,
+    CASE WHEN obstacle IS NULL THEN nextval('pets_id_seq') END AS id
   FROM checked
   ORDER BY ordinal
-),
-new_row AS (
-  SELECT
-    *,
-    CASE WHEN obstacle IS NULL THEN
-      '{"id":' || coalesce(id::text, missing_property('Pet.id'))
-        || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
-        || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-        || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
-        || '}'
-    END AS response
-  FROM completed
 ),
 stored AS (
   INSERT INTO pets (id, name, category_id, status)
   SELECT id, name, category_id, status
   FROM new_row
-  WHERE response IS NOT NULL
-  ORDER BY ordinal
-  RETURNING id
+  WHERE id IS NOT NULL
+  RETURNING
+    id,
+    '{"id":' || coalesce(id::text, missing_property('Pet.id'))
+      || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
+      || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
+      || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
+      || '}'
+    AS response
 )
 SELECT
   ordinal::integer,
   CASE
-    WHEN stored.id IS NOT NULL THEN 'created'
-    WHEN response IS NOT NULL THEN missing_row('pets')
-    ELSE obstacle
+    WHEN obstacle IS NOT NULL THEN obstacle
+    WHEN stored.id IS NULL THEN missing_row('pets')
+    ELSE 'created'
   END AS outcome,
   response
 FROM new_row
@@ -693,8 +617,11 @@ LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
 PREPARE "create-pets-once" AS
-WITH request AS (
-  SELECT *
+WITH input AS MATERIALIZED (
+  SELECT
+    input.*,
+    record.fingerprint AS recorded_fingerprint,
+    record.response AS recorded_response
   FROM unnest(
     (SELECT $1::text[]::text[]),
     (SELECT $2::text[]::bigint[]),
@@ -702,31 +629,16 @@ WITH request AS (
     (SELECT $4::text[]::bytea[]),
     (SELECT $5::text[]::bytea[])
   ) WITH ORDINALITY AS input (name, category_id, status, key_hash, fingerprint, ordinal)
-),
-input AS MATERIALIZED (
-  SELECT
-    request.*,
-    record.fingerprint AS recorded_fingerprint,
-    record.response AS recorded_response,
-    CASE
-      WHEN record.response IS NOT NULL THEN 'recorded'
-      WHEN row_number() OVER same_key > 1 THEN 'repeated'
-      WHEN pg_try_advisory_xact_lock(
-        hashtextextended(encode(key_hash, 'hex'), 0)
-      ) THEN 'claimable'
-      ELSE 'held'
-    END AS key_state
-  FROM request
   LEFT JOIN LATERAL (
     SELECT
       fingerprint,
       response,
       pg_logical_emit_message(true, 'idempotency-key', '')
     FROM idempotency_keys
-    WHERE idempotency_keys.key = request.key_hash
+    WHERE idempotency_keys.key = key_hash
     LIMIT 1
   ) AS record ON true
-  WINDOW same_key AS (PARTITION BY key_hash ORDER BY ordinal)
+  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
 ),
 checked AS MATERIALIZED (
   SELECT
@@ -746,66 +658,46 @@ checked AS MATERIALIZED (
     LIMIT 1
   ) AS category ON true
 ),
-completed AS (
+new_row AS MATERIALIZED (
   SELECT
-    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN nextval('pets_id_seq') END AS id,
-    checked.*
+    checked.*,
+    CASE WHEN obstacle IS NULL AND recorded_response IS NULL THEN
+      nextval('pets_id_seq')
+    END AS id
   FROM checked
   ORDER BY ordinal
-),
-new_row AS (
-  SELECT
-    *,
-    CASE WHEN obstacle IS NULL AND key_state = 'claimable' THEN
-      '{"id":' || coalesce(id::text, missing_property('Pet.id'))
-        || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
-        || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-        || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
-        || '}'
-    END AS response
-  FROM completed
-),
-claimed AS (
-  INSERT INTO idempotency_keys (key, fingerprint, response)
-  SELECT key_hash, fingerprint, response
-  FROM new_row
-  WHERE response IS NOT NULL
-  ON CONFLICT DO NOTHING
-  RETURNING key, fingerprint, response
 ),
 stored AS (
   INSERT INTO pets (id, name, category_id, status)
   SELECT id, name, category_id, status
   FROM new_row
-  WHERE key_state = 'claimable'
-    AND key_hash IN (SELECT key FROM claimed)
-  ORDER BY ordinal
-  RETURNING id
+  WHERE id IS NOT NULL
+  RETURNING
+    id,
+    '{"id":' || coalesce(id::text, missing_property('Pet.id'))
+      || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
+      || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
+      || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
+      || '}'
+    AS response
 ),
-known AS (
-  SELECT
-    new_row.id,
-    ordinal,
-    obstacle,
-    new_row.fingerprint,
-    key_state = 'claimable' AND claimed.key IS NOT NULL AS has_claimed,
-    coalesce(recorded_fingerprint, claimed.fingerprint)
-      AS known_fingerprint,
-    coalesce(recorded_response, claimed.response) AS response
+recorded AS (
+  INSERT INTO idempotency_keys (key, fingerprint, response)
+  SELECT key_hash, fingerprint, response
   FROM new_row
-  LEFT JOIN claimed ON claimed.key = new_row.key_hash
+  JOIN stored ON stored.id = new_row.id
+  ORDER BY key_hash
 )
 SELECT
   ordinal::integer,
   CASE
-    WHEN stored.id IS NOT NULL THEN 'created'
-    WHEN has_claimed THEN missing_row('pets')
-    WHEN fingerprint = known_fingerprint THEN 'replayed'
-    WHEN known_fingerprint IS NOT NULL THEN 'reused'
+    WHEN recorded_fingerprint = fingerprint THEN 'replayed'
+    WHEN recorded_fingerprint IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
-    ELSE 'held'
+    WHEN stored.id IS NULL THEN missing_row('pets')
+    ELSE 'created'
   END AS outcome,
-  response
-FROM known
-LEFT JOIN stored ON stored.id = known.id
+  coalesce(recorded_response, response) AS response
+FROM new_row
+LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;

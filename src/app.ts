@@ -1,7 +1,6 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import Fastify, {
   type FastifyBaseLogger,
-  type FastifyInstance,
   type FastifyServerOptions
 } from 'fastify'
 import type { Api } from './framework/api.ts'
@@ -25,7 +24,6 @@ import { guidePage } from './framework/openapi/guide.ts'
 import { operationRoutes } from './framework/openapi/routes.ts'
 import type { Database } from './framework/postgres/database.ts'
 import { migrationCheck } from './framework/postgres/migrate.ts'
-import { schemaOf } from './framework/schema.ts'
 
 /** What the app consists of. */
 interface Parts {
@@ -38,26 +36,29 @@ interface Parts {
 }
 
 /**
- * Builds the service, ready to listen, in production and in tests. A request
- * passes the plugins in this order.
+ * Builds the service, ready to listen, in production and in tests: the plugins
+ * in the order in which a request meets them.
  */
 export async function buildApp(parts: Parts) {
   const { config, api, apiDocument, database, log } = parts
-  const connections = new Connections(config, log)
-  const app = Fastify(fastifyOptions(config, connections, log))
-  app.addHook('preClose', connections.limitShutdown)
-  app.decorateRequest('errorCode', undefined)
-  app.setErrorHandler(sendError)
+  const { ENVIRONMENT: environment, METRICS_PORT: port } = config
+  const { version } = apiDocument.document.info
+  const app = createApp(config, log)
 
-  await registerTraces(app, parts)
+  // The SDK of OpenTelemetry takes 16 MB of memory.
+  if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) {
+    const { tracing } = await import('./framework/tracing.ts')
+    await app.register(tracing, { config, names: api.names, version })
+  }
 
   // X-Request-Id and the other headers of every response.
   await app.register(responseHeaders)
   await app.register(draining)
-  await registerMetrics(app, parts)
+  if (port !== undefined)
+    await app.register(metricsEndpoint, metricsOptions(parts, port))
 
-  // Before the plugins that reject requests, so that a page can read their
-  // errors.
+  // @fastify/cors, before the plugins that reject requests, so that a page can
+  // read their errors.
   if (config.CORS_ORIGINS !== undefined)
     await app.register(cors, corsOptions(config.CORS_ORIGINS))
 
@@ -65,9 +66,11 @@ export async function buildApp(parts: Parts) {
   await app.register(validHttp)
   await app.register(unknownRoutes)
 
-  // The operations of the OpenAPI document: authentication, rate limits,
-  // validation, handlers.
-  await app.register(apiKeys, { database, config })
+  // @fastify/bearer-auth, for the operations: API keys and rate limits.
+  await app.register(apiKeys, { names: api.names, database, config })
+
+  // fastify-openapi-glue: the operations of the OpenAPI document, each with its
+  // authentication, its validation and its handler.
   const memory = new ResponseMemory(
     config.MAX_RESPONSE_BUFFER_BYTES,
     config.SEND_TIMEOUT_MS
@@ -78,47 +81,34 @@ export async function buildApp(parts: Parts) {
     securityHooks: { bearerAuth: app.requireApiKey }
   })
 
-  // What needs no API key.
-  const { ENVIRONMENT: environment } = config
+  // @fastify/swagger with Swagger UI, and what else needs no API key.
   await app.register(docsPage, { apiDocument, environment })
   await app.register(guidePage, { apiDocument, guide: api.guide, environment })
   await app.register(health, {
-    checkReady: migrationCheck(database, schemaOf(api).migrations)
+    checkReady: migrationCheck(database, api.migrations)
   })
 
   return app
 }
 
-/** Registers the traces if they are on: their SDK takes 16 MB of memory. */
-async function registerTraces(
-  app: FastifyInstance,
-  { config, apiDocument }: Parts
-): Promise<void> {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = config
-  if (endpoint === undefined) return
+/** Fastify, with an Error body for each error, and limits for connections. */
+function createApp(config: Config, log: FastifyBaseLogger) {
+  const connections = new Connections(config, log)
+  const app = Fastify(fastifyOptions(config, connections, log))
+  app.addHook('preClose', connections.limitShutdown)
+  app.decorateRequest('errorCode', undefined)
+  app.setErrorHandler(sendError)
 
-  const { traces } = await import('./framework/tracing/traces.ts')
-  const { version } = apiDocument.document.info
-  await app.register(traces, { endpoint, config, version })
+  return app
 }
 
-/** Registers the metrics, if they have a port. */
-async function registerMetrics(
-  app: FastifyInstance,
-  { config, apiDocument }: Parts
-): Promise<void> {
-  const { METRICS_PORT: port, HOST: host, ENVIRONMENT: environment } = config
-  if (port === undefined) return
-
-  const { document, errorCodes, operations } = apiDocument
-  await app.register(metricsEndpoint, {
-    address: { port, host },
-    version: document.info.version,
-    environment,
-    operations: operations.map(({ id }) => id),
-    errorCodes
-  })
-}
+const metricsOptions = ({ config, apiDocument }: Parts, port: number) => ({
+  address: { port, host: config.HOST },
+  version: apiDocument.document.info.version,
+  environment: config.ENVIRONMENT,
+  operations: apiDocument.operations.map(({ id }) => id),
+  errorCodes: apiDocument.errorCodes
+})
 
 /** The options of Fastify; each limit is a variable of the configuration. */
 function fastifyOptions(

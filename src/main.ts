@@ -2,7 +2,7 @@
 //
 // Signals are handled before the rest is loaded, which takes up to a second:
 // without a handler, the first process of a container ignores SIGTERM.
-import type { Service } from './framework/lifecycle.ts'
+import type { Service } from './service.ts'
 
 const signals = ['SIGTERM', 'SIGINT'] as const
 
@@ -22,21 +22,14 @@ for (const signal of signals) process.on(signal, onSignal)
 for (const output of [process.stdout, process.stderr])
   output.on('error', () => {})
 
-const { exitWithError } = await import('./framework/log.ts')
-const { optionsTakenByNpm } = await import('./framework/npm-options.ts')
-const { start, stop } = await import('./framework/lifecycle.ts')
+const { exitOnError } = await import('./framework/log.ts')
+const { start, stop } = await import('./service.ts')
 const { api } = await import('./handlers/index.ts')
 
-rejectArguments()
-service = await start(api).catch(exitWithError)
-
-/**
- * `npm start -- --port 4000` must not start on another port in silence, nor
- * `npm start --port=4000`, an option that npm takes.
- */
-function rejectArguments(): void {
-  const [argument] = [...process.argv.slice(2), ...optionsTakenByNpm('port')]
-  if (argument === undefined) return
+const exitWithError = exitOnError(api.names.service)
+const [argument] = process.argv.slice(2)
+// `npm start -- --port 4000` must not start on another port in silence.
+if (argument !== undefined) {
   exitWithError(
     new Error(
       `unknown argument ${argument}: ` +
@@ -45,19 +38,19 @@ function rejectArguments(): void {
   )
 }
 
+service = await start(api).catch(exitWithError)
+
 function onSignal(): void {
   if (isStopping) return
   isStopping = true
   // A later signal ends the process immediately.
-  setTimeout(restoreSignals, sameSignalMs).unref()
+  setTimeout(() => {
+    for (const signal of signals) process.off(signal, onSignal)
+  }, sameSignalMs).unref()
 
   // Until the service listens, there is nothing to finish: no request, and no
   // API key that must be shown. The embedded PostgreSQL ends with this process.
   if (service === undefined) process.exit()
   // Exits explicitly, because the service may still wait for its database.
   stop(service).then(() => process.exit(), exitWithError)
-}
-
-function restoreSignals(): void {
-  for (const signal of signals) process.off(signal, onSignal)
 }

@@ -37,26 +37,6 @@ function exists(page: string, target: string): boolean {
   return anchor === undefined || anchorsOf(linked).includes(anchor)
 }
 
-/** The source files that a page names in backticks, by a path with a folder. */
-function sourcesOf(page: string): string[] {
-  const paths = proseOf(page).matchAll(/`([a-z][\w./-]*\/[\w.-]+\.(ts|sql))`/g)
-  return [...paths].map(([, source = '']) => source)
-}
-
-/** Pages may leave out `src/`. */
-const isSource = (file: string) =>
-  existsSync(file) || existsSync(path.join('src', file))
-
-const isOfThisVersion = (page: string) => page !== 'CHANGELOG.md'
-
-for (const page of pages.filter(isOfThisVersion)) {
-  t.test(`the source files that ${page} names exist`, (t) => {
-    const missing = sourcesOf(page).filter((file) => !isSource(file))
-    t.same(missing, [])
-    t.end()
-  })
-}
-
 for (const page of pages) {
   t.test(`the links of ${page} have targets`, (t) => {
     const broken = linksOf(page).filter((target) => !exists(page, target))
@@ -64,23 +44,3 @@ for (const page of pages) {
     t.end()
   })
 }
-
-t.test('each incident has a row of the table, and commands', (t) => {
-  const page = readFileSync('docs/operations.md', 'utf8')
-  const sections = anchorsOf('docs/operations.md').filter((anchor) =>
-    anchor.startsWith('incident-')
-  )
-  t.not(sections.length, 0)
-  const rows = page.matchAll(/^\| \[[^\]]+\]\(#(incident-[a-z-]+)\) /gm)
-  t.same([...rows].map(([, anchor]) => anchor).sort(), sections.sort())
-
-  const incidents = page
-    .split(/^##+ /m)
-    .filter((section) => section.startsWith('Incident: '))
-  for (const incident of incidents) {
-    const [title] = incident.split('\n')
-    t.match(incident, /^```sh$/m, `commands for ${title}`)
-    t.match(incident, '**Verify:**', `verification of ${title}`)
-  }
-  t.end()
-})

@@ -2,7 +2,7 @@
 // embedded one. Arguments go to tap.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
@@ -61,6 +61,32 @@ async function runTap(environment: Record<string, string>): Promise<number> {
   return code ?? 1
 }
 
+/** What tap records of a process; a killed one leaves nothing. */
+interface ProcessRecord {
+  /** The test file. */
+  externalID?: string
+  code?: number
+}
+
+/** The test files that tap has run without success. */
+function failedFiles(): string[] {
+  const files = readdirSync('.tap/test-results', { recursive: true })
+    .map(String)
+    .filter((name) => name.endsWith('.tap'))
+    .map((name) => name.replace(/\.tap$/, ''))
+
+  const records = readdirSync('.tap/processinfo')
+    .map((name) => readFileSync(path.join('.tap/processinfo', name), 'utf8'))
+    .map((text) => JSON.parse(text) as ProcessRecord)
+  const passed = records
+    .filter(({ code }) => code === 0)
+    .map(({ externalID }) => externalID)
+
+  return files.filter((file) => !passed.includes(file)).sort()
+}
+
+// Those of former runs.
+rmSync('.tap/test-results', { recursive: true, force: true })
 await prepareData()
 const server = await openServer()
 const template = await createTemplate(server.url)
@@ -69,6 +95,8 @@ process.exitCode = await runTap({
   TEST_SERVER: server.url,
   TEST_TEMPLATE: template
 })
+// Last, because the output of the other files is long.
+for (const file of failedFiles()) console.error(`Failed: ${file}`)
 
 await dropDatabase(server.url, template)
 await server.stop()

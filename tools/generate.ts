@@ -165,7 +165,6 @@ async function generate(): Promise<Record<string, string>> {
   if (fault !== undefined) throw new Error(`openapi.yaml: ${fault}`)
 
   const apiDocument = readApiDocument(file)
-  const recipes = readApiDocument(urlOf('test/framework/recipes/openapi.yaml'))
   const notes = readApiDocument(urlOf('test/support/notes/openapi.yaml'))
   const packageJson = JSON.parse(read('package.json')) as { name: string }
   const names = namesOf(apiDocument.document, packageJson)
@@ -179,11 +178,6 @@ async function generate(): Promise<Record<string, string>> {
       read('openapi.yaml'),
       apiDocument.operations
     ),
-    ...(await filesOf(
-      recipes,
-      'test/framework/recipes/generated',
-      '../../../..'
-    )),
     ...(await filesOf(notes, 'test/support/notes/generated', '../../../..')),
     'generated/names.ts': namesFile(names),
     [guideSource]: guide,

@@ -1,8 +1,8 @@
-// Runs a program of src/ or tools/: node tools/run.js src/main.ts [arguments]
+// Runs a program of src/, dist/ or tools/: node tools/run.js src/main.ts [...]
 //
 // It is JavaScript, and imports nothing but Node.js at first, so that a wrong
 // version of Node.js and a forgotten `npm ci` are reported in one line.
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import process from 'node:process'
 import { URL } from 'node:url'
 
@@ -11,12 +11,15 @@ const { engines, name } = JSON.parse(
   readFileSync(new URL('package.json', root), 'utf8')
 )
 
-requireNode()
-await loadTypeScript()
-
 // The program sees its own path and arguments.
 process.argv.splice(1, 1)
 const [, program] = process.argv
+
+requireNode()
+if (!existsSync(new URL(program, root)))
+  exit(`${program} is missing: run \`npm run build\``)
+if (program.endsWith('.ts')) await loadTypeScript()
+
 await import(new URL(program, root)).catch(explainMissingPackage)
 
 /** Ends the process if this Node.js is older than package.json demands. */

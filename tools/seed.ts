@@ -2,7 +2,8 @@
 // openapi.yaml to the configured database, unless it has pets. The last
 // category has no pets: the example of a deletion can delete it.
 import { runCommand } from '../src/commands/run-command.ts'
-import { exitWithError } from '../src/framework/log.ts'
+import { exitOnError } from '../src/framework/log.ts'
+import { api } from '../src/handlers/index.ts'
 import type { Database } from '../src/framework/postgres/database.ts'
 
 // One statement, because PostgreSQL checks foreign keys only at its end.
@@ -49,4 +50,4 @@ async function seed(database: Database): Promise<string> {
     : 'Nothing was added: the database has pets.'
 }
 
-await runCommand(seed).catch(exitWithError)
+await runCommand(seed).catch(exitOnError(api.names.service))

@@ -2,33 +2,23 @@
 // `npm run keys`, or the command `…-keys` of the image: manages API keys.
 import { keyCommands } from '../framework/keys/key-commands.ts'
 import { ApiKeyStore } from '../framework/keys/store.ts'
-import { exitWithError } from '../framework/log.ts'
-import { optionsTakenByNpm, scopeTakenByNpm } from '../framework/npm-options.ts'
+import { exitOnError } from '../framework/log.ts'
 import { readApiDocument } from '../framework/openapi/document.ts'
 import { api } from '../handlers/index.ts'
 import { runCommand } from './run-command.ts'
 
+const { service: serviceName, apiKeyPrefix } = api.names
 const { scopes } = readApiDocument(api.openapi)
-
-const [taken] = [
-  ...optionsTakenByNpm('name', 'expires', 'overlap', 'json'),
-  ...scopeTakenByNpm(scopes)
-]
-if (taken !== undefined) {
-  exitWithError(
-    new Error(
-      `npm took ${taken} for its own option: write -- before the command, ` +
-        'as in npm run keys -- create --name NAME'
-    )
-  )
-}
 
 // For the audit log.
 const commandLine = ['keys', ...process.argv.slice(2)].join(' ')
 
 const program = keyCommands(
   (action) =>
-    runCommand((database) => action(new ApiKeyStore(database, commandLine))),
-  scopes
+    runCommand((database) =>
+      action(new ApiKeyStore(database, apiKeyPrefix, commandLine))
+    ),
+  scopes,
+  serviceName
 )
-await program.parseAsync().catch(exitWithError)
+await program.parseAsync().catch(exitOnError(serviceName))

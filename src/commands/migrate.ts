@@ -1,7 +1,7 @@
 // `npm run migrate`: applies the pending migrations to the configured database.
 // `npm run migrate -- --check` checks the configuration, and prints them only.
 import { type Config, loadConfig } from '../framework/config.ts'
-import { createLogger, exitWithError } from '../framework/log.ts'
+import { createLogger, exitOnError } from '../framework/log.ts'
 import {
   findPendingMigrations,
   migrateDatabase
@@ -23,16 +23,20 @@ async function run(options: string[]): Promise<void> {
 }
 
 async function migrate(config: Config): Promise<void> {
-  await migrateDatabase(config, api, createLogger(config.LOG_LEVEL))
+  await migrateDatabase(
+    config,
+    api,
+    createLogger(config.LOG_LEVEL, api.names.apiKeyPrefix)
+  )
   console.log(isUpToDate)
 }
 
 async function check(config: Config): Promise<void> {
-  const log = createLogger('silent')
+  const log = createLogger('silent', api.names.apiKeyPrefix)
   const pending = await findPendingMigrations(config, api, log)
   console.log(
     pending.length === 0 ? isUpToDate : `To migrate: ${pending.join(', ')}`
   )
 }
 
-await run(process.argv.slice(2)).catch(exitWithError)
+await run(process.argv.slice(2)).catch(exitOnError(api.names.service))

@@ -15,7 +15,7 @@ export async function runCommand(
   const { database, stopServer } = await openForCommand(
     config,
     api,
-    createLogger('silent')
+    createLogger('silent', api.names.apiKeyPrefix)
   )
   try {
     console.log(await command(database))

@@ -4,7 +4,16 @@ import type {
   Database,
   Measure
 } from './postgres/database.ts'
-import type { Privileges } from './postgres/privileges.ts'
+
+/** The names by which the framework calls itself. */
+export interface Names {
+  /** Of the service, on the command line and in PostgreSQL. */
+  service: string
+  /** What every API key begins with. */
+  apiKeyPrefix: string
+  /** Of the challenge in a 401 or 403 (RFC 6750, section 3). */
+  realm: string
+}
 
 /**
  * An API: all that the framework needs to serve it. src/handlers/index.ts
@@ -12,6 +21,7 @@ import type { Privileges } from './postgres/privileges.ts'
  * tests of the framework use.
  */
 export interface Api {
+  names: Names
   /** The OpenAPI document, a YAML file. */
   openapi: URL
   /**
@@ -25,7 +35,10 @@ export interface Api {
    * All lists and pages share the memory for responses.
    */
   handlers: (database: Database, memory: ResponseMemory) => object
-  /** The folder of the migrations, which run after the framework's. */
+  /**
+   * The folder of the migrations, those of the framework first, and of
+   * `grants.sql`: what DATABASE_SERVICE_ROLE may do.
+   */
   migrations: URL
   /**
    * Makes the function that reads the metrics of the API from the database:
@@ -33,6 +46,4 @@ export interface Api {
    * need a bound, because no request limits them.
    */
   measurer?: (database: BackgroundReader) => Measure
-  /** The privileges that the statements of the handlers need. */
-  privileges: Privileges
 }

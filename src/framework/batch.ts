@@ -1,5 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
-import { currentSpan, tracedGroup, type WaitingCall } from './tracing/spans.ts'
+import {
+  ROOT_CONTEXT,
+  type Span,
+  SpanStatusCode,
+  trace
+} from '@opentelemetry/api'
 
 /**
  * Too many calls are waiting. The rejected one had no effect and can be
@@ -10,10 +15,12 @@ export class Overloaded extends Error {
   override readonly message = 'too many calls are waiting'
 }
 
-const defaultSplitMs = 5000
-
-interface Call<Item, Result> extends WaitingCall {
+interface Call<Item, Result> {
   item: Item
+  /** By the clock of `performance`. */
+  arrivedAt: number
+  /** The span of the caller, if there is one. */
+  span: Span | undefined
   resolve: (result: Result) => void
   reject: (error: unknown) => void
 }
@@ -25,23 +32,17 @@ interface Options {
   maxQueued?: number
   /** Milliseconds after which a waiting call rejects with Overloaded. */
   maxWaitMs?: number
-  /** Milliseconds to find the items at fault in a group; by default 5 s. */
-  maxSplitMs?: number
   /** Maximum number of items in a run. */
   maxSize?: number
-  /**
-   * Whether a single item may have caused an error: then parts of the items run
-   * separately.
-   */
-  isFaultOfItem?: (error: unknown) => boolean
+  /** Runs that may be active at the same time: by default one. */
+  maxRuns?: number
 }
 
 /**
  * Turns a function for many items into one for a single item. Calls that arrive
  * during a run share the next run, in their order. A call to an idle batch runs
- * at the next setImmediate(), with the other calls of its tick. Only one run is
- * active at a time, and no call joins a run that has started: a run never reads
- * anything older than its calls.
+ * at the next setImmediate(), with the other calls of its tick. No call joins a
+ * run that has started: a run never reads anything older than its calls.
  *
  * @param run processes all items and returns their results in the same order;
  *   if it rejects, or returns another number of results, the calls of its items
@@ -51,8 +52,40 @@ export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
   options: Options = {}
 ): (item: Item) => Promise<Result> {
-  const queue = new Batch(run, options)
-  return (item) => queue.add(item)
+  const { name = 'batch', maxQueued = 10_000, maxWaitMs = Infinity } = options
+  const { maxSize = maxQueued, maxRuns = 1 } = options
+  const waiting: Call<Item, Result>[] = []
+  let runs = 0
+
+  /** Runs until no call is waiting. Never rejects. */
+  async function runAll(): Promise<void> {
+    runs++
+
+    while (waiting.length > 0) {
+      // Calls of the same tick share a run.
+      await setImmediate()
+      rejectLate(waiting, maxWaitMs)
+
+      const calls = waiting.splice(0, maxSize)
+      const items = calls.map(({ item }) => item)
+      if (calls.length > 0)
+        await settle(calls, () => traced(name, calls, () => run(items)))
+    }
+
+    runs--
+  }
+
+  return (item) =>
+    new Promise((resolve, reject) => {
+      if (waiting.length >= maxQueued) {
+        reject(new Overloaded())
+        return
+      }
+      const arrivedAt = performance.now()
+      const span = trace.getActiveSpan()
+      waiting.push({ item, arrivedAt, span, resolve, reject })
+      if (runs < maxRuns) void runAll()
+    })
 }
 
 /**
@@ -75,141 +108,71 @@ export function shareRuns<Result>(
   return () => call(undefined)
 }
 
-class Batch<Item, Result> {
-  readonly #run: (items: Item[]) => Promise<Result[]>
-  readonly #name: string
-  readonly #maxQueued: number
-  readonly #maxWaitMs: number
-  readonly #maxSplitMs: number
-  readonly #maxSize: number
-  readonly #isFaultOfItem: (error: unknown) => boolean
-  readonly #waiting: Call<Item, Result>[] = []
-  #isRunning = false
+/** Rejects the calls that have waited for too long: the oldest are first. */
+function rejectLate<Item, Result>(
+  waiting: Call<Item, Result>[],
+  maxWaitMs: number
+): void {
+  const earliestArrival = performance.now() - maxWaitMs
+  const isLate = ({ arrivedAt }: Call<Item, Result>) =>
+    arrivedAt < earliestArrival
 
-  constructor(run: (items: Item[]) => Promise<Result[]>, options: Options) {
-    this.#run = run
-    this.#name = options.name ?? 'batch'
-    this.#maxQueued = options.maxQueued ?? 10_000
-    this.#maxWaitMs = options.maxWaitMs ?? Infinity
-    this.#maxSplitMs = options.maxSplitMs ?? defaultSplitMs
-    this.#maxSize = options.maxSize ?? this.#maxQueued
-    this.#isFaultOfItem = options.isFaultOfItem ?? (() => false)
-  }
+  while (waiting[0] !== undefined && isLate(waiting[0]))
+    waiting.shift()?.reject(new Overloaded())
+}
 
-  add(item: Item): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      if (this.#waiting.length >= this.#maxQueued) {
-        reject(new Overloaded())
-        return
-      }
-      const arrivedAt = performance.now()
-      const span = currentSpan()
-      this.#waiting.push({ item, span, arrivedAt, resolve, reject })
-      // `#dispatchAll` never rejects: only the linter needs the catch.
-      if (!this.#isRunning) this.#dispatchAll().catch(reject)
-    })
-  }
-
-  /** Runs until no call is waiting. */
-  async #dispatchAll(): Promise<void> {
-    this.#isRunning = true
-
-    while (this.#waiting.length > 0) {
-      // Calls of the same tick share a run.
-      await setImmediate()
-      this.#rejectLate()
-
-      const calls = this.#waiting.splice(0, this.#maxSize)
-      if (calls.length > 0) await this.#dispatchGroup(calls)
-    }
-
-    this.#isRunning = false
-  }
-
-  /** Rejects the calls that have waited for too long: the oldest are first. */
-  #rejectLate(): void {
-    const earliestArrival = performance.now() - this.#maxWaitMs
-    const firstInTime = this.#waiting.findIndex(
-      ({ arrivedAt }) => arrivedAt >= earliestArrival
-    )
-    const count = firstInTime === -1 ? this.#waiting.length : firstInTime
-
-    rejectAll(this.#waiting.splice(0, count), new Overloaded())
-  }
-
-  /** Never rejects: the calls that wait would wait forever. */
-  async #dispatchGroup(calls: Call<Item, Result>[]): Promise<void> {
-    const splitUntil = performance.now() + this.#maxSplitMs
-
-    try {
-      await this.#dispatch(calls, splitUntil)
-    } catch (error) {
-      // `isFaultOfItem` has thrown. Calls that are settled stay so.
-      rejectAll(calls, error)
-    }
-  }
-
-  /** Runs calls as a group, and settles each. */
-  async #dispatch(
-    calls: Call<Item, Result>[],
-    splitUntil: number
-  ): Promise<void> {
-    try {
-      const items = calls.map(({ item }) => item)
-      const run = () => this.#run(items)
-      const results = await tracedGroup(this.#name, calls, run)
-      resolveAll(calls, results)
-    } catch (error) {
-      await this.#rejectOrSplit(calls, splitUntil, error)
-    }
-  }
-
-  /**
-   * Rejects the calls, or tries parts of them so that only the item at fault
-   * fails. After `maxSplitMs`, the calls that were not tried yet reject with
-   * Overloaded; their clients may retry.
-   */
-  async #rejectOrSplit(
-    calls: Call<Item, Result>[],
-    splitUntil: number,
-    error: unknown
-  ): Promise<void> {
-    if (calls.length === 1 || !this.#isFaultOfItem(error))
-      return rejectAll(calls, error)
-
-    for (const part of partsOf(calls)) {
-      if (performance.now() < splitUntil) await this.#dispatch(part, splitUntil)
-      else rejectAll(part, new Overloaded())
-    }
+/** Gives each call its result. Never rejects. */
+async function settle<Item, Result>(
+  calls: Call<Item, Result>[],
+  run: () => Promise<Result[]>
+): Promise<void> {
+  try {
+    const results = await run()
+    if (results.length !== calls.length)
+      throw new Error(`${calls.length} calls had ${results.length} results`)
+    results.forEach((result, index) => calls[index]?.resolve(result))
+  } catch (error) {
+    for (const { reject } of calls) reject(error)
   }
 }
+
+const tracer = trace.getTracer('batch')
 
 /**
- * Splits items into parts of about the square root of their number. One of 250
- * items is found after three splits, in up to 25 runs. Halves would need eight
- * splits, and each one may wait for the slow row again.
+ * Runs in a span that links to the spans of the callers. It is a child of the
+ * first one that is recorded, so that it is recorded whenever one of them is.
+ * While traces are off, no caller has a span.
  */
-function partsOf<Item>(items: Item[]): Item[][] {
-  const size = Math.floor(Math.sqrt(items.length))
-  const count = Math.ceil(items.length / size)
+function traced<Result>(
+  name: string,
+  calls: Pick<Call<unknown, unknown>, 'arrivedAt' | 'span'>[],
+  run: () => Promise<Result>
+): Promise<Result> {
+  const spans = calls.flatMap(({ span }) => span ?? [])
+  const parent = spans.find((span) => span.isRecording()) ?? spans[0]
+  if (parent === undefined) return run()
 
-  return Array.from({ length: count }, (_, part) =>
-    items.slice(part * size, (part + 1) * size)
+  const links = spans.map((span) => ({ context: span.spanContext() }))
+  const waits = calls.map(({ arrivedAt }) => performance.now() - arrivedAt)
+  const attributes = {
+    'batch.size': calls.length,
+    'batch.wait_ms': Math.max(...waits)
+  }
+  const context = trace.setSpan(ROOT_CONTEXT, parent)
+
+  return tracer.startActiveSpan(
+    name,
+    { links, attributes },
+    context,
+    async (span) => {
+      try {
+        return await run()
+      } catch (error) {
+        span.setStatus({ code: SpanStatusCode.ERROR })
+        throw error
+      } finally {
+        span.end()
+      }
+    }
   )
-}
-
-function resolveAll<Item, Result>(
-  calls: Call<Item, Result>[],
-  results: Result[]
-): void {
-  if (results.length !== calls.length)
-    throw new Error(`${calls.length} calls had ${results.length} results`)
-  results.forEach((result, index) => calls[index]?.resolve(result))
-}
-
-function rejectAll<Item, Result>(
-  calls: Call<Item, Result>[],
-  error: unknown
-): void {
-  for (const { reject } of calls) reject(error)
 }

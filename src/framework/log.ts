@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
 import { pino, type Logger } from 'pino'
-import { apiKeyPrefix, serviceName } from '../../generated/names.ts'
 import { apiKeyPattern } from './api-key-pattern.ts'
 
 /** Bytes that may wait to be written. Further lines are dropped. */
@@ -14,8 +13,8 @@ const flushIntervalMs = 200
 const exitTimeoutMs = 5000
 
 /**
- * Creates the log: JSON lines, or readable ones on a terminal, without API
- * keys.
+ * Creates the log: JSON lines, or readable ones on a terminal. Of an API key,
+ * it keeps the part that `keys list` shows.
  *
  * Several JSON lines are written together, at the latest after 0.2 s and when
  * the process exits; a SIGKILL loses that much. While the output cannot be
@@ -24,9 +23,11 @@ const exitTimeoutMs = 5000
  */
 export function createLogger(
   level: string,
+  apiKeyPrefix: string,
   output: { fd: number; isTTY?: boolean } = process.stdout
 ): Logger {
   const format = output.isTTY ? readableFormat() : undefined
+  const withoutApiKeys = apiKeyMask(apiKeyPrefix)
   const streamWrite = (line: string) => withoutApiKeys(format?.(line) ?? line)
   const destination = openDestination(
     output.fd,
@@ -79,11 +80,10 @@ function readableFormat(): (line: string) => string {
   })
 }
 
-const apiKeys = new RegExp(apiKeyPattern(apiKeyPrefix), 'gi')
-
-/** The log keeps the part of an API key that `keys list` shows. */
-export function withoutApiKeys(line: string): string {
-  return line.replace(apiKeys, '$1***')
+/** Returns a function that leaves of an API key what `keys list` shows. */
+export function apiKeyMask(apiKeyPrefix: string): (text: string) => string {
+  const apiKeys = new RegExp(apiKeyPattern(apiKeyPrefix), 'gi')
+  return (text) => text.replace(apiKeys, '$1***')
 }
 
 /**
@@ -95,8 +95,15 @@ export function messageOf(error: unknown): string {
   return message || String(code)
 }
 
-/** Ends the process with exit code 1 and the error's message on stderr. */
-export function exitWithError(error: unknown): never {
-  console.error(`${serviceName}: ${messageOf(error)}`)
-  process.exit(1)
-}
+/**
+ * Returns a function that ends the process with exit code 1 and the error's
+ * message on stderr.
+ *
+ * @param serviceName begins the line
+ */
+export const exitOnError =
+  (serviceName: string) =>
+  (error: unknown): never => {
+    console.error(`${serviceName}: ${messageOf(error)}`)
+    process.exit(1)
+  }

@@ -3,15 +3,14 @@ import type { Logger } from 'pino'
 import type { Api } from './api.ts'
 import type { Config } from './config.ts'
 import type { Opener } from './embedded/server.ts'
-import { messageOf } from './log.ts'
 import { Database } from './postgres/database.ts'
 import {
   applyMigrations,
   migrationCheck,
+  readMigrations,
   readPendingMigrations
 } from './postgres/migrate.ts'
 import { unusableDatabase } from './postgres/reasons.ts'
-import { schemaOf } from './schema.ts'
 
 /** Milliseconds between two attempts to prepare a DATABASE_URL. */
 const retryIntervalMs = 1000
@@ -20,6 +19,8 @@ export interface OpenedDatabase {
   database: Database
   /** Stops the embedded PostgreSQL if this process has started it. */
   stopServer: () => Promise<void>
+  /** Resolves with the reason when the embedded PostgreSQL ends by itself. */
+  serverCrashed?: Promise<Error>
 }
 
 /**
@@ -41,12 +42,11 @@ export async function openForService(
     return { ...opened, ready: Promise.resolve() }
   }
 
-  const opened = openDatabaseUrl(url, config, log)
+  const opened = openDatabaseUrl(url, config, api, log)
   const { database } = opened
-  const schema = schemaOf(api)
   const prepare = MIGRATE_ON_START
-    ? () => applyMigrations(url, config, schema, log)
-    : migrationCheck(database, schema.migrations)
+    ? () => migrate(url, config, api, log)
+    : migrationCheck(database, api.migrations)
 
   const ready = prepareRepeatedly(prepare, log)
   database.reportOutagesAfter(ready)
@@ -69,9 +69,8 @@ export async function openForCommand(
   const { DATABASE_URL: url } = config
   if (url === undefined) return openEmbedded(config, api, 'command', log)
 
-  const opened = openDatabaseUrl(url, config, log)
-  const { migrations } = schemaOf(api)
-  const checkMigrations = migrationCheck(opened.database, migrations)
+  const opened = openDatabaseUrl(url, config, api, log)
+  const checkMigrations = migrationCheck(opened.database, api.migrations)
   await orUnusable(checkMigrations())
 
   return opened
@@ -93,7 +92,7 @@ export async function migrateDatabase(
     return server.stop()
   }
 
-  await orUnusable(applyMigrations(url, config, schemaOf(api), log))
+  await orUnusable(migrate(url, config, api, log))
 }
 
 /**
@@ -110,8 +109,8 @@ export async function findPendingMigrations(
   const { DATABASE_URL: url } = config
   if (url === undefined) throw new Error('DATABASE_URL is not set')
 
-  const { database } = openDatabaseUrl(url, config, log)
-  const { migrations } = schemaOf(api)
+  const { database } = openDatabaseUrl(url, config, api, log)
+  const migrations = readMigrations(api.migrations)
 
   try {
     return await orUnusable(readPendingMigrations(database, migrations))
@@ -132,8 +131,9 @@ async function openEmbedded(
   opener: Exclude<Opener, 'migrate'>,
   log: Logger
 ): Promise<OpenedDatabase> {
-  const { url, stop } = await startEmbedded(config, api, opener, log)
-  return { database: new Database(url, config, log), stopServer: stop }
+  const { url, stop, crashed } = await startEmbedded(config, api, opener, log)
+  const database = new Database(url, config, log, api.names.service)
+  return { database, stopServer: stop, serverCrashed: crashed }
 }
 
 /** Starts the embedded PostgreSQL in DATA_DIR, or joins it, and migrates it. */
@@ -144,29 +144,36 @@ async function startEmbedded(
   log: Logger
 ) {
   const server = await openDataDir(config.DATA_DIR, opener, log)
-  await applyMigrations(server.url, config, schemaOf(api), log)
+  await migrate(server.url, config, api, log)
   return server
 }
 
 async function openDataDir(dataDir: string, opener: Opener, log: Logger) {
   // Loaded only here: a deployment with DATABASE_URL does not need it.
   const { startEmbeddedPostgres } = await import('./embedded/postgres.ts')
-  try {
-    return await startEmbeddedPostgres(dataDir, opener, log)
-  } catch (error) {
-    const message = `DATA_DIR cannot be used: ${messageOf(error)}`
-    throw new Error(message, { cause: error })
-  }
+  return startEmbeddedPostgres(dataDir, opener, log)
+}
+
+/** Applies the pending migrations of the framework and of the API. */
+function migrate(
+  url: string,
+  config: Config,
+  api: Api,
+  log: Logger
+): Promise<void> {
+  const applicationName = `${api.names.service} migrate`
+  return applyMigrations(url, config, api.migrations, log, applicationName)
 }
 
 /** Opens a DATABASE_URL; connections are made on first use. */
 function openDatabaseUrl(
   url: string,
   config: Config,
+  api: Api,
   log: Logger
 ): OpenedDatabase {
   try {
-    const database = new Database(url, config, log)
+    const database = new Database(url, config, log, api.names.service)
     return { database, stopServer: () => Promise.resolve() }
   } catch (error) {
     throw unusableDatabase(error)

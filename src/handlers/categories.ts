@@ -6,12 +6,6 @@ import { listOperation } from '../framework/lists/list-operation.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import type { Database } from '../framework/postgres/database.ts'
 
-/** The privileges that the operations below need. */
-export const categoryPrivileges = {
-  categories: 'SELECT, INSERT',
-  'SEQUENCE categories_id_seq': 'USAGE'
-}
-
 /** The operations on categories. */
 export function categoryHandlers(database: Database, memory: ResponseMemory) {
   return {
@@ -23,7 +17,7 @@ export function categoryHandlers(database: Database, memory: ResponseMemory) {
     createCategory: insertOperation(database, {
       status: 201,
       table: 'categories',
-      fromDatabase: { id: `nextval('categories_id_seq')` },
+      id: `nextval('categories_id_seq')`,
       body: NewCategory,
       json: Category
     })

@@ -1,30 +1,21 @@
+import { apiKeyPrefix, realm, serviceName } from '../../generated/names.ts'
 import { type Operations, stubs } from '../../generated/operations.ts'
 import type { Api } from '../framework/api.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import type { Database } from '../framework/postgres/database.ts'
-import { joinPrivileges } from '../framework/postgres/privileges.ts'
-import { categoryHandlers, categoryPrivileges } from './categories.ts'
-import {
-  queueMeasurer,
-  messageHandlers,
-  messagePrivileges
-} from './messages.ts'
-import { orderHandlers, orderPrivileges } from './orders.ts'
-import { petHandlers, petPrivileges } from './pets.ts'
+import { categoryHandlers } from './categories.ts'
+import { messageHandlers, queueMeasurer } from './messages.ts'
+import { orderHandlers } from './orders.ts'
+import { petHandlers } from './pets.ts'
 
 /** The API that this repository serves. */
 export const api: Api = {
+  names: { service: serviceName, apiKeyPrefix, realm },
   openapi: new URL('../../generated/openapi.yaml', import.meta.url),
   guide: new URL('../../generated/guide.html', import.meta.url),
   handlers: operationHandlers,
-  migrations: new URL('../../migrations/resources/', import.meta.url),
-  measurer: queueMeasurer,
-  privileges: joinPrivileges([
-    categoryPrivileges,
-    messagePrivileges,
-    orderPrivileges,
-    petPrivileges
-  ])
+  migrations: new URL('../../migrations/', import.meta.url),
+  measurer: queueMeasurer
 }
 
 /**

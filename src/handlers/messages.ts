@@ -11,18 +11,14 @@ import type {
 } from '../framework/postgres/database.ts'
 import { sql } from '../framework/postgres/sql.ts'
 
-/** The privileges that the statements below need. */
-export const messagePrivileges = { messages: 'SELECT, INSERT' }
-
 /** The operations on messages. */
 export function messageHandlers(database: Database) {
   return {
     createMessage: insertOperation(database, {
       status: 202,
       table: 'messages',
-      fromService: { id: { type: 'uuid', value: timeOrderedUuid } },
+      id: { type: 'uuid', value: timeOrderedUuid },
       body: NewMessage,
-      fromDatabase: { status: `'queued'`, created_at: 'now()::timestamptz(3)' },
       json: Message
     })
   } satisfies Partial<Operations>

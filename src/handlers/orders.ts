@@ -8,9 +8,6 @@ import { sql } from '../framework/postgres/sql.ts'
 import { rowReader } from '../framework/rows/row-reader.ts'
 import { rowDeleter } from '../framework/rows/row-writer.ts'
 
-/** The privileges that the statements below need. */
-export const orderPrivileges = { orders: 'SELECT, DELETE' }
-
 const deleteOpenOrder = sql`
   DELETE FROM orders
   WHERE id = $1

@@ -11,14 +11,6 @@ import type { Database } from '../framework/postgres/database.ts'
 import { sql } from '../framework/postgres/sql.ts'
 import { rowReader } from '../framework/rows/row-reader.ts'
 
-/** The privileges that the statements below need. */
-export const petPrivileges = {
-  categories: 'SELECT',
-  pets: 'SELECT, INSERT',
-  'SEQUENCE pets_id_seq': 'USAGE',
-  'FUNCTION lock_categories(bigint[])': 'EXECUTE'
-}
-
 const pagesOfPets = sql`
   SELECT *
   FROM pets
@@ -89,7 +81,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     createPet: insertOperation(database, {
       status: 201,
       table: 'pets',
-      fromDatabase: { id: `nextval('pets_id_seq')` },
+      id: `nextval('pets_id_seq')`,
       body: NewPet,
       check: categoryExists,
       json: Pet

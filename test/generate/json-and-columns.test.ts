@@ -188,7 +188,7 @@ t.test('a create stores properties whose columns are keywords', async (t) => {
   const databaseUrl = await createDatabase(t)
   const statement = insertStatement({
     table: 'things',
-    fromDatabase: { id: '7' },
+    id: '7',
     body: [
       { column: columnOf('user'), type: 'text' },
       { column: columnOf('order'), type: 'integer' },

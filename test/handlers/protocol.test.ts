@@ -66,6 +66,8 @@ const requests: [status: number, operation: string, request: string][] = [
   [404, 'cancelOrder', cancel({ 'If-Unmodified-Since': past })],
   [400, 'cancelOrder', cancel({ 'If-None-Match': '*' })],
   [400, 'createCategory', createRequest(cat, { 'If-None-Match': '*' })],
+  [400, 'cancelOrder', cancel({ 'Idempotency-Key': 'a' })],
+  [400, 'listPets', getRequest('/pets', { 'Idempotency-Key': 'a' })],
 
   // Methods and their bodies.
   [200, 'getPet', request('HEAD /v1/pets/1')],

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { statementsFile } from '../../tools/generate/statements.ts'
 import { createDatabase, query } from '../support/database.ts'
-import { documentedSql } from '../support/documented-sql.ts'
 import { exampleRequests } from '../support/examples.ts'
 import { startService } from '../support/service.ts'
 
@@ -10,14 +9,6 @@ const file = 'generated/statements.sql'
 
 t.test(`${file} has the statements of the service`, (t) => {
   t.equal(readFileSync(file, 'utf8'), statementsFile())
-  t.end()
-})
-
-t.test('docs/architecture.md shows the statement of createCategory', (t) => {
-  const shown = documentedSql('docs/architecture.md', 'WITH input').trimEnd()
-  const prepared = `PREPARE "create-categories" AS\n${shown};\n`
-
-  t.ok(readFileSync(file, 'utf8').includes(prepared))
   t.end()
 })
 

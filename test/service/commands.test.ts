@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { serviceName } from '../../generated/names.ts'
 import { copyData, createDatabase, empty, query } from '../support/database.ts'
 import { notesEnvironment, postNote, serveNotes } from '../support/notes.ts'
 import { call, keyPattern, script, started } from '../support/process.ts'
@@ -186,7 +185,7 @@ t.test('a check that is not possible fails', async (t) => {
     const cwd = t.testdir()
     const { code, output } = await npmRun(t, command, { cwd, env })
     t.equal(code, 1, command)
-    t.match(output, `pet-categories: ${message}`)
+    t.match(output, `notes: ${message}`)
     t.same(readdirSync(cwd), [], 'no embedded database is made')
   }
 })
@@ -207,34 +206,6 @@ t.test('without a command, keys prints its usage', async (t) => {
 
   t.equal(code, 1)
   t.match(output, /^Usage: npm run keys -- \[options\] \[command\]/)
-})
-
-t.test('an option that npm has taken is reported', async (t) => {
-  const env = { npm_config_expires: '1h' }
-  const { code, output } = await npmRun(t, 'keys create', { env })
-
-  t.equal(code, 1)
-  t.match(output, `${serviceName}: npm took --expires for its own option: `)
-})
-
-for (const scope of ['notes:read', 'notes:raed']) {
-  t.test(
-    `a key is not created if npm has taken its scope ${scope}`,
-    async (t) => {
-      const env = { npm_config_scope: scope }
-      const { code, output } = await npmRun(t, 'keys create --name x', { env })
-
-      t.equal(code, 1)
-      t.match(output, `${serviceName}: npm took --scope for its own option: `)
-    }
-  )
-}
-
-t.test('a scope of packages in an .npmrc is not that of a key', async (t) => {
-  const DATABASE_URL = await createDatabase(t)
-  const env = { DATABASE_URL, npm_config_scope: '@team' }
-
-  t.match(await printed(t, 'keys create --name x', { env }), keyPattern)
 })
 
 t.test('a program that the image puts on PATH has a shebang', (t) => {

@@ -9,7 +9,7 @@ import {
   lockTable,
   query
 } from '../support/database.ts'
-import { loadNotes, postNote, serveNotes } from '../support/notes.ts'
+import { loadNotes, notes, postNote, serveNotes } from '../support/notes.ts'
 import {
   keyPattern,
   run,
@@ -23,7 +23,7 @@ import { until } from '../support/until.ts'
 /** Starts a service process on a database of its own, with an API key. */
 async function serveOnDatabase(t: Test, env: Record<string, string>) {
   const databaseUrl = await createDatabase(t)
-  const key = await createKeyIn(databaseUrl)
+  const key = await createKeyIn(databaseUrl, notes.names)
   const service = serveNotes(t, { DATABASE_URL: databaseUrl, ...env })
   return { service, key, url: await started(service), databaseUrl }
 }

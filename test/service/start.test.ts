@@ -1,17 +1,16 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { apiKeyPrefix } from '../../generated/names.ts'
-import { makeKey } from '../../src/framework/keys/key.ts'
-import { BackgroundWork } from '../../src/framework/background-work.ts'
 import { findService } from '../../src/framework/embedded/postgres.ts'
-import { createDatabase, empty, query } from '../support/database.ts'
+import { copyData, createDatabase, empty, query } from '../support/database.ts'
 import { notOnce } from '../support/installation.ts'
 import {
   listedNotes,
   loadNotes,
   postNote,
-  serveNotes
+  serveNotes,
+  apiKeyPrefix,
+  makeKey
 } from '../support/notes.ts'
 import { keyPattern, started } from '../support/process.ts'
 import { until } from '../support/until.ts'
@@ -87,32 +86,31 @@ t.test('the service waits for a database that is not there yet', async (t) => {
   t.notMatch(reasons.join(), /secret/)
 })
 
-t.test('background work', (t) => {
-  function watchedWork() {
-    const events: string[] = []
-    const work = new BackgroundWork(() => {
-      events.push('started')
-      return () => events.push('stopped')
-    })
+t.test(
+  'when the embedded PostgreSQL ends, the service does, with a line',
+  async (t) => {
+    const directory = t.testdir()
+    copyData(directory)
+    const service = serveNotes(t, { DATA_DIR: directory }, directory)
+    await service.sees(/This key is shown once/)
+    const lockFile = path.join(directory, 'postgres/postmaster.pid')
+    const [pid] = readFileSync(lockFile, 'utf8').split('\n')
+    process.kill(Number(pid), 'SIGKILL')
 
-    return { events, work }
+    t.equal(await service.exited, 1)
+    t.match(
+      service.output(),
+      /^notes: the embedded PostgreSQL has ended \(.+\): start again$/m
+    )
   }
+)
 
-  t.test('runs from the start to the stop', (t) => {
-    const { events, work } = watchedWork()
-    work.start()
-    work.stop()
-    t.same(events, ['started', 'stopped'])
-    t.end()
-  })
-
-  t.test('does not start after the stop', (t) => {
-    const { events, work } = watchedWork()
-    work.stop()
-    work.start()
-    t.same(events, [])
-    t.end()
-  })
-
-  t.end()
+t.test('a TMPDIR that is too long for a socket is not used', async (t) => {
+  const directory = t.testdir()
+  const TMPDIR = path.join(directory, 'x'.repeat(110))
+  mkdirSync(TMPDIR)
+  copyData(path.join(directory, '.data'))
+  const service = serveNotes(t, { TMPDIR }, directory)
+  await started(service)
+  t.equal(await service.stop(), 0)
 })

@@ -5,14 +5,8 @@ import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { Database } from '../../src/framework/postgres/database.ts'
-import {
-  applyMigrations,
-  readMigrations,
-  type DatabaseSchema
-} from '../../src/framework/postgres/migrate.ts'
-import { joinPrivileges } from '../../src/framework/postgres/privileges.ts'
+import { applyMigrations } from '../../src/framework/postgres/migrate.ts'
 import { api } from '../../src/handlers/index.ts'
-import { schemaOf } from '../../src/framework/schema.ts'
 import { api as notes } from './notes/api.ts'
 import { until } from './until.ts'
 
@@ -50,23 +44,20 @@ async function makeDatabase(
   return { name, url: urlOf(server, name) }
 }
 
-/** The tables of this repository's API, and those of the notes. */
-function testSchema(): DatabaseSchema {
-  const { migrations, privileges } = schemaOf(api)
-
-  return {
-    migrations: [...migrations, ...readMigrations(notes.migrations)],
-    privileges: joinPrivileges([privileges, notes.privileges])
-  }
-}
-
-/** Migrates the database at `url`. */
-export const migrate = (
+/**
+ * Migrates the database at `url`.
+ *
+ * @param folders by default, those of this repository's API and of the notes
+ */
+export async function migrate(
   url: string,
   role: { DATABASE_SERVICE_ROLE?: string } = {},
-  schema = testSchema()
-) =>
-  applyMigrations(url, { DATABASE_TIMEOUT_MS: 5000, ...role }, schema, silent)
+  folders = [api.migrations, notes.migrations]
+): Promise<void> {
+  const config = { DATABASE_TIMEOUT_MS: 5000, ...role }
+  for (const folder of folders)
+    await applyMigrations(url, config, folder, silent)
+}
 
 /** Creates the migrated database that tests copy, and returns its name. */
 export async function createTemplate(server: string): Promise<string> {
@@ -150,7 +141,8 @@ export function openDatabase(t: Test, url: string, timeout = 5000): Database {
   const database = new Database(
     url,
     { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: timeout },
-    silent
+    silent,
+    notes.names.service
   )
   t.teardown(() => database.close())
 
@@ -169,8 +161,8 @@ export async function lockTable(
 }
 
 /**
- * Forgets the idempotency keys and holds them until `release` is called or the
- * test ends, as a replica does whose commit has not ended.
+ * Forgets the idempotency keys, and holds them until `release` is called or the
+ * test ends, as a replica does whose commit has not ended. It is rolled back.
  */
 export async function holdKeys(
   t: Test,
@@ -178,10 +170,10 @@ export async function holdKeys(
 ): Promise<{ release: () => Promise<void> }> {
   const client = await connect(t, url)
   await client.query(
-    `SELECT pg_advisory_lock(hashtextextended(encode(key, 'hex'), 0))
-     FROM idempotency_keys`
+    `CREATE TEMPORARY TABLE held AS TABLE idempotency_keys;
+     DELETE FROM idempotency_keys`
   )
-  await client.query('DELETE FROM idempotency_keys')
+  await client.query('BEGIN; INSERT INTO idempotency_keys TABLE held')
 
   return { release: () => client.end() }
 }

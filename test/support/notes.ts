@@ -2,6 +2,7 @@
 // repository.
 import type { Test } from 'tap'
 import { query } from './database.ts'
+import * as keys from '../../src/framework/keys/key.ts'
 import { api as notes } from './notes/api.ts'
 import * as installation from './installation.ts'
 import { startLoad } from './load.ts'
@@ -10,6 +11,11 @@ import { get, post } from './requests.ts'
 import { type Service, type ServiceOptions, startService } from './service.ts'
 
 export { notes }
+
+export const { service: serviceName, apiKeyPrefix, realm } = notes.names
+
+/** Makes a key of the notes that is not stored. */
+export const makeKey = () => keys.makeKey(apiKeyPrefix)
 
 /** Like startService, with the API of the notes. */
 export const startNotes = (t: Test, options: ServiceOptions = {}) =>

@@ -10,10 +10,7 @@ import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/framework/config.ts'
 import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
-import type {
-  NamedQuery,
-  Query
-} from '../../src/framework/postgres/statements.ts'
+import type { Query } from '../../src/framework/postgres/statements.ts'
 import { api as thisApi } from '../../src/handlers/index.ts'
 import { createDatabase, silent } from './database.ts'
 
@@ -56,13 +53,6 @@ class WatchedDatabase extends Database {
     this.onStatement(String(query.name))
     return super.write<Row>(query)
   }
-
-  override writeWithinGroupTimeout<Row extends QueryResultRow>(
-    query: NamedQuery
-  ) {
-    this.onStatement(query.name)
-    return super.writeWithinGroupTimeout<Row>(query)
-  }
 }
 
 /** A fast machine would exceed the default limits. */
@@ -82,7 +72,12 @@ export async function startService(
   const { api = thisApi, log = silent, onStatement = () => {} } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
-  const database = new WatchedDatabase(databaseUrl, config, log)
+  const database = new WatchedDatabase(
+    databaseUrl,
+    config,
+    log,
+    api.names.service
+  )
   database.onStatement = onStatement
 
   const apiDocument = readApiDocument(api.openapi)
@@ -94,7 +89,7 @@ export async function startService(
   })
 
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
-  const keys = new ApiKeyStore(database, 'test')
+  const keys = new ApiKeyStore(database, api.names.apiKeyPrefix, 'test')
   const key = await keys.create('test')
 
   return {
@@ -110,14 +105,17 @@ export async function startService(
 }
 
 /** Creates an API key in the database at `url`. */
-export async function createKeyIn(url: string): Promise<string> {
+export async function createKeyIn(
+  url: string,
+  { apiKeyPrefix } = thisApi.names
+): Promise<string> {
   const database = new Database(
     url,
     { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
     silent
   )
 
-  return new ApiKeyStore(database, 'test')
+  return new ApiKeyStore(database, apiKeyPrefix, 'test')
     .create('test')
     .finally(() => database.close())
 }

@@ -26,7 +26,7 @@ if (isMainThread) {
 
 /** With TEST_API=notes, a process serves the notes of the tests. */
 export function resolve(specifier, context, next) {
-  const isApi = specifier.endsWith('/resources/index.ts')
+  const isApi = specifier.endsWith('/handlers/index.ts')
   return next(
     isApi && process.env.TEST_API === 'notes'
       ? new URL('notes/api.ts', import.meta.url).href

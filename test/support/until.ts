@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** Seconds to wait for anything: more on slow machines, such as those of CI. */
-export const patience = Number(process.env['TEST_PATIENCE_SECONDS'] ?? 10)
+/** Seconds to wait for anything: a busy machine may need most of them. */
+export const patience = Number(process.env['TEST_PATIENCE_SECONDS'] ?? 60)
 
 /** Milliseconds between two looks at a condition. */
 const interval = 20

@@ -18,7 +18,7 @@ const museum = path.join(import.meta.dirname, 'museum')
 
 /** What belongs to an API. The rest is the framework. */
 const partsOfApi =
-  /^(openapi[.]yaml|package[.]json|README[.]md|docs\/(clients|metrics)[.]md|(generated|samples)\/|migrations\/resources\/|(src|test)\/handlers\/)/
+  /^(openapi[.]yaml|package[.]json|README[.]md|docs\/(clients|metrics)[.]md|(generated|samples)\/|migrations\/(?!0001_framework)|(src|test)\/handlers\/)/
 
 interface Document {
   components: Record<string, Record<string, unknown>>
@@ -76,7 +76,8 @@ export class Fork {
 
   #addMuseum(): void {
     const targets = {
-      '0001_events.sql': 'migrations/resources/0001_events.sql',
+      '0002_events.sql': 'migrations/0002_events.sql',
+      'grants.sql': 'migrations/grants.sql',
       'events.ts': 'src/handlers/events.ts',
       'index.ts': 'src/handlers/index.ts',
       samples: 'samples'

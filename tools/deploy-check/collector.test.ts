@@ -10,7 +10,7 @@ import {
   kind,
   type ReceivedSpan,
   startReceiver
-} from '../../test/framework/tracing/receiver.ts'
+} from '../../test/support/receiver.ts'
 import { Collector, version } from './collector.ts'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { apiKeyPrefix } from '../../generated/names.ts'
 import { makeKey } from '../../src/framework/keys/key.ts'
 import { lockTable, query } from '../../test/support/database.ts'
 import { postNamed, serve, started } from '../../test/support/process.ts'
@@ -119,7 +120,7 @@ t.test('a service that works has no alert', async (t) => {
 
 t.test('each expression of the dashboard has a value', async (t) => {
   const proxied = async () =>
-    (await postNamed(proxy.url, makeKey(), 'x')).status === 401
+    (await postNamed(proxy.url, makeKey(apiKeyPrefix), 'x')).status === 401
   await until(proxied, 'the proxy finds the service')
 
   for (const { title, expr } of dashboardExpressions()) {
@@ -201,7 +202,7 @@ t.test('one key floods', async (t) => {
 })
 
 t.test('keys are guessed', async (t) => {
-  const during = () => createTimes(100, makeKey())
+  const during = () => createTimes(100, makeKey(apiKeyPrefix))
   await fires(t, 'KeysGuessed', { during, labels: { reason: 'unknown' } })
 })
 
@@ -322,7 +323,7 @@ t.test('the replica stays down', async (t) => {
   await fires(t, 'ReplicaDown')
   await fires(t, 'AllReplicasDown')
   await fires(t, 'ProxyHasNoReplica')
-  const during = () => postNamed(proxy.url, makeKey(), 'x')
+  const during = () => postNamed(proxy.url, makeKey(apiKeyPrefix), 'x')
   await fires(t, 'ProxyFails', { during })
 })
 

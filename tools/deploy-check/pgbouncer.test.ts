@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { apiKeyPrefix } from '../../generated/names.ts'
 import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import {
@@ -124,7 +125,7 @@ t.test(
       silent
     )
     t.teardown(() => database.close())
-    await new ApiKeyStore(database).revoke('1')
+    await new ApiKeyStore(database, apiKeyPrefix).revoke('1')
     await until(
       async () => (await listResult(service)) === 'unauthorized',
       'the key is rejected'

@@ -1,23 +1,26 @@
 // The files that `npm run generate` writes from
-// src/framework/config/variables.ts.
+// src/framework/variables.ts.
 import { format } from 'prettier'
-import type { Variable } from '../../src/framework/config/kinds.ts'
 import {
   commonVariables,
-  rarelyNeededVariables
-} from '../../src/framework/config/variables.ts'
+  rarelyNeededVariables,
+  type Variable
+} from '../../src/framework/variables.ts'
 
-type AnyVariable = Variable<unknown, string | number | boolean | undefined>
-type Group = Record<string, AnyVariable>
+type Group = Record<string, Variable>
 
 /** The default as text; empty if there is none. */
-const defaultOf = ({ default: value }: AnyVariable): string =>
+const defaultOf = ({ default: value }: Variable): string =>
   value === undefined ? '' : String(value)
+
+/** The description, with the words that are allowed. */
+const meaningOf = ({ description, enum: words }: Variable): string =>
+  words === undefined ? description : `${description}: ${words.join(', ')}`
 
 /** Every variable as a comment, to copy to .env. */
 export function envExample(): string {
   return `# Copy to .env and uncomment what you change: see docs/configuration.md.
-# Generated from src/framework/config/variables.ts by \`npm run generate\`. Do not edit.
+# Generated from src/framework/variables.ts by \`npm run generate\`. Do not edit.
 ${exampleOf('Common', commonVariables)}
 ${exampleOf('Rarely needed', rarelyNeededVariables)}`
 }
@@ -25,7 +28,7 @@ ${exampleOf('Rarely needed', rarelyNeededVariables)}`
 function exampleOf(title: string, group: Group): string {
   const entries = Object.entries(group).map(
     ([name, variable]) =>
-      `# ${variable.description}\n# ${name}=${defaultOf(variable)}\n`
+      `# ${meaningOf(variable)}\n# ${name}=${defaultOf(variable)}\n`
   )
 
   return `\n# ---- ${title} ----\n\n${entries.join('\n')}`
@@ -33,22 +36,19 @@ function exampleOf(title: string, group: Group): string {
 
 /** docs/configuration.md */
 export function configurationPage(): Promise<string> {
-  const page = `<!-- Generated from src/framework/config/variables.ts by \`npm run generate\`. Do not edit. -->
+  const page = `<!-- Generated from src/framework/variables.ts by \`npm run generate\`. Do not edit. -->
 
 # Configuration
 
 Set variables in the environment, or in a file \`.env\` in the folder where the
 service starts ([template](../.env.example)). The environment takes precedence.
 An empty variable counts as unset. The file is UTF-8 and has a line \`NAME=value\`
-for each variable: the form \`NAME: value\`, or a name from before 1.0.0, stops
-the start.
+for each variable: the form \`NAME: value\` stops the start.
 
 - The end of a name is its unit: \`_MS\` milliseconds, \`_BYTES\` bytes, \`_HOURS\`
   hours.
 - A wrong value stops the start with a line that names the variable and what it
   must be.
-- A name that the service had before 1.0.0 stops the start with a line that
-  gives the present name.
 - A name in \`.env\` that is unknown is reported on stderr and ignored. So is one
   in the environment that is probably misspelt: others are ignored in silence.
 - In \`DATABASE_URL\`, percent-encode special characters of the password. The
@@ -77,7 +77,7 @@ function tableOf(group: Group): string {
   const rows = Object.entries(group).map(([name, variable]) => {
     const value = defaultOf(variable)
     const cell = value === '' ? '' : `\`${value}\``
-    return `| \`${name}\` | ${cell} | ${variable.description} |`
+    return `| \`${name}\` | ${cell} | ${meaningOf(variable)} |`
   })
 
   return ['| Variable | Default | Meaning |', '| - | - | - |', ...rows].join(

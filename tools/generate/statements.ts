@@ -25,7 +25,7 @@ export function statementsFile(): string {
   const url = 'postgres://localhost'
   const database = new Database(url, config, pino({ level: 'silent' }))
 
-  new ApiKeyStore(database)
+  new ApiKeyStore(database, api.names.apiKeyPrefix)
   api.handlers(database, new ResponseMemory(0, 0))
 
   const statements = [...database.statements.texts].map(

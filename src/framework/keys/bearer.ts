@@ -7,7 +7,7 @@ import type {
   onRequestHookHandler
 } from 'fastify'
 import fp from 'fastify-plugin'
-import { realm } from '../../../generated/names.ts'
+import type { Names } from '../api.ts'
 import type { Config } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
 import { authFailures } from '../metrics.ts'
@@ -36,41 +36,46 @@ declare module 'fastify' {
 }
 
 interface Options {
+  names: Names
   database: Database
   config: Config
 }
 
-/** The header WWW-Authenticate of RFC 6750, section 3. */
-const challenge = (...parameters: string[]) => ({
-  'www-authenticate': 'Bearer ' + [`realm="${realm}"`, ...parameters].join(', ')
-})
+/** The errors of RFC 6750, section 3.1, for the API with this realm. */
+function errorsOf(realm: string) {
+  /** The header WWW-Authenticate of section 3. */
+  const challenge = (...parameters: string[]) => ({
+    'www-authenticate':
+      'Bearer ' + [`realm="${realm}"`, ...parameters].join(', ')
+  })
 
-// The errors of RFC 6750, section 3.1.
-
-const keyRequired = new HttpError(
-  401,
-  'unauthorized',
-  'An API key is required: send the header "Authorization: Bearer <API_KEY>"',
-  challenge()
-)
-
-const keyInvalid = new HttpError(
-  401,
-  'unauthorized',
-  'The API key is not valid',
-  challenge('error="invalid_token"')
-)
-
-/** A scope has no quotes or backslashes. */
-function insufficientScope(neededScopes: string[]): HttpError {
-  const scope = neededScopes.join(' ')
-
-  return new HttpError(
-    403,
-    'insufficient_scope',
-    `The API key lacks the scope of this operation: ${scope}`,
-    challenge('error="insufficient_scope"', `scope="${scope}"`)
+  const keyRequired = new HttpError(
+    401,
+    'unauthorized',
+    'An API key is required: send the header "Authorization: Bearer <API_KEY>"',
+    challenge()
   )
+
+  const keyInvalid = new HttpError(
+    401,
+    'unauthorized',
+    'The API key is not valid',
+    challenge('error="invalid_token"')
+  )
+
+  /** A scope has no quotes or backslashes. */
+  function insufficientScope(neededScopes: string[]): HttpError {
+    const scope = neededScopes.join(' ')
+
+    return new HttpError(
+      403,
+      'insufficient_scope',
+      `The API key lacks the scope of this operation: ${scope}`,
+      challenge('error="insufficient_scope"', `scope="${scope}"`)
+    )
+  }
+
+  return { keyRequired, keyInvalid, insufficientScope }
 }
 
 /**
@@ -97,8 +102,11 @@ function insufficientScope(neededScopes: string[]): HttpError {
  * attacker open at its own expense.
  */
 export const apiKeys = fp<Options>(
-  async (app, { database, config }) => {
-    const verifier = new ApiKeyVerifier(new ApiKeyStore(database))
+  async (app, { names, database, config }) => {
+    const { apiKeyPrefix, realm } = names
+    const store = new ApiKeyStore(database, apiKeyPrefix)
+    const verifier = new ApiKeyVerifier(store, apiKeyPrefix)
+    const errors = errorsOf(realm)
     const limits = limitsOf(config, app.log)
 
     await app.register(bearerAuth, {
@@ -117,12 +125,16 @@ export const apiKeys = fp<Options>(
 
     app.decorateRequest('apiKeyCheck', undefined)
     app.decorate('requireApiKey', (neededScopes) => {
-      const forbidden = insufficientScope(neededScopes)
+      const forbidden = errors.insufficientScope(neededScopes)
 
       return (request, reply, done) =>
         verify(request, reply, (error) => {
-          if (isUnauthorized(error))
-            return done(countRejected(limits, request, reply))
+          if (isUnauthorized(error)) {
+            const tooMany = countRejected(limits, request, reply)
+            const { keyRequired, keyInvalid } = errors
+            const isAbsent = request.apiKeyCheck?.state === 'absent'
+            return done(tooMany ?? (isAbsent ? keyRequired : keyInvalid))
+          }
           // The key could not be looked up.
           if (error !== undefined) return done(error)
 
@@ -170,18 +182,15 @@ function hasScopes(
 const isUnauthorized = (error?: Partial<FastifyError>): boolean =>
   error?.statusCode === 401
 
-/** Counts a request without a valid key, and returns its error. */
+/** Counts a request without a valid key. Returns 429 if it is one too many. */
 function countRejected(
   { rejected }: Limits,
   request: FastifyRequest,
   reply: FastifyReply
-): HttpError {
+): HttpError | undefined {
   // Without a token, there was nothing to check.
   request.apiKeyCheck ??= { state: 'absent' }
-  const { state } = request.apiKeyCheck
-  authFailures.inc({ reason: state })
+  authFailures.inc({ reason: request.apiKeyCheck.state })
 
-  const tooManyRequests = rejected.count(networkOf(request.ip), reply)
-
-  return tooManyRequests ?? (state === 'absent' ? keyRequired : keyInvalid)
+  return rejected.count(networkOf(request.ip), reply)
 }

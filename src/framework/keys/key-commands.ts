@@ -1,5 +1,4 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { serviceName } from '../../../generated/names.ts'
 import type { ApiKeyStore, PrintedRow } from './store.ts'
 
 /** Gives an action the key store, and prints the text that it returns. */
@@ -8,9 +7,14 @@ type Run = (action: (store: ApiKeyStore) => Promise<string>) => Promise<void>
 /**
  * The commands that manage API keys.
  *
+ * @param serviceName begins the name of the command in the image
  * @param knownScopes the scopes that a key can have
  */
-export function keyCommands(run: Run, knownScopes: string[]): Command {
+export function keyCommands(
+  run: Run,
+  knownScopes: string[],
+  serviceName: string
+): Command {
   const isNpmScript = process.env['npm_lifecycle_event'] === 'keys'
   const name = isNpmScript ? 'npm run keys --' : `${serviceName}-keys`
   const program = new Command(name)

@@ -1,14 +1,12 @@
 import { hash, randomBytes } from 'node:crypto'
-import { apiKeyPrefix } from '../../../generated/names.ts'
 import { shownDigits } from '../api-key-pattern.ts'
 
 const randomBytesInKey = 20
 const checksumLength = 8
+const digitsInKey = randomBytesInKey * 2 + checksumLength
 
-/** The prefix, 40 hexadecimal digits and 8 digits of a checksum over them. */
-const format = new RegExp(
-  `^${apiKeyPrefix}(?<random>[0-9a-f]{40})(?<checksum>[0-9a-f]{8})$`
-)
+/** After the prefix: 40 hexadecimal digits and a checksum over them. */
+const format = /^(?<random>[0-9a-f]{40})(?<checksum>[0-9a-f]{8})$/
 
 const checksumOf = (random: string): string =>
   hashKey(random).slice(0, checksumLength)
@@ -19,14 +17,15 @@ const checksumOf = (random: string): string =>
  * The checksum exposes mistyped keys without a query. The prefix lets scanners
  * find leaked keys.
  */
-export function makeKey(): string {
+export function makeKey(prefix: string): string {
   const random = randomBytes(randomBytesInKey).toString('hex')
-  return `${apiKeyPrefix}${random}${checksumOf(random)}`
+  return `${prefix}${random}${checksumOf(random)}`
 }
 
 /** Whether the text has the format of an API key, including its checksum. */
-export function isWellFormedKey(text: string): boolean {
-  const parts = format.exec(text)?.groups
+export function isWellFormedKey(prefix: string, text: string): boolean {
+  if (!text.startsWith(prefix)) return false
+  const parts = format.exec(text.slice(prefix.length))?.groups
   if (parts === undefined) return false
   return parts['checksum'] === checksumOf(String(parts['random']))
 }
@@ -36,7 +35,7 @@ export function isWellFormedKey(text: string): boolean {
  * `petcat_01234567`. It is stored, shown and logged.
  */
 export const shownPartOf = (apiKey: string): string =>
-  apiKey.slice(0, apiKeyPrefix.length + shownDigits)
+  apiKey.slice(0, shownDigits - digitsInKey)
 
 /**
  * SHA-256 of an API key in hexadecimal: the only stored form of the whole key.

@@ -1,6 +1,5 @@
-import { apiKeyPrefix } from '../../../generated/names.ts'
 import type { Database } from '../postgres/database.ts'
-import { inputTable, sql } from '../postgres/sql.ts'
+import { inputParameters, inputTable, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
 import {
   type EndedKey,
@@ -10,12 +9,6 @@ import {
   shownPartOf,
   type ValidKey
 } from './key.ts'
-
-/** The privileges that the service's database role needs. */
-export const apiKeyPrivileges = {
-  api_keys: 'SELECT, INSERT, UPDATE',
-  key_events: 'SELECT, INSERT'
-}
 
 const maxNameLength = 100
 
@@ -136,13 +129,18 @@ interface KeyOptions {
  */
 export class ApiKeyStore {
   readonly #database: Database
+  readonly #apiKeyPrefix: string
   readonly #command: string
   readonly #find: NamedStatement
   readonly #recordUse: NamedStatement
 
-  /** @param command the origin of changes, for the audit log */
-  constructor(database: Database, command = 'service') {
+  /**
+   * @param apiKeyPrefix what every API key begins with
+   * @param command the origin of changes, for the audit log
+   */
+  constructor(database: Database, apiKeyPrefix: string, command = 'service') {
     this.#database = database
+    this.#apiKeyPrefix = apiKeyPrefix
     this.#command = command
     this.#find = database.statements.add('find-api-keys', findStatement)
     this.#recordUse = database.statements.add(
@@ -162,7 +160,7 @@ export class ApiKeyStore {
     { lifetime, scopes }: KeyOptions = {}
   ): Promise<string> {
     requireName(name)
-    const apiKey = makeKey()
+    const apiKey = makeKey(this.#apiKeyPrefix)
     const text = sql`
       WITH created AS (
         INSERT INTO api_keys (name, prefix, hash, expires_at, scopes)
@@ -195,7 +193,7 @@ export class ApiKeyStore {
     lifetime?: string
   ): Promise<string> {
     const id = await this.#idOf(idOrPrefix)
-    const apiKey = makeKey()
+    const apiKey = makeKey(this.#apiKeyPrefix)
     const { prefix, hash } = storedParts(apiKey)
     const changed = await this.#database.write({
       text: rotateStatement,
@@ -296,7 +294,7 @@ export class ApiKeyStore {
   async find(hashes: string[]): Promise<ApiKeyCheck[]> {
     const rows = await this.#database.read<FoundRow>({
       ...this.#find,
-      values: [hashes]
+      values: inputParameters(hashes.map((hash) => [hash]))
     })
 
     return rows.map((row) => (row.id === null ? { state: row.state } : row))
@@ -319,7 +317,7 @@ export class ApiKeyStore {
    * @throws Error when not exactly one key has the prefix
    */
   async #idOf(idOrPrefix: string): Promise<string> {
-    if (!idOrPrefix.startsWith(apiKeyPrefix)) return idOrPrefix
+    if (!idOrPrefix.startsWith(this.#apiKeyPrefix)) return idOrPrefix
 
     const text = sql`
       SELECT id::text

@@ -63,6 +63,7 @@ type KeyInMemory =
  */
 export class ApiKeyVerifier {
   readonly #store: Pick<ApiKeyStore, 'find' | 'recordUse'>
+  readonly #apiKeyPrefix: string
   readonly #kept = new Map<string, KeptKey>()
   /** Hashes of the keys that were used since the last refresh. */
   readonly #used = new Set<string>()
@@ -76,8 +77,12 @@ export class ApiKeyVerifier {
     maxQueued: maxWaitingUses
   })
 
-  constructor(store: Pick<ApiKeyStore, 'find' | 'recordUse'>) {
+  constructor(
+    store: Pick<ApiKeyStore, 'find' | 'recordUse'>,
+    apiKeyPrefix: string
+  ) {
     this.#store = store
+    this.#apiKeyPrefix = apiKeyPrefix
   }
 
   /**
@@ -121,7 +126,8 @@ export class ApiKeyVerifier {
     hash: string,
     isFlooding: () => boolean
   ): ApiKeyCheck | Promise<ApiKeyCheck> {
-    if (!isWellFormedKey(token)) return { state: 'malformed' }
+    if (!isWellFormedKey(this.#apiKeyPrefix, token))
+      return { state: 'malformed' }
     return isFlooding() ? this.#lookUpOfFlood(hash) : this.#lookUp(hash)
   }
 

@@ -2,13 +2,6 @@ import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
 
-/** The privileges that the statements below need. */
-export const changePrivileges = {
-  changes: 'SELECT',
-  change_epoch: 'SELECT',
-  'FUNCTION changed_since(oid, pg_snapshot)': 'EXECUTE'
-}
-
 /**
  * Snapshots can be compared only while the identity stays the same:
  *

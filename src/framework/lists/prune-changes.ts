@@ -4,9 +4,6 @@ import type { BackgroundWriter } from '../postgres/database.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
 import { repeat } from '../postgres/repeat.ts'
 
-/** The privileges that the statement below needs. */
-export const pruningPrivileges = { 'FUNCTION prune_changes()': 'EXECUTE' }
-
 /** Milliseconds between two prunings. */
 const intervalMs = 5000
 

@@ -1,11 +1,5 @@
 import { Readable } from 'node:stream'
 
-/** The privileges that each RowJson needs. */
-export const rowJsonPrivileges = {
-  'FUNCTION missing_property(text)': 'EXECUTE',
-  'FUNCTION finite_number(text, text)': 'EXECUTE'
-}
-
 /** Exists for the compiler only. */
 declare const shape: unique symbol
 

@@ -12,18 +12,12 @@ const quietMs = 5000
  */
 const forgetAfterMs = 60_000
 
-/**
- * The availability of the database for one kind of statements:
- *
- * - available
- * - unreported: an outage while the service itself reports why it cannot use
- *   the database.
- * - reported: an outage whose start and end are logged.
- */
+/** The availability of the database for one kind of statements. */
 export class Availability {
+  /** `unreported` while the service itself reports why it is not ready. */
   #state: 'available' | 'unreported' | 'reported' = 'available'
   #lastFailure = 0
-  #isReporting = true
+  #isReady = true
   readonly #statements: string
   readonly #log: Logger
 
@@ -38,17 +32,16 @@ export class Availability {
    * for a minute.
    */
   get isAvailable(): boolean {
-    const isForgotten = performance.now() - this.#lastFailure > forgetAfterMs
-    return this.#state === 'available' || isForgotten
+    return this.#state === 'available' || this.#quietMs > forgetAfterMs
   }
 
   /** Keeps outages out of the log until the promise is settled. */
   reportAfter(ready: Promise<unknown>): void {
     const report = () => {
-      this.#isReporting = true
+      this.#isReady = true
     }
 
-    this.#isReporting = false
+    this.#isReady = false
     ready.then(report, report)
   }
 
@@ -61,23 +54,21 @@ export class Availability {
     this.#lastFailure = performance.now()
     if (this.#state === 'reported') return
 
-    if (!this.#isReporting) {
-      this.#state = 'unreported'
-      return
-    }
-
-    this.#state = 'reported'
+    this.#state = this.#isReady ? 'reported' : 'unreported'
+    if (!this.#isReady) return
     const message = `the database is unavailable for ${this.#statements}`
     this.#log.error({ err: cause }, message + hint)
   }
 
   succeeded(): void {
-    if (this.#state === 'available') return
-    if (performance.now() - this.#lastFailure < quietMs) return
+    if (this.#state === 'available' || this.#quietMs < quietMs) return
 
-    const wasReported = this.#state === 'reported'
-    this.#state = 'available'
-    if (wasReported)
+    if (this.#state === 'reported')
       this.#log.info(`the database is available again for ${this.#statements}`)
+    this.#state = 'available'
+  }
+
+  get #quietMs(): number {
+    return performance.now() - this.#lastFailure
   }
 }

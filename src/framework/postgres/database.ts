@@ -1,19 +1,16 @@
 import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
-import { serviceName } from '../../../generated/names.ts'
 import type { Config } from '../config.ts'
-import { type DatabaseUse, observeDatabase } from '../metrics.ts'
+import { observeDatabase } from '../metrics.ts'
 import { Availability } from './availability.ts'
-import { groupTimeoutMsOf, setGroupTimeout } from './group-timeout.ts'
-import { PrimaryPool } from './primary-pool.ts'
+import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
-import { type StatementKind, StatementRunner } from './statement-runner.ts'
 import {
-  type NamedQuery,
-  type NamedStatement,
-  type Query,
-  Statements
-} from './statements.ts'
+  cancelGraceMs,
+  type StatementKind,
+  StatementRunner
+} from './statement-runner.ts'
+import { type Query, Statements } from './statements.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
@@ -51,62 +48,69 @@ export class Database {
   /** The statements that have names. */
   readonly statements = new Statements()
 
-  readonly #pool: PrimaryPool
-  readonly #backgroundPool: PrimaryPool
-  readonly #availabilities: Record<DatabaseUse, Availability>
+  readonly #kinds: StatementKind[]
   readonly #reads: StatementRunner
   readonly #writes: StatementRunner
-  readonly #groupWrites: StatementRunner
   readonly #background: StatementRunner
-  readonly #terminateHangingCommits: NamedStatement
 
   /**
    * Connections are made on first use.
    *
+   * @param applicationName names the connections in pg_stat_activity
    * @throws Error when the URL, or a certificate file that it names, cannot be
    *   used
    */
-  constructor(url: string, config: DatabaseConfig, log: Logger) {
+  constructor(
+    url: string,
+    config: DatabaseConfig,
+    log: Logger,
+    applicationName = 'service'
+  ) {
     const timeoutMs = config.DATABASE_TIMEOUT_MS
     const maxConnections = config.MAX_DATABASE_CONNECTIONS
+    const backgroundTimeoutMs = Math.min(timeoutMs, maxBackgroundTimeoutMs)
+    const open = (max: number, statementTimeoutMs: number) =>
+      openPool(url, {
+        application_name: applicationName,
+        connectionTimeoutMillis: timeoutMs,
+        query_timeout: statementTimeoutMs + cancelGraceMs,
+        max,
+        types
+      })
 
-    this.timeoutMs = timeoutMs
-    this.#pool = openPool(url, timeoutMs, maxConnections)
-    this.#backgroundPool = openPool(url, timeoutMs, 1)
-    this.#availabilities = {
-      reads: new Availability('reads', log),
-      writes: new Availability('writes', log),
-      background: new Availability('background work', log)
+    const reads: StatementKind = {
+      use: 'reads',
+      isRepeatable: true,
+      pool: open(maxConnections, timeoutMs),
+      timeoutMs,
+      availability: new Availability('reads', log),
+      onAbandoned: () => this.#endHangingCommits()
+    }
+    const writes: StatementKind = {
+      ...reads,
+      use: 'writes',
+      isRepeatable: false,
+      availability: new Availability('writes', log)
+    }
+    const background: StatementKind = {
+      ...reads,
+      use: 'background',
+      pool: open(1, backgroundTimeoutMs),
+      timeoutMs: backgroundTimeoutMs,
+      availability: new Availability('background work', log)
     }
 
-    const read = this.#kind('reads', this.#pool, timeoutMs)
-    const write = this.#kind('writes', this.#pool, timeoutMs)
-    const groupTimeoutMs = groupTimeoutMsOf(timeoutMs)
-    this.#reads = new StatementRunner({ ...read, isRepeatable: true })
-    this.#writes = new StatementRunner(write)
-    this.#groupWrites = new StatementRunner({ ...write, groupTimeoutMs })
-
-    const background = this.#kind(
-      'background',
-      this.#backgroundPool,
-      Math.min(timeoutMs, maxBackgroundTimeoutMs)
-    )
-    this.#background = new StatementRunner({
-      ...background,
-      isRepeatable: true
-    })
-
-    // Reserves its name: group-timeout.ts prepares it on each connection.
-    this.statements.add(setGroupTimeout.name, setGroupTimeout.text)
-    this.#terminateHangingCommits = this.statements.add(
-      'terminate-hanging-commits',
-      terminateHangingCommits
-    )
-    observeDatabase({
-      pool: this.#pool.counts,
-      maxConnections,
-      uses: this.#availabilities
-    })
+    this.timeoutMs = timeoutMs
+    this.#kinds = [reads, writes, background]
+    this.#reads = new StatementRunner(reads)
+    this.#writes = new StatementRunner(writes)
+    this.#background = new StatementRunner(background)
+    const uses = {
+      reads: reads.availability,
+      writes: writes.availability,
+      background: background.availability
+    }
+    observeDatabase({ pool: reads.pool, maxConnections, uses })
   }
 
   /**
@@ -123,20 +127,6 @@ export class Database {
    */
   write<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
     return this.#writes.run<Row>(query)
-  }
-
-  /**
-   * Like `write`, but for a shorter time: the group timeout. Rejects with
-   * GroupTimedOut if the statement took longer. Then it had no effect, because
-   * the group timeout does not apply to its commit.
-   *
-   * The statement must be prepared. pg sends other statements in a different
-   * way, so the group timeout might outlast them.
-   */
-  writeWithinGroupTimeout<Row extends QueryResultRow>(
-    query: NamedQuery
-  ): Promise<Row[]> {
-    return this.#groupWrites.run<Row>(query)
   }
 
   /**
@@ -158,34 +148,23 @@ export class Database {
    * reports why it is not, and handles a rejection.
    */
   reportOutagesAfter(ready: Promise<unknown>): void {
-    const all = Object.values(this.#availabilities)
-    for (const availability of all) availability.reportAfter(ready)
+    for (const { availability } of this.#kinds) availability.reportAfter(ready)
   }
 
   /** Waits for the statements in flight and closes every connection. */
   async close(): Promise<void> {
-    await Promise.all([this.#pool.end(), this.#backgroundPool.end()])
-  }
-
-  /**
-   * What all statements of a use share. By default, they are not repeatable.
-   */
-  #kind(use: DatabaseUse, pool: PrimaryPool, timeoutMs: number): StatementKind {
-    return {
-      use,
-      isRepeatable: false,
-      pool,
-      timeoutMs,
-      availability: this.#availabilities[use],
-      onAbandoned: () => this.#endHangingCommits()
-    }
+    const pools = new Set(this.#kinds.map(({ pool }) => pool))
+    await Promise.all([...pools].map((pool) => pool.end()))
   }
 
   #endHangingCommits(): void {
-    const values = [this.timeoutMs]
+    const statement = this.statements.add(
+      'terminate-hanging-commits',
+      terminateHangingCommits
+    )
     // If this fails, the next abandoned statement repeats it.
     this.#background
-      .run({ ...this.#terminateHangingCommits, values })
+      .run({ ...statement, values: [this.timeoutMs] })
       .catch(() => {})
   }
 }
@@ -204,11 +183,3 @@ export type BackgroundWriter = Pick<
 
 /** Reads a state of the database, and sets its metrics. */
 export type Measure = () => Promise<void>
-
-function openPool(url: string, timeoutMs: number, max: number): PrimaryPool {
-  return new PrimaryPool(url, timeoutMs, {
-    application_name: serviceName,
-    types,
-    max
-  })
-}

@@ -38,11 +38,11 @@ const meanings: Record<string, Meaning> = {
   '53100': 'resource', // disk_full
   '53200': 'resource', // out_of_memory
   '53400': 'resource', // configuration_limit_exceeded, such as temp_file_limit
-  '55P03': 'resource', // lock_not_available
   '57014': 'resource', // query_canceled
 
   '40001': 'conflict', // serialization_failure
   '40P01': 'conflict', // deadlock_detected
+  '55P03': 'conflict', // lock_not_available, such as after lock_timeout
 
   '40003': 'doubtful' // statement_completion_unknown
 }
@@ -75,6 +75,7 @@ const meaningsOfClasses: Record<string, Meaning> = {
 }
 
 const queryCanceled = '57014'
+const lockNotAvailable = '55P03'
 
 /** Classes after which the same read may succeed. */
 const transientClasses = [
@@ -105,6 +106,17 @@ export function violatedConstraint(error: unknown): string {
   return error instanceof pg.DatabaseError ? (error.constraint ?? '') : ''
 }
 
+/**
+ * Returns where a statement has waited for a lock for too long, in words that
+ * name the table; undefined for another error.
+ */
+export function lockTimeoutContext(error: unknown): string | undefined {
+  const cause = error instanceof Unavailable ? error.cause : error
+  const isLockTimeout =
+    cause instanceof pg.DatabaseError && cause.code === lockNotAvailable
+  return isLockTimeout ? (cause.where ?? '') : undefined
+}
+
 /** The SQLSTATE of an error of the server; otherwise an empty text. */
 export function sqlStateOf(error: unknown): string {
   return error instanceof pg.DatabaseError ? String(error.code) : ''
@@ -123,9 +135,6 @@ export class Unavailable extends Error {
     super(`the database is unavailable: ${messageOf(cause)}`, { cause })
   }
 }
-
-/** A statement took longer than its group timeout, and was cancelled. */
-export class GroupTimedOut extends Unavailable {}
 
 /**
  * It is not known whether a write took effect, or whether it will survive a

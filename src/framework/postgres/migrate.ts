@@ -1,42 +1,42 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { ClientBase } from 'pg'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg, { type ClientBase, type Pool } from 'pg'
 import type { Logger } from 'pino'
-import { serviceName } from '../../../generated/names.ts'
 import { shareRuns } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../log.ts'
 import { pendingMigrations } from '../metrics.ts'
 import type { Reader } from './database.ts'
 import { meaningOf, Unavailable } from './failures.ts'
-import { PrimaryPool } from './primary-pool.ts'
-import { grantExactly, type Privileges } from './privileges.ts'
+import { openPool } from './pool.ts'
+import { sqlStateInside } from './reasons.ts'
 import { sql } from './sql.ts'
 
 /** Plain SQL that is applied to a database once. */
 interface Migration {
-  /** Such as `0001_categories`. The table pgmigrations records it. */
+  /** Such as `0001_framework`. The table pgmigrations records it. */
   name: string
   file: URL
 }
 
-/** What a database must have for the service. */
-export interface DatabaseSchema {
-  /** In the order in which they are applied. */
-  migrations: Migration[]
-  /** Of DATABASE_SERVICE_ROLE, which loses all others on these objects. */
-  privileges: Privileges
-}
-
 /**
- * The advisory lock of a migration. The lock and the table pgmigrations are
- * from node-pg-migrate, which earlier versions used.
+ * Milliseconds that a migration waits for a lock, at most: whoever needs the
+ * same table waits behind it.
  */
+const maxLockWaitMs = 2000
+
+/** Three minutes: as long as most reports and dumps of a table take. */
+const usualTries = { max: 60, intervalMs: 1000 }
+
 const migrationLock = '7241865325823964'
 
-const begin = sql`
+/** @param lockTimeoutMs not for another migration: that wait ends with it */
+const begin = (lockTimeoutMs: number) => sql`
   BEGIN ISOLATION LEVEL READ COMMITTED;
 
   SELECT pg_advisory_xact_lock(${migrationLock});
+
+  SET LOCAL lock_timeout = ${String(lockTimeoutMs)};
 
   DO $$ BEGIN
     -- In another encoding PostgreSQL rejects or changes text that the OpenAPI
@@ -63,6 +63,10 @@ const appliedMigrations = sql`
   FROM pgmigrations
 `
 
+interface Applied {
+  name: string
+}
+
 type MigrationConfig = Pick<
   Config,
   'DATABASE_TIMEOUT_MS' | 'DATABASE_SERVICE_ROLE'
@@ -80,124 +84,134 @@ export function readMigrations(folder: URL): Migration[] {
 }
 
 /**
- * Applies the pending migrations and grants the privileges to
+ * Applies the pending migrations, and then the folder's `grants.sql` for
  * DATABASE_SERVICE_ROLE, in one transaction. Concurrent calls wait for each
- * other.
+ * other. If another transaction holds a lock, the whole is tried again, so that
+ * no request waits for long.
  *
+ * @param applicationName names the connection in pg_stat_activity
+ * @param tries how often, and after how many milliseconds
  * @throws Error when the database cannot be reached, is not encoded in UTF-8,
- *   or rejects a statement
+ *   or rejects a statement, or when a lock is held for all tries
  */
 export async function applyMigrations(
   url: string,
   config: MigrationConfig,
-  schema: DatabaseSchema,
-  log: Logger
+  folder: URL,
+  log: Logger,
+  applicationName = 'migrate',
+  tries = usualTries
 ): Promise<void> {
-  const pool = new PrimaryPool(url, config.DATABASE_TIMEOUT_MS, {
-    application_name: `${serviceName} migrate`
+  const pool = openPool(url, {
+    application_name: applicationName,
+    connectionTimeoutMillis: config.DATABASE_TIMEOUT_MS
   })
 
   try {
-    const role = config.DATABASE_SERVICE_ROLE
-    const applied = await applyInTransaction(pool, role, schema)
-
-    pendingMigrations.set(0)
-    for (const { name } of applied) log.info({ migration: name }, 'migrated')
+    for (let number = 1; ; number++) {
+      try {
+        return await applyInTransaction(pool, config, folder, log)
+      } catch (error) {
+        if (!isBlocked(error) || number === tries.max) throw error
+        if (number === 1) log.warn(`${messageOf(error)}; trying again`)
+        await sleep(tries.intervalMs)
+      }
+    }
   } finally {
     await pool.end()
   }
 }
 
-/** Returns the migrations that it applied. */
+/** Whether another transaction was in the way. */
+function isBlocked(error: unknown): boolean {
+  const lockTimeout = '55P03'
+  const deadlock = '40P01'
+  return [lockTimeout, deadlock].includes(sqlStateInside(error))
+}
+
 async function applyInTransaction(
-  pool: PrimaryPool,
-  role: string | undefined,
-  { migrations, privileges }: DatabaseSchema
-): Promise<Migration[]> {
+  pool: Pool,
+  { DATABASE_TIMEOUT_MS, DATABASE_SERVICE_ROLE: role }: MigrationConfig,
+  folder: URL,
+  log: Logger
+): Promise<void> {
+  // Statements that wait behind a migration must not exceed their timeout.
+  const lockTimeoutMs = Math.min(maxLockWaitMs, DATABASE_TIMEOUT_MS / 2)
   const connection = await pool.connect()
 
   try {
-    await connection.query(begin)
-    const applied = await applyPending(connection, migrations)
-
-    if (role !== undefined) {
-      const all = { ...privileges, pgmigrations: 'SELECT' }
-      await grantExactly(connection, role, all)
-    }
-
+    await connection.query(begin(lockTimeoutMs))
+    const applied = await connection.query<Applied>(appliedMigrations)
+    const pending = pendingOf(readMigrations(folder), applied.rows)
+    pendingMigrations.set(pending.length)
+    for (const migration of pending) await apply(connection, migration)
+    if (role !== undefined) await grant(connection, role, folder)
     await connection.query('COMMIT')
-    return applied
+
+    pendingMigrations.set(0)
+    for (const { name } of pending) log.info({ migration: name }, 'migrated')
   } finally {
     connection.release(true)
   }
 }
 
-/** Returns the migrations that it applied. */
-async function applyPending(
-  connection: ClientBase,
-  migrations: Migration[]
-): Promise<Migration[]> {
-  const { rows } = await connection.query<{ name: string }>(appliedMigrations)
-  const pending = withoutApplied(migrations, rows)
-  pendingMigrations.set(pending.length)
-
-  for (const migration of pending) {
-    await applyMigration(connection, migration)
-    await connection.query(
-      'INSERT INTO pgmigrations (name, run_on) VALUES ($1, now())',
-      [migration.name]
-    )
-  }
-
-  return pending
-}
-
-/** The migrations that are not applied yet. */
-function withoutApplied(
-  migrations: Migration[],
-  applied: { name: string }[]
-): Migration[] {
-  const names = new Set(applied.map(({ name }) => name))
-  return migrations.filter(({ name }) => !names.has(name))
-}
-
-async function applyMigration(
+async function apply(
   connection: ClientBase,
   { name, file }: Migration
 ): Promise<void> {
+  await runFile(connection, `migration ${name}`, readFileSync(file, 'utf8'))
+  await connection.query(
+    'INSERT INTO pgmigrations (name, run_on) VALUES ($1, now())',
+    [name]
+  )
+}
+
+/** Grants the role what the service needs, as psql would with `-v role=…`. */
+async function grant(
+  connection: ClientBase,
+  role: string,
+  folder: URL
+): Promise<void> {
+  const grants = readFileSync(new URL('grants.sql', folder), 'utf8')
+  const identifier = pg.escapeIdentifier(role)
+  const text = grants.replaceAll(':"role"', () => identifier)
+  await runFile(connection, 'grants.sql', text)
+}
+
+async function runFile(connection: ClientBase, what: string, text: string) {
   try {
-    await connection.query(readFileSync(file, 'utf8'))
+    await connection.query(text)
   } catch (error) {
-    const message = `migration ${name} failed: ${messageOf(error)}`
+    const message = `${what} failed: ${messageOf(error)}`
     throw new Error(message, { cause: error })
   }
 }
 
+/** The migrations that are not applied yet. */
+function pendingOf(migrations: Migration[], applied: Applied[]): Migration[] {
+  const names = new Set(applied.map(({ name }) => name))
+  return migrations.filter(({ name }) => !names.has(name))
+}
+
 /**
  * Returns a check that throws unless the database responds and has every
- * migration. Waiting callers share a query: /readyz needs no API key, and must
- * not occupy the pool.
+ * migration of the folder. Waiting callers share a query: /readyz needs no API
+ * key, and must not occupy the pool.
  */
 export function migrationCheck(
   database: Reader,
-  migrations: Migration[]
+  folder: URL
 ): () => Promise<void> {
-  return shareRuns(
-    () => checkMigrations(database, migrations),
-    'shared check of migrations'
-  )
-}
+  const migrations = readMigrations(folder)
 
-async function checkMigrations(
-  database: Reader,
-  migrations: Migration[]
-): Promise<void> {
-  const pending = await readPendingMigrations(database, migrations)
-  pendingMigrations.set(pending.length)
-  if (pending.length === 0) return
+  return shareRuns(async () => {
+    const pending = await readPendingMigrations(database, migrations)
+    pendingMigrations.set(pending.length)
+    if (pending.length === 0) return
 
-  const list = pending.join(', ')
-  throw new Error(`migrations are pending (${list}): run \`npm run migrate\``)
+    const list = pending.join(', ')
+    throw new Error(`migrations are pending (${list}): run \`npm run migrate\``)
+  }, 'shared check of migrations')
 }
 
 /** Returns the names of the migrations that the database lacks. */
@@ -205,13 +219,13 @@ export async function readPendingMigrations(
   database: Reader,
   migrations: Migration[]
 ): Promise<string[]> {
-  const pending = withoutApplied(migrations, await readApplied(database))
+  const pending = pendingOf(migrations, await readApplied(database))
   return pending.map(({ name }) => name)
 }
 
-async function readApplied(database: Reader): Promise<{ name: string }[]> {
+async function readApplied(database: Reader): Promise<Applied[]> {
   try {
-    return await database.read(
+    return await database.read<Applied>(
       database.statements.add('applied-migrations', appliedMigrations)
     )
   } catch (error) {

@@ -8,7 +8,7 @@ interface Remedy {
   remedy: string
   /** Says the reason more clearly than its message. */
   words?: string
-  /** The variable that is wrong, if that is not DATABASE_URL. */
+  /** What is wrong, if that is not DATABASE_URL. */
   variable?: string
 }
 
@@ -19,6 +19,12 @@ const remedies: Remedy[] = [
     remedy:
       'percent-encode special characters of the password, ' +
       'and write the port as a number'
+  },
+  {
+    reason: /names several servers|server is read-only/,
+    remedy:
+      'write the one address that leads to the primary, such as that of ' +
+      'HAProxy, or of the service -rw in Kubernetes'
   },
   {
     reason: /client password must be a string/,
@@ -34,7 +40,7 @@ const remedies: Remedy[] = [
     remedy: 'create it, or correct its name'
   },
   {
-    reason: /^42704 role/, // undefined_object, of a GRANT
+    reason: /^42704 .*role/, // undefined_object, of a GRANT
     variable: 'DATABASE_SERVICE_ROLE',
     remedy: 'create it, or correct its name'
   },
@@ -43,6 +49,11 @@ const remedies: Remedy[] = [
     remedy:
       'grant its user CREATE on the schema, ' +
       'or run `npm run migrate` as another user'
+  },
+  {
+    reason: /^(55P03|40P01)/, // lock_not_available, deadlock_detected
+    variable: 'the database',
+    remedy: 'end the transaction that is in the way (see pg_stat_activity)'
   },
   {
     reason: /, open '/,
@@ -84,7 +95,7 @@ const unusable = (what: string, reason: string, cause: unknown) =>
 /**
  * The SQLSTATE of an error or of one of its causes; otherwise an empty text.
  */
-function sqlStateInside(error: unknown): string {
+export function sqlStateInside(error: unknown): string {
   const isWrapped = error instanceof Error && sqlStateOf(error) === ''
   return isWrapped ? sqlStateInside(error.cause) : sqlStateOf(error)
 }

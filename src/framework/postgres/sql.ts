@@ -1,5 +1,3 @@
-import { textArray } from './text-array.ts'
-
 /**
  * A template tag for SQL that reads well in the code and in the log. It removes
  * the indentation of the code, and indents each line of an inserted fragment
@@ -36,50 +34,59 @@ function removeIndentation(text: string): string {
 }
 
 /**
- * SQL for a table of input rows, made from the parameters of a statement
- * (`inputParameters`): an array for each column, cast from text[] to its type.
+ * A condition that is always true. PostgreSQL evaluates it before the rows of
+ * its SELECT, and then lets the statement wait for each lock of a row or an
+ * index for a quarter of a second (55P03). It does not limit the wait for a
+ * lock of a table, which comes first.
+ */
+export const maxLockWait =
+  "(SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL"
+
+/**
+ * SQL for a table of input rows, made from the parameter of a statement
+ * (`inputParameters`): a JSON array of rows, whose values are cast from text.
  * The last column, `ordinal`, counts the rows from 1.
  *
- * The subqueries hide the lengths of the arrays from the planner. Without them,
- * PostgreSQL may replan at every execution, and planning can cost more than
- * running. Look up rows of a growing table with LATERAL and LIMIT: a join that
- * was planned for a small table would keep scanning it.
+ * The planner expects 100 rows, whatever the parameter is. So PostgreSQL plans
+ * the statement once. Look up rows of a growing table with LATERAL and LIMIT: a
+ * join that was planned for a small table would keep scanning it.
  *
  * @param types the SQL types of the columns, by name
- * @throws Error for an array: unnest would take it apart too
+ * @throws Error for an array: its text in JSON is not the one in SQL
  */
 export function inputTable(types: Record<string, string>): string {
-  for (const [column, type] of Object.entries(types)) {
+  const columns = Object.entries(types).map(([column, type], index) => {
     if (type.endsWith('[]')) {
       throw new Error(
         `the column ${column} of input cannot be of the type ${type}: ` +
           'make it jsonb, and convert it in the statement'
       )
     }
-  }
+    return `(value ->> ${index})::${type} AS ${column}`
+  })
 
-  const columns = Object.keys(types)
-  const arrays = Object.values(types).map(
-    (type, index) => `(SELECT $${index + 1}::text[]::${type}[])`
-  )
-
-  return [
-    'unnest(',
-    `  ${arrays.join(',\n  ')}`,
-    `) WITH ORDINALITY AS input (${[...columns, 'ordinal'].join(', ')})`
-  ].join('\n')
+  return sql`
+    (
+      SELECT
+        ${[...columns, 'ordinal'].join(',\n')}
+      FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
+    ) AS input
+  `
 }
 
 /**
- * The parameters for `inputTable`: a text[] for each column.
- *
- * @param rows at least one
+ * The parameter for `inputTable`. pg would send an array of SQL with NULL as a
+ * word, which a server with `array_nulls = off` takes for text.
  */
 export function inputParameters(
   rows: readonly (readonly unknown[])[]
-): Buffer[] {
-  const [first = []] = rows
-  return first.map((_value, column) =>
-    textArray(rows.map((row) => row[column]))
-  )
+): string[] {
+  return [JSON.stringify(rows.map((row) => row.map(jsonOf)))]
+}
+
+/** JSON whose text PostgreSQL can cast to the type of the column. */
+function jsonOf(value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString()
+  if (Buffer.isBuffer(value)) return `\\x${value.toString('hex')}`
+  return value
 }

@@ -1,39 +1,50 @@
-import type { PoolClient, QueryResultRow } from 'pg'
+import type { Pool, PoolClient, QueryResultRow } from 'pg'
 import {
   databaseErrors,
   type DatabaseUse,
   observePoolWait,
   observeStatement
 } from '../metrics.ts'
-import { currentSpan, tracedStatement } from '../tracing/spans.ts'
 import type { Availability } from './availability.ts'
-import { Deadline } from './deadline.ts'
 import {
   failureOf,
-  GroupTimedOut,
   isCancelled,
   meaningOf,
   OutcomeUnknown,
+  sqlStateOf,
   Unavailable,
   violatedConstraint
 } from './failures.ts'
-import { runQuery, runQueryWithinGroupTimeout } from './group-timeout.ts'
-import type { PrimaryPool } from './primary-pool.ts'
+import { isUnreplicated } from './pool.ts'
+import { inStatementSpan } from './statement-span.ts'
 import type { Query } from './statements.ts'
+import { sendCancelRequest } from './undocumented.ts'
+
+/**
+ * Milliseconds in which the server must end a cancelled statement. Then the
+ * pool's `query_timeout` closes the connection.
+ */
+export const cancelGraceMs = 1000
 
 /** How statements of one kind run. */
 export interface StatementKind {
   use: DatabaseUse
   /** Whether a statement can be sent again if its outcome is not known. */
   isRepeatable: boolean
-  pool: PrimaryPool
+  pool: Pool
   /** Milliseconds until the service cancels a statement, or its commit. */
   timeoutMs: number
-  /** Milliseconds until PostgreSQL cancels a statement, but not its commit. */
-  groupTimeoutMs?: number
   availability: Availability
   /** Called when the server did not end a statement after its cancellation. */
   onAbandoned: () => void
+}
+
+/** A statement that has ended. */
+interface Ended {
+  connection: PoolClient
+  /** Whether a CancelRequest was sent. It may arrive at any time from then. */
+  isLate: boolean
+  error: Error | null
 }
 
 /**
@@ -54,38 +65,11 @@ export class StatementRunner {
    * @throws Unavailable, OutcomeUnknown, or the error that PostgreSQL sent
    */
   run<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return tracedStatement(query.name, () => this.#connectAndRun<Row>(query))
-  }
-
-  async #connectAndRun<Row extends QueryResultRow>(
-    query: Query
-  ): Promise<Row[]> {
-    const span = currentSpan()
-    const connection = await this.#connect()
-    span?.addEvent('connected')
-    span?.setAttribute('db.namespace', String(connection.database))
-    const { timeoutMs, groupTimeoutMs, availability, onAbandoned } = this.#kind
-    const sentAt = performance.now()
-
-    // A callback: with a promise and pg's query_timeout the rows outlive two
-    // garbage collections, which costs a tenth of a small read.
-    return new Promise<Row[]>((resolve, reject) => {
-      const deadline = new Deadline(connection, timeoutMs, onAbandoned)
-
-      const settle = (error: Error | null, rows: Row[]) => {
-        deadline.clear()
-        const cause = error ?? this.#doubtAbout(deadline)
-        releaseOrDiscard(connection, cause, deadline)
-        observeStatement(query.name, resultOf(cause, deadline), sentAt)
-
-        if (cause !== null) return reject(this.#failure(cause, deadline))
-
-        availability.succeeded()
-        resolve(rows)
-      }
-
-      if (groupTimeoutMs === undefined) runQuery(connection, query, settle)
-      else runQueryWithinGroupTimeout(connection, groupTimeoutMs, query, settle)
+    return inStatementSpan(query.name ?? 'unnamed', async (span) => {
+      const connection = await this.#connect()
+      span?.addEvent('connected')
+      span?.setAttribute('db.namespace', String(connection.database))
+      return this.#runOn<Row>(connection, query)
     })
   }
 
@@ -94,91 +78,96 @@ export class StatementRunner {
     const since = performance.now()
 
     try {
-      const connection = await pool.connect()
-      observePoolWait(use, since)
-      return connection
+      return await pool.connect()
     } catch (error) {
+      throw this.#reported(new Unavailable(error))
+    } finally {
       observePoolWait(use, since)
-      const failure = new Unavailable(error)
-      this.#report(failure)
-      throw failure
     }
   }
 
   /**
-   * A cancelled wait for a standby ends in a warning and a success. A server
-   * whose client_min_messages hides warnings sends only the success.
+   * Cancels the statement after its timeout. A statement_timeout would not end
+   * a commit that waits for a standby, and poolers reject it as a startup
+   * parameter.
    */
-  #doubtAbout(deadline: Deadline): Error | null {
-    const isInDoubt = deadline.isExceeded && !this.#kind.isRepeatable
-    return isInDoubt ? new Error('the statement was cancelled') : null
+  #runOn<Row extends QueryResultRow>(
+    connection: PoolClient,
+    query: Query
+  ): Promise<Row[]> {
+    const { timeoutMs, availability, isRepeatable } = this.#kind
+    const sentAt = performance.now()
+
+    // A callback: with a promise of pg the rows outlive two garbage
+    // collections, which costs a tenth of a small read.
+    return new Promise<Row[]>((resolve, reject) => {
+      let isLate = false
+      const timer = setTimeout(() => {
+        isLate = true
+        sendCancelRequest(connection, cancelGraceMs)
+      }, timeoutMs)
+
+      connection.query<Row>(query, (error: Error | null, result) => {
+        clearTimeout(timer)
+        const cause = this.#causeOf({ connection, isLate, error })
+        // A late CancelRequest could cancel the next statement.
+        connection.release(isLate || !isReusable(cause))
+        const succeeded = cause === null ? 'ok' : 'failed'
+        observeStatement(query.name, isLate ? 'timeout' : succeeded, sentAt)
+
+        if (cause === null) {
+          availability.succeeded()
+          resolve(result.rows)
+        } else {
+          reject(this.#reported(failureOf(cause, isRepeatable)))
+        }
+      })
+    })
   }
 
-  /** The error for the caller. Reports it, unless it is a GroupTimedOut. */
-  #failure(cause: Error, deadline: Deadline): Error {
-    const { groupTimeoutMs, isRepeatable } = this.#kind
-    const mayTimeOut = groupTimeoutMs !== undefined && !deadline.isExceeded
-    if (mayTimeOut && isCancelled(cause)) return new GroupTimedOut(cause)
+  /** Why a statement failed, or may have; null if it did not. */
+  #causeOf({ connection, isLate, error }: Ended): Error | null {
+    const { isRepeatable, onAbandoned } = this.#kind
+    if (error !== null) {
+      if (isLate && sqlStateOf(error) === '') onAbandoned()
+      return error
+    }
 
-    const failure = failureOf(cause, isRepeatable)
-    this.#report(failure)
+    if (isUnreplicated(connection))
+      return new Error('the wait for the standby ended')
+
+    // A server whose client_min_messages hides warnings sends only a success.
+    return isLate && !isRepeatable
+      ? new Error('the statement was cancelled')
+      : null
+  }
+
+  /** Counts a failure, logs it if it begins an outage, and returns it. */
+  #reported(failure: Error): Error {
+    const { pool, availability } = this.#kind
+    if (!isOfDatabase(failure)) {
+      // Operations may respond with a 4xx to a violated constraint, but to no
+      // other error of PostgreSQL.
+      const isOfConstraint = violatedConstraint(failure) !== ''
+      const code = isOfConstraint ? 'constraint_violated' : 'internal_error'
+      databaseErrors.inc({ code })
+      return failure
+    }
+
+    databaseErrors.inc({ code: failure.code })
+    const meaning = meaningOf(failure.cause)
+    const hint =
+      meaning === 'schema' ? ': migrations or grants may be missing' : ''
+    // A conflict is the fault of another statement.
+    if (meaning !== 'conflict' && !pool.ending)
+      availability.failed(failure.cause, hint)
 
     return failure
   }
-
-  /** Counts a failure, and logs it if it begins an outage. */
-  #report(failure: Error): void {
-    databaseErrors.inc({ code: metricCodeOf(failure) })
-    if (isOutage(failure)) this.#reportOutage(failure.cause)
-  }
-
-  #reportOutage(cause: unknown): void {
-    const { pool, availability } = this.#kind
-    if (pool.isEnding) return
-
-    const hint =
-      meaningOf(cause) === 'schema'
-        ? ': migrations or grants may be missing'
-        : ''
-    availability.failed(cause, hint)
-  }
 }
 
-/** The code of a failure in `database_errors_total`. */
-function metricCodeOf(failure: Error): string {
-  if (failure instanceof Unavailable) return failure.code
-  if (failure instanceof OutcomeUnknown) return failure.code
-
-  // The error of PostgreSQL itself. Operations may respond with a 4xx to a
-  // violated constraint, but to no other error.
-  const isOfConstraint = violatedConstraint(failure) !== ''
-
-  return isOfConstraint ? 'constraint_violated' : 'internal_error'
-}
-
-/** Whether the database was at fault, not the statement or another one. */
-function isOutage(failure: Error): boolean {
-  const isOfDatabase =
-    failure instanceof Unavailable || failure instanceof OutcomeUnknown
-  return isOfDatabase && meaningOf(failure.cause) !== 'conflict'
-}
-
-function resultOf(cause: Error | null, deadline: Deadline) {
-  if (deadline.isExceeded) return 'timeout'
-  return cause === null ? 'ok' : 'failed'
-}
-
-/**
- * Discards the connection if it cannot be used again, or if a late
- * CancelRequest could cancel the next statement.
- */
-function releaseOrDiscard(
-  connection: PoolClient,
-  cause: Error | null,
-  deadline: Deadline
-): void {
-  connection.release(deadline.isExceeded || !isReusable(cause))
-}
+const isOfDatabase = (failure: Error) =>
+  failure instanceof Unavailable || failure instanceof OutcomeUnknown
 
 /**
  * Whether the connection can run the next statement.
@@ -189,17 +178,6 @@ function releaseOrDiscard(
  */
 function isReusable(cause: Error | null): boolean {
   if (cause === null) return true
-  if (isCancelled(cause)) return false
-
-  switch (meaningOf(cause)) {
-    case 'value':
-    case 'conflict':
-    case 'resource':
-      return true
-    case 'schema':
-    case 'statement':
-    case 'connection':
-    case 'doubtful':
-      return false
-  }
+  const harmless = ['value', 'conflict', 'resource']
+  return harmless.includes(meaningOf(cause)) && !isCancelled(cause)
 }

@@ -3,22 +3,11 @@ import { initializeStatement } from '../metrics.ts'
 /** Bytes of a name that PostgreSQL compares. */
 const maxNameBytes = 63
 
-/** A prepared statement whose name belongs to no other text. */
-class NamedStatement {
-  /**
-   * Only for the compiler: nothing but `Statements.add` makes such a statement.
-   */
-  declare readonly isAdded: true
-  readonly name: string
-  readonly text: string
-
-  constructor(name: string, text: string) {
-    this.name = name
-    this.text = text
-  }
+/** A prepared statement, whose name belongs to no other text. */
+export interface NamedStatement {
+  name: string
+  text: string
 }
-
-export type { NamedStatement }
 
 /** A statement from `Statements.add`, with its values. */
 export type NamedQuery = NamedStatement & { values?: unknown[] }
@@ -68,6 +57,6 @@ export class Statements {
     if (!this.#texts.has(name)) initializeStatement(name)
     this.#texts.set(name, text)
 
-    return new NamedStatement(name, text)
+    return { name, text }
   }
 }

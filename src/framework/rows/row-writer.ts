@@ -1,65 +1,27 @@
-import { type JsonBytes, objectBytes, type RowJson } from '../openapi/json.ts'
+import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
-import { sql } from '../postgres/sql.ts'
+import { maxLockWait, sql } from '../postgres/sql.ts'
 
-/** A statement that changes one row. */
-interface RowChange {
+/**
+ * Deletions that may run at the same time, for each operation. All may wait for
+ * one locked row, and reads need other connections.
+ */
+const maxRuns = 4
+
+/** Deletions that may wait for a connection. */
+const maxQueued = 1000
+
+/** A statement that deletes one row. */
+interface RowDeletion {
   /** The name of the prepared statement. */
   name: string
-  /** It returns the row, unless there is none that it may change. */
+  /** A DELETE that returns the row, unless there is none that it may delete. */
   statement: string
 }
 
-/** A statement that writes one row. */
-interface RowWrite<Schema> extends RowChange {
-  /**
-   * Writes the row. From generated/json.ts. The statement returns the columns
-   * of the schema.
-   */
-  json: RowJson<Schema>
-}
-
 /**
- * Writes one row, and returns it as JSON.
- *
- * @example
- * const renamePet = rowWriter(database, {
- *   name: 'rename-pet',
- *   statement: sql`UPDATE pets SET name = $2 WHERE id = $1 RETURNING *`,
- *   json: Pet
- * })
- *
- * @returns a function that writes the row with the parameters of the statement,
- *   and resolves with undefined if there is none; rejects like `Database.write`
- */
-export function rowWriter<Schema>(
-  database: Database,
-  { name, statement, json }: RowWrite<Schema>
-): (values: unknown[]) => Promise<JsonBytes<Schema> | undefined> {
-  const text = sql`
-    WITH item AS (
-      ${statement}
-    )
-    SELECT
-      ${json.expression}
-      AS json
-    FROM item
-  `
-
-  const prepared = database.statements.add(name, text)
-
-  return async (values) => {
-    const [written] = await database.write<{ json: string }>({
-      ...prepared,
-      values
-    })
-
-    return written && objectBytes(json, written.json)
-  }
-}
-
-/**
- * Deletes one row.
+ * Deletes single rows. A deletion waits for a locked row for a quarter of a
+ * second.
  *
  * @example
  * const deletePet = rowDeleter(database, {
@@ -69,16 +31,35 @@ export function rowWriter<Schema>(
  *
  * @returns a function that deletes the row with the parameters of the
  *   statement, and resolves with whether there was one; rejects like
- *   `Database.write`
+ *   `Database.write`, and with Overloaded if too many deletions wait
  */
 export function rowDeleter(
   database: Database,
-  { name, statement: text }: RowChange
+  { name, statement }: RowDeletion
 ): (values: unknown[]) => Promise<boolean> {
+  const text = sql`
+    WITH item AS (
+      ${statement}
+    )
+    SELECT
+    FROM item
+    WHERE ${maxLockWait}
+  `
   const prepared = database.statements.add(name, text)
 
-  return async (values) => {
-    const deleted = await database.write({ ...prepared, values })
-    return deleted.length > 0
+  async function deleteRows(rows: unknown[][]): Promise<boolean[]> {
+    const deletions = rows.map(async (values) => {
+      const deleted = await database.write({ ...prepared, values })
+      return deleted.length > 0
+    })
+    return Promise.all(deletions)
   }
+
+  return batch(deleteRows, {
+    name: 'single write',
+    maxSize: 1,
+    maxRuns,
+    maxQueued,
+    maxWaitMs: database.timeoutMs
+  })
 }

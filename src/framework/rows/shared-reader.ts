@@ -23,14 +23,6 @@ interface SharedRead<Column extends string> {
   text: string
 }
 
-/** An input row as the statement takes it. */
-interface WaitingRow {
-  /** The input row as text: equal rows have equal texts. */
-  inputText: string
-  /** In the order of the columns. */
-  values: string[]
-}
-
 /**
  * Reads a row for each input row. Requests that wait at the same time share one
  * statement, and those with equal input rows a row. A request never joins a
@@ -47,21 +39,20 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
 ): (inputRow: InputRow<Column>) => Promise<Row> {
   const statement = database.statements.add(name, text)
 
-  async function readRows(waiting: WaitingRow[]): Promise<Row[]> {
-    sharedReads.observe(waiting.length)
+  /** Reads each of equal inputs once. An input is the JSON of its values. */
+  async function readRows(inputs: string[]): Promise<Row[]> {
+    sharedReads.observe(inputs.length)
 
-    const distinct = new Map(
-      waiting.map(({ inputText, values }) => [inputText, values])
-    )
-    const values = inputParameters([...distinct.values()])
-    const rows = await database.read<Row>({ ...statement, values })
-
-    const rowsByInput = new Map(
-      [...distinct.keys()].map((inputText, index) => [inputText, rows[index]])
-    )
+    const distinct = [...new Set(inputs)]
+    const values = distinct.map((input) => JSON.parse(input) as string[])
+    const rows = await database.read<Row>({
+      ...statement,
+      values: inputParameters(values)
+    })
+    const rowOf = new Map(distinct.map((input, index) => [input, rows[index]]))
 
     // The statement returns a row for each input row.
-    return waiting.map(({ inputText }) => rowsByInput.get(inputText) as Row)
+    return inputs.map((input) => rowOf.get(input) as Row)
   }
 
   const read = batch(readRows, {
@@ -69,19 +60,10 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     maxSize: maxInputRows,
     maxWaitMs: database.timeoutMs
   })
-  const columns = namesOf(inputTypes)
 
   return (inputRow) => {
-    const values = columns.map((column) => String(inputRow[column]))
-    return read({ inputText: JSON.stringify(values), values })
+    const values: string[] = []
+    for (const column in inputTypes) values.push(String(inputRow[column]))
+    return read(JSON.stringify(values))
   }
-}
-
-/** The columns, which the type of Object.keys would not name. */
-function namesOf<Column extends string>(
-  types: Record<Column, string>
-): Column[] {
-  const names: Column[] = []
-  for (const name in types) names.push(name)
-  return names
 }

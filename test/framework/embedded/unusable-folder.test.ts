@@ -51,13 +51,13 @@ t.test('a lock file that cannot be read is not waited for', async (t) => {
   copyData(directory)
   mkdirSync(path.join(directory, 'postgres/postmaster.pid'))
   const reason =
-    /^PostgreSQL did not start: could not read lock file "postmaster\.pid": .+$/
+    /^DATA_DIR cannot be used: PostgreSQL did not start: could not read lock file "postmaster\.pid": .+$/
   await failsAtOnce(t, directory, reason)
 })
 
 t.test('a folder that cannot be created in /proc', onLinux, async (t) => {
   const reason =
-    /^ENOENT: .* '\/proc\/x': set DATA_DIR to a folder that can be created$/
+    /^DATA_DIR cannot be used: ENOENT: .* '\/proc\/x': set DATA_DIR to a folder that can be created$/
   await failsAtOnce(t, '/proc/x/y', reason)
 })
 
@@ -77,19 +77,21 @@ t.test('a read-only disk, with and without data', withMounts, async (t) => {
   await failsAtOnce(
     t,
     disk,
-    new RegExp(`^PostgreSQL did not start: .*Read-only file system${remedy}`)
+    new RegExp(
+      `^DATA_DIR cannot be used: PostgreSQL did not start: .*Read-only file system${remedy}`
+    )
   )
 
   await failsAtOnce(
     t,
     path.join(disk, 'folder'),
-    new RegExp(`^EROFS: .*${remedy}`)
+    new RegExp(`^DATA_DIR cannot be used: EROFS: .*${remedy}`)
   )
 })
 
 t.test('a full disk', withMounts, async (t) => {
   const disk = mountDisk(t, '8M')
   const reason =
-    /^initdb failed: .*No space left on device: free space on the disk, or .*$/
+    /^DATA_DIR cannot be used: initdb failed: .*No space left on device: free space on the disk, or .*$/
   await failsAtOnce(t, disk, reason)
 })

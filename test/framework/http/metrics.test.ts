@@ -1,7 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { makeKey } from '../../../src/framework/keys/key.ts'
 import { createMetricsServer } from '../../../src/framework/http/metrics-endpoint.ts'
 import { createDatabase, lockTable, query } from '../../support/database.ts'
 import { sample } from '../../support/metrics.ts'
@@ -9,7 +8,8 @@ import {
   breakNotes,
   createNote,
   serveNotes,
-  startNotes
+  startNotes,
+  makeKey
 } from '../../support/notes.ts'
 import { postNamed, serve, started } from '../../support/process.ts'
 import type { Service } from '../../support/service.ts'
@@ -298,7 +298,7 @@ t.test('proxies that are not trusted are counted', async (t) => {
 
 t.test('pending migrations are counted', async (t) => {
   const service = await startNotes(t)
-  const pending = "name = '0001_notes' OR name = '0012_key_scopes'"
+  const pending = "name = '0001_framework' OR name = '0002_notes'"
   await query(service.databaseUrl, `DELETE FROM pgmigrations WHERE ${pending}`)
   t.equal((await service.app.inject('/readyz')).statusCode, 503)
   t.equal(await sample('migrations_pending'), 2)

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { apiKeyPrefix, realm } from '../../../generated/names.ts'
-import { startNotes } from '../../support/notes.ts'
+import { startNotes, apiKeyPrefix, realm } from '../../support/notes.ts'
 import { until } from '../../support/until.ts'
 import {
   createRequest,

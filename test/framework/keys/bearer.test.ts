@@ -1,7 +1,5 @@
 import t from 'tap'
-import { realm } from '../../../generated/names.ts'
-import { makeKey } from '../../../src/framework/keys/key.ts'
-import { startNotes } from '../../support/notes.ts'
+import { startNotes, realm, makeKey } from '../../support/notes.ts'
 
 const { app, key, keys } = await startNotes(t)
 

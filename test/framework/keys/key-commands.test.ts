@@ -16,7 +16,7 @@ async function startWithCommands(t: Test) {
     const run: Parameters<typeof keyCommands>[0] = async (action) => {
       output = await action(service.keys)
     }
-    const program = keyCommands(run, ['pets:read', 'pets:write'])
+    const program = keyCommands(run, ['pets:read', 'pets:write'], 'pets')
     for (const one of program.commands) {
       one.exitOverride().configureOutput({ writeErr() {} })
     }

@@ -1,10 +1,9 @@
 import t, { type Test } from 'tap'
-import { makeKey } from '../../../src/framework/keys/key.ts'
 import { RateLimiter } from '../../../src/framework/keys/rate-limit.ts'
 import type { Config } from '../../../src/framework/config.ts'
 import { silent } from '../../support/database.ts'
 import { recorder } from '../../support/recorder.ts'
-import { startNotes } from '../../support/notes.ts'
+import { startNotes, makeKey } from '../../support/notes.ts'
 
 interface ListOptions {
   /** The service's valid key if left out, no Authorization if empty. */

@@ -1,10 +1,8 @@
 import { Ajv } from 'ajv'
 import t from 'tap'
-import { realm } from '../../../generated/names.ts'
-import { hashKey, makeKey } from '../../../src/framework/keys/key.ts'
 import { readApiDocument } from '../../../src/framework/openapi/document.ts'
-import { createDatabase, migrate, query } from '../../support/database.ts'
-import { notes, startNotes } from '../../support/notes.ts'
+import { query } from '../../support/database.ts'
+import { notes, startNotes, realm } from '../../support/notes.ts'
 import type { Service } from '../../support/service.ts'
 
 const { document, basePath, operations, scopes } = readApiDocument(
@@ -173,37 +171,4 @@ t.test(
 t.test('a key has at least one scope', async (t) => {
   const { keys } = await startNotes(t)
   await t.rejects(keys.create('none', { scopes: [] }))
-})
-
-t.test('a key of version 1.0.0 may do everything', async (t) => {
-  const databaseUrl = await createDatabase(t)
-  const [before, during] = [makeKey(), makeKey()]
-  // The statement of 1.0.0.
-  const insert = (apiKey: string) =>
-    query(
-      databaseUrl,
-      `
-        INSERT INTO api_keys (name, prefix, hash, expires_at)
-        VALUES ('old', '', decode($1, 'hex'), now() + $2::interval)
-      `,
-      [hashKey(apiKey), null]
-    )
-
-  await query(databaseUrl, 'ALTER TABLE api_keys DROP scopes')
-  await query(databaseUrl, "DELETE FROM pgmigrations WHERE name ~ '^0012'")
-  await insert(before)
-  await migrate(databaseUrl)
-  await insert(during)
-
-  const { app, keys } = await startNotes(t, { databaseUrl })
-  for (const apiKey of [before, during]) {
-    const { statusCode } = await app.inject({
-      method: 'POST',
-      url: '/v1/notes',
-      headers: withKey(apiKey),
-      payload: { name: 'x' }
-    })
-    t.equal(statusCode, 201)
-  }
-  t.match(await keys.list(), [{ scopes: 'all' }, { scopes: 'all' }])
 })

@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
 import {
   type ApiKeyCheck,
-  makeKey,
   type ValidKey
 } from '../../../src/framework/keys/key.ts'
 import { ApiKeyVerifier } from '../../../src/framework/keys/verifier.ts'
+import { apiKeyPrefix, makeKey } from '../../support/notes.ts'
 
 /** A clock that tests set, and a store with one key that counts its calls. */
 function startVerifier(t: Test) {
@@ -20,17 +20,20 @@ function startVerifier(t: Test) {
   }
 
   const store: { check: ApiKeyCheck } = { check: valid }
-  const verifier = new ApiKeyVerifier({
-    find(hashes) {
-      state.queries++
-      return Promise.resolve(hashes.map(() => ({ ...store.check })))
+  const verifier = new ApiKeyVerifier(
+    {
+      find(hashes) {
+        state.queries++
+        return Promise.resolve(hashes.map(() => ({ ...store.check })))
+      },
+      recordUse() {
+        state.recordedUses++
+        store.check = { ...valid, isUseRecorded: true }
+        return Promise.resolve([])
+      }
     },
-    recordUse() {
-      state.recordedUses++
-      store.check = { ...valid, isUseRecorded: true }
-      return Promise.resolve([])
-    }
-  })
+    apiKeyPrefix
+  )
 
   const apiKey = makeKey()
   const check = () => verifier.check(apiKey)
@@ -147,14 +150,17 @@ t.test(
   async (t) => {
     const sizes: number[] = []
     const running: (() => void)[] = []
-    const verifier = new ApiKeyVerifier({
-      async find(hashes) {
-        sizes.push(hashes.length)
-        await new Promise<void>((resolve) => running.push(resolve))
-        return hashes.map(() => ({ state: 'unknown' }))
+    const verifier = new ApiKeyVerifier(
+      {
+        async find(hashes) {
+          sizes.push(hashes.length)
+          await new Promise<void>((resolve) => running.push(resolve))
+          return hashes.map(() => ({ state: 'unknown' }))
+        },
+        recordUse: () => Promise.resolve([])
       },
-      recordUse: () => Promise.resolve([])
-    })
+      apiKeyPrefix
+    )
     const isFlooding = () => true
     const endRuns = () => running.splice(0).forEach((end) => end())
 

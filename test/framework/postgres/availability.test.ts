@@ -3,16 +3,16 @@ import t, { type Test } from 'tap'
 import { Availability } from '../../../src/framework/postgres/availability.ts'
 import { recorder } from '../../support/recorder.ts'
 
-const cause = new Error('no database')
-
 /** The availability for reads, with a clock that the test moves. */
 function start(t: Test) {
   let now = 0
   t.intercept(performance, 'now', { value: () => now })
   const { lines, log } = recorder()
+  const availability = new Availability('reads', log)
 
   return {
-    availability: new Availability('reads', log),
+    availability,
+    fail: (hint = '') => availability.failed(new Error('no database'), hint),
     messages: () => lines.map(({ msg }) => msg),
     pass: (milliseconds: number) => {
       now += milliseconds
@@ -21,11 +21,11 @@ function start(t: Test) {
 }
 
 t.test('an outage ends with a success, five seconds after a failure', (t) => {
-  const { availability, messages, pass } = start(t)
+  const { availability, fail, messages, pass } = start(t)
   t.ok(availability.isAvailable)
 
-  availability.failed(cause, '')
-  availability.failed(cause, '')
+  fail()
+  fail()
   availability.succeeded()
   t.notOk(availability.isAvailable)
 
@@ -40,8 +40,8 @@ t.test('an outage ends with a success, five seconds after a failure', (t) => {
 })
 
 t.test('without a use, an outage is over after a minute', (t) => {
-  const { availability, pass } = start(t)
-  availability.failed(cause, '')
+  const { availability, fail, pass } = start(t)
+  fail()
   pass(60_000)
   t.notOk(availability.isAvailable)
   pass(1)
@@ -49,26 +49,19 @@ t.test('without a use, an outage is over after a minute', (t) => {
   t.end()
 })
 
-t.test('the log has neither start nor end of an unreported outage', (t) => {
-  const { availability, messages, pass } = start(t)
-  availability.reportAfter(new Promise(() => {}))
-  availability.failed(cause, '')
+t.test('an outage is logged only once the service was ready', async (t) => {
+  const { availability, fail, messages, pass } = start(t)
+  const ready = setImmediate()
+  availability.reportAfter(ready)
+  fail()
   t.notOk(availability.isAvailable)
   pass(5000)
   availability.succeeded()
   t.ok(availability.isAvailable)
-  t.same(messages(), [])
-  t.end()
-})
-
-t.test('an unreported outage that goes on is reported', async (t) => {
-  const { availability, messages } = start(t)
-  const ready = setImmediate()
-  availability.reportAfter(ready)
-  availability.failed(cause, ': not logged')
+  fail()
 
   await ready
-  availability.failed(cause, ': why')
-  availability.failed(cause, ': logged once')
+  fail(': why')
+  fail()
   t.same(messages(), ['the database is unavailable for reads: why'])
 })

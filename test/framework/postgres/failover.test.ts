@@ -1,7 +1,7 @@
 import t from 'tap'
-import { serviceName } from '../../../generated/names.ts'
-import { PrimaryPool } from '../../../src/framework/postgres/primary-pool.ts'
-import { createDatabase, migrate, query } from '../../support/database.ts'
+import { Database } from '../../../src/framework/postgres/database.ts'
+import { unusableDatabase } from '../../../src/framework/postgres/reasons.ts'
+import { openDatabase, query, silent } from '../../support/database.ts'
 import { notOnce } from '../../support/installation.ts'
 import {
   createNote,
@@ -10,31 +10,21 @@ import {
   storedNames
 } from '../../support/notes.ts'
 import { configure, startPair, startPostgres } from '../../support/postgres.ts'
-import { startProxy } from '../../support/proxy.ts'
 import { codeOrStatus } from '../../support/requests.ts'
 import { until } from '../../support/until.ts'
 
-const connections = `SELECT FROM pg_stat_activity WHERE application_name = '${serviceName}'`
-
 t.test(
-  'only the primary is used, and a failover loses no create',
+  'a failover behind the address of the primary loses no create',
   async (t) => {
     const pair = await startPair(t)
     const { primary, standby } = pair
     await pair.replicateSynchronously()
-
-    // The first server accepts connections and never responds.
-    const silent = await startProxy(t, primary.url)
-    silent.state.change = () => undefined
-    const databaseUrl = [silent.url, standby.url, primary.url].join(', ')
-    await migrate(databaseUrl)
-    const { url, key, app } = await startNotes(t, { databaseUrl })
+    const { url, key, app } = await startNotes(t, { databaseUrl: pair.url })
     const load = loadNotes(url, key)
     await load.acknowledges(100)
-    t.same(await query(standby.url, connections), [])
 
     await primary.kill()
-    await query(standby.url, 'SELECT pg_promote()')
+    await pair.promote()
     await load.acknowledges(100)
     await load.stop()
     t.equal((await app.inject('/readyz')).statusCode, 200)
@@ -44,6 +34,24 @@ t.test(
     t.same(notOnce([...load.acknowledged, ...stored], stored), [])
   }
 )
+
+t.test('a standby is rejected, and its connection closed', async (t) => {
+  const { standby } = await startPair(t)
+  const database = openDatabase(t, standby.url)
+  await t.rejects(database.read({ text: 'SELECT' }), {
+    code: 'unavailable',
+    cause: { message: 'the server is read-only' }
+  })
+
+  const isClosed = async () => {
+    const connections = await query(
+      standby.url,
+      `SELECT FROM pg_stat_activity WHERE application_name = 'service'`
+    )
+    return connections.length === 0
+  }
+  await until(isClosed, 'the connection is closed')
+})
 
 t.test(
   'a primary that becomes read-only is unavailable until it accepts writes again',
@@ -65,31 +73,35 @@ t.test(
   }
 )
 
-t.test(
-  'of two servers the second is used if the first is silent',
-  async (t) => {
-    const url = await createDatabase(t)
-    const silent = await startProxy(t, url)
-    silent.state.change = () => undefined
-    const pool = new PrimaryPool(`${silent.url},${url}`, 4000)
+const severalServers = [
+  'postgres://a:5432,b:5432/db',
+  'postgres://user:p,w@a/db,postgres://user:p,w@b/db',
+  'postgres://user:pw@a,b',
+  'postgres:///db?host=a,b'
+]
 
-    const client = await pool.connect()
-    client.release()
-    await pool.end()
-  }
-)
+for (const url of severalServers) {
+  t.test(`several servers are a mistake at start: ${url}`, (t) => {
+    const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 1000 }
+    const open = () => {
+      try {
+        new Database(url, config, silent)
+      } catch (error) {
+        throw unusableDatabase(error)
+      }
+    }
+    t.throws(open, {
+      message:
+        'DATABASE_URL cannot be used: it names several servers: write the ' +
+        'one address that leads to the primary, such as that of HAProxy, ' +
+        'or of the service -rw in Kubernetes'
+    })
+    t.end()
+  })
+}
 
-t.test('a server is kept while all connections to it are in use', async (t) => {
-  const url = await createDatabase(t)
-  const first = await startProxy(t, url)
-  const second = await startProxy(t, url)
-  const pool = new PrimaryPool(`${first.url},${second.url}`, 4000, { max: 1 })
-
-  const client = await pool.connect()
-  await t.rejects(pool.connect(), { message: /timeout exceeded/ })
-  client.release(true)
-  const next = await pool.connect()
-  next.release()
-  t.equal(second.connections(), 0)
-  await pool.end()
+t.test('a comma in a password is no second server', async () => {
+  const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 1000 }
+  const url = 'postgres://user:a,b@localhost/db?application_name=x,y'
+  await new Database(url, config, silent).close()
 })

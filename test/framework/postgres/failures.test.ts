@@ -1,7 +1,4 @@
 import t, { type Test } from 'tap'
-import { PrimaryPool } from '../../../src/framework/postgres/primary-pool.ts'
-import { makeKey } from '../../../src/framework/keys/key.ts'
-import { stopClock } from '../../support/clock.ts'
 import {
   createDatabase,
   lockTable,
@@ -14,12 +11,11 @@ import {
   createNote,
   listNotes,
   startNotes,
-  storedNames
+  storedNames,
+  makeKey
 } from '../../support/notes.ts'
 import { errorResponse, startProxy } from '../../support/proxy.ts'
 import { codeOrStatus } from '../../support/requests.ts'
-
-type Proxy = Awaited<ReturnType<typeof startProxy>>
 
 const unavailable = {
   code: 'unavailable',
@@ -70,40 +66,6 @@ t.test('a connection that is lost in a read is a 503', async (t) => {
   await listNotes(service)
   proxy.cutAt('SELECT 1')
   t.same((await listNotes(service)).json(), unavailable)
-})
-
-/** Delays the check of new connections. Resolves when a check has begun. */
-const delayCheck = (proxy: Proxy, delay: Promise<unknown>) =>
-  new Promise<void>((resolve) => {
-    proxy.state.change = async (chunk) => {
-      if (chunk.includes('SHOW')) {
-        resolve()
-        await delay
-      }
-      return chunk
-    }
-  })
-
-t.test('a connection for a request that gave up is kept', async (t) => {
-  const clock = stopClock(t, 'setTimeout')
-  const proxy = await startProxy(t, await createDatabase(t))
-  const pool = new PrimaryPool(proxy.url, 1000, { max: 1 })
-  const first = await pool.connect()
-
-  const waiting = pool.connect()
-  const givenUp = t.rejects(waiting)
-  const checking = delayCheck(proxy, givenUp)
-
-  // It gives up after 1000 ms, and the check would time out after 1500.
-  clock.pass(500)
-  first.release(true)
-  await checking
-  clock.pass(500)
-  await givenUp
-
-  const next = await pool.connect()
-  next.release()
-  await pool.end()
 })
 
 t.test('a connection is kept when its statement fails', async (t) => {

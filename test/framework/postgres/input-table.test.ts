@@ -45,11 +45,6 @@ t.test('input rows arrive with their values and in their order', async (t) => {
   ])
 })
 
-t.test('without input rows, there are no parameters', (t) => {
-  t.same(inputParameters([]), [])
-  t.end()
-})
-
 t.test('an array column is rejected, with what to use instead', (t) => {
   t.throws(() => inputTable({ name: 'text', days: 'date[]' }), {
     message:

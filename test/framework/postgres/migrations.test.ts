@@ -1,29 +1,27 @@
 import fs from 'node:fs'
 import { Socket } from 'node:net'
-import t from 'tap'
+import { pathToFileURL } from 'node:url'
+import t, { type Test } from 'tap'
 import {
+  applyMigrations,
   migrationCheck,
   readMigrations
 } from '../../../src/framework/postgres/migrate.ts'
+import { unusableDatabase } from '../../../src/framework/postgres/reasons.ts'
 import { api } from '../../../src/handlers/index.ts'
-import { schemaOf } from '../../../src/framework/schema.ts'
 import {
+  connect,
   createDatabase,
   empty,
   emptyLatin1,
+  lockAwaited,
   migrate,
   openDatabase,
-  query
+  query,
+  silent
 } from '../../support/database.ts'
-import { notes } from '../../support/notes.ts'
-
-const namesIn = (folder: string) =>
-  fs
-    .readdirSync(`migrations/${folder}`)
-    .sort()
-    .map((file) => file.replace('.sql', ''))
-
-const frameworkNames = namesIn('framework')
+import { loadNotes, notes, startNotes } from '../../support/notes.ts'
+import { recorder } from '../../support/recorder.ts'
 
 /** The names of the migrations that a database has, in their order. */
 const namesOfApplied = async (url: string) => {
@@ -31,27 +29,14 @@ const namesOfApplied = async (url: string) => {
   return rows.map(({ name }) => name)
 }
 
-t.test(
-  'concurrent migrations are applied once, the files of the framework first',
-  async (t) => {
-    const url = await createDatabase(t, empty)
-    const schema = schemaOf(api)
-    await Promise.all([1, 2, 3].map(() => migrate(url, {}, schema)))
-    t.same(await namesOfApplied(url), [
-      ...frameworkNames,
-      ...namesIn('resources')
-    ])
-  }
-)
+/** A folder of migrations with these files, for one test. */
+const folderOf = (t: Test, files: Record<string, string>) =>
+  pathToFileURL(`${t.testdir(files)}/`)
 
-t.test('the framework needs no tables of an API', async (t) => {
+t.test('concurrent migrations are applied once, in order', async (t) => {
   const url = await createDatabase(t, empty)
-  const none = new URL(`file://${t.testdir({})}/`)
-  await migrate(url, {}, schemaOf({ migrations: none, privileges: {} }))
-  t.same(await namesOfApplied(url), frameworkNames)
-
-  await migrate(url, {}, schemaOf(notes))
-  t.same(await namesOfApplied(url), [...frameworkNames, '0001_notes'])
+  await Promise.all([1, 2, 3].map(() => migrate(url, {}, [api.migrations])))
+  t.same(await namesOfApplied(url), ['0001_framework', '0002_pet_shop'])
 })
 
 t.test('a database that is not encoded in UTF-8 is rejected', async (t) => {
@@ -65,8 +50,8 @@ t.test('a database that is not encoded in UTF-8 is rejected', async (t) => {
 t.test('a migration that fails is named, and none is applied', async (t) => {
   const url = await createDatabase(t, empty)
   await query(url, 'CREATE TABLE notes (x text)')
-  await t.rejects(migrate(url, {}, schemaOf(notes)), {
-    message: 'migration 0001_notes failed: relation "notes" already exists'
+  await t.rejects(migrate(url, {}, [notes.migrations]), {
+    message: 'migration 0002_notes failed: relation "notes" already exists'
   })
   t.same(await query(url, "SELECT to_regclass('api_keys') AS it"), [
     { it: null }
@@ -77,65 +62,92 @@ t.test(
   'a migration does not wait forever for a server that is gone',
   async (t) => {
     const probing = t.capture(Socket.prototype, 'setKeepAlive')
-    const url = await createDatabase(t, empty)
-    await migrate(url)
+    await migrate(await createDatabase(t, empty))
     const seconds10 = [true, 10_000]
     t.match(probing(), [{ args: seconds10 }])
   }
 )
 
-t.test('a check names the pending migrations', async (t) => {
-  const url = await createDatabase(t)
-  await query(url, "DELETE FROM pgmigrations WHERE name ~ '^000[15]'")
-  const { migrations } = schemaOf(notes)
-  const message =
-    'migrations are pending (0005_key_rotation, 0001_notes): run `npm run migrate`'
-  await t.rejects(migrationCheck(openDatabase(t, url), migrations), { message })
+t.test('creates go on while a migration waits for a reader', async (t) => {
+  const service = await startNotes(t, { config: { DATABASE_TIMEOUT_MS: 5000 } })
+  const { databaseUrl } = service
+  const reader = await connect(t, databaseUrl)
+  await reader.query('BEGIN; SELECT FROM notes')
+
+  const folder = folderOf(t, {
+    '9999_color.sql': 'ALTER TABLE notes ADD COLUMN color text'
+  })
+  const { lines, log } = recorder()
+  const config = { DATABASE_TIMEOUT_MS: 1000 }
+  const migration = applyMigrations(databaseUrl, config, folder, log)
+  await lockAwaited(databaseUrl)
+
+  const load = loadNotes(service.url, service.key)
+  // More than are sent while the migration waits for its lock once.
+  await load.acknowledges(1000)
+  t.equal((await namesOfApplied(databaseUrl)).includes('9999_color'), false)
+
+  await reader.query('COMMIT')
+  await migration
+  await load.stop()
+  t.same(load.lost, [])
+  t.equal((await namesOfApplied(databaseUrl)).at(-1), '9999_color')
+  t.same(
+    lines.map(({ msg }) => msg),
+    [
+      'migration 9999_color failed: canceling statement due to lock timeout; trying again',
+      'migrated'
+    ]
+  )
 })
 
-t.test(
-  'a migration finds the first API key of each series of rotations',
-  async (t) => {
-    const url = await createDatabase(t)
-    await query(
-      url,
-      `
-        DROP TABLE idempotency_keys;
-        ALTER TABLE api_keys DROP root;
-        DELETE FROM pgmigrations WHERE name ~ '^0008';
+t.test('a lock that stays held ends a migration', async (t) => {
+  const url = await createDatabase(t)
+  const reader = await connect(t, url)
+  await reader.query('BEGIN; SELECT FROM notes')
+  const folder = folderOf(t, { '9999_drop.sql': 'DROP TABLE notes' })
+  const config = { DATABASE_TIMEOUT_MS: 5000 }
+  const tries = { max: 2, intervalMs: 1 }
+  const migration = applyMigrations(url, config, folder, silent, 'x', tries)
 
-        INSERT INTO api_keys (name, hash)
-        SELECT 'x', n::text::bytea
-        FROM generate_series(1, 5) AS n;
+  const failure: unknown = await migration.catch(unusableDatabase)
+  t.match(failure, {
+    message:
+      'the database cannot be used: migration 9999_drop failed: ' +
+      'canceling statement due to lock timeout: ' +
+      'end the transaction that is in the way (see pg_stat_activity)'
+  })
+})
 
-        UPDATE api_keys
-        SET replaced_by = CASE id WHEN 1 THEN 3 WHEN 3 THEN 4 END
-      `
-    )
-
-    await migrate(url)
-    const [keys] = await query(
-      url,
-      'SELECT array_agg(root::int ORDER BY id) AS roots FROM api_keys'
-    )
-
-    t.same(keys, { roots: [null, null, 1, 1, null] })
-  }
-)
+t.test('a check names the pending migrations', async (t) => {
+  const url = await createDatabase(t)
+  await query(url, "DELETE FROM pgmigrations WHERE name ~ '^000[12]'")
+  const message =
+    'migrations are pending (0001_framework, 0002_notes): run `npm run migrate`'
+  const check = migrationCheck(openDatabase(t, url), notes.migrations)
+  await t.rejects(check, { message })
+})
 
 t.test('files with other names are not migrations', (t) => {
-  const folder = t.testdir({
+  const folder = folderOf(t, {
     '0002_b.sql': '',
     '0001_a.sql': '',
+    'grants.sql': '',
     '.DS_Store': '',
     '0001_a.sql~': '',
     '.0001_x.sql.swp': ''
   })
 
-  const migrations = readMigrations(new URL(`file://${folder}/`))
-  t.same(
-    migrations.map(({ name }) => name),
-    ['0001_a', '0002_b']
+  const names = readMigrations(folder).map(({ name }) => name)
+  t.same(names, ['0001_a', '0002_b'])
+  t.end()
+})
+
+t.test('the framework of the notes is that of this repository', (t) => {
+  const file = '0001_framework.sql'
+  const [ours, theirs] = [api, notes].map(({ migrations }) =>
+    fs.readFileSync(new URL(file, migrations), 'utf8')
   )
+  t.equal(ours, theirs)
   t.end()
 })

@@ -1,20 +1,18 @@
 import t from 'tap'
-import { ApiKeyVerifier } from '../../../src/framework/keys/verifier.ts'
-import { makeKey } from '../../../src/framework/keys/key.ts'
-import { ApiKeyStore } from '../../../src/framework/keys/store.ts'
 import { Database } from '../../../src/framework/postgres/database.ts'
 import {
   createDatabase,
   createRoles,
   lockAwaited,
   lockTable,
+  openDatabase,
   query
 } from '../../support/database.ts'
 import { recorder } from '../../support/recorder.ts'
 import * as notes from '../../support/notes.ts'
 import { startNotes } from '../../support/notes.ts'
 import { startPostgres } from '../../support/postgres.ts'
-import { codeOrStatus, post, sendRequest } from '../../support/requests.ts'
+import { codeOrStatus, post } from '../../support/requests.ts'
 import type { Service } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 
@@ -82,17 +80,14 @@ t.test('the log shows the start and end of an outage once', async (t) => {
 })
 
 t.test('an outdated prepared statement is replaced', async (t) => {
-  const service = await startNotes(t, {
-    config: { MAX_DATABASE_CONNECTIONS: 1 }
-  })
-  const remove = () => codeOrStatus(sendRequest(service, 'DELETE', 'notes/1'))
-  t.equal(await remove(), 'not_found')
+  const url = await createDatabase(t)
+  const database = openDatabase(t, url)
+  const ids = database.statements.add('ids', 'SELECT id FROM notes')
+  await database.read(ids)
 
-  // The statement returns the id.
-  await query(service.databaseUrl, 'ALTER TABLE notes ALTER id TYPE integer')
-  t.equal(await remove(), 'unavailable')
-  t.equal(await remove(), 'not_found')
-  t.equal(await createResult(service), 201)
+  await query(url, 'ALTER TABLE notes ALTER id TYPE integer')
+  await t.rejects(database.read(ids), { code: 'unavailable' })
+  t.same(await database.read(ids), [])
 })
 
 t.test('a table that stays locked is one outage in the log', async (t) => {
@@ -155,22 +150,22 @@ t.test('the log explains missing migrations and grants', async (t) => {
   t.notOk(lines.some(({ msg }) => msg === 'internal_error'))
 })
 
-t.test('a service that stops in a look-up logs no outage', async (t) => {
-  const { lines, log } = recorder()
-  const databaseUrl = await createDatabase(t)
-  const database = new Database(
-    databaseUrl,
-    { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: 60_000 },
-    log
-  )
-  const verifier = new ApiKeyVerifier(new ApiKeyStore(database))
-  const lock = await lockTable(t, databaseUrl, 'api_keys')
-  const check = verifier.check(makeKey())
-  await lockAwaited(databaseUrl)
+t.test(
+  'a statement that waits while the service stops is no outage',
+  async (t) => {
+    const { lines, log } = recorder()
+    const databaseUrl = await createDatabase(t)
+    const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 60_000 }
+    const database = new Database(databaseUrl, config, log)
+    const lock = await lockTable(t, databaseUrl, 'api_keys')
+    const first = database.read({ text: 'SELECT FROM api_keys' })
+    await lockAwaited(databaseUrl)
 
-  const closing = database.close()
-  await lock.release()
-  t.match(await check, { state: 'unknown' })
-  await closing
-  t.same(outagesIn(lines), [])
-})
+    const closing = database.close()
+    await t.rejects(database.read({ text: 'SELECT' }), { code: 'unavailable' })
+    await lock.release()
+    await first
+    await closing
+    t.same(outagesIn(lines), [])
+  }
+)

@@ -21,14 +21,10 @@ import { type Operations, stubs } from './generated/operations.ts'
 
 /** Processes with TEST_API=notes serve it: see ../typescript.js. */
 export const api: Api = {
+  names: { service: 'notes', apiKeyPrefix: 'note_', realm: 'my notes' },
   openapi: new URL('openapi.yaml', import.meta.url),
   handlers,
-  migrations: new URL('.//', import.meta.url),
-  privileges: {
-    notes: 'SELECT, INSERT, DELETE',
-    'SEQUENCE notes_id_seq': 'USAGE',
-    remarks: 'SELECT, INSERT'
-  }
+  migrations: new URL('migrations/', import.meta.url)
 }
 
 function handlers(database: Database, memory: ResponseMemory): Operations {
@@ -72,7 +68,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     createNote: insertOperation(database, {
       status: 201,
       table: 'notes',
-      fromDatabase: { id: `nextval('notes_id_seq')` },
+      id: `nextval('notes_id_seq')`,
       body: NewNote,
       json: Note
     }),
@@ -138,9 +134,8 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
     createRemark: insertOperation(database, {
       status: 202,
       table: 'remarks',
-      fromService: { id: { type: 'uuid', value: timeOrderedUuid } },
+      id: { type: 'uuid', value: timeOrderedUuid },
       body: NewRemark,
-      fromDatabase: { state: `'queued'`, created_at: 'now()::timestamptz(3)' },
       check: noteExists,
       json: Remark
     })

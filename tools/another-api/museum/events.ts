@@ -1,16 +1,10 @@
 import { NewEvent } from '../../generated/columns.ts'
 import { Event } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
-import { insertOperation } from '../creates/insert-operation.ts'
-import { listOperation } from '../lists/list-operation.ts'
-import type { ResponseMemory } from '../lists/response-memory.ts'
-import type { Database } from '../postgres/database.ts'
-
-/** The privileges that the statements below need. */
-export const eventPrivileges = {
-  events: 'SELECT, INSERT',
-  'SEQUENCE events_id_seq': 'USAGE'
-}
+import { insertOperation } from '../framework/creates/insert-operation.ts'
+import { listOperation } from '../framework/lists/list-operation.ts'
+import type { ResponseMemory } from '../framework/lists/response-memory.ts'
+import type { Database } from '../framework/postgres/database.ts'
 
 /** The operations on events. */
 export function eventHandlers(database: Database, memory: ResponseMemory) {
@@ -23,7 +17,7 @@ export function eventHandlers(database: Database, memory: ResponseMemory) {
     createEvent: insertOperation(database, {
       status: 201,
       table: 'events',
-      fromDatabase: { id: `nextval('events_id_seq')`, sold_out: 'false' },
+      id: `nextval('events_id_seq')`,
       body: NewEvent,
       json: Event
     })

@@ -1,10 +1,9 @@
-import type { Api } from '../api.ts'
-import { eventHandlers, eventPrivileges } from './events.ts'
+import type { Api } from '../framework/api.ts'
+import { eventHandlers } from './events.ts'
 
 /** The API that this repository serves. */
 export const api: Api = {
   openapi: new URL('../../generated/openapi.yaml', import.meta.url),
   handlers: eventHandlers,
-  migrations: new URL('../../migrations/resources/', import.meta.url),
-  privileges: eventPrivileges
+  migrations: new URL('../../migrations/', import.meta.url)
 }

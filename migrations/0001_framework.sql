@@ -1,0 +1,73 @@
+-- The tables and functions of the framework (src/framework).
+
+-- An API key itself is never stored: hash is the SHA-256 of its text.
+CREATE TABLE api_keys (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text NOT NULL,
+  hash bytea NOT NULL UNIQUE,
+  -- The first characters of the key, by which its owner recognizes it.
+  prefix text NOT NULL,
+  -- What the key may do, such as {categories:read}. NULL is everything, also
+  -- what later versions add.
+  scopes text[] CHECK (cardinality(scopes) > 0),
+  created_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  last_used_at timestamptz,
+  -- The API key that replaced this one in a rotation.
+  replaced_by bigint REFERENCES api_keys (id),
+  -- The first API key of a series of rotations, for each of its successors. It
+  -- owns the idempotency keys of the series.
+  root bigint REFERENCES api_keys (id)
+);
+
+-- The audit log of API keys.
+CREATE TABLE key_events (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  key_id bigint NOT NULL REFERENCES api_keys (id),
+  event text NOT NULL CHECK (event IN ('created', 'rotated', 'revoked')),
+  command text NOT NULL,
+  at timestamptz NOT NULL DEFAULT now()
+);
+
+-- The creates that had an Idempotency-Key and succeeded.
+CREATE TABLE idempotency_keys (
+  -- SHA-256 of the owner, the table and the Idempotency-Key.
+  key bytea PRIMARY KEY,
+  -- SHA-256 of the values of the body.
+  fingerprint bytea NOT NULL,
+  -- The body of the response.
+  response text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
+
+-- The statements of creates and lists call these functions
+-- (generated/statements.sql).
+
+-- In place of a required property that is NULL. It is volatile, because
+-- PostgreSQL would call an immutable function when it plans the statement.
+CREATE FUNCTION missing_property(property text) RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE COST 1 AS $$
+BEGIN
+  RAISE '% must not be null', property USING ERRCODE = 'null_value_not_allowed';
+END $$;
+
+-- In place of a row that a trigger has dropped.
+CREATE FUNCTION missing_row(relation text) RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE COST 1 AS $$
+BEGIN
+  RAISE 'a row was not stored in the table %: a trigger dropped it', relation;
+END $$;
+
+-- The text of a number as JSON, which has neither NaN nor Infinity.
+CREATE FUNCTION finite_number(property text, number text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE COST 1 AS $$
+BEGIN
+  IF number IN ('NaN', 'Infinity', '-Infinity') THEN
+    RAISE '% must be a finite number, not %', property, number
+      USING ERRCODE = 'numeric_value_out_of_range';
+  END IF;
+  RETURN number;
+END $$;

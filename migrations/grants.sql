@@ -1,0 +1,26 @@
+-- What DATABASE_SERVICE_ROLE may do, and nothing else: each migration runs this
+-- at its end. By hand: psql -1 -v role=NAME -f migrations/grants.sql
+
+REVOKE ALL ON
+  pgmigrations, api_keys, key_events, idempotency_keys,
+  categories, pets, messages, orders
+FROM :"role";
+
+REVOKE ALL ON SEQUENCE
+  categories_id_seq, pets_id_seq, orders_id_seq
+FROM :"role";
+
+-- The framework
+GRANT SELECT ON pgmigrations TO :"role";
+GRANT SELECT, INSERT, UPDATE ON api_keys TO :"role";
+GRANT SELECT, INSERT ON key_events TO :"role";
+GRANT SELECT, INSERT, DELETE ON idempotency_keys TO :"role";
+GRANT EXECUTE ON FUNCTION
+  missing_property(text), missing_row(text), finite_number(text, text)
+TO :"role";
+
+-- The pet shop
+GRANT SELECT, INSERT ON categories, pets, messages TO :"role";
+GRANT USAGE ON SEQUENCE categories_id_seq, pets_id_seq TO :"role";
+GRANT EXECUTE ON FUNCTION lock_categories(bigint[]) TO :"role";
+GRANT SELECT, DELETE ON orders TO :"role";

@@ -1,0 +1,68 @@
+import pg, { type ClientBase } from 'pg'
+import { parseIntoClientConfig } from 'pg-connection-string'
+import { checkNew } from './undocumented.ts'
+
+/**
+ * Milliseconds without a packet after which a connection is probed. A wait for
+ * another migration has no timeout: only this ends it when the server is gone.
+ */
+const keepAliveDelayMs = 10_000
+
+/** Several hosts in the authority of a URL, or in `host=`, or several URLs. */
+const severalServers =
+  /\/\/([^/?#]*@)?[^@/?#]*,[^@/?#]*([/?#]|$)|[?&]host=[^&]*,|, *postgres(ql)?:/
+
+/** Connections whose last commit may have reached no synchronous standby. */
+const unreplicated = new WeakSet<ClientBase>()
+
+/**
+ * A pool of connections to the server of a URL, which must accept writes. After
+ * a failover, the address must lead to the new primary.
+ *
+ * @param options `connectionTimeoutMillis` also limits the wait for a free
+ *   connection
+ * @throws Error when the URL, or a certificate file that it names, cannot be
+ *   used
+ */
+export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
+  if (severalServers.test(url)) throw new Error('it names several servers')
+
+  const pool = new pg.Pool({
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveDelayMs,
+    ...options,
+    // Reads the certificate files: pg would read them for each connection, and
+    // throw in its own callbacks if they are missing.
+    ...parseIntoClientConfig(url),
+    ...checkNew(rejectReadOnly)
+  })
+
+  pool.on('connect', (connection) => {
+    // A lost connection also fails its statement.
+    connection.on('error', () => {})
+    // The text of this warning is translated, and its SQLSTATE is not specific.
+    connection.on('notice', ({ routine }) => {
+      if (routine === 'SyncRepWaitForLSN') unreplicated.add(connection)
+    })
+  })
+  // The pool has already discarded the idle connection that was lost.
+  pool.on('error', () => {})
+
+  return pool
+}
+
+/**
+ * Whether a commit on the connection may not have reached the synchronous
+ * standby. PostgreSQL reports a success after a warning.
+ */
+export const isUnreplicated = (connection: ClientBase): boolean =>
+  unreplicated.has(connection)
+
+/** @throws Error if the server is a standby, or read-only for other reasons */
+async function rejectReadOnly(connection: ClientBase): Promise<void> {
+  const { rows } = await connection.query<{ transaction_read_only: string }>(
+    'SHOW transaction_read_only'
+  )
+  if (rows[0]?.transaction_read_only === 'on')
+    throw new Error('the server is read-only')
+}

@@ -1,0 +1,55 @@
+// All that the service uses of pg beyond its documentation. These tests fail
+// when pg changes it:
+//
+// | used                           | test/framework/postgres                |
+// |--------------------------------|----------------------------------------|
+// | processID, secretKey           | failures: too long, is cancelled       |
+// | connection.startup and .cancel | failures: too long, is cancelled       |
+// | the order: TLS, then startup   | tls: a CancelRequest is encrypted      |
+// | connection.stream              | failures: a silent server              |
+// | onConnect of a pool            | failover: a read-only server           |
+import pg from 'pg'
+
+// Missing in pg's types.
+declare module 'pg' {
+  interface Client {
+    readonly processID: number
+    readonly secretKey: number
+  }
+  interface Connection {
+    startup(parameters: object): void
+    cancel(processId: number, secretKey: number): void
+  }
+}
+
+/**
+ * Sends a CancelRequest for the statement that a connection runs, encrypted if
+ * the connection is. Poolers pass it on. The server confirms nothing: the
+ * statement fails with 57014, or ends as if there had been no request.
+ *
+ * @param timeoutMs milliseconds for the attempt
+ */
+export function sendCancelRequest(target: pg.Client, timeoutMs: number): void {
+  const messenger = new pg.Client({
+    host: target.host,
+    port: target.port,
+    ssl: target.ssl,
+    connectionTimeoutMillis: timeoutMs
+  })
+  const { connection } = messenger
+
+  // A CancelRequest takes the place of the startup message.
+  connection.startup = () =>
+    connection.cancel(target.processID, target.secretKey)
+
+  messenger.on('error', () => {})
+  messenger.connect().catch(() => connection.stream.destroy())
+}
+
+/**
+ * The option of a pool that checks each new connection. If the check rejects,
+ * the connection is closed, and the call that waits for it rejects.
+ */
+export function checkNew(check: (connection: pg.ClientBase) => Promise<void>) {
+  return { onConnect: check }
+}

@@ -1,0 +1,292 @@
+// Every environment variable of the service. `npm run generate` writes
+// .env.example and docs/configuration.md from it.
+//
+// A name says its unit: _MS is milliseconds, _BYTES bytes, _HOURS hours.
+// A limit starts with MAX_. OTEL_ are the names of OpenTelemetry.
+
+/** A variable, as a JSON Schema of its value. */
+export interface Variable {
+  type: 'string' | 'integer' | 'number' | 'boolean'
+  description: string
+  /** Left out if the variable may be unset. */
+  default?: string | number | boolean
+  enum?: readonly string[]
+  minimum?: number
+  maximum?: number
+  pattern?: string
+  /** See the formats in config.ts. */
+  format?: string
+  /** Completes "NAME must …", if the schema does not say it well. */
+  rule?: string
+}
+
+const millisecondsOfADay = 86_400_000
+
+const count = { type: 'integer', minimum: 0 } as const
+const milliseconds = {
+  type: 'integer',
+  minimum: 1,
+  maximum: millisecondsOfADay
+} as const
+const port = {
+  type: 'integer',
+  minimum: 0,
+  maximum: 65_535,
+  rule: 'be a port, from 0 to 65535'
+} as const
+
+/** What most deployments set. */
+export const commonVariables = {
+  PORT: {
+    ...port,
+    default: 3000,
+    description: 'Port to listen on. 0 takes a free one.'
+  },
+
+  HOST: {
+    type: 'string',
+    default: '127.0.0.1',
+    description: 'Address to listen on. The container image sets 0.0.0.0.'
+  },
+
+  DATABASE_URL: {
+    type: 'string',
+    description:
+      'URL of PostgreSQL 15 to 18 (UTF-8). If unset, an embedded one runs.',
+    rule: 'be one URL that starts with postgres://',
+    pattern: '^postgres(ql)?://(?!.*, *postgres(ql)?:)'
+  },
+
+  DATABASE_URL_FILE: {
+    type: 'string',
+    description: 'File to read DATABASE_URL from, instead of the variable'
+  },
+
+  DATA_DIR: {
+    type: 'string',
+    default: './.data',
+    pattern: '^(?!~)',
+    rule: 'not start with ~, which only a shell replaces: write the whole path',
+    description: 'Folder of the embedded PostgreSQL'
+  },
+
+  MIGRATE_ON_START: {
+    type: 'boolean',
+    default: true,
+    description:
+      'Whether to migrate DATABASE_URL at start. ' +
+      'If false, run `npm run migrate`.'
+  },
+
+  ENVIRONMENT: {
+    type: 'string',
+    enum: ['development', 'staging', 'production'],
+    default: 'development',
+    description: 'Environment, shown on the docs page'
+  },
+
+  LOG_LEVEL: {
+    type: 'string',
+    enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    default: 'info',
+    description: 'Minimum level to log'
+  },
+
+  TRUST_PROXY: {
+    type: 'string',
+    description: 'Trusted proxies: hop count or comma-separated networks',
+    rule:
+      'be a hop count such as 1, or comma-separated addresses and networks ' +
+      'such as 10.0.0.0/8',
+    format: 'proxies'
+  },
+
+  CORS_ORIGINS: {
+    type: 'string',
+    description:
+      'Comma-separated origins whose pages may call the API, ' +
+      'such as https://example.com',
+    rule:
+      'be comma-separated origins such as https://example.com, ' +
+      'without spaces and paths',
+    pattern: '^https?://[^\\s/,]+(,https?://[^\\s/,]+)*$'
+  },
+
+  METRICS_PORT: {
+    ...port,
+    description:
+      'Port of /metrics for Prometheus, without an API key. ' +
+      'If unset, metrics are off.'
+  },
+
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    type: 'string',
+    description:
+      'URL of an OpenTelemetry collector, such as http://127.0.0.1:4318: ' +
+      'OTLP over HTTP, in JSON. If unset, traces are off.',
+    rule: 'be an http or https URL such as http://127.0.0.1:4318',
+    pattern: '^https?://[^\\s/]'
+  },
+
+  OTEL_TRACES_SAMPLER: {
+    type: 'string',
+    enum: [
+      'always_on',
+      'always_off',
+      'traceidratio',
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio'
+    ],
+    default: 'parentbased_always_on',
+    description: 'Requests to trace; parentbased ones obey a traceparent'
+  },
+
+  OTEL_TRACES_SAMPLER_ARG: {
+    type: 'number',
+    minimum: 0,
+    maximum: 1,
+    rule: 'be a number from 0 to 1, such as 0.01',
+    default: 1,
+    description: 'Part of the requests to trace, from 0 to 1, with traceidratio'
+  },
+
+  MAX_REQUESTS_PER_MINUTE: {
+    ...count,
+    default: 60_000,
+    minimum: 0,
+    description:
+      'Requests per minute for each API key and replica, then 429. ' +
+      '0 disables the limit.'
+  }
+} as const satisfies Record<string, Variable>
+
+/**
+ * What most deployments leave alone: limits that a proxy or an orchestrator
+ * also has, and settings for large or unusual loads.
+ */
+export const rarelyNeededVariables = {
+  MAX_DATABASE_CONNECTIONS: {
+    ...count,
+    default: 10,
+    minimum: 1,
+    maximum: 1000,
+    description:
+      'Maximum connections for requests. Background work uses one more.'
+  },
+
+  DATABASE_TIMEOUT_MS: {
+    ...milliseconds,
+    default: 5000,
+    minimum: 100,
+    description:
+      'Time to connect to the database, and to run a statement, then 503'
+  },
+
+  DATABASE_SERVICE_ROLE: {
+    type: 'string',
+    description:
+      'Role to grant the privileges of the service to, ' +
+      'if another role runs the migrations'
+  },
+
+  IDEMPOTENCY_KEY_HOURS: {
+    ...count,
+    default: 24,
+    minimum: 24,
+    maximum: 8760,
+    description: 'Hours for which an Idempotency-Key is kept, at least'
+  },
+
+  MAX_REJECTED_KEYS_PER_MINUTE: {
+    ...count,
+    default: 60,
+    minimum: 0,
+    description:
+      'Requests without a valid API key per minute and address, then 429. ' +
+      '0 disables the limit.'
+  },
+
+  MAX_BODY_BYTES: {
+    ...count,
+    default: 65_536,
+    minimum: 1,
+    description: 'Maximum size of a request body. Larger ones get 413.'
+  },
+
+  MAX_HEADER_BYTES: {
+    ...count,
+    default: 16_384,
+    minimum: 1024,
+    description: 'Maximum size of the header section. Larger ones get 431.'
+  },
+
+  MAX_RESPONSE_BUFFER_BYTES: {
+    ...count,
+    default: 134_217_728,
+    minimum: 0,
+    description:
+      'Maximum memory for responses that clients have yet to read, then 503. ' +
+      'Lists kept in memory may use another half of this, and lists being ' +
+      'read one more half.'
+  },
+
+  MAX_CONNECTIONS: {
+    ...count,
+    default: 4096,
+    minimum: 1,
+    description: 'Maximum open connections. Further ones are closed.'
+  },
+
+  HEADERS_TIMEOUT_MS: {
+    ...milliseconds,
+    default: 10_000,
+    description: 'Time to receive the headers of a request, then 408'
+  },
+
+  REQUEST_TIMEOUT_MS: {
+    ...milliseconds,
+    default: 30_000,
+    description: 'Time to receive a complete request, then 408'
+  },
+
+  SEND_TIMEOUT_MS: {
+    ...milliseconds,
+    default: 60_000,
+    description:
+      'Time for a client to read the next part of a response, up to 1 MiB, ' +
+      'before its connection is closed'
+  },
+
+  KEEP_ALIVE_TIMEOUT_MS: {
+    ...milliseconds,
+    default: 72_000,
+    description:
+      'Time between two requests before a connection is closed; ' +
+      'longer than a proxy keeps idle connections'
+  },
+
+  IDLE_TIMEOUT_MS: {
+    ...milliseconds,
+    default: 120_000,
+    description:
+      'Time without a byte in either direction before a connection is closed'
+  },
+
+  SHUTDOWN_DELAY_MS: {
+    ...milliseconds,
+    default: 0,
+    minimum: 0,
+    description:
+      'Time to keep serving requests at shutdown, ' +
+      'while /readyz already returns 503'
+  },
+
+  SHUTDOWN_TIMEOUT_MS: {
+    ...milliseconds,
+    default: 10_000,
+    description:
+      'Time to finish open requests after SHUTDOWN_DELAY_MS ' +
+      'before connections are closed'
+  }
+} as const satisfies Record<string, Variable>

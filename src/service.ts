@@ -1,0 +1,221 @@
+// Start and stop of the service, each as a list of steps.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { collectDefaultMetrics } from 'prom-client'
+import { buildApp } from './app.ts'
+import type { Api } from './framework/api.ts'
+import { type Config, loadConfig } from './framework/config.ts'
+import { startRemovingExpiredIdempotencyKeys } from './framework/creates/expired-idempotency-keys.ts'
+import { idempotencyKeyMeasurer } from './framework/creates/measure-idempotency-keys.ts'
+import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
+import { ApiKeyStore } from './framework/keys/store.ts'
+import { startPruningChanges } from './framework/lists/prune-changes.ts'
+import { createLogger, exitOnError, messageOf } from './framework/log.ts'
+import {
+  type OpenedDatabase,
+  openForService
+} from './framework/open-database.ts'
+import { readApiDocument } from './framework/openapi/document.ts'
+import type { Database } from './framework/postgres/database.ts'
+import { repeat } from './framework/postgres/repeat.ts'
+
+/** Milliseconds between two measurements of the database. */
+const measureIntervalMs = 10_000
+
+export interface Service extends OpenedDatabase {
+  config: Config
+  log: Logger
+  app: FastifyInstance
+  /** Aborted when the background work stops. */
+  background: AbortController
+  /** Resolves when a new user has been told how to begin. */
+  welcomed: Promise<void>
+}
+
+/**
+ * Starts the service of an API on the configuration of the environment.
+ *
+ * @throws Error that names the variable when the configuration, the embedded
+ *   PostgreSQL or a port cannot be used
+ */
+export async function start(api: Api): Promise<Service> {
+  const { service: serviceName, apiKeyPrefix } = api.names
+  const exitWithError = exitOnError(serviceName)
+
+  // 1. Read the configuration and the OpenAPI document.
+  const config = loadConfig(process.env)
+  const log = createLogger(config.LOG_LEVEL, apiKeyPrefix)
+  const apiDocument = readApiDocument(api.openapi)
+
+  // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
+  const { ready, ...opened } = await openForService(config, api, log)
+  const { database, serverCrashed } = opened
+  serverCrashed?.then(exitWithError).catch(() => {})
+
+  // 3. Build the app and listen. Without its database, it responds with 503.
+  if (config.METRICS_PORT !== undefined) collectDefaultMetrics()
+  const parts = { config, api, apiDocument, database, log }
+  const app = await buildApp(parts)
+  const url = await listen(app, config)
+
+  // 4. Start the background work when the database has its tables.
+  const background = new AbortController()
+  ready
+    .then(() => {
+      if (!background.signal.aborted)
+        startBackgroundWork(parts, background.signal)
+    })
+    .catch(exitWithError)
+
+  // 5. On the embedded PostgreSQL, create the first API key, and show how to
+  //    begin. A stop waits for this: the API key is shown only once.
+  const isEmbedded = config.DATABASE_URL === undefined
+  const welcomed = isEmbedded
+    ? welcome(new ApiKeyStore(database, apiKeyPrefix), url, apiDocument)
+    : Promise.resolve()
+  welcomed.catch(exitWithError)
+
+  return { ...opened, config, log, app, background, welcomed }
+}
+
+/**
+ * Stops the service. Open requests get their responses, unless they need longer
+ * than SHUTDOWN_TIMEOUT_MS.
+ */
+export async function stop(service: Service): Promise<void> {
+  const { config, log, app } = service
+  log.info('stopping')
+
+  // 1. Fail /readyz, so that proxies send new requests elsewhere.
+  app.isDraining = true
+
+  // 2. Keep serving until they have noticed.
+  await sleep(config.SHUTDOWN_DELAY_MS)
+
+  // 3. Stop accepting connections, and finish the open requests.
+  await app.close()
+
+  // 4. Stop the background work.
+  service.background.abort()
+
+  // 5. Show the first API key, if it is being created.
+  await service.welcomed
+
+  // 6. Close the database. DATABASE_TIMEOUT_MS limits its statements.
+  await service.database.close()
+
+  // 7. Stop the embedded PostgreSQL.
+  await service.stopServer()
+
+  // 8. The caller ends the process, which writes the rest of the log.
+  log.info('stopped')
+}
+
+/** An error of listen(), or of the look-up of a host name. */
+interface ListenError extends Error {
+  code?: string
+  port?: number
+  /** `getaddrinfo` if the look-up has failed, for any reason. */
+  syscall?: string
+}
+
+type Addresses = Pick<Config, 'HOST' | 'PORT' | 'METRICS_PORT'>
+
+/**
+ * Listens on PORT and METRICS_PORT.
+ *
+ * @returns the URL of the service
+ * @throws Error that names the variable when it cannot listen
+ */
+export function listen(
+  app: Pick<FastifyInstance, 'listen'>,
+  config: Addresses
+): Promise<string> {
+  const address = { port: config.PORT, host: config.HOST }
+  return app.listen(address).catch((error: ListenError) => {
+    throw new Error(describeListenError(error, config), { cause: error })
+  })
+}
+
+/** Says which variable to change. */
+function describeListenError(
+  error: ListenError,
+  { HOST, METRICS_PORT }: Addresses
+): string {
+  const { code, port, syscall } = error
+  if (code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo') {
+    const reason = messageOf(error)
+    return `HOST must be an address of this machine, not ${HOST}: ${reason}`
+  }
+
+  const variable = port === METRICS_PORT ? 'METRICS_PORT' : 'PORT'
+  switch (code) {
+    case 'EADDRINUSE':
+      return `Port ${port} is in use: set ${variable}`
+    case 'EACCES':
+      return `Port ${port} is reserved: set ${variable} to one above 1023`
+    default:
+      return `Cannot listen on ${HOST}: ${messageOf(error)}`
+  }
+}
+
+interface Work {
+  config: Config
+  api: Api
+  database: Database
+  log: Logger
+}
+
+/** Starts the work that no request waits for, until the signal is aborted. */
+function startBackgroundWork(work: Work, signal: AbortSignal): void {
+  const { config, database, log } = work
+  const { IDEMPOTENCY_KEY_HOURS: hours, METRICS_PORT: metricsPort } = config
+  const stopFunctions = [
+    startPruningChanges(database, log),
+    startRemovingExpiredIdempotencyKeys(database, hours, log),
+    ...(metricsPort === undefined ? [] : startMeasuring(work))
+  ]
+
+  signal.addEventListener('abort', () => {
+    for (const stopOne of stopFunctions) stopOne()
+  })
+}
+
+/**
+ * Reads the metrics of the framework and of the API from the database. Each is
+ * a task of its own: a failure of one does not affect the others.
+ *
+ * @returns the functions that stop them
+ */
+function startMeasuring({ api, database, log }: Work): (() => void)[] {
+  const tasks = [
+    { name: 'measure API keys', work: apiKeyMeasurer(database) },
+    { name: 'measure Idempotency-Keys', work: idempotencyKeyMeasurer(database) }
+  ]
+  if (api.measurer !== undefined)
+    tasks.push({ name: 'measure the API', work: api.measurer(database) })
+
+  return tasks.map(({ name, work }) =>
+    repeat({ name, work, intervalMs: measureIntervalMs }, log)
+  )
+}
+
+/** Shows the docs, a request and the first API key, which it creates. */
+async function welcome(
+  apiKeys: ApiKeyStore,
+  url: string,
+  { firstPath }: { firstPath: string }
+): Promise<void> {
+  const isNew = (await apiKeys.list()).length === 0
+  const apiKey = isNew ? await apiKeys.create('first') : '<API_KEY>'
+  const origin = url.replace('[::]', 'localhost')
+  const hint = isNew ? 'This key is shown once. Create another' : 'Create a key'
+
+  console.log(`
+  Docs    ${origin}/docs
+  Try it  curl ${origin}${firstPath} -H 'Authorization: Bearer ${apiKey}'
+
+  ${hint}: npm run keys -- create --name NAME
+`)
+}

@@ -1,0 +1,184 @@
+// Spans, as a receiver of OTLP gets them, and the service without one.
+import { createRequire } from 'node:module'
+import { diag } from '@opentelemetry/api'
+import t, { type Test } from 'tap'
+import {
+  disconnected,
+  listRequest,
+  openConnection
+} from './http/raw-requests.ts'
+import { createDatabase, lockAwaited, lockTable } from '../support/database.ts'
+import {
+  createNote,
+  listNotes,
+  makeKey,
+  notes,
+  serveNotes,
+  serviceName,
+  startNotes
+} from '../support/notes.ts'
+import { started } from '../support/process.ts'
+import { kind, type ReceivedSpan, startReceiver } from '../support/receiver.ts'
+import { recorder } from '../support/recorder.ts'
+import { get } from '../support/requests.ts'
+import { createKeyIn, type Service } from '../support/service.ts'
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+const callerId = '00f067aa0ba902b7'
+const sampled = { traceparent: `00-${traceId}-${callerId}-01` }
+const unsampled = { traceparent: `00-${traceId}-${callerId}-00` }
+
+/** Whether this process has loaded the SDK. */
+function hasSdk(): boolean {
+  const { cache } = createRequire(import.meta.url)
+  return Object.keys(cache).some((file) =>
+    file.includes('@opentelemetry/sdk-trace')
+  )
+}
+
+// First: the other tests of this process load it.
+t.test('without an endpoint, the SDK is not loaded', async (t) => {
+  const service = await startNotes(t)
+  t.equal((await listNotes(service, sampled)).statusCode, 200)
+  t.equal(hasSdk(), false)
+})
+
+/** The only span of this name. */
+function only(spans: ReceivedSpan[], name: string): ReceivedSpan {
+  const [span, ...others] = spans.filter((one) => one.name === name)
+  if (span === undefined || others.length > 0)
+    throw new Error(`${name}: ${JSON.stringify(spans, null, 2)}`)
+  return span
+}
+
+/** Resets the connection of a list that waits for a lock. */
+async function abortList(t: Test, service: Service): Promise<void> {
+  const { release } = await lockTable(t, service.databaseUrl, 'notes')
+  const { socket } = openConnection(t, service, listRequest(sampled))
+  await lockAwaited(service.databaseUrl)
+  socket.resetAndDestroy()
+  await disconnected(service)
+  await release()
+}
+
+/** Sends requests with and without spans. */
+async function sendAll(service: Service): Promise<void> {
+  await get(service, 'notes/1?x=secret', sampled)
+  await createNote(service, 'one', sampled)
+  await get(service, `unknown/${makeKey()}`, sampled)
+  await listNotes(service, unsampled)
+  await service.app.inject({ url: '/livez', headers: sampled })
+}
+
+t.test('requests and their statements have spans', async (t) => {
+  const { lines, log } = recorder()
+  const receiver = await startReceiver(t)
+  const service = await startNotes(t, {
+    log,
+    config: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint }
+  })
+
+  await abortList(t, service)
+  await sendAll(service)
+  diag.warn('one')
+  diag.warn('another, within a minute')
+  // Exports what is left.
+  await service.app.close()
+  const { spans } = receiver
+
+  t.match(only(spans, 'GET /v1/notes/:noteId'), {
+    kind: kind.server,
+    traceId,
+    parentSpanId: callerId,
+    isError: false,
+    attributes: {
+      'http.request.method': 'GET',
+      'http.route': '/v1/notes/:noteId',
+      'http.response.status_code': 400,
+      'error.type': 'invalid_request',
+      'url.path': '/v1/notes/1',
+      'url.scheme': 'http'
+    },
+    resource: {
+      'service.name': serviceName,
+      'service.version': '1.0.0',
+      'telemetry.sdk.language': 'nodejs'
+    }
+  })
+
+  // Its body is read before its statement is sent.
+  const create = only(spans, 'POST /v1/notes')
+  const { traceId: createId, spanId } = create
+  const statements = spans.filter(({ parentSpanId }) => parentSpanId === spanId)
+  t.ok(statements.length > 0, 'the statement is below its request')
+  t.match(
+    lines.find(({ operation }) => operation === 'createNote'),
+    { trace_id: createId, span_id: spanId }
+  )
+
+  t.match(only(spans, 'GET /v1/notes'), {
+    isError: true,
+    attributes: { 'error.type': 'aborted' }
+  })
+  t.same(
+    lines.map(({ msg }) => String(msg)).filter((msg) => /^traces/.test(msg)),
+    ['traces: one']
+  )
+
+  const unknown = only(spans, 'HTTP')
+  t.equal(unknown.attributes['url.path'], undefined)
+  t.equal(unknown.attributes['error.type'], 'not_found')
+  t.equal(
+    spans.some(({ name }) => name.includes('livez')),
+    false
+  )
+  t.notMatch(JSON.stringify(spans), /secret|note_[0-9a-f]{9}/)
+  t.equal(spans.filter(({ kind: one }) => one === kind.server).length, 4)
+})
+
+/** Starts a process that traces requests, and sends it one. */
+async function serveTraced(t: Test, endpoint: string) {
+  const databaseUrl = await createDatabase(t)
+  const key = await createKeyIn(databaseUrl, notes.names)
+  const service = serveNotes(t, {
+    DATABASE_URL: databaseUrl,
+    OTEL_EXPORTER_OTLP_ENDPOINT: endpoint
+  })
+  const url = await started(service)
+  const headers = { authorization: `Bearer ${key}` }
+  const list = async () =>
+    t.equal((await fetch(`${url}/v1/notes`, { headers })).status, 200)
+  await list()
+
+  return { service, list }
+}
+
+t.test('without a collector, requests and the stop succeed', async (t) => {
+  // Nothing listens on the port of discard.
+  const { service } = await serveTraced(t, 'http://127.0.0.1:9')
+
+  t.equal(await service.stop(), 0)
+  t.match(service.output(), '"stopped"')
+})
+
+t.test('a collector that hangs delays nothing', async (t) => {
+  const receiver = await startReceiver(t)
+  receiver.respond('hang')
+  const { service } = await serveTraced(t, receiver.endpoint)
+
+  t.equal(await service.stop(), 0)
+  t.match(service.output(), '"stopped"')
+  t.ok(receiver.paths.length > 0)
+})
+
+t.test('the log says that a collector rejects spans', async (t) => {
+  const receiver = await startReceiver(t)
+  receiver.respond('reject')
+  const { service, list } = await serveTraced(t, receiver.endpoint)
+
+  // The SDK exports every five seconds.
+  await service.sees(/"level":40,.*"msg":"traces: /)
+  await list()
+  t.equal(await service.stop(), 0)
+  t.match(service.output(), '"traces: the last spans are lost"')
+})
