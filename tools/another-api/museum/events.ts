@@ -2,7 +2,7 @@ import { NewEvent } from '../../generated/columns.ts'
 import { Event } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
-import { listOperation } from '../framework/lists/list-operation.ts'
+import { listOperation } from '../framework/lists/lists.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import type { Database } from '../framework/postgres/database.ts'
 
