@@ -9,18 +9,14 @@ t.teardown(() => fork.remove())
 
 /** Of the tests of the framework, those that need the most of it. */
 const frameworkTests = [
-  'api-keys/bearer',
-  'api-keys/scopes',
+  'keys/bearer',
+  'keys/scopes',
   'creates/definitions',
   'creates/idempotency',
-  'creates/ids',
   'http/cors',
   'http/metrics',
-  'lists/changes',
-  'lists/list',
-  'lists/page',
-  'lists/table-reader',
-  'openapi/constraints',
+  'lists/lists',
+  'lists/pages',
   'openapi/routes',
   'postgres/migrations',
   'postgres/roles',
@@ -73,7 +69,9 @@ t.test('it starts, and serves both operations', async (t) => {
 })
 
 t.test('it passes the tests of the framework', async (t) => {
-  const files = frameworkTests.map((name) => `test/${name}.test.ts`).join(' ')
+  const files = frameworkTests
+    .map((name) => `test/framework/${name}.test.ts`)
+    .join(' ')
   await succeeds(t, `npm test -- --disable-coverage ${files}`)
 })
 

@@ -19,65 +19,23 @@ const insertPets = `
   FROM generate_series(1, $1::int) AS n
 `
 
-const insertKeys = `
-  INSERT INTO idempotency_keys (key, fingerprint, response)
-  SELECT
-    sha256(n::text::bytea) AS key,
-    sha256(n::text::bytea),
-    '{"id":1,"name":"Rabbit","description":"Small mammals with long ears"}'
-  FROM generate_series(1, $1::int) AS n
-  ORDER BY key
-`
-
-/**
- * Changes the table so often, without a row: only servers that record changes
- * notice.
- */
-const changeTable = (table: string, times: number) => `
-  DO $$
-  BEGIN
-    FOR n IN 1..${times} LOOP
-      DELETE FROM ${table} WHERE false;
-      COMMIT;
-    END LOOP;
-  END
-  $$
-`
-
 /** The database of the servers, to fill its tables. */
 class Tables {
   readonly #client: pg.Client
-  /** Keeps a transaction open, as an old statement does. */
-  readonly #old: pg.Client
-
-  constructor(client: pg.Client, old: pg.Client) {
+  constructor(client: pg.Client) {
     this.#client = client
-    this.#old = old
   }
 
   /**
    * Fills the table of a kind with so many rows: categories, half of them with
    * a description, or pets of ten categories.
    */
-  async fill({ table, changes }: Kind, rows: number): Promise<void> {
+  async fill({ table }: Kind, rows: number): Promise<void> {
     const client = this.#client
-    await this.#old.query('ROLLBACK')
     await client.query('TRUNCATE categories RESTART IDENTITY CASCADE')
     await client.query(insertCategories, [table === 'categories' ? rows : 10])
     if (table === 'pets') await client.query(insertPets, [rows])
     await client.query('VACUUM ANALYZE categories, pets')
-
-    if (changes === undefined) return
-    await this.#old.query('BEGIN')
-    await this.#old.query('SELECT pg_current_xact_id()')
-    await client.query(changeTable(table, changes))
-  }
-
-  /** Stores so many idempotency keys, and no others. */
-  async storeKeys(count: number): Promise<void> {
-    await this.#client.query('TRUNCATE idempotency_keys')
-    await this.#client.query(insertKeys, [count])
-    await this.#client.query('VACUUM ANALYZE idempotency_keys')
   }
 
   /**
@@ -108,7 +66,6 @@ class Tables {
       'SHOW server_version'
     )
     await this.#client.end()
-    await this.#old.end()
 
     return rows[0]?.server_version ?? ''
   }
@@ -119,9 +76,7 @@ export async function connect(connectionString: string): Promise<Tables> {
   // Nothing here is measured.
   const options = '-c synchronous_commit=off'
   const client = new pg.Client({ connectionString, options })
-  const old = new pg.Client({ connectionString })
   await client.connect()
-  await old.connect()
 
-  return new Tables(client, old)
+  return new Tables(client)
 }

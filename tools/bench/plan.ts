@@ -18,11 +18,6 @@ export interface Kind {
   requests: LoadRequest[]
   /** The table that has the rows. Only some servers know pets. */
   table: 'categories' | 'pets'
-  /**
-   * Transactions that have changed the table, but no row, beside one that is
-   * still open.
-   */
-  changes?: number
 }
 
 /** One row of the tables. */
@@ -42,13 +37,6 @@ export interface Plan {
   /** Seconds of each measurement: whole ones, as wrk takes. */
   seconds: number
   works: Work[]
-  /**
-   * Numbers of stored idempotency keys beside which creates with and without a
-   * key are measured, at 64 connections.
-   */
-  storedKeys: number[]
-  /** Rows of the very long list; 0 skips it. */
-  bigList: number
 }
 
 const get = (path: string): LoadRequest => ({ method: 'GET', path })
@@ -88,20 +76,11 @@ export const kinds = {
     ...createCategory,
     freshHeader: 'idempotency-key'
   }),
-  // Takes the load generator as long as a key.
-  keyless: categoryKind('create without a key', {
-    ...createCategory,
-    freshHeader: 'unused-header-1'
-  }),
   mixed: categoryKind(
     '90 % list, 10 % create',
     createCategory,
     ...times(9, () => listCategories)
   ),
-  listAfterChanges: {
-    ...categoryKind('list beside an old transaction', listCategories),
-    changes: 100_000
-  },
   firstPets: petKind('100 pets', get('/pets?limit=100')),
   soldPets: petKind(
     '20 sold pets of 100 pages',
@@ -151,16 +130,13 @@ const withPets = (kind: Kind, connections: number): Work => ({
 
 export const plans: Record<'full' | 'quick', Plan> = {
   full: {
-    title:
-      'full run, medians of 5 rounds (3 with pets or 10,000 rows, ' +
-      '1 beside an old transaction)',
+    title: 'full run, medians of 5 rounds (3 with pets or 10,000 rows)',
     rounds: 5,
     seconds: 1,
     works: [
       ...[100, 1_000].flatMap((rows) => [list(rows, 1), list(rows, 64)]),
       { ...list(10_000, 1), rounds: 3 },
       { ...list(10_000, 64), rounds: 3 },
-      { kind: kinds.listAfterChanges, rows: 100, connections: 64, rounds: 1 },
       create(1),
       create(64),
       mixed(64),
@@ -170,9 +146,7 @@ export const plans: Record<'full' | 'quick', Plan> = {
       withPets(kinds.onePet, 64),
       withPets(kinds.anyPet, 64),
       withPets(kinds.createPet, 64)
-    ],
-    storedKeys: [0, 1_000_000],
-    bigList: 1_000_000
+    ]
   },
   quick: {
     title: 'quick run, medians of 3 rounds',
@@ -186,9 +160,7 @@ export const plans: Record<'full' | 'quick', Plan> = {
       create(64),
       mixed(64),
       withPets(kinds.anyPet, 64)
-    ],
-    storedKeys: [0, 100_000],
-    bigList: 0
+    ]
   }
 }
 

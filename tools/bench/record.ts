@@ -1,5 +1,5 @@
-import type { Target } from './load.ts'
 import type { LoadRequest } from './plan.ts'
+import type { Target } from './wrk.ts'
 
 /** Responses of the service, for the bare servers to send. */
 export type Recording = Awaited<ReturnType<typeof respond>>[]

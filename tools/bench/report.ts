@@ -2,10 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { arch, cpus, platform, release, totalmem } from 'node:os'
 import { format, resolveConfig } from 'prettier'
-import type { BigList } from './big.ts'
-import { generator, type Throughput } from './load.ts'
 import { type Plan, titleOf, type Work } from './plan.ts'
 import { type ServerName, servers } from './servers.ts'
+import type { Throughput } from './wrk.ts'
 
 export interface Sample extends Throughput {
   /** Microseconds of CPU of the server per request. */
@@ -20,26 +19,19 @@ export interface Result {
   samples: Map<ServerName, Sample[]>
 }
 
-/** Creates with and without an Idempotency-Key, by round. */
-export type KeyedResult = Record<'keyless' | 'keyed', Sample[]> & {
-  storedKeys: number
-}
-
 /** What a benchmark found. */
 export interface Findings {
   plan: Plan
   results: Result[]
   /** Which servers were not measured, and why. */
   missing: string[]
-  keyedResults: KeyedResult[]
-  bigList: BigList | undefined
   /** The version of PostgreSQL. */
   postgres: string
 }
 
 /** The findings as Markdown. */
 export function report(findings: Findings): string {
-  const { plan, results, missing, keyedResults, bigList, postgres } = findings
+  const { plan, results, missing, postgres } = findings
 
   return [
     '# Benchmark results',
@@ -51,9 +43,7 @@ export function report(findings: Findings): string {
     ...ratioSection(results),
     ...rateSection(results),
     ...latencySection(results),
-    ...usageSection(results),
-    ...keyedSection(keyedResults),
-    ...bigListSection(bigList)
+    ...usageSection(results)
   ].join('\n\n')
 }
 
@@ -94,7 +84,7 @@ function rateSection(results: Result[]): string[] {
 
   return [
     '## Requests per second',
-    `In parentheses: microseconds of CPU per request, of the server and of the load generator, ${generator.name}. ` +
+    `In parentheses: microseconds of CPU per request, of the server and of the load generator, wrk. ` +
       'Where the second is the larger one, the load generator is the limit.',
     workTable(results, measured(results), cell)
   ]
@@ -126,38 +116,6 @@ function usageSection(results: Result[]): string[] {
   ]
 }
 
-function keyedSection(results: KeyedResult[]): string[] {
-  const rows = results.map(({ storedKeys, keyless, keyed }) => {
-    const ratios = keyed.map(
-      ({ rate }, round) => rate / (keyless[round]?.rate ?? NaN)
-    )
-
-    return [
-      whole(storedKeys),
-      rateAndCpu(keyless),
-      rateAndCpu(keyed),
-      withRange(ratios)
-    ]
-  })
-
-  return [
-    '## Creates with an Idempotency-Key',
-    'Requests per second and CPU of this service at 64 connections: medians of the rounds, and the median and range of their ratios. ' +
-      'Each request has a header with a new value: an Idempotency-Key, or ' +
-      'one that the service ignores.',
-    table(
-      ['stored keys', 'without a key', 'with a key', 'with ÷ without'],
-      rows
-    )
-  ]
-}
-
-function bigListSection(bigList: BigList | undefined): string[] {
-  return bigList === undefined
-    ? []
-    : ['## A very long list', bigListLine(bigList)]
-}
-
 export async function writeReport(text: string): Promise<void> {
   const file = 'tools/bench/RESULTS.md'
   writeFileSync(
@@ -179,7 +137,7 @@ function conditions({ title, seconds }: Plan, postgres: string): string {
   return (
     `${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${title} of ${seconds} s. ` +
     `${machine}, ${system}. Server, database and load generator, ` +
-    `${generator.name}, share the machine.`
+    'wrk, share the machine.'
   )
 }
 
@@ -198,23 +156,6 @@ function failures(results: Result[]): string {
   )
 
   return lines.length > 0 ? lines.join('\n') : 'No request failed.'
-}
-
-function bigListLine({
-  rows,
-  clients,
-  slowClients,
-  size,
-  seconds,
-  rss,
-  longestStall
-}: BigList): string {
-  return (
-    `${whole(rows)} categories (${mib(size)} MiB of JSON), ${clients} clients together, ${slowClients} of them slow. ` +
-    `The other ${clients - slowClients} had the whole list after ${seconds.toFixed(1)} s. ` +
-    `Resident: ${mib(rss.before)} MiB before, ${mib(rss.peak)} MiB at most, ${mib(rss.after)} MiB after all had left. ` +
-    `Longest stall of the event loop: ${whole(longestStall)} ms.`
-  )
 }
 
 function table(head: string[], rows: string[][]): string {

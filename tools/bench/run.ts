@@ -11,18 +11,10 @@ import {
   dropDatabase,
   urlOf
 } from '../../test/support/database.ts'
-import { measureBigList } from './big.ts'
 import { connect } from './database.ts'
-import { generator } from './load.ts'
 import { type Kind, kinds, plans, titleOf, type Work } from './plan.ts'
 import { record } from './record.ts'
-import {
-  type KeyedResult,
-  report,
-  type Result,
-  type Sample,
-  writeReport
-} from './report.ts'
+import { report, type Result, type Sample, writeReport } from './report.ts'
 import {
   build,
   type Server,
@@ -31,6 +23,7 @@ import {
   servers,
   startServer
 } from './servers.ts'
+import { loadByWrk } from './wrk.ts'
 
 const isQuick = process.argv.includes('--quick')
 const plan = plans[isQuick ? 'quick' : 'full']
@@ -92,7 +85,7 @@ const serversOf = ({ table }: Kind): ServerName[] =>
 /** Fills the tables, and gives a bare server what it sends. */
 async function prepare(name: ServerName, { kind, rows }: Work): Promise<void> {
   await tables.fill(kind, rows)
-  const isBare = name === 'http' || name === 'fastify'
+  const isBare = name === 'fastify'
   if (isBare) {
     const { url } = serverOf('service')
     serverOf(name).replay(await record({ url, key, kind }))
@@ -110,11 +103,11 @@ async function measure(
   await prepare(name, work)
   const target = { url: server.url, key, kind, connections }
   const stopTrimming = kind === kinds.mixed ? tables.trim(rows) : undefined
-  await generator.throughput(target, seconds / 4)
+  await loadByWrk(target, seconds / 4)
   await server.settle()
 
   const before = await server.usage()
-  const measured = await generator.throughput(target, seconds)
+  const measured = await loadByWrk(target, seconds)
   const after = await server.usage()
 
   await stopTrimming?.()
@@ -156,49 +149,12 @@ async function measureWork(work: Work, number: number): Promise<Result> {
   return { work, samples }
 }
 
-/** Measures creates with and without an Idempotency-Key beside stored keys. */
-async function measureKeyed(storedKeys: number): Promise<KeyedResult> {
-  progress(`store ${storedKeys} keys`)
-  await tables.storeKeys(storedKeys)
-  const result: KeyedResult = { storedKeys, keyless: [], keyed: [] }
-  for (let round = 1; round <= plan.rounds; round++) {
-    for (const name of ['keyless', 'keyed'] as const) {
-      const work = { kind: kinds[name], rows: 100, connections: 64 }
-      const sample = await measure('service', work, plan.seconds)
-      if (sample.failures > 0)
-        throw new Error(`${sample.failures} creates failed`)
-      result[name].push(sample)
-      progress(
-        `${kinds[name].title}, ${storedKeys} stored keys, round ${round}: ` +
-          `${Math.round(sample.rate)}/s`
-      )
-    }
-  }
-
-  return result
-}
-
-async function measureVeryLongList(rows: number) {
-  if (rows === 0) return undefined
-  progress(`fill the table with ${rows} rows`)
-  await tables.fill(kinds.list, rows)
-  return measureBigList(serverOf('service'), key, rows)
-}
-
-progress(`the load generator is ${generator.name}`)
 await startServers()
 await warmUp()
 
 const results: Result[] = []
 for (const [index, work] of plan.works.entries())
   results.push(await measureWork(work, index + 1))
-
-const keyedResults: KeyedResult[] = []
-for (const storedKeys of plan.storedKeys)
-  keyedResults.push(await measureKeyed(storedKeys))
-await tables.storeKeys(0)
-
-const bigList = await measureVeryLongList(plan.bigList)
 
 for (const server of started.values()) await server.stop()
 const serverVersion = await tables.end()
@@ -211,8 +167,6 @@ const text = report({
   plan,
   results,
   missing,
-  keyedResults,
-  bigList,
   postgres: `${serverVersion} (${origin})`
 })
 console.log(text)

@@ -18,11 +18,6 @@ export const servers: Record<
   { title: string; file: string; build?: string; hasPets?: boolean }
 > = {
   service: { title: 'this service', file: 'dist/src/main.js', hasPets: true },
-  http: {
-    title: 'bare node:http',
-    file: `${built}/bare-http.js`,
-    hasPets: true
-  },
   fastify: {
     title: 'bare Fastify',
     file: `${built}/bare-fastify.js`,
@@ -42,12 +37,10 @@ export const servers: Record<
     title: 'baseline',
     file: `${built}/baseline.js`,
     hasPets: true
-  },
-  express: { title: 'Express', file: `${built}/express.js` }
+  }
 }
 
-export type ServerName =
-  'service' | 'http' | 'fastify' | 'go' | 'rust' | 'baseline' | 'express'
+export type ServerName = 'service' | 'fastify' | 'go' | 'rust' | 'baseline'
 export const serverNames = Object.keys(servers) as ServerName[]
 
 export interface Usage {
@@ -55,12 +48,6 @@ export interface Usage {
   cpu: number
   /** Bytes. */
   rss: number
-  /**
-   * Highest `rss` in bytes, and the longest stall of the event loop in
-   * milliseconds; after `watch`.
-   */
-  peak: number
-  longestStall: number
 }
 
 /**
@@ -153,11 +140,6 @@ export class Server {
     return usage
   }
 
-  /** Starts to record the peak of `rss`. */
-  watch(): void {
-    this.#child.send('watch')
-  }
-
   /** Gives a bare server what it sends from now on. */
   replay(recording: Recording): void {
     this.#child.send(recording)
@@ -226,8 +208,6 @@ function usageOf(pid: number | undefined): Usage {
 
   return {
     cpu: (Number(user) + Number(system)) * clockTick,
-    rss: Number(kilobytes) * 1024,
-    peak: NaN,
-    longestStall: NaN
+    rss: Number(kilobytes) * 1024
   }
 }

@@ -4,8 +4,30 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import type { Target, Throughput } from './load.ts'
-import type { LoadRequest } from './plan.ts'
+import type { Kind, LoadRequest } from './plan.ts'
+
+/** What a measurement sends, and where. */
+export interface Target {
+  /** With the version. */
+  url: string
+  key: string
+  kind: Kind
+  connections: number
+}
+
+export interface Throughput {
+  /** Successful responses. */
+  responses: number
+  /** The same, per second. */
+  rate: number
+  /** Requests without a successful response. */
+  failures: number
+  /** Milliseconds to respond, at the median and the 99th percentile. */
+  p50: number
+  p99: number
+  /** Microseconds of CPU of the load generator per request. */
+  generatorCpu: number
+}
 
 const program = path.resolve('tools/bench/load.lua')
 

@@ -66,14 +66,6 @@ export const clients: Client[] = [
     errors: '`error` of the result'
   },
   {
-    ...typescript,
-    name: 'orval',
-    pin: ['tools/clients/package.json', /"orval": "(.+)"/],
-    install: 'npm install orval@VERSION lossless-json',
-    generate: 'orval --config orval.config.ts',
-    errors: '`data` of the result, by its `status`'
-  },
-  {
     ...python,
     name: 'openapi-python-client',
     pin: ['tools/clients/requirements.in', /^openapi-python-client==(.+)$/m],
@@ -97,32 +89,6 @@ export const clients: Client[] = [
     generate:
       'mkdir client && go tool oapi-codegen -config config.yaml openapi.yaml',
     errors: '`JSON400`, `JSON401` … of the response'
-  },
-  {
-    ...typescript,
-    ...openapiGenerator,
-    name: 'openapi-generator-axios',
-    generate: `${generate} typescript-axios`,
-    errors: '`ModelError` in the `AxiosError`'
-  },
-  {
-    ...python,
-    ...openapiGenerator,
-    name: 'openapi-generator-python',
-    generate: `${generate} python`,
-    compile: 'MYPYPATH=client mypy --strict --follow-imports silent program.py',
-    run: 'PYTHONPATH=client python program.py',
-    retries: '`urllib3.Retry`, not within a body',
-    errors: '`data` of the `ApiException`'
-  },
-  {
-    ...go,
-    ...openapiGenerator,
-    name: 'openapi-generator-go',
-    generate:
-      `${generate} go --model-name-mappings ` +
-      'NewCategory=CategoryToCreate,NewMessage=MessageToSend,NewPet=PetToCreate',
-    errors: '`Model()` of the `GenericOpenAPIError`'
   },
   {
     ...openapiGenerator,

@@ -87,20 +87,6 @@ export class FreshClone {
     return inlineCommand(command, this.folder)
   }
 
-  /**
-   * Makes the clone a repository, whose commits `current` and `released` are
-   * this code and that of a revision.
-   */
-  async commit(revision: string): Promise<void> {
-    await this.sh(`
-      git init -q
-      git add --all
-      git -c user.name=test -c user.email=test@localhost commit -qm current
-      git tag current
-      git fetch -q --depth 1 '${root}' ${revision}
-      git tag released FETCH_HEAD`)
-  }
-
   remove(): void {
     rmSync(this.folder, { recursive: true })
   }

@@ -8,7 +8,7 @@
 //   NODE_OFF, NODE_ON   shell commands that power $NODE off and on, such as
 //                       `docker kill $NODE` and `docker start $NODE`; without
 //                       them, no node is lost
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { generate } from 'selfsigned'
 import t, { type Test } from 'tap'
@@ -19,7 +19,6 @@ import { until } from '../../test/support/until.ts'
 import { isConfined } from './confined.ts'
 import { FreshClone } from './fresh-clone.ts'
 import { incidentsAreFound, lockIsReleased } from './incident-commands.ts'
-import { extract, lastRelease } from './last-release.ts'
 import {
   type Clients,
   databaseOutage,
@@ -125,7 +124,7 @@ t.before(async () => {
   t.teardown(async () => {
     await sh(
       `kubectl delete namespace --wait=false --ignore-not-found \
-        $DATABASE pet-categories-staging pet-categories-released
+        $DATABASE pet-categories-staging
       docker image rm -f $IMAGE:one $IMAGE:two $IMAGE:bad`
     )
     clone.remove()
@@ -216,30 +215,6 @@ t.test(
     t.equal(await sh('kubectl get jobs -o name'), 'job.batch/migrate-one')
   }
 )
-
-t.test('the manifests apply over those of the last release', async (t) => {
-  const release = path.join(folder, 'release')
-  mkdirSync(release)
-  extract(lastRelease(), release, 'deploy/kubernetes')
-
-  const namespace = 'pet-categories-released'
-  for (const version of ['release', '.']) {
-    const applied = {
-      namespace,
-      resources: [`../${version}/deploy/kubernetes/staging`]
-    }
-    await sh(`
-      mkdir -p applied
-      echo '${JSON.stringify(applied)}' >applied/kustomization.yaml
-      kubectl apply -k applied`)
-  }
-
-  const selector = '-o jsonpath={.spec.selector.matchLabels}'
-  t.equal(
-    await sh(`kubectl -n ${namespace} get deployment api ${selector}`),
-    '{"app":"api"}'
-  )
-})
 
 interface NetworkPolicy {
   kind: string

@@ -1,10 +1,10 @@
 import { NewEvent } from '../../generated/columns.ts'
 import { Event } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
-import { insertOperation } from '../creates/insert-operation.ts'
-import { listOperation } from '../lists/lists.ts'
-import type { ResponseMemory } from '../lists/response-memory.ts'
-import type { Database } from '../postgres/database.ts'
+import { insertOperation } from '../framework/creates/insert-operation.ts'
+import { listOperation } from '../framework/lists/lists.ts'
+import type { ResponseMemory } from '../framework/lists/response-memory.ts'
+import type { Database } from '../framework/postgres/database.ts'
 
 /** The operations on events. */
 export function eventHandlers(database: Database, memory: ResponseMemory) {

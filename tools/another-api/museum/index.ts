@@ -1,8 +1,10 @@
-import type { Api } from '../api.ts'
+import { apiKeyPrefix, realm, serviceName } from '../../generated/names.ts'
+import type { Api } from '../framework/api.ts'
 import { eventHandlers } from './events.ts'
 
 /** The API that this repository serves. */
 export const api: Api = {
+  names: { service: serviceName, apiKeyPrefix, realm },
   openapi: new URL('../../generated/openapi.yaml', import.meta.url),
   handlers: eventHandlers,
   migrations: new URL('../../migrations/', import.meta.url)
