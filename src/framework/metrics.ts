@@ -166,11 +166,6 @@ export const groupedWrites = new Histogram({
   buckets: sizeBuckets
 })
 
-export const cancelledGroups = new Counter({
-  name: 'grouped_writes_cancelled_total',
-  help: 'Grouped writes that exceeded the group timeout, and were split'
-})
-
 const databaseErrorCodes = [
   'unavailable',
   'outcome_unknown',
@@ -319,8 +314,6 @@ const housekeepingSuccess = new Gauge({
 })
 
 /** Records a success of a removal of old records. */
-export function housekeepingSucceeded(
-  task: 'changes' | 'idempotency_keys'
-): void {
+export function housekeepingSucceeded(task: 'idempotency_keys'): void {
   housekeepingSuccess.setToCurrentTime({ task })
 }

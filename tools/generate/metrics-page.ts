@@ -42,9 +42,6 @@ const whenToLook: Record<string, string> = {
     '`idempotent_creates_total` and `IDEMPOTENCY_KEY_HOURS`',
   shared_read_requests: 'Reads are slow: how many share a query',
   grouped_write_rows: 'Creates are slow: how many share a commit',
-  grouped_writes_cancelled_total:
-    'Single creates are slow: [a slow row](architecture.md#a-slow-row), ' +
-    'or a slow database',
   database_errors_total:
     'Any `outcome_unknown`: a create may have been stored without a ' +
     'response. `constraint_violated` is the 4xx of an operation, or a ' +
@@ -62,7 +59,7 @@ const whenToLook: Record<string, string> = {
   database_statements_waiting: 'The pool is used up: how many wait',
   migrations_pending: 'A new replica does not become ready',
   housekeeping_last_success_timestamp_seconds:
-    'The tables `changes` or `idempotency_keys` grow',
+    'The table `idempotency_keys` grows',
   messages_queued: 'Messages are late: consumers are slow or stopped',
   messages_oldest_queued_seconds: 'Messages are late: by how much'
 }
