@@ -90,7 +90,9 @@ checked AS MATERIALIZED (
 new_row AS MATERIALIZED (
   SELECT
     checked.*,
-    CASE WHEN obstacle IS NULL THEN nextval('categories_id_seq') END AS id
+    CASE WHEN obstacle IS NULL THEN
+      nextval('categories_id_seq')
+    END AS id
   FROM checked
   ORDER BY ordinal
 ),
@@ -121,16 +123,13 @@ ORDER BY ordinal;
 
 PREPARE "create-categories-once" AS
 WITH input AS MATERIALIZED (
-  SELECT
-    input.*,
-    record.fingerprint AS recorded_fingerprint,
-    record.response AS recorded_response
+  SELECT input.*, record.fingerprint, record.response AS recorded_response
   FROM (
     SELECT
       (value ->> 0)::text AS name,
       (value ->> 1)::text AS description,
       (value ->> 2)::bytea AS key_hash,
-      (value ->> 3)::bytea AS fingerprint,
+      (value ->> 3)::bytea AS body_hash,
       ordinal
     FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
   ) AS input
@@ -172,7 +171,7 @@ stored AS (
 ),
 recorded AS (
   INSERT INTO idempotency_keys (key, fingerprint, response)
-  SELECT key_hash, fingerprint, response
+  SELECT key_hash, body_hash, response
   FROM new_row
   JOIN stored ON stored.id = new_row.id
   ORDER BY key_hash
@@ -180,8 +179,8 @@ recorded AS (
 SELECT
   ordinal::integer,
   CASE
-    WHEN recorded_fingerprint = fingerprint THEN 'replayed'
-    WHEN recorded_fingerprint IS NOT NULL THEN 'reused'
+    WHEN fingerprint = body_hash THEN 'replayed'
+    WHEN fingerprint IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('categories')
     ELSE 'created'
@@ -209,7 +208,9 @@ checked AS MATERIALIZED (
 new_row AS MATERIALIZED (
   SELECT
     checked.*,
-    CASE WHEN obstacle IS NULL THEN service_id END AS id
+    CASE WHEN obstacle IS NULL THEN
+      service_id
+    END AS id
   FROM checked
   ORDER BY ordinal
 ),
@@ -241,16 +242,13 @@ ORDER BY ordinal;
 
 PREPARE "create-messages-once" AS
 WITH input AS MATERIALIZED (
-  SELECT
-    input.*,
-    record.fingerprint AS recorded_fingerprint,
-    record.response AS recorded_response
+  SELECT input.*, record.fingerprint, record.response AS recorded_response
   FROM (
     SELECT
       (value ->> 0)::text AS message,
       (value ->> 1)::uuid AS service_id,
       (value ->> 2)::bytea AS key_hash,
-      (value ->> 3)::bytea AS fingerprint,
+      (value ->> 3)::bytea AS body_hash,
       ordinal
     FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
   ) AS input
@@ -293,7 +291,7 @@ stored AS (
 ),
 recorded AS (
   INSERT INTO idempotency_keys (key, fingerprint, response)
-  SELECT key_hash, fingerprint, response
+  SELECT key_hash, body_hash, response
   FROM new_row
   JOIN stored ON stored.id = new_row.id
   ORDER BY key_hash
@@ -301,8 +299,8 @@ recorded AS (
 SELECT
   ordinal::integer,
   CASE
-    WHEN recorded_fingerprint = fingerprint THEN 'replayed'
-    WHEN recorded_fingerprint IS NOT NULL THEN 'reused'
+    WHEN fingerprint = body_hash THEN 'replayed'
+    WHEN fingerprint IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('messages')
     ELSE 'created'
@@ -522,7 +520,9 @@ checked AS MATERIALIZED (
 new_row AS MATERIALIZED (
   SELECT
     checked.*,
-    CASE WHEN obstacle IS NULL THEN nextval('pets_id_seq') END AS id
+    CASE WHEN obstacle IS NULL THEN
+      nextval('pets_id_seq')
+    END AS id
   FROM checked
   ORDER BY ordinal
 ),
@@ -554,17 +554,14 @@ ORDER BY ordinal;
 
 PREPARE "create-pets-once" AS
 WITH input AS MATERIALIZED (
-  SELECT
-    input.*,
-    record.fingerprint AS recorded_fingerprint,
-    record.response AS recorded_response
+  SELECT input.*, record.fingerprint, record.response AS recorded_response
   FROM (
     SELECT
       (value ->> 0)::text AS name,
       (value ->> 1)::bigint AS category_id,
       (value ->> 2)::text AS status,
       (value ->> 3)::bytea AS key_hash,
-      (value ->> 4)::bytea AS fingerprint,
+      (value ->> 4)::bytea AS body_hash,
       ordinal
     FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
   ) AS input
@@ -622,7 +619,7 @@ stored AS (
 ),
 recorded AS (
   INSERT INTO idempotency_keys (key, fingerprint, response)
-  SELECT key_hash, fingerprint, response
+  SELECT key_hash, body_hash, response
   FROM new_row
   JOIN stored ON stored.id = new_row.id
   ORDER BY key_hash
@@ -630,8 +627,8 @@ recorded AS (
 SELECT
   ordinal::integer,
   CASE
-    WHEN recorded_fingerprint = fingerprint THEN 'replayed'
-    WHEN recorded_fingerprint IS NOT NULL THEN 'reused'
+    WHEN fingerprint = body_hash THEN 'replayed'
+    WHEN fingerprint IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('pets')
     ELSE 'created'

@@ -34,7 +34,18 @@ export function createLogger(
     output.isTTY ? 0 : minWriteBytes
   )
 
-  return pino({ level, hooks: { streamWrite } }, destination)
+  const serializers = { err: serializeError }
+
+  return pino({ level, serializers, hooks: { streamWrite } }, destination)
+}
+
+/**
+ * PostgreSQL puts values of a row into `detail` and `where` of an error. The
+ * log never has them.
+ */
+function serializeError(error: Error): object {
+  const serialized = pino.stdSerializers.err(error)
+  return { ...serialized, detail: undefined, where: undefined }
 }
 
 /**

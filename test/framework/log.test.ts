@@ -75,6 +75,19 @@ t.test('the log is JSON, and readable on a terminal', async (t) => {
   }
 })
 
+t.test('no line holds the values of a row that an error has', async (t) => {
+  const { log, end } = logFile(t)
+  const properties = {
+    code: '23514',
+    detail: 'Failing row contains (1103, secret-text).',
+    where: 'PL/pgSQL function f(secret-text)'
+  }
+  log.error({ err: Object.assign(new Error('rejected'), properties) })
+  const text = await end()
+  t.match(text, '23514')
+  t.notMatch(text, 'secret-text')
+})
+
 /** The numbers that were logged. */
 const numbersIn = (log: string) =>
   [...log.matchAll(/"number":(\d+)/g)].map(([, number]) => Number(number))

@@ -59,11 +59,11 @@ export const clients: Client[] = [
   },
   {
     ...typescript,
-    name: 'hey-api',
-    pin: ['tools/clients/package.json', /"@hey-api\/openapi-ts": "(.+)"/],
-    install: 'npm install @hey-api/openapi-ts@VERSION',
-    generate: 'openapi-ts --input openapi.yaml --output client',
-    errors: '`error` of the result'
+    name: 'orval',
+    pin: ['tools/clients/package.json', /"orval": "(.+)"/],
+    install: 'npm install orval@VERSION lossless-json',
+    generate: 'orval --config orval.config.ts',
+    errors: '`data` of the result, by its `status`'
   },
   {
     ...python,

@@ -99,25 +99,33 @@ export function groupedInsert(
     maxRuns: maxAlone
   })
 
-  return async (row) => {
-    const deadline = performance.now() + database.timeoutMs
-    let submit: (row: Row) => Promise<Outcome | GroupFailed> = inGroup
-    let pauseMs = firstPauseMs
+  return (row) => insertUntilUnblocked(row, inGroup, alone, database.timeoutMs)
+}
 
-    for (;;) {
-      const result = await submit(row)
+/** Tries again while another transaction is in the way. */
+async function insertUntilUnblocked(
+  row: Row,
+  inGroup: (row: Row) => Promise<Outcome | GroupFailed>,
+  alone: (row: Row) => Promise<Outcome>,
+  timeoutMs: number
+): Promise<Outcome> {
+  const deadline = performance.now() + timeoutMs
+  let submit = inGroup
+  let pauseMs = firstPauseMs
 
-      if (result.outcome === 'group_failed') {
-        submit = alone
-        continue
-      }
+  for (;;) {
+    const result = await submit(row)
 
-      const isBlocked = result.outcome === 'locked' || result.outcome === 'held'
-      if (!isBlocked || performance.now() > deadline) return result
-
-      await sleep(pauseMs)
-      pauseMs = Math.min(2 * pauseMs, longestPauseMs)
+    if (result.outcome === 'group_failed') {
+      submit = alone
+      continue
     }
+
+    const isBlocked = result.outcome === 'locked' || result.outcome === 'held'
+    if (!isBlocked || performance.now() > deadline) return result
+
+    await sleep(pauseMs)
+    pauseMs = Math.min(2 * pauseMs, longestPauseMs)
   }
 }
 

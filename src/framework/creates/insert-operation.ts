@@ -38,26 +38,19 @@ export function insertOperation<Body extends object, Status, Schema>(
   operation: InsertOperation<Body, Status, Schema>
 ) {
   const { table, name = table, status, json, check } = operation
-  const statement = `create-${name}`
-  const insert = groupedInsert(database, statement, insertStatement(operation))
-  const insertOnce = groupedInsert(
-    database,
-    `${statement}-once`,
+  const insertBy = (statement: string, text: string) =>
+    groupedInsert(database, statement, text)
+  const insert = insertBy(`create-${name}`, insertStatement(operation))
+  const insertOnce = insertBy(
+    `create-${name}-once`,
     insertOnceStatement(operation)
   )
   initializeIdempotentCreates(table)
 
   async function insertClaimed(row: unknown[]) {
-    try {
-      const result = await insertOnce(row)
-      countIdempotentCreate(table, result.outcome)
-      return result
-    } catch (error) {
-      // The Idempotency-Key makes it safe to send the request again.
-      if (error instanceof OutcomeUnknown)
-        throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
-      throw error
-    }
+    const result = await insertOnce(row).catch(rethrowAsRetryable)
+    countIdempotentCreate(table, result.outcome)
+    return result
   }
 
   return async (
@@ -89,6 +82,13 @@ export function insertOperation<Body extends object, Status, Schema>(
 
     return sendJson(reply, status, objectBytes(json, result.response))
   }
+}
+
+/** The Idempotency-Key makes it safe to send the request again. */
+function rethrowAsRetryable(error: unknown): never {
+  if (error instanceof OutcomeUnknown)
+    throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
+  throw error
 }
 
 function idempotencyKeyReused(): HttpError {

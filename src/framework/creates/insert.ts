@@ -54,38 +54,16 @@ export type RowOutcome = { ordinal: number } & (
 
 /**
  * The statement that inserts rows. It returns a RowOutcome for each input row,
- * in their order. The response is made from the stored row, with what triggers
- * have changed.
+ * in their order.
  */
 export function insertStatement(insert: InsertSql): string {
-  const columns = insert.body.map(({ column }) => column).join(', ')
-
   return sql`
     WITH input AS MATERIALIZED (
       SELECT *
       FROM ${inputTable(inputTypes(insert))}
       WHERE ${maxLockWait}
     ),
-    checked AS MATERIALIZED (
-      ${checkOf(insert)}
-    ),
-    new_row AS MATERIALIZED (
-      SELECT
-        checked.*,
-        CASE WHEN obstacle IS NULL THEN ${newId(insert)} END AS id
-      FROM checked
-      ORDER BY ordinal
-    ),
-    stored AS (
-      INSERT INTO ${insert.table} (id, ${columns})
-      SELECT id, ${columns}
-      FROM new_row
-      WHERE id IS NOT NULL
-      RETURNING
-        id,
-        ${insert.json.expression}
-        AS response
-    )
+    ${storedRows(insert, 'obstacle IS NULL')}
     SELECT
       ordinal::integer,
       CASE
@@ -112,19 +90,11 @@ export function insertStatement(insert: InsertSql): string {
  *   synchronous standby: a record may be visible before the standby has it.
  */
 export function insertOnceStatement(insert: InsertSql): string {
-  const columns = insert.body.map(({ column }) => column).join(', ')
-  const types = {
-    ...inputTypes(insert),
-    key_hash: 'bytea',
-    fingerprint: 'bytea'
-  }
+  const types = { ...inputTypes(insert), key_hash: 'bytea', body_hash: 'bytea' }
 
   return sql`
     WITH input AS MATERIALIZED (
-      SELECT
-        input.*,
-        record.fingerprint AS recorded_fingerprint,
-        record.response AS recorded_response
+      SELECT input.*, record.fingerprint, record.response AS recorded_response
       FROM ${inputTable(types)}
       LEFT JOIN LATERAL (
         SELECT
@@ -137,31 +107,10 @@ export function insertOnceStatement(insert: InsertSql): string {
       ) AS record ON true
       WHERE ${maxLockWait}
     ),
-    checked AS MATERIALIZED (
-      ${checkOf(insert)}
-    ),
-    new_row AS MATERIALIZED (
-      SELECT
-        checked.*,
-        CASE WHEN obstacle IS NULL AND recorded_response IS NULL THEN
-          ${newId(insert)}
-        END AS id
-      FROM checked
-      ORDER BY ordinal
-    ),
-    stored AS (
-      INSERT INTO ${insert.table} (id, ${columns})
-      SELECT id, ${columns}
-      FROM new_row
-      WHERE id IS NOT NULL
-      RETURNING
-        id,
-        ${insert.json.expression}
-        AS response
-    ),
+    ${storedRows(insert, 'obstacle IS NULL AND recorded_response IS NULL')},
     recorded AS (
       INSERT INTO idempotency_keys (key, fingerprint, response)
-      SELECT key_hash, fingerprint, response
+      SELECT key_hash, body_hash, response
       FROM new_row
       JOIN stored ON stored.id = new_row.id
       ORDER BY key_hash
@@ -169,8 +118,8 @@ export function insertOnceStatement(insert: InsertSql): string {
     SELECT
       ordinal::integer,
       CASE
-        WHEN recorded_fingerprint = fingerprint THEN 'replayed'
-        WHEN recorded_fingerprint IS NOT NULL THEN 'reused'
+        WHEN fingerprint = body_hash THEN 'replayed'
+        WHEN fingerprint IS NOT NULL THEN 'reused'
         WHEN obstacle IS NOT NULL THEN obstacle
         WHEN stored.id IS NULL THEN missing_row('${insert.table}')
         ELSE 'created'
@@ -179,6 +128,43 @@ export function insertOnceStatement(insert: InsertSql): string {
     FROM new_row
     LEFT JOIN stored ON stored.id = new_row.id
     ORDER BY ordinal
+  `
+}
+
+/**
+ * The common table expressions that store rows of `input`. Only a row to store
+ * uses an id. The response is made from the stored row, with what triggers have
+ * changed.
+ *
+ * @param isNew an SQL condition for the rows to store
+ */
+function storedRows(insert: InsertSql, isNew: string): string {
+  const { table, id, body, check, json } = insert
+  const columns = ['id', ...body.map(({ column }) => column)].join(', ')
+
+  return sql`
+    checked AS MATERIALIZED (
+      ${check?.statement ?? 'SELECT *, NULL AS obstacle FROM input'}
+    ),
+    new_row AS MATERIALIZED (
+      SELECT
+        checked.*,
+        CASE WHEN ${isNew} THEN
+          ${typeof id === 'string' ? id : 'service_id'}
+        END AS id
+      FROM checked
+      ORDER BY ordinal
+    ),
+    stored AS (
+      INSERT INTO ${table} (${columns})
+      SELECT ${columns}
+      FROM new_row
+      WHERE id IS NOT NULL
+      RETURNING
+        id,
+        ${json.expression}
+        AS response
+    )
   `
 }
 
@@ -198,10 +184,3 @@ export function inputValues<Body, Schema>(
   const values = columns.map(({ property }) => body[property])
   return typeof id === 'string' ? values : [...values, id.value()]
 }
-
-/** An SQL expression for the id of a new row. */
-const newId = ({ id }: InsertSql): string =>
-  typeof id === 'string' ? id : 'service_id'
-
-const checkOf = ({ check }: InsertSql): string =>
-  check?.statement ?? 'SELECT *, NULL AS obstacle FROM input'

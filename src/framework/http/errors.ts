@@ -207,8 +207,14 @@ export function sendError(
     request.log.warn({ err: thrown.cause }, body.code)
 
   // Fastify closes the connection after any error of a body. If the whole body
-  // was read, the connection can stay open.
-  if (request.raw.complete) reply.removeHeader('connection')
+  // was read, the connection can stay open. Node.js never writes a Connection
+  // header that was removed, so one that has to say `close` is left alone.
+  const canStayOpen =
+    request.raw.complete &&
+    reply.raw.shouldKeepAlive &&
+    !request.server.isDraining
+  if (canStayOpen && reply.hasHeader('connection'))
+    reply.removeHeader('connection')
   reply.headers(defaultHeaders(request.id))
   reply.code(body.status).headers(headers).send(body)
 }

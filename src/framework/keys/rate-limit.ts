@@ -115,10 +115,17 @@ function tooManyRequests(
 
 /**
  * Groups IPv6 addresses by /64, the smallest block that providers assign to one
- * customer. Returns any other text unchanged.
+ * customer. Returns text that has no address unchanged.
+ *
+ * @param text an entry of X-Forwarded-For. Some proxies append the client's
+ * port, and put an IPv6 address in brackets: `192.0.2.2:40001`,
+ * `[2001:db8::1]:40001`
  */
-export function networkOf(address: string): string {
-  if (!ipaddr.isValid(address)) return address
+export function networkOf(text: string): string {
+  const address = text
+    .replace(/^\[([^\]]*)\](:\d+)?$/, '$1')
+    .replace(/^([\d.]+):\d+$/, '$1')
+  if (!ipaddr.isValid(address)) return text
   const parsed = ipaddr.process(address)
 
   return parsed instanceof ipaddr.IPv6

@@ -8,7 +8,7 @@ type Link = OpenAPIV3.LinkObject | OpenAPIV3.ReferenceObject
 
 /** A path relative to another one: a proxy may change the base path. */
 export function relativeTarget(from: string, to: string): string {
-  const toRoot = '../../'.repeat(from.split('/').length - 2)
+  const toRoot = '../'.repeat(from.split('/').length - 2)
   return toRoot + to.slice(1)
 }
 

@@ -16,6 +16,7 @@ import {
   createRequest,
   disconnected,
   fillNotes,
+  getRequest,
   inFlight,
   keepAlive,
   listRequest,
@@ -266,4 +267,37 @@ t.test('a shutdown does not cut off a response that is sent', async (t) => {
 
   const { headers, body } = parseRaw(received())
   t.equal(body.length, Number(headers['content-length']))
+})
+
+const errors = {
+  'unknown path': getRequest('/v1/nothing', keepAlive),
+  'unknown note': getRequest('/v1/notes/999999', keepAlive),
+  'malformed body': createRequest('{', keepAlive)
+}
+
+t.test('an error announces that its connection closes', async (t) => {
+  const service = await startNotes(t)
+  const expectClose = async (bytes: string, why: string) => {
+    const { received, closed } = openConnection(t, service, bytes)
+    await closed
+    t.match(received(), /^HTTP\/1.1 4\d\d /, why)
+    t.match(received(), /\r\nconnection: close\r\n/i, why)
+  }
+
+  const closing = { Connection: 'close' }
+  await expectClose(getRequest('/v1/notes/999999', closing), 'its own close')
+  await expectClose(createRequest('{', closing), 'its own close, with a body')
+  service.app.isDraining = true
+  for (const [name, bytes] of Object.entries(errors))
+    await expectClose(bytes, `${name}, while draining`)
+})
+
+t.test('a half-closed connection closes after an error', async (t) => {
+  const service = await startNotes(t)
+  for (const [name, bytes] of Object.entries(errors)) {
+    const { socket, received, closed } = openConnection(t, service, bytes)
+    socket.end()
+    await closed
+    t.match(received(), /^HTTP\/1.1 4\d\d /, name)
+  }
 })

@@ -252,9 +252,21 @@ const deployments: Deployment[] = [
         isSame: false
       },
       {
+        why: 'a proxy may append the port',
+        first: '192.0.2.2:40001',
+        second: '192.0.2.2:40002',
+        isSame: true
+      },
+      {
+        why: 'a proxy may put IPv6 in brackets',
+        first: '[2001:db8:5::1]:40001',
+        second: '2001:db8:5::2',
+        isSame: true
+      },
+      {
         why: 'text that is not an address counts unchanged',
         first: 'unknown',
-        second: '198.51.100.5:80',
+        second: '198.51.100.x',
         isSame: false
       }
     ]

@@ -1,0 +1,23 @@
+import { isLosslessNumber, parse } from 'lossless-json'
+import { fetchWithRetries } from './retry.ts'
+
+const { BASE_URL: baseUrl = '', API_KEY: key = '' } = process.env
+
+/** Numbers as the generated types have them: an id is an exact bigint. */
+function toNumber(name: string, value: unknown): unknown {
+  if (!isLosslessNumber(value)) return value
+  return name === 'id' ? BigInt(value.value) : Number(value.value)
+}
+
+/** Sends the request of a generated function, with the key. */
+export async function send<T>(path: string, init: RequestInit): Promise<T> {
+  const headers = new Headers({
+    Authorization: `Bearer ${key}`,
+    ...init.headers
+  })
+  const response = await fetchWithRetries(baseUrl + path, { ...init, headers })
+  const text = await response.text()
+  const data = text === '' ? undefined : parse(text, toNumber)
+
+  return { status: response.status, headers: response.headers, data } as T
+}
