@@ -313,7 +313,7 @@ const housekeepingSuccess = new Gauge({
   labelNames: ['task']
 })
 
-/** Records a success of a removal of old records. */
-export function housekeepingSucceeded(task: 'idempotency_keys'): void {
-  housekeepingSuccess.setToCurrentTime({ task })
+/** Records a success of the removal of expired Idempotency-Keys. */
+export function housekeepingSucceeded(): void {
+  housekeepingSuccess.setToCurrentTime({ task: 'idempotency_keys' })
 }
