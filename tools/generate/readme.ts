@@ -29,7 +29,11 @@ export function readmeWith(
       `${start}\n${table.join('\n')}\n\n${end}`
   )
 
-  return format(text, { parser: 'markdown' })
+  // The blocks of code keep the style of this repository.
+  return format(text, {
+    parser: 'markdown',
+    embeddedLanguageFormatting: 'off'
+  })
 }
 
 /** The statuses of a success, such as `200`. */
