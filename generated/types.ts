@@ -18,9 +18,7 @@ export interface paths {
          *     is current. Lists of 1 KiB to 8 MiB are compressed if
          *     `Accept-Encoding` allows `br` or `gzip`.
          *
-         *     A list too long for the memory of the service, by default more than
-         *     64 MiB, is streamed without `ETag` and `Content-Length`. If the service
-         *     fails midway, it closes the connection before the body is complete.
+         *     A list over the limit of the deployment, by default 32 MiB, gets `503`.
          */
         get: operations["listCategories"];
         put?: never;
@@ -129,7 +127,7 @@ export interface paths {
          *     order that was committed before this request. Another system of the
          *     shop writes orders. **Beta:** filters and pages may be added.
          *
-         *     Caching, compression and streaming work as for listCategories.
+         *     Caching, compression and the limit are those of listCategories.
          */
         get: operations["listOrders"];
         put?: never;
@@ -483,6 +481,11 @@ export interface components {
          *     a key. Keys belong to an API key and its rotations, and to one operation.
          */
         IdempotencyKey: string;
+        /**
+         * @description Comma-separated `ETag` values of cached lists, or `*` (RFC 9110,
+         *     section 13.1.2). The comparison ignores `W/`.
+         */
+        IfNoneMatch: string;
     };
     requestBodies: never;
     headers: {
@@ -561,8 +564,7 @@ export interface components {
          */
         Successor: string;
         /**
-         * @description Strong validator of the list in its content coding; absent if the list
-         *     is streamed
+         * @description Strong validator of the list in its content coding
          * @example "k7kVvJ8Uq0m2cD1wq5r8n3oYtB4xSgZlE6hPfAaTjLw"
          */
         ListETag: string;
@@ -589,7 +591,7 @@ export interface operations {
                  * @description Comma-separated `ETag` values of cached lists, or `*` (RFC 9110,
                  *     section 13.1.2). The comparison ignores `W/`.
                  */
-                "If-None-Match"?: string;
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
             cookie?: never;
@@ -883,7 +885,7 @@ export interface operations {
                  * @description Comma-separated `ETag` values of cached lists, or `*` (RFC 9110,
                  *     section 13.1.2). The comparison ignores `W/`.
                  */
-                "If-None-Match"?: string;
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
             cookie?: never;

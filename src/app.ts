@@ -79,7 +79,11 @@ export async function buildApp(parts: Parts) {
   })
 
   // @fastify/swagger with Swagger UI, and what else needs no API key.
-  await app.register(docsPage, { apiDocument, environment })
+  await app.register(docsPage, {
+    apiDocument,
+    samples: api.samples,
+    environment
+  })
   await app.register(guidePage, { apiDocument, guide: api.guide, environment })
   await app.register(health, {
     checkReady: migrationCheck(database, api.migrations)

@@ -174,10 +174,7 @@ async function generate(): Promise<Record<string, string>> {
   return {
     ...inFolder('samples', newSamples),
     ...(await filesOf(apiDocument, 'generated', '..')),
-    'generated/openapi.yaml': samples.addTo(
-      read('openapi.yaml'),
-      apiDocument.operations
-    ),
+    'generated/samples.json': samples.file(apiDocument.operations),
     ...(await filesOf(notes, 'test/support/notes/generated', '../../../..')),
     'generated/names.ts': namesFile(names),
     [guideSource]: guide,

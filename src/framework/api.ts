@@ -25,6 +25,11 @@ export interface Api {
   /** The OpenAPI document, a YAML file. */
   openapi: URL
   /**
+   * The code samples of the docs page, a JSON file: `generated/samples.json`.
+   * Without one, the page has none.
+   */
+  samples?: URL
+  /**
    * The guide for its clients: the HTML of `generated/guide.html`. Without one,
    * the service has no /docs/guide.
    */

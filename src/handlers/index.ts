@@ -11,7 +11,8 @@ import { petHandlers } from './pets.ts'
 /** The API that this repository serves. */
 export const api: Api = {
   names: { service: serviceName, apiKeyPrefix, realm },
-  openapi: new URL('../../generated/openapi.yaml', import.meta.url),
+  openapi: new URL('../../openapi.yaml', import.meta.url),
+  samples: new URL('../../generated/samples.json', import.meta.url),
   guide: new URL('../../generated/guide.html', import.meta.url),
   handlers: operationHandlers,
   migrations: new URL('../../migrations/', import.meta.url),

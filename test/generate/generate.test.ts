@@ -74,7 +74,7 @@ const stale = [
   'generated/operations.ts',
   'generated/json.ts',
   'generated/columns.ts',
-  'generated/openapi.yaml',
+  'generated/samples.json',
   'docs/clients.md',
   'generated/guide.html',
   '.env.example',
@@ -110,7 +110,7 @@ t.test(
     t.match(read('generated/json.ts'), "rowJson<Schemas['Dog']>")
     t.match(read('samples/listPets.sh'), /# edited\n$/)
     t.match(read('samples/getDog.sh'), '/v1/dogs/3 \\\n')
-    t.match(read('generated/openapi.yaml'), '/v1/dogs/3 \\\n')
+    t.match(read('generated/samples.json'), '/v1/dogs/3 ')
     t.match(
       read('docs/clients.md'),
       /`GET .dogs.{dogId}` +\| 409 +\| `dog_asleep` +\| The dog sleeps until noon /

@@ -32,11 +32,14 @@ interface Exemplified {
   examples?: OpenAPIV3.MediaTypeObject['examples']
 }
 
+/** The OpenAPI document lacks what a code sample needs. */
+export class MissingExample extends Error {}
+
 /**
  * The request of an operation's samples: the first example of the body, of each
  * path parameter, and of each required query parameter.
  *
- * @throws Error if the OpenAPI document lacks one of them
+ * @throws MissingExample if the OpenAPI document lacks one of them
  */
 export function sampleRequestOf(
   { document }: ApiDocument,
@@ -62,8 +65,11 @@ export function sampleRequestOf(
 /** The base URL of the first server that has an absolute one. */
 function serverOf({ servers = [] }: Document): string {
   const absolute = servers.map(withDefaults).find((url) => /^https?:/.test(url))
-  if (absolute === undefined)
-    throw new Error('openapi.yaml: code samples need a server with a host')
+  if (absolute === undefined) {
+    throw new MissingExample(
+      'openapi.yaml: code samples need a server with a host'
+    )
+  }
   return absolute.replace(/\/$/, '')
 }
 
@@ -81,7 +87,7 @@ function successOf(
     status.startsWith('2')
   )
   if (success === undefined) {
-    throw new Error(
+    throw new MissingExample(
       `openapi.yaml: the code samples of ${operationId} need a 2xx response`
     )
   }
@@ -150,7 +156,7 @@ class Examples {
     if (value !== undefined) return value
 
     const { operationId } = this.#operation
-    throw new Error(
+    throw new MissingExample(
       `openapi.yaml: the code samples of ${operationId} need ` +
         `an example of ${name}`
     )

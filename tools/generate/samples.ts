@@ -1,14 +1,16 @@
-// generated/openapi.yaml: openapi.yaml with the code samples of samples/, as
-// the service publishes it. A sample that is missing is written once, from a
-// template.
+// generated/samples.json: the code samples of samples/, for the docs page. A
+// sample that is missing is written once, from a template.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { parseDocument } from 'yaml'
 import type {
   ApiDocument,
   Operation
 } from '../../src/framework/openapi/document.ts'
-import { type SampleRequest, sampleRequestOf } from './sample-request.ts'
+import {
+  MissingExample,
+  type SampleRequest,
+  sampleRequestOf
+} from './sample-request.ts'
 import { go, python, shell, typescript } from './sample-templates.ts'
 
 /** The language of a sample. */
@@ -32,9 +34,6 @@ const languages = new Map<string, Language>([
   ['.go', { names: { lang: 'Go', label: 'Go' }, template: go }]
 ])
 
-const header =
-  ' Generated from openapi.yaml and samples/ by `npm run generate`. Do not edit.'
-
 /** The code samples of an API, files such as `samples/listPets.py`. */
 export class Samples {
   /** The text of each file, by its name. Empty if there is no folder. */
@@ -49,21 +48,31 @@ export class Samples {
 
   /**
    * Adds the samples that are missing: each operation has one in each language
-   * that the folder uses. Those that exist stay as they are.
+   * that the folder uses. Those that exist stay as they are. Those
+   * that need an example that the OpenAPI document lacks are left out.
    *
+   * @param report gets a line for each operation whose samples are left out
    * @returns the text of each new file, by its name
-   * @throws Error if the OpenAPI document lacks an example that they need
    */
-  async addMissing(api: ApiDocument): Promise<Record<string, string>> {
+  async addMissing(
+    api: ApiDocument,
+    report: (line: string) => void = console.error
+  ): Promise<Record<string, string>> {
     const added: Record<string, string> = {}
-    const used = this.#languages()
 
     for (const operation of api.operations) {
-      for (const [extension, { template }] of used) {
-        const file = operation.id + extension
-        if (this.#sources.has(file)) continue
+      const missing = this.#languages().filter(
+        ([extension]) => !this.#sources.has(operation.id + extension)
+      )
+      if (missing.length === 0) continue
 
-        added[file] = await template(sampleRequestOf(api, operation))
+      try {
+        const request = sampleRequestOf(api, operation)
+        for (const [extension, { template }] of missing)
+          added[operation.id + extension] = await template(request)
+      } catch (error) {
+        if (!(error instanceof MissingExample)) throw error
+        report(`${error.message}, and are left out`)
       }
     }
 
@@ -73,20 +82,13 @@ export class Samples {
     return added
   }
 
-  /** An OpenAPI document in YAML, with the samples of these operations. */
-  addTo(yaml: string, operations: Operation[]): string {
-    const document = parseDocument(yaml)
-    document.commentBefore = header
-    for (const { id, method, path: template } of operations) {
-      const place = ['paths', template, method.toLowerCase(), 'x-codeSamples']
-      const samples = this.#samplesOf(id)
-      if (samples.length === 0) continue
+  /** generated/samples.json: the samples of these operations, by their ids. */
+  file(operations: Operation[]): string {
+    const samples = operations
+      .map(({ id }) => [id, this.#samplesOf(id)] as const)
+      .filter(([, own]) => own.length > 0)
 
-      document.setIn(place, document.createNode(samples))
-    }
-
-    // Lines of texts stay as long as they are.
-    return document.toString({ lineWidth: 0, flowCollectionPadding: false })
+    return `${JSON.stringify(Object.fromEntries(samples), null, 2)}\n`
   }
 
   /** Which files belong to no operation, or to no language. */

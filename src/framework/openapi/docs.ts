@@ -3,8 +3,9 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
+import type { OpenAPIV3 } from 'openapi-types'
 import { type Environment, readDocsFile, createTheme } from './docs-theme.ts'
-import type { ApiDocument } from './document.ts'
+import { type ApiDocument, methods } from './document.ts'
 import { PageFile } from './page-file.ts'
 
 /**
@@ -43,6 +44,8 @@ const jsonType = 'application/json; charset=utf-8'
 
 interface Options {
   apiDocument: ApiDocument
+  /** The code samples of the operations; undefined if the API has none. */
+  samples: URL | undefined
   environment: Environment
 }
 
@@ -52,10 +55,9 @@ interface Options {
  * at /openapi.yaml, byte for byte, and as JSON at /openapi.json.
  */
 export const docsPage = fp<Options>(
-  async (app, { apiDocument, environment }) => {
-    const { document: published, servers, yaml, json } = apiDocument
-    // Swagger UI sends its requests to the first server.
-    const document = { ...published, servers }
+  async (app, { apiDocument, samples, environment }) => {
+    const { yaml, json } = apiDocument
+    const document = documentOfPage(apiDocument, samples)
     const yamlFile = new PageFile('application/yaml; charset=utf-8', yaml)
     const jsonFile = new PageFile(jsonType, json)
     const theme = createTheme(document.info.title, environment)
@@ -96,6 +98,36 @@ export const docsPage = fp<Options>(
   },
   { name: 'docs-page' }
 )
+
+/**
+ * The OpenAPI document for Swagger UI, which sends its requests to the first
+ * server: with the servers in that order, and the code samples.
+ */
+function documentOfPage(
+  { json, servers }: ApiDocument,
+  samples: URL | undefined
+): OpenAPIV3.Document {
+  const document = JSON.parse(json) as OpenAPIV3.Document
+  if (samples !== undefined) addSamples(document, readSamples(samples))
+  return { ...document, servers }
+}
+
+/** The code samples by operationId, as `x-codeSamples` has them. */
+type Samples = Record<string, object[]>
+
+const readSamples = (file: URL) =>
+  JSON.parse(readFileSync(file, 'utf8')) as Samples
+
+function addSamples({ paths }: OpenAPIV3.Document, samples: Samples): void {
+  for (const item of Object.values(paths)) {
+    for (const method of methods) {
+      const operation = item?.[method]
+      const own = samples[String(operation?.operationId)]
+      if (operation !== undefined && own !== undefined)
+        Object.assign(operation, { 'x-codeSamples': own })
+    }
+  }
+}
 
 /** The configuration of Swagger UI. */
 const createUiConfig = (environment: Environment) => ({

@@ -26,7 +26,7 @@ type Headers = Record<string, string>
 type OperationObject = OpenAPIV3.OperationObject<Extensions>
 
 /** The methods that an OpenAPI 3.0 path item can have and Fastify can route. */
-const methods = [
+export const methods = [
   'get',
   'put',
   'post',

@@ -9,26 +9,32 @@ const { app, url: site } = await startService(t, {
   config: { ENVIRONMENT: 'staging' }
 })
 
+interface Operation {
+  operationId: string
+  'x-codeSamples': object[]
+}
+
 interface Document {
   servers: { url: string }[]
+  paths: Record<string, Record<string, Operation>>
 }
+
+const operationsOf = ({ paths }: Document) =>
+  Object.values(paths).flatMap((methods) => Object.values(methods))
 
 const urlsOf = ({ servers }: Document) =>
   servers.map((server) => server.url).sort()
 
-t.test('/openapi.yaml is the generated file, byte for byte', async (t) => {
+t.test('/openapi.yaml is the hand-written file, byte for byte', async (t) => {
   const { rawPayload, headers } = await app.inject('/openapi.yaml')
   t.equal(headers['content-type'], 'application/yaml; charset=utf-8')
-  t.same(rawPayload, readFileSync('generated/openapi.yaml'))
+  t.same(rawPayload, readFileSync('openapi.yaml'))
 })
 
 t.test('/openapi.json is the same document', async (t) => {
   const { body, headers } = await app.inject('/openapi.json')
   t.equal(headers['content-type'], 'application/json; charset=utf-8')
-  t.same(
-    JSON.parse(body),
-    parse(readFileSync('generated/openapi.yaml', 'utf8'))
-  )
+  t.same(JSON.parse(body), parse(readFileSync('openapi.yaml', 'utf8')))
 })
 
 t.test('Swagger UI calls this deployment, not production', async (t) => {
@@ -38,7 +44,27 @@ t.test('Swagger UI calls this deployment, not production', async (t) => {
   t.match(published.servers[0]?.url, /^https:/, 'the default of clients')
   t.equal(pageDocument.servers[0]?.url, '/v1', 'the default of the page')
   t.same(urlsOf(pageDocument), urlsOf(published))
-  t.same({ ...pageDocument, servers: [] }, { ...published, servers: [] })
+})
+
+t.test('the docs page adds the code samples to the document', async (t) => {
+  const published = (await app.inject('/openapi.json')).json<Document>()
+  const { body } = await app.inject('/docs/json')
+  const samples = Object.fromEntries(
+    operationsOf(JSON.parse(body) as Document).map((operation) => [
+      operation.operationId,
+      operation['x-codeSamples']
+    ])
+  )
+  t.same(
+    samples,
+    JSON.parse(readFileSync('generated/samples.json', 'utf8')),
+    'each operation has those of samples/'
+  )
+
+  const withoutSamples = JSON.parse(body, (key, value: unknown) =>
+    key === 'x-codeSamples' ? undefined : value
+  ) as Document
+  t.same({ ...withoutSamples, servers: [] }, { ...published, servers: [] })
 })
 
 t.test(

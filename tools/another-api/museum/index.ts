@@ -5,7 +5,8 @@ import { eventHandlers } from './events.ts'
 /** The API that this repository serves. */
 export const api: Api = {
   names: { service: serviceName, apiKeyPrefix, realm },
-  openapi: new URL('../../generated/openapi.yaml', import.meta.url),
+  openapi: new URL('../../openapi.yaml', import.meta.url),
+  samples: new URL('../../generated/samples.json', import.meta.url),
   handlers: eventHandlers,
   migrations: new URL('../../migrations/', import.meta.url)
 }

@@ -26,7 +26,7 @@ await app.register(bearerAuth, {
 })
 await app.register(glue, {
   specification: fileURLToPath(
-    new URL('../../../generated/openapi.yaml', import.meta.url)
+    new URL('../../../openapi.yaml', import.meta.url)
   ),
   prefix: '/v1',
   serviceHandlers: {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { edit, type Edits } from '../edit.ts'
@@ -247,20 +247,32 @@ function run(cwd: string, program: string, ...options: string[]) {
   return { status, output: stdout + stderr }
 }
 
+const released = 'tools/contract/released/openapi.yaml'
+
 /**
  * Runs `npm run diff` in a folder where pets.yaml is released and has become
  * openapi.yaml by the edits.
  */
 function runDiff(t: Test, edits: Edits, ...options: string[]) {
+  return runDiffIn(t, edits, pets, ...options)
+}
+
+/** @param last the released document; undefined before the first release */
+function runDiffIn(
+  t: Test,
+  edits: Edits,
+  last: string | undefined,
+  ...options: string[]
+) {
   const folder = t.testdir({
     'openapi.yaml': edit(pets, edits),
-    'CHANGELOG.md': changelog,
-    tools: {
-      contract: {
-        released: { 'openapi.yaml': pets, revisions: '# Tags.\nv1.0.0\n' }
-      }
-    }
+    'CHANGELOG.md': changelog
   })
+  if (last !== undefined) {
+    const file = path.join(folder, released)
+    mkdirSync(path.dirname(file), { recursive: true })
+    writeFileSync(file, last)
+  }
   const program = path.resolve('tools/contract/diff/diff.ts')
   const loader = ['--import', import.meta.resolve('tsx')]
   const result = run(folder, process.execPath, ...loader, program, ...options)
@@ -299,12 +311,23 @@ t.test('a release lists the changes in the section of its version', (t) => {
   t.end()
 })
 
-t.test('a release becomes the released document, under its tag', (t) => {
+t.test('a release becomes the released document', (t) => {
   const edits = { ...added, 'info version': '1.1.0' }
   const { read } = runDiff(t, edits, '--release')
-  const released = 'tools/contract/released'
-  t.equal(read(`${released}/openapi.yaml`), read('openapi.yaml'))
-  t.equal(read(`${released}/revisions`), '# Tags.\nv1.1.0\nv1.0.0\n')
+  t.equal(read(released), read('openapi.yaml'))
+  t.end()
+})
+
+t.test('before the first release, no change is breaking', (t) => {
+  const change = { [create]: undefined, 'info version': '1.1.0' }
+  t.match(runDiffIn(t, change, undefined), {
+    status: 0,
+    output: 'No version is released yet.'
+  })
+
+  const { status, read } = runDiffIn(t, change, undefined, '--release')
+  t.equal(status, 0)
+  t.equal(read(released), read('openapi.yaml'))
   t.end()
 })
 

@@ -1,15 +1,22 @@
-// Compares openapi.yaml with the last released document and prints what
-// changed: exits 1 for a breaking change without a new major version. With
+// Compares openapi.yaml with the last released document, which there is from
+// the first release on, and prints what changed: exits 1 for a breaking change
+// without a new major version. With
 // --release, also dates the section of the version in CHANGELOG.md, lists the
 // changes there, and makes openapi.yaml the released document.
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  writeFileSync
+} from 'node:fs'
+import path from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
 import { type Change, compare } from './compare.ts'
 
 const current = 'openapi.yaml'
 const released = 'tools/contract/released/openapi.yaml'
-const revisions = 'tools/contract/released/revisions'
 
 interface Version {
   /** As in info.version: `1.2.3`. */
@@ -42,13 +49,13 @@ function describe({ operation, isBreaking, text }: Change): string {
 /** Returns what is wrong with the version, given the changes. */
 function versionProblem(
   changes: Change[],
-  before: Version,
+  before: Version | undefined,
   after: Version
 ): string | undefined {
   // oasdiff checks the version too, but without the changes that only
   // compare.ts finds.
   const isBreaking = changes.some((change) => change.isBreaking)
-  if (isBreaking && after.major <= before.major) {
+  if (before !== undefined && isBreaking && after.major <= before.major) {
     return (
       `Breaking changes since ${before.text} need info.version ` +
       `${before.major + 1}.0.0.`
@@ -91,16 +98,6 @@ function releasedChangelog(
   return `${sections.join('\n\n')}\n`
 }
 
-/** Puts the tag of the version above those of earlier releases. */
-function addRevision(version: string): void {
-  const text = readFileSync(revisions, 'utf8')
-  const tag = `v${version}\n`
-  if (text.includes(tag)) return
-
-  const comments = /^(#.*\n)*/.exec(text)?.[0] ?? ''
-  writeFileSync(revisions, comments + tag + text.slice(comments.length))
-}
-
 function release(version: string, changes: string[]): void {
   const changelog = readFileSync('CHANGELOG.md', 'utf8')
   const after = releasedChangelog(changelog, version, changes)
@@ -112,8 +109,8 @@ function release(version: string, changes: string[]): void {
     return
   }
   writeFileSync('CHANGELOG.md', after)
+  mkdirSync(path.dirname(released), { recursive: true })
   copyFileSync(current, released)
-  addRevision(version)
 }
 
 function fail(message: string): void {
@@ -121,11 +118,16 @@ function fail(message: string): void {
   process.exitCode = 1
 }
 
-const before = readVersion(released)
+const isReleased = existsSync(released)
+const before = isReleased ? readVersion(released) : undefined
 const after = readVersion(current)
-const changes = compare(released, current)
+const changes = isReleased ? compare(released, current) : []
 const lines = changes.map(describe)
-console.log(lines.join('\n') || `No change since ${before.text}.`)
+const none =
+  before === undefined
+    ? 'No version is released yet.'
+    : `No change since ${before.text}.`
+console.log(lines.join('\n') || none)
 
 const problem = versionProblem(changes, before, after)
 if (problem !== undefined) fail(problem)
