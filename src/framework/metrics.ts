@@ -166,11 +166,6 @@ export const groupedWrites = new Histogram({
   buckets: sizeBuckets
 })
 
-export const cancelledGroups = new Counter({
-  name: 'grouped_writes_cancelled_total',
-  help: 'Grouped writes that exceeded the group timeout, and were split'
-})
-
 const databaseErrorCodes = [
   'unavailable',
   'outcome_unknown',
@@ -318,9 +313,7 @@ const housekeepingSuccess = new Gauge({
   labelNames: ['task']
 })
 
-/** Records a success of a removal of old records. */
-export function housekeepingSucceeded(
-  task: 'changes' | 'idempotency_keys'
-): void {
-  housekeepingSuccess.setToCurrentTime({ task })
+/** Records a success of the removal of expired Idempotency-Keys. */
+export function housekeepingSucceeded(): void {
+  housekeepingSuccess.setToCurrentTime({ task: 'idempotency_keys' })
 }

@@ -42,9 +42,6 @@ const whenToLook: Record<string, string> = {
     '`idempotent_creates_total` and `IDEMPOTENCY_KEY_HOURS`',
   shared_read_requests: 'Reads are slow: how many share a query',
   grouped_write_rows: 'Creates are slow: how many share a commit',
-  grouped_writes_cancelled_total:
-    'Single creates are slow: [a slow row](architecture.md#a-slow-row), ' +
-    'or a slow database',
   database_errors_total:
     'Any `outcome_unknown`: a create may have been stored without a ' +
     'response. `constraint_violated` is the 4xx of an operation, or a ' +

@@ -49,10 +49,10 @@ export function startRemovingExpiredIdempotencyKeys(
     do deleted = await database.writeInBackground({ ...statement, values })
     while (deleted.length === maxDeleted)
 
-    housekeepingSucceeded('idempotency_keys')
+    housekeepingSucceeded()
   }
 
-  housekeepingSucceeded('idempotency_keys')
+  housekeepingSucceeded()
 
   return repeat({ name: 'remove Idempotency-Keys', intervalMs, work }, log)
 }

@@ -127,25 +127,6 @@ const responsesByCode: Partial<Record<string, ErrorResponse>> = {
   }
 }
 
-/** The responses to errors of @fastify/static. */
-const responsesByStatus: Partial<Record<number, ErrorResponse>> = {
-  403: {
-    status: 404,
-    code: 'not_found',
-    message: 'There is nothing at this path'
-  },
-  412: {
-    status: 412,
-    code: 'precondition_failed',
-    message: 'The file does not meet the condition of the request'
-  },
-  416: {
-    status: 416,
-    code: 'range_not_satisfiable',
-    message: 'The range begins after the end of the file'
-  }
-}
-
 const httpError = ({ status, code, message, headers }: ErrorResponse) =>
   new HttpError(status, code, message, headers)
 
@@ -165,7 +146,7 @@ export function toHttpError(error: unknown): HttpError {
   // and its plugins.
   const thrown = error as Partial<FastifyError> & Pick<HttpError, 'headers'>
   const { code = '', statusCode = 500, headers } = thrown
-  const response = responsesByCode[code] ?? responsesByStatus[statusCode]
+  const response = responsesByCode[code]
   if (response !== undefined) return httpError({ headers, ...response })
 
   const isClientError = statusCode >= 400 && statusCode < 500

@@ -15,8 +15,8 @@ const conditionsOfReads = {
 const conditions = { ...conditionsOfReads, 'if-none-match': 'If-None-Match' }
 
 /**
- * Rejects conditions of a request that an operation does not evaluate. To ignore them
- * would let a request take effect that its client has forbidden.
+ * Rejects conditions of a request that an operation does not evaluate. To
+ * ignore them would let a request take effect that its client has forbidden.
  *
  * @param operation its method, and its headers in lower case
  */

@@ -7,8 +7,15 @@ import type { Sent } from '../openapi/handler.ts'
 import { arrayBytes, type JsonBytes, type RowJson } from '../openapi/json.ts'
 import { sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
+import { sqlStateOf } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
 import type { ResponseMemory } from './response-memory.ts'
+
+/** The SQLSTATE of a list that is longer than a text can be. */
+const programLimitExceeded = '54000'
+
+/** Bytes of the longest text of PostgreSQL. */
+const maxTextSize = 2 ** 30
 
 /** Milliseconds between two lines of the log about one list. */
 const logIntervalMs = 60_000
@@ -158,9 +165,14 @@ function listReader(
   return shareRuns(async (requestCount) => {
     sharedReads.observe(requestCount)
     const values = [last?.version, maxSize]
-    const [row] = await database.read<ListRow>({ ...statement, values })
-    last = listOf(row, last)
-    return last
+    try {
+      const [row] = await database.read<ListRow>({ ...statement, values })
+      last = listOf(row, last)
+      return last
+    } catch (error) {
+      if (sqlStateOf(error) !== programLimitExceeded) throw error
+      return { kind: 'too long', version: '', size: maxTextSize }
+    }
   }, name)
 }
 
@@ -186,7 +198,7 @@ function tooLongError(table: string, limit: number) {
     if (performance.now() - loggedAt >= logIntervalMs) {
       loggedAt = performance.now()
       log.error(
-        `the list of ${table} has ${size} bytes: raise ` +
+        `the list of ${table} has at least ${size} bytes: raise ` +
           `MAX_RESPONSE_BUFFER_BYTES (${limit}), or list it in pages`
       )
     }

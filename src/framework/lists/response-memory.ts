@@ -37,7 +37,9 @@ export class ResponseMemory {
     readers.add(response)
     response.once('close', () => {
       readers.delete(response)
-      if (readers.size === 0) this.#remove(body)
+      // After an eviction, the same body may have other readers.
+      const isCounted = this.#readers.get(body) === readers
+      if (isCounted && readers.size === 0) this.#remove(body)
     })
   }
 
@@ -57,7 +59,8 @@ export class ResponseMemory {
   }
 
   #remove(body: Buffer): void {
-    if (this.#readers.delete(body)) this.#count(-body.length)
+    this.#readers.delete(body)
+    this.#count(-body.length)
   }
 
   #count(bytes: number): void {

@@ -78,9 +78,14 @@ export const docsPage = fp<Options>(
       scope.addHook('onRoute', (route) => {
         const file = files.get(route.url)
         if (file !== undefined) route.handler = file.send
+        // What the page does not load.
+        if (route.url === '/docs/static/*')
+          route.handler = (_request, reply) => reply.callNotFound()
       })
       scope.addHook('onSend', async (_request, reply, payload) =>
-        isHtml(reply) ? completePage(String(payload), files) : payload
+        isHtml(reply) && typeof payload === 'string'
+          ? completePage(payload, files)
+          : payload
       )
       await scope.register(swaggerUi, {
         routePrefix: '/docs',

@@ -94,8 +94,8 @@ async function statementsAreCounted(t: Test) {
   const creates = 'grouped_write_rows_sum{statement="create-notes"}'
   t.equal(await sample(creates), 1)
   t.equal(await statements('create-notes', 'ok'), 1)
-  t.equal(await statements('piece-of-notes', 'ok'), 1)
-  t.equal(await statements('piece-of-notes', 'failed'), 1)
+  t.equal(await statements('list-of-notes', 'ok'), 1)
+  t.equal(await statements('list-of-notes', 'failed'), 1)
   t.equal(await sample('shared_read_requests_sum'), 2)
   t.equal(await sample('database_errors_total{code="internal_error"}'), 1)
 }
@@ -181,7 +181,7 @@ t.test('a statement over DATABASE_TIMEOUT_MS is a timeout', async (t) => {
   const lock = await lockTable(t, service.databaseUrl, 'notes')
   const isCounted = async () => {
     t.equal(await listStatus(service), 503)
-    return Number(await statements('piece-of-notes', 'timeout')) > 0
+    return Number(await statements('list-of-notes', 'timeout')) > 0
   }
   await until(isCounted, 'the timeout is counted')
   await lock.release()

@@ -143,7 +143,7 @@ t.test('clients that leave at any stage leave nothing behind', async (t) => {
 })
 
 t.test('pipelined requests of clients that reset are released', async (t) => {
-  const service = await start(t, { MAX_RESPONSE_BUFFER_BYTES: 2 ** 23 })
+  const service = await start(t, { MAX_RESPONSE_BUFFER_BYTES: 2 ** 25 })
   const before = openFiles()
   const floods = [
     { clients: 50, bytes: getRequest(asset).repeat(20) },

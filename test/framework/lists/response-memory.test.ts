@@ -44,6 +44,23 @@ t.test(
   }
 )
 
+t.test(
+  'a body that is held again after an eviction stays counted',
+  async (t) => {
+    const memory = new ResponseMemory(limit)
+    const [evicted, reader] = [response(), response()]
+    const current = body()
+    memory.hold(current, evicted)
+    memory.hold(body(), response())
+    memory.hold(body(), response())
+    t.ok(evicted.destroyed)
+
+    memory.hold(current, reader)
+    evicted.emit('close')
+    t.equal(await held(), 2_000_000)
+  }
+)
+
 t.test('a body beyond the limit is rejected, and closes nothing', (t) => {
   const memory = new ResponseMemory(limit)
   const reader = response()

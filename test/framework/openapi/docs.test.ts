@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { brotliDecompressSync } from 'node:zlib'
 import t from 'tap'
 import { parse } from 'yaml'
 import { startService } from '../../support/service.ts'
+import { until } from '../../support/until.ts'
 
 const { app, url: site } = await startService(t, {
   config: { ENVIRONMENT: 'staging' }
@@ -23,8 +24,6 @@ const operationsOf = ({ paths }: Document) =>
 
 const urlsOf = ({ servers }: Document) =>
   servers.map((server) => server.url).sort()
-
-const logo = '/docs/static/logo.svg'
 
 t.test('/openapi.yaml is the hand-written file, byte for byte', async (t) => {
   const { rawPayload, headers } = await app.inject('/openapi.yaml')
@@ -179,15 +178,46 @@ t.test('the page has text before its scripts run, and without', async (t) => {
   t.match(body, /The operations are loading\..*href="\/openapi\.yaml"/s)
 })
 
-t.test('an unmet condition on a file of the docs is a 412', async (t) => {
-  const headers = { 'if-match': '"other"' }
-  const response = await app.inject({ url: logo, headers })
-  t.match(response.json(), { code: 'precondition_failed', status: 412 })
+/** What @fastify/swagger-ui would serve, and the page does not load. */
+const unusedFiles = [
+  '/docs/static/',
+  '/docs/static/logo.svg',
+  '/docs/static/oauth2-redirect.html',
+  '/docs/static/swagger-ui.js',
+  '/docs/static/../../package.json'
+]
+
+t.test('a file that the page does not load is a 404', async (t) => {
+  for (const url of unusedFiles) {
+    const response = await app.inject(url)
+    t.match(response.json(), { code: 'not_found', status: 404 }, url)
+  }
 })
 
-t.test('a range beyond the end of a file is a 416', async (t) => {
-  const headers = { range: 'bytes=99999999-' }
-  const response = await app.inject({ url: logo, headers })
-  t.match(response.json(), { code: 'range_not_satisfiable', status: 416 })
-  t.match(response.headers['content-range'], /^bytes \*\/\d+$/)
+const openFiles = () => readdirSync('/proc/self/fd').length
+
+/** Requests a URL, and leaves as soon as the response begins. */
+async function abort(url: string): Promise<void> {
+  const leaving = new AbortController()
+  await fetch(url, { signal: leaving.signal })
+  leaving.abort()
+}
+
+t.test('no request for the docs leaves a file open', async (t) => {
+  const page = (await app.inject('/docs')).body
+  const paths = ['/docs', ...unusedFiles, '/docs/json', '/docs/yaml']
+  const files = filesOf(page).map((file) => new URL(file, `${site}/docs`).href)
+  const urls = [...paths.map((path) => `${site}${path}`), ...files]
+  const before = openFiles()
+
+  for (const url of urls) {
+    for (let request = 0; request < 34; request++) {
+      await (await fetch(url)).arrayBuffer()
+      await fetch(url, { method: 'HEAD' })
+      await abort(url)
+    }
+  }
+
+  // Some are those of connections.
+  await t.resolves(until(() => openFiles() < before + 34, 'files are closed'))
 })
