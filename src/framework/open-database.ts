@@ -144,7 +144,13 @@ async function startEmbedded(
   log: Logger
 ) {
   const server = await openDataDir(config.DATA_DIR, opener, log)
-  await migrate(server.url, config, api, log)
+  try {
+    await migrate(server.url, config, api, log)
+  } catch (error) {
+    await server.stop()
+    throw error
+  }
+
   return server
 }
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { connect, query } from '../support/database.ts'
+import { connect, createDatabase, query } from '../support/database.ts'
 import { codeOrStatus, post } from '../support/requests.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -152,5 +152,23 @@ t.test(
       const others = statuses.filter((status) => !expected.has(status))
       t.same(others, [])
     }
+  }
+)
+
+t.test(
+  'other roles cannot call the functions that have the rights of the owner',
+  async (t) => {
+    const rows = await query(
+      await createDatabase(t),
+      `
+        SELECT proname AS name, has_function_privilege('public', oid, 'EXECUTE') AS "isPublic"
+        FROM pg_proc
+        WHERE prosecdef AND pronamespace = 'public'::regnamespace
+      `
+    )
+    t.ok(rows.some(({ name }) => name === 'lock_categories'))
+
+    const callable = rows.filter(({ isPublic }) => isPublic)
+    t.same(callable, [])
   }
 )

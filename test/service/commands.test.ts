@@ -107,7 +107,7 @@ t.test('with MIGRATE_ON_START=false, nothing is migrated', async (t) => {
   const { env, service, jsonOf } = await serveWithoutMigrations(t)
 
   await service.sees(
-    /migrations are pending \(0002_api_keys, [^)]*\): run `npm run migrate`; retrying/
+    /migrations are pending \(0001_framework, [^)]*\): run `npm run migrate`; retrying/
   )
   t.match(await jsonOf('/readyz'), { code: 'unavailable', status: 503 })
   t.same(await jsonOf('/livez'), { status: 'ok' })
@@ -115,7 +115,7 @@ t.test('with MIGRATE_ON_START=false, nothing is migrated', async (t) => {
   t.match(await npmRun(t, 'keys list', { env }), {
     code: 1,
     output:
-      /^[\w-]+: the database cannot be used: migrations are pending \(0002.*\): run `npm run migrate`\n$/
+      /^[\w-]+: the database cannot be used: migrations are pending \(0001.*\): run `npm run migrate`\n$/
   })
   t.notOk(await isMigrated(env.DATABASE_URL))
 })
@@ -151,7 +151,7 @@ t.test(
     const env = { DATABASE_URL: await createDatabase(t, empty) }
 
     const before = await printed(t, 'migrate --check', { env })
-    t.match(before, /^To migrate: 0002_api_keys, .*0001_notes$/)
+    t.match(before, /^To migrate: 0001_framework, 0002_notes$/)
     t.notOk(await isMigrated(env.DATABASE_URL))
 
     await printed(t, 'migrate', { env })
@@ -196,7 +196,7 @@ t.test('npm run migrate migrates the embedded database', async (t) => {
 
   const output = await printed(t, 'migrate', { cwd })
 
-  t.match(output, /"migration":"0001_notes"/)
+  t.match(output, /"migration":"0002_notes"/)
   t.match(output, /^The database is up to date\.$/m)
 })
 

@@ -181,7 +181,7 @@ failsWithOneLine(migrating, {
       DATABASE_URL: migrated,
       DATABASE_SERVICE_ROLE: 'nope'
     },
-    /^DATABASE_SERVICE_ROLE cannot be used: role "nope" does not exist: create it, or correct its name$/
+    /^DATABASE_SERVICE_ROLE cannot be used: grants.sql failed: role "nope" does not exist: create it, or correct its name$/
   ],
   'the database has another encoding': [
     { DATABASE_URL: latin1 },

@@ -59,7 +59,7 @@ const whenToLook: Record<string, string> = {
   database_statements_waiting: 'The pool is used up: how many wait',
   migrations_pending: 'A new replica does not become ready',
   housekeeping_last_success_timestamp_seconds:
-    'The tables `changes` or `idempotency_keys` grow',
+    'The table `idempotency_keys` grows',
   messages_queued: 'Messages are late: consumers are slow or stopped',
   messages_oldest_queued_seconds: 'Messages are late: by how much'
 }

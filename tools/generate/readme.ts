@@ -1,13 +1,13 @@
 // The table of the operations in README.md.
 import type { OpenAPIV3 } from 'openapi-types'
-import { format } from 'prettier'
+import { format, resolveConfig } from 'prettier'
 import { type ApiDocument } from '../../src/framework/openapi/document.ts'
 import { operationAt } from './openapi.ts'
 
 const section = /(<!-- operations: .* -->\n)[^]*?(<!-- end of operations -->)/
 
 /** README.md with the operations of openapi.yaml. */
-export function readmeWith(
+export async function readmeWith(
   { operations, document, basePath }: ApiDocument,
   readme: string
 ): Promise<string> {
@@ -29,7 +29,10 @@ export function readmeWith(
       `${start}\n${table.join('\n')}\n\n${end}`
   )
 
-  return format(text, { parser: 'markdown' })
+  // For the code in it.
+  const config = await resolveConfig('README.md')
+
+  return format(text, { ...config, parser: 'markdown' })
 }
 
 /** The statuses of a success, such as `200`. */

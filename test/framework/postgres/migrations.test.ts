@@ -35,8 +35,8 @@ const folderOf = (t: Test, files: Record<string, string>) =>
 
 t.test('concurrent migrations are applied once, in order', async (t) => {
   const url = await createDatabase(t, empty)
-  await Promise.all([1, 2, 3].map(() => migrate(url, {}, [api.migrations])))
-  t.same(await namesOfApplied(url), ['0001_framework', '0002_pet_shop'])
+  await Promise.all([1, 2, 3].map(() => migrate(url, {}, [notes.migrations])))
+  t.same(await namesOfApplied(url), ['0001_framework', '0002_notes'])
 })
 
 t.test('a database that is not encoded in UTF-8 is rejected', async (t) => {
