@@ -111,9 +111,5 @@ export default defineConfig(
         SwaggerUIStandalonePreset: 'readonly'
       }
     }
-  },
-  {
-    files: ['tools/docs-page/dashboard-charts.js'],
-    languageOptions: { globals: { document: 'readonly', uPlot: 'readonly' } }
   }
 )

@@ -1,9 +1,7 @@
 // No request fails and no alert fires while nothing is wrong: two replicas
 // behind the proxy, under load, are replaced, and one of them is drained.
-// CALM_MINUTES says for how long, by default 1. With CALM_DATA, it writes what
-// the dashboard shows to that file. Run by
-// `npm run rules --prefix tools/deploy-check`.
-import { writeFileSync } from 'node:fs'
+// CALM_MINUTES says for how long, by default 1. Run by `npm run rules --prefix
+// tools/deploy-check`.
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { repeat } from '../../src/framework/postgres/repeat.ts'
@@ -15,11 +13,10 @@ import { createKeyIn } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
 import { noticeMs, shutdownDelayMs, startHaproxy } from './haproxy.ts'
 import { startMix } from './mix.ts'
-import { dashboardPanels, folder } from './observability.ts'
+import { folder } from './observability.ts'
 import { Prometheus } from './prometheus.ts'
 
 const minutes = Number(process.env['CALM_MINUTES'] ?? 1)
-const dataFile = process.env['CALM_DATA']
 
 const { url: databaseUrl } = await startPostgres(t)
 const folderOfReplicas = t.testdir()
@@ -84,18 +81,6 @@ async function alertsThatWere(state: string): Promise<string[]> {
   )
 }
 
-/** Writes what the panels of the dashboard show. */
-async function writeDashboard(file: string): Promise<void> {
-  const panels = []
-  for (const panel of dashboardPanels()) {
-    const series = []
-    for (const { expr, legendFormat } of panel.targets ?? [])
-      series.push(...(await prometheus.history(expr, legendFormat, minutes)))
-    panels.push({ ...panel, series })
-  }
-  writeFileSync(file, JSON.stringify(panels))
-}
-
 /** Does what a consumer does: no message waits for long. */
 async function consume(): Promise<void> {
   await query(databaseUrl, "DELETE FROM messages WHERE status = 'queued'")
@@ -134,7 +119,6 @@ t.test(`no failure and no alert in ${minutes} calm minutes`, async (t) => {
   await drained?.start()
   await seconds(0.4)
 
-  if (dataFile !== undefined) await writeDashboard(dataFile)
   await load.stop()
   await mix.stop()
   t.ok(load.acknowledged.length > 0)

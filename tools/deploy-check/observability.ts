@@ -56,20 +56,15 @@ export const incidents = [
 /** A panel of the dashboard, or the heading of some. */
 interface Panel {
   title: string
-  type: string
-  gridPos: { x: number; y: number; w: number; h: number }
-  fieldConfig?: { defaults: { unit?: string } }
-  targets?: { expr: string; legendFormat: string }[]
-}
-
-export function dashboardPanels(): Panel[] {
-  const text = readFileSync(`${folder}/dashboard.json`, 'utf8')
-  return (JSON.parse(text) as { panels: Panel[] }).panels
+  targets?: { expr: string }[]
 }
 
 /** The expressions of the dashboard, each with the title of its panel. */
 export function dashboardExpressions() {
-  return dashboardPanels().flatMap(({ title, targets = [] }) =>
+  const text = readFileSync(`${folder}/dashboard.json`, 'utf8')
+  const { panels } = JSON.parse(text) as { panels: Panel[] }
+
+  return panels.flatMap(({ title, targets = [] }) =>
     targets.map(({ expr }) => ({ title, expr }))
   )
 }

@@ -24,9 +24,6 @@ interface Alert {
   activeAt: string
 }
 
-/** Between two values of a series. */
-const stepSeconds = 5
-
 /** A Prometheus that scrapes and evaluates its rules every second. */
 export class Prometheus {
   readonly #url: string
@@ -87,35 +84,6 @@ export class Prometheus {
       result: { metric: Labels; value: Sample }[]
     }>(`query?query=${encodeURIComponent(expression)}`)
     return result
-  }
-
-  /**
-   * The values of an expression in the last minutes, each series with its name.
-   *
-   * @param legend of Grafana, with labels in `{{}}`
-   */
-  async history(expression: string, legend: string, minutes: number) {
-    // All series have the same times, whenever they are read.
-    const end = Math.floor(Date.now() / 1000 / stepSeconds) * stepSeconds
-    const parameters = new URLSearchParams({
-      query: expression,
-      start: String(
-        end - Math.ceil((minutes * 60) / stepSeconds) * stepSeconds
-      ),
-      end: String(end),
-      step: String(stepSeconds)
-    })
-    const { result } = await this.#get<{
-      result: { metric: Labels; values: Sample[] }[]
-    }>(`query_range?${parameters.toString()}`)
-
-    return result.map(({ metric, values }) => {
-      const name = legend.replaceAll(
-        /\{\{(\w+)\}\}/g,
-        (_, label: string) => metric[label] ?? ''
-      )
-      return { name, values }
-    })
   }
 
   async #get<Data>(resource: string): Promise<Data> {
