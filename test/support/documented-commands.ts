@@ -1,10 +1,18 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 
+/** The pages on running the service; the runbook holds on Kubernetes, too. */
+export const operationsPages = [
+  'docs/operations.md',
+  'docs/runbook.md',
+  'docs/recovery.md',
+  'docs/monitoring.md'
+]
+
 /** The pages whose commands tests run. */
 export const pagesWithCommands = [
   'README.md',
-  'docs/operations.md',
+  ...operationsPages,
   'docs/kubernetes.md'
 ]
 
@@ -46,21 +54,22 @@ export function commandBlocks(page: string, root = '.'): CommandBlock[] {
 }
 
 /**
- * Returns the commands of a block below a heading of a page, the first is 0.
+ * Returns the commands of a block below a heading of the pages, the first is 0.
  *
- * @throws Error if the page has no such block
+ * @throws Error if no page has such a block
  */
 export function documentedCommands(
-  page: string,
+  pages: string[],
   heading: string,
   index = 0,
   root = '.'
 ): string {
-  const found = commandBlocks(page, root).find(
+  const blocks = pages.flatMap((page) => commandBlocks(page, root))
+  const found = blocks.find(
     (block) => block.heading === heading && block.index === index
   )
   if (found === undefined)
-    throw new Error(`${page} has no block ${heading} ${index}`)
+    throw new Error(`${pages.join(', ')}: no block ${heading} ${index}`)
   return found.commands
 }
 

@@ -1,4 +1,4 @@
-// Tests docker-compose.yml and the commands of docs/operations.md on a real
+// Tests docker-compose.yml and the commands of its pages in docs/ on a real
 // engine: npm run compose --prefix tools/deploy-check. Takes some minutes.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,6 +13,7 @@ import {
 import path from 'node:path'
 import { generate } from 'selfsigned'
 import t, { type Test } from 'tap'
+import { operationsPages } from '../../test/support/documented-commands.ts'
 import { lastLine, listed, status } from '../../test/support/installation.ts'
 import { createKeyed } from '../../test/support/resend.ts'
 import { parseRaw, sendRaw } from '../../test/support/service.ts'
@@ -44,7 +45,7 @@ const environment = {
   DATABASE_TIMEOUT_MS: '20000'
 }
 
-const clone = new FreshClone('docs/operations.md', environment)
+const clone = new FreshClone(operationsPages, environment)
 const { folder, sh, documented } = clone
 const installation = new ComposeInstallation(clone, url)
 const { configure, containersByService, upReplacesNothing } = installation
@@ -743,7 +744,7 @@ t.test('the commands of incidents find what they look for', async (t) => {
 t.test('the commands in the sentences of incidents work', async (t) => {
   await sql("SELECT pg_create_physical_replication_slot('old')")
   await unnoticed(t, async () => {
-    t.match(await inline('docker compose logs --tail 20 db'), 'ready to accept')
+    t.match(await inline('docker compose logs --tail 20 db'), 'db-1')
     t.match(await inline('docker compose ps --all'), /migrate.*Exited \(0\)/)
     t.match(await inline('docker compose logs --tail 20 api'), '"level":30')
     t.match(await inline('docker compose logs --tail 20 proxy'), 'proxy-1')
@@ -1077,7 +1078,7 @@ t.test('an alert reaches its receiver, with its runbook', async (t) => {
 
   await sh('docker compose stop api')
   const isTold = async () =>
-    /"alertname":"ProxyHasNoReplica"[^]*operations.md#incident-crash-loop/.test(
+    /"alertname":"ProxyHasNoReplica"[^]*runbook.md#incident-crash-loop/.test(
       await sh(`docker logs ${receiver}`)
     )
   await until(isTold, 'the receiver is told', 240)

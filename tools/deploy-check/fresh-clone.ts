@@ -25,14 +25,14 @@ function copyFiles(): string {
   return folder
 }
 
-/** A copy of what a fresh clone has, to run the commands of a page in docs/. */
+/** A copy of what a fresh clone has, to run the commands of pages in docs/. */
 export class FreshClone {
   readonly folder = copyFiles()
-  readonly #page: string
+  readonly #pages: string[]
   readonly #environment: NodeJS.ProcessEnv
 
-  constructor(page: string, environment: NodeJS.ProcessEnv) {
-    this.#page = page
+  constructor(pages: string[], environment: NodeJS.ProcessEnv) {
+    this.#pages = pages
     this.#environment = environment
   }
 
@@ -60,7 +60,7 @@ export class FreshClone {
     return output.trim()
   }
 
-  /** Runs a block of commands below a heading of the page, the first is 0. */
+  /** Runs a block of commands below a heading of the pages, the first is 0. */
   documented = async (
     heading: string,
     block = 0,
@@ -70,12 +70,12 @@ export class FreshClone {
   }
 
   /**
-   * Returns a block of commands below a heading of a page, the first is 0.
+   * Returns a block of commands below a heading of the pages, the first is 0.
    *
-   * @throws Error if the page has no such block
+   * @throws Error if no page has such a block
    */
-  block(heading: string, block = 0, page = this.#page): string {
-    return documentedCommands(page, heading, block, this.folder)
+  block(heading: string, block = 0, pages = this.#pages): string {
+    return documentedCommands(pages, heading, block, this.folder)
   }
 
   /**

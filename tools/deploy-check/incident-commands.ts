@@ -1,4 +1,4 @@
-// The commands of the incidents of docs/operations.md find the same with Docker
+// The commands of the incidents of docs/runbook.md find the same with Docker
 // Compose and on Kubernetes.
 import type { Test } from 'tap'
 import { until } from '../../test/support/until.ts'

@@ -1,4 +1,4 @@
-// Provokes the incidents of docs/operations.md, while a Prometheus scrapes the
+// Provokes the incidents of docs/runbook.md, while a Prometheus scrapes the
 // service and its proxy: their alerts fire. Run by
 // `npm run rules --prefix tools/deploy-check`, which needs prometheus and
 // haproxy.
@@ -327,7 +327,7 @@ t.test('the replica stays down', async (t) => {
   await fires(t, 'ProxyFails', { during })
 })
 
-t.test('each incident of docs/operations.md was provoked', asRoot, (t) => {
+t.test('each incident of docs/runbook.md was provoked', asRoot, (t) => {
   for (const incident of incidents) t.ok(provoked.has(incident), incident)
   t.end()
 })

@@ -37,7 +37,7 @@ const environment = {
   // `kubectl config set-context` changes this copy only.
   KUBECONFIG: 'kubeconfig'
 }
-const clone = new FreshClone('docs/kubernetes.md', environment)
+const clone = new FreshClone(['docs/kubernetes.md'], environment)
 const { folder, sh, documented } = clone
 
 interface Pod {
@@ -72,11 +72,11 @@ const sql = (statement: string) =>
     `kubectl -n $DATABASE exec db-0 -- psql -U postgres -d pet_categories -Atc "${statement}"`
   )
 
-/** Runs a block of commands of an incident of docs/operations.md. */
+/** Runs a block of commands of an incident of docs/runbook.md. */
 const incident = (name: string, block = 0, more = {}) => {
-  const page = 'docs/operations.md'
-  const functions = clone.block('Incidents', 1, page)
-  const commands = clone.block(`Incident: ${name}`, block, page)
+  const pages = ['docs/runbook.md']
+  const functions = clone.block('Incidents', 1, pages)
+  const commands = clone.block(`Incident: ${name}`, block, pages)
   return sh(`${functions}\n${commands}`, more)
 }
 

@@ -1,4 +1,4 @@
-// What deploy/observability and docs/operations.md have, for their tests.
+// What deploy/observability and docs/runbook.md have, for their tests.
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -46,12 +46,12 @@ export function writeHastyRules(): string {
   return file
 }
 
-const operations = readFileSync('docs/operations.md', 'utf8')
+const runbook = readFileSync('docs/runbook.md', 'utf8')
 
-/** The incidents in the table of docs/operations.md, as in `runbook_url`. */
+/** The incidents in the table of docs/runbook.md, as in `runbook_url`. */
 export const incidents = [
-  ...operations.matchAll(/^\| \[.+?\]\(#(incident-[\w-]+)\)/gm)
-].map(([, anchor]) => `docs/operations.md#${anchor}`)
+  ...runbook.matchAll(/^\| \[.+?\]\(#(incident-[\w-]+)\)/gm)
+].map(([, anchor]) => `docs/runbook.md#${anchor}`)
 
 /** A panel of the dashboard, or the heading of some. */
 interface Panel {

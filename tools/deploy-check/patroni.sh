@@ -45,7 +45,7 @@ make_hosts() {
   done
 }
 
-# The recommended settings are in docs/operations.md.
+# The recommended settings are in docs/failover.md.
 configure() {
   cat <<EOF
 scope: test

@@ -12,7 +12,7 @@ import { call, keyPattern, run, started } from '../../test/support/process.ts'
 
 const page = 'README.md'
 const block = (heading: string, index: number) =>
-  documentedCommands(page, heading, index)
+  documentedCommands([page], heading, index)
 
 /** Replaces a part of commands, which must have it. */
 function replaced(commands: string, part: string, by: string): string {

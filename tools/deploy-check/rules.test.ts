@@ -13,7 +13,7 @@ t.test('each alert says how urgent it is, what it is and what to do', (t) => {
   t.end()
 })
 
-t.test('each incident of docs/operations.md has an alert', (t) => {
+t.test('each incident of docs/runbook.md has an alert', (t) => {
   t.ok(incidents.length > 10)
   const runbooks = alerts.map(({ annotations }) => annotations?.runbook_url)
   for (const incident of incidents) t.ok(runbooks.includes(incident), incident)
