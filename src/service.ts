@@ -15,7 +15,10 @@ import {
   type OpenedDatabase,
   openForService
 } from './framework/open-database.ts'
-import { readApiDocument } from './framework/openapi/document.ts'
+import {
+  readApiDocument,
+  reportStaleCode
+} from './framework/openapi/document.ts'
 import type { Database } from './framework/postgres/database.ts'
 import { repeat } from './framework/postgres/repeat.ts'
 
@@ -46,6 +49,7 @@ export async function start(api: Api): Promise<Service> {
   const config = loadConfig(process.env)
   const log = createLogger(config.LOG_LEVEL, apiKeyPrefix)
   const apiDocument = readApiDocument(api.openapi)
+  reportStaleCode(api.documentDigest, apiDocument, log)
 
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
   const { ready, ...opened } = await openForService(config, api, log)

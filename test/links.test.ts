@@ -7,7 +7,8 @@ const filesIn = (folder: string) =>
   readdirSync(folder).map((name) => path.join(folder, name))
 
 const tools = filesIn('tools').map((tool) => path.join(tool, 'README.md'))
-const pages = [...filesIn('.'), ...filesIn('docs'), ...tools]
+const tests = 'test/README.md'
+const pages = [...filesIn('.'), ...filesIn('docs'), ...tools, tests]
   .filter((file) => file.endsWith('.md'))
   .filter((file) => existsSync(file))
 
@@ -44,3 +45,12 @@ for (const page of pages) {
     t.end()
   })
 }
+
+t.test(`the files that ${tests} names exist`, (t) => {
+  const named = readFileSync(tests, 'utf8').matchAll(/`(\S+\/\S+\.ts)`/g)
+  const missing = [...named]
+    .map(([, file = '']) => file)
+    .filter((file) => !existsSync(file) && !existsSync(`test/${file}`))
+  t.same(missing, [])
+  t.end()
+})

@@ -176,7 +176,7 @@ async function generate(): Promise<Record<string, string>> {
     ...(await filesOf(apiDocument, 'generated', '..')),
     'generated/samples.json': samples.file(apiDocument.operations),
     ...(await filesOf(notes, 'test/support/notes/generated', '../../../..')),
-    'generated/names.ts': namesFile(names),
+    'generated/names.ts': namesFile(names, apiDocument.digest),
     [guideSource]: guide,
     'generated/guide.html': guideHtml(guide, read),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),

@@ -75,6 +75,7 @@ const stale = [
   'generated/json.ts',
   'generated/columns.ts',
   'generated/samples.json',
+  'generated/names.ts',
   'docs/clients.md',
   'generated/guide.html',
   '.env.example',

@@ -43,8 +43,15 @@ function extension(scheme: Scheme, name: string, example: string): string {
   )
 }
 
-/** generated/names.ts: the names as constants, which every file may import. */
-export function namesFile({ service, apiKeyPrefix, realm }: Names): string {
+/**
+ * generated/names.ts: the names as constants, for src/handlers.
+ *
+ * @param documentDigest of the document that the code is generated from
+ */
+export function namesFile(
+  { service, apiKeyPrefix, realm }: Names,
+  documentDigest: string
+): string {
   return `// Generated from openapi.yaml and package.json by \`npm run generate\`. Do not
 // edit.
 
@@ -56,6 +63,9 @@ export const apiKeyPrefix = '${apiKeyPrefix}'
 
 /** The realm of the challenge in a 401 or 403 (RFC 6750, section 3). */
 export const realm = '${realm}'
+
+/** Of the openapi.yaml that the code in this folder is generated from. */
+export const documentDigest = '${documentDigest}'
 `
 }
 

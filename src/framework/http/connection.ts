@@ -31,8 +31,8 @@ const lingerMs = 1000
  * response (RFC 9112, section 9.3.2).
  *
  * Node.js would start all pipelined requests together and queue their
- * responses. These never emit `close` when the client leaves, so their memory
- * would leak.
+ * responses. Before 24.16.0, these never emit `close` when the client leaves,
+ * so their memory would leak (nodejs/node#62534; 20 and 22 have no fix).
  */
 export class Connection {
   #state: State = 'idle'

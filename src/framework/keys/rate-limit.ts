@@ -46,14 +46,6 @@ export class RateLimiter {
     rateLimited.inc({ limit: limit.policy }, 0)
   }
 
-  /** Whether the next request of the source would be over the limit. */
-  isReached(source: Source): boolean {
-    const { maxPerMinute } = this.#limit
-    const window = this.#currentWindow(source)
-    if (maxPerMinute === 0 || window === undefined) return false
-    return window.count >= maxPerMinute
-  }
-
   /**
    * Counts a request, and sets its RateLimit headers.
    *

@@ -26,6 +26,9 @@ const contentPolicy = [
 
 type Files = Map<string, PageFile>
 
+/** What @fastify/swagger-ui serves, and the page does not load. */
+const unusedRoutes = ['/docs/static/*', '/docs/static/index.html', '/docs/yaml']
+
 /** The files of Swagger UI that the page loads, by path. */
 const swaggerUiFiles: Files = new Map(
   Object.entries({
@@ -78,8 +81,7 @@ export const docsPage = fp<Options>(
       scope.addHook('onRoute', (route) => {
         const file = files.get(route.url)
         if (file !== undefined) route.handler = file.send
-        // What the page does not load.
-        if (route.url === '/docs/static/*')
+        if (unusedRoutes.includes(route.url))
           route.handler = (_request, reply) => reply.callNotFound()
       })
       scope.addHook('onSend', async (_request, reply, payload) =>

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
@@ -75,6 +76,8 @@ export interface ApiDocument {
   /** The file, byte for byte. */
   yaml: Buffer
   json: string
+  /** Of its values: comments and layout do not change it. */
+  digest: string
   document: Document
   /** The servers of the OpenAPI document. The one that is a path is first. */
   servers: Server[]
@@ -108,6 +111,7 @@ export function readApiDocument(file: URL | string): ApiDocument {
   return {
     yaml,
     json,
+    digest: createHash('sha256').update(json).digest('hex').slice(0, 16),
     document,
     servers,
     basePath,
@@ -116,6 +120,19 @@ export function readApiDocument(file: URL | string): ApiDocument {
     scopes: [...scopes].sort(),
     errorCodes: errorCodesIn(json)
   }
+}
+
+/**
+ * Logs that a document is not the one that the code was generated from, whose
+ * types and stubs may not fit it.
+ */
+export function reportStaleCode(
+  generatedFrom: string | undefined,
+  { digest }: ApiDocument,
+  log: { warn: (message: string) => void }
+): void {
+  if (generatedFrom !== undefined && generatedFrom !== digest)
+    log.warn('the OpenAPI document has changed: run `npm run generate`')
 }
 
 /** The codes of the examples of the schema Error, wherever they are. */

@@ -180,6 +180,8 @@ t.test('the page has text before its scripts run, and without', async (t) => {
 
 /** What @fastify/swagger-ui would serve, and the page does not load. */
 const unusedFiles = [
+  '/docs/yaml',
+  '/docs/static/index.html',
   '/docs/static/',
   '/docs/static/logo.svg',
   '/docs/static/oauth2-redirect.html',
