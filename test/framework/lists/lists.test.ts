@@ -245,6 +245,21 @@ async function openList({ url, auth }: Service): Promise<IncomingMessage> {
   return response.on('error', () => {})
 }
 
+t.test('after a commit elsewhere, a list stays the same body', async (t) => {
+  const service = await startNotes(t)
+  await fillLong(service.databaseUrl)
+  const held = () => sample('response_memory_bytes')
+  const slow = await openList(service)
+  const size = Number(slow.headers['content-length'])
+  t.equal(await held(), size)
+
+  await query(service.databaseUrl, 'SELECT pg_current_xact_id()')
+  const another = await openList(service)
+  t.equal(await held(), size)
+  for (const response of [slow, another]) response.destroy()
+  await until(async () => (await held()) === 0, 'both have left')
+})
+
 t.test(
   '150 slow readers of a long list that changes deny it to nobody',
   async (t) => {
