@@ -235,13 +235,14 @@ t.test(
     const rejected = () =>
       sample('http_parser_errors_total{code="invalid_request"}')
     const before = await rejected()
+    const openNow = () => sample('http_connections')
+    const areClosed = async () => (await openNow()) === 0
+    await until(areClosed, 'the connections of earlier tests are closed')
 
     const { socket } = openConnection(t, service, 'GET /readyz HTTP/1.1\r\n')
-    const opened = async () => (await sample('http_connections')) === 1
-    await until(opened, 'the connection is open')
+    await until(async () => (await openNow()) === 1, 'it is open')
     socket.resetAndDestroy()
-    const closed = async () => (await sample('http_connections')) === 0
-    await until(closed, 'the connection is closed')
+    await until(areClosed, 'it is closed')
     t.equal(await rejected(), before)
   }
 )
