@@ -120,6 +120,22 @@ t.test('a key that is not valid is looked up by each request', async (t) => {
   t.equal(state.queries, 2)
 })
 
+t.test('invented keys do not end the trust in a valid one', async (t) => {
+  const { state, store, verifier, check } = startVerifier(t)
+  await check()
+  await settle()
+  store.check = { state: 'unknown' }
+  // More than are trusted.
+  for (let count = 0; count < 11; count++) {
+    const flood = Array.from({ length: 1000 }, async () =>
+      verifier.check(makeKey())
+    )
+    await Promise.all(flood)
+  }
+  t.equal(state.queries, 12)
+  t.notOk(check() instanceof Promise)
+})
+
 t.test(
   'invented keys share look-ups, of which one runs at a time',
   async (t) => {
