@@ -161,19 +161,12 @@ function traced<Result>(
   }
   const context = trace.setSpan(ROOT_CONTEXT, parent)
 
-  return tracer.startActiveSpan(
-    name,
-    { links, attributes },
-    context,
-    async (span) => {
-      try {
-        return await run()
-      } catch (error) {
+  return tracer.startActiveSpan(name, { links, attributes }, context, (span) =>
+    run()
+      .catch((error: unknown) => {
         span.setStatus({ code: SpanStatusCode.ERROR })
         throw error
-      } finally {
-        span.end()
-      }
-    }
+      })
+      .finally(() => span.end())
   )
 }

@@ -66,7 +66,7 @@ export function insertOperation<Body extends object, Status, Schema>(
 
     switch (result.outcome) {
       case 'invalid':
-        throw badRequest(check?.message(request.body) ?? 'body is invalid')
+        throw badRequest(String(check?.message(request.body)))
       case 'reused':
         throw idempotencyKeyReused()
       case 'held':

@@ -9,14 +9,6 @@ const format =
 /** Characters of version 00. */
 const lengthOf00 = 55
 
-/** The span of the caller, by the header `traceparent`. */
-export interface RemoteSpan {
-  traceId: string
-  spanId: string
-  /** Whether the caller records its span. */
-  isSampled: boolean
-}
-
 type Headers = Pick<IncomingMessage, 'headers'>
 
 /**
@@ -35,20 +27,6 @@ function validHeader({ headers }: Headers): string | undefined {
 /** The trace id of a valid header `traceparent`. */
 export function traceIdOf(request: Headers): string | undefined {
   return validHeader(request)?.slice(3, 35)
-}
-
-/** The span that a valid header `traceparent` names. */
-export function remoteSpanOf(request: Headers): RemoteSpan | undefined {
-  const header = validHeader(request)
-  if (header === undefined) return undefined
-
-  const flags = Number.parseInt(header.slice(53, 55), 16)
-
-  return {
-    traceId: header.slice(3, 35),
-    spanId: header.slice(36, 52),
-    isSampled: flags % 2 === 1
-  }
 }
 
 /**

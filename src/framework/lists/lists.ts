@@ -84,6 +84,9 @@ type ReadList = { version: string } & (
   { kind: 'whole'; body: CachedBody } | { kind: 'too long'; size: number }
 )
 
+/** No statement has this version. */
+const neverRead: ReadList = { kind: 'too long', version: '', size: 0 }
+
 /** The rows of a list. The order is that of the column `id`. */
 interface List<Item> {
   table: string
@@ -160,14 +163,14 @@ function listReader(
   { name, text }: { name: string; text: string }
 ): () => Promise<ReadList> {
   const statement = database.statements.add(name, text)
-  let last: ReadList | undefined
+  let last = neverRead
 
   return shareRuns(async (requestCount) => {
     sharedReads.observe(requestCount)
-    const values = [last?.version, maxSize]
+    const values = [last.version, maxSize]
     try {
-      const [row] = await database.read<ListRow>({ ...statement, values })
-      last = listOf(row, last)
+      const rows = await database.read<ListRow>({ ...statement, values })
+      for (const row of rows) last = listOf(row, last)
       return last
     } catch (error) {
       if (sqlStateOf(error) !== programLimitExceeded) throw error
@@ -183,20 +186,16 @@ function listReader(
  * @param last what the version of the statement came from
  */
 function listOf(
-  row: ListRow | undefined,
-  last: ReadList | undefined
+  { version, size, body: text }: ListRow,
+  last: ReadList
 ): ReadList {
-  if (row === undefined) throw new Error('a list has one row')
-  const { version, size, body: text } = row
-
   if (text !== null) {
     const read = new CachedBody(Buffer.from(text))
-    const isSame = last?.kind === 'whole' && last.body.digest === read.digest
+    const isSame = last.kind === 'whole' && last.body.digest === read.digest
     return { kind: 'whole', version, body: isSame ? last.body : read }
   }
-  if (size !== null) return { kind: 'too long', version, size }
-  if (last !== undefined) return last
-  throw new Error('a list that was never read is not unchanged')
+
+  return size === null ? last : { kind: 'too long', version, size }
 }
 
 /** 503 for a list that is too long, with a line for the operator. */

@@ -73,17 +73,16 @@ export class StatementRunner {
     })
   }
 
-  async #connect(): Promise<PoolClient> {
+  #connect(): Promise<PoolClient> {
     const { pool, use } = this.#kind
     const since = performance.now()
 
-    try {
-      return await pool.connect()
-    } catch (error) {
-      throw this.#reported(new Unavailable(error))
-    } finally {
-      observePoolWait(use, since)
-    }
+    return pool
+      .connect()
+      .catch((error: unknown) => {
+        throw this.#reported(new Unavailable(error))
+      })
+      .finally(() => observePoolWait(use, since))
   }
 
   /**

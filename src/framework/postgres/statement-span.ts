@@ -32,20 +32,17 @@ export function inStatementSpan<Result>(
   )
 }
 
-async function endedWith<Result>(
+const endedWith = <Result>(
   span: Span,
   result: Promise<Result>
-): Promise<Result> {
-  try {
-    return await result
-  } catch (error) {
-    span.setStatus({ code: SpanStatusCode.ERROR })
-    span.setAttributes(failureAttributes(error))
-    throw error
-  } finally {
-    span.end()
-  }
-}
+): Promise<Result> =>
+  result
+    .catch((error: unknown) => {
+      span.setStatus({ code: SpanStatusCode.ERROR })
+      span.setAttributes(failureAttributes(error))
+      throw error
+    })
+    .finally(() => span.end())
 
 /** The codes of an error. Its message may contain values of a request. */
 function failureAttributes(error: unknown): Attributes {
