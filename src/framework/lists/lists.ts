@@ -95,7 +95,7 @@ interface List<Item> {
 }
 
 /** A request for a list. */
-export type ListRequest = Pick<FastifyRequest, 'method' | 'headers' | 'log'>
+export type ListRequest = Pick<FastifyRequest, 'headers' | 'log'>
 
 /** The reply of an operation that lists items. */
 export type ListReply<Item> = CacheableReply & Ok<Item> & NotModified
