@@ -5,11 +5,9 @@ import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
 /** Tools with packages of their own: without these, their types are unknown. */
-const notInstalled = [
-  'tools/bench/',
-  'tools/contract/',
-  'tools/docs-page/'
-].filter((tool) => !existsSync(`${tool}node_modules`))
+const notInstalled = ['tools/contract/', 'tools/docs-page/'].filter(
+  (tool) => !existsSync(`${tool}node_modules`)
+)
 
 if (notInstalled.length > 0)
   stderr.write(`ESLint skips ${notInstalled.join(', ')}: not installed\n`)

@@ -134,7 +134,7 @@ export const plans: Record<'full' | 'quick', Plan> = {
     rounds: 5,
     seconds: 1,
     works: [
-      ...[100, 1_000].flatMap((rows) => [list(rows, 1), list(rows, 64)]),
+      ...[20, 100, 1_000].flatMap((rows) => [list(rows, 1), list(rows, 64)]),
       { ...list(10_000, 1), rounds: 3 },
       { ...list(10_000, 64), rounds: 3 },
       create(1),

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { apiKeyPrefix } from '../../generated/names.ts'
 import { createLogger } from '../../src/framework/log.ts'
 import { startEmbeddedPostgres } from '../../src/framework/embedded/postgres.ts'
 import {
@@ -36,7 +37,7 @@ async function openPostgres() {
   const url = process.env['DATABASE_URL']
   if (url !== undefined) return { url, isEmbedded: false, stop: async () => {} }
 
-  const logger = createLogger('warn')
+  const logger = createLogger('warn', apiKeyPrefix)
   const embedded = await startEmbeddedPostgres(folder, 'service', logger)
 
   return { ...embedded, isEmbedded: true }

@@ -1,12 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import pg from 'pg'
+import { apiKeyPrefix } from '../../../generated/names.ts'
 import { createLogger } from '../../../src/framework/log.ts'
-import {
-  cursorAfter,
-  orderValueBefore,
-  linkToNextPage
-} from '../../../src/framework/lists/paging.ts'
 
 const { DATABASE_URL, PORT, HOST = '127.0.0.1', BENCH_KEY = '' } = process.env
 const sha256 = (text: string) =>
@@ -15,6 +11,20 @@ const keyHash = sha256(BENCH_KEY)
 const petColumns = 'id, name, category_id AS "categoryId", status'
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
 
+/** The cursor of plan.ts is that of the service: eight bytes. */
+const idOf = (cursor: string | undefined) =>
+  cursor === undefined ? 0n : Buffer.from(cursor, 'base64url').readBigInt64BE()
+
+function linkAfter(id: string, limit: number, status: string | undefined) {
+  const cursor = Buffer.alloc(8)
+  cursor.writeBigInt64BE(BigInt(id))
+  const query = new URLSearchParams({ limit: String(limit) })
+  if (status) query.append('status', status)
+  query.append('cursor', cursor.toString('base64url'))
+
+  return `<?${query.toString()}>; rel="next"`
+}
+
 /**
  * What the peers share: the logger of this service, a key check without a
  * look-up, one query per request.
@@ -22,7 +32,7 @@ const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
 export const peer = {
   port: Number(PORT),
   host: HOST,
-  logger: createLogger('info'),
+  logger: createLogger('info', apiKeyPrefix),
   isValidKey: (key: string) => sha256(key) === keyHash,
   log(
     method: string,
@@ -60,21 +70,12 @@ export const peer = {
   }) {
     const { rows } = await pool.query<{ id: string }>(
       `SELECT ${petColumns} FROM pets WHERE id > $1 ${status ? 'AND status = $3' : ''} ORDER BY id LIMIT $2`,
-      [
-        orderValueBefore(cursor, 'bigint'),
-        limit + 1,
-        ...(status ? [status] : [])
-      ]
+      [idOf(cursor), limit + 1, ...(status ? [status] : [])]
     )
     const pets = rows.slice(0, limit)
     const last = rows.length > limit ? pets.at(-1) : undefined
 
-    return {
-      pets,
-      link:
-        last &&
-        linkToNextPage({ limit, status }, cursorAfter(last.id, 'bigint'))
-    }
+    return { pets, link: last && linkAfter(last.id, limit, status) }
   },
   async getPet(id: number) {
     const { rows } = await pool.query<object>(
