@@ -160,9 +160,11 @@ t.test(
       t.match(await block.innerText(), scopes.join(' '), id)
       t.notMatch(await block.innerText(), 'x-codeSamples')
       for (const language of ['curl', 'TypeScript', 'Python', 'Go']) {
-        const sample = block.locator('details', { hasText: language }).first()
-        await sample.locator('summary').click()
+        const summary = block.getByText(language, { exact: true })
+        await summary.click()
+        const sample = block.locator('details[open]').last()
         const code = await sample.locator('pre').innerText()
+        await summary.click()
         t.match(code, `${insecureSite}/v1/`, language)
       }
     }
@@ -178,7 +180,7 @@ t.test('the filter finds operations by words of their text', async (t) => {
     'limit cursor': ['listPets'],
     'no such words': []
   })) {
-    await page.getByPlaceholder('Filter').fill(words)
+    await page.getByPlaceholder('Filter operations').fill(words)
     const shown = await page
       .locator('.opblock')
       .evaluateAll((all) => all.map(({ id }) => id.split('-').at(-1)))

@@ -58,7 +58,6 @@ export const docsPage = fp<Options>(
     const { yaml, json } = apiDocument
     const document = documentOfPage(apiDocument, samples)
     const uiConfig = {
-      filter: true,
       persistAuthorization: true,
       showExtensions: true,
       // The limits of parameters.

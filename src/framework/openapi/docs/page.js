@@ -28,8 +28,16 @@ SwaggerUIStandalonePreset.push(({ React, getSystem }) => {
       return h(HighlightCode, { language: 'json' }, indent(props.content))
     }
 
-  const filter = (Original) => (props) =>
-    h('search', null, h('h2', null, 'Operations'), h(Original, props))
+  const filter = ({ layoutActions, layoutSelectors }) => {
+    const label = 'Filter operations'
+    const input = h('input', {
+      placeholder: label,
+      'aria-label': label,
+      value: layoutSelectors.currentFilter() || '',
+      onChange: ({ target }) => layoutActions.updateFilter(target.value)
+    })
+    return h('search', null, h('h2', null, 'Operations'), input)
+  }
 
   /** Each table of responses is a region without a name. */
   const responses = (Original) => (props) => {
@@ -52,7 +60,11 @@ SwaggerUIStandalonePreset.push(({ React, getSystem }) => {
   /** A modal dialog keeps the focus inside, and returns it at its end. */
   const authorizationPopup = (Original) => (props) => {
     const ref = useRef()
-    useLayoutEffect(() => ref.current.showModal(), [])
+    useLayoutEffect(() => {
+      const dialog = ref.current
+      dialog.showModal()
+      return () => dialog.close()
+    }, [])
     const onClose = () => props.authActions.showDefinitions(false)
     const attributes = { ref, onClose, 'aria-label': 'Authorization' }
     return h('dialog', attributes, h(Original, props))
@@ -93,14 +105,24 @@ SwaggerUIStandalonePreset.push(({ React, getSystem }) => {
       .filter((tag) => tag.get('operations').size > 0)
   }
 
-  /** Opens the operation that a link of the page leads to. */
-  const followLinks = ({ layoutActions }) =>
+  /** Opens the operation that a link leads to, in this tab. */
+  const followLinks = ({ layoutActions }) => {
+    addEventListener('click', (event) => {
+      const link = event.target.closest('a[href^="#/"]')
+      if (link === null) return
+      event.preventDefault()
+      location.hash = link.hash
+    })
     addEventListener('hashchange', () => {
       layoutActions.parseDeepLinkHash(location.hash)
+      const id = `operations${location.hash.slice(1).replaceAll('/', '-')}`
+      document.getElementById(id)?.scrollIntoView()
     })
+  }
 
   return {
     components: {
+      FilterContainer: filter,
       // The policy of the page blocks requests to other servers.
       ServersContainer: () => null,
       Topbar: () =>
@@ -118,7 +140,6 @@ SwaggerUIStandalonePreset.push(({ React, getSystem }) => {
         'aria-label': 'Close'
       })),
       ExamplesSelect: within('label', 'Examples'),
-      FilterContainer: filter,
       InfoContainer: within('section', 'About'),
       Input: withoutLabel,
       ModelCollapse: withProps(({ title = 'Schema' }) => ({ title })),
