@@ -19,8 +19,6 @@ import { until } from '../../support/until.ts'
 const createResult = (service: Service) =>
   codeOrStatus(notes.createNote(service))
 const listResult = (service: Service) => codeOrStatus(notes.listNotes(service))
-const remark = (service: Service) =>
-  codeOrStatus(post(service, 'remarks', { noteId: 1, text: 'x' }))
 
 /** What the log says of outages, except of background work. */
 const outagesIn = (lines: Record<string, unknown>[]) =>
@@ -43,7 +41,7 @@ async function resultsOf(service: Service) {
   ]
 }
 
-t.test('the log shows the start and end of an outage once', async (t) => {
+t.test('an outage is logged once, and ends by itself', async (t) => {
   const { lines, log } = recorder()
   const service = await startNotes(t, { databaseUrl: postgres.url, log })
   await createResult(service)
@@ -60,12 +58,6 @@ t.test('the log shows the start and end of an outage once', async (t) => {
   await postgres.start()
   t.same(await resultsOf(service), [201, 200, 200, 200])
 
-  const isLogged = async () => {
-    await listResult(service)
-    return outagesIn(lines).join().includes('again for reads')
-  }
-  await until(isLogged, 'the end is logged')
-
   const reported = outagesIn(lines)
   t.equal(new Set(reported).size, reported.length)
   // Whether a create gets as far as its write depends on when its key was
@@ -74,7 +66,6 @@ t.test('the log shows the start and end of an outage once', async (t) => {
   t.same(notOfWrites.sort(), [
     'not ready',
     'ready',
-    'the database is available again for reads',
     'the database is unavailable for reads'
   ])
 })
@@ -101,8 +92,9 @@ t.test('a table that stays locked is one outage in the log', async (t) => {
 
   for (let round = 0; round < 3; round++) {
     t.equal(await createResult(service), 'unavailable')
-    // The other table works.
-    const isStored = async () => (await remark(service)) === 202
+    const remark = { noteId: 1, text: 'the other table works' }
+    const isStored = async () =>
+      (await post(service, 'remarks', remark)).statusCode === 202
     await until(isStored, 'a remark is stored')
   }
 
@@ -110,30 +102,19 @@ t.test('a table that stays locked is one outage in the log', async (t) => {
   t.same(writeOutages, ['the database is unavailable for writes'])
 })
 
-/** What is missing for the service, until it is repaired. */
-const faultsOf = (role: string) => [
-  {
-    make: 'ALTER TABLE notes RENAME TO later',
-    repair: 'ALTER TABLE later RENAME TO notes'
-  },
-  {
-    make: 'ALTER TABLE notes RENAME description TO later',
-    repair: 'ALTER TABLE notes RENAME later TO description'
-  },
-  {
-    make: `REVOKE ALL ON notes FROM ${role}`,
-    repair: `GRANT SELECT, INSERT ON notes TO ${role}`
-  }
-]
-
 t.test('the log explains missing migrations and grants', async (t) => {
   const { lines, log } = recorder()
   const { owner, service: databaseUrl } = await createRoles(t)
   const service = await startNotes(t, { databaseUrl, log })
   const role = new URL(databaseUrl).username
+  /** What is missing, and the repair. */
+  const faults = {
+    'ALTER TABLE notes RENAME TO x': 'ALTER TABLE x RENAME TO notes',
+    [`REVOKE ALL ON notes FROM ${role}`]: `GRANT SELECT, INSERT ON notes TO ${role}`
+  }
 
-  for (const { make, repair } of faultsOf(role)) {
-    await query(owner, make)
+  for (const [fault, repair] of Object.entries(faults)) {
+    await query(owner, fault)
     t.equal(await listResult(service), 'unavailable')
     t.equal(await createResult(service), 'unavailable')
 
