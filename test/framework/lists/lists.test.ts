@@ -163,21 +163,6 @@ t.test('a list is complete and in the order of the ids', async (t) => {
   })
 })
 
-t.test('a NULL in a required property is a 500', async (t) => {
-  const { lines, log } = recorder()
-  const service = await startNotes(t, { log })
-  await query(
-    service.databaseUrl,
-    `ALTER TABLE notes ALTER name DROP NOT NULL;
-     INSERT INTO notes (name) VALUES (NULL)`
-  )
-  t.equal((await listNotes(service)).statusCode, 500)
-  t.match(
-    lines.find(({ msg }) => msg === 'internal_error'),
-    { err: { message: 'Note.name must not be null' } }
-  )
-})
-
 t.test(
   'a list beyond MAX_RESPONSE_BUFFER_BYTES gets 503, and the log a line a minute',
   async (t) => {

@@ -1,6 +1,9 @@
 import t, { type Test } from 'tap'
+import { Database } from '../../../src/framework/postgres/database.ts'
 import {
   createDatabase,
+  createRoles,
+  lockAwaited,
   lockTable,
   lockWaits,
   openDatabase,
@@ -30,17 +33,25 @@ const unknown = {
   status: 503
 }
 
-/** A service behind a proxy, with one note. */
+/** What the log says of outages, except of background work. */
+const outagesIn = (lines: Record<string, unknown>[]) =>
+  lines
+    .map(({ msg }) => String(msg))
+    .filter((msg) => /unavailable for (reads|writes)/.test(msg))
+
+/** A service behind a proxy, with one note, and the lines of its log. */
 async function start(t: Test, config = {}) {
+  const { lines, log } = recorder()
   const databaseUrl = await createDatabase(t)
   const proxy = await startProxy(t, databaseUrl)
-  const service = await startNotes(t, { databaseUrl: proxy.url, config })
+  const service = await startNotes(t, { databaseUrl: proxy.url, config, log })
   t.equal(await codeOrStatus(createNote(service, 'first')), 201)
-  return { proxy, service, databaseUrl }
+  return { proxy, service, databaseUrl, lines }
 }
 
-t.test('a database that cannot be reached is a 503', async (t) => {
-  const { proxy, service } = await start(t)
+t.test('a database that cannot be reached is a 503, logged once', async (t) => {
+  const { proxy, service, lines } = await start(t)
+  const probe = async () => (await service.app.inject('/readyz')).statusCode
   const { serverPort } = proxy.state
   proxy.state.serverPort = 1 // Nothing listens there.
   proxy.cut()
@@ -49,20 +60,28 @@ t.test('a database that cannot be reached is a 503', async (t) => {
     ...service,
     auth: { authorization: `Bearer ${makeKey()}` }
   }
-  const responses = [
+  for (const response of [
     await listNotes(service),
     await createNote(service),
     await listNotes(unknownKey)
-  ]
-
-  for (const response of responses) {
+  ]) {
     t.match(response, { statusCode: 503, headers: { 'retry-after': '1' } })
     t.same(response.json(), unavailable)
   }
+  t.same([await probe(), await probe()], [503, 503])
 
   proxy.state.serverPort = serverPort
   const recovered = await listNotes(service)
   t.equal(recovered.json<unknown[]>().length, 1, 'it recovers by itself')
+  t.equal(await probe(), 200)
+
+  const events = lines.map(({ msg }) => String(msg))
+  const isOfReads = (msg: string) => /ready$|unavailable for reads/.test(msg)
+  t.same(events.filter(isOfReads), [
+    'the database is unavailable for reads',
+    'not ready',
+    'ready'
+  ])
 })
 
 t.test('a connection that is lost in a read is a 503', async (t) => {
@@ -168,10 +187,7 @@ t.test('a create that fails says whether it had an effect', async (t) => {
     )
 
     t.equal(await codeOrStatus(createNote(service, 'bad')), code, sqlstate)
-    const outages = lines.filter(({ msg }) =>
-      String(msg).startsWith('the database is unavailable for writes')
-    )
-    t.equal(outages.length, isOutage ? 1 : 0, sqlstate)
+    t.equal(outagesIn(lines).length, isOutage ? 1 : 0, sqlstate)
     t.equal(await codeOrStatus(createNote(service)), 201)
   }
 })
@@ -223,3 +239,63 @@ for (const isRefused of [false, true]) {
     }
   )
 }
+
+t.test('an outdated prepared statement is replaced', async (t) => {
+  const url = await createDatabase(t)
+  const database = openDatabase(t, url)
+  const ids = database.statements.add('ids', 'SELECT id FROM notes')
+  await database.read(ids)
+
+  await query(url, 'ALTER TABLE notes ALTER id TYPE integer')
+  await t.rejects(database.read(ids), { code: 'unavailable' })
+  t.same(await database.read(ids), [])
+})
+
+t.test('the log explains missing migrations and grants', async (t) => {
+  const { lines, log } = recorder()
+  const { owner, service: databaseUrl } = await createRoles(t)
+  const service = await startNotes(t, { databaseUrl, log })
+  const role = new URL(databaseUrl).username
+  /** What is missing, and the repair. */
+  const faults = {
+    'ALTER TABLE notes RENAME TO x': 'ALTER TABLE x RENAME TO notes',
+    [`REVOKE ALL ON notes FROM ${role}`]: `GRANT SELECT, INSERT ON notes TO ${role}`
+  }
+
+  for (const [fault, repair] of Object.entries(faults)) {
+    await query(owner, fault)
+    t.equal(await codeOrStatus(listNotes(service)), 'unavailable')
+    t.equal(await codeOrStatus(createNote(service)), 'unavailable')
+
+    await query(owner, repair)
+    t.equal(await codeOrStatus(listNotes(service)), 200)
+    t.equal(await codeOrStatus(createNote(service)), 201)
+  }
+
+  const cause = 'migrations or grants may be missing'
+  t.same(outagesIn(lines), [
+    `the database is unavailable for reads: ${cause}`,
+    `the database is unavailable for writes: ${cause}`
+  ])
+  t.notOk(lines.some(({ msg }) => msg === 'internal_error'))
+})
+
+t.test(
+  'a statement that waits while the service stops is no outage',
+  async (t) => {
+    const { lines, log } = recorder()
+    const databaseUrl = await createDatabase(t)
+    const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 60_000 }
+    const database = new Database(databaseUrl, config, log)
+    const lock = await lockTable(t, databaseUrl, 'api_keys')
+    const first = database.read({ text: 'SELECT FROM api_keys' })
+    await lockAwaited(databaseUrl)
+
+    const closing = database.close()
+    await t.rejects(database.read({ text: 'SELECT' }), { code: 'unavailable' })
+    await lock.release()
+    await first
+    await closing
+    t.same(outagesIn(lines), [])
+  }
+)
