@@ -93,12 +93,12 @@ function statementsAreTraced(
   t: Test,
   { databaseUrl }: Service,
   spans: ReceivedSpan[],
-  createId: string
+  parentId: string
 ) {
   const group = only(spans, 'grouped write')
   t.match(group, {
-    parentSpanId: createId,
-    links: [createId],
+    parentSpanId: parentId,
+    links: [parentId],
     attributes: { 'batch.size': 1 }
   })
   t.match(only(spans, 'create-notes'), {
