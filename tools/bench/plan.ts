@@ -80,9 +80,8 @@ const anyPet = (index: number) => 1 + ((index * 7919) % pets)
 
 /** A page in the middle of the sold pets. Its cursor is that of the service. */
 function soldAfter(id: number): string {
-  const cursor = Buffer.alloc(8)
-  cursor.writeBigInt64BE(BigInt(Math.trunc(id)))
-  return `/pets?status=sold&limit=20&cursor=${cursor.toString('base64url')}`
+  const cursor = Buffer.from(String(Math.trunc(id))).toString('base64url')
+  return `/pets?status=sold&limit=20&cursor=${cursor}`
 }
 
 const ofPets = (

@@ -32,16 +32,14 @@ interface Page {
   cursor?: string
 }
 
-/** The cursor of plan.ts is that of the service: eight bytes. */
-const idOf = (cursor: string | undefined) =>
-  cursor === undefined ? 0n : Buffer.from(cursor, 'base64url').readBigInt64BE()
+/** The cursor is that of the service: an id in base64url. */
+const idOf = (cursor = '') =>
+  Number(Buffer.from(cursor, 'base64url').toString())
 
 function linkAfter(id: string, { limit, status }: Page) {
-  const cursor = Buffer.alloc(8)
-  cursor.writeBigInt64BE(BigInt(id))
   const query = new URLSearchParams({ limit: String(limit) })
   if (status) query.append('status', status)
-  query.append('cursor', cursor.toString('base64url'))
+  query.append('cursor', Buffer.from(id).toString('base64url'))
 
   return `<?${query.toString()}>; rel="next"`
 }
