@@ -29,8 +29,8 @@ level=
 if [ "$(major "$before")" = "$(major "$after")" ]; then
   level=WARN
   # oasdiff permits the removal of an operation after its sunset.
-  for operation in $(sed -n 's/^ *operationId: //p' "$before"); do
-    if ! grep -q "operationId: $operation$" "$after"; then
+  for operation in $(sed -n 's/^      operationId: //p' "$before"); do
+    if ! grep -q "^      operationId: $operation$" "$after"; then
       echo "$operation was removed" >&2
       exit 1
     fi
