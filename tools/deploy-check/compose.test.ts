@@ -10,7 +10,7 @@ import {
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { operationsPages } from '../../test/support/documented-commands.ts'
-import { lastLine, listed, status } from '../../test/support/installation.ts'
+import { listed, status } from '../../test/support/installation.ts'
 import { createKeyed } from '../../test/support/resend.ts'
 import { parseRaw, sendRaw } from '../../test/support/service.ts'
 import { certify, eventually, Installation } from './installation.ts'
@@ -627,7 +627,7 @@ t.test('a certificate is renewed without a restart', async (t) => {
   })
 })
 
-/** Expressions of what Prometheus must find, with the number of their values. */
+/** What Prometheus must find: expressions, with the number of their values. */
 const measured: Record<string, number> = {
   'up{job="pet-categories"} == 1': 2,
   'up{job!="pet-categories"} == 1': 5,

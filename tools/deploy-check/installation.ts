@@ -28,7 +28,7 @@ interface Options {
   /** Where documented commands are looked up. */
   pages: string[]
   environment: Variables
-  /** Which block of the section Incidents defines the functions of the runbook. */
+  /** Which block below Incidents defines the functions of the runbook. */
   functions: number
   /** Runs psql as the superuser of the database. */
   psql: string
