@@ -15,17 +15,15 @@ import {
   lockWaits,
   migrate,
   query,
-  silent,
-  storedNames
+  silent
 } from '../../test/support/database.ts'
-import { notOnce } from '../../test/support/installation.ts'
-import { startLoad } from '../../test/support/load.ts'
 import {
   configure,
   freePort,
   startPostgres
 } from '../../test/support/postgres.ts'
 import * as requests from '../../test/support/requests.ts'
+import { startClients } from '../../test/support/resend.ts'
 import { type Service, startService } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
 
@@ -211,18 +209,16 @@ for (const [what, fail] of [
     `a kill of ${what} under load loses and doubles no create`,
     async (t) => {
       const { url, key } = await startService(t, { databaseUrl: pooler.url })
-      const load = startLoad(url, key)
+      await query(postgres.url, 'DELETE FROM categories')
+      const clients = startClients([{ url, key, resource: 'categories' }])
       for (let round = 0; round < 3; round++) {
-        await load.acknowledges(100)
+        await clients.stores(100)
         await fail()
       }
-      await load.acknowledges(100)
-      await load.stop()
-      t.same(load.lost, [])
-      const names = (await storedNames(postgres.url)).filter(
-        (name) => name !== 'x'
-      )
-      t.same(notOnce([...load.acknowledged, ...names], names), [])
+      await clients.stores(100)
+      const sql = 'SELECT id, name FROM categories'
+      t.same(await clients.stop(() => query(postgres.url, sql)), [])
+      t.notOk(clients.failures['lost'], 'the service closed no connection')
     }
   )
 }

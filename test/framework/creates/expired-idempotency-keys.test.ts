@@ -15,7 +15,7 @@ const lost = () => Promise.reject(new Error('no database'))
 
 /** The job, on a clock that is stopped. */
 function startJob(t: Test) {
-  const clock = stopClock(t, 'setInterval')
+  const clock = stopClock(t)
   let deletions = 0
   const database = {
     statements: new Statements(),

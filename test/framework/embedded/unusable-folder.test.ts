@@ -61,6 +61,12 @@ t.test('a folder that cannot be created in /proc', onLinux, async (t) => {
   await failsAtOnce(t, '/proc/x/y', reason)
 })
 
+t.test('a folder that the user may not write', onLinux, async (t) => {
+  const reason =
+    /^DATA_DIR cannot be used: E\w+: .* '\/sys\/x': make the folder writable, or set DATA_DIR to another one$/
+  await failsAtOnce(t, '/sys/x', reason)
+})
+
 t.test('a file instead of a folder', async (t) => {
   const directory = t.testdir({ file: '' })
   const remedy = /: set DATA_DIR to a folder that can be created$/

@@ -18,7 +18,7 @@ const cases = [
 
 for (const { runs, logged, why } of cases) {
   t.test(`a failure is logged ${why}`, async (t) => {
-    const clock = stopClock(t, 'setInterval')
+    const clock = stopClock(t)
     const { lines, log } = recorder()
     const outcomes = runs.values()
     const work = () => {
@@ -38,7 +38,7 @@ for (const { runs, logged, why } of cases) {
 }
 
 t.test('work is repeated once it has ended, until it is stopped', async (t) => {
-  const clock = stopClock(t, 'setInterval')
+  const clock = stopClock(t)
   const ends: (() => void)[] = []
   const work = () => new Promise<void>((resolve) => ends.push(resolve))
   const task = { name: 'tidy up', intervalMs: 1000, work }
