@@ -41,7 +41,8 @@ async function runTap(environment: Record<string, string>): Promise<number> {
     process.execPath,
     [
       'node_modules/tap/dist/esm/run.mjs',
-      `--jobs=${availableParallelism()}`,
+      // Tests wait as much as they compute.
+      `--jobs=${2 * availableParallelism()}`,
       ...process.argv.slice(2)
     ],
     {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { format } from 'node:util'
 import { CreateHistoryChecker, type Outcome } from './create-history-checker.ts'
+import { postNamed } from './process.ts'
 import { randomizer, seed as ownSeed } from './scale.ts'
 import { until } from './until.ts'
 
@@ -15,26 +16,14 @@ export interface Target {
 /** Seconds in which a failover ends. */
 const failoverTime = 180
 
-/** Milliseconds for a response: more than the service may take. */
-const responseTimeoutMs = 60_000
-
 /** Sends a create with an Idempotency-Key once. */
 export async function createKeyed(
   { url, key, resource = 'notes' }: Target,
   idempotencyKey: string,
   name: string
 ): Promise<Outcome> {
-  const response = await fetch(`${url}/v1/${resource}`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      'idempotency-key': idempotencyKey
-    },
-    body: JSON.stringify({ name }),
-    // A node that is lost does not close its connections.
-    signal: AbortSignal.timeout(responseTimeoutMs)
-  })
+  const headers = { 'idempotency-key': idempotencyKey }
+  const response = await postNamed(url, key, name, resource, headers)
   return {
     status: response.status,
     body: await response.text(),
