@@ -16,7 +16,13 @@ import {
 } from '../../src/framework/open-database.ts'
 import { api } from '../../src/handlers/index.ts'
 import { listen } from '../../src/service.ts'
-import { copyData, createDatabase, query, silent } from '../support/database.ts'
+import {
+  copyData,
+  createDatabase,
+  emptyLatin1,
+  query,
+  silent
+} from '../support/database.ts'
 import { listenOnLoopback } from '../support/loopback.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { call, script } from '../support/process.ts'
@@ -110,15 +116,54 @@ const urls: Record<string, [host: string, says: Says, user?: string]> = {
   ]
 }
 
-for (const [title, [at, says, user = 'user:secret']] of Object.entries(urls)) {
-  t.test(`in DATABASE_URL, ${title}`, async (t) => {
-    const env = { DATABASE_URL: `postgres://${user}@${at}` }
-    const message = await migrateDatabase(
-      loadConfig(env, noFile),
-      api,
-      silent
-    ).then(() => 'no error', messageOf)
-    const subject = 'DATABASE_URL cannot be used: '
+const urlMistakes = Object.entries(urls).map(
+  ([title, [at, says, user = 'user:secret']]) =>
+    [
+      `in DATABASE_URL, ${title}`,
+      { DATABASE_URL: `postgres://${user}@${at}` },
+      'DATABASE_URL cannot be used: ',
+      says
+    ] as const
+)
+
+const otherMistakes: [title: string, Env, subject: string, Says][] = [
+  [
+    'DATABASE_SERVICE_ROLE does not exist',
+    { DATABASE_URL, DATABASE_SERVICE_ROLE: 'nope' },
+    'DATABASE_SERVICE_ROLE cannot be used: ',
+    'grants.sql failed: role "nope" does not exist: create it, or correct its name'
+  ],
+  [
+    'the database has another encoding',
+    { DATABASE_URL: await createDatabase(t, emptyLatin1) },
+    'the database cannot be used: ',
+    "it must be encoded in UTF8, not LATIN1: create one with ENCODING 'UTF8'"
+  ],
+  [
+    'DATA_DIR is a file',
+    { DATA_DIR: '/dev/null' },
+    'DATA_DIR cannot be used: ',
+    /^EEXIST: .*: set DATA_DIR to a folder that can be created$/
+  ],
+  [
+    'DATA_DIR is in /proc',
+    { DATA_DIR: '/proc/x' },
+    'DATA_DIR cannot be used: ',
+    /^ENOENT: .* '\/proc\/x': set DATA_DIR to a folder that can be created$/
+  ],
+  [
+    'DATA_DIR may not be written',
+    { DATA_DIR: '/sys/x' },
+    'DATA_DIR cannot be used: ',
+    /^E\w+: .* '\/sys\/x': make the folder writable, or set DATA_DIR to another one$/
+  ]
+]
+
+for (const [title, env, subject, says] of [...urlMistakes, ...otherMistakes]) {
+  t.test(title, async (t) => {
+    const config = loadConfig(env, noFile)
+    const migrated = migrateDatabase(config, api, silent)
+    const message = await migrated.then(() => 'no error', messageOf)
     t.ok(message.startsWith(subject), message)
     isOneLine(t, message.replace(subject, ''), says)
   })

@@ -3,13 +3,9 @@ import { pageReader } from '../../../src/framework/lists/pages.ts'
 import { rowJson } from '../../../src/framework/openapi/json.ts'
 import { sql } from '../../../src/framework/postgres/sql.ts'
 import { createDatabase, openDatabase, query } from '../../support/database.ts'
-import { startNotes } from '../../support/notes.ts'
-import { get } from '../../support/requests.ts'
-
-type IdType = 'bigint' | 'uuid'
 
 /** Five ids of each type, in their order, and a cursor of another type. */
-const cases: Record<IdType, { ids: string[]; foreign: string }> = {
+const cases = {
   bigint: {
     ids: [
       '-9223372036854775807',
@@ -32,17 +28,18 @@ const cases: Record<IdType, { ids: string[]; foreign: string }> = {
   }
 }
 
+type IdType = keyof typeof cases
+
 /** Reads pages of a table of things, whose ids were stored in reverse. */
-async function readerOfThings(t: Test, idType: IdType, ids: string[]) {
-  const databaseUrl = await createDatabase(t)
-  await query(databaseUrl, `CREATE TABLE things (id ${idType} PRIMARY KEY)`)
+async function readerOfThings(t: Test, idType: IdType) {
+  const url = await createDatabase(t)
   await query(
-    databaseUrl,
-    `INSERT INTO things SELECT unnest($1::text[])::${idType}`,
-    [ids.toReversed()]
+    url,
+    `CREATE TABLE things AS
+     SELECT unnest('{${cases[idType].ids.toReversed()}}'::${idType}[]) AS id`
   )
 
-  return pageReader(openDatabase(t, databaseUrl), {
+  return pageReader(openDatabase(t, url), {
     name: 'pages-of-things',
     idType,
     filterTypes: {},
@@ -57,9 +54,10 @@ async function readerOfThings(t: Test, idType: IdType, ids: string[]) {
   })
 }
 
-for (const [idType, { ids, foreign }] of Object.entries(cases)) {
+for (const idType of ['bigint', 'uuid'] as const) {
   t.test(`a table whose id is a ${idType} is read in pages`, async (t) => {
-    const read = await readerOfThings(t, idType as IdType, ids)
+    const read = await readerOfThings(t, idType)
+    const { ids, foreign } = cases[idType]
     const pages: unknown[] = []
 
     let cursor: string | undefined
@@ -70,21 +68,8 @@ for (const [idType, { ids, foreign }] of Object.entries(cases)) {
     } while (cursor !== undefined)
     t.same(pages, [ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)])
 
-    for (const wrong of ['', 'x', '!', foreign]) {
-      await t.rejects(
-        read({}, { cursor: wrong, size: 2 }),
-        { message: /^query.cursor must be taken from the Link header/ },
-        wrong
-      )
-    }
+    const message = /^query.cursor must be taken from the Link header/
+    for (const wrong of ['', 'x', '!', foreign])
+      await t.rejects(read({}, { cursor: wrong, size: 2 }), { message }, wrong)
   })
 }
-
-t.test('a cursor of another list gets 400', async (t) => {
-  const service = await startNotes(t)
-  const { statusCode } = await get(
-    service,
-    `remarks?cursor=${cases.bigint.foreign.slice(2)}`
-  )
-  t.equal(statusCode, 400)
-})
