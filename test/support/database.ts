@@ -60,9 +60,12 @@ export async function migrate(
 }
 
 /** Creates the migrated database that tests copy, and returns its name. */
-export async function createTemplate(server: string): Promise<string> {
+export async function createTemplate(
+  server: string,
+  folders?: URL[]
+): Promise<string> {
   const { name, url } = await makeDatabase(server, empty)
-  await migrate(url)
+  await migrate(url, {}, folders)
   return name
 }
 

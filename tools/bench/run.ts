@@ -7,6 +7,7 @@ import path from 'node:path'
 import { apiKeyPrefix } from '../../generated/names.ts'
 import { createLogger } from '../../src/framework/log.ts'
 import { startEmbeddedPostgres } from '../../src/framework/embedded/postgres.ts'
+import { api } from '../../src/handlers/index.ts'
 import {
   createTemplate,
   dropDatabase,
@@ -54,7 +55,7 @@ function createKey(): string {
 }
 
 const postgres = await openPostgres()
-const databaseName = await createTemplate(postgres.url)
+const databaseName = await createTemplate(postgres.url, [api.migrations])
 const databaseUrl = urlOf(postgres.url, databaseName)
 const key = createKey()
 const tables = await connect(databaseUrl)
