@@ -2,7 +2,13 @@
 // embedded one. Arguments go to tap.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync
+} from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
@@ -20,7 +26,10 @@ async function prepareData(): Promise<void> {
   const folder = path.join(directory, 'new')
   const postgres = await startEmbeddedPostgres(folder, 'service', log)
   await postgres.stop()
-  process.env['TEST_DATA'] = path.join(folder, 'postgres')
+  const data = path.join(folder, 'postgres')
+  // Tests kill processes, not machines.
+  appendFileSync(path.join(data, 'postgresql.auto.conf'), 'fsync = off\n')
+  process.env['TEST_DATA'] = data
 }
 
 async function openServer() {

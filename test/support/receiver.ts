@@ -1,15 +1,12 @@
-// A receiver of OTLP over HTTP in JSON, from the service or from a collector.
+// A receiver of OTLP over HTTP in JSON.
 import { createServer, type IncomingMessage } from 'node:http'
 import { json } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { listenOnLoopback } from './loopback.ts'
 
-/** An AnyValue of OTLP: one of its properties is set, to text by a collector. */
-type AnyValue = Record<string, string | number>
+type KeyValues = { key: string; value: Record<string, unknown> }[]
 
-type KeyValues = { key: string; value: AnyValue }[]
-
-/** A span as OTLP has it: a collector leaves out what is empty. */
+/** A span as OTLP has it. */
 interface OtlpSpan {
   name: string
   kind: number
@@ -17,8 +14,9 @@ interface OtlpSpan {
   spanId: string
   parentSpanId?: string
   attributes: KeyValues
-  links?: { spanId: string }[]
-  status: { code?: number }
+  links: { spanId: string }[]
+  events: { name: string }[]
+  status: { code: number }
 }
 
 interface ExportRequest {
@@ -29,7 +27,7 @@ interface ExportRequest {
 }
 
 /** Values of the enumerations of OTLP. */
-export const kind = { internal: 1, server: 2, client: 3 }
+export const kind = { server: 2, client: 3 }
 const errorStatus = 2
 
 /** Accept spans, reject them, or never respond. */
@@ -51,8 +49,7 @@ export async function startReceiver(t: Test) {
   const server = createServer((request, response) => {
     const respond = () => {
       if (behaviour === 'hang') return
-      response.statusCode = behaviour === 'accept' ? 200 : 400
-      response.setHeader('content-type', 'application/json').end('{}')
+      response.writeHead(behaviour === 'accept' ? 200 : 400).end('{}')
     }
     // A request that ends early is of a service that has been stopped.
     receive(request).then(respond, () => {})
@@ -77,21 +74,19 @@ const spansIn = ({ resourceSpans }: ExportRequest) =>
   resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans
       .flatMap(({ spans }) => spans)
-      .map(({ parentSpanId, attributes, links = [], status, ...span }) => ({
+      .map(({ attributes, links, events, status, ...span }) => ({
         ...span,
-        parentSpanId: parentSpanId || undefined,
         attributes: valuesOf(attributes),
         /** The ids of the linked spans. */
         links: links.map(({ spanId }) => spanId),
+        events: events.map(({ name }) => name),
         isError: status.code === errorStatus,
         resource: valuesOf(resource.attributes)
       }))
   )
 
-const valuesOf = (attributes: KeyValues = []) =>
+/** The only property of an AnyValue is its value. */
+const valuesOf = (attributes: KeyValues) =>
   Object.fromEntries(
-    attributes.map(({ key, value }) => [
-      key,
-      value['stringValue'] ?? Number(value['intValue'] ?? value['doubleValue'])
-    ])
+    attributes.map(({ key, value }) => [key, ...Object.values(value)])
   )

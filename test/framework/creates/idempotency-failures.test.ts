@@ -35,13 +35,13 @@ async function startProcesses(t: Test, databaseUrl: string) {
   return { replicas, replace }
 }
 
-const kills = scale(100, 8)
+const kills = scale(100, 4)
 
 t.test(
   `creates that are sent again are stored once, in ${kills} kills (seed ${seed})`,
   async (t) => {
     const { random } = randomizer(seed)
-    const postgres = await startPostgres(t, { fsync: 'off' })
+    const postgres = await startPostgres(t)
     const { replicas, replace } = await startProcesses(t, postgres.url)
     const clients = startClients(replicas, seed)
     const strikes = [
@@ -72,7 +72,7 @@ for (let round = 0; round < failovers; round++) {
   t.test(
     `a failover loses no create whose response was a 201 (seed ${ownSeed})`,
     async (t) => {
-      const pair = await startPair(t, { fsync: 'off' })
+      const pair = await startPair(t)
       const options = {
         databaseUrl: pair.url,
         config: { DATABASE_TIMEOUT_MS: 1000 }

@@ -4,11 +4,7 @@ import { startPair, startPostgres } from '../../support/postgres.ts'
 import { scale, seed } from '../../support/scale.ts'
 
 // Only commits make transaction ids durable.
-const settings = {
-  wal_writer_delay: '10s',
-  autovacuum: 'off',
-  fsync: 'off'
-}
+const settings = { wal_writer_delay: '10s', autovacuum: 'off' }
 const postgres = await startPostgres(t, settings)
 
 t.test(
