@@ -14,7 +14,7 @@ const cases = {
       '9007199254740993',
       '9223372036854775807'
     ],
-    foreign: 'AZfzxFoAcACAAAAAAAAAAQ'
+    foreign: 'MDE5N2YzYzQtNWEwMC03MDAwLTgwMDAtMDAwMDAwMDAwMDAx'
   },
   uuid: {
     ids: [
@@ -24,7 +24,7 @@ const cases = {
       '80000000-0000-0000-0000-000000000000',
       'ffffffff-ffff-ffff-ffff-ffffffffffff'
     ],
-    foreign: 'AAAAAAAAAAE'
+    foreign: 'MQ'
   }
 }
 
