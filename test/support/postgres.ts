@@ -150,6 +150,16 @@ export async function configure(url: string, setting: string): Promise<void> {
   await query(url, 'SELECT pg_reload_conf()')
 }
 
+/** Lets commits of a primary wait for its standby from now on. */
+async function replicateSynchronously({ url }: PostgresServer): Promise<void> {
+  await configure(url, "synchronous_standby_names = '*'")
+  const sql = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
+  await until(
+    async () => (await query(url, sql)).length > 0,
+    'the standby is synchronous'
+  )
+}
+
 /**
  * Starts a primary and its standby behind one address, which are stopped when
  * the test ends.
@@ -165,16 +175,6 @@ export async function startPair(t: Test, settings: Settings = {}) {
     { 'standby.signal': '' }
   )
   const proxy = await startProxy(t, primary.url)
-
-  /** Lets commits wait for the standby from now on. */
-  async function replicateSynchronously(): Promise<void> {
-    await configure(primary.url, "synchronous_standby_names = '*'")
-    const sql = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
-    await until(
-      async () => (await query(primary.url, sql)).length > 0,
-      'the standby is synchronous'
-    )
-  }
 
   /** The standby has what was committed before, and receives no more. */
   async function isolate(): Promise<void> {
@@ -197,8 +197,14 @@ export async function startPair(t: Test, settings: Settings = {}) {
     proxy.cut()
   }
 
-  const actions = { replicateSynchronously, isolate, promote }
-  return { primary, standby, url: proxy.url, ...actions }
+  return {
+    primary,
+    standby,
+    url: proxy.url,
+    replicateSynchronously: () => replicateSynchronously(primary),
+    isolate,
+    promote
+  }
 }
 
 /**

@@ -67,6 +67,22 @@ export function createUntilStored(
   return until(send, `${name} is stored`, failoverTime)
 }
 
+/** Records what made clients send requests again. */
+function recordFailures() {
+  /** Number of failures by their code. */
+  const failures: Record<string, number> = {}
+  /** How connections were lost. */
+  const losses = new Set<string>()
+
+  const failed: OnFailure = (code, error) => {
+    failures[code] = (failures[code] ?? 0) + 1
+    if (error instanceof Error)
+      losses.add(format('%s: %s', error.message, error.cause))
+  }
+
+  return { failures, losses, failed }
+}
+
 /**
  * Clients that create records until they are stopped. They send each failed
  * request again.
@@ -81,17 +97,8 @@ export function startClients(
 ) {
   const { random, pick } = randomizer(seed)
   const creates = new CreateHistoryChecker()
-  /** Number of requests that failed, by their code. */
-  const failures: Record<string, number> = {}
-  /** How connections were lost. */
-  const losses = new Set<string>()
+  const { failed, ...sentAgain } = recordFailures()
   let isStopped = false
-
-  const failed: OnFailure = (code, error) => {
-    failures[code] = (failures[code] ?? 0) + 1
-    if (error instanceof Error)
-      losses.add(format('%s: %s', error.message, error.cause))
-  }
 
   async function create(name: string): Promise<void> {
     const target = () => pick(targets)
@@ -124,13 +131,9 @@ export function startClients(
     return creates.check(await read())
   }
 
-  return {
-    creates,
-    failures,
-    losses,
-    stores: (count: number) => storesMore(creates, count),
-    stop
-  }
+  const stores = (count: number) => storesMore(creates, count)
+
+  return { ...sentAgain, creates, stores, stop }
 }
 
 /** Resolves when this many more creates are stored. */
