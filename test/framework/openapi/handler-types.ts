@@ -216,6 +216,6 @@ export const createTag: Operations['createTag'] = insertOperation(database, {
   json: Tag
 })
 
-// @ts-expect-error items of another schema
 export const listNotes: Operations['listNotes'] = (_request, reply) =>
+  // @ts-expect-error items of another schema
   reply.code(200).send(arrayBytes(Tag, bytes))
