@@ -161,7 +161,7 @@ t.test('the log has what was rejected, up to the limit', async (t) => {
   t.equal(reports.length, 2)
 })
 
-/** By TRUST_PROXY: values of X-Forwarded-For, and whether they are one client. */
+/** By TRUST_PROXY: pairs of X-Forwarded-For, and whether they are the same. */
 const clients: Record<
   string,
   [first: string, second: string, same: boolean][]
