@@ -48,6 +48,7 @@ WITH present AS MATERIALIZED (
     )
     AS version
 ),
+
 list AS MATERIALIZED (
   SELECT
     version,
@@ -66,6 +67,7 @@ list AS MATERIALIZED (
     ) END AS body
   FROM present
 )
+
 SELECT
   version,
   octet_length(body) AS size,
@@ -359,6 +361,7 @@ WITH present AS MATERIALIZED (
     )
     AS version
 ),
+
 list AS MATERIALIZED (
   SELECT
     version,
@@ -379,6 +382,7 @@ list AS MATERIALIZED (
     ) END AS body
   FROM present
 )
+
 SELECT
   version,
   octet_length(body) AS size,

@@ -538,7 +538,7 @@ export interface components {
         /**
          * @description The next page (RFC 8288), relative to the URL of the request. Absent
          *     from the last page.
-         * @example <?limit=20&cursor=AAAAAAAAABQ>; rel="next"
+         * @example <?limit=20&cursor=MjA>; rel="next"
          */
         NextPage: string;
         /**

@@ -5,7 +5,6 @@ import Fastify, {
 } from 'fastify'
 import type { Api } from './framework/api.ts'
 import { apiKeys } from './framework/keys/bearer.ts'
-import { loggedApiKeyOf } from './framework/keys/logged-key.ts'
 import { type Config, trustedProxies } from './framework/config.ts'
 import { AccessLog, requestId } from './framework/http/access-log.ts'
 import { Connections } from './framework/http/connections.ts'
@@ -121,7 +120,7 @@ function fastifyOptions(
     serverFactory: connections.createServer,
     clientErrorHandler: connections.onClientError,
     loggerInstance: log,
-    logController: new AccessLog(loggedApiKeyOf),
+    logController: new AccessLog(),
     childLoggerFactory: requestLogger,
     genReqId: requestId,
     trustProxy: trustedProxies(config.TRUST_PROXY),

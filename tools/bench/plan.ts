@@ -101,9 +101,8 @@ export const kinds = {
 
 /** A page in the middle of the sold pets. Its cursor is that of the service. */
 function soldAfter(id: number): string {
-  const cursor = Buffer.alloc(8)
-  cursor.writeBigInt64BE(BigInt(Math.trunc(id)))
-  return `/pets?status=sold&limit=20&cursor=${cursor.toString('base64url')}`
+  const cursor = Buffer.from(String(Math.trunc(id))).toString('base64url')
+  return `/pets?status=sold&limit=20&cursor=${cursor}`
 }
 
 const list = (rows: number, connections: number): Work => ({

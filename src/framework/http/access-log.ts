@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+// Declares request.apiKeyCheck.
+import '../keys/bearer.ts'
 // Declares request.errorCode.
 import './errors.ts'
 
@@ -13,28 +15,12 @@ export function requestId({
   return isWellFormed ? id : randomUUID()
 }
 
-/** What a line says about the API key of its request. */
-export interface LoggedApiKey {
-  /** The id of the key. */
-  key?: string | undefined
-  /** Why the key was rejected. */
-  rejected?: string | undefined
-}
-
 /**
  * The access log: a line for each request, after its response. A health check
  * or a request for the docs has a line only after a 500, or if its response
  * failed; a 503 of /readyz has none.
  */
 export class AccessLog extends LogController {
-  readonly #loggedApiKeyOf: (request: FastifyRequest) => LoggedApiKey
-
-  /** @param loggedApiKeyOf reads the result of authentication */
-  constructor(loggedApiKeyOf: (request: FastifyRequest) => LoggedApiKey) {
-    super()
-    this.#loggedApiKeyOf = loggedApiKeyOf
-  }
-
   override incomingRequest(): void {}
 
   override requestCompleted(
@@ -42,7 +28,7 @@ export class AccessLog extends LogController {
     request: FastifyRequest,
     reply: FastifyReply
   ): void {
-    const { key, rejected } = this.#loggedApiKeyOf(request)
+    const { id, rejected } = checkedKey(request)
     const status = reply.statusCode
     // The metrics count them.
     const isFlood = rejected !== undefined && status === 429
@@ -56,13 +42,19 @@ export class AccessLog extends LogController {
       status,
       code: request.errorCode,
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
-      key,
+      key: id,
       rejected,
       ip: request.ip,
       err: error ?? undefined
     }
     request.log.info(line, 'request')
   }
+}
+
+/** The API key of a request, and why it was rejected. */
+function checkedKey({ apiKeyCheck }: FastifyRequest) {
+  const { id, state } = apiKeyCheck ?? {}
+  return { id: id?.toString(), rejected: state === 'valid' ? undefined : state }
 }
 
 /** The path without the query, into which people paste secrets. */

@@ -71,43 +71,38 @@ export class Connection {
   }
 
   /**
-   * Handles bytes that are not HTTP, and requests that take too long:
-   *
-   *     error in        | response due          | no response due
-   *     first request   |                       | send the error
-   *     body            | finish it if it began | close if it began
-   *                     | or send the error     | or send the error
-   *     next request    | finish it             | send the error
+   * Handles bytes that are not HTTP, and requests that take too long. The
+   * client would take the error for a response that is due, and a request has
+   * one response: the error is only sent where neither is so.
    */
   onClientError({ code = '' }: NodeJS.ErrnoException): void {
-    const { body } = parserError(code)
     // What follows the last response has errors, too.
-    if (this.#state !== 'closing' && isOfParser(code))
-      parserErrors.inc({ code: body.code })
+    if (this.#state === 'closing') return
 
-    const error = errorText(body)
-    switch (this.#placeOfError()) {
-      case 'first request':
-        return this.#close(error)
-      case 'body':
-        return this.#onErrorInBody(error)
-      case 'next request':
-        return this.#onErrorInNextRequest(error)
-    }
+    const { body } = parserError(code)
+    if (isOfParser(code)) parserErrors.inc({ code: body.code })
+
+    const isInBody = this.#isInBody()
+    const isAnswered = isInBody && this.#response?.headersSent
+    if (this.#isResponseDue() && (isAnswered || !isInBody))
+      this.#closeAfterResponse()
+    else this.#close(isAnswered ? '' : errorText(body))
+  }
+
+  #isInBody(): boolean {
+    return this.#response?.req.complete === false
   }
 
   /** Rejects a CONNECT, after which Node.js no longer serves the connection. */
   onConnect(): void {
-    const socket = this.#socket
-    const response = this.#response
-    if (response === undefined || !this.#isResponseDue()) {
+    if (!this.#isResponseDue()) {
       this.#close(errorText(connectRejected.body))
       return
     }
 
     // Node.js has removed its listeners, on which the response depends.
-    socket.on('drain', () => response.emit('drain'))
-    socket.on('timeout', () => socket.destroy())
+    this.#socket.on('drain', () => this.#response?.emit('drain'))
+    this.#socket.on('timeout', () => this.#socket.destroy())
     this.#closeAfterResponse()
   }
 
@@ -120,24 +115,6 @@ export class Connection {
   /** Closes the connection immediately. */
   destroy(): void {
     this.#socket.destroy()
-  }
-
-  #placeOfError(): 'first request' | 'body' | 'next request' {
-    if (this.#response === undefined) return 'first request'
-    return this.#response.req.complete ? 'next request' : 'body'
-  }
-
-  /** The request has one response: the error, if no other has begun. */
-  #onErrorInBody(error: string): void {
-    if (!this.#response?.headersSent) this.#close(error)
-    else if (this.#isResponseDue()) this.#closeAfterResponse()
-    else this.#close()
-  }
-
-  /** During a response, the client would take the error for that response. */
-  #onErrorInNextRequest(error: string): void {
-    if (this.#isResponseDue()) this.#closeAfterResponse()
-    else this.#close(error)
   }
 
   #isResponseDue(): boolean {

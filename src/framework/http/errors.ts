@@ -50,90 +50,69 @@ export const serverErrorCodes = [
   'outcome_unknown'
 ]
 
-interface ErrorResponse {
-  status: number
-  code: string
-  message: string
-  headers?: Record<string, string>
-}
+const internalError = new HttpError(
+  500,
+  'internal_error',
+  'Internal error: quote the X-Request-Id when you report it'
+)
 
-const invalidHttp: ErrorResponse = {
-  status: 400,
-  code: 'invalid_request',
-  message: 'The request is not valid HTTP/1.1'
-}
-
-const internalError: ErrorResponse = {
-  status: 500,
-  code: 'internal_error',
-  message: 'Internal error: quote the X-Request-Id when you report it'
-}
+const retryLater = { 'retry-after': '1' }
 
 /** The responses to errors of the service, Node.js and Fastify. */
-const responsesByCode: Partial<Record<string, ErrorResponse>> = {
-  unavailable: {
-    status: 503,
-    code: 'unavailable',
-    message: 'The service is unavailable; the request had no effect: retry',
-    headers: { 'retry-after': '1' }
-  },
-  overloaded: {
-    status: 503,
-    code: 'unavailable',
-    message: 'Too many requests are waiting; this one had no effect: retry',
-    headers: { 'retry-after': '1' }
-  },
-  outcome_unknown: {
-    status: 503,
-    code: 'outcome_unknown',
-    message:
-      'The database did not confirm the write, which may have taken effect: ' +
+const responsesByCode: Partial<Record<string, HttpError>> = {
+  unavailable: new HttpError(
+    503,
+    'unavailable',
+    'The service is unavailable; the request had no effect: retry',
+    retryLater
+  ),
+  overloaded: new HttpError(
+    503,
+    'unavailable',
+    'Too many requests are waiting; this one had no effect: retry',
+    retryLater
+  ),
+  outcome_unknown: new HttpError(
+    503,
+    'outcome_unknown',
+    'The database did not confirm the write, which may have taken effect: ' +
       'check before you send it again',
     // Some generated SDKs retry each 5xx unless this header forbids it.
-    headers: { 'x-should-retry': 'false' }
-  },
-  outcome_unknown_with_key: {
-    status: 503,
-    code: 'outcome_unknown',
-    message:
-      'The database did not confirm the write, which may have taken effect: ' +
+    { 'x-should-retry': 'false' }
+  ),
+  outcome_unknown_with_key: new HttpError(
+    503,
+    'outcome_unknown',
+    'The database did not confirm the write, which may have taken effect: ' +
       'send it again with the same Idempotency-Key',
-    headers: { 'retry-after': '1', 'x-should-retry': 'true' }
-  },
-  ERR_HTTP_REQUEST_TIMEOUT: {
-    status: 408,
-    code: 'request_timeout',
-    message: 'The request did not arrive in time'
-  },
-  HPE_HEADER_OVERFLOW: {
-    status: 431,
-    code: 'headers_too_large',
-    message: 'The header section of the request is too large'
-  },
-  FST_ERR_CTP_BODY_TOO_LARGE: {
-    status: 413,
-    code: 'payload_too_large',
-    message: 'The body is larger than this deployment accepts'
-  },
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
-    status: 400,
-    code: 'invalid_request',
-    message: 'Content-Type must be application/json'
-  },
-  FST_ERR_BAD_URL: {
-    status: 400,
-    code: 'invalid_request',
-    message: 'The path must be percent-encoded UTF-8'
-  }
+    { ...retryLater, 'x-should-retry': 'true' }
+  ),
+  ERR_HTTP_REQUEST_TIMEOUT: new HttpError(
+    408,
+    'request_timeout',
+    'The request did not arrive in time'
+  ),
+  HPE_HEADER_OVERFLOW: new HttpError(
+    431,
+    'headers_too_large',
+    'The header section of the request is too large'
+  ),
+  FST_ERR_CTP_BODY_TOO_LARGE: new HttpError(
+    413,
+    'payload_too_large',
+    'The body is larger than this deployment accepts'
+  ),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: badRequest(
+    'Content-Type must be application/json'
+  ),
+  FST_ERR_BAD_URL: badRequest('The path must be percent-encoded UTF-8')
 }
 
-const httpError = ({ status, code, message, headers }: ErrorResponse) =>
-  new HttpError(status, code, message, headers)
+const invalidHttp = badRequest('The request is not valid HTTP/1.1')
 
 /** Returns the response to bytes that Node.js cannot parse as a request. */
-export function parserError(code = ''): HttpError {
-  return httpError(responsesByCode[code] ?? invalidHttp)
-}
+export const parserError = (code = ''): HttpError =>
+  responsesByCode[code] ?? invalidHttp
 
 /**
  * Returns the response to any error. One that is neither listed above nor a 4xx
@@ -145,31 +124,22 @@ export function toHttpError(error: unknown): HttpError {
   // Anything can be thrown; these are the properties of the errors of Fastify
   // and its plugins.
   const thrown = error as Partial<FastifyError> & Pick<HttpError, 'headers'>
-  const { code = '', statusCode = 500, headers } = thrown
+  const { code = '', statusCode: status = 500, message, headers } = thrown
   const response = responsesByCode[code]
-  if (response !== undefined) return httpError({ headers, ...response })
+  if (response !== undefined) return response
+  if (status < 400 || status >= 500) return internalError
 
-  const isClientError = statusCode >= 400 && statusCode < 500
-  if (!isClientError) return httpError(internalError)
-
-  return httpError({
-    status: statusCode,
-    code: 'invalid_request',
-    message: publicMessage(thrown, statusCode),
-    headers
-  })
-}
-
-/**
- * Fastify and its plugins write the messages of their own codes for clients.
- * Others may have the path of a file.
- */
-function publicMessage(
-  { code = '', message }: Partial<FastifyError>,
-  status: number
-): string {
+  // Fastify and its plugins write the messages of their own codes for clients.
+  // Others may have the path of a file.
+  const isPublic = code.startsWith('FST_') && message
   const phrase = STATUS_CODES[status] ?? 'Invalid request'
-  return code.startsWith('FST_') && message ? message : phrase
+
+  return new HttpError(
+    status,
+    'invalid_request',
+    isPublic ? message : phrase,
+    headers
+  )
 }
 
 /**

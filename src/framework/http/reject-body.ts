@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { onRequestHookHandler } from 'fastify'
 import { badRequest } from './errors.ts'
 
@@ -12,49 +11,24 @@ import { badRequest } from './errors.ts'
  * the response, unless the whole body has arrived.
  */
 export const rejectBody: onRequestHookHandler = ({ raw }, reply, done) => {
+  const { headers } = raw
+  const isChunked = headers['transfer-encoding'] !== undefined
+
   function accept(): void {
-    ignoreBody(raw)
+    // Without these headers, Fastify does not parse the empty body of a DELETE.
+    delete headers['content-length']
+    delete headers['content-type']
+    delete headers['transfer-encoding']
     done()
   }
 
   function reject(): void {
+    raw.off('end', accept)
     reply.header('connection', 'close')
     done(badRequest('The request must not have a body'))
   }
 
-  switch (contentOf(raw)) {
-    case 'none':
-      accept()
-      break
-    case 'some':
-      reject()
-      break
-    case 'unknown':
-      onFirstChunk(raw, reject, accept)
-  }
-}
-
-/** By the headers. Only its chunks tell whether a chunked body is empty. */
-function contentOf({ headers }: IncomingMessage): 'none' | 'some' | 'unknown' {
-  if (headers['transfer-encoding'] !== undefined) return 'unknown'
-  return Number(headers['content-length'] ?? 0) === 0 ? 'none' : 'some'
-}
-
-function onFirstChunk(
-  request: IncomingMessage,
-  onChunk: () => void,
-  onEmpty: () => void
-): void {
-  request.once('end', onEmpty)
-  request.once('data', () => {
-    request.off('end', onEmpty)
-    onChunk()
-  })
-}
-
-/** Without these headers, Fastify does not parse the empty body of a DELETE. */
-function ignoreBody({ headers }: IncomingMessage): void {
-  delete headers['content-length']
-  delete headers['content-type']
-  delete headers['transfer-encoding']
+  if (isChunked) raw.once('end', accept).once('data', reject)
+  else if (Number(headers['content-length'] ?? 0) === 0) accept()
+  else reject()
 }

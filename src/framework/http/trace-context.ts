@@ -2,32 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Bindings, ChildLoggerOptions } from 'pino'
 
-/** Version, trace id, parent id and flags; a later version may add more. */
-const format =
-  /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:$|-)/
-
-/** Characters of version 00. */
-const lengthOf00 = 55
-
-type Headers = Pick<IncomingMessage, 'headers'>
-
 /**
- * The header `traceparent`; undefined if it is missing or invalid, or was sent
- * more than once: Node.js joins the values by a comma.
+ * Of the header `traceparent`: the trace id.
  *
  * @see https://www.w3.org/TR/trace-context/#traceparent-header
  */
-function validHeader({ headers }: Headers): string | undefined {
-  const header = headers['traceparent']
-  if (typeof header !== 'string' || !format.test(header)) return undefined
-  const isTooLong = header.startsWith('00') && header.length > lengthOf00
-  return isTooLong ? undefined : header
-}
-
-/** The trace id of a valid header `traceparent`. */
-export function traceIdOf(request: Headers): string | undefined {
-  return validHeader(request)?.slice(3, 35)
-}
+const format = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:$|-)/
 
 /**
  * The option `childLoggerFactory` of Fastify: each line of a request has its
@@ -39,7 +19,8 @@ export function requestLogger(
   options: ChildLoggerOptions,
   request: IncomingMessage
 ): FastifyBaseLogger {
-  const traceId = traceIdOf(request)
+  const header = String(request.headers['traceparent'])
+  const [, traceId] = format.exec(header) ?? []
   if (traceId === undefined) return logger.child(bindings, options)
   return logger.child({ ...bindings, trace_id: traceId }, options)
 }

@@ -137,7 +137,10 @@ export const apiKeys = fp<Options>(
           if (error !== undefined) return done(error)
 
           const { apiKeyCheck } = request
-          const tooManyRequests = limits.admitted.count(apiKeyCheck?.id, reply)
+          const tooManyRequests = limits.admitted.count(
+            String(apiKeyCheck?.id),
+            reply
+          )
           if (tooManyRequests !== undefined) return done(tooManyRequests)
           if (!hasScopes(apiKeyCheck, neededScopes)) return done(forbidden)
 
@@ -155,8 +158,7 @@ const limitsOf = (config: Config, log: FastifyBaseLogger) => ({
     policy: 'key',
     maxPerMinute: config.MAX_REQUESTS_PER_MINUTE,
     requestDescription: 'with this API key',
-    report: (id) =>
-      log.warn({ key: String(id) }, 'a key exceeds its rate limit')
+    report: (id) => log.warn({ key: id }, 'a key exceeds its rate limit')
   }),
   rejected: new RateLimiter({
     policy: 'rejected',

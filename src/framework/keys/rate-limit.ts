@@ -1,21 +1,13 @@
 import ipaddr from 'ipaddr.js'
+import { LRUCache } from 'lru-cache'
 import { HttpError } from '../http/errors.ts'
 import { rateLimited } from '../metrics.ts'
 
 /** A minute. */
 const windowMs = 60_000
 
-/** Beyond this number, the oldest window is forgotten. */
-const maxWindows = 10_000
-
-/** What requests are counted by: the id of an API key, or an address. */
-type Source = bigint | string | undefined
-
-interface Window {
-  count: number
-  /** Milliseconds, by `performance.now()`. */
-  endsAt: number
-}
+/** Sources that are counted at the same time. The least recent ones go. */
+const maxSources = 10_000
 
 interface RateLimit {
   /**
@@ -29,7 +21,7 @@ interface RateLimit {
   /** In the message of a 429, after "Too many requests". */
   requestDescription: string
   /** Logs that a source exceeds the limit: once in each of its windows. */
-  report: (source: Source) => void
+  report: (source: string) => void
 }
 
 /**
@@ -38,8 +30,13 @@ interface RateLimit {
  */
 export class RateLimiter {
   readonly #limit: RateLimit
-  /** In the order in which they end. */
-  readonly #windows = new Map<Source, Window>()
+  /** The requests of each source in its window. */
+  readonly #counts = new LRUCache<string, { requests: number }>({
+    max: maxSources,
+    ttl: windowMs,
+    // The time is read at each request.
+    ttlResolution: 0
+  })
 
   constructor(limit: RateLimit) {
     this.#limit = limit
@@ -49,19 +46,21 @@ export class RateLimiter {
   /**
    * Counts a request, and sets its RateLimit headers.
    *
+   * @param source the id of an API key, or an address
    * @returns the 429 if the request is over the limit
    */
   count(
-    source: Source,
+    source: string,
     reply: { header(name: string, value: string): unknown }
   ): HttpError | undefined {
     const { policy, maxPerMinute, requestDescription, report } = this.#limit
     if (maxPerMinute === 0) return undefined
 
-    const window = this.#currentWindow(source) ?? this.#openWindow(source)
-    window.count++
-    const left = maxPerMinute - window.count
-    const seconds = Math.ceil((window.endsAt - performance.now()) / 1000)
+    const count = this.#counts.get(source) ?? { requests: 0 }
+    count.requests++
+    if (count.requests === 1) this.#counts.set(source, count)
+    const left = maxPerMinute - count.requests
+    const seconds = Math.ceil(this.#counts.getRemainingTTL(source) / 1000)
 
     const description = `q=${maxPerMinute};w=${windowMs / 1000}`
     reply.header('ratelimit-policy', `"${policy}";${description}`)
@@ -73,25 +72,6 @@ export class RateLimiter {
     rateLimited.inc({ limit: policy })
 
     return tooManyRequests(requestDescription, seconds)
-  }
-
-  #currentWindow(source: Source): Window | undefined {
-    const window = this.#windows.get(source)
-    if (window === undefined) return undefined
-    return window.endsAt > performance.now() ? window : undefined
-  }
-
-  #openWindow(source: Source): Window {
-    const window = { count: 0, endsAt: performance.now() + windowMs }
-    // The newest window is the last one of the map.
-    this.#windows.delete(source)
-    this.#windows.set(source, window)
-
-    const [oldest] = this.#windows.keys()
-    if (this.#windows.size > maxWindows && oldest !== undefined)
-      this.#windows.delete(oldest)
-
-    return window
   }
 }
 

@@ -312,32 +312,23 @@ export class ApiKeyStore {
   }
 
   /**
-   * Returns the id of the key with this prefix, and any other text unchanged.
+   * Returns the id of the key with this id or prefix.
    *
-   * @throws Error when not exactly one key has the prefix
+   * @throws Error when not exactly one key has it
    */
   async #idOf(idOrPrefix: string): Promise<string> {
-    if (!idOrPrefix.startsWith(this.#apiKeyPrefix)) return idOrPrefix
-
     const text = sql`
       SELECT id::text
       FROM api_keys
-      WHERE prefix = $1
-      ORDER BY api_keys.id
+      WHERE $1 IN (id::text, prefix)
     `
     const values = [idOrPrefix]
     const rows = await this.#database.read<{ id: string }>({ text, values })
-    const ids = rows.map(({ id }) => id)
+    const [row, another] = rows
+    if (row !== undefined && another === undefined) return row.id
 
-    const [first, ...others] = ids
-    if (first === undefined)
-      throw new Error(`No key has the prefix ${idOrPrefix}; see: keys list`)
-    if (others.length > 0) {
-      const list = ids.join(', ')
-      throw new Error(`Keys ${list} have the prefix ${idOrPrefix}: use an id`)
-    }
-
-    return first
+    const count = row === undefined ? 'No key has' : 'Several keys have'
+    throw new Error(`${count} the id or prefix ${idOrPrefix}; see: keys list`)
   }
 }
 

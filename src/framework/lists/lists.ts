@@ -4,18 +4,13 @@ import { addVary, CachedBody, type VaryingReply } from '../http/encodings.ts'
 import { HttpError } from '../http/errors.ts'
 import { sharedReads } from '../metrics.ts'
 import type { Sent } from '../openapi/handler.ts'
-import { arrayBytes, type JsonBytes, type RowJson } from '../openapi/json.ts'
-import { sendJson } from '../openapi/send-json.ts'
+import { arrayBytes, type RowJson } from '../openapi/json.ts'
+import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { sqlStateOf } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
+import type { NamedStatement } from '../postgres/statements.ts'
 import type { ResponseMemory } from './response-memory.ts'
-
-/** The SQLSTATE of a list that is longer than a text can be. */
-const programLimitExceeded = '54000'
-
-/** Bytes of the longest text of PostgreSQL. */
-const maxTextSize = 2 ** 30
 
 /** Milliseconds between two lines of the log about one list. */
 const logIntervalMs = 60_000
@@ -84,9 +79,6 @@ type ReadList = { version: string } & (
   { kind: 'whole'; body: CachedBody } | { kind: 'too long'; size: number }
 )
 
-/** No statement has this version. */
-const neverRead: ReadList = { kind: 'too long', version: '', size: 0 }
-
 /** The rows of a list. The order is that of the column `id`. */
 interface List<Item> {
   table: string
@@ -98,17 +90,11 @@ interface List<Item> {
 export type ListRequest = Pick<FastifyRequest, 'headers' | 'log'>
 
 /** The reply of an operation that lists items. */
-export type ListReply<Item> = CacheableReply & Ok<Item> & NotModified
-type CacheableReply = VaryingReply & Pick<FastifyReply, 'raw'>
-
-// `code` is a property in both, because the compiler compares the parameters of
-// methods, and overloads, loosely: it would accept items of another schema.
-interface Ok<Item> {
-  code: (status: 200) => { send: (body: Item[] | JsonBytes<Item[]>) => Sent }
-}
-interface NotModified {
-  code: (status: 304) => { send: () => Sent }
-}
+export type ListReply<Item> = JsonReply<200, Item[]> &
+  VaryingReply &
+  Pick<FastifyReply, 'raw'> & {
+    code: (status: 304) => { send: () => Sent }
+  }
 
 /**
  * The handler of an operation that lists all rows of a table. Requests that
@@ -125,10 +111,9 @@ export function listOperation<Item>(
   { table, json }: List<Item>,
   version = snapshotVersion
 ) {
-  const read = listReader(database, memory.limit, {
-    name: `list-of-${table}`,
-    text: listStatement(table, json.expression, version)
-  })
+  const text = listStatement(table, json.expression, version)
+  const statement = database.statements.add(`list-of-${table}`, text)
+  const read = listReader(database, memory.limit, statement)
   const reject = tooLongError(table, memory.limit)
 
   return async (
@@ -139,7 +124,10 @@ export function listOperation<Item>(
     if (list.kind === 'too long') throw reject(list.size, request)
 
     const { headers } = request
-    setCacheHeaders(reply)
+    // The client may keep the list, but must check before each use that it is
+    // unchanged (RFC 9111, section 5.2.2).
+    reply.header('cache-control', 'private, no-cache')
+    addVary(reply, 'Authorization, Accept-Encoding')
     const matchingTag = list.body.matchingTag(headers['if-none-match'])
     if (matchingTag !== undefined) {
       reply.header('etag', matchingTag)
@@ -156,46 +144,41 @@ export function listOperation<Item>(
   }
 }
 
-/** Reads a list, and keeps the last one. */
+/**
+ * Reads a list, and keeps the last one. A list that is read again after a
+ * commit elsewhere, and has not changed, stays the same body, with its
+ * encodings.
+ */
 function listReader(
   database: Database,
   maxSize: number,
-  { name, text }: { name: string; text: string }
-): () => Promise<ReadList> {
-  const statement = database.statements.add(name, text)
-  let last = neverRead
+  statement: NamedStatement
+) {
+  let last: ReadList = { kind: 'too long', version: '', size: 0 }
 
-  return shareRuns(async (requestCount) => {
+  function bodyOf(text: string): CachedBody {
+    const read = new CachedBody(Buffer.from(text))
+    if (last.kind === 'whole' && last.body.digest === read.digest)
+      return last.body
+    return read
+  }
+
+  return shareRuns(async (requestCount): Promise<ReadList> => {
     sharedReads.observe(requestCount)
     const values = [last.version, maxSize]
     try {
       const rows = await database.read<ListRow>({ ...statement, values })
-      for (const row of rows) last = listOf(row, last)
+      for (const { version, size, body } of rows) {
+        if (body !== null) last = { kind: 'whole', version, body: bodyOf(body) }
+        else if (size !== null) last = { kind: 'too long', version, size }
+      }
       return last
     } catch (error) {
-      if (sqlStateOf(error) !== programLimitExceeded) throw error
-      return { kind: 'too long', version: '', size: maxTextSize }
+      // program_limit_exceeded: the longest text of PostgreSQL has 1 GiB.
+      if (sqlStateOf(error) !== '54000') throw error
+      return { kind: 'too long', version: '', size: 2 ** 30 }
     }
-  }, name)
-}
-
-/**
- * The list of a row. A list that is read again after a commit elsewhere, and
- * has not changed, stays the same body, with its encodings.
- *
- * @param last what the version of the statement came from
- */
-function listOf(
-  { version, size, body: text }: ListRow,
-  last: ReadList
-): ReadList {
-  if (text !== null) {
-    const read = new CachedBody(Buffer.from(text))
-    const isSame = last.kind === 'whole' && last.body.digest === read.digest
-    return { kind: 'whole', version, body: isSame ? last.body : read }
-  }
-
-  return size === null ? last : { kind: 'too long', version, size }
+  }, statement.name)
 }
 
 /** 503 for a list that is too long, with a line for the operator. */
@@ -217,11 +200,4 @@ function tooLongError(table: string, limit: number) {
       'The list is too long for this service: ask its operator'
     )
   }
-}
-
-function setCacheHeaders(reply: CacheableReply): void {
-  // The client may keep the list, but must check before each use that it is
-  // unchanged (RFC 9111, section 5.2.2).
-  reply.header('cache-control', 'private, no-cache')
-  addVary(reply, 'Authorization, Accept-Encoding')
 }

@@ -8,43 +8,33 @@ import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from '../rows/shared-reader.ts'
 import type { ResponseMemory } from './response-memory.ts'
 
-/** How a cursor holds the id of one SQL type. */
-interface CursorFormat {
-  /** Bytes of an id. */
-  size: number
+/** The ids of an SQL type, as text. */
+interface IdType {
   /** Precedes each id. */
   lowest: string
-  toBytes: (id: string) => Buffer
-  fromBytes: (bytes: Buffer) => string
+  /** Whether PostgreSQL can cast the text. */
+  includes: (text: string) => boolean
 }
 
-const bigintFormat: CursorFormat = {
-  size: 8,
-  lowest: '-9223372036854775808',
-  toBytes(id) {
-    const bytes = Buffer.alloc(8)
-    bytes.writeBigInt64BE(BigInt(id))
-    return bytes
+const idTypes: Record<'bigint' | 'uuid', IdType> = {
+  bigint: {
+    lowest: '-9223372036854775808',
+    includes: (text) =>
+      /^-?\d{1,19}$/.test(text) &&
+      BigInt.asIntN(64, BigInt(text)) === BigInt(text)
   },
-  fromBytes: (bytes) => String(bytes.readBigInt64BE())
+  uuid: {
+    lowest: '00000000-0000-0000-0000-000000000000',
+    includes: (text) => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(text)
+  }
 }
-
-/** PostgreSQL reads a uuid without hyphens, too. */
-const uuidFormat: CursorFormat = {
-  size: 16,
-  lowest: '00000000000000000000000000000000',
-  toBytes: (id) => Buffer.from(id.replaceAll('-', ''), 'hex'),
-  fromBytes: (bytes) => bytes.toString('hex')
-}
-
-const formats = { bigint: bigintFormat, uuid: uuidFormat }
 
 /** A statement that reads a page of a list. */
 interface PageRead<Filter extends string, Item> {
   /** The name of the prepared statement. */
   name: string
   /** The SQL type of the column `id`, and of `input.after`. */
-  idType: keyof typeof formats
+  idType: keyof typeof idTypes
   /** The SQL types of the other columns of `input`, by name. */
   filterTypes: Record<Filter, string>
   /**
@@ -87,8 +77,6 @@ type PageRequest = Pick<
 /** The query parameters of a list. A Link cannot repeat an array. */
 type PageQuery = Record<string, string | number | bigint | boolean | undefined>
 
-type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
-
 /**
  * Reads pages as JSON. Requests that wait at the same time share a statement.
  *
@@ -122,8 +110,8 @@ type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
 export function pageReader<Filter extends string, Item extends { id: unknown }>(
   database: Database,
   { name, idType, filterTypes, statement, json }: PageRead<Filter, Item>
-): (filters: InputRow<Filter>, position: Position) => Promise<Page<Item>> {
-  const format = formats[idType]
+) {
+  const { lowest, includes } = idTypes[idType]
   const inputTypes = { ...filterTypes, after: idType, size: 'integer' }
   const text = sql`
     SELECT
@@ -153,59 +141,50 @@ export function pageReader<Filter extends string, Item extends { id: unknown }>(
     { name, inputTypes, text }
   )
 
-  return async (filters, { cursor, size }) => {
-    const after = cursor === undefined ? format.lowest : idOf(cursor, format)
+  return async (
+    filters: InputRow<Filter>,
+    { cursor, size }: Position
+  ): Promise<Page<Item>> => {
+    const after =
+      cursor === undefined ? lowest : String(Buffer.from(cursor, 'base64url'))
+    if (!includes(after)) {
+      throw badRequest(
+        'query.cursor must be taken from the Link header of the previous page, or left out'
+      )
+    }
     const { items, next } = await read({ ...filters, after, size })
     const nextCursor =
-      next === null ? null : format.toBytes(next).toString('base64url')
+      next === null ? null : Buffer.from(next).toString('base64url')
 
     return { json, items, nextCursor }
   }
 }
 
-/** @throws HttpError 400 for a cursor of another list */
-function idOf(cursor: string, format: CursorFormat): string {
-  const bytes = Buffer.from(cursor, 'base64url')
-  const isCanonical = bytes.toString('base64url') === cursor
-  if (isCanonical && bytes.length === format.size)
-    return format.fromBytes(bytes)
-  throw badRequest(
-    'query.cursor must be taken from the Link header of the previous page, or left out'
-  )
-}
-
 /**
- * Sends a page, with a Link to the one that follows. Counts its memory until
- * the client has read it.
+ * Sends a page, with a Link (RFC 8288) to the one that follows. Counts its
+ * memory until the client has read it.
  *
  * @param request the Link repeats its query, so the next page has the same
  *   filters
  * @throws Overloaded if the page exceeds the memory
  */
 export function sendPage<Item>(
-  reply: PageReply<Item>,
+  reply: JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>,
   memory: ResponseMemory,
   { json, items, nextCursor }: Page<Item>,
   { query }: PageRequest
 ): Sent {
   memory.hold(items, reply.raw)
-  if (nextCursor !== null)
-    reply.header('link', linkToNextPage(query, nextCursor))
+  if (nextCursor !== null) {
+    const parameters = new URLSearchParams()
+    for (const [name, value] of Object.entries({
+      ...query,
+      cursor: nextCursor
+    }))
+      if (value !== undefined) parameters.append(name, String(value))
+    // Relative, because a proxy may hide the address and change the path.
+    reply.header('link', `<?${parameters.toString()}>; rel="next"`)
+  }
+
   return sendJson(reply, 200, arrayBytes(json, items))
-}
-
-/**
- * A Link to the page at a cursor (RFC 8288). It is relative, because a proxy
- * may hide the address of the service and change the path.
- *
- * @param query the parameters of the request; those that are undefined are left
- *   out, and its cursor is replaced
- */
-function linkToNextPage(query: PageQuery, cursor: string): string {
-  const parameters = new URLSearchParams()
-  for (const [name, value] of Object.entries({ ...query, cursor: undefined }))
-    if (value !== undefined) parameters.append(name, String(value))
-  parameters.append('cursor', cursor)
-
-  return `<?${parameters.toString()}>; rel="next"`
 }

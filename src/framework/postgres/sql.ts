@@ -1,37 +1,19 @@
+import dedent from 'dedent'
+
 /**
- * A template tag for SQL that reads well in the code and in the log. It removes
- * the indentation of the code, and indents each line of an inserted fragment
- * like the line into which it is inserted.
+ * A template tag for SQL that reads well in the code and in
+ * generated/statements.sql. It removes the indentation of the code, and indents
+ * each line of an inserted fragment like the line into which it is inserted.
  *
  * Fragments become part of the SQL as they are. Never insert a value of a
  * request: pass it as `$1`.
  *
  * @example sql`SELECT ${columns} FROM pets`
  */
-export function sql(parts: TemplateStringsArray, ...fragments: string[]) {
-  const text = parts.reduce((before, part, index) => {
-    const fragment = String(fragments[index - 1])
-    return before + indentedLike(before, fragment) + part
-  })
-
-  return removeIndentation(text)
-}
-
-/**
- * The fragment, with its further lines indented like the last line of the text.
- */
-function indentedLike(text: string, fragment: string): string {
-  const line = text.slice(text.lastIndexOf('\n') + 1)
-  const indentation = ' '.repeat(line.search(/\S|$/))
-  return fragment.replaceAll('\n', `\n${indentation}`)
-}
-
-function removeIndentation(text: string): string {
-  const lines = text.split('\n').filter((line) => line.trim() !== '')
-  const indentations = lines.map((line) => line.search(/\S/))
-  const common = Math.min(...indentations)
-  return lines.map((line) => line.slice(common)).join('\n')
-}
+export const sql: (
+  parts: TemplateStringsArray,
+  ...fragments: string[]
+) => string = dedent.withOptions({ alignValues: true })
 
 /**
  * A condition that is always true. PostgreSQL evaluates it before the rows of

@@ -18,7 +18,7 @@ const cases: Record<IdType, { ids: string[]; foreign: string }> = {
       '9007199254740993',
       '9223372036854775807'
     ],
-    foreign: 'AZfzxFoAcACAAAAAAAAAAQ'
+    foreign: 'MDE5N2YzYzQtNWEwMC03MDAwLTgwMDAtMDAwMDAwMDAwMDAx'
   },
   uuid: {
     ids: [
@@ -28,7 +28,7 @@ const cases: Record<IdType, { ids: string[]; foreign: string }> = {
       '80000000-0000-0000-0000-000000000000',
       'ffffffff-ffff-ffff-ffff-ffffffffffff'
     ],
-    foreign: 'AAAAAAAAAAE'
+    foreign: 'MQ'
   }
 }
 
