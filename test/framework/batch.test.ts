@@ -1,6 +1,5 @@
 import t from 'tap'
 import { batch } from '../../src/framework/batch.ts'
-import { hold } from '../support/hold.ts'
 
 // What requests see of batches is tested with the operations, in creates/ and
 // lists/, and their spans in tracing.test.ts.
@@ -14,6 +13,16 @@ function recordedRun() {
   }
 
   return { runs, run }
+}
+
+/** A promise with the function that resolves it. */
+function hold() {
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+
+  return { held, release: () => release() }
 }
 
 const overloaded = { status: 'rejected', reason: { code: 'overloaded' } }

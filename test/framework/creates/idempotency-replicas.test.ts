@@ -10,7 +10,7 @@ import {
 } from '../../support/database.ts'
 import { CreateHistoryChecker } from '../../support/create-history-checker.ts'
 import { sample } from '../../support/metrics.ts'
-import { startNotes, storedNames } from '../../support/notes.ts'
+import { startNotes, storedNames, storedNotes } from '../../support/notes.ts'
 import {
   createKeyed,
   createUntilStored,
@@ -47,7 +47,7 @@ t.test(
     const { first, second, databaseUrl } = await startReplicas(t)
     const creates = new CreateHistoryChecker()
     const recordCreate = async (replica: Target, name: string) =>
-      creates.record(name, await createUntilStored(() => replica, name, name))
+      creates.record(name, await createUntilStored(() => replica, name))
 
     for (let done = 0; done < pairs; done += pairsPerRound) {
       const names = Array.from(
@@ -63,8 +63,7 @@ t.test(
     }
 
     t.equal(creates.size, pairs)
-    const rows = await query(databaseUrl, 'SELECT id, name FROM notes')
-    t.same(creates.check(rows), [])
+    t.same(creates.check(await storedNotes(databaseUrl)), [])
   }
 )
 
@@ -145,7 +144,7 @@ t.test('a create whose key is held for too long is a 409', async (t) => {
 })
 
 t.test('an expired key replays until it is removed', async (t) => {
-  const clock = stopClock(t, 'setInterval')
+  const clock = stopClock(t)
   const databaseUrl = await createDatabase(t)
   const patient = await startNotes(t, {
     databaseUrl,

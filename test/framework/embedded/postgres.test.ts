@@ -19,6 +19,7 @@ import {
 import { programEnvironment } from '../../../src/framework/embedded/programs.ts'
 import { startServer } from '../../../src/framework/embedded/server.ts'
 import { copyData, query, silent } from '../../support/database.ts'
+import { recorder } from '../../support/recorder.ts'
 import { until } from '../../support/until.ts'
 
 /** A logger that calls `act` when a line has the text. */
@@ -34,16 +35,24 @@ t.test('a machine without a shell is an error, not a crash', async (t) => {
 })
 
 t.test(
-  'a first start ignores what killed first starts left, and removes it',
+  'a first start removes what killed first starts left, and warns of other files',
   async (t) => {
     const directory = t.testdir({
+      'photo.jpg': '',
       'initdb-x': { postgres: { PG_VERSION: '18' } },
       'initdb-y': {}
     })
 
-    const server = await startEmbeddedPostgres(directory, 'service', silent)
-    t.same(readdirSync(directory), ['postgres'])
+    const { lines, log } = recorder()
+    const server = await startEmbeddedPostgres(directory, 'service', log)
+    t.same(readdirSync(directory), ['photo.jpg', 'postgres'])
     t.same(await query(server.url, 'SELECT 1 AS one'), [{ one: 1 }])
+    t.same(
+      lines.filter(({ level }) => Number(level) > 30).map(({ msg }) => msg),
+      [
+        'DATA_DIR has other files: the database is created beside them, in the folder postgres'
+      ]
+    )
     await server.stop()
   }
 )

@@ -19,8 +19,7 @@ const settings = {
   max_prepared_transactions: '20',
   wal_level: 'logical',
   wal_writer_delay: '10s',
-  autovacuum: 'off',
-  fsync: 'off'
+  autovacuum: 'off'
 }
 const server = await startPostgres(t, settings)
 

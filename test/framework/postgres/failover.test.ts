@@ -2,16 +2,15 @@ import t from 'tap'
 import { Database } from '../../../src/framework/postgres/database.ts'
 import { unusableDatabase } from '../../../src/framework/postgres/reasons.ts'
 import { openDatabase, query, silent } from '../../support/database.ts'
-import { notOnce } from '../../support/installation.ts'
 import {
   createNote,
-  loadNotes,
   serviceName,
   startNotes,
-  storedNames
+  storedNotes
 } from '../../support/notes.ts'
 import { configure, startPair, startPostgres } from '../../support/postgres.ts'
 import { codeOrStatus } from '../../support/requests.ts'
+import { startClients } from '../../support/resend.ts'
 import { until } from '../../support/until.ts'
 
 t.test(
@@ -33,18 +32,15 @@ t.test(
 
     await pair.replicateSynchronously()
     const { url, key, app } = await startNotes(t, { databaseUrl: pair.url })
-    const load = loadNotes(url, key)
-    await load.acknowledges(100)
+    const clients = startClients([{ url, key }])
+    await clients.stores(100)
 
     await primary.kill()
     await pair.promote()
-    await load.acknowledges(100)
-    await load.stop()
+    await clients.stores(100)
+    t.same(await clients.stop(() => storedNotes(standby.url)), [])
+    t.notOk(clients.failures['lost'], 'the service closed no connection')
     t.equal((await app.inject('/readyz')).statusCode, 200)
-
-    const stored = await storedNames(standby.url)
-    t.same(load.lost, [])
-    t.same(notOnce([...load.acknowledged, ...stored], stored), [])
   }
 )
 

@@ -13,8 +13,9 @@ import {
   query,
   silent
 } from '../../support/database.ts'
-import { loadNotes, notes, startNotes } from '../../support/notes.ts'
+import { notes, startNotes, storedNotes } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
+import { startClients } from '../../support/resend.ts'
 
 /** The names of the migrations that a database has, in their order. */
 const namesOfApplied = async (url: string) => {
@@ -62,15 +63,15 @@ t.test('creates go on while a migration waits for a reader', async (t) => {
   const migration = applyMigrations(databaseUrl, config, folder, log)
   await lockAwaited(databaseUrl)
 
-  const load = loadNotes(service.url, service.key)
+  const clients = startClients([service])
   // More than are sent while the migration waits for its lock once.
-  await load.acknowledges(1000)
+  await clients.stores(1000)
   t.equal((await namesOfApplied(databaseUrl)).includes('9999_color'), false)
 
   await reader.query('COMMIT')
   await migration
-  await load.stop()
-  t.same(load.lost, [])
+  t.same(await clients.stop(() => storedNotes(databaseUrl)), [])
+  t.same(clients.failures, {})
   t.equal((await namesOfApplied(databaseUrl)).at(-1), '9999_color')
   t.same(
     lines.map(({ msg }) => msg),

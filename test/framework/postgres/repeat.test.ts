@@ -11,7 +11,7 @@ const unavailable = new Unavailable(new Error('lost'))
 t.test(
   'a series of equal failures is logged once, without outages',
   async (t) => {
-    const clock = stopClock(t, 'setInterval')
+    const clock = stopClock(t)
     const { lines, log } = recorder()
     const runs = [a, a, new Error('b'), a, unavailable, undefined, a]
     const outcomes = runs.values()
@@ -32,7 +32,7 @@ t.test(
 )
 
 t.test('work is repeated once it has ended, until it is stopped', async (t) => {
-  const clock = stopClock(t, 'setInterval')
+  const clock = stopClock(t)
   const ends: (() => void)[] = []
   const work = () => new Promise<void>((resolve) => ends.push(resolve))
   const task = { name: 'tidy up', intervalMs: 1000, work }

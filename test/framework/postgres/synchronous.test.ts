@@ -4,7 +4,7 @@ import { recorder } from '../../support/recorder.ts'
 import * as notes from '../../support/notes.ts'
 import { startNotes, serviceName } from '../../support/notes.ts'
 import { configure, startPostgres } from '../../support/postgres.ts'
-import { startProxy } from '../../support/proxy.ts'
+import { cancelRequest, startProxy } from '../../support/proxy.ts'
 import { codeOrStatus } from '../../support/requests.ts'
 import type { Service } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
@@ -195,7 +195,7 @@ t.test('creates that cannot be cancelled end at the server', async (t) => {
     DATABASE_TIMEOUT_MS: 1000,
     MAX_DATABASE_CONNECTIONS: 3
   })
-  proxy.state.dropsCancel = true
+  proxy.state.resets = (chunk) => chunk.includes(cancelRequest)
 
   t.equal(await result, 'outcome_unknown')
   t.equal(await createResult(service, 'unknown'), 'outcome_unknown')
