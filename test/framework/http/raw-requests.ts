@@ -1,12 +1,11 @@
 import { connect } from 'node:net'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { requestsInFlight } from '../../../src/framework/metrics.ts'
 import { query } from '../../support/database.ts'
 import { parseRaw, sendRaw, type Service } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 
-type Headers = Record<string, string | string[] | undefined>
+export type Headers = Record<string, string | string[] | undefined>
 
 /**
  * The bytes of a request, in latin1. Without `HTTP/` in the first line it is
@@ -57,6 +56,9 @@ export const anonymous = { ...keepAlive, Authorization: undefined }
 export const getRequest = (path: string, headers?: Headers) =>
   request(`GET ${path}`, { ...anonymous, ...headers })
 
+/** A file of the docs page. */
+export const asset = '/docs/static/swagger-ui-bundle.js'
+
 const bytesOf = (text: string, key: string) =>
   Buffer.from(text.replaceAll('$KEY', key), 'latin1')
 
@@ -92,7 +94,7 @@ export function openConnection(
       socket.write(bytesOf(text, key))
     },
     received: () => received,
-    statuses: () => received.match(/(?<=HTTP\/1\.1 )\d+/g)
+    statuses: () => (received.match(/(?<=HTTP\/1\.1 )\d+/g) ?? []).map(Number)
   }
 }
 
@@ -108,13 +110,6 @@ export const fillNotes = (
      FROM generate_series(1, $1::int) AS n`,
     [count]
   )
-
-/**
- * How many requests have no complete response, if the service has a
- * METRICS_PORT.
- */
-export const inFlight = async () =>
-  (await requestsInFlight.get()).values[0]?.value
 
 /** Resolves when the service has no connection. */
 export async function disconnected({ app }: Service): Promise<void> {

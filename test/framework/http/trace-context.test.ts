@@ -1,32 +1,35 @@
 import t from 'tap'
+import { breakNotes, listNotes, startNotes } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
-import { breakNotes, startNotes } from '../../support/notes.ts'
 
-const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
-const parentId = '00f067aa0ba902b7'
-const valid = `00-${traceId}-${parentId}-01`
+const id = '4bf92f3577b34da6a3ce929d0e0e4736'
+const valid = `00-${id}-00f067aa0ba902b7-01`
+
+/** Values of `traceparent`, and the trace id in the log. */
+const headers: [traceparent: string, id?: string][] = [
+  [valid, id],
+  [`${valid.replace('00', 'cc')}-what-follows`, id],
+  [''],
+  [valid.toUpperCase()],
+  // Two headers.
+  [`${valid}, ${valid}`]
+]
 
 t.test('each line of a request has its trace id', async (t) => {
   const { lines, log } = recorder()
-  const { app, auth, databaseUrl } = await startNotes(t, { log })
-  await breakNotes(databaseUrl)
-  lines.length = 0
+  const service = await startNotes(t, { log })
+  await breakNotes(service.databaseUrl)
 
-  const traced = { ...auth, traceparent: valid }
-  await app.inject({ url: '/v1/notes', headers: traced })
-  await app.inject({ url: '/v1/notes', headers: auth })
-  const invalid = { ...auth, traceparent: `${valid}, ${valid}` }
-  await app.inject({ url: '/v1/notes', headers: invalid })
-
-  t.same(
-    lines.map(({ msg, trace_id }) => [msg, trace_id]),
-    [
-      ['internal_error', traceId],
-      ['request', traceId],
-      ['internal_error', undefined],
-      ['request', undefined],
-      ['internal_error', undefined],
-      ['request', undefined]
-    ]
-  )
+  for (const [traceparent, traceId] of headers) {
+    lines.length = 0
+    await listNotes(service, { traceparent })
+    t.same(
+      lines.map(({ msg, trace_id: found }) => [msg, found]),
+      [
+        ['internal_error', traceId],
+        ['request', traceId]
+      ],
+      traceparent
+    )
+  }
 })
