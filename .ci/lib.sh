@@ -9,11 +9,11 @@ has() {
   command -v "$1" >/dev/null
 }
 
-# Installs Debian packages.
+# Installs Debian packages, after another step that installs some.
 install() {
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+    apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 # Keeps packages from starting their servers, until the script ends.

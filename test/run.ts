@@ -2,7 +2,13 @@
 // embedded one. Arguments go to tap.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync
+} from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
@@ -11,6 +17,8 @@ import { copyData, createTemplate, dropDatabase } from './support/database.ts'
 
 // Tests and their processes have their temporary folder in it, too.
 const directory = mkdtempSync(path.join(tmpdir(), 'petcat-'))
+/** Where tap lists the files that failed. */
+const failed = path.join(directory, 'failed')
 const log = pino({ level: 'warn' })
 
 /**
@@ -20,7 +28,10 @@ async function prepareData(): Promise<void> {
   const folder = path.join(directory, 'new')
   const postgres = await startEmbeddedPostgres(folder, 'service', log)
   await postgres.stop()
-  process.env['TEST_DATA'] = path.join(folder, 'postgres')
+  const data = path.join(folder, 'postgres')
+  // Tests kill processes, not machines.
+  appendFileSync(path.join(data, 'postgresql.auto.conf'), 'fsync = off\n')
+  process.env['TEST_DATA'] = data
 }
 
 async function openServer() {
@@ -41,7 +52,9 @@ async function runTap(environment: Record<string, string>): Promise<number> {
     process.execPath,
     [
       'node_modules/tap/dist/esm/run.mjs',
-      `--jobs=${availableParallelism()}`,
+      // Tests wait as much as they compute.
+      `--jobs=${2 * availableParallelism()}`,
+      `--save=${failed}`,
       ...process.argv.slice(2)
     ],
     {
@@ -61,32 +74,6 @@ async function runTap(environment: Record<string, string>): Promise<number> {
   return code ?? 1
 }
 
-/** What tap records of a process; a killed one leaves nothing. */
-interface ProcessRecord {
-  /** The test file. */
-  externalID?: string
-  code?: number
-}
-
-/** The test files that tap has run without success. */
-function failedFiles(): string[] {
-  const files = readdirSync('.tap/test-results', { recursive: true })
-    .map(String)
-    .filter((name) => name.endsWith('.tap'))
-    .map((name) => name.replace(/\.tap$/, ''))
-
-  const records = readdirSync('.tap/processinfo')
-    .map((name) => readFileSync(path.join('.tap/processinfo', name), 'utf8'))
-    .map((text) => JSON.parse(text) as ProcessRecord)
-  const passed = records
-    .filter(({ code }) => code === 0)
-    .map(({ externalID }) => externalID)
-
-  return files.filter((file) => !passed.includes(file)).sort()
-}
-
-// Those of former runs.
-rmSync('.tap/test-results', { recursive: true, force: true })
 await prepareData()
 const server = await openServer()
 const template = await createTemplate(server.url)
@@ -96,7 +83,7 @@ process.exitCode = await runTap({
   TEST_TEMPLATE: template
 })
 // Last, because the output of the other files is long.
-for (const file of failedFiles()) console.error(`Failed: ${file}`)
+if (existsSync(failed)) console.error('Failed:', readFileSync(failed, 'utf8'))
 
 await dropDatabase(server.url, template)
 await server.stop()

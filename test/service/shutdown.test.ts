@@ -9,14 +9,9 @@ import {
   lockTable,
   query
 } from '../support/database.ts'
-import { loadNotes, notes, postNote, serveNotes } from '../support/notes.ts'
-import {
-  keyPattern,
-  run,
-  type Running,
-  script,
-  started
-} from '../support/process.ts'
+import { notes, postNote, serveNotes, storedNotes } from '../support/notes.ts'
+import { keyPattern, run, type Running, started } from '../support/process.ts'
+import { startClients } from '../support/resend.ts'
 import { createKeyIn } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
@@ -64,34 +59,21 @@ const slowKeys = `
   CREATE TRIGGER wait BEFORE INSERT ON api_keys
     FOR EACH ROW EXECUTE FUNCTION wait()`
 
-/** The signals that each way of stopping a service sends. */
 const waysToStop = [
+  { title: 'a signal to npm', signal: 'SIGTERM', isForGroup: false },
   {
-    title: 'two signals to the service at the same time',
-    command: script('src/main.ts'),
-    signals: ['SIGTERM', 'SIGINT'],
-    isForGroup: false
-  },
-  {
-    title: 'a signal to npm',
-    command: ['npm', 'start'],
-    signals: ['SIGTERM'],
-    isForGroup: false
-  },
-  {
-    title: 'a signal to the process group of npm, such as by Ctrl-C',
-    command: ['npm', 'start'],
-    signals: ['SIGINT'],
+    title: 'signals to npm and the service, as by Ctrl-C',
+    signal: 'SIGINT',
     isForGroup: true
   }
-]
+] as const
 
-for (const { title, command, signals, isForGroup } of waysToStop) {
+for (const { title, signal, isForGroup } of waysToStop) {
   t.test(`after ${title}, an open request still gets its 200`, async (t) => {
     const directory = t.testdir()
     copyData(directory)
     const env = { PORT: '0', DATA_DIR: directory }
-    const service = run(t, command, { env })
+    const service = run(t, ['npm', 'start'], { env })
     const [, url = '', authorization = ''] = await service.sees(
       /curl (\S+) -H 'Authorization: (Bearer \w+)'/
     )
@@ -107,7 +89,7 @@ for (const { title, command, signals, isForGroup } of waysToStop) {
         table: 'api_keys',
         send: () => fetch(url, { headers: { authorization } })
       },
-      () => signals.forEach((signal) => process.kill(target, signal))
+      () => process.kill(target, signal)
     )
     await release()
 
@@ -136,11 +118,11 @@ t.test('another signal a second later ends it immediately', async (t) => {
 t.test(
   'under load, shutdown fails /readyz first, then closes connections, and fails no request',
   async (t) => {
-    const { service, key, url } = await serveOnDatabase(t, {
+    const { service, key, url, databaseUrl } = await serveOnDatabase(t, {
       SHUTDOWN_DELAY_MS: '5000'
     })
-    const load = loadNotes(url, key)
-    await load.acknowledges(100)
+    const clients = startClients([{ url, key }])
+    await clients.stores(100)
 
     service.child.kill()
     // A proxy looks at /readyz and sends no more.
@@ -149,13 +131,13 @@ t.test(
       'the service reports that it stops'
     )
 
-    await load.acknowledges(20)
+    await clients.stores(20)
     const { status, headers } = await postNote(url, key, 'x')
     t.equal(status, 201)
     t.equal(headers.get('connection'), 'close')
-    await load.stop()
-    t.same(load.lost, [])
-    t.same(Object.keys(load.responses), ['201'])
+    await query(databaseUrl, "DELETE FROM notes WHERE name = 'x'")
+    t.same(await clients.stop(() => storedNotes(databaseUrl)), [])
+    t.same(clients.failures, {})
     t.equal(await service.exited, 0)
   }
 )

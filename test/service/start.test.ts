@@ -3,16 +3,15 @@ import path from 'node:path'
 import t from 'tap'
 import { findService } from '../../src/framework/embedded/postgres.ts'
 import { copyData, createDatabase, empty, query } from '../support/database.ts'
-import { notOnce } from '../support/installation.ts'
 import {
-  listedNotes,
-  loadNotes,
   postNote,
   serveNotes,
   apiKeyPrefix,
-  makeKey
+  makeKey,
+  storedNotes
 } from '../support/notes.ts'
 import { keyPattern, started } from '../support/process.ts'
+import { startClients } from '../support/resend.ts'
 import { until } from '../support/until.ts'
 
 t.test(
@@ -26,14 +25,15 @@ t.test(
     )
     t.match(curl, `curl ${url}/v1/notes -H`)
     t.match(first.output(), `Docs    ${url}/docs`)
-    const server = await findService(path.join(directory, '.data'))
-    const socket = new URL(server?.url ?? '').searchParams.get('host') ?? ''
+    const databaseUrl = async () =>
+      (await findService(path.join(directory, '.data')))?.url ?? ''
+    const socketFolder = new URL(await databaseUrl()).searchParams.get('host')
 
-    const load = loadNotes(url, key)
-    await load.acknowledges(20)
+    const targets = [{ url, key }]
+    const clients = startClients(targets)
+    await clients.stores(20)
     first.child.kill('SIGKILL')
     t.equal(await first.exited, 'SIGKILL')
-    await load.stop()
 
     const second = serveNotes(t, { HOST: '::' }, directory)
     const [, port = ''] = await second.sees(
@@ -47,12 +47,13 @@ t.test(
     )
 
     await until(
-      () => !existsSync(socket),
+      () => !existsSync(String(socketFolder)),
       'the folder of the first socket is removed'
     )
 
-    const names = await listedNotes(`http://127.0.0.1:${port}`, key)
-    t.same(notOnce(load.acknowledged, names), [])
+    targets[0] = { url: `http://127.0.0.1:${port}`, key }
+    const stored = await databaseUrl()
+    t.same(await clients.stop(() => storedNotes(stored)), [])
     t.equal(await second.stop(), 0)
   }
 )

@@ -60,41 +60,16 @@ export class CreateHistoryChecker {
       ...[...lost].map((body) => `${body} is lost`)
     ].slice(0, faultsShown)
   }
-}
-
-/**
- * Checks lists beside creates: each list must have every create that was
- * acknowledged before its request was sent.
- */
-export class FreshListChecker {
-  /** What is wrong, each fault once. */
-  readonly faults = new Set<string>()
-  /** All rows that lists have shown, as JSON. */
-  readonly seen = new Set<string>()
-  readonly #creates: CreateHistoryChecker
-
-  constructor(creates: CreateHistoryChecker) {
-    this.#creates = creates
-  }
-
-  /** What the response to a request that is sent now must have. */
-  expected(): string[] {
-    return [...this.#creates.acknowledged]
-  }
 
   /**
    * Checks a list.
    *
-   * @param expected what `expected` returned before its request was sent
-   * @param rows the rows of the response
+   * @param expected what was acknowledged before its request was sent
    * @param source the response in words, for the fault
    */
-  check(expected: string[], rows: object[], source: string): void {
+  checkList(expected: string[], rows: object[], source: string): void {
     const listed = new Set(rows.map((row) => JSON.stringify(row)))
-    for (const row of listed) this.seen.add(row)
-
-    const missing = expected.filter((row) => !listed.has(row))
-    for (const row of missing.slice(0, 3))
-      this.faults.add(`${source} lacks ${row}`)
+    const missing = expected.filter((body) => !listed.has(body))
+    this.faults.push(...missing.map((body) => `${source} lacks ${body}`))
   }
 }

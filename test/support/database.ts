@@ -207,12 +207,6 @@ export const lockAwaited = (url: string, count = 1) =>
     `${count} statements wait for locks`
   )
 
-/** The names of all categories, in the order of their ids. */
-export const storedNames = async (url: string) =>
-  (await query(url, 'SELECT name FROM categories ORDER BY id')).map(
-    ({ name }) => String(name)
-  )
-
 /** The URL of a database for another role, whose password is `secret`. */
 export const urlAs = (url: string, role: string): string =>
   Object.assign(new URL(url), { username: role, password: 'secret' }).href

@@ -34,36 +34,11 @@ type ExampleObject = OpenAPIV3.ExampleObject & {
   'x-request'?: RequestExtension
 }
 
-interface Example {
-  name: string
-  value: unknown
-  request: RequestExtension | undefined
-}
-
-/** A response of an operation. */
-interface DocumentedResponse {
-  status: number
-  /** The names of its headers, in lower case. */
-  headers: string[]
-  schema: OpenAPIV3.MediaTypeObject['schema']
-  examples: Example[]
-  /** The name in `components/responses`, if operations share it. */
-  component: string | undefined
-}
-
 /** An operation with its examples. */
-export interface ExampleOperation {
-  id: string
-  method: HTTPMethods
-  path: string
-  /** By the names of the parameters in the path. */
-  pathExamples: Map<string, Example[]>
-  bodies: Example[]
-  responses: DocumentedResponse[]
-}
+export type ExampleOperation = ReturnType<typeof operationOf>
 
 /** A request, and the example of its response. */
-export interface ExampleRequest {
+interface ExampleRequest {
   operation: ExampleOperation
   /** As in `getPet 404 unknown`. */
   title: string
@@ -85,9 +60,10 @@ export function resolve<T extends object>(
   ) as T
 }
 
+type Content = OpenAPIV3.RequestBodyObject['content']
 type Examples = OpenAPIV3.MediaTypeObject['examples']
 
-const examplesOf = (examples: Examples = {}): Example[] =>
+const examplesOf = (examples: Examples = {}) =>
   Object.entries(examples).map(([name, reference]) => {
     const example = resolve<ExampleObject>(reference)
     const value = example.value as unknown
@@ -95,22 +71,24 @@ const examplesOf = (examples: Examples = {}): Example[] =>
     return { name, value, request: example['x-request'] }
   })
 
-const json = (message: { content?: OpenAPIV3.RequestBodyObject['content'] }) =>
+const jsonOf = (message: { content?: Content } = {}) =>
   message.content?.['application/json']
 
 function responseOf([status, reference]: [
   string,
   OpenAPIV3.ResponseObject | OpenAPIV3.ReferenceObject
-]): DocumentedResponse {
+]) {
   const { headers = {}, ...response } = resolve(reference)
-  const content = json(response)
+  const json = jsonOf(response)
   const component = '$ref' in reference ? reference.$ref : undefined
 
   return {
     status: Number(status),
+    /** Their names in lower case. */
     headers: Object.keys(headers).map((name) => name.toLowerCase()),
-    schema: content?.schema,
-    examples: examplesOf(content?.examples),
+    schema: json?.schema,
+    examples: examplesOf(json?.examples),
+    /** The name in `components/responses`, if operations share it. */
     component: component?.replace('#/components/responses/', '')
   }
 }
@@ -119,56 +97,50 @@ function operationOf(
   path: string,
   method: HTTPMethods,
   operation: OpenAPIV3.OperationObject
-): ExampleOperation {
-  const parameters = (operation.parameters ?? [])
+) {
+  const parameters = operation.parameters ?? []
+  const inPath = parameters
     .map((parameter) => resolve(parameter))
-    .filter((parameter) => parameter.in === 'path')
-  const body = operation.requestBody && json(resolve(operation.requestBody))
+    .find((parameter) => parameter.in === 'path')
+  const body = jsonOf(resolve(operation.requestBody ?? { content: {} }))
 
   return {
     id: String(operation.operationId),
     method,
     path,
-    pathExamples: new Map(
-      parameters.map(({ name, examples }) => [name, examplesOf(examples)])
-    ),
+    /** Of the parameter in the path. */
+    ids: examplesOf(inPath?.examples),
     bodies: examplesOf(body?.examples),
     responses: Object.entries(operation.responses).map(responseOf)
   }
 }
 
 /** The operations, in the order of the OpenAPI document. */
-export const operations: ExampleOperation[] = Object.entries(
-  document.paths
-).flatMap(([path, item = {}]) =>
-  (Object.entries(item) as [HTTPMethods, OpenAPIV3.OperationObject][]).map(
-    ([method, operation]) => operationOf(path, method, operation)
-  )
+export const operations = Object.entries(document.paths).flatMap(
+  ([path, item = {}]) =>
+    (Object.entries(item) as [HTTPMethods, OpenAPIV3.OperationObject][]).map(
+      ([method, operation]) => operationOf(path, method, operation)
+    )
 )
 
-/** Parts of a request, by the parts of `x-request`. */
-type Parts = Omit<RequestExtension, 'operationId'>
-
-/** As `inject` needs it to replace a header. */
-const lowerCase = (headers: Record<string, string>) =>
-  Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
-  )
-
 function requestOf(
-  { method, path, pathExamples, bodies }: ExampleOperation,
-  { path: ids = {}, query, headers = {}, body = bodies[0]?.value }: Parts
+  { method, path, ids, bodies }: ExampleOperation,
+  {
+    path: values = {},
+    query,
+    headers = {},
+    body = bodies[0]?.value
+  }: RequestExtension
 ): InjectOptions {
-  const url = path.replace(/\{(\w+)\}/g, (_all, name: string) => {
-    const id = ids[name] ?? pathExamples.get(name)?.[0]?.value
-
-    return encodeURIComponent(String(id))
-  })
+  const url = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
+    encodeURIComponent(String(values[name] ?? ids[0]?.value))
+  )
 
   return {
     method,
     url: basePath + url,
-    headers: lowerCase(headers),
+    // In lower case, as `inject` needs it to replace a header.
+    headers: Object.fromEntries(new Headers(headers)),
     ...(query && { query }),
     ...(body !== undefined && { payload: body as object })
   }
@@ -179,46 +151,43 @@ function requestOf(
  * of the response with its name.
  */
 function namedRequests(operation: ExampleOperation): ExampleRequest[] {
-  const { id, pathExamples, bodies, responses } = operation
-  const [[parameter, ids] = ['', []]] = pathExamples
-  const paths = ids.length > 0 ? ids : [undefined]
-  const payloads = bodies.length > 0 ? bodies : [undefined]
+  const [, parameter = ''] = /\{(\w+)\}/.exec(operation.path) ?? []
+  const ids = operation.ids.length > 0 ? operation.ids : [undefined]
+  const bodies = operation.bodies.length > 0 ? operation.bodies : [undefined]
+  const expected = operation.responses.flatMap(({ status, examples }) =>
+    examples.map(({ name, value }) => ({ name, status, body: value }))
+  )
 
-  return paths.flatMap((one) => {
-    const expected = responses
-      .flatMap(({ status, examples }) =>
-        examples.map(({ name, value }) => ({ name, status, body: value }))
-      )
-      .find(({ name }) => name === one?.name)
+  return ids.flatMap((id) => {
+    const response = expected.find(({ name }) => name === id?.name)
 
-    return payloads.map((body) => ({
+    return bodies.map((body) => ({
       operation,
-      title: [id, one?.name, body?.name].filter(Boolean).join(' '),
+      title: [operation.id, id?.name, body?.name].filter(Boolean).join(' '),
       request: requestOf(operation, {
-        ...(one && { path: { [parameter]: one.value } }),
+        path: { [parameter]: id?.value },
         body: body?.value
       }),
-      expected: expected && { status: expected.status, body: expected.body }
+      expected: response && { status: response.status, body: response.body }
     }))
   })
 }
 
 /** The requests of the examples of responses with `x-request`. */
-function extensionRequests(operation: ExampleOperation): ExampleRequest[] {
-  return operation.responses.flatMap(({ status, examples }) =>
-    examples.flatMap(({ name, value, request }) => {
-      const { operationId = operation.id, ...parts } = request ?? {}
-      if (request === undefined || operationId !== operation.id) return []
-
-      return {
+const extensionRequests = (operation: ExampleOperation): ExampleRequest[] =>
+  operation.responses.flatMap(({ status, examples }) =>
+    examples
+      .filter(
+        ({ request }) =>
+          request && (request.operationId ?? operation.id) === operation.id
+      )
+      .map(({ name, value, request = {} }) => ({
         operation,
         title: `${operation.id} ${status} ${name}`,
-        request: requestOf(operation, parts),
+        request: requestOf(operation, request),
         expected: { status, body: value }
-      }
-    })
+      }))
   )
-}
 
 /**
  * The requests of the examples of an operation, in the order of the OpenAPI

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import pg from 'pg'
 import type { Test } from 'tap'
 import { query } from './database.ts'
 import { ListHistoryChecker } from './list-history-checker.ts'
@@ -33,26 +32,19 @@ interface KnownList {
   names: string[]
 }
 
-const insertNote = (name: string): string =>
-  `INSERT INTO notes (name) VALUES ('${name}')`
-
 /** Changes that a transaction can make: two of them need a row that exists. */
 function possibleChanges(name: string, existing: string | undefined): Change[] {
-  const insert = { sql: insertNote(name), added: [name], removed: [] }
-  if (existing === undefined) return [insert]
+  const insert = `INSERT INTO notes (name) VALUES ('${name}')`
+  const one = `WHERE name = '${existing}'`
+  const added = [name]
+  const removed = existing === undefined ? [] : [existing]
+  const changes = [
+    { sql: insert, added, removed: [] },
+    { sql: `UPDATE notes SET name = '${name}' ${one}`, added, removed },
+    { sql: `DELETE FROM notes ${one}`, added: [], removed }
+  ]
 
-  const update = {
-    sql: `UPDATE notes SET name = '${name}' WHERE name = '${existing}'`,
-    added: [name],
-    removed: [existing]
-  }
-  const remove = {
-    sql: `DELETE FROM notes WHERE name = '${existing}'`,
-    added: [],
-    removed: [existing]
-  }
-
-  return [insert, update, remove]
+  return existing === undefined ? changes.slice(0, 1) : changes
 }
 
 /** Ten writers and ten readers on two replicas, with a checker of the lists. */
@@ -63,10 +55,8 @@ class History {
   readonly #replicas: Service[]
   readonly #checker = new ListHistoryChecker()
   readonly #choose: Randomizer
-  readonly #working: Promise<unknown>
-  #mode: 'running' | 'paused' | 'stopped' = 'running'
-  /** Number of steps in flight. */
-  #active = 0
+  #working: Promise<unknown> = Promise.resolve()
+  #isRunning = false
   /** The last lists, oldest first. */
   #knownLists: KnownList[] = [{ etag: '"none"', names: ['none'] }]
   /** Names that a transaction may remove. */
@@ -76,7 +66,10 @@ class History {
     this.#databaseUrl = databaseUrl
     this.#replicas = replicas
     this.#choose = randomizer(seed)
+  }
 
+  start(): void {
+    this.#isRunning = true
     const kinds = [
       () => this.#createByApi(),
       () => this.#changeBySql(),
@@ -89,27 +82,27 @@ class History {
     this.#working = Promise.all(workers)
   }
 
+  /** Starts nothing more, and resolves when nothing is in flight. */
+  async pause(): Promise<void> {
+    this.#isRunning = false
+    await this.#working
+  }
+
   /**
    * Resolves when each kind of writers has committed this many more times, or a
    * fault has been found.
    */
-  commits(times: number): Promise<void> {
+  async commits(times: number): Promise<void> {
     const before = { ...this.counts }
     const hasCommitted = (result: string) =>
       (this.counts[result] ?? 0) >= (before[result] ?? 0) + times
 
-    return until(
+    await until(
       () =>
         this.#hasFaults() || (hasCommitted('201') && hasCommitted('COMMIT')),
       'creates and transactions commit',
       progressTime
     )
-  }
-
-  /** Starts nothing more, and resolves when nothing is in flight. */
-  pause(): Promise<void> {
-    this.#mode = 'paused'
-    return until(() => this.#active === 0, 'nothing is in flight', progressTime)
   }
 
   /** Goes on with the rows that the server has now. */
@@ -118,18 +111,12 @@ class History {
     this.#removable = []
     // Before a new change can reveal a stale list.
     await this.#listOften()
-    this.#mode = 'running'
-  }
-
-  /** Lets every worker end its step. */
-  async end(): Promise<void> {
-    this.#mode = 'stopped'
-    await this.#working
+    this.start()
   }
 
   /** Ends the history, and returns what it found wrong. */
   async stop(): Promise<string[]> {
-    await this.end()
+    await this.pause()
     // Nothing changes any more: on both replicas it gets a 304.
     await this.#listOften()
     const stored = await storedNames(this.#databaseUrl)
@@ -147,26 +134,15 @@ class History {
   }
 
   async #work(step: () => Promise<void>): Promise<void> {
-    while (this.#mode !== 'stopped' && !this.#hasFaults()) {
-      if (this.#mode === 'paused') {
-        await setTimeout(20)
-        continue
-      }
-      this.#active++
-      try {
-        await step()
-      } finally {
-        this.#active--
-      }
-    }
+    while (this.#isRunning && !this.#hasFaults()) await step()
   }
 
   /** Resolves when up to this many events have happened elsewhere. */
-  #others(limit: number): Promise<void> {
+  async #others(limit: number): Promise<void> {
     const end = this.#checker.now + this.#choose.random(limit)
 
-    return until(
-      () => this.#mode !== 'running' || this.#checker.now >= end,
+    await until(
+      () => !this.#isRunning || this.#checker.now >= end,
       'others go on',
       progressTime
     )
@@ -186,69 +162,35 @@ class History {
     await this.#others(40)
   }
 
+  /** Changes a row in a transaction, while others commit higher ids. */
   async #changeBySql(): Promise<void> {
-    const client = new pg.Client({ connectionString: this.#databaseUrl })
-    client.on('error', () => {})
     const name = randomUUID()
     const index = this.#choose.random(this.#removable.length + 1)
     const [existing] = this.#removable.splice(index, 1)
-    const change = this.#choose.pick(possibleChanges(name, existing))
+    const changes = possibleChanges(name, existing)
+    const { sql, added, removed } = this.#choose.pick(changes)
+    const end = this.#choose.pick(['ROLLBACK', 'COMMIT', 'COMMIT'])
+    const isCommitted = end === 'COMMIT'
+    const begun = `BEGIN; ${sql}; SELECT pg_sleep(0.1 * random())`
 
+    if (isCommitted) {
+      this.#checker.sendCommit(added)
+      this.#checker.record('removing', removed)
+    }
     try {
-      await client.connect()
-      await this.#begin(client, change)
-      this.#count(await this.#endTransaction(client, change, name))
+      await query(this.#databaseUrl, `${begun}; ${end}`)
+      this.#checker.tick()
+      if (isCommitted) {
+        this.#checker.record('stored', added)
+        this.#checker.record('removed', removed)
+        this.#removable.push(...added)
+      }
+      this.#count(end)
     } catch {
       // Without a response to its COMMIT, lists may show its rows or not.
       this.#count('lost')
     }
-    await client.end().catch(() => {})
     await this.#others(40)
-  }
-
-  /** Makes the change in a transaction, which stays open. */
-  async #begin(client: pg.Client, { sql }: Change): Promise<void> {
-    const isolation = this.#choose.pick([
-      'READ COMMITTED',
-      'REPEATABLE READ',
-      'SERIALIZABLE'
-    ])
-    await client.query(`BEGIN ISOLATION LEVEL ${isolation}`)
-    await client.query(sql)
-
-    // Others commit higher ids meanwhile.
-    const isSlow = this.#choose.random(2) === 0
-    if (isSlow) await this.#others(100)
-
-    await client.query('SAVEPOINT undone')
-    await client.query(insertNote(randomUUID()))
-    await client.query('ROLLBACK TO undone')
-  }
-
-  /** Commits the open transaction in one of two ways, or rolls it back. */
-  async #endTransaction(
-    client: pg.Client,
-    { added, removed }: Change,
-    transaction: string
-  ): Promise<string> {
-    const end = this.#choose.pick(['ROLLBACK', 'COMMIT', 'COMMIT PREPARED'])
-    if (end === 'ROLLBACK') {
-      await client.query('ROLLBACK')
-      return end
-    }
-
-    const isPrepared = end === 'COMMIT PREPARED'
-    if (isPrepared) await client.query(`PREPARE TRANSACTION '${transaction}'`)
-    this.#checker.sendCommit(added)
-    this.#checker.record('removing', removed)
-    await client.query(isPrepared ? `${end} '${transaction}'` : end)
-
-    this.#checker.tick()
-    this.#checker.record('stored', added)
-    this.#checker.record('removed', removed)
-    this.#removable.push(...added)
-
-    return end
   }
 
   async #list(): Promise<void> {
@@ -301,8 +243,7 @@ class History {
 }
 
 /**
- * Starts a history on a database that has `max_prepared_transactions`. It ends
- * with the test.
+ * Starts a history, which ends with the test.
  *
  * @param seed of the random choices
  */
@@ -317,7 +258,8 @@ export async function startHistory(
     await startNotes(t, { databaseUrl })
   ]
   const history = new History(databaseUrl, replicas, seed)
-  t.teardown(() => history.end())
+  history.start()
+  t.teardown(() => history.pause())
 
   return history
 }

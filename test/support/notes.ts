@@ -4,8 +4,6 @@ import type { Test } from 'tap'
 import { query } from './database.ts'
 import * as keys from '../../src/framework/keys/key.ts'
 import { api as notes } from './notes/api.ts'
-import * as installation from './installation.ts'
-import { startLoad } from './load.ts'
 import * as processes from './process.ts'
 import { get, post } from './requests.ts'
 import { type Service, type ServiceOptions, startService } from './service.ts'
@@ -32,14 +30,6 @@ export const serveNotes: typeof processes.serve = (t, env, ...rest) =>
 export const postNote = (url: string, key: string, name: string) =>
   processes.postNamed(url, key, name, 'notes')
 
-/** Like startLoad, in the notes. */
-export const loadNotes = (url: string, key: string) =>
-  startLoad(url, key, 16, 'notes')
-
-/** Like listed, of the notes. */
-export const listedNotes = (url: string, key: string) =>
-  installation.listed(url, key, 'notes')
-
 export const listNotes = (service: Service, headers = {}) =>
   get(service, 'notes', headers)
 
@@ -56,8 +46,9 @@ export const breakNotes = (url: string) =>
      FROM lost`
   )
 
-/** The names of all notes, in the order of their ids. */
+/** The ids and names of all notes, in the order of their ids. */
+export const storedNotes = (url: string) =>
+  query(url, 'SELECT id, name FROM notes ORDER BY id')
+
 export const storedNames = async (url: string) =>
-  (await query(url, 'SELECT name FROM notes ORDER BY id')).map(({ name }) =>
-    String(name)
-  )
+  (await storedNotes(url)).map(({ name }) => String(name))

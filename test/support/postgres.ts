@@ -1,11 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import pg from 'pg'
 import type { Test } from 'tap'
 import {
   embeddedPrograms,
@@ -29,23 +28,20 @@ class PostgresServer {
   constructor(port: number, data: string, settings: Settings) {
     this.port = port
     this.url = `postgres://postgres@127.0.0.1:${port}/postgres`
-    const onTcp = {
+    const all: Settings = {
       listen_addresses: '127.0.0.1',
       port: String(port),
-      unix_socket_directories: ''
+      unix_socket_directories: '',
+      ...settings
     }
 
     this.#command = [
       ...embeddedPrograms()('postgres'),
       '-D',
       data,
-      ...optionsOf({ ...onTcp, ...settings })
+      ...Object.entries(all).map(([name, value]) => `--${name}=${value}`)
     ]
     this.#process = this.#spawn()
-  }
-
-  get isRunning(): boolean {
-    return this.#process.signalCode === null && this.#process.exitCode === null
   }
 
   /** Starts it again, and resolves when it responds. */
@@ -58,7 +54,7 @@ class PostgresServer {
   kill = async (): Promise<void> => {
     const backends = await query(this.url, 'SELECT pid FROM pg_stat_activity')
     const exited = this.end('SIGKILL')
-    for (const { pid } of backends) killIfRunning(Number(pid))
+    spawnSync('kill', ['-KILL', ...backends.map(({ pid }) => String(pid))])
     await exited
   }
 
@@ -75,25 +71,28 @@ class PostgresServer {
   }
 
   /**
-   * Kills one backend, after which the server ends the others and recovers.
-   * Resolves when it responds again.
+   * Kills one of its processes, after which it ends the others and recovers.
+   * Resolves when that is done.
    */
   killBackend = async (): Promise<void> => {
-    const victim = await this.#connect()
-    const other = await this.#connect()
-    // Not once(), which would reject with the loss of the connection.
-    const ended = new Promise((resolve) => other.once('end', resolve))
-
-    const { rows } = await victim.query<{ pid: number }>(
-      'SELECT pg_backend_pid() AS pid'
+    const writer = async () => {
+      const sql =
+        "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
+      const [row] = await query(this.url, sql).catch(() => [])
+      return Number(row?.['pid'] ?? 0)
+    }
+    const victim = await until(writer, 'PostgreSQL writes')
+    process.kill(victim, 'SIGKILL')
+    await until(
+      async () => ![0, victim].includes(await writer()),
+      'PostgreSQL has recovered'
     )
-    killIfRunning(Number(rows[0]?.pid))
-    await ended
-    await this.responds()
   }
 
-  /** Sends the signal to the server, and resolves when that has exited. */
+  /** Sends the signal to a server that runs; resolves when it has exited. */
   async end(signal: NodeJS.Signals): Promise<void> {
+    const { exitCode, signalCode } = this.#process
+    if (exitCode !== null || signalCode !== null) return
     const exited = once(this.#process, 'exit')
     this.#process.kill(signal)
     await exited
@@ -112,24 +111,6 @@ class PostgresServer {
     const [program = '', ...args] = this.#command
     return spawn(program, args, { stdio: 'ignore', env: programEnvironment })
   }
-
-  async #connect(): Promise<pg.Client> {
-    const client = new pg.Client(this.url)
-    client.on('error', () => {})
-    await client.connect()
-    return client
-  }
-}
-
-const optionsOf = (settings: Settings): string[] =>
-  Object.entries(settings).map(([name, value]) => `--${name}=${value}`)
-
-function killIfRunning(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // It has ended.
-  }
 }
 
 /**
@@ -143,11 +124,16 @@ export async function startPostgres(
   settings: Settings = {},
   files: Record<string, string> = {}
 ): Promise<PostgresServer> {
-  const directory = newData(files)
+  // Not t.testdir(), which removes the folder when a test calls it again.
+  const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
   const data = path.join(directory, 'postgres')
+  copyData(directory)
+  for (const [name, text] of Object.entries(files))
+    writeFileSync(path.join(data, name), text, { mode: 0o600 })
+
   const server = new PostgresServer(await freePort(), data, settings)
   t.teardown(async () => {
-    if (server.isRunning) await server.end('SIGKILL')
+    await server.end('SIGKILL')
     rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
   })
 
@@ -158,115 +144,67 @@ export async function startPostgres(
   return server
 }
 
-/** Returns a folder with new data and these files in it. */
-function newData(files: Record<string, string>): string {
-  // Not t.testdir(), which removes the folder when a test calls it again.
-  const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
-  copyData(directory)
-  for (const [name, text] of Object.entries(files)) {
-    const file = path.join(directory, 'postgres', name)
-    writeFileSync(file, text, { mode: 0o600 })
-  }
-
-  return directory
-}
-
 /** Changes a setting of the server at `url`, which may be read-only. */
 export async function configure(url: string, setting: string): Promise<void> {
   await query(url, `ALTER SYSTEM SET ${setting}`)
   await query(url, 'SELECT pg_reload_conf()')
 }
 
-type Proxy = Awaited<ReturnType<typeof startProxy>>
-
-interface Pair {
-  primary: PostgresServer
-  standby: PostgresServer
-  /** The connection of the standby to the primary. */
-  link: Proxy
-  /** The one address of both. */
-  proxy: Proxy
+/** Lets commits of a primary wait for its standby from now on. */
+async function replicateSynchronously({ url }: PostgresServer): Promise<void> {
+  await configure(url, "synchronous_standby_names = '*'")
+  const sql = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
+  await until(
+    async () => (await query(url, sql)).length > 0,
+    'the standby is synchronous'
+  )
 }
 
-/** A primary and its standby, behind one address. */
-class PostgresPair {
-  readonly primary: PostgresServer
-  readonly standby: PostgresServer
-  readonly #link: Proxy
-  readonly #proxy: Proxy
-
-  constructor({ primary, standby, link, proxy }: Pair) {
-    this.primary = primary
-    this.standby = standby
-    this.#link = link
-    this.#proxy = proxy
-  }
-
-  get url(): string {
-    return this.#proxy.url
-  }
-
-  /** Lets commits wait for the standby from now on. */
-  async replicateSynchronously(): Promise<void> {
-    const { url } = this.primary
-    await configure(url, "synchronous_standby_names = '*'")
-    const synchronous =
-      "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
-    await until(
-      async () => (await query(url, synchronous)).length > 0,
-      'the standby is synchronous'
-    )
-  }
-
-  /** The standby has what was committed before, and receives no more. */
-  async isolate(): Promise<void> {
-    const [sent] = await query(
-      this.primary.url,
-      'SELECT pg_current_wal_flush_lsn() AS lsn'
-    )
-    await until(
-      () => this.#hasReceived(sent?.['lsn']),
-      'the standby has everything'
-    )
-    this.#link.refuse()
-    this.#link.cut()
-  }
-
-  /** Makes the standby the primary. */
-  async promote(): Promise<void> {
-    await query(this.standby.url, 'SELECT pg_promote()')
-    this.#proxy.state.serverPort = this.standby.port
-    this.#proxy.cut()
-  }
-
-  async #hasReceived(lsn: unknown): Promise<boolean> {
-    const [received] = await query(
-      this.standby.url,
-      'SELECT pg_last_wal_replay_lsn() >= $1 AS all',
-      [lsn]
-    )
-
-    return received?.['all'] === true
-  }
-}
-
-/** Starts a primary and its standby, which are stopped when the test ends. */
-export async function startPair(
-  t: Test,
-  settings: Settings = {}
-): Promise<PostgresPair> {
+/**
+ * Starts a primary and its standby behind one address, which are stopped when
+ * the test ends.
+ */
+export async function startPair(t: Test, settings: Settings = {}) {
   const primary = await startPostgres(t, settings)
   const link = await startProxy(t, primary.url)
-  const conninfo = `host=127.0.0.1 port=${link.port} user=postgres`
+  const primary_conninfo = `host=127.0.0.1 port=${link.port} user=postgres`
   // It starts with the same new data.
   const standby = await startPostgres(
     t,
-    { ...settings, primary_conninfo: conninfo },
+    { ...settings, primary_conninfo },
     { 'standby.signal': '' }
   )
   const proxy = await startProxy(t, primary.url)
 
-  return new PostgresPair({ primary, standby, link, proxy })
+  /** The standby has what was committed before, and receives no more. */
+  async function isolate(): Promise<void> {
+    const flushed = 'SELECT pg_current_wal_flush_lsn() AS lsn'
+    const [sent] = await query(primary.url, flushed)
+    const received = 'SELECT WHERE pg_last_wal_replay_lsn() >= $1'
+    await until(
+      async () =>
+        (await query(standby.url, received, [sent?.['lsn']])).length > 0,
+      'the standby has everything'
+    )
+    link.refuse()
+    link.cut()
+  }
+
+  /** Makes the standby the primary. */
+  async function promote(): Promise<void> {
+    await query(standby.url, 'SELECT pg_promote()')
+    proxy.state.serverPort = standby.port
+    proxy.cut()
+  }
+
+  return {
+    primary,
+    standby,
+    url: proxy.url,
+    replicateSynchronously: () => replicateSynchronously(primary),
+    isolate,
+    promote
+  }
 }
 
 /**

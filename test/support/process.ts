@@ -6,20 +6,7 @@ import { until } from './until.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
-export interface Running {
-  child: ChildProcess
-  /** stdout and stderr so far. */
-  output: () => string
-  /**
-   * Resolves with the match when the output has the pattern; rejects when the
-   * process ends without it.
-   */
-  sees: (pattern: RegExp) => Promise<RegExpMatchArray>
-  /** Resolves with the exit code, or the signal that ended the process. */
-  exited: Promise<number | string>
-  /** Sends SIGTERM, and resolves like `exited`. */
-  stop: () => Promise<number | string>
-}
+export type Running = ReturnType<typeof run>
 
 /** `file` receives stdout and stderr. */
 interface Options {
@@ -81,7 +68,7 @@ export function run(
   t: Test,
   command: string[],
   { cwd = root, env = {}, file }: Options = {}
-): Running {
+) {
   const [program = '', ...args] = command
   const stdio = file ?? 'pipe'
   const child = spawn(program, args, {
@@ -93,6 +80,7 @@ export function run(
   const output = outputOf(child)
 
   let hasEnded = false
+  /** Resolves with the exit code, or the signal that ended the process. */
   const exited = once(child, 'close').then(([code, signal]) => {
     hasEnded = true
     return (code ?? signal) as number | string
@@ -102,17 +90,19 @@ export function run(
     return exited
   })
 
-  const sees = async (pattern: RegExp) => {
-    const hasSeen = () => hasEnded || pattern.test(output())
-    await until(hasSeen, `the output has ${pattern}`)
+  /**
+   * Resolves with the match when the output has the pattern; rejects when the
+   * process ends without it.
+   */
+  const sees = (pattern: RegExp) =>
+    until(() => {
+      const match = pattern.exec(output())
+      if (match === null && hasEnded)
+        throw new Error(`ended without ${pattern}:\n${output()}`)
+      return match
+    }, `the output has ${pattern}`)
 
-    const match = pattern.exec(output())
-    if (match === null)
-      throw new Error(`ended without ${pattern}:\n${output()}`)
-
-    return match
-  }
-
+  /** Sends SIGTERM, and resolves like `exited`. */
   const stop = () => {
     child.kill('SIGTERM')
     return exited
@@ -165,18 +155,25 @@ export async function started(service: Running): Promise<string> {
 
 export const keyPattern = /[a-z]+_[0-9a-f]{48}/
 
+/** Milliseconds for a response: more than the service may take. */
+const responseTimeoutMs = 60_000
+
 /** Creates a category, or what the resource has. */
 export const postNamed = (
   url: string,
   key: string,
   name: string,
-  resource = 'categories'
+  resource = 'categories',
+  headers = {}
 ) =>
   fetch(`${url}/v1/${resource}`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${key}`,
-      'content-type': 'application/json'
+      'content-type': 'application/json',
+      ...headers
     },
-    body: JSON.stringify({ name })
+    body: JSON.stringify({ name }),
+    // A node that is lost does not close its connections.
+    signal: AbortSignal.timeout(responseTimeoutMs)
   })

@@ -11,23 +11,15 @@ export const cancelRequest = Buffer.from([0x04, 0xd2, 0x16, 0x2e])
 interface Faults {
   /** The port of the server that new connections reach. */
   serverPort: number
-  /** CancelRequests are lost, as between independent poolers. */
-  dropsCancel: boolean
   /**
    * Whether to reset a connection, asked before and after the proxy passes
    * bytes of a client on, and before a response.
    */
-  resets: () => boolean
+  resets: (chunk: Buffer) => boolean
   /**
    * Changes or delays the bytes of the server; they are lost without a result.
    */
   change: (chunk: Buffer) => Bytes | Promise<Bytes>
-}
-
-/** A connection of a client, and the one to the server that belongs to it. */
-interface Pair {
-  client: Socket
-  upstream: Socket
 }
 
 /**
@@ -39,7 +31,8 @@ class Proxy {
   /** The bytes of the clients. */
   readonly sentChunks: Buffer[] = []
   readonly #target: URL
-  readonly #pairs = new Set<Pair>()
+  /** Of clients and to the server. */
+  readonly #sockets = new Set<Socket>()
   readonly #server = createServer((client) => this.#accept(client))
   #connections = 0
 
@@ -47,7 +40,6 @@ class Proxy {
     this.#target = new URL(serverUrl)
     this.state = {
       serverPort: Number(this.#target.port || 5432),
-      dropsCancel: false,
       resets: () => false,
       change: (chunk) => chunk
     }
@@ -65,8 +57,7 @@ class Proxy {
   /** The URL of the server through the proxy. */
   get url(): string {
     const url = new URL(this.#target)
-    url.hostname = '127.0.0.1'
-    url.port = String(this.port)
+    url.host = `127.0.0.1:${this.port}`
     url.searchParams.delete('host')
 
     return url.href
@@ -77,12 +68,7 @@ class Proxy {
 
   /** Closes all connections. Returns what the server then sends: nothing. */
   cut = (): undefined => {
-    for (const { client, upstream } of this.#pairs) {
-      client.destroy()
-      upstream.destroy()
-    }
-
-    return undefined
+    for (const socket of this.#sockets) socket.destroy()
   }
 
   /** Closes all connections when the server sends this text, which is lost. */
@@ -106,48 +92,36 @@ class Proxy {
 
   #accept(client: Socket): void {
     this.#connections++
-    const pair: Pair = { client, upstream: this.#connect() }
-    this.#pairs.add(pair)
-    client.on('data', (chunk: Buffer) => this.#fromClient(pair, chunk))
-    pair.upstream.on('data', (chunk: Buffer) => this.#fromServer(pair, chunk))
-
-    for (const socket of [client, pair.upstream]) {
+    const upstream = this.#connect()
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client]
+    ] as const) {
+      this.#sockets.add(socket)
       socket.on('error', () => {})
       socket.on('close', () => {
-        client.destroy()
-        pair.upstream.destroy()
-        this.#pairs.delete(pair)
+        other.destroy()
+        this.#sockets.delete(socket)
       })
     }
-  }
 
-  #fromClient({ client, upstream }: Pair, chunk: Buffer): void {
-    const { resets, dropsCancel } = this.state
-    this.sentChunks.push(chunk)
-    if (resets()) {
-      client.resetAndDestroy()
-      return
+    const isReset = (chunk: Buffer): boolean => {
+      const resets = this.state.resets(chunk)
+      if (resets) client.resetAndDestroy()
+      return resets
     }
-    if (dropsCancel && chunk.includes(cancelRequest)) {
-      client.destroy()
-      return
-    }
-    upstream.write(chunk, () => {
-      if (this.state.resets()) client.resetAndDestroy()
+    client.on('data', (chunk: Buffer) => {
+      this.sentChunks.push(chunk)
+      if (!isReset(chunk)) upstream.write(chunk, () => isReset(chunk))
+    })
+    upstream.on('data', (chunk: Buffer) => {
+      if (!isReset(chunk)) void this.#respond(client, chunk)
     })
   }
 
-  #fromServer({ client }: Pair, chunk: Buffer): void {
-    if (this.state.resets()) {
-      client.resetAndDestroy()
-      return
-    }
-    const pass = (bytes: Bytes) => {
-      if (bytes !== undefined) client.write(bytes)
-    }
-    Promise.resolve(this.state.change(chunk)).then(pass, (error: Error) =>
-      client.destroy(error)
-    )
+  async #respond(client: Socket, chunk: Buffer): Promise<void> {
+    const bytes = await this.state.change(chunk)
+    if (bytes !== undefined) client.write(bytes)
   }
 }
 

@@ -1,24 +1,12 @@
-// A receiver of OTLP over HTTP in JSON, from the service or from a collector.
-import {
-  createServer,
-  type IncomingMessage,
-  type ServerResponse
-} from 'node:http'
+// A receiver of OTLP over HTTP in JSON.
+import { createServer, type IncomingMessage } from 'node:http'
 import { json } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { listenOnLoopback } from './loopback.ts'
 
-/** An AnyValue of OTLP: one of its properties is set. */
-interface AnyValue {
-  stringValue?: string
-  /** Text from a collector. */
-  intValue?: number | string
-  doubleValue?: number
-}
+type KeyValues = { key: string; value: Record<string, unknown> }[]
 
-type KeyValues = { key: string; value: AnyValue }[]
-
-/** A span as OTLP has it: a collector leaves out what is empty. */
+/** A span as OTLP has it. */
 interface OtlpSpan {
   name: string
   kind: number
@@ -26,9 +14,9 @@ interface OtlpSpan {
   spanId: string
   parentSpanId?: string
   attributes: KeyValues
-  links?: { traceId: string; spanId: string; attributes?: KeyValues }[]
-  events?: { name: string }[]
-  status: { code?: number }
+  links: { spanId: string }[]
+  events: { name: string }[]
+  status: { code: number }
 }
 
 interface ExportRequest {
@@ -38,109 +26,67 @@ interface ExportRequest {
   }[]
 }
 
-type Attributes = Record<string, string | number | undefined>
-
-export interface ReceivedSpan {
-  name: string
-  kind: number
-  traceId: string
-  spanId: string
-  parentSpanId: string | undefined
-  attributes: Attributes
-  /** The ids of the linked spans. */
-  links: string[]
-  linkAttributes: Attributes[]
-  events: string[]
-  isError: boolean
-  resource: Attributes
-}
-
-export interface Receiver {
-  /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
-  endpoint: string
-  /** Those received so far. */
-  spans: ReceivedSpan[]
-  /** The path of each request. */
-  paths: string[]
-  /** Responds from now on like this. */
-  respond: (behaviour: Behaviour) => void
-}
+/** Values of the enumerations of OTLP. */
+export const kind = { server: 2, client: 3 }
+const errorStatus = 2
 
 /** Accept spans, reject them, or never respond. */
 type Behaviour = 'accept' | 'reject' | 'hang'
 
-/** Values of the enumerations of OTLP. */
-export const kind = { internal: 1, server: 2, client: 3 }
-const errorStatus = 2
-
 /** Starts a receiver, which is stopped when the test ends. */
-export async function startReceiver(t: Test): Promise<Receiver> {
+export async function startReceiver(t: Test) {
   const spans: ReceivedSpan[] = []
+  /** The path of each request. */
   const paths: string[] = []
   let behaviour: Behaviour = 'accept'
 
-  async function receive(request: IncomingMessage, response: ServerResponse) {
+  async function receive(request: IncomingMessage): Promise<void> {
     paths.push(String(request.url))
     const body = (await json(request)) as ExportRequest
-    switch (behaviour) {
-      case 'accept':
-        spans.push(...spansIn(body))
-        response.writeHead(200, { 'content-type': 'application/json' })
-        response.end('{}')
-        break
-      case 'reject':
-        response.writeHead(400).end()
-        break
-      case 'hang':
-    }
+    if (behaviour === 'accept') spans.push(...spansIn(body))
   }
 
   const server = createServer((request, response) => {
+    const respond = () => {
+      if (behaviour === 'hang') return
+      response.writeHead(behaviour === 'accept' ? 200 : 400).end('{}')
+    }
     // A request that ends early is of a service that has been stopped.
-    receive(request, response).catch(() => {})
+    receive(request).then(respond, () => {})
   })
   const port = await listenOnLoopback(t, server)
 
   return {
+    /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
     endpoint: `http://127.0.0.1:${port}`,
     spans,
     paths,
-    respond: (next) => {
+    /** Responds from now on like this. */
+    respond: (next: Behaviour) => {
       behaviour = next
     }
   }
 }
 
-function spansIn({ resourceSpans }: ExportRequest): ReceivedSpan[] {
-  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
+export type ReceivedSpan = ReturnType<typeof spansIn>[number]
+
+const spansIn = ({ resourceSpans }: ExportRequest) =>
+  resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans
       .flatMap(({ spans }) => spans)
-      .map((span) => spanOf(span, attributesOf(resource.attributes)))
+      .map(({ attributes, links, events, status, ...span }) => ({
+        ...span,
+        attributes: valuesOf(attributes),
+        /** The ids of the linked spans. */
+        links: links.map(({ spanId }) => spanId),
+        events: events.map(({ name }) => name),
+        isError: status.code === errorStatus,
+        resource: valuesOf(resource.attributes)
+      }))
   )
-}
 
-function spanOf(span: OtlpSpan, resource: Attributes): ReceivedSpan {
-  const { name, traceId, spanId, links = [], events = [] } = span
-
-  return {
-    name,
-    kind: span.kind,
-    traceId,
-    spanId,
-    parentSpanId: span.parentSpanId || undefined,
-    attributes: attributesOf(span.attributes),
-    links: links.map((link) => link.spanId),
-    linkAttributes: links.map((link) => attributesOf(link.attributes)),
-    events: events.map((event) => event.name),
-    isError: span.status.code === errorStatus,
-    resource
-  }
-}
-
-const attributesOf = (attributes: KeyValues = []): Attributes =>
+/** The only property of an AnyValue is its value. */
+const valuesOf = (attributes: KeyValues) =>
   Object.fromEntries(
-    attributes.map(({ key, value }) => [
-      key,
-      value.stringValue ?? Number(value.intValue ?? value.doubleValue)
-    ])
+    attributes.map(({ key, value }) => [key, ...Object.values(value)])
   )

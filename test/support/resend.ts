@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { format } from 'node:util'
 import { CreateHistoryChecker, type Outcome } from './create-history-checker.ts'
-import { randomizer } from './scale.ts'
+import { postNamed } from './process.ts'
+import { randomizer, seed as ownSeed } from './scale.ts'
 import { until } from './until.ts'
 
 /** A replica, or a proxy in front of it, and an API key. */
@@ -15,26 +16,14 @@ export interface Target {
 /** Seconds in which a failover ends. */
 const failoverTime = 180
 
-/** Milliseconds for a response: more than the service may take. */
-const responseTimeoutMs = 60_000
-
 /** Sends a create with an Idempotency-Key once. */
 export async function createKeyed(
   { url, key, resource = 'notes' }: Target,
   idempotencyKey: string,
   name: string
 ): Promise<Outcome> {
-  const response = await fetch(`${url}/v1/${resource}`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      'idempotency-key': idempotencyKey
-    },
-    body: JSON.stringify({ name }),
-    // A node that is lost does not close its connections.
-    signal: AbortSignal.timeout(responseTimeoutMs)
-  })
+  const headers = { 'idempotency-key': idempotencyKey }
+  const response = await postNamed(url, key, name, resource, headers)
   return {
     status: response.status,
     body: await response.text(),
@@ -49,78 +38,71 @@ const isWorthResending = ({ status }: Outcome): boolean =>
 type OnFailure = (code: string, error?: unknown) => void
 
 /**
- * Sends a create with the same Idempotency-Key after each lost connection, 5xx,
- * 429 and 409, as a client does that only wants it stored.
+ * Sends a create, whose name is its Idempotency-Key, again after each lost
+ * connection, 5xx, 429 and 409, as a client does that only wants it stored.
  *
  * @param target where the next request goes
  * @param onFailure gets what made it send again: the code of an error, or
  *   `lost` and how the connection was lost
  */
-export async function createUntilStored(
+export function createUntilStored(
   target: () => Target,
-  idempotencyKey: string,
   name: string,
   onFailure: OnFailure = () => {}
 ): Promise<Outcome> {
-  const outcomes: Outcome[] = []
-
-  async function send(): Promise<boolean> {
-    let outcome: Outcome
-    try {
-      outcome = await createKeyed(target(), idempotencyKey, name)
-    } catch (error) {
-      onFailure('lost', error)
-      return false
-    }
-    if (isWorthResending(outcome)) {
-      const { code } = JSON.parse(outcome.body) as { code: string }
-      onFailure(code)
-      return false
-    }
-    outcomes.push(outcome)
-    return true
+  const lost = (error: unknown) => {
+    onFailure('lost', error)
+    return undefined
   }
 
-  await until(send, `${name} is stored`, failoverTime)
-  return outcomes[0]!
+  async function send(): Promise<Outcome | undefined> {
+    const outcome = await createKeyed(target(), name, name).catch(lost)
+    if (outcome === undefined || !isWorthResending(outcome)) return outcome
+
+    const { code } = JSON.parse(outcome.body) as { code: string }
+    onFailure(code)
+    return undefined
+  }
+
+  return until(send, `${name} is stored`, failoverTime)
 }
 
-/** What made clients send requests again. */
-class SentAgain {
+/** Records what made clients send requests again. */
+function recordFailures() {
   /** Number of failures by their code. */
-  readonly failures: Record<string, number> = {}
+  const failures: Record<string, number> = {}
   /** How connections were lost. */
-  readonly losses = new Set<string>()
+  const losses = new Set<string>()
 
-  add: OnFailure = (code, error) => {
-    this.failures[code] = (this.failures[code] ?? 0) + 1
+  const failed: OnFailure = (code, error) => {
+    failures[code] = (failures[code] ?? 0) + 1
     if (error instanceof Error)
-      this.losses.add(format('%s: %s', error.message, error.cause))
+      losses.add(format('%s: %s', error.message, error.cause))
   }
+
+  return { failures, losses, failed }
 }
 
 /**
  * Clients that create records until they are stopped. They send each failed
  * request again.
  *
+ * @param targets which may change meanwhile
  * @param seed of the random choices
  */
 export function startClients(
   targets: Target[],
-  seed: number,
+  seed = ownSeed,
   clientCount = 16
 ) {
   const { random, pick } = randomizer(seed)
   const creates = new CreateHistoryChecker()
-  const sentAgain = new SentAgain()
+  const { failed, ...sentAgain } = recordFailures()
   let isStopped = false
 
-  async function createRecorded(name: string): Promise<void> {
+  async function create(name: string): Promise<void> {
     const target = () => pick(targets)
-    creates.record(
-      name,
-      await createUntilStored(target, name, name, sentAgain.add)
-    )
+    creates.record(name, await createUntilStored(target, name, failed))
   }
 
   async function work(): Promise<void> {
@@ -128,13 +110,12 @@ export function startClients(
       const name = randomUUID()
       const isImpatient = random(4) === 0
       // Does not wait for the response to its first request.
-      if (isImpatient)
-        await Promise.all([createRecorded(name), createRecorded(name)])
-      else await createRecorded(name)
+      if (isImpatient) await Promise.all([create(name), create(name)])
+      else await create(name)
 
       // Sends the request again although it had a response.
       const isForgetful = random(4) === 0
-      if (isForgetful) await createRecorded(name)
+      if (isForgetful) await create(name)
     }
   }
 
@@ -150,19 +131,18 @@ export function startClients(
     return creates.check(await read())
   }
 
-  /** Resolves when this many more creates are stored. */
   const stores = (count: number) => storesMore(creates, count)
 
-  const { failures, losses } = sentAgain
-  return { creates, failures, losses, stores, stop }
+  return { ...sentAgain, creates, stores, stop }
 }
 
-function storesMore(
+/** Resolves when this many more creates are stored. */
+async function storesMore(
   creates: CreateHistoryChecker,
   count: number
 ): Promise<void> {
   const enough = creates.size + count
-  return until(
+  await until(
     () => creates.size >= enough,
     `${count} more creates are stored`,
     failoverTime

@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import type { FastifyInstance } from 'fastify'
 import type { QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
@@ -140,39 +141,23 @@ export function handled(t: Test, count: number): Promise<void> {
  * connection.
  */
 export function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let response = ''
-    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
-    socket.setEncoding('utf8')
-    socket.on('data', (text: string) => {
-      response += text
-    })
-    socket.on('error', reject)
-    socket.on('close', () => resolve(response))
-  })
+  const socket = connect(port, '127.0.0.1')
+  socket.write(bytes)
+  return text(socket)
 }
 
-interface RawResponse {
-  status: number
-  /** By name in lower case. */
-  headers: Record<string, string>
-  body: string
-}
-
-/** Splits a raw response into its parts. */
-export function parseRaw(response: string): RawResponse {
+/** Splits a raw response into its parts; headers by name in lower case. */
+export function parseRaw(response: string) {
   const [head = '', ...rest] = response.split('\r\n\r\n')
   const [statusLine = '', ...lines] = head.split('\r\n')
-
-  const headers: Record<string, string> = {}
-  for (const line of lines) {
+  const fields = lines.map((line) => {
     const [name = '', ...value] = line.split(':')
-    headers[name.toLowerCase()] = value.join(':').trim()
-  }
+    return [name.toLowerCase(), value.join(':').trim()]
+  })
 
   return {
     status: Number(statusLine.split(' ')[1]),
-    headers,
+    headers: Object.fromEntries(fields) as Record<string, string>,
     body: rest.join('\r\n\r\n')
   }
 }

@@ -7,33 +7,6 @@ import { run } from '../../test/support/process.ts'
 
 const proxyFile = 'deploy/haproxy.cfg'
 
-/** The first number behind `name` in a file. */
-function numberIn(file: string, name: string): number {
-  const match = new RegExp(`${name}:? (\\d+)`).exec(readFileSync(file, 'utf8'))
-  if (match === null) throw new Error(`${file} has no ${name}`)
-  return Number(match[1])
-}
-
-/** SHUTDOWN_DELAY_MS of the replicas of compose. */
-export const shutdownDelayMs = numberIn(
-  'docker-compose.yml',
-  'SHUTDOWN_DELAY_MS'
-)
-
-/** Seconds without a request after which the proxy closes a connection. */
-export const keepAliveSeconds = numberIn(proxyFile, 'http-keep-alive')
-
-/**
- * Milliseconds in which the proxy of compose notices that a replica stops: a
- * check that began before may still pass, and `fall` more must fail.
- */
-export function noticeMs(): number {
-  const timeoutMs = numberIn(proxyFile, 'timeout check') * 1000
-  const intervalMs = numberIn(proxyFile, 'inter')
-  const falls = numberIn(proxyFile, 'fall')
-  return timeoutMs + falls * (intervalMs + timeoutMs)
-}
-
 /**
  * Starts the proxy of compose in front of replicas, until the test ends.
  *

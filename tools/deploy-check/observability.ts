@@ -4,24 +4,27 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { parse } from 'yaml'
 
-export const folder = 'deploy/observability'
+const folder = 'deploy/observability'
 
-interface Rule {
-  alert?: string
-  record?: string
-  expr: string
-  labels?: { severity?: string }
-  annotations?: { summary?: string; runbook_url?: string }
+interface Alert {
+  alert: string
+  labels: { severity: string }
+  annotations: { summary: string; runbook_url: string }
+}
+
+interface RulesFile {
+  groups: { rules: ({ record: string } | Alert)[] }[]
 }
 
 const rulesText = readFileSync(`${folder}/rules.yml`, 'utf8')
-const rulesFile = parse(rulesText) as { groups: { rules: Rule[] }[] }
+const { groups } = parse(rulesText) as RulesFile
 
-export const rules = rulesFile.groups.flatMap((group) => group.rules)
+export const alerts = groups
+  .flatMap(({ rules }) => rules)
+  .filter((rule) => 'alert' in rule)
 
-export const alerts = rules.flatMap((rule) =>
-  rule.alert === undefined ? [] : [{ ...rule, alert: rule.alert }]
-)
+/** The tests of promtool. */
+export const promtoolTests = readFileSync(`${folder}/rules.test.yml`, 'utf8')
 
 /** How often faster than its rule an alert fires. */
 const haste = 60

@@ -7,21 +7,13 @@ import { freePort } from '../../test/support/postgres.ts'
 import { run } from '../../test/support/process.ts'
 import { until } from '../../test/support/until.ts'
 
-interface Response<Data> {
-  status: 'success' | 'error'
-  data: Data
-}
-
-type Labels = Record<string, string>
-
 /** Seconds, and the value as text. */
 type Sample = [number, string]
 
 /** An alert that is pending or firing. */
 interface Alert {
-  labels: Labels & { alertname: string }
+  labels: Record<string, string>
   state: 'pending' | 'firing'
-  activeAt: string
 }
 
 /** A Prometheus that scrapes and evaluates its rules every second. */
@@ -62,34 +54,31 @@ export class Prometheus {
   }
 
   /** The alerts that are pending or firing. */
-  async alerts(): Promise<Alert[]> {
-    const { alerts } = await this.#get<{ alerts: Alert[] }>('alerts')
-    return alerts
+  async alerts() {
+    return (await this.#get<{ alerts: Alert[] }>('alerts')).alerts
   }
 
   /** The first value of an expression; NaN if it has none. */
   async value(expression: string): Promise<number> {
-    const [first] = await this.values(expression)
+    const [first] = await this.#values(expression)
     return Number(first?.value[1] ?? NaN)
   }
 
   /** How many values an expression has. */
   async count(expression: string): Promise<number> {
-    return (await this.values(expression)).length
+    return (await this.#values(expression)).length
   }
 
-  /** The values of an expression, with their labels. */
-  async values(expression: string) {
-    const { result } = await this.#get<{
-      result: { metric: Labels; value: Sample }[]
-    }>(`query?query=${encodeURIComponent(expression)}`)
+  async #values(expression: string) {
+    const query = `query?query=${encodeURIComponent(expression)}`
+    const { result } = await this.#get<{ result: { value: Sample }[] }>(query)
     return result
   }
 
   async #get<Data>(resource: string): Promise<Data> {
     const response = await fetch(`${this.#url}/api/v1/${resource}`)
-    const { status, data } = (await response.json()) as Response<Data>
-    if (status !== 'success') throw new Error(`Prometheus: ${resource}`)
+    const { data } = (await response.json()) as { data?: Data }
+    if (data === undefined) throw new Error(`Prometheus: ${resource}`)
     return data
   }
 }

@@ -58,15 +58,6 @@ t.test('the quick start prints what it says', async (t) => {
   await service.stop()
 })
 
-t.test('a second service has its own data and port', async (t) => {
-  const port = String(await freePort())
-  const documented = inlineCommand('DATA_DIR=/tmp/second PORT=3001 npm start')
-  const elsewhere = replaced(documented, '/tmp/second', t.testdir())
-  const service = shell(t, replaced(elsewhere, '3001', port))
-  t.match(await started(service), port)
-  await service.stop()
-})
-
 t.test('the service starts on a PostgreSQL of your own', async (t) => {
   const port = await freePort()
   const documented = 'postgres://user:password@host:5432/database'

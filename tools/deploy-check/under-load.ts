@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { startClients } from '../../test/support/resend.ts'
 import { seed } from '../../test/support/scale.ts'
 
-/** An installation, and a key of its clients. */
+/** A service, and an API key of its clients. */
 export interface Target {
   url: string
   key: string
@@ -30,52 +30,50 @@ async function categoriesOf({ url, key }: Target): Promise<Category[]> {
   return (await response.json()) as Category[]
 }
 
-/**
- * Starts clients that create categories, until they are stopped. They end at
- * the latest with the test.
- */
-async function startCreating(t: Test, target: Target) {
-  const before = await categoriesOf(target)
-  const earlier = new Set(before.map(({ id }) => id))
-  const targets = [{ ...target, resource: 'categories' }]
-  const clients = startClients(targets, seed, clientCount)
-  t.teardown(() => clients.stop(() => Promise.resolve([])))
+/** Clients that create, until they are stopped. */
+export type Clients = ReturnType<typeof startClients>
 
-  /** Returns what is wrong with the stored rows. */
-  const stop = () =>
-    clients.stop(async () => {
-      const rows = await categoriesOf(target)
-      return rows
-        .filter(({ id }) => !earlier.has(id))
-        .map(({ id, name }) => ({ id, name }))
-    })
-  return { ...clients, stop }
-}
-
-export type Clients = Awaited<ReturnType<typeof startCreating>>
+/** What runs while the clients create. */
+export type Commands = (clients: Clients) => Promise<unknown>
 
 /**
  * Runs commands under the load of eight clients with Idempotency-Keys, which
  * resend each create until it is stored. No create may be lost or doubled, and
  * no request fail.
  *
+ * @param targets replicas of one service
  * @param expected the failures that the commands may cause
  */
 export async function underLoad(
   t: Test,
-  target: Target,
-  run: (clients: Clients) => Promise<unknown>,
+  targets: [Target, ...Target[]],
+  commands: Commands,
   expected: string[] = []
 ): Promise<void> {
-  const clients = await startCreating(t, target)
+  const [target] = targets
+  const earlier = new Set((await categoriesOf(target)).map(({ id }) => id))
+  const clients = startClients(
+    targets.map(({ url, key }) => ({ url, key, resource: 'categories' })),
+    seed,
+    clientCount
+  )
+  t.teardown(() => clients.stop(() => Promise.resolve([])))
+
   await clients.stores(createCount)
-  await run(clients)
+  await commands(clients)
   await clients.stores(createCount)
 
-  t.same(await clients.stop(), [], 'no create is lost or doubled')
-  const failures = Object.entries(clients.failures)
-  const unexpected = failures.filter(([code]) => !expected.includes(code))
-  t.same(Object.fromEntries(unexpected), {}, 'no other request failed')
-  const { creates, losses } = clients
-  t.comment(`${creates.size} creates, sent again:`, clients.failures, ...losses)
+  const faults = await clients.stop(async () => {
+    const rows = await categoriesOf(target)
+    return rows
+      .filter(({ id }) => !earlier.has(id))
+      .map(({ id, name }) => ({ id, name }))
+  })
+  t.same(faults, [], 'no create is lost or doubled')
+  const unexpected = Object.keys(clients.failures).filter(
+    (code) => !expected.includes(code)
+  )
+  t.same(unexpected, [], 'no other request failed')
+  const { creates, failures, losses } = clients
+  t.comment(`${creates.size} creates, sent again:`, failures, ...losses)
 }

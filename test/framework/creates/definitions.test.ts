@@ -6,6 +6,8 @@ import { claimOf } from '../../../src/framework/creates/idempotency-key.ts'
 import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
 import { sendError } from '../../../src/framework/http/errors.ts'
 import type { ApiKeyCheck } from '../../../src/framework/keys/key.ts'
+import { inputTable } from '../../../src/framework/postgres/sql.ts'
+import { Statements } from '../../../src/framework/postgres/statements.ts'
 import { createDatabase, openDatabase } from '../../support/database.ts'
 import { asHandler } from '../../support/handlers.ts'
 import { NewNote } from '../../support/notes/generated/columns.ts'
@@ -18,13 +20,7 @@ const notes = {
   body: NewNote,
   json: Note
 }
-
-/** A draft has a name only. */
-const drafts = {
-  ...notes,
-  name: 'drafts',
-  body: NewNote.filter(({ property }) => property === 'name')
-}
+const drafts = { ...notes, name: 'drafts' }
 
 const apiKeyCheck: ApiKeyCheck = {
   state: 'valid',
@@ -35,16 +31,15 @@ const apiKeyCheck: ApiKeyCheck = {
 }
 
 /** Serves POST /notes with a check, and POST /drafts, on one database. */
-async function start(t: Test, statement = '') {
+async function start(t: Test, statement: string) {
   const database = openDatabase(t, await createDatabase(t))
   const check = { statement, message: () => 'invalid' }
-  const checked = statement === '' ? notes : { ...notes, check }
   const app = Fastify().setErrorHandler(sendError)
   app.addHook('onRequest', (request, _reply, next) => {
     request.apiKeyCheck = apiKeyCheck
     next()
   })
-  app.post('/notes', asHandler(insertOperation(database, checked)))
+  app.post('/notes', asHandler(insertOperation(database, { ...notes, check })))
   app.post('/drafts', asHandler(insertOperation(database, drafts)))
 
   return async (url: string, name: string, key?: string) => {
@@ -57,30 +52,24 @@ async function start(t: Test, statement = '') {
 }
 
 t.test('two operations may create rows of one table', async (t) => {
-  const create = await start(t)
-  const note = await create('/notes', 'x', 'key')
-  const draft = await create('/drafts', 'x', 'key')
-
-  t.same(note, { id: 1, name: 'x' })
-  t.same(draft, { id: 2, name: 'x' }, 'the key is another one')
-  t.same(await create('/notes', 'x', 'key'), note)
-  t.same(await create('/drafts', 'x', 'key'), draft)
-})
-
-t.test('a row that its check rejects uses no id', async (t) => {
   const create = await start(
     t,
     `SELECT input.*, CASE name WHEN 'bad' THEN 'invalid' END AS obstacle
      FROM input`
   )
+  for (const key of [undefined, 'key'])
+    t.match(await create('/notes', 'bad', key), { code: 'invalid_request' })
 
-  t.match(await create('/notes', 'bad'), { code: 'invalid_request' })
-  t.match(await create('/notes', 'bad', 'key'), { code: 'invalid_request' })
-  t.match(await create('/notes', 'good', 'key'), { id: 1 })
+  // The same key is another one to another operation.
+  for (let sent = 0; sent < 2; sent++) {
+    t.same(await create('/notes', 'x', 'key'), { id: 1, name: 'x' })
+    t.same(await create('/drafts', 'x', 'key'), { id: 2, name: 'x' })
+  }
+  const next = await create('/notes', 'x')
+  t.match(next, { id: 3 }, 'neither a replay nor a rejected row uses an id')
 })
 
 const checks = {
-  'repeats a row': 'CROSS JOIN generate_series(1, 2)',
   'drops a row': `WHERE name <> 'a'`,
   'drops a row and repeats another': `
     CROSS JOIN generate_series(1, 2)
@@ -104,11 +93,24 @@ for (const [fault, clause] of Object.entries(checks)) {
   })
 }
 
-t.test('an Idempotency-Key without an API key is an error', (t) => {
-  const headers = { 'idempotency-key': 'key' }
+const statements = new Statements()
+const long = 'é'.repeat(32)
+const keyed = { 'idempotency-key': 'key' }
 
-  t.throws(() => claimOf({ headers, apiKeyCheck: undefined, body: {} }, 'x'), {
-    message: 'the Idempotency-Key of x needs an API key'
-  })
+/** The message of each mistake of a developer, and what makes it. */
+const mistakes: Record<string, () => unknown> = {
+  'the Idempotency-Key of x needs an API key': () =>
+    claimOf({ headers: keyed, apiKeyCheck: undefined, body: {} }, 'x'),
+  'the column days of input cannot be of the type date[]: make it jsonb, and convert it in the statement':
+    () => inputTable({ name: 'text', days: 'date[]' }),
+  'two operations have different statements called x: give one of them another name, as in name: …':
+    () => ['SELECT 1', 'SELECT 2'].map((text) => statements.add('x', text)),
+  [`the name of a statement has over 63 bytes: ${long}`]: () =>
+    statements.add(long, 'SELECT 1')
+}
+
+t.test('mistakes of a developer are errors', (t) => {
+  for (const [message, make] of Object.entries(mistakes))
+    t.throws(make, { message })
   t.end()
 })

@@ -1,6 +1,11 @@
 // A row that waits for another transaction must not delay the others.
 import t, { type Test } from 'tap'
-import { connect, lockAwaited, query } from '../../support/database.ts'
+import {
+  connect,
+  lockAwaited,
+  lockWaits,
+  query
+} from '../../support/database.ts'
 import {
   createNote,
   listNotes,
@@ -12,48 +17,46 @@ import type { Service } from '../../support/service.ts'
 
 const lockedName = 'locked'
 
-/** What another transaction holds, and why the row waits for it. */
-interface Lock {
-  reason: string
-  /** Changes the table. */
-  prepare: string
-  hold: string
-  /** Of four creates of the row; all by default. */
-  stored?: number
-}
-
-const locks: Lock[] = [
-  {
-    reason: 'its trigger waits for an advisory lock',
+/**
+ * What another transaction holds, by why the row waits for it. Of four creates
+ * of the row, one is stored if its name must be unique.
+ */
+const locks = {
+  'its trigger waits for an advisory lock': {
     prepare: `
       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
         'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END';
       CREATE TRIGGER wait BEFORE INSERT ON notes FOR EACH ROW
         WHEN (NEW.name = '${lockedName}') EXECUTE FUNCTION wait()`,
-    hold: 'SELECT pg_advisory_xact_lock(1)'
+    hold: 'SELECT pg_advisory_xact_lock(1)',
+    stored: 4
   },
-  {
-    reason: 'an open transaction has its unique value',
+  'an open transaction has its unique value': {
     prepare: `
       CREATE UNIQUE INDEX ON notes (name) WHERE name = '${lockedName}'`,
     hold: `INSERT INTO notes (name) VALUES ('${lockedName}')`,
     stored: 1
   },
-  {
-    reason: 'the row of its foreign key is locked',
+  'the row of its foreign key is locked': {
     prepare: `
       CREATE TABLE names (name text PRIMARY KEY);
       INSERT INTO names VALUES ('${lockedName}'), ('x');
       ALTER TABLE notes ADD FOREIGN KEY (name) REFERENCES names`,
-    hold: `SELECT FROM names WHERE name = '${lockedName}' FOR UPDATE`
+    hold: `SELECT FROM names WHERE name = '${lockedName}' FOR UPDATE`,
+    stored: 4
   }
-]
+}
 
-/** A service on whose database the row waits until `release` is called. */
-async function start(t: Test, { prepare, hold }: Lock, timeout: number) {
-  const service = await startNotes(t, {
-    config: { DATABASE_TIMEOUT_MS: timeout }
-  })
+const firstLock = locks['its trigger waits for an advisory lock']
+
+/** A service on whose database a transaction is open until `release`. */
+async function start(
+  t: Test,
+  { prepare, hold }: { prepare: string; hold: string },
+  timeout: number
+) {
+  const config = { DATABASE_TIMEOUT_MS: timeout }
+  const service = await startNotes(t, { config })
   await query(service.databaseUrl, prepare)
   const client = await connect(t, service.databaseUrl)
   await client.query(`BEGIN; ${hold}`)
@@ -61,23 +64,21 @@ async function start(t: Test, { prepare, hold }: Lock, timeout: number) {
   return { service, release: () => client.query('ROLLBACK') }
 }
 
-const keyed = (key: string) => ({ 'idempotency-key': key })
+const create = (service: Service, name: string, key = '') =>
+  codeOrStatus(createNote(service, name, key ? { 'idempotency-key': key } : {}))
 
-const create = (service: Service, name: string, headers = {}) =>
-  codeOrStatus(createNote(service, name, headers))
-
-for (const lock of locks) {
-  t.test(`if ${lock.reason}, a create waits alone`, async (t) => {
+for (const [reason, lock] of Object.entries(locks)) {
+  t.test(`if ${reason}, a create waits alone`, async (t) => {
     const { service, release } = await start(t, lock, 60_000)
     const settled: unknown[] = []
-    const blocked = [{}, {}, keyed('one'), keyed('two')].map((headers) =>
-      create(service, lockedName, headers).finally(() => settled.push(0))
+    const blocked = ['', '', 'one', 'two'].map((key) =>
+      create(service, lockedName, key).finally(() => settled.push(0))
     )
     await lockAwaited(service.databaseUrl)
 
     for (let round = 0; round < 5; round++) {
       const others = Array.from({ length: 20 }, (_, index) =>
-        create(service, 'x', index % 2 ? keyed(`${round}-${index}`) : {})
+        create(service, 'x', index % 2 ? `${round}-${index}` : '')
       )
       t.same(new Set(await Promise.all(others)), new Set([201]))
     }
@@ -85,42 +86,40 @@ for (const lock of locks) {
 
     await release()
     const stored = (await Promise.all(blocked)).filter((code) => code === 201)
-    t.equal(stored.length, lock.stored ?? 4)
+    t.equal(stored.length, lock.stored)
     const names = await storedNames(service.databaseUrl)
     t.equal(names.length, 100 + stored.length)
   })
-
-  t.test(
-    `if ${lock.reason} for too long, a create gets 503, and had no effect`,
-    async (t) => {
-      const { service, release } = await start(t, lock, 1000)
-
-      t.equal(await create(service, lockedName), 'unavailable')
-      t.equal(await create(service, lockedName, keyed('a')), 'unavailable')
-
-      await release()
-      t.same(await storedNames(service.databaseUrl), [])
-      t.equal(await create(service, lockedName, keyed('a')), 201)
-      t.equal(await create(service, lockedName, keyed('a')), '201 replayed')
-    }
-  )
 }
+
+t.test(
+  'a create that waits for too long gets 503, and had no effect',
+  async (t) => {
+    const { service, release } = await start(t, firstLock, 1000)
+
+    t.equal(await create(service, lockedName), 'unavailable')
+    t.equal(await create(service, lockedName, 'a'), 'unavailable')
+
+    await release()
+    t.same(await storedNames(service.databaseUrl), [])
+    t.equal(await create(service, lockedName, 'a'), 201)
+    t.equal(await create(service, lockedName, 'a'), '201 replayed')
+  }
+)
 
 t.test(
   'deletions of a locked row get 503, and leave connections to others',
   async (t) => {
-    const service = await startNotes(t)
-    await createNote(service, lockedName)
-    const other = await connect(t, service.databaseUrl)
-    await other.query('BEGIN; SELECT FROM notes WHERE id = 1 FOR UPDATE')
+    const hold = 'SELECT FROM notes WHERE id = 1 FOR UPDATE'
+    const prepare = "INSERT INTO notes (name) VALUES ('x')"
+    const { service, release } = await start(t, { prepare, hold }, 5000)
 
     let isLocked = true
     const results = new Set<unknown>()
+    const deleteNote = () =>
+      codeOrStatus(sendRequest(service, 'DELETE', 'notes/1'))
     const deletions = Array.from({ length: 12 }, async () => {
-      while (isLocked)
-        results.add(
-          await codeOrStatus(sendRequest(service, 'DELETE', 'notes/1'))
-        )
+      while (isLocked) results.add(await deleteNote())
     })
     await lockAwaited(service.databaseUrl)
 
@@ -129,19 +128,13 @@ t.test(
       t.equal(await codeOrStatus(listNotes(service)), 200)
       t.equal(await codeOrStatus(get(service, 'notes/1')), 200)
       t.equal((await service.app.inject('/readyz')).statusCode, 200)
-      const [waits] = await query(
-        service.databaseUrl,
-        `SELECT count(*)::integer AS count
-         FROM pg_stat_activity
-         WHERE wait_event_type = 'Lock' AND datname = current_database()`
-      )
-      t.ok(Number(waits?.['count']) <= 4)
+      t.ok((await lockWaits(service.databaseUrl)) <= 4)
     }
 
     isLocked = false
     await Promise.all(deletions)
     t.same(results, new Set(['unavailable']))
-    await other.query('COMMIT')
+    await release()
     t.equal((await sendRequest(service, 'DELETE', 'notes/1')).statusCode, 204)
   }
 )

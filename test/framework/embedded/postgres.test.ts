@@ -1,5 +1,4 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import {
   existsSync,
   mkdirSync,
@@ -20,6 +19,7 @@ import {
 import { programEnvironment } from '../../../src/framework/embedded/programs.ts'
 import { startServer } from '../../../src/framework/embedded/server.ts'
 import { copyData, query, silent } from '../../support/database.ts'
+import { recorder } from '../../support/recorder.ts'
 import { until } from '../../support/until.ts'
 
 /** A logger that calls `act` when a line has the text. */
@@ -35,16 +35,24 @@ t.test('a machine without a shell is an error, not a crash', async (t) => {
 })
 
 t.test(
-  'a first start ignores what killed first starts left, and removes it',
+  'a first start removes what killed first starts left, and warns of other files',
   async (t) => {
     const directory = t.testdir({
+      'photo.jpg': '',
       'initdb-x': { postgres: { PG_VERSION: '18' } },
       'initdb-y': {}
     })
 
-    const server = await startEmbeddedPostgres(directory, 'service', silent)
-    t.same(readdirSync(directory), ['postgres'])
+    const { lines, log } = recorder()
+    const server = await startEmbeddedPostgres(directory, 'service', log)
+    t.same(readdirSync(directory), ['photo.jpg', 'postgres'])
     t.same(await query(server.url, 'SELECT 1 AS one'), [{ one: 1 }])
+    t.same(
+      lines.filter(({ level }) => Number(level) > 30).map(({ msg }) => msg),
+      [
+        'DATA_DIR has other files: the database is created beside them, in the folder postgres'
+      ]
+    )
     await server.stop()
   }
 )
@@ -91,29 +99,19 @@ t.test(
   }
 )
 
-/** Starts the server of a service that has ended. */
-async function startLeftBehind(t: Test, directory: string) {
+/** Starts the server of a service that has ended. Returns its process id. */
+async function startLeftBehind(t: Test, directory: string): Promise<number> {
   const { pid: ended } = spawnSync('true')
   const socket = mkdtempSync(path.join(tmpdir(), `api-service-${ended}-`))
   t.teardown(() => rmSync(socket, { recursive: true }))
 
   const data = path.join(directory, 'postgres')
-  const [program = '', ...args] = [
-    ...embeddedPrograms()('postgres'),
-    ...['-D', data],
-    ...['-k', socket],
-    ...['-c', 'listen_addresses=']
-  ]
-  const exited = once(spawn(program, args, { stdio: 'ignore' }), 'exit')
-  await until(
-    () => existsSync(path.join(socket, '.s.PGSQL.5432')),
-    'the server runs'
-  )
+  const [program = '', ...args] = embeddedPrograms()('postgres')
+  const options = ['-D', data, '-k', socket, '-c', 'listen_addresses=']
+  spawn(program, [...args, ...options], { stdio: 'ignore' })
+  await until(() => existsSync(`${socket}/.s.PGSQL.5432`), 'the server runs')
 
-  const lockFile = readFileSync(path.join(data, 'postmaster.pid'), 'utf8')
-  const [pid] = lockFile.split('\n')
-
-  return { pid: Number(pid), exited }
+  return parseInt(readFileSync(path.join(data, 'postmaster.pid'), 'utf8'))
 }
 
 t.test(
@@ -121,7 +119,7 @@ t.test(
   async (t) => {
     const directory = t.testdir()
     copyData(directory)
-    const { pid, exited } = await startLeftBehind(t, directory)
+    const pid = await startLeftBehind(t, directory)
     // It keeps the folder and does not respond.
     process.kill(pid, 'SIGSTOP')
 
@@ -130,23 +128,56 @@ t.test(
     )
     const service = await startEmbeddedPostgres(directory, 'service', log)
     t.same(await query(service.url, 'SELECT 1 AS one'), [{ one: 1 }])
-    await Promise.all([service.stop(), exited])
+    await service.stop()
   }
 )
 
-t.test(
-  'a folder that PostgreSQL cannot use is reported as DATA_DIR',
-  async (t) => {
-    // Longer than PostgreSQL allows.
-    const folder = path.join(
-      t.testdir(),
-      ...Array.from({ length: 6 }, () => 'x'.repeat(200))
-    )
-    await t.rejects(startEmbeddedPostgres(folder, 'service', silent), {
-      message: /^DATA_DIR cannot be used: initdb failed: (?!Command failed)./
-    })
-  }
-)
+/** Asserts that a start fails immediately, for this reason, in one line. */
+async function failsAtOnce(t: Test, directory: string, reason: RegExp) {
+  const log = onLine('waiting', () => t.fail('it waits'))
+  const start = startEmbeddedPostgres(directory, 'service', log)
+  await t.rejects(start, { message: reason })
+}
+
+t.test('a folder that PostgreSQL cannot use', async (t) => {
+  const directory = t.testdir()
+  copyData(directory)
+  mkdirSync(path.join(directory, 'postgres/postmaster.pid'))
+  const unreadable =
+    /^DATA_DIR cannot be used: PostgreSQL did not start: could not read lock file "postmaster\.pid": .+$/
+  await failsAtOnce(t, directory, unreadable)
+
+  const tooLong = path.join(
+    directory,
+    ...Array<string>(6).fill('x'.repeat(200))
+  )
+  const failed =
+    /^DATA_DIR cannot be used: initdb failed: (?!Command failed).+$/
+  await failsAtOnce(t, tooLong, failed)
+})
+
+const runs = (command: string, ...args: string[]) =>
+  spawnSync(command, args, { stdio: 'ignore' }).status === 0
+
+const disk = mkdtempSync(path.join(tmpdir(), 'petcat-disk-'))
+t.teardown(() => {
+  runs('umount', disk)
+  rmSync(disk, { recursive: true })
+})
+const withMounts = runs('mount', '-t', 'tmpfs', '-o', 'size=8M', 'none', disk)
+  ? {}
+  : { skip: 'mount is not permitted' }
+
+t.test('a disk that is full, or read-only', withMounts, async (t) => {
+  const full =
+    /^DATA_DIR cannot be used: initdb failed: .*No space left on device: free space on the disk, or .*$/
+  await failsAtOnce(t, disk, full)
+
+  t.ok(runs('mount', '-o', 'remount,ro', disk))
+  const readOnly =
+    /^DATA_DIR cannot be used: EROFS: .*: make the folder writable, or set DATA_DIR to another one$/
+  await failsAtOnce(t, path.join(disk, 'folder'), readOnly)
+})
 
 t.test('links that npm cannot pack are created', (t) => {
   const link = path.resolve(
@@ -196,19 +227,10 @@ t.test(
     )
     const [setpriv = '', ...args] = embeddedPrograms()('initdb')
     const binaries = path.resolve(args.pop() ?? '', '../..')
-
-    t.equal(spawnSync('cp', ['-r', binaries, directory]).status, 0)
+    t.ok(runs('cp', '-r', binaries, directory))
 
     const copy = path.join(directory, 'native/bin/initdb')
-    const { status, stderr } = spawnSync(setpriv, [
-      ...args,
-      copy,
-      '-D',
-      path.join(directory, 'x'),
-      '-N'
-    ])
-
-    t.equal(status, 0, stderr.toString())
+    t.ok(runs(setpriv, ...args, copy, '-N', path.join(directory, 'x')))
     t.end()
   }
 )

@@ -10,11 +10,9 @@ type Schemas = components['schemas']
 declare const database: Parameters<typeof listOperation>[0]
 declare const memory: Parameters<typeof listOperation>[1]
 declare const note: RowJson<Schemas['Note']>
-declare const newNote: RowJson<Schemas['NewNote']>
 declare const tag: RowJson<Schemas['Tag']>
 
 const notes = { table: 'notes', json: note }
-const newNotes = { table: 'notes', json: newNote }
 const tags = { table: 'tags', json: tag }
 
 type List = Pick<Operations, 'listNotes'>
@@ -26,9 +24,4 @@ export const accepted: List = {
 export const listOfAnotherSchema: List = {
   // @ts-expect-error tags are not notes
   listNotes: listOperation(database, memory, tags)
-}
-
-export const listWithoutProperty: List = {
-  // @ts-expect-error a new note has no id
-  listNotes: listOperation(database, memory, newNotes)
 }

@@ -37,9 +37,6 @@ const fill = (
     [rows]
   )
 
-const stored = (databaseUrl: string) =>
-  query(databaseUrl, 'SELECT id::int, name, description FROM notes ORDER BY id')
-
 /** Inserts 20 MB of notes: more than the buffers of a connection hold. */
 const fillLong = (databaseUrl: string) =>
   fill(databaseUrl, 5_000, "repeat('x', 4000)")
@@ -93,20 +90,14 @@ const cacheHeaders = {
   vary: 'Authorization, Accept-Encoding'
 }
 
-t.test('a list has a strong ETag, and must be checked by caches', async (t) => {
-  const service = await startNotes(t)
-  await createNote(service)
-  const { headers } = await listNotes(service)
-  t.match(headers, cacheHeaders)
-  t.match(headers.etag, /^"[^"]+"$/)
-})
-
 t.test(
   'If-None-Match with the ETag gets a 304 without a body, until the list changes',
   async (t) => {
     const service = await startNotes(t)
     await createNote(service)
-    const etag = String((await listNotes(service)).headers.etag)
+    const list = await listNotes(service)
+    t.match(list.headers, { ...cacheHeaders, etag: /^"[^"]+"$/ })
+    const etag = String(list.headers.etag)
 
     const unchanged = await listNotes(service, {
       'if-none-match': `"other", W/${etag}`
@@ -119,11 +110,9 @@ t.test(
       'content-encoding': undefined
     })
 
-    const any = await listNotes(service, { 'if-none-match': '*' })
-    t.equal(any.statusCode, 304)
-
-    const unchangedHead = await head(service, { 'if-none-match': etag })
-    t.equal(unchangedHead.statusCode, 304)
+    const any = { 'if-none-match': '*' }
+    t.equal((await listNotes(service, any)).statusCode, 304)
+    t.equal((await head(service, any)).statusCode, 304)
 
     await createNote(service, 'y')
     const changed = await listNotes(service, { 'if-none-match': etag })
@@ -131,15 +120,6 @@ t.test(
     t.not(changed.headers.etag, etag)
   }
 )
-
-t.test('If-None-Match does not replace an API key', async (t) => {
-  const { app } = await startNotes(t)
-  const { statusCode } = await app.inject({
-    url: '/v1/notes',
-    headers: { 'if-none-match': '*' }
-  })
-  t.equal(statusCode, 401)
-})
 
 t.test(
   'a long list is compressed, and the tag of any coding gets a 304',
@@ -171,33 +151,15 @@ t.test('a list is complete and in the order of the ids', async (t) => {
   await fill(databaseUrl, 2000)
   await query(databaseUrl, "UPDATE notes SET name = '😀' WHERE id % 7 = 0")
   const response = await listNotes(service)
-  t.strictSame(response.json(), await stored(databaseUrl))
-})
+  const rows = 'SELECT id::int, name, description FROM notes ORDER BY id'
+  t.strictSame(response.json(), await query(databaseUrl, rows))
 
-t.test(
-  'a list with a row that cannot be written as JSON is a 500',
-  async (t) => {
-    const service = await startNotes(t)
-    await createNote(service)
-    await query(
-      service.databaseUrl,
-      `ALTER TABLE notes ALTER name DROP NOT NULL;
-       INSERT INTO notes (name) VALUES (NULL)`
-    )
-    t.equal((await listNotes(service)).statusCode, 500)
-  }
-)
-
-t.test('HEAD gets the headers of a long list, and no body', async (t) => {
-  const service = await startNotes(t)
-  await fillLong(service.databaseUrl)
-  const { headers, body } = await listNotes(service)
-  const length = String(Buffer.byteLength(body))
-
+  const { etag } = response.headers
+  const length = String(Buffer.byteLength(response.body))
   t.match(await head(service), {
     statusCode: 200,
     body: '',
-    headers: { etag: headers.etag, 'content-length': length }
+    headers: { etag, 'content-length': length }
   })
 })
 

@@ -2,15 +2,15 @@ import t from 'tap'
 import { Database } from '../../../src/framework/postgres/database.ts'
 import { unusableDatabase } from '../../../src/framework/postgres/reasons.ts'
 import { openDatabase, query, silent } from '../../support/database.ts'
-import { notOnce } from '../../support/installation.ts'
 import {
   createNote,
-  loadNotes,
+  serviceName,
   startNotes,
-  storedNames
+  storedNotes
 } from '../../support/notes.ts'
 import { configure, startPair, startPostgres } from '../../support/postgres.ts'
 import { codeOrStatus } from '../../support/requests.ts'
+import { startClients } from '../../support/resend.ts'
 import { until } from '../../support/until.ts'
 
 t.test(
@@ -18,90 +18,73 @@ t.test(
   async (t) => {
     const pair = await startPair(t)
     const { primary, standby } = pair
+
+    const database = openDatabase(t, standby.url)
+    await t.rejects(database.read({ text: 'SELECT' }), {
+      code: 'unavailable',
+      cause: { message: 'the server is read-only' }
+    })
+    const connections = `SELECT FROM pg_stat_activity
+      WHERE application_name = '${serviceName}'`
+    const isClosed = async () =>
+      (await query(standby.url, connections)).length === 0
+    await until(isClosed, 'the connection to the standby is closed')
+
     await pair.replicateSynchronously()
     const { url, key, app } = await startNotes(t, { databaseUrl: pair.url })
-    const load = loadNotes(url, key)
-    await load.acknowledges(100)
+    const clients = startClients([{ url, key }])
+    await clients.stores(100)
 
     await primary.kill()
     await pair.promote()
-    await load.acknowledges(100)
-    await load.stop()
+    await clients.stores(100)
+    t.same(await clients.stop(() => storedNotes(standby.url)), [])
+    t.notOk(clients.failures['lost'], 'the service closed no connection')
     t.equal((await app.inject('/readyz')).statusCode, 200)
-
-    const stored = await storedNames(standby.url)
-    t.same(load.lost, [])
-    t.same(notOnce([...load.acknowledged, ...stored], stored), [])
   }
 )
-
-t.test('a standby is rejected, and its connection closed', async (t) => {
-  const { standby } = await startPair(t)
-  const database = openDatabase(t, standby.url)
-  await t.rejects(database.read({ text: 'SELECT' }), {
-    code: 'unavailable',
-    cause: { message: 'the server is read-only' }
-  })
-
-  const isClosed = async () => {
-    const connections = await query(
-      standby.url,
-      `SELECT FROM pg_stat_activity WHERE application_name = 'service'`
-    )
-    return connections.length === 0
-  }
-  await until(isClosed, 'the connection is closed')
-})
 
 t.test(
   'a primary that becomes read-only is unavailable until it accepts writes again',
   async (t) => {
     const primary = await startPostgres(t)
     const service = await startNotes(t, { databaseUrl: primary.url })
-    t.equal(await codeOrStatus(createNote(service)), 201)
-
+    const creates = (result: string | number) =>
+      until(
+        async () => (await codeOrStatus(createNote(service))) === result,
+        `a create gets ${result}`
+      )
+    await creates(201)
     await configure(primary.url, 'default_transaction_read_only = on')
-    await until(
-      async () => (await codeOrStatus(createNote(service))) === 'unavailable',
-      'the server is read-only'
-    )
+    await creates('unavailable')
     await configure(primary.url, 'default_transaction_read_only = off')
-    await until(
-      async () => (await codeOrStatus(createNote(service))) === 201,
-      'the server accepts writes'
-    )
+    await creates(201)
   }
 )
 
-const severalServers = [
-  'postgres://a:5432,b:5432/db',
-  'postgres://user:p,w@a/db,postgres://user:p,w@b/db',
-  'postgres://user:pw@a,b',
-  'postgres:///db?host=a,b'
-]
+const severalServers =
+  'DATABASE_URL cannot be used: it names several servers: write the ' +
+  'one address that leads to the primary, such as that of HAProxy, ' +
+  'or of the service -rw in Kubernetes'
 
-for (const url of severalServers) {
-  t.test(`several servers are a mistake at start: ${url}`, (t) => {
-    const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 1000 }
-    const open = () => {
-      try {
-        new Database(url, config, silent)
-      } catch (error) {
-        throw unusableDatabase(error)
-      }
-    }
-    t.throws(open, {
-      message:
-        'DATABASE_URL cannot be used: it names several servers: write the ' +
-        'one address that leads to the primary, such as that of HAProxy, ' +
-        'or of the service -rw in Kubernetes'
-    })
-    t.end()
-  })
+/** What opening each URL says. */
+const urls = {
+  'postgres://a:5432,b:5432/db': severalServers,
+  'postgres://user:p,w@a/db,postgres://user:p,w@b/db': severalServers,
+  'postgres://user:pw@a,b': severalServers,
+  'postgres:///db?host=a,b': severalServers,
+  'postgres://user:a,b@localhost/db?application_name=x,y': 'nothing'
 }
 
-t.test('a comma in a password is no second server', async () => {
+t.test('several servers are a mistake at start', async (t) => {
   const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 1000 }
-  const url = 'postgres://user:a,b@localhost/db?application_name=x,y'
-  await new Database(url, config, silent).close()
+  for (const [url, says] of Object.entries(urls)) {
+    let said = 'nothing'
+    try {
+      await new Database(url, config, silent).close()
+    } catch (error) {
+      said = unusableDatabase(error).message
+    }
+    t.equal(said, says, url)
+  }
 })

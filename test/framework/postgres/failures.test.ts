@@ -1,12 +1,14 @@
 import t, { type Test } from 'tap'
+import { Database } from '../../../src/framework/postgres/database.ts'
 import {
   createDatabase,
+  createRoles,
+  lockAwaited,
   lockTable,
   lockWaits,
   openDatabase,
   query
 } from '../../support/database.ts'
-import { recorder } from '../../support/recorder.ts'
 import {
   createNote,
   listNotes,
@@ -15,6 +17,7 @@ import {
   makeKey
 } from '../../support/notes.ts'
 import { errorResponse, startProxy } from '../../support/proxy.ts'
+import { recorder } from '../../support/recorder.ts'
 import { codeOrStatus } from '../../support/requests.ts'
 
 const unavailable = {
@@ -30,11 +33,25 @@ const unknown = {
   status: 503
 }
 
-t.test('a database that cannot be reached is a 503', async (t) => {
-  const proxy = await startProxy(t, await createDatabase(t))
-  const service = await startNotes(t, { databaseUrl: proxy.url })
-  t.equal(await codeOrStatus(createNote(service)), 201)
+/** What the log says of outages, except of background work. */
+const outagesIn = (lines: Record<string, unknown>[]) =>
+  lines
+    .map(({ msg }) => String(msg))
+    .filter((msg) => /unavailable for (reads|writes)/.test(msg))
 
+/** A service behind a proxy, with one note, and the lines of its log. */
+async function start(t: Test, config = {}) {
+  const { lines, log } = recorder()
+  const databaseUrl = await createDatabase(t)
+  const proxy = await startProxy(t, databaseUrl)
+  const service = await startNotes(t, { databaseUrl: proxy.url, config, log })
+  t.equal(await codeOrStatus(createNote(service, 'first')), 201)
+  return { proxy, service, databaseUrl, lines }
+}
+
+t.test('a database that cannot be reached is a 503, logged once', async (t) => {
+  const { proxy, service, lines } = await start(t)
+  const probe = async () => (await service.app.inject('/readyz')).statusCode
   const { serverPort } = proxy.state
   proxy.state.serverPort = 1 // Nothing listens there.
   proxy.cut()
@@ -43,26 +60,32 @@ t.test('a database that cannot be reached is a 503', async (t) => {
     ...service,
     auth: { authorization: `Bearer ${makeKey()}` }
   }
-  const responses = [
+  for (const response of [
     await listNotes(service),
     await createNote(service),
     await listNotes(unknownKey)
-  ]
-
-  for (const response of responses) {
+  ]) {
     t.match(response, { statusCode: 503, headers: { 'retry-after': '1' } })
     t.same(response.json(), unavailable)
   }
+  t.same([await probe(), await probe()], [503, 503])
 
   proxy.state.serverPort = serverPort
   const recovered = await listNotes(service)
   t.equal(recovered.json<unknown[]>().length, 1, 'it recovers by itself')
+  t.equal(await probe(), 200)
+
+  const events = lines.map(({ msg }) => String(msg))
+  const isOfReads = (msg: string) => /ready$|unavailable for reads/.test(msg)
+  t.same(events.filter(isOfReads), [
+    'the database is unavailable for reads',
+    'not ready',
+    'ready'
+  ])
 })
 
 t.test('a connection that is lost in a read is a 503', async (t) => {
-  const proxy = await startProxy(t, await createDatabase(t))
-  const service = await startNotes(t, { databaseUrl: proxy.url })
-  await createNote(service)
+  const { proxy, service } = await start(t)
   await listNotes(service)
   proxy.cutAt('SELECT 1')
   t.same((await listNotes(service)).json(), unavailable)
@@ -72,27 +95,22 @@ t.test('a connection is kept when its statement fails', async (t) => {
   const database = openDatabase(t, await createDatabase(t), 60_000)
   const session = () => database.read({ text: 'SELECT pg_backend_pid()' })
   const first = await session()
-  const conditions = ['disk_full', 'lock_not_available', 'check_violation']
 
-  for (const condition of conditions) {
-    const text = `
-      DO $$
-      BEGIN
-        RAISE EXCEPTION USING ERRCODE = '${condition}';
-      END
-      $$
-    `
-    await t.rejects(database.read({ text }))
-  }
+  for (const condition of [
+    'disk_full',
+    'lock_not_available',
+    'check_violation'
+  ])
+    await t.rejects(
+      database.read({ text: `DO 'BEGIN RAISE ${condition}; END'` })
+    )
   t.same(await session(), first)
 })
 
 t.test('a read of corrupt data is a 500', async (t) => {
-  const proxy = await startProxy(t, await createDatabase(t))
-  const service = await startNotes(t, { databaseUrl: proxy.url })
-  await createNote(service, 'corrupt')
+  const { proxy, service } = await start(t)
   const error = errorResponse(['SERROR', 'CXX001', 'Minvalid page'])
-  proxy.state.change = (chunk) => (chunk.includes('corrupt') ? error : chunk)
+  proxy.state.change = (chunk) => (chunk.includes('first') ? error : chunk)
   t.equal(await codeOrStatus(listNotes(service)), 'internal_error')
 })
 
@@ -100,27 +118,22 @@ t.test('a read of corrupt data is a 500', async (t) => {
 const crashed = (severity: string) =>
   errorResponse([`S${severity}`, 'C08P01', 'Mserver conn crashed?'])
 
-const losses = [
-  { loss: 'the connection is lost', instead: undefined },
-  { loss: 'a pooler reports an ERROR', instead: crashed('ERROR') },
-  { loss: 'a pooler reports a FATAL error', instead: crashed('FATAL') }
-]
+const losses = {
+  'the connection is lost': undefined,
+  'a pooler reports an ERROR': crashed('ERROR'),
+  'a pooler reports a FATAL error': crashed('FATAL')
+}
 
-for (const { loss, instead } of losses) {
+for (const [loss, instead] of Object.entries(losses)) {
   t.test(`if ${loss}, the outcome of its creates is unknown`, async (t) => {
-    const databaseUrl = await createDatabase(t)
-    const proxy = await startProxy(t, databaseUrl)
-    const service = await startNotes(t, { databaseUrl: proxy.url })
-    await createNote(service, 'first')
-
+    const { proxy, service, databaseUrl } = await start(t)
     const lose = () => instead ?? proxy.cut()
     proxy.state.change = (chunk) => (chunk.includes('name 2') ? lose() : chunk)
 
     const names = ['name 0', 'name 1', 'name 2', 'name 3', 'name 4']
     const responses = names.map((name) => createNote(service, name))
     for (const lost of await Promise.all(responses)) {
-      t.equal(lost.statusCode, 503)
-      t.equal(lost.headers['x-should-retry'], 'false')
+      t.match(lost, { statusCode: 503, headers: { 'x-should-retry': 'false' } })
       t.notOk('retry-after' in lost.headers)
       t.same(lost.json(), unknown)
     }
@@ -145,63 +158,43 @@ t.test(
   }
 )
 
-/** Makes creates of this name fail. */
-const failCreates = (url: string, name: string, condition: string) =>
-  query(
-    url,
-    `
-      CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN
-        RAISE EXCEPTION '' USING ERRCODE = '${condition}';
-      END $$;
-
-      CREATE TRIGGER fail BEFORE INSERT ON notes
-      FOR EACH ROW WHEN (NEW.name = '${name}')
-      EXECUTE FUNCTION fail()
-    `
-  )
-
-const failuresOfCreates = [
-  {
-    condition: 'serialization_failure',
-    consequence: 'fails alone without an outage',
-    isOutage: false
-  },
-  {
-    condition: 'disk_full',
-    consequence: 'is an outage',
+/** What a create gets after an error, and whether that is an outage. */
+const errors = [
+  { sqlstate: '22001', code: 'internal_error', isOutage: false },
+  { sqlstate: 'P0001', code: 'internal_error', isOutage: false },
+  { sqlstate: '42601', code: 'internal_error', isOutage: false },
+  { sqlstate: '40001', code: 'unavailable', isOutage: false },
+  { sqlstate: '42501', code: 'unavailable', isOutage: true },
+  { sqlstate: '53100', code: 'unavailable', isOutage: true },
+  // These may follow a commit, or come from a pooler.
+  ...['08006', '25P04', '40003', '57P01', '58030', 'XX000'].map((sqlstate) => ({
+    sqlstate,
+    code: 'outcome_unknown',
     isOutage: true
-  }
+  }))
 ]
 
-for (const { condition, consequence, isOutage } of failuresOfCreates) {
-  t.test(`a create with a ${condition} ${consequence}`, async (t) => {
+t.test('a create that fails says whether it had an effect', async (t) => {
+  for (const { sqlstate, code, isOutage } of errors) {
     const { lines, log } = recorder()
     const service = await startNotes(t, { log })
-    await failCreates(service.databaseUrl, 'bad', condition)
-    const names = ['first', 'good', 'bad', 'better']
-    const responses = await Promise.all(
-      names.map((name) => createNote(service, name))
+    await query(
+      service.databaseUrl,
+      `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+         'BEGIN RAISE USING ERRCODE = ''${sqlstate}''; END';
+       CREATE TRIGGER fail BEFORE INSERT ON notes
+         FOR EACH ROW WHEN (NEW.name = 'bad') EXECUTE FUNCTION fail()`
     )
 
-    const rejected = responses.filter(({ statusCode }) => statusCode !== 201)
-    t.equal(rejected.length > 1, isOutage)
-    for (const response of rejected) t.same(response.json(), unavailable)
-
-    const outages = lines.filter(
-      ({ msg }) => msg === 'the database is unavailable for writes'
-    )
-    t.equal(outages.length, isOutage ? 1 : 0)
+    t.equal(await codeOrStatus(createNote(service, 'bad')), code, sqlstate)
+    t.equal(outagesIn(lines).length, isOutage ? 1 : 0, sqlstate)
     t.equal(await codeOrStatus(createNote(service)), 201)
-  })
-}
+  }
+})
 
 t.test('a statement that takes too long is cancelled', async (t) => {
-  const databaseUrl = await createDatabase(t)
-  const proxy = await startProxy(t, databaseUrl)
-  const service = await startNotes(t, {
-    databaseUrl: proxy.url,
-    config: { DATABASE_TIMEOUT_MS: 1000 }
+  const { proxy, service, databaseUrl } = await start(t, {
+    DATABASE_TIMEOUT_MS: 1000
   })
   const lock = await lockTable(t, databaseUrl, 'notes')
   t.same((await createNote(service)).json(), unavailable)
@@ -209,7 +202,7 @@ t.test('a statement that takes too long is cancelled', async (t) => {
   t.equal(await lockWaits(databaseUrl), 0)
 
   await lock.release()
-  t.equal((await listNotes(service)).body, '[]')
+  t.equal((await listNotes(service)).statusCode, 200)
 
   const startups = proxy.sentChunks.filter((chunk) =>
     chunk.includes('application_name')
@@ -221,41 +214,88 @@ t.test('a statement that takes too long is cancelled', async (t) => {
   )
 })
 
-/** Two connections through a proxy whose server goes silent. */
-async function startSilence(t: Test) {
-  const proxy = await startProxy(t, await createDatabase(t))
-  const database = openDatabase(t, proxy.url, 1000)
-  const statement = { text: 'SELECT pg_sleep(0.1)' }
-  const read = () => database.read(statement)
-  const write = () => database.write(statement)
-  await Promise.all([read(), write()])
+for (const isRefused of [false, true]) {
+  t.test(
+    `the outcome of a write to a silent server is unknown, also if new connections are refused: ${isRefused}`,
+    async (t) => {
+      const proxy = await startProxy(t, await createDatabase(t))
+      const database = openDatabase(t, proxy.url, 1000)
+      const statement = { text: 'SELECT pg_sleep(0.1)' }
+      const read = () => database.read(statement)
+      const write = () => database.write(statement)
+      await Promise.all([read(), write()])
 
-  /** Checks the errors of a read and a write while the server is silent. */
-  async function failsInSilence() {
-    const { change } = proxy.state
-    proxy.state.change = () => undefined
-    await Promise.all([
-      t.rejects(read(), { code: 'unavailable' }),
-      t.rejects(write(), { code: 'outcome_unknown' })
-    ])
-    proxy.state.change = change
-  }
+      if (isRefused) proxy.refuse()
+      const { change } = proxy.state
+      proxy.state.change = () => undefined
+      await Promise.all([
+        t.rejects(read(), { code: 'unavailable' }),
+        t.rejects(write(), { code: 'outcome_unknown' })
+      ])
 
-  return { proxy, read, failsInSilence }
+      proxy.state.change = change
+      if (isRefused) await t.rejects(read(), { code: 'unavailable' })
+      else await t.resolves(read())
+    }
+  )
 }
 
-t.test('the outcome of a write to a silent server is unknown', async (t) => {
-  const { read, failsInSilence } = await startSilence(t)
-  await failsInSilence()
-  t.equal((await read()).length, 1)
+t.test('an outdated prepared statement is replaced', async (t) => {
+  const url = await createDatabase(t)
+  const database = openDatabase(t, url)
+  const ids = database.statements.add('ids', 'SELECT id FROM notes')
+  await database.read(ids)
+
+  await query(url, 'ALTER TABLE notes ALTER id TYPE integer')
+  await t.rejects(database.read(ids), { code: 'unavailable' })
+  t.same(await database.read(ids), [])
+})
+
+t.test('the log explains missing migrations and grants', async (t) => {
+  const { lines, log } = recorder()
+  const { owner, service: databaseUrl } = await createRoles(t)
+  const service = await startNotes(t, { databaseUrl, log })
+  const role = new URL(databaseUrl).username
+  /** What is missing, and the repair. */
+  const faults = {
+    'ALTER TABLE notes RENAME TO x': 'ALTER TABLE x RENAME TO notes',
+    [`REVOKE ALL ON notes FROM ${role}`]: `GRANT SELECT, INSERT ON notes TO ${role}`
+  }
+
+  for (const [fault, repair] of Object.entries(faults)) {
+    await query(owner, fault)
+    t.equal(await codeOrStatus(listNotes(service)), 'unavailable')
+    t.equal(await codeOrStatus(createNote(service)), 'unavailable')
+
+    await query(owner, repair)
+    t.equal(await codeOrStatus(listNotes(service)), 200)
+    t.equal(await codeOrStatus(createNote(service)), 201)
+  }
+
+  const cause = 'migrations or grants may be missing'
+  t.same(outagesIn(lines), [
+    `the database is unavailable for reads: ${cause}`,
+    `the database is unavailable for writes: ${cause}`
+  ])
+  t.notOk(lines.some(({ msg }) => msg === 'internal_error'))
 })
 
 t.test(
-  'a write is unknown even if a silent server refuses connections',
+  'a statement that waits while the service stops is no outage',
   async (t) => {
-    const { proxy, read, failsInSilence } = await startSilence(t)
-    proxy.refuse()
-    await failsInSilence()
-    await t.rejects(read(), { code: 'unavailable' })
+    const { lines, log } = recorder()
+    const databaseUrl = await createDatabase(t)
+    const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 60_000 }
+    const database = new Database(databaseUrl, config, log)
+    const lock = await lockTable(t, databaseUrl, 'api_keys')
+    const first = database.read({ text: 'SELECT FROM api_keys' })
+    await lockAwaited(databaseUrl)
+
+    const closing = database.close()
+    await t.rejects(database.read({ text: 'SELECT' }), { code: 'unavailable' })
+    await lock.release()
+    await first
+    await closing
+    t.same(outagesIn(lines), [])
   }
 )

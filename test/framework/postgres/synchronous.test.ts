@@ -4,7 +4,7 @@ import { recorder } from '../../support/recorder.ts'
 import * as notes from '../../support/notes.ts'
 import { startNotes, serviceName } from '../../support/notes.ts'
 import { configure, startPostgres } from '../../support/postgres.ts'
-import { startProxy } from '../../support/proxy.ts'
+import { cancelRequest, startProxy } from '../../support/proxy.ts'
 import { codeOrStatus } from '../../support/requests.ts'
 import type { Service } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
@@ -42,17 +42,6 @@ const cancelWaits = () =>
     `
   )
 
-/** The connections of the service. */
-const connections = () =>
-  query(
-    postgres.url,
-    `
-      SELECT pid
-      FROM pg_stat_activity
-      WHERE application_name = '${serviceName}'
-    `
-  )
-
 /** Number of notes with this name. */
 async function countOf(name: string): Promise<number> {
   const byName = 'SELECT FROM notes WHERE name = $1'
@@ -83,19 +72,15 @@ async function recover(service: Service) {
  *   caller does not wait for it
  */
 async function createThatWaits(service: Service) {
-  let result = createResult(service, 'unknown')
-
-  const isWaiting = async () => {
-    const wait = until(hasWaitingCreates, 'a create waits').then(() => 'waits')
-    const first = await Promise.race([result, wait])
-    if (first === 'waits') return true
-
+  let result: ReturnType<typeof createResult>
+  const send = async () => {
     result = createResult(service, 'unknown')
-    return false
+    const wait = until(hasWaitingCreates, 'a create waits').then(() => 'waits')
+    return (await Promise.race([result, wait])) === 'waits'
   }
 
-  await until(isWaiting, 'a create waits, and has no response')
-  return { result }
+  await until(send, 'a create waits, and has no response')
+  return { result: result! }
 }
 
 /** Starts a service without its standby, and a create that waits for it. */
@@ -114,44 +99,30 @@ async function startWithoutStandby(
   return { proxy, service, lines, ...(await createThatWaits(service)) }
 }
 
-/** How the wait for a standby ends. */
-interface End {
-  end: string
-  /** What an operator runs. Without it, the service cancels the wait. */
-  operator?: string
-  /** The least important messages that the server sends. */
-  messages: 'notice' | 'error'
-}
-
-const ends: End[] = [
-  { end: 'the service cancels it', messages: 'notice' },
+/** How a wait for the standby ends: by an operator, or else the service. */
+const ends = [
+  { end: 'the service cancels it' },
   {
     end: 'the service cancels it, and the server hides warnings',
     messages: 'error'
   },
-  {
-    end: 'an operator cancels it',
-    operator: 'pg_cancel_backend(pid)',
-    messages: 'notice'
-  },
+  { end: 'an operator cancels it', operator: 'pg_cancel_backend(pid)' },
   {
     end: 'an operator ends its connection',
-    operator: 'pg_terminate_backend(pid)',
-    messages: 'notice'
+    operator: 'pg_terminate_backend(pid)'
   }
 ]
 
-for (const { end, operator, messages } of ends) {
+for (const { end, operator, messages = 'notice' } of ends) {
   t.test(`the outcome of a create is unknown if ${end}`, async (t) => {
     await query(
       postgres.url,
       `ALTER DATABASE postgres SET client_min_messages = ${messages}`
     )
-    const isCancelledByService = operator === undefined
     const { service, result, lines } = await startWithoutStandby(t, {
-      DATABASE_TIMEOUT_MS: isCancelledByService ? 1000 : 60_000
+      DATABASE_TIMEOUT_MS: operator === undefined ? 1000 : 60_000
     })
-    if (!isCancelledByService) await selectWaitingCreates(operator)
+    if (operator !== undefined) await selectWaitingCreates(operator)
     t.equal(await result, 'outcome_unknown')
 
     const outages = lines.filter(
@@ -186,16 +157,16 @@ t.test('lists work while creates wait for the standby', async (t) => {
   t.equal(await result, 'outcome_unknown')
 
   for (let round = 0; round < 3; round++) {
-    const creates = Promise.all([
-      createResult(service, 'a'),
-      createResult(service, 'b'),
-      createResult(service, 'c')
-    ])
+    const names = ['a', 'b', 'c']
+    const creates = Promise.all(
+      names.map((name) => createResult(service, name))
+    )
     t.same(await listUntil(service, creates), new Set([200]))
     t.same(new Set(await creates), new Set(['outcome_unknown']))
 
-    const open = (await connections()).length
-    t.ok(open <= 4, 'the pool and background writes')
+    const open = `SELECT FROM pg_stat_activity
+      WHERE application_name = '${serviceName}'`
+    t.ok((await query(postgres.url, open)).length <= 4, 'no more connections')
   }
 
   await recover(service)
@@ -224,7 +195,7 @@ t.test('creates that cannot be cancelled end at the server', async (t) => {
     DATABASE_TIMEOUT_MS: 1000,
     MAX_DATABASE_CONNECTIONS: 3
   })
-  proxy.state.dropsCancel = true
+  proxy.state.resets = (chunk) => chunk.includes(cancelRequest)
 
   t.equal(await result, 'outcome_unknown')
   t.equal(await createResult(service, 'unknown'), 'outcome_unknown')
