@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,80 +23,55 @@ const configuration = {
   MAX_REJECTED_KEYS_PER_MINUTE: '0'
 }
 
-/** A service as the README's first command starts it, with its own database. */
-export class LiveService {
-  /** The base URL of the paths in openapi.yaml, without a slash at the end. */
-  baseUrl = ''
-  /** A valid API key. */
-  key = ''
-  databaseUrl = ''
-  // It has no `.env`.
-  readonly #folder = mkdtempSync(path.join(tmpdir(), 'petcat-live-'))
-  readonly #child: ChildProcess
-  readonly #exited: Promise<unknown>
-  #output = ''
-
-  constructor() {
-    const options = ['--import', import.meta.resolve('tsx'), main]
-    this.#child = spawn(process.execPath, options, {
-      cwd: this.#folder,
-      env: {
-        ...configuration,
-        PATH: process.env['PATH'],
-        DATA_DIR: this.#folder
-      },
-      stdio: ['ignore', 'pipe', 'inherit']
-    })
-    this.#child.stdout?.on('data', (chunk: Buffer) => {
-      this.#output += chunk.toString()
-    })
-    this.#exited = once(this.#child, 'close')
-  }
-
-  /**
-   * Resolves when it listens.
-   *
-   * @throws Error with its output when it ends before
-   */
-  async listens(): Promise<void> {
-    let match: RegExpExecArray | null = null
-    while (match === null) {
-      if (this.#child.exitCode !== null)
-        throw new Error(`The service did not start:\n${this.#output}`)
-      await setTimeout(50)
-      match = welcome.exec(this.#output)
-    }
-
-    const [, url = '', key = ''] = match
-    this.baseUrl = new URL(url).origin + basePath
-    this.key = key
-    this.databaseUrl = this.#findDatabase()
-  }
-
-  /**
-   * Stops the service as an operator would. Resolves with the errors that it
-   * logged.
-   */
-  async stop(): Promise<string> {
-    this.#child.kill('SIGTERM')
-    await this.#exited
-    rmSync(this.#folder, { recursive: true })
-    const errors = this.#output.match(/^\{.*$/gm) ?? []
-    return errors.join('\n')
-  }
-
-  #findDatabase(): string {
-    const file = path.join(this.#folder, 'postgres/postmaster.pid')
-    // The fifth line of this file of PostgreSQL is the folder of its socket.
-    const socketFolder = readFileSync(file, 'utf8').split('\n')[4] ?? ''
-    const host = encodeURIComponent(socketFolder)
-    return `postgres://postgres@localhost/postgres?host=${host}`
-  }
+/** The URL of the embedded PostgreSQL in this folder. */
+function databaseIn(folder: string): string {
+  const file = path.join(folder, 'postgres/postmaster.pid')
+  // The fifth line of this file of PostgreSQL is the folder of its socket.
+  const socketFolder = readFileSync(file, 'utf8').split('\n')[4] ?? ''
+  const host = encodeURIComponent(socketFolder)
+  return `postgres://postgres@localhost/postgres?host=${host}`
 }
 
-/** Starts the service on a free port. */
-export async function startLiveService(): Promise<LiveService> {
-  const service = new LiveService()
-  await service.listens()
-  return service
+/**
+ * Starts the service on a free port, as the README's first command does, with
+ * its own database.
+ *
+ * @returns the base URL of the paths in openapi.yaml, without a slash at the
+ *   end; a valid API key; and what stops it, as an operator would, and resolves
+ *   with the errors that it logged
+ * @throws Error with its output when it ends before it listens
+ */
+export async function startLiveService() {
+  // It has no `.env`.
+  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-live-'))
+  const options = ['--import', import.meta.resolve('tsx'), main]
+  const child = spawn(process.execPath, options, {
+    cwd: folder,
+    env: { ...configuration, PATH: process.env['PATH'], DATA_DIR: folder },
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
+  const exited = once(child, 'close')
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString()
+  })
+
+  while (!welcome.test(output)) {
+    if (child.exitCode !== null)
+      throw new Error(`The service did not start:\n${output}`)
+    await setTimeout(50)
+  }
+  const [, url = '', key = ''] = welcome.exec(output) ?? []
+
+  return {
+    baseUrl: new URL(url).origin + basePath,
+    key,
+    databaseUrl: databaseIn(folder),
+    async stop(): Promise<string> {
+      child.kill('SIGTERM')
+      await exited
+      rmSync(folder, { recursive: true })
+      return (output.match(/^\{.*$/gm) ?? []).join('\n')
+    }
+  }
 }

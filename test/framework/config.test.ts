@@ -5,11 +5,13 @@ import { loadConfig, trustedProxies } from '../../src/framework/config.ts'
 import { messageOf } from '../../src/framework/log.ts'
 import { noFile } from '../support/service.ts'
 
+type EnvFile = string | Buffer | Record<string, string>
+
 /** What a user writes into the environment and `.env`. */
 interface Settings {
   env?: Record<string, string>
   /** The contents of `.env`, or of a folder of this name. */
-  envFile?: string | Buffer | Record<string, string>
+  envFile?: EnvFile
 }
 
 /** Writes `.env` with these contents, and returns its path. */
@@ -89,7 +91,7 @@ const inEnvironment: Record<string, Record<string, string>[]> = {
 }
 
 /** Mistakes in `.env`. */
-const inFile: Record<string, Settings['envFile'][]> = {
+const inFile: Record<string, EnvFile[]> = {
   'PORT must be a port, from 0 to 65535': ['PORT=3000.5'],
   '.env: write LOG_LEVEL=value instead of LOG_LEVEL: value': [
     'LOG_LEVEL: debug'

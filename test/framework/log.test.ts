@@ -260,9 +260,9 @@ t.test(
     const service = await startNotes(t, { log, config })
     const { key } = service
 
-    for (const [status, requests] of Object.entries(requestsWith(key)))
+    for (const [expected, requests] of Object.entries(requestsWith(key)))
       for (const bytes of requests)
-        t.equal((await send(service, bytes)).status, Number(status), bytes)
+        t.equal((await send(service, bytes)).status, Number(expected), bytes)
 
     const written = await end()
     t.notOk(written.toLowerCase().includes(key.slice(-20)))

@@ -88,6 +88,44 @@ const deleteNote = ({ app, auth }: Service) =>
     headers: { ...auth, ...sampled }
   })
 
+/** The spans of a create and of two deletions that failed. */
+function statementsAreTraced(
+  t: Test,
+  { databaseUrl }: Service,
+  spans: ReceivedSpan[],
+  parentId: string
+) {
+  const group = only(spans, 'grouped write')
+  t.match(group, {
+    parentSpanId: parentId,
+    links: [parentId],
+    attributes: { 'batch.size': 1 }
+  })
+  t.match(only(spans, 'create-notes'), {
+    kind: kind.client,
+    parentSpanId: group.spanId,
+    attributes: {
+      'db.system.name': 'postgresql',
+      'db.query.summary': 'create-notes',
+      'db.namespace': new URL(databaseUrl).pathname.slice(1)
+    },
+    events: ['connected']
+  })
+
+  const failures = {
+    'single write': [{}, {}],
+    'delete-note': [
+      { 'error.type': '22012', 'db.response.status_code': '22012' },
+      { 'error.type': 'unavailable', 'db.response.status_code': '42P01' }
+    ]
+  }
+  for (const [name, attributes] of Object.entries(failures))
+    t.match(
+      spans.filter((span) => span.name === name),
+      attributes.map((one) => ({ isError: true, attributes: one }))
+    )
+}
+
 t.test('requests and their statements have spans', async (t) => {
   const { lines, log } = recorder()
   const receiver = await startReceiver(t)
@@ -130,35 +168,7 @@ t.test('requests and their statements have spans', async (t) => {
     lines.find(({ operation }) => operation === 'createNote'),
     { trace_id: createId, span_id: spanId }
   )
-  const group = only(spans, 'grouped write')
-  t.match(group, {
-    parentSpanId: spanId,
-    links: [spanId],
-    attributes: { 'batch.size': 1 }
-  })
-  t.match(only(spans, 'create-notes'), {
-    kind: kind.client,
-    parentSpanId: group.spanId,
-    attributes: {
-      'db.system.name': 'postgresql',
-      'db.query.summary': 'create-notes',
-      'db.namespace': new URL(service.databaseUrl).pathname.slice(1)
-    },
-    events: ['connected']
-  })
-
-  const failures = {
-    'single write': [{}, {}],
-    'delete-note': [
-      { 'error.type': '22012', 'db.response.status_code': '22012' },
-      { 'error.type': 'unavailable', 'db.response.status_code': '42P01' }
-    ]
-  }
-  for (const [name, attributes] of Object.entries(failures))
-    t.match(
-      spans.filter((span) => span.name === name),
-      attributes.map((one) => ({ isError: true, attributes: one }))
-    )
+  statementsAreTraced(t, service, spans, spanId)
 
   t.match(only(spans, 'GET /v1/notes'), {
     isError: true,
@@ -180,43 +190,31 @@ t.test('requests and their statements have spans', async (t) => {
   t.equal(spans.filter(({ kind: one }) => one === kind.server).length, 6)
 })
 
-/** Starts a process that traces requests, and sends it one. */
-async function serveTraced(t: Test, endpoint: string) {
-  const databaseUrl = await createDatabase(t)
-  const key = await createKeyIn(databaseUrl, notes.names)
-  const service = serveNotes(t, {
-    DATABASE_URL: databaseUrl,
-    OTEL_EXPORTER_OTLP_ENDPOINT: endpoint
-  })
-  const url = await started(service)
-  const headers = { authorization: `Bearer ${key}` }
-  const list = async () =>
-    t.equal((await fetch(`${url}/v1/notes`, { headers })).status, 200)
-  await list()
+t.test(
+  'a collector that is absent, hangs or rejects delays nothing',
+  async (t) => {
+    const receiver = await startReceiver(t)
+    const databaseUrl = await createDatabase(t)
+    const key = await createKeyIn(databaseUrl, notes.names)
+    const headers = { authorization: `Bearer ${key}` }
 
-  return { service, list }
-}
+    for (const behaviour of ['absent', 'hang', 'reject'] as const) {
+      if (behaviour !== 'absent') receiver.respond(behaviour)
+      // Nothing listens on the port of discard.
+      const absent = 'http://127.0.0.1:9'
+      const service = serveNotes(t, {
+        DATABASE_URL: databaseUrl,
+        OTEL_EXPORTER_OTLP_ENDPOINT:
+          behaviour === 'absent' ? absent : receiver.endpoint
+      })
+      const url = await started(service)
+      t.equal((await fetch(`${url}/v1/notes`, { headers })).status, 200)
 
-t.test('a collector that is absent or hangs delays nothing', async (t) => {
-  const receiver = await startReceiver(t)
-  receiver.respond('hang')
-  // Nothing listens on the port of discard.
-  for (const endpoint of ['http://127.0.0.1:9', receiver.endpoint]) {
-    const { service } = await serveTraced(t, endpoint)
-    t.equal(await service.stop(), 0)
-    t.match(service.output(), '"stopped"')
+      t.equal(await service.stop(), 0)
+      t.match(service.output(), '"stopped"')
+      if (behaviour === 'reject')
+        t.match(service.output(), '"traces: the last spans are lost"')
+    }
+    t.ok(receiver.paths.length > 0)
   }
-  t.ok(receiver.paths.length > 0)
-})
-
-t.test('the log says that a collector rejects spans', async (t) => {
-  const receiver = await startReceiver(t)
-  receiver.respond('reject')
-  const { service, list } = await serveTraced(t, receiver.endpoint)
-
-  // The SDK exports every five seconds.
-  await service.sees(/"level":40,.*"msg":"traces: /)
-  await list()
-  t.equal(await service.stop(), 0)
-  t.match(service.output(), '"traces: the last spans are lost"')
-})
+)

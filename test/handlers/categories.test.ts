@@ -3,11 +3,6 @@ import { query } from '../support/database.ts'
 import { listCategories, post } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
 
-t.test('a list of no categories is an empty array', async (t) => {
-  const service = await startService(t)
-  t.equal((await listCategories(service)).body, '[]')
-})
-
 t.test('categories are listed with the ids that they got', async (t) => {
   const service = await startService(t)
   const createAs = async (category: object, body: string) =>

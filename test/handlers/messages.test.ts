@@ -12,10 +12,8 @@ import {
   documentedSql
 } from '../support/documented-sql.ts'
 import { sample } from '../support/metrics.ts'
-import { serve } from '../support/process.ts'
-import { codeOrStatus, post } from '../support/requests.ts'
+import { post } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
-import { until } from '../support/until.ts'
 
 interface Message {
   id: string
@@ -28,43 +26,20 @@ const maxText = `Grüße ${'🐇'.repeat(4090)}`
 
 t.test('a message is stored as the response shows it', async (t) => {
   const service = await startService(t)
-  const before = new Date().toISOString()
-  const response = await post(service, 'messages', { message: maxText })
-  const after = new Date().toISOString()
+  const message = `Grüße ${'🐇'.repeat(4090)}`
+  const response = await post(service, 'messages', { message })
   t.equal(response.statusCode, 202)
 
   const { id, createdAt, ...rest } = response.json<Message>()
-  t.same(rest, { message: maxText, status: 'queued' })
-  t.match(
-    id,
-    /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
-  )
-  t.match(createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-  t.ok(createdAt >= before)
-  t.ok(createdAt <= after)
+  t.same(rest, { message, status: 'queued' })
+  t.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
 
   const stored = await query(
     service.databaseUrl,
     'SELECT id, message, status, created_at FROM messages'
   )
-  t.same(stored, [
-    {
-      id,
-      message: maxText,
-      status: 'queued',
-      created_at: new Date(createdAt)
-    }
-  ])
-})
-
-t.test('a message of 4,097 characters is rejected', async (t) => {
-  const service = await startService(t)
-  const message = `${maxText}.`
-  t.equal(
-    await codeOrStatus(post(service, 'messages', { message })),
-    'invalid_request'
-  )
-  t.same(await query(service.databaseUrl, 'SELECT FROM messages'), [])
+  const created_at = new Date(createdAt)
+  t.same(stored, [{ id, message, status: 'queued', created_at }])
 })
 
 const take = documentedSql('docs/messages.md', 'WITH taken')
@@ -136,27 +111,10 @@ t.test('the queue is measured', async (t) => {
   await measure()
   t.equal(await sample('messages_queued'), 3)
   t.ok(Number(await oldestAge()) >= 180)
-})
 
-t.test('the length of the queue is counted up to 10000', async (t) => {
-  const url = await createDatabase(t)
-  await queueMessages(url, 10_001)
-  const measure = queueMeasurer(openDatabase(t, url))
-
+  await queueMessages(url, 10_000)
   await measure()
-  t.equal(await sample('messages_queued'), 10_000)
-})
-
-t.test('a service with METRICS_PORT measures the queue', async (t) => {
-  const url = await createDatabase(t)
-  await queueMessages(url, 2)
-  const service = serve(t, { METRICS_PORT: '0', DATABASE_URL: url })
-  const [, endpoint = ''] = await service.sees(/metrics at (http:\S+\/metrics)/)
-
-  const length = async () =>
-    sample('messages_queued', (await fetch(endpoint)).text())
-  await until(async () => (await length()) === 2, 'the queue is measured', 60)
-  t.equal(await service.stop(), 0)
+  t.equal(await sample('messages_queued'), 10_000, 'the highest count')
 })
 
 t.test(
@@ -191,15 +149,3 @@ t.test(
       await t.rejects(query(consumer, statement), { code: '42501' }, statement)
   }
 )
-
-t.test('without GRANT CONNECT, a consumer cannot connect', async (t) => {
-  const { databaseUrl } = await startService(t)
-  const consumer = await createConsumer(t, databaseUrl)
-  const { username, pathname } = new URL(consumer)
-  const database = pathname.slice(1)
-  await query(
-    databaseUrl,
-    `REVOKE CONNECT ON DATABASE ${database} FROM ${username}`
-  )
-  await t.rejects(query(consumer, 'SELECT'), { code: '42501' })
-})

@@ -1,5 +1,5 @@
-// Raw requests, as RFC 9110, 9112, 6750 and 8259 allow or forbid them. Each
-// response must have a status, headers and a body that openapi.yaml documents.
+// Raw requests, as RFC 9110 and 6750 allow or forbid them. Each response must
+// have a status, headers and a body that openapi.yaml documents.
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import t, { type Test } from 'tap'
@@ -24,37 +24,27 @@ await query(
     INSERT INTO categories (name) VALUES ('Dog');
 
     INSERT INTO pets (name, category_id, status)
-    VALUES ('Bella', 1, 'available'), ('Luna', 1, 'sold')
+    VALUES ('Bella', 1, 'available')
   `
 )
 
 const getRequest = (path: string, headers?: Headers) =>
   request(`GET /v1${path}`, headers)
 
-const createRequest = (body: string | Buffer, headers?: Headers) =>
-  request('POST /v1/categories', headers, body)
-
-const keyed = (key: string | string[], name = 'x') =>
-  createRequest(JSON.stringify({ name }), { 'Idempotency-Key': key })
+const createRequest = (headers: Headers) =>
+  request('POST /v1/categories', headers, '{"name":"Cat"}')
 
 const cancel = (headers?: Headers, body?: string) =>
   request('DELETE /v1/store/orders/404', headers, body)
 
-const cat = '{"name":"Cat"}'
-const chunked = { 'Content-Length': undefined, 'Transfer-Encoding': 'chunked' }
-const chunk = 'e\r\n{"name":"Cat"}\r\n0\r\n'
 const past = 'Fri, 01 Jan 1971 00:00:00 GMT'
 const future = 'Fri, 01 Jan 2100 00:00:00 GMT'
-const utf16 = Buffer.from(`\ufeff${cat}`, 'utf16le')
 
-/** In this order. */
 const requests: [status: number, operation: string, request: string][] = [
   // Content negotiation, ranges and preconditions.
   [200, 'listPets', getRequest('/pets', { Accept: 'text/html' })],
-  [200, 'listPets', getRequest('/pets', { Accept: 'application/json;q=0' })],
   [200, 'listCategories', getRequest('/categories', { Range: 'bytes=0-1' })],
   [304, 'listCategories', getRequest('/categories', { 'If-None-Match': '*' })],
-  [200, 'listPets', getRequest('/pets', { 'If-None-Match': '"x"' })],
   [200, 'listCategories', getRequest('/categories', { 'If-None-Match': 'x' })],
   [
     200,
@@ -65,75 +55,19 @@ const requests: [status: number, operation: string, request: string][] = [
   [400, 'listCategories', request('HEAD /v1/categories', { 'If-Match': '*' })],
   [404, 'cancelOrder', cancel({ 'If-Unmodified-Since': past })],
   [400, 'cancelOrder', cancel({ 'If-None-Match': '*' })],
-  [400, 'createCategory', createRequest(cat, { 'If-None-Match': '*' })],
   [400, 'cancelOrder', cancel({ 'Idempotency-Key': 'a' })],
   [400, 'listPets', getRequest('/pets', { 'Idempotency-Key': 'a' })],
 
   // Methods and their bodies.
   [200, 'getPet', request('HEAD /v1/pets/1')],
   [404, 'getPet', request('HEAD /v1/pets/404')],
-  [400, 'getPet', request('HEAD /v1/pets/x')],
   [400, 'cancelOrder', cancel({}, '{}')],
-  [
-    201,
-    'createCategory',
-    createRequest(cat, { 'X-HTTP-Method-Override': 'DELETE' })
-  ],
-
-  // Paths and queries.
-  [400, 'getPet', getRequest('/pets/')],
-  [400, 'getPet', getRequest('/pets/01')],
-  [400, 'getPet', getRequest('/pets/-0')],
-  [400, 'getPet', getRequest('/pets/+1')],
-  [400, 'getPet', getRequest('/pets/9223372036854775808')],
-  [400, 'getPet', getRequest('/pets/%EF%BC%91')],
-  [400, 'getPet', getRequest('/pets/1%00')],
-  [200, 'getPet', getRequest('/pets/%31')],
-  [200, 'listPets', request('GET https://other/v1/pets')],
-  [200, 'listPets', getRequest('/pets?limit=%31')],
-  [400, 'listPets', getRequest('/pets?limit=01')],
-  [400, 'listPets', getRequest('/pets?limit=+1')],
-  [400, 'listPets', getRequest('/pets?limit=')],
-  [400, 'listPets', getRequest('/pets?status[]=sold')],
+  [201, 'createCategory', createRequest({ 'X-HTTP-Method-Override': 'PUT' })],
 
   // Credentials.
   [400, 'listPets', getRequest('/pets?access_token=x')],
-  [
-    401,
-    'listPets',
-    getRequest('/pets?access_token=x', { Authorization: undefined })
-  ],
   [401, 'getPet', getRequest('/pets/1', { Authorization: 'Bearer x' })],
-  [
-    401,
-    'listPets',
-    getRequest('/pets', { Authorization: ['Bearer $KEY', 'a'] })
-  ],
-
-  // JSON.
-  [400, 'createCategory', createRequest(utf16)],
-  [400, 'createCategory', createRequest('{"name":1e99999}')],
-  [400, 'createCategory', createRequest('{"name":NaN}')],
-  [400, 'createCategory', createRequest('['.repeat(5000) + ']'.repeat(5000))],
-  [400, 'createCategory', createRequest('{"name":"a","name":"b"}')],
-  [400, 'createCategory', createRequest(`${cat} x`)],
-  [400, 'createCategory', createRequest(cat, { 'Content-Type': 'text/json' })],
-
-  // Idempotency-Key.
-  [400, 'createCategory', keyed('')],
-  [400, 'createCategory', keyed('""')],
-  [400, 'createCategory', keyed('"a')],
-  [400, 'createCategory', keyed('"a";x=1')],
-  [400, 'createCategory', keyed(['a', 'b'])],
-  [201, 'createCategory', keyed('"q"')],
-  [201, 'createCategory', keyed('q')],
-  [422, 'createCategory', keyed('q', 'y')],
-
-  // Framing.
-  [201, 'createCategory', createRequest(cat, { Expect: 'x' })],
-  [200, 'listPets', getRequest('/pets', { TE: 'trailers' })],
-  [201, 'createCategory', createRequest(`${chunk}X: 1\r\n\r\n`, chunked)],
-  [201, 'createCategory', createRequest(`e;a=b${chunk.slice(1)}\r\n`, chunked)]
+  [401, 'listPets', getRequest('/pets', { Authorization: undefined })]
 ]
 
 /** The documented response of an operation. */

@@ -20,83 +20,65 @@ const museum = path.join(import.meta.dirname, 'museum')
 const partsOfApi =
   /^(openapi[.]yaml|package[.]json|README[.]md|docs\/(clients|metrics)[.]md|(generated|samples)\/|migrations\/(?!0001_framework)|(src|test)\/handlers\/)/
 
+/** The generator reads these files, which it also writes, and package.json. */
+const kept =
+  /^(package[.]json|README[.]md|docs\/clients[.]md|generated\/names[.]ts)$/
+
+/** Where the files of the museum belong. */
+const targets = {
+  '0002_events.sql': 'migrations/0002_events.sql',
+  'grants.sql': 'migrations/grants.sql',
+  'events.ts': 'src/handlers/events.ts',
+  'index.ts': 'src/handlers/index.ts',
+  samples: 'samples'
+}
+
 interface Document {
   components: Record<string, Record<string, unknown>>
 }
 
+const git = (cwd: string, ...options: string[]) =>
+  execFileSync('git', options, { cwd, encoding: 'utf8' })
+
+/** Files that git tracks, or would track. */
+const filesIn = (folder: string, ...options: string[]): string[] =>
+  git(folder, 'ls-files', '--exclude-standard', ...options)
+    .split('\n')
+    .filter((file) => file !== '')
+
 /** A copy of this repository in which the API is that of the museum. */
 export class Fork {
   readonly folder = mkdtempSync(path.join(tmpdir(), 'petcat-fork-'))
-  /** The text of each file of the framework when it was copied. */
-  readonly #framework = new Map<string, string>()
 
   constructor() {
-    const files = trackedFiles().filter((file) =>
-      existsSync(this.#source(file))
-    )
-    const framework = files.filter((file) => !partsOfApi.test(file))
+    for (const file of filesIn(root, '--cached', '--others')) {
+      const source = path.join(root, file)
+      const isCopied = kept.test(file) || !partsOfApi.test(file)
+      if (isCopied && existsSync(source))
+        cpSync(source, this.path(file), { preserveTimestamps: true })
+    }
+    symlinkSync(path.join(root, 'node_modules'), this.path('node_modules'))
 
-    // The generator reads these files, which it also writes, and package.json.
-    const kept = [
-      'package.json',
-      'README.md',
-      'docs/clients.md',
-      'generated/names.ts'
-    ]
-    for (const file of [...framework, ...kept])
-      cpSync(this.#source(file), this.path(file), { preserveTimestamps: true })
+    // So that git sees later which files have changed.
+    git(this.folder, 'init', '--quiet')
+    git(this.folder, 'add', '.')
 
-    for (const file of framework) this.#framework.set(file, this.read(file))
-
-    symlinkSync(this.#source('node_modules'), this.path('node_modules'))
-
-    this.#addMuseum()
+    for (const [file, target] of Object.entries(targets))
+      cpSync(path.join(museum, file), this.path(target), { recursive: true })
+    writeFileSync(this.path('openapi.yaml'), museumDocument())
   }
 
   path = (file: string): string => path.join(this.folder, file)
 
-  /** The files of the framework that are not as they were. */
-  changedFiles(): string[] {
-    return [...this.#framework]
-      .filter(([file, text]) => this.read(file) !== text)
-      .map(([file]) => file)
-  }
+  read = (file: string): string => readFileSync(this.path(file), 'utf8')
 
-  read(file: string): string {
-    return readFileSync(this.path(file), 'utf8')
-  }
+  /** The files of the framework that are not as they were. */
+  changedFiles = (): string[] =>
+    filesIn(this.folder, '--modified').filter((file) => !partsOfApi.test(file))
 
   remove(): void {
     rmSync(this.folder, { recursive: true })
   }
-
-  #source(file: string): string {
-    return path.join(root, file)
-  }
-
-  #addMuseum(): void {
-    const targets = {
-      '0002_events.sql': 'migrations/0002_events.sql',
-      'grants.sql': 'migrations/grants.sql',
-      'events.ts': 'src/handlers/events.ts',
-      'index.ts': 'src/handlers/index.ts',
-      samples: 'samples'
-    }
-
-    for (const [file, target] of Object.entries(targets))
-      cpSync(path.join(museum, file), this.path(target), { recursive: true })
-
-    writeFileSync(this.path('openapi.yaml'), museumDocument())
-  }
-}
-
-function trackedFiles(): string[] {
-  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
-    cwd: root,
-    encoding: 'utf8'
-  })
-
-  return files.trim().split('\n')
 }
 
 const readDocument = (file: string) =>
@@ -109,26 +91,20 @@ const readDocument = (file: string) =>
 function museumDocument(): string {
   const document = readDocument(path.join(museum, 'openapi.yaml'))
   const { components } = readDocument(path.join(root, 'openapi.yaml'))
-  const missing = () => referencesIn(document).filter(isMissing)
-  const isMissing = ([kind = '', name = '']: string[]) =>
-    document.components[kind]?.[name] === undefined
-
   document.components['securitySchemes'] = components['securitySchemes'] ?? {}
 
-  for (let names = missing(); names.length > 0; names = missing()) {
-    for (const [kind = '', name = ''] of names) {
-      document.components[kind] ??= {}
-      document.components[kind][name] = components[kind]?.[name]
+  const add = (value: unknown): void => {
+    const references = JSON.stringify(value).matchAll(
+      /"#\/components\/(\w+)\/(\w+)"/g
+    )
+    for (const [, kind = '', name = ''] of references) {
+      const present = (document.components[kind] ??= {})
+      if (name in present) continue
+      present[name] = components[kind]?.[name]
+      add(present[name])
     }
   }
+  add(document)
 
   return stringify(document, { aliasDuplicateObjects: false })
-}
-
-/** The kind and name of each component that something refers to. */
-function referencesIn(value: unknown): string[][] {
-  const references = JSON.stringify(value).matchAll(
-    /"#\/components\/(\w+)\/(\w+)"/g
-  )
-  return [...references].map(([, ...parts]) => parts)
 }

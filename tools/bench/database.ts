@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
-import type { Kind } from './plan.ts'
+import type { Work } from './plan.ts'
 
 const insertCategories = `
   INSERT INTO categories (name, description)
@@ -20,43 +20,34 @@ const insertPets = `
 `
 
 /** The database of the servers, to fill its tables. */
-class Tables {
+export class Tables {
   readonly #client: pg.Client
-  constructor(client: pg.Client) {
-    this.#client = client
+
+  constructor(connectionString: string) {
+    // Nothing here is measured.
+    const options = '-c synchronous_commit=off'
+    this.#client = new pg.Client({ connectionString, options })
   }
 
+  connect = () => this.#client.connect()
+
   /**
-   * Fills the table of a kind with so many rows: categories, half of them with
-   * a description, or pets of ten categories.
+   * Fills the table of a work: categories, half of them with a description, or
+   * pets of ten categories.
    */
-  async fill({ table }: Kind, rows: number): Promise<void> {
+  async fill({ rows, hasPets = false }: Work): Promise<void> {
     const client = this.#client
     await client.query('TRUNCATE categories RESTART IDENTITY CASCADE')
-    await client.query(insertCategories, [table === 'categories' ? rows : 10])
-    if (table === 'pets') await client.query(insertPets, [rows])
+    await client.query(insertCategories, [hasPets ? 10 : rows])
+    if (hasPets) await client.query(insertPets, [rows])
     await client.query('VACUUM ANALYZE categories, pets')
   }
 
-  /**
-   * Deletes what is created, so that lists keep their length, until the
-   * returned function is called.
-   */
-  trim(rows: number): () => Promise<void> {
-    let isStopped = false
-
-    const deleteCreated = async () => {
-      while (!isStopped) {
-        await this.#client.query('DELETE FROM categories WHERE id > $1', [rows])
-        await setTimeout(100)
-      }
-    }
-
-    const trimming = deleteCreated()
-
-    return () => {
-      isStopped = true
-      return trimming
+  /** Deletes what is created, until it is aborted. */
+  async trim({ rows }: Work, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#client.query('DELETE FROM categories WHERE id > $1', [rows])
+      await setTimeout(100)
     }
   }
 
@@ -69,14 +60,4 @@ class Tables {
 
     return rows[0]?.server_version ?? ''
   }
-}
-
-/** Connects to the database of the servers. */
-export async function connect(connectionString: string): Promise<Tables> {
-  // Nothing here is measured.
-  const options = '-c synchronous_commit=off'
-  const client = new pg.Client({ connectionString, options })
-  await client.connect()
-
-  return new Tables(client)
 }

@@ -1,26 +1,18 @@
 -- What wrk sends: the requests of REQUESTS, one after the other.
-local requests = dofile(os.getenv('REQUESTS'))
-local run = os.getenv('FRESH')
+local requests = loadstring(os.getenv('REQUESTS'))()
 local sent = 0
 local formatted = {}
 
 -- Not before: wrk.format adds Host, which wrk knows only now.
 function init()
   for index, one in ipairs(requests) do
-    if one.fresh == nil then
-      formatted[index] = wrk.format(one.method, one.path, one.headers, one.body)
-    end
+    formatted[index] = wrk.format(one.method, one.path, one.headers, one.body)
   end
 end
 
 function request()
-  local index = sent % #requests + 1
   sent = sent + 1
-  if formatted[index] then return formatted[index] end
-
-  local one = requests[index]
-  one.headers[one.fresh] = run .. '-' .. sent
-  return wrk.format(one.method, one.path, one.headers, one.body)
+  return formatted[sent % #formatted + 1]
 end
 
 function done(summary, latency)

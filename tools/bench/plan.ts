@@ -4,38 +4,25 @@ export interface LoadRequest {
   path: string
   headers?: Record<string, string>
   body?: string
-  /** The name of a header that has a new UUID in each request. */
-  freshHeader?: string
-}
-
-/** What clients request. */
-export interface Kind {
-  title: string
-  /**
-   * What each connection sends again and again. Connections start at different
-   * places.
-   */
-  requests: LoadRequest[]
-  /** The table that has the rows. Only some servers know pets. */
-  table: 'categories' | 'pets'
 }
 
 /** One row of the tables. */
 export interface Work {
-  kind: Kind
+  title: string
+  /** What wrk sends, one after the other, again and again. */
+  requests: LoadRequest[]
+  connections: number
   /** Rows in the table at the start. */
   rows: number
-  connections: number
-  /** If other than those of the plan. */
-  rounds?: number
+  /** Whether the rows are pets, which only some servers know. */
+  hasPets?: boolean
+  /** Whether creates are deleted again, so that lists keep their length. */
+  isTrimmed?: boolean
+  rounds: number
 }
 
 export interface Plan {
   title: string
-  /** Each round measures the work on each server, one after the other. */
-  rounds: number
-  /** Seconds of each measurement: whole ones, as wrk takes. */
-  seconds: number
   works: Work[]
 }
 
@@ -54,50 +41,42 @@ const createCategory = post('/categories', {
   name: 'Rabbit',
   description: 'Small mammals with long ears'
 })
+
+/** Each round measures the work on each server, one after the other. */
+const rounds = 5
+const fewRounds = 3
+
+const titleOf = (what: string, connections: number) =>
+  `${what}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`
+
+const list = (rows: number, connections: number): Work => ({
+  title: titleOf(`list, ${rows} rows`, connections),
+  requests: [listCategories],
+  connections,
+  rows,
+  rounds: rows < 10_000 ? rounds : fewRounds
+})
+
+export const create = (connections: number): Work => ({
+  title: titleOf('create', connections),
+  requests: [createCategory],
+  connections,
+  rows: 100,
+  rounds
+})
+
+const mixed: Work = {
+  title: titleOf('90 % list, 10 % create', 64),
+  requests: [createCategory, ...times(9, () => listCategories)],
+  connections: 64,
+  rows: 100,
+  isTrimmed: true,
+  rounds
+}
+
 const pets = 10_000
 /** Spread over the table. */
 const anyPet = (index: number) => 1 + ((index * 7919) % pets)
-
-const categoryKind = (title: string, ...requests: LoadRequest[]): Kind => ({
-  title,
-  requests,
-  table: 'categories'
-})
-const petKind = (title: string, ...requests: LoadRequest[]): Kind => ({
-  title,
-  requests,
-  table: 'pets'
-})
-
-export const kinds = {
-  list: categoryKind('list', listCategories),
-  create: categoryKind('create', createCategory),
-  keyed: categoryKind('create with a key', {
-    ...createCategory,
-    freshHeader: 'idempotency-key'
-  }),
-  mixed: categoryKind(
-    '90 % list, 10 % create',
-    createCategory,
-    ...times(9, () => listCategories)
-  ),
-  firstPets: petKind('100 pets', get('/pets?limit=100')),
-  soldPets: petKind(
-    '20 sold pets of 100 pages',
-    ...times(100, (index) => get(soldAfter(anyPet(index) / 2)))
-  ),
-  onePet: petKind('the same pet', get('/pets/5000')),
-  anyPet: petKind(
-    'one of 100 pets',
-    ...times(100, (index) => get(`/pets/${anyPet(index)}`))
-  ),
-  createPet: petKind(
-    'create a pet',
-    ...times(10, (index) =>
-      post('/pets', { name: 'Milo', categoryId: index + 1 })
-    )
-  )
-}
 
 /** A page in the middle of the sold pets. Its cursor is that of the service. */
 function soldAfter(id: number): string {
@@ -105,65 +84,64 @@ function soldAfter(id: number): string {
   return `/pets?status=sold&limit=20&cursor=${cursor}`
 }
 
-const list = (rows: number, connections: number): Work => ({
-  kind: kinds.list,
-  rows,
-  connections
-})
-const create = (connections: number): Work => ({
-  kind: kinds.create,
-  rows: 100,
-  connections
-})
-const mixed = (connections: number): Work => ({
-  kind: kinds.mixed,
-  rows: 100,
-  connections
-})
-const withPets = (kind: Kind, connections: number): Work => ({
-  kind,
-  rows: pets,
+const ofPets = (
+  what: string,
+  requests: LoadRequest[],
+  connections = 64
+): Work => ({
+  title: titleOf(what, connections),
+  requests,
   connections,
-  rounds: 3
+  rows: pets,
+  hasPets: true,
+  rounds: fewRounds
 })
 
-export const plans: Record<'full' | 'quick', Plan> = {
-  full: {
-    title: 'full run, medians of 5 rounds (3 with pets or 10,000 rows)',
-    rounds: 5,
-    seconds: 1,
-    works: [
-      ...[20, 100, 1_000].flatMap((rows) => [list(rows, 1), list(rows, 64)]),
-      { ...list(10_000, 1), rounds: 3 },
-      { ...list(10_000, 64), rounds: 3 },
-      create(1),
-      create(64),
-      mixed(64),
-      withPets(kinds.firstPets, 64),
-      withPets(kinds.soldPets, 64),
-      withPets(kinds.onePet, 1),
-      withPets(kinds.onePet, 64),
-      withPets(kinds.anyPet, 64),
-      withPets(kinds.createPet, 64)
-    ]
-  },
-  quick: {
-    title: 'quick run, medians of 3 rounds',
-    rounds: 3,
-    seconds: 1,
-    works: [
-      list(100, 1),
-      list(100, 64),
-      list(1_000, 64),
-      list(10_000, 64),
-      create(64),
-      mixed(64),
-      withPets(kinds.anyPet, 64)
-    ]
-  }
+const anyOf100Pets = ofPets(
+  'one of 100 pets',
+  times(100, (index) => get(`/pets/${anyPet(index)}`))
+)
+
+const createPet = ofPets(
+  'create a pet',
+  times(10, (index) => post('/pets', { name: 'Milo', categoryId: index + 1 }))
+)
+
+const soldPets = ofPets(
+  '20 sold pets of 100 pages',
+  times(100, (index) => get(soldAfter(anyPet(index) / 2)))
+)
+
+export const full: Plan = {
+  title: 'full run, medians of 5 rounds (3 with pets or 10,000 rows)',
+  works: [
+    ...[20, 100, 1_000, 10_000].flatMap((rows) => [
+      list(rows, 1),
+      list(rows, 64)
+    ]),
+    create(1),
+    create(64),
+    mixed,
+    ofPets('100 pets', [get('/pets?limit=100')]),
+    soldPets,
+    ofPets('the same pet', [get('/pets/5000')], 1),
+    ofPets('the same pet', [get('/pets/5000')]),
+    anyOf100Pets,
+    createPet
+  ]
 }
 
-export function titleOf({ kind, rows, connections }: Work): string {
-  const size = kind === kinds.list ? `, ${rows} rows` : ''
-  return `${kind.title}${size}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`
+const quickWorks = [
+  list(100, 1),
+  list(100, 64),
+  list(1_000, 64),
+  list(10_000, 64),
+  create(64),
+  mixed,
+  anyOf100Pets
+]
+
+export const quick: Plan = {
+  title: 'quick run, medians of 3 rounds',
+  works: quickWorks.map((work) => ({ ...work, rounds: fewRounds }))
 }

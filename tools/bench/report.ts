@@ -2,26 +2,25 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { arch, cpus, platform, release, totalmem } from 'node:os'
 import { format, resolveConfig } from 'prettier'
-import { type Plan, titleOf, type Work } from './plan.ts'
-import { type ServerName, servers } from './servers.ts'
-import type { Throughput } from './wrk.ts'
+import type { loadByWrk } from './wrk.ts'
 
-export interface Sample extends Throughput {
+export type Sample = Awaited<ReturnType<typeof loadByWrk>> & {
   /** Microseconds of CPU of the server per request. */
   cpuPerRequest: number
   /** Bytes resident at the end. */
   rss: number
 }
 
-/** One work, with the samples of each round by server. */
+/** One work, with the samples of each round by the title of the server. */
 export interface Result {
-  work: Work
-  samples: Map<ServerName, Sample[]>
+  title: string
+  samples: Map<string, Sample[]>
 }
 
 /** What a benchmark found. */
 export interface Findings {
-  plan: Plan
+  /** The title of the plan. */
+  plan: string
   results: Result[]
   /** Which servers were not measured, and why. */
   missing: string[]
@@ -29,93 +28,83 @@ export interface Findings {
   postgres: string
 }
 
+/** A cell of a table, from the samples of its server and of this service. */
+type Cell = (samples: Sample[], own: Sample[]) => string
+
+const ratioCell: Cell = (samples, own) => {
+  const ratios = samples.map(
+    ({ rate }, round) => (own[round]?.rate ?? NaN) / rate
+  )
+  const range = [Math.min(...ratios), Math.max(...ratios)].map(decimal)
+  return `${decimal(middle(ratios))} (${range.join('–')})`
+}
+
+const rateCell: Cell = (samples) => {
+  const of = (what: keyof Sample) => whole(median(samples, what))
+  return `${of('rate')} (${of('cpuPerRequest')} + ${of('generatorCpu')})`
+}
+
+const latencyCell: Cell = (samples) =>
+  `${decimal(median(samples, 'p50'))}, ${decimal(median(samples, 'p99'))}`
+
+const memoryCell: Cell = (samples) => whole(median(samples, 'rss') / 2 ** 20)
+
 /** The findings as Markdown. */
-export function report(findings: Findings): string {
-  const { plan, results, missing, postgres } = findings
+export function report({ plan, results, missing, postgres }: Findings): string {
+  const [service = '', ...peers] = results[0]?.samples.keys() ?? []
 
-  return [
-    '# Benchmark results',
-    'Written by `npm run bench`. ' +
-      '[docs/performance.md](../../docs/performance.md) describes the ' +
-      'servers.',
-    conditions(plan, postgres),
-    [...missing, failures(results)].join('\n'),
-    ...ratioSection(results),
-    ...rateSection(results),
-    ...latencySection(results),
-    ...usageSection(results)
-  ].join('\n\n')
-}
+  const table = (cell: Cell, titles = [service, ...peers], prefix = '') => {
+    const rows = results.map(({ title, samples }) => {
+      const own = samples.get(service) ?? []
+      const cells = titles.map((name) => {
+        const all = samples.get(name)
+        return all ? cell(all, own) : '–'
+      })
+      return [title, ...cells]
+    })
+    const head = ['work', ...titles.map((title) => prefix + title)]
+    const line = ['---', ...titles.map(() => '---:')]
 
-/** A table with a row for each work, and a column for each server. */
-function workTable(
-  results: Result[],
-  columns: ServerName[],
-  cell: (samples: Result['samples'], name: ServerName) => string,
-  prefix = ''
-): string {
-  const titles = columns.map((name) => prefix + servers[name].title)
-  const rows = results.map(({ work, samples }) => [
-    titleOf(work),
-    ...columns.map((name) => cell(samples, name))
-  ])
-
-  return table(['work', ...titles], rows)
-}
-
-const measured = (results: Result[]): ServerName[] => [
-  ...(results[0]?.samples.keys() ?? [])
-]
-
-function ratioSection(results: Result[]): string[] {
-  const peers = measured(results).filter((name) => name !== 'service')
-
-  return [
-    '## Ratios',
-    'Requests per second of this service, divided by those of the others: ' +
-      'the median of the rounds, and their range.',
-    workTable(results, peers, ratio, '÷ ')
-  ]
-}
-
-function rateSection(results: Result[]): string[] {
-  const cell = (samples: Result['samples'], name: ServerName) =>
-    rateAndCpu(samples.get(name) ?? [])
-
-  return [
-    '## Requests per second',
-    `In parentheses: microseconds of CPU per request, of the server and of the load generator, wrk. ` +
-      'Where the second is the larger one, the load generator is the limit.',
-    workTable(results, measured(results), cell)
-  ]
-}
-
-function latencySection(results: Result[]): string[] {
-  const cell = (samples: Result['samples'], name: ServerName) => {
-    const p50 = decimal(median(samples, name, 'p50'))
-    const p99 = decimal(median(samples, name, 'p99'))
-    return `${p50}, ${p99}`
+    return [head, line, ...rows]
+      .map((cells) => `| ${cells.join(' | ')} |`)
+      .join('\n')
   }
 
-  return [
-    '## Milliseconds per request',
-    'Median and 99th percentile, while each connection sends as fast as it ' +
-      'gets responses.',
-    workTable(results, measured(results), cell)
-  ]
+  return `# Benchmark results
+
+Written by \`npm run bench\`. [docs/performance.md](../../docs/performance.md) describes the servers.
+
+${conditions(plan, postgres)}
+
+${[...missing, failures(results)].join('\n')}
+
+## Ratios
+
+Requests per second of this service, divided by those of the others: the median of the rounds, and their range.
+
+${table(ratioCell, peers, '÷ ')}
+
+## Requests per second
+
+In parentheses: microseconds of CPU per request, of the server and of the load generator, wrk. Where the second is the larger one, the load generator is the limit.
+
+${table(rateCell)}
+
+## Milliseconds per request
+
+Median and 99th percentile, while each connection sends as fast as it gets responses.
+
+${table(latencyCell)}
+
+## Memory of the server
+
+MiB resident at the end.
+
+${table(memoryCell)}
+`
 }
 
-function usageSection(results: Result[]): string[] {
-  const cell = (samples: Result['samples'], name: ServerName) =>
-    mib(median(samples, name, 'rss'))
-
-  return [
-    '## Memory of the server',
-    'MiB resident at the end.',
-    workTable(results, measured(results), cell)
-  ]
-}
-
+/** Writes RESULTS.md. */
 export async function writeReport(text: string): Promise<void> {
   const file = 'tools/bench/RESULTS.md'
   writeFileSync(
@@ -124,48 +113,33 @@ export async function writeReport(text: string): Promise<void> {
   )
 }
 
-function conditions({ title, seconds }: Plan, postgres: string): string {
+function conditions(plan: string, postgres: string): string {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
     encoding: 'utf8'
   }).trim()
   const memory = Math.round(totalmem() / 2 ** 30)
-  const model = cpus()[0]?.model.trim()
-  const machine = `${cpus().length} CPUs (${model}), ${memory} GiB`
+  const machine = `${cpus().length} CPUs (${cpus()[0]?.model.trim()}), ${memory} GiB`
   const kernel = `${platform()} ${release()} ${arch()}`
   const system = `${kernel}, Node.js ${process.version}, PostgreSQL ${postgres}`
+  const today = new Date().toISOString().slice(0, 10)
 
   return (
-    `${new Date().toISOString().slice(0, 10)}, commit ${commit}, ${title} of ${seconds} s. ` +
-    `${machine}, ${system}. Server, database and load generator, ` +
-    'wrk, share the machine.'
+    `${today}, commit ${commit}, ${plan} of 1 s. ${machine}, ${system}. ` +
+    'Server, database and load generator, wrk, share the machine.'
   )
 }
 
 function failures(results: Result[]): string {
-  const lines = results.flatMap(({ work, samples }) =>
-    [...samples].flatMap(([name, all]) => {
+  const lines: string[] = []
+  for (const { title, samples } of results) {
+    for (const [name, all] of samples) {
       const count = all.reduce((sum, sample) => sum + sample.failures, 0)
+      if (count > 0)
+        lines.push(`- ${name}: ${count} requests failed in "${title}"`)
+    }
+  }
 
-      return count > 0
-        ? [
-            `- ${servers[name].title}: ${count} requests failed in ` +
-              `"${titleOf(work)}"`
-          ]
-        : []
-    })
-  )
-
-  return lines.length > 0 ? lines.join('\n') : 'No request failed.'
-}
-
-function table(head: string[], rows: string[][]): string {
-  const line = (cells: string[]) => `| ${cells.join(' | ')} |`
-
-  return [
-    line(head),
-    line(head.map((_, index) => (index === 0 ? '---' : '---:'))),
-    ...rows.map(line)
-  ].join('\n')
+  return lines.join('\n') || 'No request failed.'
 }
 
 function middle(values: number[]): number {
@@ -173,44 +147,11 @@ function middle(values: number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? NaN
 }
 
-const median = (
-  samples: Result['samples'],
-  name: ServerName,
-  what: keyof Sample
-) => medianOf(samples.get(name) ?? [], what)
-
-const medianOf = (samples: Sample[], what: keyof Sample) =>
+const median = (samples: Sample[], what: keyof Sample) =>
   middle(samples.map((sample) => sample[what]))
-
-/** The rate, and the CPU per request of the server and the load generator. */
-function rateAndCpu(samples: Sample[]): string {
-  const of = (what: keyof Sample) => whole(medianOf(samples, what))
-  return `${of('rate')} (${of('cpuPerRequest')} + ${of('generatorCpu')})`
-}
-
-/** Of the rounds in which both responded. */
-function ratio(samples: Result['samples'], name: ServerName): string {
-  const own = samples.get('service') ?? []
-  const ratios = (samples.get(name) ?? []).map(
-    ({ rate }, round) => (own[round]?.rate ?? NaN) / rate
-  )
-
-  return withRange(ratios)
-}
-
-/** The median of the finite values, and their range. */
-function withRange(values: number[]): string {
-  const finite = values.filter(Number.isFinite)
-  if (finite.length === 0) return '–'
-  const lowest = decimal(Math.min(...finite))
-  const highest = decimal(Math.max(...finite))
-
-  return `${decimal(middle(finite))} (${lowest}–${highest})`
-}
 
 /** A server without a single response has no value. */
 const decimal = (value: number) =>
   Number.isFinite(value) ? value.toFixed(value < 10 ? 2 : 0) : '–'
 const whole = (value: number) =>
   Number.isFinite(value) ? Math.round(value).toLocaleString('en') : '–'
-const mib = (bytes: number) => whole(bytes / 2 ** 20)

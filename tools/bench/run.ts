@@ -1,4 +1,4 @@
-// Compares this service with its ceilings and peers, and writes RESULTS.md.
+// Compares this service with its ceiling and peers, and writes RESULTS.md.
 // `--quick` measures less and only prints.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -13,35 +13,32 @@ import {
   dropDatabase,
   urlOf
 } from '../../test/support/database.ts'
-import { connect } from './database.ts'
-import { type Kind, kinds, plans, titleOf, type Work } from './plan.ts'
-import { record } from './record.ts'
+import { Tables } from './database.ts'
+import { create, full, quick, type Work } from './plan.ts'
 import { report, type Result, type Sample, writeReport } from './report.ts'
-import {
-  build,
-  type Server,
-  type ServerName,
-  serverNames,
-  servers,
-  startServer
-} from './servers.ts'
+import { build, programs, type Server, startServer } from './servers.ts'
 import { loadByWrk } from './wrk.ts'
 
 const isQuick = process.argv.includes('--quick')
-const plan = plans[isQuick ? 'quick' : 'full']
+const plan = isQuick ? quick : full
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
 
 const progress = (text: string) =>
   process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`)
 
+// So that the servers end with it.
+process.once('SIGTERM', () => process.exit(1))
+process.once('SIGINT', () => process.exit(1))
+
 async function openPostgres() {
   const url = process.env['DATABASE_URL']
-  if (url !== undefined) return { url, isEmbedded: false, stop: async () => {} }
+  if (url !== undefined)
+    return { url, origin: 'from DATABASE_URL', stop: async () => {} }
 
   const logger = createLogger('warn', apiKeyPrefix)
   const embedded = await startEmbeddedPostgres(folder, 'service', logger)
 
-  return { ...embedded, isEmbedded: true }
+  return { ...embedded, origin: 'embedded' }
 }
 
 function createKey(): string {
@@ -58,61 +55,46 @@ const postgres = await openPostgres()
 const databaseName = await createTemplate(postgres.url, [api.migrations])
 const databaseUrl = urlOf(postgres.url, databaseName)
 const key = createKey()
-const tables = await connect(databaseUrl)
+const tables = new Tables(databaseUrl)
+await tables.connect()
 
-const started = new Map<ServerName, Server>()
+const started: Server[] = []
 const missing: string[] = []
 
 async function startServers(): Promise<void> {
-  for (const name of serverNames) {
-    progress(`start ${servers[name].title}`)
-    const reason = build(name)
-    if (reason === undefined)
-      started.set(name, await startServer(name, databaseUrl, key))
-    else missing.push(`${servers[name].title} was not measured: ${reason}.`)
+  for (const program of programs) {
+    const { title } = program
+    progress(`start ${title}`)
+    const reason = build(program)
+    if (reason === undefined) {
+      const service = started[0]?.url
+      started.push(await startServer(program, databaseUrl, key, service))
+    } else {
+      missing.push(`${title} was not measured: ${reason}.`)
+    }
   }
 }
 
-function serverOf(name: ServerName): Server {
-  const server = started.get(name)
-  if (server === undefined) throw new Error(`${name} was not started`)
-  return server
-}
-
-const serversOf = ({ table }: Kind): ServerName[] =>
-  [...started.keys()].filter(
-    (name) => table === 'categories' || servers[name].hasPets
-  )
-
-/** Fills the tables, and gives a bare server what it sends. */
-async function prepare(name: ServerName, { kind, rows }: Work): Promise<void> {
-  await tables.fill(kind, rows)
-  const isBare = name === 'fastify'
-  if (isBare) {
-    const { url } = serverOf('service')
-    serverOf(name).replay(await record({ url, key, kind }))
-  }
-  await serverOf(name).settle()
-}
-
-async function measure(
-  name: ServerName,
-  work: Work,
-  seconds: number
-): Promise<Sample> {
-  const { kind, rows, connections } = work
-  const server = serverOf(name)
-  await prepare(name, work)
-  const target = { url: server.url, key, kind, connections }
-  const stopTrimming = kind === kinds.mixed ? tables.trim(rows) : undefined
-  await loadByWrk(target, seconds / 4)
+async function measure(server: Server, work: Work): Promise<Sample> {
+  await tables.fill(work)
+  // Only bare Fastify has this method: it forgets the former responses.
+  await server.settle('DELETE')
   await server.settle()
 
-  const before = await server.usage()
-  const measured = await loadByWrk(target, seconds)
-  const after = await server.usage()
+  const trimming = new AbortController()
+  const trimmed = work.isTrimmed
+    ? tables.trim(work, trimming.signal)
+    : undefined
+  const target = { url: server.url, key }
+  await loadByWrk(target, work, 1)
+  await server.settle()
 
-  await stopTrimming?.()
+  const before = server.usage()
+  const measured = await loadByWrk(target, work, 1)
+  const after = server.usage()
+
+  trimming.abort()
+  await trimmed
   await server.settle()
 
   return {
@@ -122,54 +104,44 @@ async function measure(
   }
 }
 
-async function warmUp(): Promise<void> {
-  progress('warm up')
-  for (const name of started.keys()) {
-    for (const kind of [kinds.list, kinds.create])
-      await measure(name, { kind, rows: 100, connections: 64 }, 1)
-  }
-}
-
 /** Measures a work on each server, one after the other, in rounds. */
-async function measureWork(work: Work, number: number): Promise<Result> {
-  const samples = new Map<ServerName, Sample[]>(
-    serversOf(work.kind).map((name) => [name, []])
+async function measureWork(work: Work): Promise<Result> {
+  const measured = started.filter(
+    ({ program }) => !work.hasPets || program.hasPets
   )
-  for (let round = 1; round <= (work.rounds ?? plan.rounds); round++) {
-    for (const [name, serverSamples] of samples) {
-      const sample = await measure(name, work, plan.seconds)
-      serverSamples.push(sample)
-      const { title } = servers[name]
+  const samples = new Map<string, Sample[]>()
+  for (let round = 1; round <= work.rounds; round++) {
+    for (const server of measured) {
+      const { title } = server.program
+      const sample = await measure(server, work)
+      samples.set(title, [...(samples.get(title) ?? []), sample])
       const rate = Math.round(sample.rate)
-      progress(
-        `${number}/${plan.works.length} ${titleOf(work)}, round ${round}: ` +
-          `${title} ${rate}/s`
-      )
+      progress(`${work.title}, round ${round}: ${title} ${rate}/s`)
     }
   }
 
-  return { work, samples }
+  return { title: work.title, samples }
 }
 
 await startServers()
-await warmUp()
+progress('warm up')
+for (const work of [quick.works[1], create(64)])
+  if (work) await measureWork({ ...work, rounds: 1 })
 
 const results: Result[] = []
-for (const [index, work] of plan.works.entries())
-  results.push(await measureWork(work, index + 1))
+for (const work of plan.works) results.push(await measureWork(work))
 
-for (const server of started.values()) await server.stop()
+for (const server of started) await server.stop()
 const serverVersion = await tables.end()
 await dropDatabase(postgres.url, databaseName)
 await postgres.stop()
 rmSync(folder, { recursive: true, force: true })
 
-const origin = postgres.isEmbedded ? 'embedded' : 'from DATABASE_URL'
 const text = report({
-  plan,
+  plan: plan.title,
   results,
   missing,
-  postgres: `${serverVersion} (${origin})`
+  postgres: `${serverVersion} (${postgres.origin})`
 })
 console.log(text)
 if (!isQuick) await writeReport(text)

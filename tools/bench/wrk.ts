@@ -1,32 +1,14 @@
 import { execFile } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import type { Kind, LoadRequest } from './plan.ts'
+import type { Work } from './plan.ts'
+import { usageOf } from './usage.ts'
 
-/** What a measurement sends, and where. */
+/** Where a measurement sends its requests. */
 export interface Target {
   /** With the version. */
   url: string
   key: string
-  kind: Kind
-  connections: number
-}
-
-export interface Throughput {
-  /** Successful responses. */
-  responses: number
-  /** The same, per second. */
-  rate: number
-  /** Requests without a successful response. */
-  failures: number
-  /** Milliseconds to respond, at the median and the 99th percentile. */
-  p50: number
-  p99: number
-  /** Microseconds of CPU of the load generator per request. */
-  generatorCpu: number
 }
 
 const program = path.resolve('tools/bench/load.lua')
@@ -36,83 +18,64 @@ interface Summary {
   requests: number
   /** Microseconds. */
   duration: number
+  /** Requests without a successful response. */
   errors: number
+  /** Microseconds to respond, at the median and the 99th percentile. */
   p50: number
   p99: number
 }
 
-/** JSON texts are also texts of Lua, for the ASCII that is sent here. */
-const quote = (text: string) => JSON.stringify(text)
-
-/** A request as a table of Lua. */
-function tableFor(
-  { url, key }: Target,
-  { method, path: below, headers, body, freshHeader }: LoadRequest
-): string {
-  const allHeaders = { ...headers, authorization: `Bearer ${key}` }
-  const lines = Object.entries(allHeaders).map(
-    ([name, value]) => `[${quote(name)}] = ${quote(value)}`
+/** A value as Lua, in which a JSON text is a text too, if it is ASCII. */
+function lua(value: unknown): string {
+  if (typeof value !== 'object') return JSON.stringify(value)
+  if (Array.isArray(value)) return `{${value.map(lua).join()}}`
+  const fields = Object.entries(value ?? {}).map(
+    ([name, field]) => `[${lua(name)}]=${lua(field)}`
   )
-  const fields = [
-    `method = ${quote(method)}`,
-    `path = ${quote(new URL(url).pathname + below)}`,
-    `headers = { ${lines.join(', ')} }`
-  ]
-  if (body !== undefined) fields.push(`body = ${quote(body)}`)
-  if (freshHeader !== undefined) fields.push(`fresh = ${quote(freshHeader)}`)
-
-  return `{ ${fields.join(', ')} }`
-}
-
-/** Microseconds of CPU in what the shell's `times` prints of its children. */
-function cpuOfChildren(times: string): number {
-  const last = times.trim().split('\n').at(-1) ?? ''
-  const parts = last.matchAll(/(\d+)m([\d.]+)s/g)
-  const seconds = [...parts].map(
-    ([, minutes, rest]) => Number(minutes) * 60 + Number(rest)
-  )
-
-  return seconds.reduce((sum, one) => sum + one, 0) * 1e6
+  return `{${fields.join()}}`
 }
 
 /**
  * Sends requests by wrk, with one thread: it must leave a core to the server.
+ *
+ * @param seconds whole ones
  */
 export async function loadByWrk(
-  target: Target,
+  { url, key }: Target,
+  { requests, connections }: Work,
   seconds: number
-): Promise<Throughput> {
-  const { url, kind, connections } = target
-  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-wrk-'))
-  const requests = path.join(folder, 'requests.lua')
-  const tables = kind.requests.map((request) => tableFor(target, request))
-  writeFileSync(requests, `return {\n${tables.join(',\n')}\n}\n`)
+) {
+  const authorization = `Bearer ${key}`
+  const sent = requests.map(({ path: below, headers, ...request }) => ({
+    ...request,
+    path: new URL(url).pathname + below,
+    headers: { ...headers, authorization }
+  }))
 
-  // wrk knows whole seconds only.
-  const duration = Math.max(1, Math.round(seconds))
-  const options = `-t1 -c${connections} -d${duration} --timeout 120s`
-  const command = `wrk ${options} -s "$PROGRAM" "$URL" && times`
-  const { stdout } = await promisify(execFile)('sh', ['-c', command], {
-    env: {
-      ...process.env,
-      PROGRAM: program,
-      URL: url,
-      REQUESTS: requests,
-      FRESH: randomUUID()
-    }
-  })
-  rmSync(folder, { recursive: true })
+  const before = usageOf().childCpu
+  const options = `-t1 -c${connections} -d${seconds} --timeout 120s -s`
+  const { stdout } = await promisify(execFile)(
+    'wrk',
+    [...options.split(' '), program, url],
+    { env: { ...process.env, REQUESTS: `return ${lua(sent)}` } }
+  )
+  const cpu = usageOf().childCpu - before
 
-  const [, json = '', times = ''] = /SUMMARY (.*)\n([^]*)/.exec(stdout) ?? []
+  const [, json = ''] = /SUMMARY (.*)/.exec(stdout) ?? []
   const summary = JSON.parse(json) as Summary
   const responses = summary.requests - summary.errors
 
   return {
+    /** Successful responses. */
     responses,
+    /** The same, per second. */
     rate: responses / (summary.duration / 1e6),
+    /** Requests without a successful response. */
     failures: summary.errors,
+    /** Milliseconds to respond. */
     p50: summary.p50 / 1000,
     p99: summary.p99 / 1000,
-    generatorCpu: cpuOfChildren(times) / summary.requests
+    /** Microseconds of CPU of the load generator per request. */
+    generatorCpu: cpu / summary.requests
   }
 }

@@ -1,32 +1,23 @@
 // Runs the code samples in samples/, and the shell samples of docs/clients.md,
 // against the service. Generates, compiles and runs each client, through a
 // proxy that resets connections, and compares docs/clients.md with the result.
-// Exits 1 when a sample or client fails or the page is stale. With --write,
-// writes the page. Takes the names of clients to run them alone, or with
-// --samples the operationIds of samples.
+// Exits 1 when a sample or client fails or the guide differs. Takes the names
+// of clients to run them alone, or with --samples the operationIds of samples.
+import assert from 'node:assert/strict'
 import { exec } from 'node:child_process'
-import {
-  cpSync,
-  existsSync,
-  readFileSync,
-  rmSync,
-  writeFileSync
-} from 'node:fs'
+import { cpSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { startLiveService } from '../live-service.ts'
 import { type Client, clients } from './clients.ts'
-import { runGuide } from './guide.ts'
-import { pageWith, versionOf } from './page.ts'
-import { type Exchange, type Fault, startProxy } from './proxy.ts'
+import { generators, runGuide } from './guide.ts'
+import { type Exchange, type Fault, Proxy } from './proxy.ts'
 import { runSamples } from './samples.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const sources = import.meta.dirname
 const work = path.join(sources, '.work')
-const page = 'docs/clients.md'
-const openapi = path.join(root, 'openapi.yaml')
 
 /** Rounded by a client that parses it as a double. */
 const largeId = '9223372036854770001'
@@ -59,11 +50,15 @@ const faults: Fault[] = [
   'after'
 ]
 
+const read = (file: string) => readFileSync(path.join(root, file), 'utf8')
+const guide = read('docs/clients.md')
+
 const run = promisify(exec)
 const service = await startLiveService()
 const database = new pg.Client({ connectionString: service.databaseUrl })
 await database.connect()
-const proxy = await startProxy(service.baseUrl)
+const proxy = new Proxy(service.baseUrl)
+await proxy.listen()
 
 const programs = [
   path.join(root, 'node_modules/.bin'),
@@ -101,125 +96,71 @@ async function restore(): Promise<void> {
   `)
 }
 
-/** Creates an API key that can do nothing else. */
-async function createKey(scope: string): Promise<string> {
-  const { stdout } = await run(
-    `node --import tsx src/commands/keys.ts create --name sample --scope ${scope}`,
-    { cwd: root, env: { ...env, DATABASE_URL: service.databaseUrl } }
-  )
-
-  return stdout.trim()
-}
-
-/** Returns a function that returns a key without any of these scopes. */
-async function limitedKeys(): Promise<(scopes: string[]) => string> {
-  const reader = await createKey('categories:read')
-  const sender = await createKey('messages:write')
-  return (scopes) => (scopes.includes('categories:read') ? sender : reader)
-}
-
-/** The file in retry/ that the program of a client uses, if it uses one. */
-function helperOf({ retries }: Client): string | undefined {
-  const file = path.join(sources, 'retry', retries)
-  return existsSync(file) ? file : undefined
-}
-
 /** Generates and compiles a client in a new folder. Returns the folder. */
 async function generateClient(client: Client): Promise<string> {
-  const folder = path.join(work, client.name)
+  const { name, helper, generate, compile } = client
+  const folder = path.join(work, name)
   rmSync(folder, { recursive: true, force: true })
-  cpSync(path.join(sources, 'programs', client.name), folder, {
-    recursive: true
-  })
-  const helper = helperOf(client)
-  if (helper !== undefined) cpSync(helper, path.join(folder, client.retries))
-  cpSync(openapi, path.join(folder, 'openapi.yaml'))
-
-  const { generate, compile } = client
+  cpSync(path.join(sources, 'programs', name), folder, { recursive: true })
+  cpSync(path.join(sources, 'retry', helper), path.join(folder, helper))
+  cpSync(path.join(root, 'openapi.yaml'), path.join(folder, 'openapi.yaml'))
   await run(`(${generate} && ${compile}) >&2`, { cwd: folder, env })
 
   return folder
 }
 
 /** Throws unless the program waited before it sent the busy request again. */
-function checkRetryAfter(exchanges: Exchange[]): void {
-  const busy = exchanges.findIndex(({ fault }) => fault === 'busy')
-  const [first, second] = exchanges.slice(busy)
-  if (first === undefined || second === undefined)
-    throw new Error('the program did not send the busy request again')
-
-  const waited = second.time - first.time
-  if (waited < retryAfter) {
-    throw new Error(
-      `the program waited for ${waited} ms, not for a Retry-After of a second`
-    )
-  }
+function checkRetryAfter([busy, again]: Exchange[]): void {
+  const waited = Number(again?.time) - Number(busy?.time)
+  assert.ok(waited >= retryAfter, `it waited ${waited} ms, not Retry-After`)
 }
 
 /**
- * Runs the program of a generated client.
+ * Generates a client and runs its program.
  *
- * @returns the id of the category, as the program printed it
  * @throws Error when it prints something else than the transcript, creates
- *   something twice or ignores Retry-After
+ *   something twice, ignores Retry-After, or is not as the guide says
  */
-async function runProgram(client: Client, folder: string): Promise<string> {
+async function tryClient(client: Client): Promise<void> {
+  const folder = await generateClient(client)
   await clear()
   await database.query(
     `ALTER TABLE categories ALTER COLUMN id RESTART WITH ${largeId}`
   )
-  // Only the files in retry/ retry within a body.
-  const retriesBodies = helperOf(client) !== undefined
-  proxy.reset(faults.filter((fault) => retriesBodies || fault !== 'midway'))
+  proxy.reset(faults)
 
   const { stdout } = await run(client.run, { cwd: folder, env })
-  const id = stdout.includes(largeId) ? largeId : String(Number(largeId))
-  if (stdout !== transcript(id)) {
-    throw new Error(
-      `the program printed:\n${stdout}and not:\n${transcript(largeId)}`
-    )
-  }
+  const isExact = stdout.includes(largeId)
+  assert.equal(stdout, transcript(isExact ? largeId : String(Number(largeId))))
   const { rowCount } = await database.query('SELECT FROM messages')
-  if (rowCount !== 1) throw new Error(`the program queued ${rowCount} messages`)
+  assert.equal(rowCount, 1, 'messages')
   checkRetryAfter(proxy.exchanges)
 
-  return id
+  const int64 = isExact ? 'exact' : 'rounded beyond 2^53'
+  console.log(`${client.name}: passes, int64 ${int64}`)
+  const [row = ''] = guide.match(`\\| \\[${client.name}\\].*`) ?? []
+  assert.ok(row.includes(`| ${int64} `), `docs/clients.md says ${row}`)
+  const isGuided = guide.includes(client.generate)
+  assert.ok(isGuided, `docs/clients.md does not say ${client.generate}`)
 }
 
-/**
- * Generates and runs a client. Returns its row of the table in docs/clients.md.
- */
-async function tryClient(client: Client): Promise<string> {
-  const { name, language, retries, errors } = client
-  const folder = await generateClient(client)
-  const id = await runProgram(client, folder)
-  const int64 = id === largeId ? 'exact' : 'rounded beyond 2^53'
-  console.log(`${name}: passes, int64 ${int64}`)
+/** Throws unless the guide has the versions and the program that are tested. */
+function checkGuide(): void {
+  const program = read('tools/clients/programs/openapi-fetch/program.ts')
+  // The imports, the client and a create.
+  const start = program.split('\n\n').slice(0, 3).join('\n\n')
+  assert.ok(guide.includes(start), `docs/clients.md does not show ${start}`)
 
-  const hasHelper = helperOf(client) !== undefined
-  const cells = [
-    `[${name}](../tools/clients/programs/${name})`,
-    language,
-    versionOf(root, client),
-    int64,
-    errors,
-    hasHelper ? `[${retries}](../tools/clients/retry/${retries})` : retries
-  ]
-
-  return `| ${cells.join(' | ')} |`
-}
-
-/** Writes the page, or reports that it is stale. */
-async function updatePage(rows: string[], isWritten: boolean): Promise<void> {
-  const file = path.join(root, page)
-  const after = await pageWith(root, page, rows)
-  if (isWritten) {
-    writeFileSync(file, after)
-  } else if (readFileSync(file, 'utf8') !== after) {
-    console.error(
-      `${page} is stale: run npm run write --prefix tools/clients and commit it`
-    )
-    process.exitCode = 1
+  const pins = [
+    'package.json',
+    'tools/clients/package.json',
+    'tools/clients/requirements.in',
+    'tools/clients/programs/oapi-codegen/go.mod'
+  ].map(read)
+  const [section = ''] = generators.exec(guide) ?? []
+  for (const [version] of section.matchAll(/\d+\.\d+\.\d+/g)) {
+    const isPinned = pins.some((text) => text.includes(version))
+    assert.ok(isPinned, `docs/clients.md has the version ${version}`)
   }
 }
 
@@ -229,29 +170,30 @@ const isSamplesOnly = options.includes('--samples')
 const isWhole = chosen.length === 0 && !isSamplesOnly
 
 const problems: string[] = []
-if (isWhole || isSamplesOnly) {
-  const folder = path.join(work, 'samples')
-  const stage = { folder, proxy, restore, env, keyWithout: await limitedKeys() }
-  problems.push(...(await runSamples(stage, chosen)))
+const report = (name: string, error: unknown) => {
+  const { message, stderr = '' } = error as Error & { stderr?: string }
+  problems.push(`${name}: ${message}\n${stderr}`)
+}
 
-  if (chosen.length === 0) {
-    const guide = readFileSync(path.join(root, page), 'utf8')
-    const guideFolder = path.join(work, 'guide')
-    const guideStage = { ...stage, folder: guideFolder }
-    problems.push(...(await runGuide(guide, guideStage)))
+if (isWhole || isSamplesOnly) {
+  const stage = { proxy, restore, env }
+  const folder = path.join(work, 'samples')
+  problems.push(...(await runSamples({ ...stage, folder }, chosen)))
+}
+
+if (isWhole) {
+  const folder = path.join(work, 'guide')
+  problems.push(...(await runGuide(guide, { proxy, restore, env, folder })))
+  try {
+    checkGuide()
+  } catch (error) {
+    report('docs/clients.md', error)
   }
 }
 
-const rows: string[] = []
-for (const client of clients) {
-  const isChosen = !isSamplesOnly && chosen.includes(client.name)
-  if (!isWhole && !isChosen) continue
-  try {
-    rows.push(await tryClient(client))
-  } catch (error) {
-    const { message, stderr = '' } = error as Error & { stderr?: string }
-    problems.push(`${client.name}: ${message}\n${stderr}`)
-  }
+for (const client of isSamplesOnly ? [] : clients) {
+  if (!isWhole && !chosen.includes(client.name)) continue
+  await tryClient(client).catch((error) => report(client.name, error))
 }
 
 await database.end()
@@ -259,5 +201,4 @@ proxy.stop()
 await service.stop()
 
 for (const problem of problems) console.error(problem)
-if (problems.length > 0) process.exit(1)
-if (isWhole) await updatePage(rows, options.includes('--write'))
+if (problems.length > 0) process.exitCode = 1

@@ -43,9 +43,9 @@ export class Proxy {
   exchanges: Exchange[] = []
   #faults: Fault[] = []
   readonly #service: URL
-  readonly #server = createServer((incoming, outgoing) =>
-    this.#handle(incoming, outgoing)
-  )
+  readonly #server = createServer((incoming, outgoing) => {
+    this.#handle(incoming, outgoing).catch(() => incoming.socket.destroy())
+  })
 
   /** @param baseUrl of the service */
   constructor(baseUrl: string) {
@@ -76,10 +76,14 @@ export class Proxy {
     this.#server.close()
   }
 
-  #record({ method = '', url = '', headers }: IncomingMessage): Exchange {
+  async #handle(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse
+  ): Promise<void> {
+    const { method = '', url: path = '', headers, socket } = incoming
     const exchange: Exchange = {
       method,
-      path: url,
+      path,
       idempotencyKey: String(headers['idempotency-key'] ?? ''),
       time: performance.now(),
       fault: this.#faults.shift() ?? 'none',
@@ -89,43 +93,25 @@ export class Proxy {
     }
     this.exchanges.push(exchange)
 
-    return exchange
-  }
-
-  #handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const exchange = this.#record(incoming)
-    switch (exchange.fault) {
-      case 'before':
-        incoming.socket.resetAndDestroy()
-        break
-      case 'busy':
-        outgoing
-          .writeHead(503, {
-            'Content-Type': 'application/json',
-            'Retry-After': 1
-          })
-          .end(JSON.stringify(busyError))
-        break
-      default:
-        this.#forward(incoming, outgoing, exchange)
+    if (exchange.fault === 'before') {
+      socket.resetAndDestroy()
+    } else if (exchange.fault === 'busy') {
+      const busyHeaders = {
+        'Content-Type': 'application/json',
+        'Retry-After': 1
+      }
+      outgoing.writeHead(503, busyHeaders).end(JSON.stringify(busyError))
+    } else {
+      const forwarded = request(this.#service.origin + path, {
+        method,
+        headers
+      })
+      incoming.pipe(forwarded)
+      const [response] = (await once(forwarded, 'response')) as [
+        IncomingMessage
+      ]
+      await respond(response, outgoing, exchange)
     }
-  }
-
-  #forward(
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-    exchange: Exchange
-  ): void {
-    const { socket } = incoming
-    const forwarded = request(this.#service.origin + exchange.path, {
-      method: exchange.method,
-      headers: incoming.headers
-    })
-    forwarded.on('error', () => socket.destroy())
-    forwarded.on('response', (response) => {
-      respond(response, outgoing, exchange).catch(() => socket.destroy())
-    })
-    incoming.pipe(forwarded)
   }
 }
 
@@ -135,29 +121,19 @@ async function respond(
   outgoing: ServerResponse,
   exchange: Exchange
 ): Promise<void> {
+  const { statusCode = 0, headers } = response
   const body = await buffer(response)
-  exchange.status = response.statusCode ?? 0
-  exchange.hasNextPage = String(response.headers.link).includes('rel="next"')
+  exchange.status = statusCode
+  exchange.hasNextPage = String(headers.link).includes('rel="next"')
   exchange.body = body.toString()
+
   const reset = () => outgoing.socket?.resetAndDestroy()
-
-  switch (exchange.fault) {
-    case 'after':
-      reset()
-      break
-    case 'midway':
-      outgoing.writeHead(exchange.status, response.headers)
-      outgoing.write(body.subarray(0, body.length / 2), reset)
-      break
-    default:
-      outgoing.writeHead(exchange.status, response.headers)
-      outgoing.end(body)
+  if (exchange.fault === 'after') {
+    reset()
+    return
   }
-}
-
-/** Starts a proxy in front of the service at `baseUrl`. */
-export async function startProxy(baseUrl: string): Promise<Proxy> {
-  const proxy = new Proxy(baseUrl)
-  await proxy.listen()
-  return proxy
+  outgoing.writeHead(statusCode, headers)
+  if (exchange.fault === 'midway')
+    outgoing.write(body.subarray(0, body.length / 2), reset)
+  else outgoing.end(body)
 }

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { exec } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -32,52 +33,29 @@ const languages: Language[] = [
 
 /** What samples run on. */
 export interface Stage {
-  /** Has the samples, with the base URL of the proxy. */
+  /** Where commands run. */
   folder: string
   proxy: Proxy
   /** Makes the data of tools/seed.ts the only data. */
   restore: () => Promise<unknown>
   env: NodeJS.ProcessEnv
-  /** An API key without any of these scopes. */
-  keyWithout: (scopes: string[]) => string
 }
 
 /** How a program has ended. */
-export interface Result {
+interface Result {
   exitCode: number
   stdout: string
   stderr: string
 }
 
-/** A sample, in the folder of the stage. */
-interface Sample {
-  operation: Operation
-  language: Language
-  /** Its name, such as `listPets.py`. */
-  file: string
-}
-
-function operationsOf(ids: string[]): Operation[] {
-  const { operations } = readApiDocument(path.join(root, 'openapi.yaml'))
-  if (ids.length === 0) return operations
-
-  return ids.map((id) => {
-    const operation = operations.find((one) => one.id === id)
-    if (operation === undefined)
-      throw new Error(`openapi.yaml has no operation ${id}`)
-    return operation
-  })
-}
-
-const run = promisify(exec)
-
 /** How a command ends, and what it prints. */
 export async function resultOf(
   command: string,
-  options: { cwd: string; env: NodeJS.ProcessEnv }
+  { folder, env }: Pick<Stage, 'folder' | 'env'>
 ): Promise<Result> {
+  const options = { cwd: folder, env }
   try {
-    return { exitCode: 0, ...(await run(command, options)) }
+    return { exitCode: 0, ...(await promisify(exec)(command, options)) }
   } catch (error) {
     const { code, stdout, stderr } = error as Error & {
       code: number
@@ -88,167 +66,109 @@ export async function resultOf(
   }
 }
 
-function copySample({ file }: Sample, { folder, proxy }: Stage): void {
-  const source = readFileSync(path.join(root, 'samples', file), 'utf8')
-  const pasted = source.replaceAll(production, proxy.baseUrl)
-  writeFileSync(path.join(folder, file), pasted)
-}
-
-/** Runs a sample with the key of the stage, or with this one. */
-async function runSample(
-  { language, file }: Sample,
-  { folder, proxy, env }: Stage,
-  key = env['API_KEY']
-): Promise<Result> {
-  proxy.reset()
-  const command = `${language.program} ${file}`
-  return resultOf(command, { cwd: folder, env: { ...env, API_KEY: key } })
-}
-
-/** Runs a sample three times. Returns what is wrong with it. */
-async function trySample(sample: Sample, stage: Stage): Promise<string[]> {
-  const { operation, file } = sample
-  const problems: string[] = []
-  const report = (caller: string, problem: string | undefined, is: Result) => {
-    if (problem === undefined) return
-    problems.push(`${file} ${caller}: ${problem}\n${is.stdout}${is.stderr}`)
-  }
-  copySample(sample, stage)
-
-  const done = await runSample(sample, stage)
-  report('with a key', problemOfSuccess(sample, stage, done), done)
-
-  const unknown = await runSample(sample, stage, '')
-  const noKey = problemOfError(sample, stage, unknown, 401)
-  report('without a key', noKey, unknown)
-
-  const limitedKey = stage.keyWithout(operation.scopes)
-  const forbidden = await runSample(sample, stage, limitedKey)
-  const noScope = problemOfError(sample, stage, forbidden, 403)
-  report('with a key that lacks the scope', noScope, forbidden)
-
-  return problems
-}
-
-/** What is wrong with a run that must succeed, or undefined. */
-function problemOfSuccess(
-  { operation }: Sample,
-  { proxy: { exchanges } }: Stage,
-  { exitCode, stdout }: Result
-): string | undefined {
-  if (exitCode !== 0) return `it exits with ${exitCode}`
-  if (exchanges.length === 0) return 'no request'
-
-  for (const exchange of exchanges) {
-    const problem =
-      problemWithRequest(operation, exchange) ??
-      problemWithResponse(exchange, stdout)
-    if (problem !== undefined) return problem
-  }
-
-  const hasNext = exchanges.at(-1)?.hasNextPage
-
-  return hasNext ? 'it does not read all pages' : undefined
-}
-
-/** What is wrong with a run that must fail with this status, or undefined. */
-function problemOfError(
-  { operation, language }: Sample,
-  { proxy: { exchanges } }: Stage,
-  result: Result,
-  status: number
-): string | undefined {
-  const [exchange] = exchanges
-  if (exchange === undefined) return 'no request'
-  if (exchanges.length > 1) return `${exchanges.length} requests`
-  if (exchange.status !== status)
-    return `the response has the status ${exchange.status}`
-  if (result.exitCode === 0) return 'it exits with 0'
-  if (!result[language.errors].includes(exchange.body))
-    return `${language.errors} lacks ${exchange.body}`
-
-  return problemWithRequest(operation, exchange)
-}
-
-function problemWithRequest(
-  { method, path: template }: Operation,
-  { method: sentMethod, path: sentPath, idempotencyKey }: Exchange
-): string | undefined {
-  const pathPattern = template.replace(/{\w+}/g, '\\d+')
-  const expected = new RegExp(`^${method} /v1${pathPattern}(\\?.*)?$`)
-  const sent = `${sentMethod} ${sentPath}`
-  if (!expected.test(sent)) return `sends ${sent}`
-  if (method === 'POST' && idempotencyKey === '') return 'no Idempotency-Key'
-
-  return undefined
-}
-
-/** A request must succeed, and the sample must print each value received. */
-function problemWithResponse(
-  { status, body }: Exchange,
-  output: string
-): string | undefined {
-  if (status < 200 || status > 299)
-    return `the response has the status ${status}`
-
-  const printed = output.toLowerCase()
-  const missing = valuesIn(body).find((value) => !printed.includes(value))
-
-  return missing === undefined ? undefined : `does not print ${missing}`
-}
-
-/** The values in a JSON text, in lower case. */
-function valuesIn(body: string): string[] {
-  const values: string[] = []
-  if (body === '') return values
-
-  JSON.parse(
-    body,
-    (_name, value: string | number | boolean | object | null) => {
-      if (typeof value !== 'object') values.push(String(value).toLowerCase())
-      return value
-    }
-  )
-
-  return values
-}
-
-/** Returns which samples in Go gofmt would change. */
-async function problemsOfFormat({ folder, env }: Stage): Promise<string[]> {
-  const { exitCode, stdout, stderr } = await resultOf('gofmt -l .', {
-    cwd: folder,
-    env
-  })
-  const isFormatted = exitCode === 0 && stdout === ''
-
-  return isFormatted ? [] : [`gofmt -l samples: ${stdout}${stderr}`]
+/** Empties the folder of a stage, and restores its data. */
+export async function prepare({ folder, restore }: Stage): Promise<void> {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  await restore()
 }
 
 /**
- * Runs the files of samples/ against the service behind the proxy: with a key,
- * without one, and with one that lacks the scope.
+ * Runs a sample with a key and without one.
+ *
+ * @throws Error that says what is wrong with it
+ */
+async function trySample(
+  operation: Operation,
+  { extension, program, errors }: Language,
+  stage: Stage
+): Promise<void> {
+  const { folder, proxy, env } = stage
+  const file = operation.id + extension
+  const source = readFileSync(path.join(root, 'samples', file), 'utf8')
+  const pasted = source.replaceAll(production, proxy.baseUrl)
+  writeFileSync(path.join(folder, file), pasted)
+  const command = `${program} ${file}`
+
+  proxy.reset()
+  const done = await resultOf(command, stage)
+  assert.equal(done.exitCode, 0, done.stdout + done.stderr)
+  assert.notEqual(proxy.exchanges.length, 0, 'it sends no request')
+  for (const exchange of proxy.exchanges) {
+    checkRequest(operation, exchange)
+    checkResponse(exchange, done.stdout)
+  }
+  const isLast = !proxy.exchanges.at(-1)?.hasNextPage
+  assert.ok(isLast, 'it does not read all pages')
+
+  proxy.reset()
+  const withoutKey = { folder, env: { ...env, API_KEY: '' } }
+  const rejected = await resultOf(command, withoutKey)
+  const [{ status, body } = { status: 0, body: '' }, ...more] = proxy.exchanges
+  assert.deepEqual([status, more], [401, []], 'it sends one request')
+  assert.notEqual(rejected.exitCode, 0, 'it succeeds without a key')
+  assert.ok(rejected[errors].includes(body), `${errors} lacks ${body}`)
+}
+
+function checkRequest(
+  { method, path: template }: Operation,
+  exchange: Exchange
+): void {
+  const pathPattern = template.replace(/{\w+}/g, '\\d+')
+  const expected = new RegExp(`^${method} /v1${pathPattern}(\\?.*)?$`)
+  assert.match(`${exchange.method} ${exchange.path}`, expected)
+  const hasKey = exchange.idempotencyKey !== ''
+  assert.ok(method !== 'POST' || hasKey, 'it sends no Idempotency-Key')
+}
+
+/** A request must succeed, and the sample must print each value received. */
+function checkResponse({ status, body }: Exchange, output: string): void {
+  assert.equal(Math.trunc(status / 100), 2, body)
+  if (body === '') return
+
+  const printed = output.toLowerCase()
+  JSON.parse(
+    body,
+    (_name, value: string | number | boolean | object | null) => {
+      if (typeof value !== 'object') {
+        const text = String(value).toLowerCase()
+        assert.ok(printed.includes(text), `it does not print ${text}`)
+      }
+      return value
+    }
+  )
+}
+
+/**
+ * Runs the files of samples/ against the service behind the proxy, with a key
+ * and without one.
  *
  * @param ids of the operations; empty: all
  * @returns what is wrong
- * @throws Error for an id that no operation has
  */
 export async function runSamples(
   stage: Stage,
   ids: string[]
 ): Promise<string[]> {
-  const operations = operationsOf(ids)
-  rmSync(stage.folder, { recursive: true, force: true })
-  mkdirSync(stage.folder, { recursive: true })
-
+  const { operations } = readApiDocument(path.join(root, 'openapi.yaml'))
+  const chosen = operations.filter(
+    ({ id }) => ids.length === 0 || ids.includes(id)
+  )
   const problems: string[] = []
+  if (chosen.length < ids.length)
+    problems.push(`openapi.yaml lacks an operation of ${ids.join(', ')}`)
+
   for (const language of languages) {
-    await stage.restore()
-    for (const operation of operations) {
-      const file = operation.id + language.extension
-      const sample = { operation, language, file }
-      problems.push(...(await trySample(sample, stage)))
+    await prepare(stage)
+    for (const operation of chosen) {
+      try {
+        await trySample(operation, language, stage)
+      } catch (error) {
+        const { message } = error as Error
+        problems.push(`${operation.id}${language.extension}: ${message}`)
+      }
     }
   }
 
-  return [...problems, ...(await problemsOfFormat(stage))]
+  return problems
 }

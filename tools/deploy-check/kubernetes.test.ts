@@ -96,7 +96,7 @@ t.before(async () => {
   await sh(`
     docker build -q -t $IMAGE:one --build-arg VERSION=one .
     derive() {
-      printf 'FROM %s:one\nCOPY migrations dist/migrations' $IMAGE |
+      printf 'FROM %s:one\nCOPY --chmod=755 migrations dist/migrations' $IMAGE |
         docker build -q -t $IMAGE:$1 -f - .
     }
     echo 'CREATE TABLE next (id bigint)' >migrations/9999_next.sql

@@ -14,7 +14,7 @@ const light = {
 } as const
 const dark = {
   colorScheme: 'dark',
-  background: 'rgb(20, 24, 29)'
+  background: 'rgb(18, 18, 18)'
 } as const
 const looks = {
   'a light desktop': { ...desktop, ...light },
@@ -42,22 +42,6 @@ for (const [look, { background, ...options }] of Object.entries(looks)) {
     }
   )
 }
-
-t.test('on a desktop, the contents stay beside the text', async (t) => {
-  const { page } = await openDocs(t, url, desktop)
-  await page.goto(`${url}/docs/guide`)
-  const contents = page.getByRole('navigation', { name: 'Contents' })
-  await contents.getByRole('link', { name: 'Rate limits' }).click()
-
-  t.equal(page.url(), `${url}/docs/guide#rate-limits`)
-  const heading = page.getByRole('heading', { name: 'Rate limits' })
-  const left = await contents.boundingBox()
-  const right = await heading.boundingBox()
-  const { height } = desktop.viewport
-  t.ok(right && right.y >= 0 && right.y < height, 'the section is in view')
-  t.ok(left && left.y >= 0 && left.y < height, 'and so are the contents')
-  t.ok(left && right && left.x + left.width <= right.x, 'at its left')
-})
 
 t.test('the docs page leads to the guide, and back', async (t) => {
   const { page, faults } = await openDocs(t, url)

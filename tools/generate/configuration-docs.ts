@@ -1,11 +1,11 @@
 // The files that `npm run generate` writes from
 // src/framework/variables.ts.
-import { format } from 'prettier'
 import {
   commonVariables,
   rarelyNeededVariables,
   type Variable
 } from '../../src/framework/variables.ts'
+import { formatMarkdown, tableOf } from './markdown.ts'
 
 type Group = Record<string, Variable>
 
@@ -61,26 +61,24 @@ same variables.
 
 ## Common
 
-${tableOf(commonVariables)}
+${variablesTable(commonVariables)}
 
 ## Rarely needed
 
 A proxy or an orchestrator also limits most of these.
 
-${tableOf(rarelyNeededVariables)}
+${variablesTable(rarelyNeededVariables)}
 `
 
-  return format(page, { parser: 'markdown' })
+  return formatMarkdown(page)
 }
 
-function tableOf(group: Group): string {
+function variablesTable(group: Group): string {
   const rows = Object.entries(group).map(([name, variable]) => {
     const value = defaultOf(variable)
     const cell = value === '' ? '' : `\`${value}\``
-    return `| \`${name}\` | ${cell} | ${meaningOf(variable)} |`
+    return [`\`${name}\``, cell, meaningOf(variable)]
   })
 
-  return ['| Variable | Default | Meaning |', '| - | - | - |', ...rows].join(
-    '\n'
-  )
+  return tableOf(['Variable', 'Default', 'Meaning'], rows)
 }

@@ -1,11 +1,11 @@
 // SQL from the schemas of the OpenAPI document: how a row becomes the JSON of a
 // response, and how the body of a request becomes a row. A property
 // `categoryId` has the column `category_id`.
-import type { OpenAPIV3 } from 'openapi-types'
+import type { ApiDocument } from '../../src/framework/openapi/document.ts'
 import { columnOf, rejectColumnOfCreates } from './column-names.ts'
-import { operationsOf, targetOf } from './openapi.ts'
+import { type Message, operationsOf, type Schema } from './openapi.ts'
 
-type Schema = OpenAPIV3.SchemaObject | OpenAPIV3.ReferenceObject
+type Api = Pick<ApiDocument, 'document'>
 
 /** A property of a schema, and the column that holds it. */
 interface Property {
@@ -14,7 +14,7 @@ interface Property {
   name: string
   /** As SQL. */
   column: string
-  schema: OpenAPIV3.SchemaObject
+  schema: Schema
   isRequired: boolean
 }
 
@@ -23,53 +23,61 @@ export const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
 
 /** generated/json.ts: for each schema of a response, a row as its JSON. */
-export function rowJsonFile(document: OpenAPIV3.Document, root = '..'): string {
-  const rows = responseSchemas(document).map(
-    (name) => `
-/** Writes a row as the JSON of the schema ${name}. */
-export const ${name} = rowJson<Schemas['${name}']>(
-  \`${jsonExpression(document, name)}\`,
-  [${columnNames(document, name)}]
-)
-`
+export function rowJsonFile(api: Api, root = '..'): string {
+  const messages = operationsOf(api).flatMap(({ responses }) =>
+    responses
+      .filter(([status]) => status.startsWith('2'))
+      .map(([, response]) => response)
   )
-
-  return `${header}import { rowJson } from '${root}/src/framework/openapi/json.ts'
-import type { components } from './types.ts'
-
-type Schemas = components['schemas']
-${rows.join('')}`
-}
-
-/** generated/columns.ts: for each schema of a request, its columns. */
-export function bodyColumnsFile(
-  document: OpenAPIV3.Document,
-  root = '..'
-): string {
-  const bodies = requestSchemas(document).map((name) => {
-    const lines = propertiesOf(document, name).map(bodyColumn)
+  const constants = schemasOf(messages).map((name) => {
+    const properties = propertiesOf(api, name)
+    const columns = properties.map(({ column }) => `'${column}'`)
 
     return `
-/** The columns that store the body ${name}. */
-export const ${name}: BodyColumn<Schemas['${name}']>[] = [
-${lines.join(',\n')}
-]
+/** Writes a row as the JSON of the schema ${name}. */
+export const ${name} = rowJson<Schemas['${name}']>(
+  \`${jsonExpression(name, properties)}\`,
+  [${columns.join(', ')}]
+)
 `
   })
 
-  return `${header}import type { BodyColumn } from '${root}/src/framework/openapi/json.ts'
+  return fileOf('import { rowJson }', root, constants)
+}
+
+/** generated/columns.ts: for each schema of a request, its columns. */
+export function bodyColumnsFile(api: Api, root = '..'): string {
+  const messages = operationsOf(api).flatMap(
+    ({ requestBody }) => requestBody ?? []
+  )
+  const constants = schemasOf(messages).map(
+    (name) => `
+/** The columns that store the body ${name}. */
+export const ${name}: BodyColumn<Schemas['${name}']>[] = [
+${propertiesOf(api, name).map(bodyColumn).join(',\n')}
+]
+`
+  )
+
+  return fileOf('import type { BodyColumn }', root, constants)
+}
+
+function fileOf(imports: string, root: string, constants: string[]): string {
+  return `${header}${imports} from '${root}/src/framework/openapi/json.ts'
 import type { components } from './types.ts'
 
 type Schemas = components['schemas']
-${bodies.join('')}`
+${constants.join('')}`
 }
 
-function jsonExpression(document: OpenAPIV3.Document, name: string): string {
-  const properties = propertiesOf(document, name)
+function jsonExpression(schema: string, properties: Property[]): string {
   // The first property has no comma, so it must be present in each row.
   const first = properties.find(({ isRequired }) => isRequired)
-  if (first === undefined)
-    throw new Error(`openapi.yaml: ${name} must have a required property`)
+  if (first === undefined) {
+    throw new Error(
+      `openapi.yaml: ${schema} must be an object with a required property`
+    )
+  }
 
   const others = properties.filter((property) => property !== first)
   const lines = [
@@ -79,12 +87,6 @@ function jsonExpression(document: OpenAPIV3.Document, name: string): string {
   ]
 
   return lines.join('\n  || ')
-}
-
-/** As the elements of an array in TypeScript. */
-function columnNames(document: OpenAPIV3.Document, name: string): string {
-  const properties = propertiesOf(document, name)
-  return properties.map(({ column }) => `'${column}'`).join(', ')
 }
 
 function laterProperty(property: Property): string {
@@ -120,35 +122,22 @@ function isoTime(column: string): string {
 }
 
 function bodyColumn({ path, name, column, schema }: Property): string {
-  const type = sqlType(schema)
+  const { type, format } = schema
+  const sqlType = sqlTypes[`${type} ${format}`] ?? sqlTypes[String(type)]
   rejectColumnOfCreates(path, column)
-  return `  { property: '${name}', column: '${column}', type: '${type}' }`
+  return `  { property: '${name}', column: '${column}', type: '${sqlType}' }`
 }
 
-function sqlType({ type, format }: OpenAPIV3.SchemaObject): string {
-  switch (type) {
-    case 'integer':
-      return format === 'int64' ? 'bigint' : 'integer'
-    case 'number':
-      return 'numeric'
-    case 'boolean':
-      return 'boolean'
-    default:
-      return sqlTypeOfText(format)
-  }
-}
-
-function sqlTypeOfText(format = ''): string {
-  switch (format) {
-    case 'uuid':
-      return 'uuid'
-    case 'date':
-      return 'date'
-    case 'date-time':
-      return 'timestamptz'
-    default:
-      return 'text'
-  }
+/** By the type of a property, or its type and format. */
+const sqlTypes: Record<string, string> = {
+  string: 'text',
+  'string uuid': 'uuid',
+  'string date': 'date',
+  'string date-time': 'timestamptz',
+  integer: 'integer',
+  'integer int64': 'bigint',
+  number: 'numeric',
+  boolean: 'boolean'
 }
 
 /**
@@ -156,76 +145,36 @@ function sqlTypeOfText(format = ''): string {
  *
  * @throws Error for what has no column
  */
-function propertiesOf(document: OpenAPIV3.Document, name: string): Property[] {
-  const schema = document.components?.schemas?.[name]
-  if (schema === undefined || '$ref' in schema || schema.type !== 'object')
-    throw new Error(`openapi.yaml: ${name} must be of the type object`)
+function propertiesOf({ document }: Api, name: string): Property[] {
+  const schemas = document.components?.schemas as Record<string, Schema>
+  const { properties = {}, required = [] }: Schema = { ...schemas[name] }
 
-  const properties = Object.entries(schema.properties ?? {})
-
-  return properties.map(([property, propertySchema]) => {
+  return Object.entries(properties).map(([property, schema]) => {
     const path = `${name}.${property}`
+    if (!(String(schema.type) in sqlTypes)) {
+      throw new Error(
+        `openapi.yaml: ${path} must be a string, integer, number or boolean. ` +
+          'To have arrays or objects in rows, extend tools/generate/json-and-columns.ts'
+      )
+    }
 
     return {
       path,
       name: property,
       column: columnOf(property),
-      schema: scalar(path, propertySchema),
-      isRequired: schema.required?.includes(property) === true
+      schema,
+      isRequired: required.includes(property)
     }
   })
 }
 
-const scalars = ['string', 'integer', 'number', 'boolean']
-
-function scalar(path: string, schema: Schema): OpenAPIV3.SchemaObject {
-  if ('$ref' in schema || !scalars.includes(String(schema.type))) {
-    throw new Error(
-      `openapi.yaml: ${path} must be a string, integer, number or boolean. ` +
-        'To have arrays or objects in rows, extend tools/generate/json-and-columns.ts'
-    )
-  }
-
-  return schema
-}
-
-type Message = OpenAPIV3.ResponseObject | OpenAPIV3.RequestBodyObject
-
-/** The names of the schemas that responses of a success contain. */
-function responseSchemas(document: OpenAPIV3.Document): string[] {
-  const { responses: shared = {} } = document.components ?? {}
-  const responses = operationsOf(document).flatMap((operation) =>
-    Object.entries(operation.responses)
-      .filter(([status]) => status.startsWith('2'))
-      .map(([, response]) => targetOf(response, shared))
-  )
-
-  return namesOf(responses)
-}
-
-/** The names of the schemas of bodies of requests. */
-function requestSchemas(document: OpenAPIV3.Document): string[] {
-  const { requestBodies: shared = {} } = document.components ?? {}
-  const bodies = operationsOf(document).map(
-    ({ requestBody }) => requestBody && targetOf(requestBody, shared)
-  )
-
-  return namesOf(bodies)
-}
-
-/** The schemas that the messages refer to, or arrays of which they have. */
-function namesOf(messages: (Message | undefined)[]): string[] {
-  const names = messages.flatMap((message) => {
-    const schema = message?.content?.['application/json']?.schema
-    return schema ? referenceOf(schema) : []
+/** The names of the schemas that messages have, alone or in an array. */
+function schemasOf(messages: Message[]): string[] {
+  const names = messages.flatMap(({ content }) => {
+    const schema = content?.['application/json'].schema ?? {}
+    const { $ref } = schema.items ?? schema
+    return $ref?.split('/').slice(-1) ?? []
   })
 
   return [...new Set(names)].sort()
-}
-
-function referenceOf(schema: Schema): string[] {
-  const target = 'items' in schema ? schema.items : schema
-  return '$ref' in target
-    ? [target.$ref.replace('#/components/schemas/', '')]
-    : []
 }

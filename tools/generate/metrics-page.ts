@@ -1,8 +1,8 @@
 // docs/metrics.md, from the metrics that the service registers.
-import { format } from 'prettier'
 import { register } from 'prom-client'
 import '../../src/framework/metrics.ts'
 import '../../src/handlers/index.ts'
+import { formatMarkdown, tableOf } from './markdown.ts'
 
 /** When an operator looks at a metric. */
 const whenToLook: Record<string, string> = {
@@ -75,7 +75,7 @@ interface Metric {
 export function metricsPage(): Promise<string> {
   // The types of prom-client lack labelNames.
   const metrics = register.getMetricsAsArray() as unknown as Metric[]
-  const rows = metrics.map(rowOf)
+  const head = ['name', 'type', 'labels', 'meaning', 'look at it when']
 
   const page = `<!-- Generated from the metrics in src/ by \`npm run generate\`. Do not edit. -->
 
@@ -98,15 +98,13 @@ connections, and waits 10 s for a request.
   [default metrics of prom-client](https://github.com/siimon/prom-client#default-metrics):
   event loop, memory, garbage collection and CPU.
 
-| name | type | labels | meaning | look at it when |
-| - | - | - | - | - |
-${rows.join('\n')}
+${tableOf(head, metrics.map(rowOf))}
 `
 
-  return format(page, { parser: 'markdown' })
+  return formatMarkdown(page)
 }
 
-function rowOf({ name, type, labelNames, help }: Metric): string {
+function rowOf({ name, type, labelNames, help }: Metric): string[] {
   const look = whenToLook[name]
   if (look === undefined) {
     throw new Error(
@@ -116,5 +114,5 @@ function rowOf({ name, type, labelNames, help }: Metric): string {
 
   const labels = labelNames.map((label) => `\`${label}\``).join(', ')
 
-  return `| \`${name}\` | ${String(type)} | ${labels} | ${help} | ${look} |`
+  return [`\`${name}\``, String(type), labels, help, look]
 }

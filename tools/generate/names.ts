@@ -1,6 +1,6 @@
 // The names of this API: where they are used, they come from openapi.yaml and
 // package.json.
-import type { OpenAPIV3 } from 'openapi-types'
+import type { ApiDocument } from '../../src/framework/openapi/document.ts'
 import {
   apiKeyPattern,
   shownDigits
@@ -15,32 +15,17 @@ interface Names {
   realm: string
 }
 
-type Scheme = Record<string, unknown>
-
-/**
- * The names in openapi.yaml and package.json; `npm run check` lints their form.
- *
- * @throws Error when a name is missing
- */
-export function namesOf(
-  document: OpenAPIV3.Document,
-  packageJson: { name: string }
-): Names {
-  const { bearerAuth = {} } = document.components?.securitySchemes ?? {}
+/** The names in openapi.yaml and package.json. */
+export function namesOf({ document }: ApiDocument, service: string): Names {
+  const scheme: Record<string, unknown> = {
+    ...document.components?.securitySchemes?.['bearerAuth']
+  }
 
   return {
-    service: packageJson.name,
-    apiKeyPrefix: extension({ ...bearerAuth }, 'x-key-prefix', 'petcat_'),
-    realm: extension({ ...bearerAuth }, 'x-realm', 'pet-categories')
+    service,
+    apiKeyPrefix: String(scheme['x-key-prefix']),
+    realm: String(scheme['x-realm'])
   }
-}
-
-function extension(scheme: Scheme, name: string, example: string): string {
-  const value = scheme[name]
-  if (typeof value === 'string') return value
-  throw new Error(
-    `openapi.yaml: the security scheme bearerAuth needs ${name}, such as ${example}`
-  )
 }
 
 /**
@@ -78,23 +63,19 @@ export function haproxyConfig(
   current: string,
   { apiKeyPrefix }: Names
 ): string {
-  const requestIdWithKey = `  acl request_id_with_key `
-  const pathForLog = `  http-request set-var(txn.path) `
-  const keyPrefixForLog = `  http-request set-var(txn.api_key_prefix) `
   const regsub = `regsub("${apiKeyPattern(apiKeyPrefix)}","\\1***",gi)`
   const shownLength = apiKeyPrefix.length + shownDigits
+  const shown = `${apiKeyPrefix}[0-9a-f]{${shownDigits}}`
 
-  const withAcl = replaceLine(
-    current,
-    requestIdWithKey,
-    `req.fhdr(X-Request-Id) -m reg -i ${apiKeyPrefix}[0-9a-f]{9}`
-  )
-  const withPath = replaceLine(withAcl, pathForLog, `path,'${regsub}'`)
+  const restOfLines = {
+    'acl request_id_with_key': `req.fhdr(X-Request-Id) -m reg -i ${apiKeyPrefix}[0-9a-f]{9}`,
+    'http-request set-var(txn.path)': `path,'${regsub}'`,
+    'http-request set-var(txn.api_key_prefix)': `var(txn.token),bytes(0,${shownLength}) if { var(txn.token) -m reg ^${shown} }`
+  }
 
-  return replaceLine(
-    withPath,
-    keyPrefixForLog,
-    `var(txn.token),bytes(0,${shownLength}) if { var(txn.token) -m reg ^${apiKeyPrefix}[0-9a-f]{${shownDigits}} }`
+  return Object.entries(restOfLines).reduce(
+    (text, [start, rest]) => replaceLine(text, `  ${start} `, rest),
+    current
   )
 }
 

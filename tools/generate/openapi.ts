@@ -1,43 +1,73 @@
-// How the generators read an OpenAPI document.
-import type { OpenAPIV3 } from 'openapi-types'
+// How the generators read an OpenAPI document. They rely on the rules of
+// redocly.yaml, which `npm run check` applies.
+import type { ApiDocument } from '../../src/framework/openapi/document.ts'
 
-type Reference = OpenAPIV3.ReferenceObject
-
-/**
- * What a `$ref` points to, or the object itself.
- *
- * @param shared the components of the same kind, by their names
- */
-export function targetOf<T extends object>(
-  object: T | Reference,
-  shared: Record<string, T | Reference> = {}
-): T | undefined {
-  if (!isReference(object)) return object
-  const name = object.$ref.slice(object.$ref.lastIndexOf('/') + 1)
-  const target = shared[name]
-  return target && targetOf(target, shared)
+/** The parts of a schema that generated code depends on. */
+export interface Schema {
+  $ref?: string
+  type?: string
+  format?: string
+  nullable?: boolean
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
 }
 
-function isReference(object: object): object is Reference {
-  return '$ref' in object
+/** A response or the body of a request. */
+export interface Message {
+  content?: {
+    'application/json': {
+      schema: Schema
+      examples?: Record<string, { value: unknown }>
+    }
+  }
 }
 
-/** @param method in upper case */
-export function operationAt(
-  document: OpenAPIV3.Document,
-  method: string,
-  path: string
-): OpenAPIV3.OperationObject | undefined {
-  const name = method.toLowerCase() as OpenAPIV3.HttpMethods
-  return document.paths[path]?.[name]
+/** An operation, without references to other components than schemas. */
+interface Operation {
+  /** As in `GET /pets`. */
+  request: string
+  summary: string
+  deprecated?: boolean
+  requestBody?: Message
+  responses: [status: string, Message][]
 }
 
-export function operationsOf(document: OpenAPIV3.Document) {
-  return Object.values(document.paths).flatMap((item = {}) =>
-    Object.values(item).filter(isOperation)
+type Described = Omit<Operation, 'request' | 'responses'> & {
+  responses: Record<string, Message>
+}
+
+/** The operations, in the order of the document. */
+export function operationsOf({
+  document
+}: Pick<ApiDocument, 'document'>): Operation[] {
+  const resolve = (_key: string, value: unknown): unknown => {
+    if (!isReference(value)) return value
+    const names = value.$ref.split('/').slice(1)
+    const target = names.reduce<unknown>(
+      (node, name) => (node as Record<string, unknown>)[name],
+      document
+    )
+
+    return JSON.parse(JSON.stringify(target), resolve)
+  }
+  const paths = JSON.parse(JSON.stringify(document.paths), resolve) as Record<
+    string,
+    Record<string, Described>
+  >
+
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({
+      ...operation,
+      request: `${method.toUpperCase()} ${path}`,
+      responses: Object.entries(operation.responses)
+    }))
   )
 }
 
-function isOperation(value: unknown): value is OpenAPIV3.OperationObject {
-  return typeof value === 'object' && value !== null && 'responses' in value
-}
+/** References to schemas stay: generated code has the names of schemas. */
+const isReference = (value: unknown): value is { $ref: string } =>
+  typeof value === 'object' &&
+  value !== null &&
+  '$ref' in value &&
+  !String(value.$ref).startsWith('#/components/schemas/')

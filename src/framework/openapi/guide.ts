@@ -1,29 +1,19 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import {
-  coloredStyle,
-  type Environment,
-  environmentColors
-} from './docs-theme.ts'
 import type { ApiDocument } from './document.ts'
 import { PageFile } from './page-file.ts'
 
 /** The Content-Security-Policy of the guide, which has no scripts. */
-const contentPolicy = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'"
-].join('; ')
+const contentPolicy =
+  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; " +
+  "form-action 'none'; frame-ancestors 'none'"
 
 interface Options {
   apiDocument: ApiDocument
   /** The HTML of the guide; undefined if the API has none. */
   guide: URL | undefined
-  environment: Environment
+  environment: string
 }
 
 /**
@@ -40,12 +30,8 @@ export const guidePage = fp<Options>(
       const content = readFileSync(guide, 'utf8')
       const page = writePage(`${title} · ${environment}`, content)
       serve(app, '/docs/guide', 'text/html', page)
-      serve(
-        app,
-        '/docs/guide.css',
-        'text/css',
-        coloredStyle('guide.css', environmentColors[environment])
-      )
+      const css = new URL('docs/guide.css', import.meta.url)
+      serve(app, '/docs/guide.css', 'text/css', readFileSync(css, 'utf8'))
     }
   },
   { name: 'guide-page', dependencies: ['docs-page'] }
@@ -73,7 +59,7 @@ function writePage(title: string, content: string): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Guide · ${escapeHtml(title)}</title>
 <link rel="stylesheet" href="guide.css">
-<link rel="icon" type="image/svg+xml" href="static/theme/icon.svg">
+<link rel="icon" type="image/png" href="static/favicon-32x32.png">
 </head>
 <body>
 <header>

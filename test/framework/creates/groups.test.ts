@@ -49,7 +49,7 @@ async function start(t: Test) {
 }
 
 /** Every second item has a key. */
-const keyOf = (index: number) => (index % 2 ? { key: `key-${index}` } : {})
+const keyOf = (index: number) => ({ key: index % 2 ? `key-${index}` : '' })
 
 t.test(
   'creates that arrive together share statements in their order, up to a full queue',
@@ -66,16 +66,19 @@ t.test(
     t.equal(leader?.statusCode, 201)
 
     // One for the leader, and those of 250 rows.
-    t.same(statements, Array(5).fill('create-notes'))
+    t.same(statements, Array<string>(5).fill('create-notes'))
     t.same(await names(), ['one', 'leader', ...sent.slice(0, 1000)])
-    const stored = followers.slice(0, 1000).map((response) => response.json())
+    const stored = followers.slice(0, 1000).map((one) => one.json<object>())
     t.same(
       stored,
       sent.slice(0, 1000).map((name, index) => ({ id: index + 3, name }))
     )
     t.match(
       followers.slice(1000),
-      Array(100).fill({ statusCode: 503, headers: { 'retry-after': '1' } })
+      Array<object>(100).fill({
+        statusCode: 503,
+        headers: { 'retry-after': '1' }
+      })
     )
     t.match(followers.at(-1)?.json(), {
       code: 'unavailable',
@@ -92,53 +95,42 @@ const triggerOfBad = (body: string) => `
     WHEN (NEW.name LIKE 'bad%') EXECUTE FUNCTION bad()`
 
 /** Ways in which PostgreSQL rejects the rows whose names begin with `bad`. */
-const rejections: {
-  moment: string
-  reject: string
-  /** By default a 500. */
-  code?: string
-  /** What the log says. */
-  cause?: string
-}[] = [
-  {
-    moment: 'in the statement',
-    reject: `ALTER TABLE notes
-      ADD CONSTRAINT bad CHECK (name NOT LIKE 'bad%')`
+const rejections: Record<
+  string,
+  { reject: string; code?: string; cause?: string }
+> = {
+  'in the statement': {
+    reject: "ALTER TABLE notes ADD CONSTRAINT bad CHECK (name NOT LIKE 'bad%')"
   },
-  {
-    moment: 'at the commit',
+  'at the commit': {
     reject: `ALTER TABLE notes
       ADD CONSTRAINT bad UNIQUE (description) DEFERRABLE INITIALLY DEFERRED`
   },
-  {
-    moment: 'because a trigger drops its row',
+  'because a trigger drops its row': {
     reject: triggerOfBad('RETURN NULL'),
     cause: 'a row was not stored in the table notes: a trigger dropped it'
   },
-  {
-    moment: 'because its response lacks a required property',
+  'because its response lacks a required property': {
     reject: `ALTER TABLE notes ALTER name DROP NOT NULL;
       ${triggerOfBad('NEW.name = NULL; RETURN NEW')}`,
     cause: 'Note.name must not be null'
   },
-  {
-    moment: 'for a missing privilege',
+  'for a missing privilege': {
     reject: triggerOfBad("RAISE USING ERRCODE = ''42501''"),
     code: 'unavailable'
   },
-  {
-    moment: 'for a conflict',
+  'for a conflict': {
     reject: triggerOfBad("RAISE USING ERRCODE = ''40001''"),
     code: 'unavailable'
   }
-]
+}
 
-for (const { moment, reject, code = 'internal_error', cause } of rejections) {
+for (const [reason, rejection] of Object.entries(rejections)) {
   t.test(
-    `a create that fails ${moment} fails alone, and its key stays free`,
+    `a create that fails ${reason} fails alone, and its key stays free`,
     async (t) => {
       const { run, send, names, results, lines } = await start(t)
-      await run(reject)
+      await run(rejection.reject)
 
       const group = Array.from({ length: 20 }, (_, index) => {
         const isBad = [3, 6].includes(index % 10)
@@ -148,28 +140,24 @@ for (const { moment, reject, code = 'internal_error', cause } of rejections) {
 
         return { isBad, payload, ...keyOf(index) }
       })
+      const { code = 'internal_error', cause } = rejection
       t.same(
         await results('notes', { name: 'leader' }, group),
         group.map(({ isBad }) => (isBad ? code : 201))
       )
       t.equal((await names()).length, 1 + 2 + 16)
       if (cause !== undefined)
-        t.match(
-          lines.find(({ msg }) => msg === 'internal_error'),
-          { err: { message: cause } }
-        )
+        t.ok(lines.some(({ err }) => (err as Error)?.message === cause))
 
       await run(
         `DROP TRIGGER IF EXISTS bad ON notes;
          ALTER TABLE notes DROP CONSTRAINT IF EXISTS bad`
       )
-      for (const { isBad, ...item } of group)
-        if (item.key)
-          t.equal(
-            await codeOrStatus(send('notes', item)),
-            isBad ? 201 : '201 replayed',
-            item.key
-          )
+      for (const { isBad, ...item } of group.filter(({ key }) => key))
+        t.equal(
+          await codeOrStatus(send('notes', item)),
+          isBad ? 201 : '201 replayed'
+        )
     }
   )
 }

@@ -17,45 +17,44 @@ import type { Service } from '../../support/service.ts'
 
 const lockedName = 'locked'
 
-/** What another transaction holds, and why the row waits for it. */
-interface Lock {
-  reason: string
-  /** Changes the table. */
-  prepare: string
-  hold: string
-  /** Of four creates of the row; all by default. */
-  stored?: number
-}
-
-const locks: Lock[] = [
-  {
-    reason: 'its trigger waits for an advisory lock',
+/**
+ * What another transaction holds, by why the row waits for it. Of four creates
+ * of the row, one is stored if its name must be unique.
+ */
+const locks = {
+  'its trigger waits for an advisory lock': {
     prepare: `
       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
         'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END';
       CREATE TRIGGER wait BEFORE INSERT ON notes FOR EACH ROW
         WHEN (NEW.name = '${lockedName}') EXECUTE FUNCTION wait()`,
-    hold: 'SELECT pg_advisory_xact_lock(1)'
+    hold: 'SELECT pg_advisory_xact_lock(1)',
+    stored: 4
   },
-  {
-    reason: 'an open transaction has its unique value',
+  'an open transaction has its unique value': {
     prepare: `
       CREATE UNIQUE INDEX ON notes (name) WHERE name = '${lockedName}'`,
     hold: `INSERT INTO notes (name) VALUES ('${lockedName}')`,
     stored: 1
   },
-  {
-    reason: 'the row of its foreign key is locked',
+  'the row of its foreign key is locked': {
     prepare: `
       CREATE TABLE names (name text PRIMARY KEY);
       INSERT INTO names VALUES ('${lockedName}'), ('x');
       ALTER TABLE notes ADD FOREIGN KEY (name) REFERENCES names`,
-    hold: `SELECT FROM names WHERE name = '${lockedName}' FOR UPDATE`
+    hold: `SELECT FROM names WHERE name = '${lockedName}' FOR UPDATE`,
+    stored: 4
   }
-]
+}
+
+const firstLock = locks['its trigger waits for an advisory lock']
 
 /** A service on whose database a transaction is open until `release`. */
-async function start(t: Test, { prepare = '', hold = '' }, timeout: number) {
+async function start(
+  t: Test,
+  { prepare, hold }: { prepare: string; hold: string },
+  timeout: number
+) {
   const config = { DATABASE_TIMEOUT_MS: timeout }
   const service = await startNotes(t, { config })
   await query(service.databaseUrl, prepare)
@@ -68,8 +67,8 @@ async function start(t: Test, { prepare = '', hold = '' }, timeout: number) {
 const create = (service: Service, name: string, key = '') =>
   codeOrStatus(createNote(service, name, key ? { 'idempotency-key': key } : {}))
 
-for (const lock of locks) {
-  t.test(`if ${lock.reason}, a create waits alone`, async (t) => {
+for (const [reason, lock] of Object.entries(locks)) {
+  t.test(`if ${reason}, a create waits alone`, async (t) => {
     const { service, release } = await start(t, lock, 60_000)
     const settled: unknown[] = []
     const blocked = ['', '', 'one', 'two'].map((key) =>
@@ -87,7 +86,7 @@ for (const lock of locks) {
 
     await release()
     const stored = (await Promise.all(blocked)).filter((code) => code === 201)
-    t.equal(stored.length, lock.stored ?? 4)
+    t.equal(stored.length, lock.stored)
     const names = await storedNames(service.databaseUrl)
     t.equal(names.length, 100 + stored.length)
   })
@@ -96,7 +95,7 @@ for (const lock of locks) {
 t.test(
   'a create that waits for too long gets 503, and had no effect',
   async (t) => {
-    const { service, release } = await start(t, locks[0]!, 1000)
+    const { service, release } = await start(t, firstLock, 1000)
 
     t.equal(await create(service, lockedName), 'unavailable')
     t.equal(await create(service, lockedName, 'a'), 'unavailable')

@@ -139,13 +139,21 @@ async function failsAtOnce(t: Test, directory: string, reason: RegExp) {
   await t.rejects(start, { message: reason })
 }
 
-t.test('a lock file that cannot be read is not waited for', async (t) => {
+t.test('a folder that PostgreSQL cannot use', async (t) => {
   const directory = t.testdir()
   copyData(directory)
   mkdirSync(path.join(directory, 'postgres/postmaster.pid'))
-  const reason =
+  const unreadable =
     /^DATA_DIR cannot be used: PostgreSQL did not start: could not read lock file "postmaster\.pid": .+$/
-  await failsAtOnce(t, directory, reason)
+  await failsAtOnce(t, directory, unreadable)
+
+  const tooLong = path.join(
+    directory,
+    ...Array<string>(6).fill('x'.repeat(200))
+  )
+  const failed =
+    /^DATA_DIR cannot be used: initdb failed: (?!Command failed).+$/
+  await failsAtOnce(t, tooLong, failed)
 })
 
 const runs = (command: string, ...args: string[]) =>

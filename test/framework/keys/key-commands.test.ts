@@ -36,8 +36,8 @@ async function start(t: Test) {
 }
 
 /** The minutes from the creation of a listed key to its end. */
-function lifetimeOf({ created_at: start, expires_at: end }: PrintedRow) {
-  const milliseconds = Date.parse(String(end)) - Date.parse(String(start))
+function lifetimeOf({ created_at: from, expires_at: to }: PrintedRow) {
+  const milliseconds = Date.parse(String(to)) - Date.parse(String(from))
   return Math.round(milliseconds / 60_000)
 }
 

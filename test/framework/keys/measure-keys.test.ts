@@ -3,7 +3,7 @@ import { apiKeyMeasurer } from '../../../src/framework/keys/measure-keys.ts'
 import { createDatabase, openDatabase, query } from '../../support/database.ts'
 import { sample } from '../../support/metrics.ts'
 
-/** Changes to a key that expires in five hours and is in use, to leave it out. */
+/** Changes to a key in use that expires in five hours, to leave it out. */
 const leftOut = [
   'expires_at = NULL',
   "expires_at = now() - interval '1 minute'",

@@ -50,7 +50,10 @@ function startReplica(
 async function list(replica: Replica): Promise<string> {
   const { app, etag } = replica
   await until(async () => {
-    const response = await app.inject({ headers: { 'if-none-match': etag } })
+    const response = await app.inject({
+      url: '/',
+      headers: { 'if-none-match': etag }
+    })
     if (response.statusCode === 200) {
       replica.etag = String(response.headers.etag)
       replica.body = response.body

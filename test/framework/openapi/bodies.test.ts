@@ -5,7 +5,6 @@ import {
   int64,
   jsonOf,
   maxInt64,
-  pathWithPost,
   range,
   send,
   serve,
@@ -69,40 +68,29 @@ t.test(
 )
 
 t.test('a number may be any JSON number, rounded to a double', async (t) => {
-  const number = { type: 'number' }
   const create = await servePost(t, {
     type: 'object',
     properties: {
-      ratio: { ...number, default: 0.5 },
-      price: { ...number, minimum: 0, maximum: 1e30, nullable: true },
-      list: { type: 'array', items: number }
+      ratio: { type: 'number', default: 0.5 },
+      price: { type: 'number', minimum: 0, maximum: 1e30, nullable: true }
     }
   })
 
   t.same(await create('{"ratio":12345678901234567890}'), {
     ratio: 12345678901234567000
   })
-  t.same(await create('{"list":[1,-9007199254740993,1.5e300],"price":null}'), {
-    ratio: 0.5,
-    list: [1, -9007199254740992, 1.5e300],
-    price: null
-  })
+  t.same(await create('{"price":null}'), { ratio: 0.5, price: null })
 
   const messages = {
     '{"price":-12345678901234567890}': 'body.price must be at least 0',
     [`{"price":1${'0'.repeat(31)}}`]: 'body.price must be at most 1e+30',
-    '{"ratio":"1"}': 'body.ratio must be a number',
-    '{"ratio":1e999}': 'body.ratio must be within ±1.7976931348623157e+308',
-    [`{"ratio":-1${'0'.repeat(400)}}`]:
-      'body.ratio must be within ±1.7976931348623157e+308'
+    '{"ratio":1e999}': 'body.ratio must be within ±1.7976931348623157e+308'
   }
   for (const [body, message] of Object.entries(messages))
     t.equal(await create(body), message, body.slice(0, 40))
 })
 
 t.test('a body may itself be a number', async (t) => {
-  const toDouble = await servePost(t, { type: 'number' })
-  t.same(await toDouble('12345678901234567890'), 12345678901234567000)
   const toBigInt = await servePost(t, int64)
   t.same(await toBigInt('9007199254740993'), '9007199254740993n')
 })
@@ -114,7 +102,6 @@ const rules = {
     level: { ...int64, minimum: 1, maximum: 9 },
     floor: { ...int64, maximum: 99, 'x-must': 'be a floor' },
     count: { type: 'integer', maximum: 5 },
-    note: { type: 'string', nullable: true },
     name: { type: 'string', minLength: 1, maxLength: 3 },
     label: { type: 'string', minLength: 2 },
     text: { type: 'string', pattern: String.raw`^[^\x00]*$` },
@@ -137,21 +124,18 @@ const rules = {
 }
 
 const messagesByBody = {
-  '{"level":0}': 'body.level must be an integer from 1 to 9',
   '{"level":10}': 'body.level must be an integer from 1 to 9',
   '{"floor":100}': 'body.floor must be a floor',
   '{"count":1.5}': 'body.count must be an integer',
   '{"count":6}': 'body.count must be at most 5',
   '{"count":12345678901234567890}':
     'body.count must be within ±9007199254740991',
-  '{"note":1}': 'body.note must be a string',
   '{"name":1}': 'body.name must be a string',
   '{"name":""}': 'body.name must not be empty',
   '{"name":"long"}': 'body.name must have at most 3 characters',
   '{"label":"x"}': 'body.label must have at least 2 characters',
   '{"text":"a\\u0000"}': 'body.text must not contain NUL (U+0000)',
   '{"code":"b"}': 'body.code must match the pattern ^a',
-  '{"tags":{}}': 'body.tags must be an array',
   '{"tags":[]}': 'body.tags must not be empty',
   '{"tags":[1,2,3]}': 'body.tags must have at most 2 items',
   '{"tags":[1,1]}': 'body.tags must not contain an item twice',
@@ -183,39 +167,3 @@ t.test('a message lists ten errors at most', async (t) => {
   const message = await create(JSON.stringify(Array(50).fill('x')))
   t.equal(String(message).split('; ').length, 10)
 })
-
-t.test(
-  'a missing body is rejected, with or without a Content-Type',
-  async (t) => {
-    const paths = { '/things': pathWithPost('createThing') }
-    const app = await serve(t, paths, () => ({}))
-    for (const headers of [{}, { 'content-type': 'application/json' }]) {
-      const request = { method: 'POST', url: '/v1/things', headers } as const
-      t.equal(await send(app, request), 'body must not be empty')
-    }
-    const request = { method: 'POST', url: '/v1/things', payload: {} } as const
-    t.equal((await app.inject(request)).statusCode, 200)
-  }
-)
-
-t.test(
-  'a response keeps each int64, even in a schema that contains itself',
-  async (t) => {
-    const $ref = '#/components/schemas/Tree'
-    const Tree = {
-      type: 'object',
-      properties: { id: int64, children: { type: 'array', items: { $ref } } }
-    }
-    const get = {
-      operationId: 'getTree',
-      responses: { 200: { description: 'OK', ...jsonOf({ $ref }) } }
-    }
-    const tree = { id: 1n, children: [{ id: maxInt64, children: [] }] }
-    const app = await serve(t, { '/tree': { get } }, () => tree, {
-      components: { schemas: { Tree } }
-    })
-
-    const { body } = await app.inject('/v1/tree')
-    t.equal(body, `{"id":1,"children":[{"id":${maxInt64},"children":[]}]}`)
-  }
-)

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import type { Api } from '../../../src/framework/api.ts'
 import { notes, startNotes } from '../../support/notes.ts'
 import { startService } from '../../support/service.ts'
 
@@ -11,73 +10,42 @@ const description = `
     Short texts,
     for you. And more.`
 
-/** The notes with another title, a description and a guide. */
-function guidedNotes(): Api {
-  const document = readFileSync(notes.openapi, 'utf8').replace(
+const folder = t.testdir({
+  'openapi.yaml': readFileSync(notes.openapi, 'utf8').replace(
     'title: Notes',
     `title: Notes & <more>${description}`
-  )
-  const folder = t.testdir({
-    'openapi.yaml': document,
-    'guide.html': '<main>How to write notes</main>\n'
-  })
-  const urlOf = (name: string) => pathToFileURL(path.join(folder, name))
+  ),
+  'guide.html': '<main>How to write notes</main>\n'
+})
+const urlOf = (name: string) => pathToFileURL(path.join(folder, name))
 
-  return {
-    ...notes,
-    openapi: urlOf('openapi.yaml'),
-    guide: urlOf('guide.html')
-  }
-}
-
-const guided = await startService(t, {
-  api: guidedNotes(),
+/** The notes with another title, a description and a guide. */
+const { app } = await startService(t, {
+  api: { ...notes, openapi: urlOf('openapi.yaml'), guide: urlOf('guide.html') },
   config: { ENVIRONMENT: 'staging' }
 })
 
-t.test('/docs/guide is a page with the guide, without a key', async (t) => {
-  const { statusCode, headers, body } = await guided.app.inject('/docs/guide')
+t.test('/docs/guide is the guide, without a key or scripts', async (t) => {
+  const { statusCode, headers, body } = await app.inject('/docs/guide')
   t.equal(statusCode, 200)
   t.equal(headers['content-type'], 'text/html; charset=utf-8')
   t.match(body, '<title>Guide · Notes &amp; &lt;more> · staging</title>')
   t.match(body, '<main>How to write notes</main>')
-})
-
-t.test('the guide loads its own files, and no scripts', async (t) => {
-  const { headers, body } = await guided.app.inject('/docs/guide')
   t.match(headers['content-security-policy'], /^default-src 'none'; style-src/)
   t.notMatch(headers['content-security-policy'], /script-src|unsafe|https?:/)
 
-  const files = [...body.matchAll(/(?:href|src)="([^"]+)"/g)]
-  t.equal(files.length, 4)
-  for (const [, file] of files) {
+  for (const [, file] of body.matchAll(/(?:href|src)="([^"]+)"/g)) {
     const { pathname } = new URL(String(file), 'http://localhost/docs/guide')
-    t.equal((await guided.app.inject(pathname)).statusCode, 200, pathname)
+    t.equal((await app.inject(pathname)).statusCode, 200, pathname)
   }
+
+  const again = { 'if-none-match': headers.etag }
+  const request = { url: '/docs/guide', headers: again }
+  t.equal((await app.inject(request)).statusCode, 304)
 })
-
-t.test('the style sheet has the color of the environment', async (t) => {
-  const { headers, body } = await guided.app.inject('/docs/guide.css')
-  t.equal(headers['content-type'], 'text/css; charset=utf-8')
-  t.match(body, '--environment: #8a5a00')
-})
-
-for (const url of ['/docs/guide', '/docs/guide.css', '/llms.txt']) {
-  t.test(`${url} is downloaded again only if it has changed`, async (t) => {
-    const { etag } = (await guided.app.inject(url)).headers
-    const send = (tag: string) =>
-      guided.app.inject({ url, headers: { 'if-none-match': tag } })
-
-    const unchanged = await send(String(etag))
-    t.equal(unchanged.statusCode, 304)
-    t.equal(unchanged.body, '')
-    t.equal(unchanged.headers.etag, etag)
-    t.equal((await send('"other"')).statusCode, 200)
-  })
-}
 
 t.test('/llms.txt says what the API is, and where its docs are', async (t) => {
-  const { headers, body } = await guided.app.inject('/llms.txt')
+  const { headers, body } = await app.inject('/llms.txt')
   t.equal(headers['content-type'], 'text/plain; charset=utf-8')
   t.equal(
     body,
@@ -97,6 +65,7 @@ t.test('/llms.txt says what the API is, and where its docs are', async (t) => {
 t.test('an API without a guide has none at /docs/guide', async (t) => {
   const { app } = await startNotes(t)
   t.equal((await app.inject('/docs/guide')).statusCode, 404)
-  t.match((await app.inject('/llms.txt')).body, /^# Notes\n\n> Notes\n\n/)
-  t.notMatch((await app.inject('/llms.txt')).body, '/docs/guide')
+  const { body } = await app.inject('/llms.txt')
+  t.match(body, /^# Notes\n\n> Notes\n\n/)
+  t.notMatch(body, '/docs/guide')
 })

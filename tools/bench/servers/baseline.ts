@@ -1,54 +1,121 @@
 // The baseline: Fastify with fastify-openapi-glue on the same OpenAPI document,
-// one query per request.
+// one query per request, the logger of this service, and a key check without a
+// look-up.
 import bearerAuth from '@fastify/bearer-auth'
 import Fastify, { type FastifyReply, LogController } from 'fastify'
 import glue from 'fastify-openapi-glue'
+import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { peer } from './peer.ts'
+import pg from 'pg'
+import { apiKeyPrefix } from '../../../generated/names.ts'
+import { createLogger } from '../../../src/framework/log.ts'
 
+const { DATABASE_URL, PORT, HOST = '127.0.0.1', BENCH_KEY = '' } = process.env
+const sha256 = (text: string) =>
+  createHash('sha256').update(text).digest('base64')
+const keyHash = sha256(BENCH_KEY)
+const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
+const petColumns = 'id, name, category_id AS "categoryId", status'
+
+const rowsOf = async (text: string, ...values: unknown[]) =>
+  (await pool.query<{ id: string }>(text, values)).rows
+
+interface Pet {
+  name: string
+  categoryId: number
+  status: string
+}
+
+interface Page {
+  limit: number
+  status?: string
+  cursor?: string
+}
+
+/** The cursor is that of the service: an id in base64url. */
+const idOf = (cursor = '') =>
+  Number(Buffer.from(cursor, 'base64url').toString())
+
+function linkAfter(id: string, { limit, status }: Page) {
+  const query = new URLSearchParams({ limit: String(limit) })
+  if (status) query.append('status', status)
+  query.append('cursor', Buffer.from(id).toString('base64url'))
+
+  return `<?${query.toString()}>; rel="next"`
+}
+
+const handlers = {
+  listCategories: () =>
+    rowsOf('SELECT id, name, description FROM categories ORDER BY id'),
+
+  async createCategory(
+    { body }: { body: { name: string; description?: string } },
+    reply: FastifyReply
+  ) {
+    const [created] = await rowsOf(
+      'INSERT INTO categories (name, description) VALUES ($1, $2) RETURNING id, name, description',
+      body.name,
+      body.description
+    )
+    return reply.code(201).send(created)
+  },
+
+  async listPets({ query }: { query: Page }, reply: FastifyReply) {
+    const { limit, status, cursor } = query
+    const rows = await rowsOf(
+      `SELECT ${petColumns} FROM pets WHERE id > $1 AND ($3::text IS NULL OR status = $3) ORDER BY id LIMIT $2`,
+      idOf(cursor),
+      limit + 1,
+      status
+    )
+    const pets = rows.slice(0, limit)
+    const last = rows.length > limit ? pets.at(-1) : undefined
+    if (last !== undefined) reply.header('link', linkAfter(last.id, query))
+    return reply.send(pets)
+  },
+
+  async getPet({ params }: { params: { petId: number } }) {
+    const select = `SELECT ${petColumns} FROM pets WHERE id = $1`
+    const [pet] = await rowsOf(select, params.petId)
+    return pet
+  },
+
+  async createPet({ body }: { body: Pet }, reply: FastifyReply) {
+    const [created] = await rowsOf(
+      `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING ${petColumns}`,
+      body.name,
+      body.categoryId,
+      body.status
+    )
+    return reply.code(201).send(created)
+  }
+}
+
+const logger = createLogger('info', apiKeyPrefix)
 const app = Fastify({
-  loggerInstance: peer.logger,
+  loggerInstance: logger,
   logController: new LogController({ disableRequestLogging: true }),
   ajv: { customOptions: { strict: false } }
 })
-app.addHook('onResponse', (request, reply, done) => {
-  peer.log(
-    request.method,
-    request.url,
-    reply.raw,
-    performance.now() - reply.elapsedTime
-  )
-  done()
-})
+app.addHook(
+  'onResponse',
+  ({ method, url }, { statusCode, elapsedTime }, done) => {
+    logger.info(
+      { method, path: url, status: statusCode, ms: elapsedTime },
+      'request'
+    )
+    done()
+  }
+)
 await app.register(bearerAuth, {
   keys: new Set<string>(),
-  auth: peer.isValidKey
+  auth: (key: string) => sha256(key) === keyHash
 })
 await app.register(glue, {
   specification: fileURLToPath(
     new URL('../../../openapi.yaml', import.meta.url)
   ),
   prefix: '/v1',
-  serviceHandlers: {
-    listCategories: () => peer.list(),
-    createCategory: async (
-      request: { body: Parameters<typeof peer.create>[0] },
-      reply: FastifyReply
-    ) => reply.code(201).send(await peer.create(request.body)),
-    listPets: async (
-      request: { query: Parameters<typeof peer.listPets>[0] },
-      reply: FastifyReply
-    ) => {
-      const { pets, link } = await peer.listPets(request.query)
-      if (link !== undefined) reply.header('link', link)
-      return reply.send(pets)
-    },
-    getPet: (request: { params: { petId: number } }) =>
-      peer.getPet(request.params.petId),
-    createPet: async (
-      request: { body: Parameters<typeof peer.createPet>[0] },
-      reply: FastifyReply
-    ) => reply.code(201).send(await peer.createPet(request.body))
-  }
+  serviceHandlers: handlers
 })
-await app.listen({ port: peer.port, host: peer.host })
+await app.listen({ port: Number(PORT), host: HOST })

@@ -1,525 +1,209 @@
 import { readFileSync } from 'node:fs'
 import { lintFromString, loadConfig } from '@redocly/openapi-core'
-import { formatNames } from 'ajv-formats/dist/formats.js'
 import t from 'tap'
-import { parse } from 'yaml'
 import { edit, type Edits } from '../edit.ts'
-import { formats } from './plugin.ts'
 
 const list = 'paths /categories get'
 const create = 'paths /categories post'
-const schemas = 'components schemas'
-const name = `${schemas} NewCategory properties name`
+const name = 'components schemas NewCategory properties name'
+const category = 'components schemas Category properties'
+const quantity = 'components schemas Order properties quantity'
 const header = 'components parameters IfNoneMatch'
 const created = `${create} responses 201 content application/json`
-const orderQuantity = `${schemas} Order properties quantity`
+const listed = `${list} responses 200 content application/json schema`
+const bearer = 'components securitySchemes bearerAuth'
 const operation = { operationId: 'other', tags: ['Categories'], responses: {} }
-const getPet = 'paths /pets/{petId} get'
-const sunset = { $ref: '#/components/headers/Sunset' }
 const serverError = { $ref: '#/components/responses/InternalError' }
 const deprecated = { [`${list} deprecated`]: true }
-const query = { in: 'query', name: 'since', description: 'Since when' }
 
-/** A fault in openapi.yaml, and the rule that must report it. */
-interface Fault {
-  rule: string
-  edits: Edits
-  /** A part of the message. */
-  says?: string
+/** A parameter in the query with this schema, in place of the header. */
+const query = (schema: object) => ({
+  [header]: { in: 'query', name: 'since', description: 'Since when', schema }
+})
+
+/** What each rule of this project must report. */
+const faults: Record<string, Edits[]> = {
+  'rule/body-has-examples': [{ [`${created} examples`]: undefined }],
+  'rule/path-parameter-has-examples': [
+    { 'paths /pets/{petId} get parameters 0 examples': undefined }
+  ],
+  'rule/header-has-example': [
+    { 'components headers RetryAfter example': undefined }
+  ],
+  'rule/property-has-description': [
+    { [`${category} name description`]: undefined }
+  ],
+  'rule/operation-has-errors': [
+    { [`${list} responses 400`]: undefined },
+    { [`${create} responses 403`]: undefined }
+  ],
+  'rule/body-has-413': [{ [`${create} responses 413`]: undefined }],
+  'rule/idempotency-key-has-errors': [
+    { [`${create} responses 409`]: undefined },
+    { [`${create} responses 422`]: undefined }
+  ],
+  'rule/deprecation-is-documented': [
+    { ...deprecated, [`${list} x-deprecated-at`]: '2027-01-01' }
+  ],
+  'rule/sunset-is-documented': [
+    { 'paths /pets/{petId} get responses 200 headers Sunset': undefined }
+  ],
+  'rule/successor-is-documented': [
+    { ...deprecated, [`${list} x-successor`]: '/pets' }
+  ],
+  'rule/code-samples-are-files': [{ [`${list} x-codeSamples`]: [] }],
+  'rule/status-is-exact': [
+    { [`${list} responses default`]: serverError },
+    { [`${list} responses 4XX`]: serverError }
+  ],
+  'rule/error-has-body': [
+    { 'components responses TooManyRequests content': undefined }
+  ],
+  'rule/dates-need-deprecated': [{ [`${list} x-sunset`]: '2027-01-01' }],
+  'rule/sunset-has-one-name': [
+    { ...deprecated, [`${list} x-deprecated-sunset`]: '2027-01-01' }
+  ],
+  'rule/dates-are-dates': [
+    { ...deprecated, [`${list} x-sunset`]: '2027-02-30' }
+  ],
+
+  'service/request-is-bounded': [
+    { [`${name} maxLength`]: undefined },
+    { [name]: { type: 'string', format: 'email', description: 'x' } },
+    { [name]: { type: 'array', description: 'x', items: {} } },
+    { 'components schemas NewMessage additionalProperties': undefined }
+  ],
+  'service/parameter-is-bounded': [
+    query({ type: 'string' }),
+    query({ type: 'string', format: 'date-time' })
+  ],
+  'service/response-is-serializable': [
+    { [`${created} schema`]: { oneOf: [{ type: 'object' }] } },
+    { [`${category} name type`]: undefined },
+    { 'components schemas Message additionalProperties': false }
+  ],
+
+  'rule/openapi-is-3-0': [{ openapi: '3.1.0' }],
+  'rule/one-server-is-path': [
+    { servers: [{ url: 'https://api.petstore.example/v1' }] },
+    { servers: [{ url: '/v1' }, { url: '/v2' }] },
+    { servers: [{ url: 'https://api.petstore.example' }, { url: '/v1' }] }
+  ],
+  'rule/path-characters': [
+    { 'paths /dogs/{dog-id}': { post: operation } },
+    { 'paths /dogs/*': { post: operation } }
+  ],
+  'rule/path-item-has-operations-only': [
+    { 'paths /categories parameters': [] },
+    { 'paths /categories trace': operation }
+  ],
+  'rule/operation-id-is-identifier': [
+    { [`${list} operationId`]: 'list-categories' }
+  ],
+  'rule/operation-has-no-servers': [{ [`${list} servers`]: [{ url: '/v2' }] }],
+  'rule/get-has-no-body': [{ [`${list} requestBody`]: { content: {} } }],
+  'rule/request-body-is-required': [
+    { [`${create} requestBody required`]: undefined }
+  ],
+  'rule/body-is-json': [{ [`${create} requestBody content`]: {} }],
+  'rule/body-has-schema': [{ [`${created} schema`]: undefined }],
+  'rule/one-security-requirement': [
+    { [`${list} security`]: [] },
+    { [`${list} security`]: [{ bearerAuth: [] }, { bearerAuth: [] }] }
+  ],
+  'rule/one-security-requirement-by-default': [
+    { security: [{ bearerAuth: [] }, { bearerAuth: [] }] }
+  ],
+  'rule/security-is-bearer': [{ [`${list} security`]: [{}] }],
+  'rule/security-scheme-has-hook': [
+    { 'components securitySchemes other': { type: 'http', scheme: 'bearer' } }
+  ],
+  'rule/security-scheme-is-bearer': [{ [`${bearer} scheme`]: 'basic' }],
+  'rule/operation-has-scopes': [
+    { [`${list} x-scopes`]: undefined },
+    { [`${list} x-scopes`]: [] },
+    { [`${list} x-scopes`]: ['categories:list'] }
+  ],
+  'rule/key-prefix-is-word': [
+    { [`${bearer} x-key-prefix`]: undefined },
+    { [`${bearer} x-key-prefix`]: 'a.b_' }
+  ],
+  'rule/realm-is-word': [
+    { [`${bearer} x-realm`]: undefined },
+    { [`${bearer} x-realm`]: 'a"b' }
+  ],
+  'rule/parameter-place': [{ [`${header} in`]: 'cookie' }],
+  'rule/parameter-style': [
+    { [`${header} style`]: 'simple' },
+    { [`${header} schema`]: undefined }
+  ],
+  'rule/parameter-type': [{ [`${header} schema type`]: 'object' }],
+  'rule/parameter-array-is-in-query': [{ [`${header} schema type`]: 'array' }],
+  'rule/keyword-is-supported': [
+    { [`${name} not`]: { enum: ['Dog'] } },
+    { [`${category} id readOnly`]: true }
+  ],
+  'rule/format-of-string-is-checked': [{ [`${name} format`]: 'country' }],
+  'rule/format-of-integer-is-checked': [{ [`${quantity} format`]: 'uuid' }],
+  'rule/format-of-number-is-checked': [
+    { [`${quantity} type`]: 'number', [`${quantity} format`]: 'int32' }
+  ],
+  'rule/other-types-have-no-format': [{ [`${listed} format`]: 'date' }],
+  'rule/int64-keywords': [{ [`${category} id multipleOf`]: 2 }],
+  'rule/array-has-items': [{ [`${listed} items`]: undefined }],
+  'rule/no-unique-items': [{ [`${listed} uniqueItems`]: true }]
 }
 
-const faults: Fault[] = [
-  { rule: 'operation-tag-defined', edits: { [`${list} tags`]: ['Dogs'] } },
+/** What none may report. */
+const accepted: Edits[] = [
+  {},
+  deprecated,
   {
-    rule: 'operation-operationId-unique',
-    edits: { [`${list} operationId`]: 'createCategory' }
-  },
-  {
-    rule: 'no-unresolved-refs',
-    edits: { [`${created} schema $ref`]: '#/components/schemas/Dog' }
-  },
-  { rule: 'security-defined', edits: { security: [{ other: [] }] } },
-  { rule: 'security-defined', edits: { security: undefined } },
-  {
-    rule: 'paths-kebab-case',
-    edits: { 'paths /bigDogs': { post: operation } }
-  },
-  { rule: 'path-segment-plural', edits: { 'paths /dog': { post: operation } } },
-  {
-    rule: 'path-parameters-defined',
-    edits: { 'paths /dogs/{dogId}': { post: operation } }
-  },
-  {
-    rule: 'request-mime-type',
-    edits: { [`${create} requestBody content text/plain`]: {} }
-  },
-  {
-    rule: 'response-mime-type',
-    edits: { [`${create} responses 201 content text/plain`]: {} }
-  },
-  {
-    rule: 'response-contains-header',
-    edits: { [`${create} responses 201 headers X-Request-Id`]: undefined }
-  },
-  {
-    rule: 'response-contains-header',
-    edits: { 'components responses TooManyRequests headers': {} }
-  },
-  {
-    rule: 'response-contains-property',
-    edits: { [`${schemas} Error properties code`]: undefined }
-  },
-  { rule: 'struct', edits: { [`${name} maxLenght`]: 5 } },
-  { rule: 'no-invalid-schema-examples', edits: { [`${name} example`]: 5 } },
-  {
-    rule: 'no-invalid-parameter-examples',
-    edits: { [`${header} example`]: 5 }
-  },
-  {
-    rule: 'no-invalid-media-type-examples',
-    edits: { [`${created} examples full value id`]: 'three' }
-  },
-  {
-    rule: 'no-invalid-media-type-examples',
-    edits: { [`${created} examples full value age`]: 3 }
-  },
-  {
-    rule: 'no-invalid-media-type-examples',
-    edits: { [`${created} examples full value name`]: undefined }
-  },
-
-  {
-    rule: 'rule/body-has-examples',
-    edits: { [`${created} examples`]: undefined }
-  },
-  {
-    rule: 'rule/path-parameter-has-examples',
-    edits: { 'paths /pets/{petId} get parameters 0 examples': undefined }
-  },
-  {
-    rule: 'rule/header-has-example',
-    edits: { 'components headers RetryAfter example': undefined }
-  },
-  {
-    rule: 'rule/property-has-description',
-    edits: { [`${schemas} Category properties name description`]: undefined }
-  },
-  {
-    rule: 'rule/operation-has-errors',
-    edits: { [`${create} responses 429`]: undefined }
-  },
-  {
-    rule: 'rule/error-has-body',
-    edits: { 'components responses TooManyRequests content': undefined }
-  },
-  {
-    rule: 'rule/dates-need-deprecated',
-    edits: { [`${list} x-sunset`]: '2027-01-01' }
-  },
-  {
-    rule: 'rule/sunset-has-one-name',
-    edits: { ...deprecated, [`${list} x-deprecated-sunset`]: '2027-01-01' }
-  },
-  {
-    rule: 'rule/dates-are-dates',
-    edits: { ...deprecated, [`${list} x-sunset`]: '2027-02-30' }
-  },
-
-  {
-    rule: 'service/request-is-bounded',
-    edits: {
-      [`${schemas} NewCategory properties description maxLength`]: undefined
+    ...deprecated,
+    [`${list} x-sunset`]: '2026-07-01',
+    [`${list} responses 200 headers Sunset`]: {
+      $ref: '#/components/headers/Sunset'
     }
   },
-  {
-    rule: 'service/request-is-bounded',
-    edits: {
-      [`${schemas} NewCategory properties tags`]: { type: 'array', items: {} }
-    }
-  },
-  {
-    rule: 'service/parameter-is-bounded',
-    edits: { [`${header} in`]: 'query' }
-  },
-  {
-    rule: 'service/parameter-is-bounded',
-    edits: {
-      [header]: { ...query, schema: { type: 'string', format: 'date-time' } }
-    },
-    says: 'A string in a query needs maxLength'
-  },
-  {
-    rule: 'service/request-is-bounded',
-    edits: {
-      [name]: { type: 'string', format: 'iso-country-code', description: 'x' }
-    },
-    says: 'body.name: a string needs maxLength'
-  },
-  {
-    rule: 'service/request-is-bounded',
-    edits: { [name]: { type: 'string', format: 'email', description: 'x' } },
-    says: 'body.name: a string needs maxLength'
-  },
-
-  {
-    rule: 'rule/operation-has-errors',
-    edits: { [`${list} responses 400`]: undefined },
-    says: 'An unknown query parameter causes 400'
-  },
-  {
-    rule: 'service/errors-are-documented',
-    edits: { [`${create} responses 413`]: undefined },
-    says: 'A request body can cause 413: add these responses'
-  },
-  {
-    rule: 'service/errors-are-documented',
-    edits: {
-      [`${create} responses 409`]: undefined,
-      [`${create} responses 422`]: undefined
-    },
-    says: 'An Idempotency-Key can cause 409 and 422: add these responses'
-  },
-  {
-    rule: 'service/deprecation-is-documented',
-    edits: { [`${getPet} responses 200 headers Sunset`]: undefined },
-    says: 'sends Sunset: add them to the headers'
-  },
-  {
-    rule: 'service/deprecation-is-documented',
-    edits: {
-      ...deprecated,
-      [`${list} x-deprecated-at`]: '2027-01-01',
-      [`${list} x-successor`]: '/pets'
-    },
-    says: 'sends Deprecation, Link: add them to the headers'
-  },
-  {
-    rule: 'rule/code-samples-are-files',
-    edits: { [`${list} x-codeSamples`]: [] },
-    says: 'such as samples/listPets.py'
-  },
-  {
-    rule: 'rule/status-is-exact',
-    edits: { [`${list} responses default`]: serverError },
-    says: 'instead of default or 4XX'
-  },
-  {
-    rule: 'rule/status-is-exact',
-    edits: { [`${list} responses 4XX`]: serverError },
-    says: 'instead of default or 4XX'
-  },
-  {
-    rule: 'rule/openapi-is-3-0',
-    edits: { openapi: '3.1.0' },
-    says: 'Write openapi: 3.0.3'
-  },
-  {
-    rule: 'rule/operation-id-is-identifier',
-    edits: { [`${list} operationId`]: 'get-stations' },
-    says: 'camelCase, such as listCategories'
-  },
-
-  {
-    rule: 'rule/one-server-is-path',
-    edits: { servers: [{ url: 'https://api.petstore.example/v1' }] }
-  },
-  {
-    rule: 'rule/one-server-is-path',
-    edits: { servers: [{ url: '/v1' }, { url: '/v2' }] }
-  },
-  {
-    rule: 'rule/one-server-is-path',
-    edits: {
-      servers: [{ url: 'https://api.petstore.example' }, { url: '/v1' }]
-    }
-  },
-  {
-    rule: 'rule/path-characters',
-    edits: { 'paths /dogs/{dog-id}': { post: operation } }
-  },
-  {
-    rule: 'rule/path-characters',
-    edits: { 'paths /dogs:find': { post: operation } }
-  },
-  {
-    rule: 'rule/path-characters',
-    edits: { 'paths /dogs/*': { post: operation } }
-  },
-  {
-    rule: 'rule/path-item-has-operations-only',
-    edits: { 'paths /categories parameters': [] }
-  },
-  {
-    rule: 'rule/path-item-has-operations-only',
-    edits: { 'paths /categories trace': operation }
-  },
-  {
-    rule: 'rule/operation-has-no-servers',
-    edits: { [`${list} servers`]: [{ url: '/v2' }] }
-  },
-  {
-    rule: 'rule/operation-id-is-identifier',
-    edits: { [`${list} operationId`]: 'list-categories' }
-  },
-  {
-    rule: 'rule/get-has-no-body',
-    edits: { [`${list} requestBody`]: { content: {} } }
-  },
-  {
-    rule: 'rule/request-body-is-required',
-    edits: { [`${create} requestBody required`]: undefined }
-  },
-  {
-    rule: 'rule/body-is-json',
-    edits: { [`${create} requestBody content`]: {} }
-  },
-  { rule: 'rule/body-has-schema', edits: { [`${created} schema`]: undefined } },
-  {
-    rule: 'rule/one-security-requirement',
-    edits: { [`${list} security`]: [] }
-  },
-  {
-    rule: 'rule/one-security-requirement',
-    edits: { [`${list} security`]: [{ bearerAuth: [] }, { bearerAuth: [] }] }
-  },
-  {
-    rule: 'rule/one-security-requirement-by-default',
-    edits: { security: [{ bearerAuth: [] }, { bearerAuth: [] }] }
-  },
-  { rule: 'rule/security-is-bearer', edits: { [`${list} security`]: [{}] } },
-  {
-    rule: 'rule/security-scheme-has-hook',
-    edits: {
-      'components securitySchemes other': { type: 'http', scheme: 'bearer' }
-    }
-  },
-  {
-    rule: 'rule/security-scheme-is-bearer',
-    edits: { 'components securitySchemes bearerAuth scheme': 'basic' }
-  },
-  {
-    rule: 'rule/operation-has-errors',
-    edits: { [`${create} responses 403`]: undefined }
-  },
-  {
-    rule: 'rule/operation-has-scopes',
-    edits: { [`${list} x-scopes`]: undefined }
-  },
-  { rule: 'rule/operation-has-scopes', edits: { [`${list} x-scopes`]: [] } },
-  {
-    rule: 'rule/operation-has-scopes',
-    edits: { [`${list} x-scopes`]: ['categories'] }
-  },
-  {
-    rule: 'rule/operation-has-scopes',
-    edits: { [`${list} x-scopes`]: ['categories:list'] }
-  },
-  {
-    rule: 'response-contains-header',
-    edits: {
-      'components responses Forbidden headers WWW-Authenticate': undefined
-    }
-  },
-  {
-    rule: 'rule/key-prefix-is-word',
-    edits: { 'components securitySchemes bearerAuth x-key-prefix': undefined }
-  },
-  {
-    rule: 'rule/key-prefix-is-word',
-    edits: { 'components securitySchemes bearerAuth x-key-prefix': 'a.b_' }
-  },
-  {
-    rule: 'rule/realm-is-word',
-    edits: { 'components securitySchemes bearerAuth x-realm': undefined }
-  },
-  {
-    rule: 'rule/realm-is-word',
-    edits: { 'components securitySchemes bearerAuth x-realm': 'a"b' }
-  },
-  { rule: 'rule/parameter-place', edits: { [`${header} in`]: 'cookie' } },
-  { rule: 'rule/parameter-style', edits: { [`${header} style`]: 'simple' } },
-  { rule: 'rule/parameter-style', edits: { [`${header} schema`]: undefined } },
-  {
-    rule: 'rule/parameter-type',
-    edits: { [`${header} schema type`]: 'object' }
-  },
-  {
-    rule: 'rule/parameter-array-is-in-query',
-    edits: {
-      [`${header} schema`]: { type: 'array', items: { type: 'integer' } }
-    }
-  },
-  {
-    rule: 'service/keyword-is-supported',
-    edits: { [`${name} not`]: { enum: ['Dog'] } },
-    says: 'not: write what is allowed'
-  },
-  {
-    rule: 'service/keyword-is-supported',
-    edits: { [`${schemas} Category discriminator`]: { propertyName: 'name' } },
-    says: 'discriminator: write an operation for each kind'
-  },
-  {
-    rule: 'service/keyword-is-supported',
-    edits: { [`${schemas} Category properties id readOnly`]: true },
-    says: 'readOnly: write two schemas, such as NewCategory and Category'
-  },
-  {
-    rule: 'service/keyword-is-supported',
-    edits: { [`${name} writeOnly`]: true },
-    says: 'writeOnly: write two schemas'
-  },
-  {
-    rule: 'service/keyword-is-supported',
-    edits: { [`${orderQuantity} exclusiveMinimum`]: true },
-    says: 'exclusiveMinimum: write minimum'
-  },
-  {
-    rule: 'service/keyword-is-supported',
-    edits: { [`${orderQuantity} exclusiveMaximum`]: true },
-    says: 'exclusiveMaximum: write maximum'
-  },
-  {
-    rule: 'service/format-is-known',
-    edits: { [`${name} format`]: 'iso-country-code' },
-    says: 'does not check the format iso-country-code of the type string: use byte, date'
-  },
-  {
-    rule: 'service/format-is-known',
-    edits: { [`${orderQuantity} format`]: 'uuid' },
-    says: 'use int32, int64, or a pattern'
-  },
-  {
-    rule: 'service/format-is-known',
-    edits: {
-      [`${schemas} Order properties complete format`]: 'date'
-    },
-    says: 'use no format'
-  },
-  {
-    rule: 'rule/int64-keywords',
-    edits: { [`${schemas} Category properties id multipleOf`]: 2 }
-  },
-  {
-    rule: 'rule/array-has-items',
-    edits: {
-      [`${list} responses 200 content application/json schema items`]: undefined
-    }
-  },
-  {
-    rule: 'rule/no-unique-items',
-    edits: {
-      [`${list} responses 200 content application/json schema uniqueItems`]: true
-    }
-  },
-  {
-    rule: 'service/response-is-serializable',
-    edits: {
-      [`${created} schema`]: {
-        oneOf: [{ $ref: '#/components/schemas/Category' }]
-      }
-    }
-  },
-  {
-    rule: 'service/response-is-serializable',
-    edits: { [`${schemas} Category properties name type`]: undefined }
-  },
-
-  {
-    rule: 'service/request-is-bounded',
-    edits: { [`${schemas} NewMessage additionalProperties`]: undefined }
-  },
-  {
-    rule: 'service/response-is-serializable',
-    edits: { [`${schemas} Message additionalProperties`]: false }
-  }
+  query({ type: 'string', format: 'date-time', maxLength: 40 }),
+  query({ type: 'string', format: 'date' }),
+  query({ type: 'string', enum: ['a', 'b'] }),
+  query({ type: 'array', items: { type: 'integer' } })
 ]
 
-const config = await loadConfig({ configPath: 'redocly.yaml' })
 const openapi = readFileSync('openapi.yaml', 'utf8')
-const redocly = readFileSync('redocly.yaml', 'utf8')
+const config = await loadConfig({ configPath: 'redocly.yaml' })
 
-/** What is reported in openapi.yaml after the edits. */
-const problemsOf = (edits: Edits) =>
-  lintFromString({
+/** The rules that report something in openapi.yaml after the edits. */
+async function reportersOf(edits: Edits): Promise<string[]> {
+  const problems = await lintFromString({
     source: edit(openapi, edits),
     absoluteRef: 'openapi.yaml',
     config
   })
-
-t.test('openapi.yaml has no problems', async (t) => {
-  t.same(await problemsOf({}), [])
-})
-
-/** What is no fault. */
-const accepted: Record<string, Edits> = {
-  'a deprecation without dates': deprecated,
-  'a deprecation with a sunset': {
-    ...deprecated,
-    [`${list} x-sunset`]: '2026-07-01',
-    [`${list} responses 200 headers Sunset`]: sunset
-  },
-  'a date-time with a limit in a query': {
-    [header]: {
-      ...query,
-      schema: { type: 'string', format: 'date-time', maxLength: 40 }
-    }
-  },
-  'a date in a query': {
-    [header]: { ...query, schema: { type: 'string', format: 'date' } }
-  },
-  'an enum in a query': {
-    [header]: { ...query, schema: { type: 'string', enum: ['a', 'b'] } }
-  },
-  'an array in a query': {
-    [header]: {
-      ...query,
-      schema: { type: 'array', items: { type: 'integer' } }
-    }
-  }
+  return problems.map(({ ruleId }) => ruleId)
 }
 
-for (const [title, edits] of Object.entries(accepted)) {
-  t.test(`${title} is no problem`, async (t) => {
-    t.same(await problemsOf(edits), [])
+for (const edits of accepted) {
+  t.test(`accepts ${JSON.stringify(edits)}`, async (t) => {
+    t.same(await reportersOf(edits), [])
   })
 }
 
-for (const { rule, edits, says = '' } of faults) {
-  t.test(`${rule} reports ${Object.keys(edits).join(', ')}`, async (t) => {
-    const problems = await problemsOf(edits)
-    const messages = problems
-      .filter(({ ruleId }) => ruleId === rule)
-      .map(({ message }) => message)
-
-    const isReported = messages.some((message) => message.includes(says))
-    t.ok(isReported, messages.join('\n'))
+for (const [rule, allEdits] of Object.entries(faults)) {
+  t.test(rule, async (t) => {
+    for (const edits of allEdits) {
+      const reporters = await reportersOf(edits)
+      t.ok(reporters.includes(rule), JSON.stringify({ edits, reporters }))
+    }
   })
 }
 
-t.test('a known format is checked by the validator', (t) => {
-  const checked = new Set<string>(formatNames)
-  for (const format of Object.values(formats).flat())
-    t.ok(checked.has(String(format)), String(format))
-  t.end()
-})
-
-t.test('each assertion has a message that says what to do', (t) => {
-  const { rules } = parse(redocly) as {
-    rules: Record<string, { message?: string }>
-  }
-  for (const [rule, { message }] of Object.entries(rules)) {
-    if (!rule.startsWith('rule/')) continue
-    t.match(message ?? '', /\b(Write|Add|Use|Leave out|Check)\b/, rule)
-  }
-  t.end()
-})
-
-t.test('every rule of redocly.yaml has a fault that it reports', (t) => {
-  const own = redocly.match(/(rule|service)\/[a-z0-9-]+/g) ?? []
-  const tested = new Set(faults.map(({ rule }) => rule))
+t.test('each rule has a fault that it reports', (t) => {
+  const redocly = readFileSync('redocly.yaml', 'utf8')
+  const rules = redocly.match(/(rule|service)\/[a-z0-9-]+/g) ?? []
   t.same(
-    own.filter((rule) => !tested.has(rule)),
+    rules.filter((rule) => !(rule in faults)),
     []
   )
   t.end()
