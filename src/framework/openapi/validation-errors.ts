@@ -56,48 +56,33 @@ function ruleOf(error: DefinedError, schema: Schema, root: string): string {
       return patternRule(params.pattern)
     case 'format':
       return `must have the format ${params.format}`
+    case 'uniqueItems':
+      return 'must not contain an item twice'
     default:
       return limitRule(error) ?? String(error.message)
   }
 }
 
-function limitRule(error: DefinedError): string | undefined {
-  const { keyword, params } = error
-  switch (keyword) {
-    case 'minimum':
-      return `must be at least ${params.limit}`
-    case 'maximum':
-      return `must be at most ${params.limit}`
-    case 'uniqueItems':
-      return 'must not contain an item twice'
-    case 'multipleOf':
-      return `must be a multiple of ${params.multipleOf}`
-    default:
-      return sizeRule(error)
-  }
+/** What the keywords of a size count, such as `minLength`. */
+const units: Record<string, string> = {
+  Length: 'characters',
+  Items: 'items',
+  Properties: 'properties'
 }
 
-function sizeRule({ keyword, params }: DefinedError): string | undefined {
-  switch (keyword) {
-    case 'minLength':
-      return atLeast(params.limit, 'characters')
-    case 'maxLength':
-      return `must have at most ${params.limit} characters`
-    case 'minItems':
-      return atLeast(params.limit, 'items')
-    case 'maxItems':
-      return `must have at most ${params.limit} items`
-    case 'minProperties':
-      return atLeast(params.limit, 'properties')
-    case 'maxProperties':
-      return `must have at most ${params.limit} properties`
-    default:
-      return undefined
-  }
-}
+function limitRule({ keyword, params }: ErrorObject): string | undefined {
+  const [, bound, kind] = /^(min|max)(\w+)$/.exec(keyword) ?? []
+  if (keyword === 'multipleOf')
+    return `must be a multiple of ${params[keyword]}`
+  if (kind === undefined) return undefined
 
-const atLeast = (limit: number, units: string): string =>
-  limit === 1 ? 'must not be empty' : `must have at least ${limit} ${units}`
+  const limit = `at ${bound === 'min' ? 'least' : 'most'} ${params['limit']}`
+  const unit = units[kind]
+  if (unit === undefined) return `must be ${limit}`
+  return limit === 'at least 1'
+    ? 'must not be empty'
+    : `must have ${limit} ${unit}`
+}
 
 function typeRule(type: string, data: unknown): string {
   if (type === 'integer' && typeof data === 'bigint')
