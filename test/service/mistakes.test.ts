@@ -237,7 +237,7 @@ const commandLines: [command: string, env: Env, says: Says][] = [
   [
     'commands/keys.ts revoke 99',
     { DATABASE_URL },
-    'Key 99 is not valid; see: keys list'
+    'No key has the id or prefix 99; see: keys list'
   ],
   ['commands/migrate.ts', unreachable, cannotConnect],
   ['commands/migrate.ts --check', unreachable, cannotConnect],
