@@ -75,8 +75,8 @@ function int64AsBigint(schema: SchemaObject): ts.TypeNode | undefined {
 
 /** generated/operations.ts: the type and a stub of each handler. */
 function operationsFile(operations: Operation[], root: string): string {
-  const member = ({ id, method, path }: Operation) =>
-    `  /** ${method} ${path} */\n  ${id}: Handler<operations['${id}']>\n`
+  const member = ({ id, method, path: url }: Operation) =>
+    `  /** ${method} ${url} */\n  ${id}: Handler<operations['${id}']>\n`
   const stub = ({ id }: Operation) => `  ${id}: notImplemented('${id}'),\n`
 
   return `${header}import type { Handler } from '${root}/src/framework/openapi/handler.ts'
