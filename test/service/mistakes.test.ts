@@ -16,13 +16,7 @@ import {
 } from '../../src/framework/open-database.ts'
 import { api } from '../../src/handlers/index.ts'
 import { listen } from '../../src/service.ts'
-import {
-  copyData,
-  createDatabase,
-  emptyLatin1,
-  query,
-  silent
-} from '../support/database.ts'
+import { copyData, createDatabase, query, silent } from '../support/database.ts'
 import { listenOnLoopback } from '../support/loopback.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { call, script } from '../support/process.ts'
@@ -126,6 +120,8 @@ const urlMistakes = Object.entries(urls).map(
     ] as const
 )
 
+const latin1 = "TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
+
 const otherMistakes: [title: string, Env, subject: string, Says][] = [
   [
     'DATABASE_SERVICE_ROLE does not exist',
@@ -135,7 +131,7 @@ const otherMistakes: [title: string, Env, subject: string, Says][] = [
   ],
   [
     'the database has another encoding',
-    { DATABASE_URL: await createDatabase(t, emptyLatin1) },
+    { DATABASE_URL: await createDatabase(t, latin1) },
     'the database cannot be used: ',
     "it must be encoded in UTF8, not LATIN1: create one with ENCODING 'UTF8'"
   ],
