@@ -32,9 +32,10 @@ export interface Findings {
 type Cell = (samples: Sample[], own: Sample[]) => string
 
 const ratioCell: Cell = (samples, own) => {
-  const ratios = samples.map(
-    ({ rate }, round) => (own[round]?.rate ?? NaN) / rate
-  )
+  const ratios = samples
+    .map(({ rate }, round) => (own[round]?.rate ?? NaN) / rate)
+    .filter(Number.isFinite)
+  if (ratios.length === 0) return '–'
   const range = [Math.min(...ratios), Math.max(...ratios)].map(decimal)
   return `${decimal(middle(ratios))} (${range.join('–')})`
 }
