@@ -12,7 +12,8 @@ import { loadConfig } from '../../src/framework/config.ts'
 import { messageOf } from '../../src/framework/log.ts'
 import {
   migrateDatabase,
-  openForCommand
+  openForCommand,
+  openForService
 } from '../../src/framework/open-database.ts'
 import { api } from '../../src/handlers/index.ts'
 import { listen } from '../../src/service.ts'
@@ -164,6 +165,13 @@ for (const [title, env, subject, says] of [...urlMistakes, ...otherMistakes]) {
     isOneLine(t, message.replace(subject, ''), says)
   })
 }
+
+t.test('a service and a command say what is wrong with the URL', async (t) => {
+  const config = loadConfig({ DATABASE_URL: 'postgres://host:abc' }, noFile)
+  const message = /^DATABASE_URL cannot be used: it is not a valid URL: /
+  for (const open of [openForService, openForCommand])
+    await t.rejects(open(config, api, silent), { message })
+})
 
 t.test('a faulty migration is not blamed on DATA_DIR', async (t) => {
   const folder = t.testdir({ migrations: { '9999_toys.sql': 'CREATE TOY' } })
