@@ -102,10 +102,9 @@ export default defineConfig(
     files: ['src/framework/openapi/docs/*.js'],
     languageOptions: {
       globals: {
-        matchMedia: 'readonly',
+        addEventListener: 'readonly',
         document: 'readonly',
-        requestAnimationFrame: 'readonly',
-        URL: 'readonly',
+        location: 'readonly',
         SwaggerUIStandalonePreset: 'readonly'
       }
     }

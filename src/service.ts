@@ -191,15 +191,17 @@ function startBackgroundWork(work: Work, signal: AbortSignal): void {
  * @returns the functions that stop them
  */
 function startMeasuring({ api, database, log }: Work): (() => void)[] {
-  const tasks = [
-    { name: 'measure API keys', work: apiKeyMeasurer(database) },
-    { name: 'measure Idempotency-Keys', work: idempotencyKeyMeasurer(database) }
-  ]
-  if (api.measurer !== undefined)
-    tasks.push({ name: 'measure the API', work: api.measurer(database) })
+  const measurers = [apiKeyMeasurer, idempotencyKeyMeasurer, ...api.measurers]
 
-  return tasks.map(({ name, work }) =>
-    repeat({ name, work, intervalMs: measureIntervalMs }, log)
+  return measurers.map((measurer) =>
+    repeat(
+      {
+        name: `measure: ${measurer.name}`,
+        work: measurer(database),
+        intervalMs: measureIntervalMs
+      },
+      log
+    )
   )
 }
 

@@ -11,7 +11,7 @@
 //
 // With --check it writes nothing, and exits 1 when a file is missing or stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
+import { resolve } from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
 import openapiTS, {
   astToString,
@@ -37,7 +37,7 @@ import { prometheusRule } from './generate/prometheus-rule.ts'
 import { readmeWith } from './generate/readme.ts'
 import { sampleProblems, samplesFile } from './generate/samples.ts'
 
-process.chdir(path.resolve(import.meta.dirname, '..'))
+process.chdir(resolve(import.meta.dirname, '..'))
 
 const read = (name: string) => readFileSync(name, 'utf8')
 
@@ -75,8 +75,8 @@ function int64AsBigint(schema: SchemaObject): ts.TypeNode | undefined {
 
 /** generated/operations.ts: the type and a stub of each handler. */
 function operationsFile(operations: Operation[], root: string): string {
-  const member = ({ id, method, path }: Operation) =>
-    `  /** ${method} ${path} */\n  ${id}: Handler<operations['${id}']>\n`
+  const member = ({ id, method, path: route }: Operation) =>
+    `  /** ${method} ${route} */\n  ${id}: Handler<operations['${id}']>\n`
   const stub = ({ id }: Operation) => `  ${id}: notImplemented('${id}'),\n`
 
   return `${header}import type { Handler } from '${root}/src/framework/openapi/handler.ts'

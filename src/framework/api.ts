@@ -51,9 +51,9 @@ export interface Api {
    */
   migrations: URL
   /**
-   * Makes the function that reads the metrics of the API from the database:
-   * every ten seconds, while the service has a METRICS_PORT. Its statements
+   * Make the functions that read the metrics of the API from the database:
+   * every ten seconds, while the service has a METRICS_PORT. Their statements
    * need a bound, because no request limits them.
    */
-  measurer?: (database: BackgroundReader) => Measure
+  measurers: ((database: BackgroundReader) => Measure)[]
 }

@@ -22,7 +22,7 @@ export const api: Api = {
   guide: new URL('../../generated/guide.html', import.meta.url),
   handlers: operationHandlers,
   migrations: new URL('../../migrations/', import.meta.url),
-  measurer: queueMeasurer
+  measurers: [queueMeasurer]
 }
 
 /**

@@ -58,7 +58,7 @@ const values = {
 
 for (const [isTTY, line] of [
   [false, /^{"level":50,.*"code":"23514".*"msg":"rejected"}/],
-  [true, /ERROR.*rejected.*23514/]
+  [true, /ERROR.*rejected.*23514/s]
 ] as const) {
   t.test(
     `a line without values of a row, on a terminal: ${isTTY}`,

@@ -22,8 +22,6 @@ interface Message {
   createdAt: string
 }
 
-const maxText = `Grüße ${'🐇'.repeat(4090)}`
-
 t.test('a message is stored as the response shows it', async (t) => {
   const service = await startService(t)
   const message = `Grüße ${'🐇'.repeat(4090)}`

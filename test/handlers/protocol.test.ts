@@ -55,6 +55,7 @@ const requests: [status: number, operation: string, request: string][] = [
   [400, 'listCategories', request('HEAD /v1/categories', { 'If-Match': '*' })],
   [404, 'cancelOrder', cancel({ 'If-Unmodified-Since': past })],
   [400, 'cancelOrder', cancel({ 'If-None-Match': '*' })],
+  [400, 'createCategory', createRequest({ 'If-None-Match': '*' })],
   [400, 'cancelOrder', cancel({ 'Idempotency-Key': 'a' })],
   [400, 'listPets', getRequest('/pets', { 'Idempotency-Key': 'a' })],
 

@@ -41,7 +41,7 @@ t.test(
     copyData(path.join(cwd, '.data'))
     const migrated = await printed(t, 'migrate', { cwd })
     t.match(migrated, /"migration":"0002_notes"/)
-    t.ok(migrated.endsWith(isUpToDate))
+    t.match(migrated, isUpToDate)
     const before = await printed(t, 'keys create --name before', { cwd })
     t.match(before, new RegExp(`^${keyPattern.source}$`))
 

@@ -12,17 +12,12 @@ import { loadConfig } from '../../src/framework/config.ts'
 import { messageOf } from '../../src/framework/log.ts'
 import {
   migrateDatabase,
-  openForCommand
+  openForCommand,
+  openForService
 } from '../../src/framework/open-database.ts'
 import { api } from '../../src/handlers/index.ts'
 import { listen } from '../../src/service.ts'
-import {
-  copyData,
-  createDatabase,
-  emptyLatin1,
-  query,
-  silent
-} from '../support/database.ts'
+import { copyData, createDatabase, query, silent } from '../support/database.ts'
 import { listenOnLoopback } from '../support/loopback.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { call, script } from '../support/process.ts'
@@ -126,6 +121,8 @@ const urlMistakes = Object.entries(urls).map(
     ] as const
 )
 
+const latin1 = "TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
+
 const otherMistakes: [title: string, Env, subject: string, Says][] = [
   [
     'DATABASE_SERVICE_ROLE does not exist',
@@ -135,7 +132,7 @@ const otherMistakes: [title: string, Env, subject: string, Says][] = [
   ],
   [
     'the database has another encoding',
-    { DATABASE_URL: await createDatabase(t, emptyLatin1) },
+    { DATABASE_URL: await createDatabase(t, latin1) },
     'the database cannot be used: ',
     "it must be encoded in UTF8, not LATIN1: create one with ENCODING 'UTF8'"
   ],
@@ -168,6 +165,13 @@ for (const [title, env, subject, says] of [...urlMistakes, ...otherMistakes]) {
     isOneLine(t, message.replace(subject, ''), says)
   })
 }
+
+t.test('a service and a command say what is wrong with the URL', async (t) => {
+  const config = loadConfig({ DATABASE_URL: 'postgres://host:abc' }, noFile)
+  const message = /^DATABASE_URL cannot be used: it is not a valid URL: /
+  for (const open of [openForService, openForCommand])
+    await t.rejects(open(config, api, silent), { message })
+})
 
 t.test('a faulty migration is not blamed on DATA_DIR', async (t) => {
   const folder = t.testdir({ migrations: { '9999_toys.sql': 'CREATE TOY' } })
@@ -241,7 +245,7 @@ const commandLines: [command: string, env: Env, says: Says][] = [
   [
     'commands/keys.ts revoke 99',
     { DATABASE_URL },
-    'Key 99 is not valid; see: keys list'
+    'No key has the id or prefix 99; see: keys list'
   ],
   ['commands/migrate.ts', unreachable, cannotConnect],
   ['commands/migrate.ts --check', unreachable, cannotConnect],
@@ -258,19 +262,16 @@ const reportIn = (output: string): string =>
     .join('\n')
     .replace(/^pet-categories: /, '')
 
-t.test('a command line', (t) => {
-  t.jobs = 4
+t.test('each mistake on a command line is one line', async (t) => {
   const cwd = t.testdir()
-  for (const [command, env, says] of commandLines) {
-    t.test(`${command}: ${says}`, inParallel, async (t) => {
-      const [file = '', ...args] = command.split(' ')
-      const words = [...script(`src/${file}`), ...args]
-      const { code, output } = await call(t, words, { cwd, env })
-      t.equal(code, 1)
-      isOneLine(t, reportIn(output), says)
-    })
+  const check = async ([command, env, says]: (typeof commandLines)[number]) => {
+    const [file = '', ...args] = command.split(' ')
+    const words = [...script(`src/${file}`), ...args]
+    const { code, output } = await call(t, words, { cwd, env })
+    t.equal(code, 1, command)
+    isOneLine(t, reportIn(output), says)
   }
-  t.end()
+  await Promise.all(commandLines.map(check))
 })
 
 /** A folder with what `npm start` runs first, outside of our node_modules. */

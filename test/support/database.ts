@@ -22,9 +22,6 @@ export const silent = pino(
 /** The options of CREATE DATABASE for a database without tables. */
 export const empty = "TEMPLATE template0 ENCODING 'UTF8'"
 
-/** The same, in an encoding that the service does not support. */
-export const emptyLatin1 = "TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
-
 const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
 
 /** The URL of another database on the server. */

@@ -197,6 +197,3 @@ export const requestsOf = (operation: ExampleOperation): ExampleRequest[] => [
   ...namedRequests(operation),
   ...extensionRequests(operation)
 ]
-
-/** The requests of all operations. */
-export const exampleRequests = operations.flatMap(requestsOf)

@@ -115,7 +115,7 @@ class Proxy {
       if (!isReset(chunk)) upstream.write(chunk, () => isReset(chunk))
     })
     upstream.on('data', (chunk: Buffer) => {
-      if (!isReset(chunk)) void this.#respond(client, chunk)
+      if (!isReset(chunk)) this.#respond(client, chunk).catch(() => this.cut())
     })
   }
 

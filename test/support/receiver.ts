@@ -86,7 +86,7 @@ const spansIn = ({ resourceSpans }: ExportRequest) =>
   )
 
 /** The only property of an AnyValue is its value. */
-const valuesOf = (attributes: KeyValues) =>
+const valuesOf = (attributes: KeyValues): Record<string, unknown> =>
   Object.fromEntries(
-    attributes.map(({ key, value }) => [key, ...Object.values(value)])
+    attributes.map(({ key, value }) => [key, Object.values(value)[0]])
   )

@@ -49,7 +49,7 @@ const fewRounds = 3
 const titleOf = (what: string, connections: number) =>
   `${what}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`
 
-const list = (rows: number, connections: number): Work => ({
+export const list = (rows: number, connections: number): Work => ({
   title: titleOf(`list, ${rows} rows`, connections),
   requests: [listCategories],
   connections,

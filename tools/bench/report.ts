@@ -32,9 +32,10 @@ export interface Findings {
 type Cell = (samples: Sample[], own: Sample[]) => string
 
 const ratioCell: Cell = (samples, own) => {
-  const ratios = samples.map(
-    ({ rate }, round) => (own[round]?.rate ?? NaN) / rate
-  )
+  const ratios = samples
+    .map(({ rate }, round) => (own[round]?.rate ?? NaN) / rate)
+    .filter(Number.isFinite)
+  if (ratios.length === 0) return '–'
   const range = [Math.min(...ratios), Math.max(...ratios)].map(decimal)
   return `${decimal(middle(ratios))} (${range.join('–')})`
 }
@@ -49,59 +50,63 @@ const latencyCell: Cell = (samples) =>
 
 const memoryCell: Cell = (samples) => whole(median(samples, 'rss') / 2 ** 20)
 
+const sections: { title: string; text: string; cell: Cell }[] = [
+  {
+    title: 'Ratios',
+    text: 'Requests per second of this service, divided by those of the others: the median of the rounds, and their range.',
+    cell: ratioCell
+  },
+  {
+    title: 'Requests per second',
+    text: 'In parentheses: microseconds of CPU per request, of the server and of the load generator, wrk. Where the second is the larger one, the load generator is the limit.',
+    cell: rateCell
+  },
+  {
+    title: 'Milliseconds per request',
+    text: 'Median and 99th percentile, while each connection sends as fast as it gets responses.',
+    cell: latencyCell
+  },
+  {
+    title: 'Memory of the server',
+    text: 'MiB resident at the end.',
+    cell: memoryCell
+  }
+]
+
+/** A table with a row for each work, and a column for each server. */
+function table(results: Result[], cell: Cell): string {
+  const [service = '', ...peers] = results[0]?.samples.keys() ?? []
+  const isRatio = cell === ratioCell
+  const names = isRatio ? peers : [service, ...peers]
+  const rows = results.map(({ title, samples }) => {
+    const own = samples.get(service) ?? []
+    const cells = names.map((name) => {
+      const all = samples.get(name)
+      return all ? cell(all, own) : '–'
+    })
+    return [title, ...cells]
+  })
+  const titles = names.map((name) => (isRatio ? `÷ ${name}` : name))
+  const line = ['---', ...names.map(() => '---:')]
+
+  return [['work', ...titles], line, ...rows]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n')
+}
+
 /** The findings as Markdown. */
 export function report({ plan, results, missing, postgres }: Findings): string {
-  const [service = '', ...peers] = results[0]?.samples.keys() ?? []
-
-  const table = (cell: Cell, titles = [service, ...peers], prefix = '') => {
-    const rows = results.map(({ title, samples }) => {
-      const own = samples.get(service) ?? []
-      const cells = titles.map((name) => {
-        const all = samples.get(name)
-        return all ? cell(all, own) : '–'
-      })
-      return [title, ...cells]
-    })
-    const head = ['work', ...titles.map((title) => prefix + title)]
-    const line = ['---', ...titles.map(() => '---:')]
-
-    return [head, line, ...rows]
-      .map((cells) => `| ${cells.join(' | ')} |`)
-      .join('\n')
-  }
-
-  return `# Benchmark results
-
-Written by \`npm run bench\`. [docs/performance.md](../../docs/performance.md) describes the servers.
-
-${conditions(plan, postgres)}
-
-${[...missing, failures(results)].join('\n')}
-
-## Ratios
-
-Requests per second of this service, divided by those of the others: the median of the rounds, and their range.
-
-${table(ratioCell, peers, '÷ ')}
-
-## Requests per second
-
-In parentheses: microseconds of CPU per request, of the server and of the load generator, wrk. Where the second is the larger one, the load generator is the limit.
-
-${table(rateCell)}
-
-## Milliseconds per request
-
-Median and 99th percentile, while each connection sends as fast as it gets responses.
-
-${table(latencyCell)}
-
-## Memory of the server
-
-MiB resident at the end.
-
-${table(memoryCell)}
-`
+  return [
+    '# Benchmark results',
+    'Written by `npm run bench`. [docs/performance.md](../../docs/performance.md) describes the servers.',
+    conditions(plan, postgres),
+    [...missing, failures(results)].join('\n'),
+    ...sections.flatMap(({ title, text, cell }) => [
+      `## ${title}`,
+      text,
+      table(results, cell)
+    ])
+  ].join('\n\n')
 }
 
 /** Writes RESULTS.md. */

@@ -14,7 +14,7 @@ import {
   urlOf
 } from '../../test/support/database.ts'
 import { Tables } from './database.ts'
-import { create, full, quick, type Work } from './plan.ts'
+import { create, full, list, quick, type Work } from './plan.ts'
 import { report, type Result, type Sample, writeReport } from './report.ts'
 import { build, programs, type Server, startServer } from './servers.ts'
 import { loadByWrk } from './wrk.ts'
@@ -125,8 +125,8 @@ async function measureWork(work: Work): Promise<Result> {
 
 await startServers()
 progress('warm up')
-for (const work of [quick.works[1], create(64)])
-  if (work) await measureWork({ ...work, rounds: 1 })
+for (const work of [list(100, 64), create(64)])
+  await measureWork({ ...work, rounds: 1 })
 
 const results: Result[] = []
 for (const work of plan.works) results.push(await measureWork(work))

@@ -3,6 +3,7 @@
 // creates the hosts as network namespaces (patroni.sh). Times are printed, not
 // asserted.
 import { execFile, execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { migrate, query } from '../../test/support/database.ts'
@@ -148,7 +149,7 @@ async function failOver(
   await timed(t, 'each replica stores a create', () =>
     Promise.all(
       targets.map(async (target) => {
-        const name = `${fail} ${target.url}`
+        const name = randomUUID()
         const store = () => ({ ...target, resource: 'categories' })
         clients.creates.record(name, await createUntilStored(store, name))
       })

@@ -10,10 +10,10 @@ import { findService, type Opener, type Server, startServer } from './server.ts'
 export { embeddedPrograms, findService }
 
 /** Attempts to start while another process uses the folder. */
-const maxAttempts = 200
+const maxAttempts = 40
 
 /** Milliseconds between two attempts. */
-const attemptIntervalMs = 100
+const attemptIntervalMs = 500
 
 // PostgreSQL's words for a folder that another server uses, starts on, or used
 // a moment ago. Other errors of the lock file do not pass by waiting.
@@ -47,8 +47,7 @@ export async function startEmbeddedPostgres(
       if (!mayWait) throw withRemedy(error)
     }
 
-    if (attempt === 1)
-      log.info({ directory }, 'waiting for another process to leave DATA_DIR')
+    log.info({ directory }, 'waiting for another process to leave DATA_DIR')
     await sleep(attemptIntervalMs)
   }
 }

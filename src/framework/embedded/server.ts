@@ -91,7 +91,7 @@ export async function startServer(
 
 /** Nothing is lost: the next start recovers, as after a power failure. */
 function crashOf(output: string): Error {
-  const reason = reasonIn(output) || 'it was killed'
+  const reason = reasonIn(output)
   return new Error(`the embedded PostgreSQL has ended (${reason}): start again`)
 }
 

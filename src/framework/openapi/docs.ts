@@ -105,9 +105,10 @@ const themeFile = (filename: string) => ({
 
 /** The origin of the first server: the default of clients. */
 function productionOrigin({ document }: ApiDocument): string {
-  const [{ url, variables = {} } = { url: '/' }] = document.servers ?? []
-  const expanded = url.replace(/\{(\w+)\}/g, (_, name: string) =>
-    String(variables[name]?.default)
+  const [server] = document.servers ?? []
+  const expanded = String(server?.url).replace(
+    /\{(\w+)\}/g,
+    (_, name: string) => String(server?.variables?.[name]?.default)
   )
   return new URL(expanded, 'http://localhost').origin
 }

@@ -56,8 +56,6 @@ function ruleOf(error: DefinedError, schema: Schema, root: string): string {
       return patternRule(params.pattern)
     case 'format':
       return `must have the format ${params.format}`
-    case 'uniqueItems':
-      return 'must not contain an item twice'
     default:
       return limitRule(error) ?? String(error.message)
   }

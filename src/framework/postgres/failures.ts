@@ -114,7 +114,7 @@ export function lockTimeoutContext(error: unknown): string | undefined {
   const cause = error instanceof Unavailable ? error.cause : error
   const isLockTimeout =
     cause instanceof pg.DatabaseError && cause.code === lockNotAvailable
-  return isLockTimeout ? (cause.where ?? '') : undefined
+  return isLockTimeout ? String(cause.where) : undefined
 }
 
 /** The SQLSTATE of an error of the server; otherwise an empty text. */

@@ -107,19 +107,18 @@ export async function applyMigrations(
     connectionTimeoutMillis: config.DATABASE_TIMEOUT_MS
   })
 
-  try {
-    for (let number = 1; ; number++) {
-      try {
-        return await applyInTransaction(pool, config, folder, log)
-      } catch (error) {
-        if (!isBlocked(error) || number === tries.max) throw error
-        if (number === 1) log.warn(`${messageOf(error)}; trying again`)
-        await sleep(tries.intervalMs)
-      }
+  async function attempt(number: number): Promise<void> {
+    try {
+      await applyInTransaction(pool, config, folder, log)
+    } catch (error) {
+      if (!isBlocked(error) || number === tries.max) throw error
+      if (number === 1) log.warn(`${messageOf(error)}; trying again`)
+      await sleep(tries.intervalMs)
+      await attempt(number + 1)
     }
-  } finally {
-    await pool.end()
   }
+
+  await attempt(1).finally(() => pool.end())
 }
 
 /** Whether another transaction was in the way. */

@@ -69,6 +69,5 @@ export function inputParameters(
 /** JSON whose text PostgreSQL can cast to the type of the column. */
 function jsonOf(value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
-  if (Buffer.isBuffer(value)) return `\\x${value.toString('hex')}`
   return value
 }

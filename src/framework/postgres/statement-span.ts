@@ -48,10 +48,10 @@ const endedWith = <Result>(
 function failureAttributes(error: unknown): Attributes {
   const isWrapped =
     error instanceof Unavailable || error instanceof OutcomeUnknown
-  const sqlState = sqlStateOf(isWrapped ? error.cause : error)
+  const cause = isWrapped ? error.cause : error
 
   return {
-    'error.type': isWrapped ? error.code : sqlState,
-    'db.response.status_code': sqlState === '' ? undefined : sqlState
+    'error.type': isWrapped ? error.code : sqlStateOf(cause),
+    'db.response.status_code': sqlStateOf(cause)
   }
 }

@@ -84,12 +84,15 @@ const isComplete = (received: string) =>
 t.test('IDLE_TIMEOUT_MS ends the connection of an idle reader', async (t) => {
   const config = { IDLE_TIMEOUT_MS: 500 }
   const service = await startNotes(t, { databaseUrl, config })
-  const arrived = once(service.app.server, 'request')
-  const { socket, received } = openConnection(t, service, listRequest())
-  socket.pause()
-  await arrived
-  await disconnected(service)
-  t.notOk(isComplete(received()))
+  for (const behind of ['', request('CONNECT a:1')]) {
+    const arrived = once(service.app.server, 'request')
+    const bytes = listRequest(keepAlive) + behind
+    const { socket, received } = openConnection(t, service, bytes)
+    socket.pause()
+    await arrived
+    await disconnected(service)
+    t.notOk(isComplete(received()))
+  }
 })
 
 t.test('a reader gets the whole list during a shutdown', async (t) => {

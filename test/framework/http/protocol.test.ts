@@ -137,7 +137,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     'Content-Encoding must be left out',
     createRequest('{}', { 'Content-Encoding': 'gzip' })
   ],
-  [400, 'body must not be empty', createRequest()],
+  [400, 'body must not be empty', createRequest(), createRequest('')],
   [400, 'The body must not be nested so', createRequest('['.repeat(60_000))],
   [
     400,

@@ -29,6 +29,7 @@ t.test('a table whose id is a uuid is read in pages', async (t) => {
   let link: string | undefined = '?limit=2'
   while (link !== undefined) {
     const response = await get(service, `remarks${link}`)
+    t.equal(response.statusCode, 200, response.body)
     pages.push(response.json<{ id: string }[]>().map(({ id }) => id))
     const { 1: next } = /<(.+)>/.exec(String(response.headers.link)) ?? []
     link = next

@@ -63,9 +63,9 @@ t.test('/llms.txt says what the API is, and where its docs are', async (t) => {
 })
 
 t.test('an API without a guide has none at /docs/guide', async (t) => {
-  const { app } = await startNotes(t)
-  t.equal((await app.inject('/docs/guide')).statusCode, 404)
-  const { body } = await app.inject('/llms.txt')
+  const unguided = await startNotes(t)
+  t.equal((await unguided.app.inject('/docs/guide')).statusCode, 404)
+  const { body } = await unguided.app.inject('/llms.txt')
   t.match(body, /^# Notes\n\n> Notes\n\n/)
   t.notMatch(body, '/docs/guide')
 })

@@ -30,8 +30,13 @@ for (const api of [petShop, notes]) {
     const { database } = await startService(t, { databaseUrl: service, api })
     t.not(database.statements.texts.size, 0)
     // It checks the privileges that the statement needs.
-    for (const [name, text] of database.statements.texts)
-      await t.resolves(query(service, `EXPLAIN (GENERIC_PLAN) ${text}`), name)
+    for (const [name, text] of database.statements.texts) {
+      const parameters = new Set(text.match(/\$\d/g))
+      const values = [...parameters].map(() => 'NULL').join(', ')
+      const explain = `EXPLAIN EXECUTE statement ${values && `(${values})`}`
+      const all = `PREPARE statement AS ${text}; ${explain}`
+      await t.resolves(query(service, all), name)
+    }
   })
 }
 

@@ -24,6 +24,7 @@ export const api: Api = {
   names: { service: 'notes', apiKeyPrefix: 'note_', realm: 'my notes' },
   openapi: new URL('openapi.yaml', import.meta.url),
   handlers,
+  measurers: [],
   migrations: new URL('migrations/', import.meta.url)
 }
 

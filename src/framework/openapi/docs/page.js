@@ -5,77 +5,36 @@ document.head.insertAdjacentHTML(
   '<meta name="viewport" content="width=device-width" />'
 )
 
-SwaggerUIStandalonePreset.push(({ React, getSystem }) => {
-  const { createElement: h, Fragment, useLayoutEffect, useRef } = React
-
-  /** Indents JSON, but JSON.parse() alone rounds integers above 2^53: ids. */
-  const indent = (json) => {
-    const keep = (_key, value, { source }) =>
-      typeof value === 'number' ? JSON.rawJSON(source) : value
-    try {
-      return JSON.stringify(JSON.parse(json, keep), null, 2)
-    } catch {
-      // Invalid JSON, or an older browser.
-      return json
-    }
+/** Indents JSON, but JSON.parse() alone rounds integers above 2^53: ids. */
+function indent(json) {
+  const keep = (_key, value, { source }) =>
+    typeof value === 'number' ? JSON.rawJSON(source) : value
+  try {
+    return JSON.stringify(JSON.parse(json, keep), null, 2)
+  } catch {
+    // Invalid JSON, or an older browser.
+    return json
   }
+}
 
-  const responseBody =
-    (Original, { getComponent }) =>
-    (props) => {
-      if (!/json/.test(props.contentType)) return h(Original, props)
-      const HighlightCode = getComponent('HighlightCode', true)
-      return h(HighlightCode, { language: 'json' }, indent(props.content))
-    }
-
-  const filter = ({ layoutActions, layoutSelectors }) => {
-    const label = 'Filter operations'
-    const input = h('input', {
-      placeholder: label,
-      'aria-label': label,
-      value: layoutSelectors.currentFilter() || '',
-      onChange: ({ target }) => layoutActions.updateFilter(target.value)
-    })
-    return h('search', null, h('h2', null, 'Operations'), input)
+const exactBodies = ({ React }) => ({
+  wrapComponents: {
+    responseBody:
+      (Original, { getComponent }) =>
+      (props) => {
+        if (!/json/.test(props.contentType))
+          return React.createElement(Original, props)
+        return React.createElement(
+          getComponent('HighlightCode', true),
+          { language: 'json' },
+          indent(props.content)
+        )
+      }
   }
+})
 
-  /** Each table of responses is a region without a name. */
-  const responses = (Original) => (props) => {
-    const ref = (node) => {
-      for (const table of node?.querySelectorAll('[role=region]') ?? [])
-        table.removeAttribute('role')
-    }
-    return h('div', { ref }, h(Original, props))
-  }
-
-  const within = (element, label) => (Original) => (props) =>
-    h(element, { 'aria-label': label }, h(Original, props))
-
-  const withProps = (change) => (Original) => (props) =>
-    h(Original, { ...props, ...change(props) })
-
-  /** The words that are shown are the better label. */
-  const withoutLabel = withProps(() => ({ 'aria-label': undefined }))
-
-  /** A modal dialog keeps the focus inside, and returns it at its end. */
-  const authorizationPopup = (Original) => (props) => {
-    const ref = useRef()
-    useLayoutEffect(() => {
-      const dialog = ref.current
-      dialog.showModal()
-      return () => dialog.close()
-    }, [])
-    const onClose = () => props.authActions.showDefinitions(false)
-    const attributes = { ref, onClose, 'aria-label': 'Authorization' }
-    return h('dialog', attributes, h(Original, props))
-  }
-
-  /** Samples and the link to the guide name production: here, this host. */
-  const updateSpec =
-    (original, { getConfigs }) =>
-    (text) =>
-      original(text.replaceAll(getConfigs().production, location.origin))
-
+/** The code samples of an operation before its parameters, for this host. */
+const samples = ({ React: { createElement: h, Fragment }, getSystem }) => {
   const codeSample = ({ lang, label = lang, source }) => {
     const HighlightCode = getSystem().getComponent('HighlightCode', true)
     const language = lang === 'Shell' ? 'bash' : undefined
@@ -87,26 +46,75 @@ SwaggerUIStandalonePreset.push(({ React, getSystem }) => {
     )
   }
 
-  /** Shows the code samples of an operation before its parameters. */
   const parameters = (Original) => (props) => {
-    const samples = props.operation.get('x-codeSamples')?.toJS() ?? []
-    return h(Fragment, null, samples.map(codeSample), h(Original, props))
+    const codeSamples = props.operation.get('x-codeSamples')?.toJS() ?? []
+    return h(Fragment, null, codeSamples.map(codeSample), h(Original, props))
   }
 
-  /** Keeps the operations whose text has every word of the filter. */
-  const opsFilter = (tags, filter) => {
-    const words = filter.toLowerCase().split(/\s+/)
-    const matches = (operation) => {
-      const text = JSON.stringify(operation).toLowerCase()
-      return words.every((word) => text.includes(word))
+  /** Samples and the link to the guide name production. */
+  const updateSpec =
+    (original, { getConfigs }) =>
+    (text) =>
+      original(text.replaceAll(getConfigs().production, location.origin))
+
+  return {
+    statePlugins: { spec: { wrapActions: { updateSpec } } },
+    wrapComponents: { parameters }
+  }
+}
+
+/** Keeps the operations whose text has every word of the filter. */
+function opsFilter(tags, filter) {
+  const words = filter.toLowerCase().split(/\s+/)
+  const matches = (operation) => {
+    const text = JSON.stringify(operation).toLowerCase()
+    return words.every((word) => text.includes(word))
+  }
+  return tags
+    .map((tag) => tag.update('operations', (all) => all.filter(matches)))
+    .filter((tag) => tag.get('operations').size > 0)
+}
+
+const operationFilter = ({ React: { createElement: h } }) => ({
+  fn: { opsFilter },
+  components: {
+    FilterContainer({ layoutActions, layoutSelectors }) {
+      const label = 'Filter operations'
+      const input = h('input', {
+        placeholder: label,
+        'aria-label': label,
+        value: layoutSelectors.currentFilter() || '',
+        onChange: ({ target }) => layoutActions.updateFilter(target.value)
+      })
+      return h('search', null, h('h2', null, 'Operations'), input)
     }
-    return tags
-      .map((tag) => tag.update('operations', (all) => all.filter(matches)))
-      .filter((tag) => tag.get('operations').size > 0)
   }
+})
 
-  /** Opens the operation that a link leads to, in this tab. */
-  const followLinks = ({ layoutActions }) => {
+/** A modal dialog keeps the focus inside, and returns it at its end. */
+const authorizationDialog = ({ React }) => ({
+  wrapComponents: {
+    authorizationPopup: (Original) => (props) => {
+      const ref = React.useRef()
+      React.useLayoutEffect(() => {
+        const dialog = ref.current
+        dialog.showModal()
+        return () => dialog.close()
+      }, [])
+      const onClose = () => props.authActions.showDefinitions(false)
+      const attributes = { ref, onClose, 'aria-label': 'Authorization' }
+      return React.createElement(
+        'dialog',
+        attributes,
+        React.createElement(Original, props)
+      )
+    }
+  }
+})
+
+/** Opens the operation that a link leads to, in this tab. */
+const links = () => ({
+  afterLoad({ layoutActions }) {
     addEventListener('click', (event) => {
       const link = event.target.closest('a[href^="#/"]')
       if (link === null) return
@@ -119,42 +127,71 @@ SwaggerUIStandalonePreset.push(({ React, getSystem }) => {
       document.getElementById(id)?.scrollIntoView()
     })
   }
+})
 
-  return {
-    components: {
-      FilterContainer: filter,
-      // The policy of the page blocks requests to other servers.
-      ServersContainer: () => null,
-      Topbar: () =>
-        h('header', { className: 'topbar', role: 'banner' }, document.title)
-    },
-    fn: { opsFilter },
-    statePlugins: { spec: { wrapActions: { updateSpec } } },
-    wrapComponents: {
-      AuthorizeBtnContainer: within('section', 'Authorization'),
-      authorizationPopup,
-      Button: withoutLabel,
-      CloseIcon: withProps(() => ({
-        role: 'img',
-        'aria-hidden': false,
-        'aria-label': 'Close'
-      })),
-      ExamplesSelect: within('label', 'Examples'),
-      InfoContainer: within('section', 'About'),
-      Input: withoutLabel,
-      ModelCollapse: withProps(({ title = 'Schema' }) => ({ title })),
-      OperationExt: withProps(({ extensions }) => ({
-        extensions: extensions.delete('x-codeSamples')
-      })),
-      // A link inside of the button that opens the operation.
-      OperationSummaryPath: withProps(({ operationProps }) => ({
-        operationProps: operationProps.set('isDeepLinkingEnabled', false)
-      })),
-      parameters,
-      responseBody,
-      responses,
-      TextArea: withProps(() => ({ 'aria-label': 'Request body' }))
-    },
-    afterLoad: followLinks
+/** Landmarks and labels that Swagger UI lacks. */
+const accessibility = ({ React: { createElement: h } }) => {
+  const within = (element, label) => (Original) => (props) =>
+    h(element, { 'aria-label': label }, h(Original, props))
+  const withProps = (change) => (Original) => (props) =>
+    h(Original, { ...props, ...change(props) })
+  /** The words that are shown are the better label. */
+  const withoutLabel = withProps(() => ({ 'aria-label': undefined }))
+
+  /** Each table of responses is a region without a name. */
+  const responses = (Original) => (props) => {
+    const ref = (node) => {
+      for (const table of node?.querySelectorAll('[role=region]') ?? [])
+        table.removeAttribute('role')
+    }
+    return h('div', { ref }, h(Original, props))
+  }
+
+  const wrapComponents = {
+    AuthorizeBtnContainer: within('section', 'Authorization'),
+    Button: withoutLabel,
+    CloseIcon: withProps(() => ({
+      role: 'img',
+      'aria-hidden': false,
+      'aria-label': 'Close'
+    })),
+    ExamplesSelect: within('label', 'Examples'),
+    InfoContainer: within('section', 'About'),
+    Input: withoutLabel,
+    ModelCollapse: withProps(({ title = 'Schema' }) => ({ title })),
+    // A link inside of the button that opens the operation.
+    OperationSummaryPath: withProps(({ operationProps }) => ({
+      operationProps: operationProps.set('isDeepLinkingEnabled', false)
+    })),
+    responses,
+    TextArea: withProps(() => ({ 'aria-label': 'Request body' }))
+  }
+
+  return { wrapComponents }
+}
+
+/** What the page shows in another place, or not at all. */
+const layout = ({ React: { createElement: h } }) => ({
+  components: {
+    // The policy of the page blocks requests to other servers.
+    ServersContainer: () => null,
+    Topbar: () =>
+      h('header', { className: 'topbar', role: 'banner' }, document.title)
+  },
+  wrapComponents: {
+    OperationExt: (Original) => (props) => {
+      const extensions = props.extensions.delete('x-codeSamples')
+      return h(Original, { ...props, extensions })
+    }
   }
 })
+
+SwaggerUIStandalonePreset.push(
+  exactBodies,
+  samples,
+  operationFilter,
+  authorizationDialog,
+  links,
+  accessibility,
+  layout
+)
