@@ -39,17 +39,20 @@ export async function startEmbeddedPostgres(
   const commandOf = embeddedPrograms()
   const folder = path.resolve(directory)
 
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await useOrStart(folder, opener, commandOf, log)
-    } catch (error) {
-      const mayWait = inUse.test(messageOf(error)) && attempt < maxAttempts
-      if (!mayWait) throw withRemedy(error)
-    }
+  function attempt(number: number): Promise<Server> {
+    return useOrStart(folder, opener, commandOf, log).catch(
+      async (error: unknown) => {
+        const mayWait = inUse.test(messageOf(error)) && number < maxAttempts
+        if (!mayWait) throw withRemedy(error)
 
-    log.info({ directory }, 'waiting for another process to leave DATA_DIR')
-    await sleep(attemptIntervalMs)
+        log.info({ directory }, 'waiting for another process to leave DATA_DIR')
+        await sleep(attemptIntervalMs)
+        return attempt(number + 1)
+      }
+    )
   }
+
+  return attempt(1)
 }
 
 async function useOrStart(

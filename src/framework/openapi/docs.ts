@@ -105,7 +105,7 @@ const themeFile = (filename: string) => ({
 
 /** The origin of the first server: the default of clients. */
 function productionOrigin({ document }: ApiDocument): string {
-  const [server] = document.servers ?? []
+  const server = document.servers?.[0]
   const expanded = String(server?.url).replace(
     /\{(\w+)\}/g,
     (_, name: string) => String(server?.variables?.[name]?.default)

@@ -93,6 +93,26 @@ for (const [title, { bytes, event }] of Object.entries(followers)) {
   })
 }
 
+t.test(
+  'a faulty body has one response while its key is looked up',
+  async (t) => {
+    const service = await startNotes(t)
+    const lock = await lockTable(t, service.databaseUrl, 'api_keys')
+    const chunked = {
+      'Content-Length': undefined,
+      'Transfer-Encoding': 'chunked'
+    }
+    const faulty = createRequest(garbage, chunked)
+    const { closed, statuses } = openConnection(t, service, faulty)
+    await once(service.app.server, 'clientError')
+    await lockAwaited(service.databaseUrl)
+    await lock.release()
+    await closed
+
+    t.same(statuses(), [400])
+  }
+)
+
 t.test('a client that goes on sending gets the whole response', async (t) => {
   const service = await startNotes(t)
   await fillNotes(service)
