@@ -76,7 +76,7 @@ export class Connection {
    * one response: the error is only sent where neither is so.
    */
   onClientError({ code = '' }: NodeJS.ErrnoException): void {
-    // What follows the last response has errors, too.
+    // What follows the last response is discarded (RFC 9112, section 9.6).
     if (this.#state === 'closing') return
 
     const { body } = parserError(code)
@@ -150,8 +150,6 @@ export class Connection {
    * response: keep reading until the client closes too, or for a second.
    */
   #close(text = ''): void {
-    // What follows the last response is discarded (RFC 9112, section 9.6).
-    if (this.#state === 'closing') return
     this.#state = 'closing'
     this.#socket.end(text)
     this.#discardInput()
