@@ -4,14 +4,14 @@ import type { Operations } from '../../generated/operations.ts'
 import type { RowCheck } from '../framework/creates/insert.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
 import { notFound } from '../framework/http/errors.ts'
-import { pageReader, sendPage } from '../framework/lists/pages.ts'
+import { pageOperation } from '../framework/lists/pages.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import { sendJson } from '../framework/openapi/send-json.ts'
 import type { Database } from '../framework/postgres/database.ts'
 import { sql } from '../framework/postgres/sql.ts'
 import { rowReader } from '../framework/rows/row-reader.ts'
 
-const pagesOfPets = sql`
+const allPets = sql`
   SELECT *
   FROM pets
   WHERE id > input.after
@@ -21,7 +21,7 @@ const pagesOfPets = sql`
 
 // With `WHERE pets.status = input.status`, PostgreSQL would search the primary
 // key even for a rare status. These conditions fit the index (status, id).
-const pagesOfStatus = sql`
+const petsOfStatus = sql`
   SELECT *
   FROM pets
   WHERE (pets.status, id) > (input.status, input.after)
@@ -65,17 +65,33 @@ const categoryExists: RowCheck<{ categoryId: bigint }> = {
 
 /** The operations on pets. */
 export function petHandlers(database: Database, memory: ResponseMemory) {
-  const reads = petReads(database)
+  const pages = pageOperation(database, memory, {
+    name: 'pages-of-pets',
+    idType: 'bigint',
+    filterTypes: {},
+    statement: allPets,
+    json: Pet
+  })
+  const pagesOfStatus = pageOperation(database, memory, {
+    name: 'pages-of-status',
+    idType: 'bigint',
+    filterTypes: { status: 'text' },
+    statement: petsOfStatus,
+    json: Pet
+  })
+  const readPet = rowReader(database, {
+    name: 'pets-by-id',
+    inputTypes: { id: 'bigint' },
+    statement: petsById,
+    json: Pet
+  })
 
   return {
-    listPets: async (request, reply) => {
-      const { limit, status, cursor } = request.query
-      const position = { cursor, size: limit }
-      const page = await (status === undefined
-        ? reads.page({}, position)
-        : reads.pageOfStatus({ status }, position))
-
-      return sendPage(reply, memory, page, request)
+    listPets: (request, reply) => {
+      const { status } = request.query
+      return status === undefined
+        ? pages(request, reply, {})
+        : pagesOfStatus(request, reply, { status })
     },
 
     createPet: insertOperation(database, {
@@ -88,35 +104,9 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     }),
 
     getPet: async ({ params: { petId } }, reply) => {
-      const pet = await reads.pet({ id: petId })
+      const pet = await readPet({ id: petId })
       if (pet === undefined) throw notFound('pet', petId)
       return sendJson(reply, 200, pet)
     }
   } satisfies Partial<Operations>
-}
-
-/** Requests that wait at the same time share a statement. */
-function petReads(database: Database) {
-  return {
-    page: pageReader(database, {
-      name: 'pages-of-pets',
-      idType: 'bigint',
-      filterTypes: {},
-      statement: pagesOfPets,
-      json: Pet
-    }),
-    pageOfStatus: pageReader(database, {
-      name: 'pages-of-status',
-      idType: 'bigint',
-      filterTypes: { status: 'text' },
-      statement: pagesOfStatus,
-      json: Pet
-    }),
-    pet: rowReader(database, {
-      name: 'pets-by-id',
-      inputTypes: { id: 'bigint' },
-      statement: petsById,
-      json: Pet
-    })
-  }
 }

@@ -1,6 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import { badRequest } from '../http/errors.ts'
-import type { Reply, Sent } from '../openapi/handler.ts'
+import type { Reply } from '../openapi/handler.ts'
 import { arrayBytes, type RowJson } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
@@ -47,45 +46,68 @@ interface PageRead<Filter extends string, Item> {
   json: RowJson<Item>
 }
 
-/** Which page of a list to read. */
-interface Position {
-  /** The cursor of the request. Undefined selects the first page. */
-  cursor: string | undefined
-  /** Maximum number of items. */
-  size: number
+/** A request for a page. */
+interface PageRequest {
+  /** Its parameters. The Link to the next page repeats them. */
+  query: Record<string, string | number | bigint | boolean | undefined> & {
+    limit: number
+    cursor?: string | undefined
+  }
 }
 
-/** A page of a list, for `sendPage`. */
-interface Page<Item> {
-  /** The schema of the items. */
-  json: RowJson<Item>
-  /** A JSON array. */
-  items: Buffer
-  /** The cursor of the page that follows; null: it is the last page. */
-  nextCursor: string | null
-}
+type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
+
+const pageStatement = (
+  inputTypes: Record<string, string>,
+  statement: string,
+  itemJson: string
+) => sql`
+  SELECT
+    convert_to(
+      '[' || coalesce(array_to_string(found.items[:size], ','), '') || ']',
+      'UTF8'
+    ) AS items,
+    CASE
+      WHEN cardinality(found.items) > size THEN found.ids[size]::text
+    END AS next
+  FROM ${inputTable(inputTypes)}
+  CROSS JOIN LATERAL (
+    SELECT
+      array_agg(id ORDER BY id) AS ids,
+      array_agg(
+        ${itemJson}
+        ORDER BY id
+      ) AS items
+    FROM (
+      ${statement}
+    ) AS item
+  ) AS found
+  ORDER BY ordinal
+`
 
 /**
- * A whole request, so that a Link cannot lack a part of its query. `raw` is not
- * read: an object with only a query, which may be a part of it, has none.
+ * A Link to the page after an id (RFC 8288). It is relative, because a proxy
+ * may hide the address of the service, and change the path.
  */
-type PageRequest = Pick<
-  FastifyRequest<{ Querystring: PageQuery }>,
-  'query' | 'raw'
->
+function linkTo(id: string, query: PageRequest['query']): string {
+  const cursor = Buffer.from(id).toString('base64url')
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries({ ...query, cursor }))
+    if (value !== undefined) parameters.append(name, String(value))
 
-/** The query parameters of a list. A Link cannot repeat an array. */
-type PageQuery = Record<string, string | number | bigint | boolean | undefined>
+  return `<?${parameters.toString()}>; rel="next"`
+}
 
 /**
- * Reads pages as JSON. Requests that wait at the same time share a statement.
+ * The handler of an operation that lists the rows of a table in pages. Requests
+ * that wait at the same time share a statement.
  *
  * A cursor is the id of the last item of a page, in base64url. Unlike the
  * number of a page, it does not shift when items are created meanwhile. It is
  * opaque, so that it may change.
  *
  * @example
- * const readToys = pageReader(database, {
+ * const toys = pageOperation(database, memory, {
  *   name: 'pages-of-toys',
  *   idType: 'uuid',
  *   filterTypes: { color: 'text' },
@@ -99,92 +121,49 @@ type PageQuery = Record<string, string | number | bigint | boolean | undefined>
  *   `,
  *   json: Toy
  * })
- * const page = await readToys({ color }, { cursor, size: limit })
  *
- * return sendPage(reply, memory, page, request)
+ * return toys(request, reply, { color: 'red' })
  *
- * @returns a function that reads a page; rejects like `Database.read`, with
- *   HttpError 400 for a cursor of another list, and with Overloaded if too many
- *   requests wait
+ * @returns a handler that also takes the filters; rejects like `Database.read`,
+ *   with HttpError 400 for a cursor of another list, and with Overloaded if too
+ *   many requests wait, or the page exceeds the memory
  */
-export function pageReader<Filter extends string, Item extends { id: unknown }>(
+export function pageOperation<
+  Filter extends string,
+  Item extends { id: unknown }
+>(
   database: Database,
+  memory: ResponseMemory,
   { name, idType, filterTypes, statement, json }: PageRead<Filter, Item>
 ) {
   const { lowest, includes } = idTypes[idType]
   const inputTypes = { ...filterTypes, after: idType, size: 'integer' }
-  const text = sql`
-    SELECT
-      convert_to(
-        '[' || coalesce(array_to_string(found.items[:size], ','), '') || ']',
-        'UTF8'
-      ) AS items,
-      CASE
-        WHEN cardinality(found.items) > size THEN found.ids[size]::text
-      END AS next
-    FROM ${inputTable(inputTypes)}
-    CROSS JOIN LATERAL (
-      SELECT
-        array_agg(id ORDER BY id) AS ids,
-        array_agg(
-          ${json.expression}
-          ORDER BY id
-        ) AS items
-      FROM (
-        ${statement}
-      ) AS item
-    ) AS found
-    ORDER BY ordinal
-  `
+  const text = pageStatement(inputTypes, statement, json.expression)
   const read = sharedReader<string, { items: Buffer; next: string | null }>(
     database,
     { name, inputTypes, text }
   )
 
   return async (
-    filters: InputRow<Filter>,
-    { cursor, size }: Position
-  ): Promise<Page<Item>> => {
+    { query }: PageRequest,
+    reply: PageReply<Item>,
+    filters: InputRow<Filter>
+  ) => {
+    const { cursor, limit: size } = query
     const after =
-      cursor === undefined ? lowest : String(Buffer.from(cursor, 'base64url'))
+      cursor === undefined
+        ? lowest
+        : Buffer.from(cursor, 'base64url').toString()
     if (!includes(after)) {
       throw badRequest(
         'query.cursor must be taken from the Link header of the previous page, or left out'
       )
     }
+
     const { items, next } = await read({ ...filters, after, size })
-    const nextCursor =
-      next === null ? null : Buffer.from(next).toString('base64url')
+    memory.hold(items, reply.raw)
+    if (next !== null) reply.header('link', linkTo(next, query))
 
-    return { json, items, nextCursor }
+    return sendJson(reply, 200, arrayBytes(json, items))
   }
-}
-
-/**
- * Sends a page, with a Link (RFC 8288) to the one that follows. Counts its
- * memory until the client has read it.
- *
- * @param request the Link repeats its query, so the next page has the same
- *   filters
- * @throws Overloaded if the page exceeds the memory
- */
-export function sendPage<Item>(
-  reply: JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>,
-  memory: ResponseMemory,
-  { json, items, nextCursor }: Page<Item>,
-  { query }: PageRequest
-): Sent {
-  memory.hold(items, reply.raw)
-  if (nextCursor !== null) {
-    const parameters = new URLSearchParams()
-    for (const [name, value] of Object.entries({
-      ...query,
-      cursor: nextCursor
-    }))
-      if (value !== undefined) parameters.append(name, String(value))
-    // Relative, because a proxy may hide the address and change the path.
-    reply.header('link', `<?${parameters.toString()}>; rel="next"`)
-  }
-
-  return sendJson(reply, 200, arrayBytes(json, items))
 }

@@ -1,7 +1,7 @@
 // The compiler is the test, in `npm run check`. It accepts `accepted`, and
 // rejects the line after each `@ts-expect-error`.
 import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
-import { pageReader, sendPage } from '../../../src/framework/lists/pages.ts'
+import { pageOperation } from '../../../src/framework/lists/pages.ts'
 import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
 import {
   arrayBytes,
@@ -70,12 +70,11 @@ const page = {
   filterTypes: { color: 'text' },
   statement: 'SELECT * FROM x WHERE id > input.after'
 } as const
-const firstPage = { cursor: undefined, size: 2 }
 
 const readNote = rowReader(database, { ...read, json: Note })
 const readTag = rowReader(database, { ...read, json: Tag })
-const readRemarks = pageReader(database, { ...page, json: Remark })
-const readTags = pageReader(database, { ...page, json: Tag })
+const remarks = pageOperation(database, memory, { ...page, json: Remark })
+const tags = pageOperation(database, memory, { ...page, json: Tag })
 
 export const acceptedStatements: Partial<Operations> = {
   getNote: async ({ params: { noteId } }, reply) => {
@@ -86,11 +85,7 @@ export const acceptedStatements: Partial<Operations> = {
     return sendJson(reply, 200, noteJson)
   },
 
-  listRemarks: async (request, reply) => {
-    const remarks = await readRemarks({ color: 'red' }, firstPage)
-
-    return sendPage(reply, memory, remarks, request)
-  }
+  listRemarks: (request, reply) => remarks(request, reply, { color: 'red' })
 }
 
 /** Each handler sends the JSON of a statement for another schema. */
@@ -105,36 +100,13 @@ export const handlersOfAnotherSchema: Partial<Operations>[] = [
     }
   },
   {
-    listRemarks: async (request, reply) => {
-      const tags = await readTags({ color: 'red' }, firstPage)
-
+    listRemarks: (request, reply) =>
       // @ts-expect-error a page of tags has no remarks
-      return sendPage(reply, memory, tags, request)
-    }
+      tags(request, reply, { color: 'red' })
   },
   {
-    listRemarks: async (_request, reply) => {
-      const { items } = await readRemarks({ color: 'red' }, firstPage)
-
-      // @ts-expect-error only sendPage counts the memory of a page
-      return sendJson(reply, 200, items)
-    }
-  },
-  {
-    listRemarks: async (request, reply) => {
-      // @ts-expect-error a filter without a value
-      const remarks = await readRemarks({}, firstPage)
-
-      return sendPage(reply, memory, remarks, request)
-    }
-  },
-  {
-    listRemarks: async (_request, reply) => {
-      const remarks = await readRemarks({ color: 'red' }, firstPage)
-
-      // @ts-expect-error the Link would lack the query of the request
-      return sendPage(reply, memory, remarks, { query: {} })
-    }
+    // @ts-expect-error a filter without a value
+    listRemarks: (request, reply) => remarks(request, reply, {})
   },
   {
     getNote: async (_request, reply) => {

@@ -6,7 +6,7 @@ import type { RowCheck } from '../../../src/framework/creates/insert.ts'
 import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
 import { notFound } from '../../../src/framework/http/errors.ts'
 import { listOperation } from '../../../src/framework/lists/lists.ts'
-import { pageReader, sendPage } from '../../../src/framework/lists/pages.ts'
+import { pageOperation } from '../../../src/framework/lists/pages.ts'
 import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
 import { sendJson } from '../../../src/framework/openapi/send-json.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
@@ -116,7 +116,7 @@ const noteExists: RowCheck<{ noteId: bigint }> = {
 }
 
 function remarkHandlers(database: Database, memory: ResponseMemory) {
-  const readRemarks = pageReader(database, {
+  const pages = pageOperation(database, memory, {
     name: 'pages-of-remarks',
     idType: 'uuid',
     filterTypes: {},
@@ -125,12 +125,7 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
   })
 
   return {
-    listRemarks: async (request, reply) => {
-      const { limit, cursor } = request.query
-      const page = await readRemarks({}, { cursor, size: limit })
-
-      return sendPage(reply, memory, page, request)
-    },
+    listRemarks: (request, reply) => pages(request, reply, {}),
 
     createRemark: insertOperation(database, {
       status: 202,
