@@ -15,12 +15,10 @@ const minCompressedSize = 1024
 /** Bytes. A larger body would take more than a tenth of a second. */
 const maxCompressedSize = 2 ** 23
 
-type Compressors = Record<Compression, (bytes: Buffer) => Promise<Buffer>>
-
 // They run in other threads. Brotli of quality 5 takes as long as gzip; the
 // highest takes 100 times that.
 const params = { [constants.BROTLI_PARAM_QUALITY]: 5 }
-const zlibCompressors: Compressors = {
+const compressors: Record<Compression, (bytes: Buffer) => Promise<Buffer>> = {
   br: (bytes) => promisify(brotliCompress)(bytes, { params }),
   gzip: promisify(gzip)
 }
@@ -39,10 +37,9 @@ export class CachedBody {
   readonly digest: string
   readonly #identity: EncodedBody
   readonly #etags: Record<Coding, string>
-  readonly #compressors: Compressors
   readonly #compressed = new Map<Compression, Promise<EncodedBody>>()
 
-  constructor(bytes: Buffer, compressors = zlibCompressors) {
+  constructor(bytes: Buffer) {
     this.digest = createHash('sha256').update(bytes).digest('base64url')
     this.#etags = {
       identity: `"${this.digest}"`,
@@ -50,7 +47,6 @@ export class CachedBody {
       br: `"${this.digest}-br"`
     }
     this.#identity = { coding: 'identity', bytes, etag: this.#etags.identity }
-    this.#compressors = compressors
   }
 
   /**
@@ -68,7 +64,10 @@ export class CachedBody {
     const coding = preferredCoding(acceptEncoding)
     if (coding === 'identity') return this.#identity
 
-    return this.#compressed.get(coding) ?? this.#compressOnce(coding)
+    const compressed = this.#compressed.get(coding) ?? this.#compress(coding)
+    this.#compressed.set(coding, compressed)
+
+    return compressed
   }
 
   /**
@@ -86,23 +85,16 @@ export class CachedBody {
     return tags.find((tag) => own.includes(tag))
   }
 
-  #compressOnce(coding: Compression): Promise<EncodedBody> {
-    const compressed = this.#compress(coding).catch((error: unknown) => {
-      // A failure, such as a lack of memory, must not be kept with the body.
-      this.#compressed.delete(coding)
-      throw error
-    })
-    this.#compressed.set(coding, compressed)
-
-    return compressed
-  }
-
   async #compress(coding: Compression): Promise<EncodedBody> {
-    const bytes = await this.#compressors[coding](this.#identity.bytes)
-    const isSmaller = bytes.length < this.#identity.bytes.length
-    return isSmaller
+    const identity = this.#identity
+    // Without enough memory, the body stays unencoded.
+    const bytes = await compressors[coding](identity.bytes).catch(
+      () => identity.bytes
+    )
+
+    return bytes.length < identity.bytes.length
       ? { coding, bytes, etag: this.#etags[coding] }
-      : this.#identity
+      : identity
   }
 }
 

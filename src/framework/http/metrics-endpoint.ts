@@ -72,7 +72,7 @@ function isUntrustedForward({ headers, ips = [] }: FastifyRequest): boolean {
 }
 
 /** A server with separate limits, in milliseconds. */
-export function createMetricsServer() {
+function createMetricsServer() {
   const endpoint = Fastify({
     forceCloseConnections: true,
     // Longer than the interval of a scraper.

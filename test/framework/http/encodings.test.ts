@@ -1,4 +1,4 @@
-import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import zlib from 'node:zlib'
 import t from 'tap'
 import { CachedBody } from '../../../src/framework/http/encodings.ts'
 
@@ -6,8 +6,8 @@ const text = Buffer.from('{"id":1},'.repeat(200))
 
 const decoders = {
   identity: (bytes: Buffer) => bytes,
-  gzip: gunzipSync,
-  br: brotliDecompressSync
+  gzip: zlib.gunzipSync,
+  br: zlib.brotliDecompressSync
 }
 
 /** Values of Accept-Encoding, by the coding that they select. */
@@ -53,11 +53,15 @@ t.test(
   }
 )
 
-t.test('a compression that failed is repeated', async (t) => {
-  const results = [Promise.reject(new Error('no memory')), text.subarray(1)]
-  const compress = async () => (await results.shift()) ?? text
-  const body = new CachedBody(text, { br: compress, gzip: compress })
+t.test('a body that cannot be compressed is sent as it is', async (t) => {
+  type Done = (error: Error) => void
+  const gzip = (_bytes: Buffer, done: Done) => done(new Error('no memory'))
+  const modified = await t.mockImport<
+    typeof import('../../../src/framework/http/encodings.ts')
+  >('../../../src/framework/http/encodings.ts', {
+    'node:zlib': { ...zlib, gzip }
+  })
 
-  await t.rejects(async () => body.encodedFor('br'), { message: 'no memory' })
-  t.equal((await body.encodedFor('br')).coding, 'br')
+  const body = new modified.CachedBody(text)
+  t.equal((await body.encodedFor('gzip')).coding, 'identity')
 })
