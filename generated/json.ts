@@ -10,8 +10,7 @@ export const Category = rowJson<Schemas['Category']>(
   `'{"id":' || coalesce(id::text, missing_property('Category.id'))
   || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
   || coalesce(',"description":' || to_json(description)::text, '')
-  || '}'`,
-  ['id', 'name', 'description']
+  || '}'`
 )
 
 /** Writes a row as the JSON of the schema Message. */
@@ -20,8 +19,7 @@ export const Message = rowJson<Schemas['Message']>(
   || ',"message":' || coalesce(to_json(message)::text, missing_property('Message.message'))
   || ',"status":' || coalesce(to_json(status)::text, missing_property('Message.status'))
   || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
-  || '}'`,
-  ['id', 'message', 'status', 'created_at']
+  || '}'`
 )
 
 /** Writes a row as the JSON of the schema Order. */
@@ -31,8 +29,7 @@ export const Order = rowJson<Schemas['Order']>(
   || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
   || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
   || ',"complete":' || coalesce(complete::text, missing_property('Order.complete'))
-  || '}'`,
-  ['id', 'pet_id', 'quantity', 'ship_date', 'complete']
+  || '}'`
 )
 
 /** Writes a row as the JSON of the schema Pet. */
@@ -41,6 +38,5 @@ export const Pet = rowJson<Schemas['Pet']>(
   || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
   || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
   || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
-  || '}'`,
-  ['id', 'name', 'category_id', 'status']
+  || '}'`
 )

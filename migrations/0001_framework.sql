@@ -32,7 +32,7 @@ CREATE TABLE key_events (
 
 -- The creates that had an Idempotency-Key and succeeded.
 CREATE TABLE idempotency_keys (
-  -- SHA-256 of the owner, the table and the Idempotency-Key.
+  -- SHA-256 of the owner, the operation and the Idempotency-Key.
   key bytea PRIMARY KEY,
   -- SHA-256 of the values of the body.
   fingerprint bytea NOT NULL,

@@ -1,5 +1,5 @@
--- What DATABASE_SERVICE_ROLE may do, and nothing else: each migration runs this
--- at its end. By hand: psql -1 -v role=NAME -f migrations/grants.sql
+-- What DATABASE_SERVICE_ROLE may do, and nothing else. Migrating runs this, even
+-- if no migration is pending. By hand: psql -1 -v role=NAME -f migrations/grants.sql
 
 REVOKE ALL ON
   pgmigrations, api_keys, key_events, idempotency_keys,

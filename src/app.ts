@@ -25,7 +25,7 @@ import type { Database } from './framework/postgres/database.ts'
 import { migrationCheck } from './framework/postgres/migrate.ts'
 
 /** What the app consists of. */
-interface Parts {
+export interface Parts {
   config: Config
   api: Api
   /** The OpenAPI document at `api.openapi`. */

@@ -3,14 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { collectDefaultMetrics } from 'prom-client'
-import { buildApp } from './app.ts'
+import { buildApp, type Parts } from './app.ts'
 import type { Api } from './framework/api.ts'
 import { type Config, loadConfig } from './framework/config.ts'
 import { startRemovingExpiredIdempotencyKeys } from './framework/creates/expired-idempotency-keys.ts'
 import { idempotencyKeyMeasurer } from './framework/creates/measure-idempotency-keys.ts'
 import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
 import { ApiKeyStore } from './framework/keys/store.ts'
-import { createLogger, exitOnError, messageOf } from './framework/log.ts'
+import { createLogger, exitOnError } from './framework/log.ts'
+import { messageOf } from './framework/message-of.ts'
 import {
   type OpenedDatabase,
   openForService
@@ -19,7 +20,6 @@ import {
   readApiDocument,
   reportStaleCode
 } from './framework/openapi/document.ts'
-import type { Database } from './framework/postgres/database.ts'
 import { repeat } from './framework/postgres/repeat.ts'
 
 /** Milliseconds between two measurements of the database. */
@@ -163,12 +163,7 @@ function describeListenError(
   }
 }
 
-interface Work {
-  config: Config
-  api: Api
-  database: Database
-  log: Logger
-}
+type Work = Parts & { log: Logger }
 
 /** Starts the work that no request waits for, until the signal is aborted. */
 function startBackgroundWork(work: Work, signal: AbortSignal): void {

@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util'
 import { Ajv, type ErrorObject } from 'ajv'
 import ipaddr from 'ipaddr.js'
 import { closestMatch } from 'leven'
-import { messageOf } from './log.ts'
+import { messageOf } from './message-of.ts'
 import {
   commonVariables,
   rarelyNeededVariables,

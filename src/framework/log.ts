@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { pino, type Logger } from 'pino'
 import { apiKeyPattern } from './api-key-pattern.ts'
+import { messageOf } from './message-of.ts'
 
 /** Bytes that may wait to be written. Further lines are dropped. */
 const maxWaitingBytes = 2 ** 24
@@ -95,15 +96,6 @@ function readableFormat(): (line: string) => string {
 export function apiKeyMask(apiKeyPrefix: string): (text: string) => string {
   const apiKeys = new RegExp(apiKeyPattern(apiKeyPrefix), 'gi')
   return (text) => text.replace(apiKeys, '$1***')
-}
-
-/**
- * The message of an error. A failed connection to a host with several addresses
- * has no message, only a code.
- */
-export function messageOf(error: unknown): string {
-  const { message, code } = error as NodeJS.ErrnoException
-  return message || String(code)
 }
 
 /**

@@ -154,7 +154,6 @@ export const commonVariables = {
   MAX_REQUESTS_PER_MINUTE: {
     ...count,
     default: 60_000,
-    minimum: 0,
     description:
       'Requests per minute for each API key and replica, then 429. ' +
       '0 disables the limit.'
@@ -201,7 +200,6 @@ export const rarelyNeededVariables = {
   MAX_REJECTED_KEYS_PER_MINUTE: {
     ...count,
     default: 60,
-    minimum: 0,
     description:
       'Requests without a valid API key per minute and address, then 429. ' +
       '0 disables the limit.'
@@ -224,7 +222,6 @@ export const rarelyNeededVariables = {
   MAX_RESPONSE_BUFFER_BYTES: {
     ...count,
     default: 33_554_432,
-    minimum: 0,
     description:
       'Maximum size of a list, then 503; and maximum memory for responses ' +
       'that clients have yet to read: the oldest are closed for a new one. ' +

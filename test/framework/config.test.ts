@@ -2,7 +2,7 @@ import path from 'node:path'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { loadConfig, trustedProxies } from '../../src/framework/config.ts'
-import { messageOf } from '../../src/framework/log.ts'
+import { messageOf } from '../../src/framework/message-of.ts'
 import { noFile } from '../support/service.ts'
 
 type EnvFile = string | Buffer | Record<string, string>

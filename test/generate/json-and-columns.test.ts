@@ -154,10 +154,7 @@ t.test('a create stores a property whose column is a keyword', async (t) => {
     table: 'things',
     id: '7',
     body: [{ column: columnOf('user'), type: 'text' }],
-    json: {
-      expression: expressionOf(apiOf({ user: { type: 'string' } })),
-      columns: []
-    }
+    json: { expression: expressionOf(apiOf({ user: { type: 'string' } })) }
   })
 
   await query(databaseUrl, 'CREATE TABLE things (id bigint, "user" text)')

@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { loadConfig } from '../../src/framework/config.ts'
-import { messageOf } from '../../src/framework/log.ts'
+import { messageOf } from '../../src/framework/message-of.ts'
 import {
   migrateDatabase,
   openForCommand,

@@ -173,7 +173,8 @@ incident(
     const resources = ['categories', 'pets', 'pets/1', 'orders']
     return () =>
       Promise.all([
-        createStatus(waiting),
+        // Many, because the requests of the other incidents succeed.
+        createTimes(50, waiting),
         ...resources.map((resource) => getWithKey(waiting, resource))
       ])
   }

@@ -33,14 +33,14 @@ const keywords = `
  * a body. A column of a body with such a name would be ambiguous.
  */
 const columnsOfCreates = [
+  'body_hash',
   'fingerprint',
   'key_hash',
-  'key_state',
   'obstacle',
   'ordinal',
-  'recorded_fingerprint',
   'recorded_response',
-  'response'
+  'response',
+  'service_id'
 ]
 
 /** The column of a property, as SQL: quoted where PostgreSQL needs it. */

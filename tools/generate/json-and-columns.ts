@@ -30,14 +30,12 @@ export function rowJsonFile(api: Api, root = '..'): string {
       .map(([, response]) => response)
   )
   const constants = schemasOf(messages).map((name) => {
-    const properties = propertiesOf(api, name)
-    const columns = properties.map(({ column }) => `'${column}'`)
+    const expression = jsonExpression(name, propertiesOf(api, name))
 
     return `
 /** Writes a row as the JSON of the schema ${name}. */
 export const ${name} = rowJson<Schemas['${name}']>(
-  \`${jsonExpression(name, properties)}\`,
-  [${columns.join(', ')}]
+  \`${expression}\`
 )
 `
   })

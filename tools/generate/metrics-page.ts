@@ -22,7 +22,7 @@ const whenToLook: Record<string, string> = {
   http_connections: 'New connections are closed: compare with the maximum',
   http_connections_max: 'As the limit of `http_connections`',
   response_memory_bytes:
-    'Lists get 503 while creates work: clients read slowly',
+    'Responses break off: the connections of the slowest readers are closed',
   response_memory_max_bytes: 'As the limit of `response_memory_bytes`',
   ready: 'A replica gets no requests',
   rate_limited_total:

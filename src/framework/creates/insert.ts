@@ -1,8 +1,8 @@
 import type { BodyColumn, RowExpression, RowJson } from '../openapi/json.ts'
-import { inputTable, maxLockWait, sql } from '../postgres/sql.ts'
+import { inputTable, limitLockWait, sql } from '../postgres/sql.ts'
 
 /** The SQL that the statements of an insert are made from. */
-export interface InsertSql {
+interface InsertSql {
   table: string
   /**
    * What makes the id of a new row: an SQL expression, or a function of the
@@ -61,7 +61,7 @@ export function insertStatement(insert: InsertSql): string {
     WITH input AS MATERIALIZED (
       SELECT *
       FROM ${inputTable(inputTypes(insert))}
-      WHERE ${maxLockWait}
+      WHERE ${limitLockWait}
     ),
     ${storedRows(insert, 'obstacle IS NULL')}
     SELECT
@@ -105,7 +105,7 @@ export function insertOnceStatement(insert: InsertSql): string {
         WHERE idempotency_keys.key = key_hash
         LIMIT 1
       ) AS record ON true
-      WHERE ${maxLockWait}
+      WHERE ${limitLockWait}
     ),
     ${storedRows(insert, 'obstacle IS NULL AND recorded_response IS NULL')},
     recorded AS (

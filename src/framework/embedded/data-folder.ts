@@ -11,7 +11,7 @@ import {
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Logger } from 'pino'
-import { messageOf } from '../log.ts'
+import { messageOf } from '../message-of.ts'
 import { programEnvironment } from './programs.ts'
 import { reasonIn } from './reasons.ts'
 

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { messageOf } from '../log.ts'
+import { messageOf } from '../message-of.ts'
 import { prepareData } from './data-folder.ts'
 import { embeddedPrograms } from './programs.ts'
 import { withRemedy } from './reasons.ts'

@@ -1,4 +1,4 @@
-import { messageOf } from '../log.ts'
+import { messageOf } from '../message-of.ts'
 
 /**
  * What the operator can do about a reason, in Node.js's or PostgreSQL's words.

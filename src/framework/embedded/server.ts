@@ -41,7 +41,7 @@ export interface Server {
 }
 
 /** The server of a running service. */
-export interface ServiceServer {
+interface ServiceServer {
   url: string
   /** The process id of the service. */
   pid: number

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
@@ -47,6 +48,29 @@ export class CachedBody {
       br: `"${this.digest}-br"`
     }
     this.#identity = { coding: 'identity', bytes, etag: this.#etags.identity }
+  }
+
+  /**
+   * Selects what a request gets, and sets ETag and Content-Encoding.
+   *
+   * @returns the bytes; undefined if the client has them: it gets a 304
+   */
+  async select(
+    headers: IncomingHttpHeaders,
+    reply: VaryingReply
+  ): Promise<Buffer | undefined> {
+    const matchingTag = this.matchingTag(headers['if-none-match'])
+    if (matchingTag !== undefined) {
+      reply.header('etag', matchingTag)
+      return undefined
+    }
+
+    const encoded = await this.encodedFor(headers['accept-encoding'])
+    const { coding, bytes, etag } = encoded
+    reply.header('etag', etag)
+    if (coding !== 'identity') reply.header('content-encoding', coding)
+
+    return bytes
   }
 
   /**

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { shareRuns } from '../batch.ts'
 import { addVary, CachedBody, type VaryingReply } from '../http/encodings.ts'
-import { HttpError } from '../http/errors.ts'
 import { sharedReads } from '../metrics.ts'
 import type { Sent } from '../openapi/handler.ts'
 import { arrayBytes, type RowJson } from '../openapi/json.ts'
@@ -10,7 +9,7 @@ import type { Database } from '../postgres/database.ts'
 import { sqlStateOf } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
-import type { ResponseMemory } from './response-memory.ts'
+import { type ResponseMemory, tooLong } from './response-memory.ts'
 
 /** Milliseconds between two lines of the log about one list. */
 const logIntervalMs = 60_000
@@ -87,10 +86,10 @@ interface List<Item> {
 }
 
 /** A request for a list. */
-export type ListRequest = Pick<FastifyRequest, 'headers' | 'log'>
+type ListRequest = Pick<FastifyRequest, 'headers' | 'log'>
 
 /** The reply of an operation that lists items. */
-export type ListReply<Item> = JsonReply<200, Item[]> &
+type ListReply<Item> = JsonReply<200, Item[]> &
   VaryingReply &
   Pick<FastifyReply, 'raw'> & {
     code: (status: 304) => { send: () => Sent }
@@ -123,23 +122,14 @@ export function listOperation<Item>(
     const list = await read()
     if (list.kind === 'too long') throw reject(list.size, request)
 
-    const { headers } = request
     // The client may keep the list, but must check before each use that it is
     // unchanged (RFC 9111, section 5.2.2).
     reply.header('cache-control', 'private, no-cache')
     addVary(reply, 'Authorization, Accept-Encoding')
-    const matchingTag = list.body.matchingTag(headers['if-none-match'])
-    if (matchingTag !== undefined) {
-      reply.header('etag', matchingTag)
-      return reply.code(304).send()
-    }
+    const bytes = await list.body.select(request.headers, reply)
+    if (bytes === undefined) return reply.code(304).send()
 
-    const encoded = await list.body.encodedFor(headers['accept-encoding'])
-    const { coding, bytes, etag } = encoded
     memory.hold(bytes, reply.raw)
-    reply.header('etag', etag)
-    if (coding !== 'identity') reply.header('content-encoding', coding)
-
     return sendJson<200, Item[]>(reply, 200, arrayBytes(json, bytes))
   }
 }
@@ -185,7 +175,7 @@ function listReader(
 function tooLongError(table: string, limit: number) {
   let loggedAt = -Infinity
 
-  return (size: number, { log }: ListRequest): HttpError => {
+  return (size: number, { log }: ListRequest) => {
     if (performance.now() - loggedAt >= logIntervalMs) {
       loggedAt = performance.now()
       log.error(
@@ -194,10 +184,6 @@ function tooLongError(table: string, limit: number) {
       )
     }
 
-    return new HttpError(
-      503,
-      'unavailable',
-      'The list is too long for this service: ask its operator'
-    )
+    return tooLong()
   }
 }

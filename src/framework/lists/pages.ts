@@ -125,8 +125,8 @@ function linkTo(id: string, query: PageRequest['query']): string {
  * return toys(request, reply, { color: 'red' })
  *
  * @returns a handler that also takes the filters; rejects like `Database.read`,
- *   with HttpError 400 for a cursor of another list, and with Overloaded if too
- *   many requests wait, or the page exceeds the memory
+ *   with HttpError 400 for a cursor of another list, and 503 for a page that
+ *   exceeds the memory, and with Overloaded if too many requests wait
  */
 export function pageOperation<
   Filter extends string,

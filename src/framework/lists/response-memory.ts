@@ -1,9 +1,17 @@
 import type { ServerResponse } from 'node:http'
-import { Overloaded } from '../batch.ts'
+import { HttpError } from '../http/errors.ts'
 import { maxResponseMemory, responseMemory } from '../metrics.ts'
 
 /** Bytes. A body of this size fits the buffers of the operating system. */
 const uncountedSize = 2 ** 16
+
+/** A retry does not help. */
+export const tooLong = () =>
+  new HttpError(
+    503,
+    'unavailable',
+    'The list is too long for this service: ask its operator'
+  )
 
 /**
  * Limits the memory of bodies that clients have yet to read. A body counts
@@ -27,7 +35,7 @@ export class ResponseMemory {
   /**
    * Counts a body until the response closes.
    *
-   * @throws Overloaded if the body alone exceeds the limit
+   * @throws HttpError 503 if the body alone exceeds the limit
    */
   hold(body: Buffer, response: ServerResponse): void {
     // A response that has closed emits no event that could end the count.
@@ -44,7 +52,7 @@ export class ResponseMemory {
   }
 
   #add(body: Buffer): Set<ServerResponse> {
-    if (body.length > this.limit) throw new Overloaded()
+    if (body.length > this.limit) throw tooLong()
     for (const [oldest, readers] of this.#readers) {
       if (this.#size + body.length <= this.limit) break
       this.#remove(oldest)

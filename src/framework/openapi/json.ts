@@ -11,20 +11,15 @@ interface Shaped<Type> {
 
 /**
  * How PostgreSQL writes a row as the JSON of a schema. `npm run generate` makes
- * one for each schema of a response.
- *
- * It is not a string, so a resource cannot put it into its SQL.
- * src/framework/rows, src/framework/lists and src/framework/creates put its
- * expression around the rows of a statement, and return their JSON as JSON of
- * the same schema.
+ * one for each schema of a response. src/framework/rows, src/framework/lists
+ * and src/framework/creates put its expression around the rows of a statement,
+ * and return their JSON as JSON of the same schema.
  */
 export type RowJson<Schema> = RowExpression & Shaped<Schema>
 
-/** An SQL expression for the JSON of a row, from these columns of the row. */
+/** An SQL expression for the JSON of a row. */
 export interface RowExpression {
   readonly expression: string
-  /** As SQL: quoted where PostgreSQL needs it. */
-  readonly columns: readonly string[]
 }
 
 /** JSON that PostgreSQL has written, whose shape the compiler knows. */
@@ -43,11 +38,8 @@ export interface BodyColumn<Body> {
  * States the schema whose JSON an SQL expression writes. Only generated code
  * may do so: it is right because the generator is.
  */
-export function rowJson<Schema>(
-  expression: string,
-  columns: readonly string[]
-): RowJson<Schema> {
-  return shaped({ expression, columns })
+export function rowJson<Schema>(expression: string): RowJson<Schema> {
+  return shaped({ expression })
 }
 
 // `_json` of the next functions is not read: its type says which schema the

@@ -20,15 +20,9 @@ export class PageFile {
     reply.header('cache-control', 'public, no-cache')
     addVary(reply, 'Accept-Encoding')
 
-    const matchingTag = this.#body.matchingTag(headers['if-none-match'])
-    if (matchingTag !== undefined)
-      return reply.header('etag', matchingTag).code(304).send()
+    const bytes = await this.#body.select(headers, reply)
+    if (bytes === undefined) return reply.code(304).send()
 
-    const encoded = await this.#body.encodedFor(headers['accept-encoding'])
-    const { coding, bytes, etag } = encoded
-    reply.header('etag', etag).type(this.#type)
-    if (coding !== 'identity') reply.header('content-encoding', coding)
-
-    return reply.send(bytes)
+    return reply.type(this.#type).send(bytes)
   }
 }

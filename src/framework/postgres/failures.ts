@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { messageOf } from '../log.ts'
+import { messageOf } from '../message-of.ts'
 
 /** What an error says about its statement: it had no effect, or is doubtful. */
 type Meaning =

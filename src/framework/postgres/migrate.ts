@@ -4,7 +4,7 @@ import pg, { type ClientBase, type Pool } from 'pg'
 import type { Logger } from 'pino'
 import { shareRuns } from '../batch.ts'
 import type { Config } from '../config.ts'
-import { messageOf } from '../log.ts'
+import { messageOf } from '../message-of.ts'
 import { pendingMigrations } from '../metrics.ts'
 import type { Reader } from './database.ts'
 import { meaningOf, Unavailable } from './failures.ts'
@@ -23,7 +23,7 @@ interface Migration {
  * Milliseconds that a migration waits for a lock, at most: whoever needs the
  * same table waits behind it.
  */
-const maxLockWaitMs = 2000
+const limitLockWaitMs = 2000
 
 /** Three minutes: as long as most reports and dumps of a table take. */
 const usualTries = { max: 60, intervalMs: 1000 }
@@ -135,7 +135,7 @@ async function applyInTransaction(
   log: Logger
 ): Promise<void> {
   // Statements that wait behind a migration must not exceed their timeout.
-  const lockTimeoutMs = Math.min(maxLockWaitMs, DATABASE_TIMEOUT_MS / 2)
+  const lockTimeoutMs = Math.min(limitLockWaitMs, DATABASE_TIMEOUT_MS / 2)
   const connection = await pool.connect()
 
   try {

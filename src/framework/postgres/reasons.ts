@@ -1,4 +1,4 @@
-import { messageOf } from '../log.ts'
+import { messageOf } from '../message-of.ts'
 import { sqlStateOf } from './failures.ts'
 
 /** What the operator can do about a reason. */

@@ -21,7 +21,7 @@ export const sql: (
  * index for a quarter of a second (55P03). It does not limit the wait for a
  * lock of a table, which comes first.
  */
-export const maxLockWait =
+export const limitLockWait =
   "(SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL"
 
 /**

@@ -10,7 +10,7 @@ export interface NamedStatement {
 }
 
 /** A statement from `Statements.add`, with its values. */
-export type NamedQuery = NamedStatement & { values?: unknown[] }
+type NamedQuery = NamedStatement & { values?: unknown[] }
 
 /** A statement that PostgreSQL plans each time. */
 interface UnnamedQuery {

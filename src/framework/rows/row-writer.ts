@@ -1,6 +1,6 @@
 import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
-import { maxLockWait, sql } from '../postgres/sql.ts'
+import { limitLockWait, sql } from '../postgres/sql.ts'
 
 /**
  * Deletions that may run at the same time, for each operation. All may wait for
@@ -43,7 +43,7 @@ export function rowDeleter(
     )
     SELECT
     FROM item
-    WHERE ${maxLockWait}
+    WHERE ${limitLockWait}
   `
   const prepared = database.statements.add(name, text)
 

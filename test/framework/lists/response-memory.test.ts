@@ -23,7 +23,7 @@ t.test('only bodies that clients have yet to read are counted', async (t) => {
   memory.hold(current, oldest!)
   memory.hold(body(), second!)
   t.throws(() => memory.hold(Buffer.alloc(limit + 1), response()), {
-    message: 'too many calls are waiting'
+    message: 'The list is too long for this service: ask its operator'
   })
   t.notOk(oldest?.destroyed, 'a body beyond the limit closes nothing')
 

@@ -12,8 +12,7 @@ export const Note = rowJson<Schemas['Note']>(
   || coalesce(',"description":' || to_json(description)::text, '')
   || coalesce(',"size":' || size::text, '')
   || coalesce(',"dueAt":' || '"' || to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
-  || '}'`,
-  ['id', 'name', 'description', 'size', 'due_at']
+  || '}'`
 )
 
 /** Writes a row as the JSON of the schema Remark. */
@@ -24,8 +23,7 @@ export const Remark = rowJson<Schemas['Remark']>(
   || ',"kind":' || coalesce(to_json(kind)::text, missing_property('Remark.kind'))
   || ',"state":' || coalesce(to_json(state)::text, missing_property('Remark.state'))
   || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Remark.createdAt'))
-  || '}'`,
-  ['id', 'note_id', 'text', 'kind', 'state', 'created_at']
+  || '}'`
 )
 
 /** Writes a row as the JSON of the schema Tag. */
@@ -33,6 +31,5 @@ export const Tag = rowJson<Schemas['Tag']>(
   `'{"id":' || coalesce(id::text, missing_property('Tag.id'))
   || ',"name":' || coalesce(to_json(name)::text, missing_property('Tag.name'))
   || ',"color":' || coalesce(to_json(color)::text, missing_property('Tag.color'))
-  || '}'`,
-  ['id', 'name', 'color']
+  || '}'`
 )
