@@ -8,5 +8,6 @@ export const api: Api = {
   openapi: new URL('../../openapi.yaml', import.meta.url),
   samples: new URL('../../generated/samples.json', import.meta.url),
   handlers: eventHandlers,
+  measurers: [],
   migrations: new URL('../../migrations/', import.meta.url)
 }
