@@ -39,7 +39,7 @@ export default {
     forbid(
       'opentelemetry-sdk-for-tracing-only',
       { path: '^src/', pathNot: '^src/framework/tracing' },
-      { path: '@opentelemetry/(?!api)|@fastify/otel' }
+      { path: '@opentelemetry/(?!api)' }
     ),
     forbid(
       'tracing-only-when-it-is-on',

@@ -5,12 +5,13 @@ import { maxResponseMemory, responseMemory } from '../metrics.ts'
 /** Bytes. A body of this size fits the buffers of the operating system. */
 const uncountedSize = 2 ** 16
 
-/** A retry does not help. */
+/** A retry does not help: generated SDKs would retry each 503 without it. */
 export const tooLong = () =>
   new HttpError(
     503,
     'unavailable',
-    'The list is too long for this service: ask its operator'
+    'The list is too long for this service: ask its operator',
+    { 'x-should-retry': 'false' }
   )
 
 /**

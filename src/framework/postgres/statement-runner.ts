@@ -111,8 +111,8 @@ export class StatementRunner {
         const cause = this.#causeOf({ connection, isLate, error })
         // A late CancelRequest could cancel the next statement.
         connection.release(isLate || !isReusable(cause))
-        const succeeded = cause === null ? 'ok' : 'failed'
-        observeStatement(query.name, isLate ? 'timeout' : succeeded, sentAt)
+        const outcome = cause === null ? 'ok' : 'failed'
+        observeStatement(query.name, isLate ? 'timeout' : outcome, sentAt)
 
         if (cause === null) {
           availability.succeeded()
