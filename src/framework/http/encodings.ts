@@ -59,7 +59,7 @@ export class CachedBody {
     headers: IncomingHttpHeaders,
     reply: VaryingReply
   ): Promise<Buffer | undefined> {
-    const matchingTag = this.matchingTag(headers['if-none-match'])
+    const matchingTag = this.#matchingTag(headers['if-none-match'])
     if (matchingTag !== undefined) {
       reply.header('etag', matchingTag)
       return undefined
@@ -98,7 +98,7 @@ export class CachedBody {
    * The first tag of an If-None-Match that is one of this body's, in any
    * coding; for `*` the tag of the unencoded body.
    */
-  matchingTag(ifNoneMatch: string | undefined): string | undefined {
+  #matchingTag(ifNoneMatch: string | undefined): string | undefined {
     if (ifNoneMatch?.trim() === '*') return this.#etags.identity
 
     // A weak comparison (RFC 9110, section 8.8.3.2) ignores W/.

@@ -5,7 +5,7 @@ import { maxResponseMemory, responseMemory } from '../metrics.ts'
 /** Bytes. A body of this size fits the buffers of the operating system. */
 const uncountedSize = 2 ** 16
 
-/** A retry does not help: generated SDKs would retry each 503 without it. */
+/** A retry does not help. Without the header, some generated SDKs send one. */
 export const tooLong = () =>
   new HttpError(
     503,

@@ -111,7 +111,7 @@ export function violatedConstraint(error: unknown): string {
  * name the table; undefined for another error.
  */
 export function lockTimeoutContext(error: unknown): string | undefined {
-  const cause = error instanceof Unavailable ? error.cause : error
+  const cause = causeOf(error)
   const isLockTimeout =
     cause instanceof pg.DatabaseError && cause.code === lockNotAvailable
   return isLockTimeout ? String(cause.where) : undefined
@@ -121,6 +121,10 @@ export function lockTimeoutContext(error: unknown): string | undefined {
 export function sqlStateOf(error: unknown): string {
   return error instanceof pg.DatabaseError ? String(error.code) : ''
 }
+
+/** What the server has sent, if it is why the database is unavailable. */
+const causeOf = (error: unknown): unknown =>
+  error instanceof Unavailable ? error.cause : error
 
 const classOf = (code: string): string => code.slice(0, 2)
 
@@ -196,6 +200,5 @@ const faultsOfRow = new Set<Meaning>([
  * row-level security raises 42501.
  */
 export function isFaultOfRow(error: unknown): boolean {
-  const cause = error instanceof Unavailable ? error.cause : error
-  return faultsOfRow.has(meaningOf(cause))
+  return faultsOfRow.has(meaningOf(causeOf(error)))
 }

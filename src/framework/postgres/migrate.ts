@@ -23,7 +23,7 @@ interface Migration {
  * Milliseconds that a migration waits for a lock, at most: whoever needs the
  * same table waits behind it.
  */
-const limitLockWaitMs = 2000
+const maxLockWaitMs = 2000
 
 /** Three minutes: as long as most reports and dumps of a table take. */
 const usualTries = { max: 60, intervalMs: 1000 }
@@ -135,7 +135,7 @@ async function applyInTransaction(
   log: Logger
 ): Promise<void> {
   // Statements that wait behind a migration must not exceed their timeout.
-  const lockTimeoutMs = Math.min(limitLockWaitMs, DATABASE_TIMEOUT_MS / 2)
+  const lockTimeoutMs = Math.min(maxLockWaitMs, DATABASE_TIMEOUT_MS / 2)
   const connection = await pool.connect()
 
   try {
