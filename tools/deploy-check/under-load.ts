@@ -13,8 +13,15 @@ const clientCount = 8
 /** How many creates are stored before the commands run, and again after. */
 const createCount = 50
 
-/** What requests may get while the service has no database. */
-export const databaseOutage = ['unavailable', 'outcome_unknown']
+/**
+ * What requests may get while the service has no database, or one whose commits
+ * wait for a standby that is gone: such a commit holds its Idempotency-Key.
+ */
+export const databaseOutage = [
+  'unavailable',
+  'outcome_unknown',
+  'idempotency_key_in_use'
+]
 
 /** What they may get while nothing responds, too. */
 export const outage = [...databaseOutage, 'lost']
