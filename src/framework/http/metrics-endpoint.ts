@@ -1,6 +1,7 @@
-import Fastify, { type FastifyRequest } from 'fastify'
+import Fastify from 'fastify'
 import fp from 'fastify-plugin'
 import { register } from 'prom-client'
+import type { Config } from '../config.ts'
 import {
   httpErrors,
   identifyBuild,
@@ -9,21 +10,16 @@ import {
   requestsInFlight,
   untrustedForwards
 } from '../metrics.ts'
+import type { ApiDocument } from '../openapi/document.ts'
 import { serverErrorCodes } from './errors.ts'
 
 interface Options {
-  /** Where it listens. */
-  address: { port: number; host: string }
-  version: string
-  environment: string
-  /** The operationIds. */
-  operations: string[]
-  /** The codes that its OpenAPI document has examples of. */
-  errorCodes: string[]
+  config: Config
+  apiDocument: ApiDocument
 }
 
 /** The label of requests for no operation. */
-const noOperation = 'none'
+const noOperation = { id: 'none' }
 
 /**
  * Measures every request. It has no duration if its client disconnects before
@@ -31,63 +27,42 @@ const noOperation = 'none'
  * that must not be published.
  */
 export const metricsEndpoint = fp<Options>(
-  (app, { address, version, environment, operations, errorCodes }) => {
-    identifyBuild(version, environment)
-    for (const operation of [...operations, noOperation])
-      initializeErrors(operation, [...serverErrorCodes, ...errorCodes])
+  (app, { config, apiDocument }) => {
+    const { document, operations, errorCodes } = apiDocument
+    identifyBuild(document.info.version, config.ENVIRONMENT)
+    for (const { id } of [noOperation, ...operations])
+      initializeErrors(id, [...serverErrorCodes, ...errorCodes])
 
-    app.addHook('onRequest', (request, reply, done) => {
+    app.addHook('onRequest', ({ headers, ips }, { raw }, done) => {
       requestsInFlight.inc()
-      if (isUntrustedForward(request)) untrustedForwards.inc()
-      reply.raw.once('close', () => requestsInFlight.dec())
+      raw.once('close', () => requestsInFlight.dec())
+      // `ips` has the address of the proxy, and behind it those that
+      // TRUST_PROXY trusts.
+      if ('x-forwarded-for' in headers && ips?.[1] === undefined)
+        untrustedForwards.inc()
       done()
     })
 
     app.addHook('onResponse', (request, reply, done) => {
       const { errorCode: code, routeOptions } = request
-      const operation = routeOptions.schema?.operationId ?? noOperation
+      const operation = routeOptions.schema?.operationId ?? noOperation.id
       const labels = { operation, status: reply.statusCode }
       requestDuration.observe(labels, reply.elapsedTime / 1000)
       if (code !== undefined) httpErrors.inc({ operation, code })
       done()
     })
 
-    const endpoint = createMetricsServer()
+    const endpoint = Fastify({ forceCloseConnections: true })
+    endpoint.get('/metrics', async (_request, reply) => {
+      reply.type(register.contentType)
+      return register.metrics()
+    })
     app.addHook('onReady', async () => {
-      const url = await endpoint.listen(address)
+      const { METRICS_PORT: port = 0, HOST: host } = config
+      const url = await endpoint.listen({ port, host })
       app.log.info(`metrics at ${url}/metrics`)
     })
     app.addHook('onClose', () => endpoint.close())
   },
   { name: 'metrics' }
 )
-
-/**
- * Whether TRUST_PROXY ignores the X-Forwarded-For of a request. `ips` has the
- * address of the proxy, and behind it the addresses that are trusted.
- */
-function isUntrustedForward({ headers, ips = [] }: FastifyRequest): boolean {
-  const isForwarded = headers['x-forwarded-for'] !== undefined
-  return isForwarded && ips.length < 2
-}
-
-/** A server with separate limits, in milliseconds. */
-function createMetricsServer() {
-  const endpoint = Fastify({
-    forceCloseConnections: true,
-    // Longer than the interval of a scraper.
-    keepAliveTimeout: 120_000,
-    connectionTimeout: 150_000,
-    requestTimeout: 10_000,
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1000 }
-  })
-  // Some for several scrapers and their retries.
-  endpoint.server.maxConnections = 100
-
-  endpoint.get('/metrics', async (_request, reply) => {
-    const text = await register.metrics()
-    return reply.type(register.contentType).send(text)
-  })
-
-  return endpoint
-}
