@@ -248,10 +248,10 @@ interface ObservedDatabase {
     readonly waitingCount: number
   }
   readonly maxConnections: number
-  readonly uses: Readonly<Record<DatabaseUse, { isAvailable: boolean }>>
+  readonly uses: Readonly<Record<DatabaseUse, typeof available>>
 }
 
-const available = { isAvailable: true }
+const available = { availability: { isAvailable: true } }
 
 let database: ObservedDatabase = {
   pool: { totalCount: 0, idleCount: 0, waitingCount: 0 },
@@ -269,8 +269,8 @@ new Gauge({
   help: '0 while the database is unavailable for reads, writes or background',
   labelNames: ['use'],
   collect() {
-    for (const [use, { isAvailable }] of Object.entries(database.uses))
-      this.set({ use }, Number(isAvailable))
+    for (const [use, { availability }] of Object.entries(database.uses))
+      this.set({ use }, Number(availability.isAvailable))
   }
 })
 

@@ -4,11 +4,7 @@ import { NewMessage } from '../../generated/columns.ts'
 import { Message } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
-import type {
-  BackgroundReader,
-  Database,
-  Measure
-} from '../framework/postgres/database.ts'
+import type { Database, Measure } from '../framework/postgres/database.ts'
 import { sql } from '../framework/postgres/sql.ts'
 
 /** The operations on messages. */
@@ -52,11 +48,11 @@ const queueState = sql`
 `
 
 /** Returns a function that measures the queue of messages. */
-export function queueMeasurer(database: BackgroundReader): Measure {
+export function queueMeasurer(database: Database): Measure {
   const statement = database.statements.add('queue-of-messages', queueState)
 
   return async () => {
-    const rows = await database.readInBackground<{
+    const rows = await database.runInBackground<{
       queued: number
       oldestAge: number
     }>(statement)

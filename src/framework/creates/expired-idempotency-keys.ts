@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { housekeepingSucceeded } from '../metrics.ts'
-import type { BackgroundWriter } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 import { repeat } from '../postgres/repeat.ts'
 
@@ -33,7 +33,7 @@ const deleteExpiredIdempotencyKeys = sql`
  * @returns a function that stops the task
  */
 export function startRemovingExpiredIdempotencyKeys(
-  database: BackgroundWriter,
+  database: Database,
   hours: number,
   log: Logger
 ): () => void {
@@ -46,7 +46,7 @@ export function startRemovingExpiredIdempotencyKeys(
   async function work(): Promise<void> {
     const values = [hours, maxDeleted]
     let deleted: unknown[]
-    do deleted = await database.writeInBackground({ ...statement, values })
+    do deleted = await database.runInBackground({ ...statement, values })
     while (deleted.length === maxDeleted)
 
     housekeepingSucceeded()

@@ -1,5 +1,5 @@
 import { apiKeysExpiring } from '../metrics.ts'
-import type { BackgroundReader, Measure } from '../postgres/database.ts'
+import type { Database, Measure } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**
@@ -15,14 +15,14 @@ const nextExpiry = sql`
 `
 
 /** Returns a function that measures when the first API key in use expires. */
-export function apiKeyMeasurer(database: BackgroundReader): Measure {
+export function apiKeyMeasurer(database: Database): Measure {
   const statement = database.statements.add(
     'next-expiry-of-api-keys',
     nextExpiry
   )
 
   return async () => {
-    const rows = await database.readInBackground<{ seconds: number | null }>(
+    const rows = await database.runInBackground<{ seconds: number | null }>(
       statement
     )
     for (const { seconds } of rows) apiKeysExpiring.set(seconds ?? Infinity)

@@ -1,7 +1,7 @@
 import type { QueryResultRow } from 'pg'
 import { batch } from '../batch.ts'
 import { sharedReads } from '../metrics.ts'
-import type { Reader } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 import { inputParameters } from '../postgres/sql.ts'
 
 /** Maximum number of input rows of a statement. */
@@ -34,7 +34,7 @@ interface SharedRead<Column extends string> {
  *   waits for longer than DATABASE_TIMEOUT_MS
  */
 export function sharedReader<Column extends string, Row extends QueryResultRow>(
-  database: Reader,
+  database: Database,
   { name, inputTypes, text }: SharedRead<Column>
 ): (inputRow: InputRow<Column>) => Promise<Row> {
   const statement = database.statements.add(name, text)
