@@ -1,4 +1,3 @@
-import { Gauge } from 'prom-client'
 import { v7 as timeOrderedUuid } from 'uuid'
 import { NewMessage } from '../../generated/columns.ts'
 import { Message } from '../../generated/json.ts'
@@ -20,16 +19,6 @@ export function messageHandlers(database: Database) {
   } satisfies Partial<Operations>
 }
 
-const queued = new Gauge({
-  name: 'messages_queued',
-  help: 'Messages that wait for a consumer, counted up to 10000'
-})
-
-const oldestAge = new Gauge({
-  name: 'messages_oldest_queued_seconds',
-  help: 'Age of the oldest message that waits for a consumer; 0 without one'
-})
-
 /** The ids sort by time, so the first is the oldest. */
 const queueState = sql`
   SELECT
@@ -50,6 +39,14 @@ const queueState = sql`
 /** Returns a function that measures the queue of messages. */
 export function queueMeasurer(database: Database): Measure {
   const statement = database.statements.add('queue-of-messages', queueState)
+  const queued = database.metrics.gauge(
+    'messages_queued',
+    'Messages that wait for a consumer, counted up to 10000'
+  )
+  const oldestAge = database.metrics.gauge(
+    'messages_oldest_queued_seconds',
+    'Age of the oldest message that waits for a consumer; 0 without one'
+  )
 
   return async () => {
     const rows = await database.runInBackground<{

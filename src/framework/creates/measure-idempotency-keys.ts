@@ -1,4 +1,3 @@
-import { idempotencyKeyRows } from '../metrics.ts'
 import type { Database, Measure } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
@@ -20,6 +19,7 @@ export function idempotencyKeyMeasurer(database: Database): Measure {
     const estimates = await database.runInBackground<{ rows: number }>(
       statement
     )
-    for (const { rows } of estimates) idempotencyKeyRows.set(rows)
+    for (const { rows } of estimates)
+      database.metrics.idempotencyKeyRows.set(rows)
   }
 }

@@ -1,4 +1,3 @@
-import { apiKeysExpiring } from '../metrics.ts'
 import type { Database, Measure } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
@@ -25,6 +24,7 @@ export function apiKeyMeasurer(database: Database): Measure {
     const rows = await database.runInBackground<{ seconds: number | null }>(
       statement
     )
-    for (const { seconds } of rows) apiKeysExpiring.set(seconds ?? Infinity)
+    for (const { seconds } of rows)
+      database.metrics.apiKeysExpiring.set(seconds ?? Infinity)
   }
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { DatabaseUse } from '../metrics.ts'
+import type { DatabaseUse } from './statement-runner.ts'
 
 /**
  * Milliseconds without a failure before a success ends an outage: during an

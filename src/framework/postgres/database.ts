@@ -1,12 +1,13 @@
 import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { type DatabaseUse, observeDatabase } from '../metrics.ts'
+import { Metrics } from '../metrics.ts'
 import { Availability } from './availability.ts'
 import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
 import {
   cancelGraceMs,
+  type DatabaseUse,
   runStatement,
   type StatementKind
 } from './statement-runner.ts'
@@ -45,8 +46,11 @@ export class Database {
   /** Milliseconds until a statement of a request is cancelled. */
   readonly timeoutMs: number
 
+  /** The metrics of all that works with this database: of the service. */
+  readonly metrics = new Metrics()
+
   /** The statements that have names. */
-  readonly statements = new Statements()
+  readonly statements = new Statements(this.metrics)
 
   readonly #kinds: Record<DatabaseUse, StatementKind>
 
@@ -81,6 +85,7 @@ export class Database {
     const kind = (use: DatabaseUse, from = ofRequests): StatementKind => ({
       ...from,
       use,
+      metrics: this.metrics,
       isRepeatable: use !== 'writes',
       availability: new Availability(use, log),
       onAbandoned: () => this.#endHangingCommits()
@@ -93,7 +98,8 @@ export class Database {
       background: kind('background', ofBackground)
     }
     const { pool } = ofRequests
-    observeDatabase({ pool, maxConnections, uses: this.#kinds })
+    const kinds = Object.values(this.#kinds)
+    this.metrics.observeDatabase({ pool, maxConnections, kinds })
   }
 
   /**

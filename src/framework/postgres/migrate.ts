@@ -6,7 +6,6 @@ import type { Logger } from 'pino'
 import { shareRuns } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../message-of.ts'
-import { pendingMigrations } from '../metrics.ts'
 import type { Database } from './database.ts'
 import { meaningOf } from './failures.ts'
 import { openPool } from './pool.ts'
@@ -167,7 +166,7 @@ export function migrationCheck(
 ): () => Promise<void> {
   return shareRuns(async () => {
     const pending = await findPendingMigrations(database, folder)
-    pendingMigrations.set(pending.length)
+    database.metrics.pendingMigrations.set(pending.length)
     if (pending.length === 0) return
 
     const list = pending.join(', ')

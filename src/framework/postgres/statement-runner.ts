@@ -1,10 +1,5 @@
 import type { Pool, PoolClient, QueryResultRow } from 'pg'
-import {
-  databaseErrors,
-  type DatabaseUse,
-  observePoolWait,
-  observeStatement
-} from '../metrics.ts'
+import type { Metrics } from '../metrics.ts'
 import type { Availability } from './availability.ts'
 import {
   failureOf,
@@ -25,9 +20,13 @@ import { sendCancelRequest } from './undocumented.ts'
  */
 export const cancelGraceMs = 1000
 
+/** What statements are for. */
+export type DatabaseUse = 'reads' | 'writes' | 'background'
+
 /** How statements of one kind run. */
 export interface StatementKind {
   use: DatabaseUse
+  metrics: Metrics
   /** Whether a statement can be sent again if its outcome is not known. */
   isRepeatable: boolean
   pool: Pool
@@ -58,21 +57,22 @@ export function runStatement<Row extends QueryResultRow>(
       kind.availability.succeeded()
       return rows
     } catch (error) {
-      report(error, kind.availability)
+      report(error, kind)
       throw error
     }
   })
 }
 
-function connect({ pool, use }: StatementKind): Promise<PoolClient> {
-  const since = performance.now()
+function connect(kind: StatementKind): Promise<PoolClient> {
+  const { pool, use, metrics } = kind
+  const measureWait = metrics.poolWait.startTimer({ use })
 
   return pool
     .connect()
     .catch((error: unknown) => {
       throw new Unavailable(error)
     })
-    .finally(() => observePoolWait(use, since))
+    .finally(measureWait)
 }
 
 /**
@@ -82,10 +82,12 @@ function connect({ pool, use }: StatementKind): Promise<PoolClient> {
  */
 function runOn<Row extends QueryResultRow>(
   connection: PoolClient,
-  { timeoutMs, isRepeatable, onAbandoned }: StatementKind,
+  { timeoutMs, isRepeatable, onAbandoned, metrics }: StatementKind,
   query: Query
 ): Promise<Row[]> {
-  const sentAt = performance.now()
+  const measure = metrics.statementDuration.startTimer({
+    statement: query.name ?? 'unnamed'
+  })
 
   // A callback: with a promise of pg the rows outlive two garbage collections,
   // which costs a tenth of a small read.
@@ -104,7 +106,7 @@ function runOn<Row extends QueryResultRow>(
       connection.release(isLate || !isReusable(cause))
       if (isLate && error !== null && sqlStateOf(error) === '') onAbandoned()
       const outcome = cause === null ? 'ok' : 'failed'
-      observeStatement(query.name, isLate ? 'timeout' : outcome, sentAt)
+      measure({ outcome: isLate ? 'timeout' : outcome })
 
       if (cause === null) resolve(result.rows)
       else reject(failureOf(cause, isRepeatable))
@@ -132,7 +134,10 @@ const isReusable = (cause: Error | null): boolean =>
   cause === null || ['value', 'conflict'].includes(meaningOf(cause))
 
 /** Counts a failure, and logs it if it begins an outage. */
-function report(failure: unknown, availability: Availability): void {
+function report(
+  failure: unknown,
+  { availability, metrics }: StatementKind
+): void {
   const isOfDatabase =
     failure instanceof Unavailable || failure instanceof OutcomeUnknown
   if (!isOfDatabase) {
@@ -140,11 +145,11 @@ function report(failure: unknown, availability: Availability): void {
     // other error of PostgreSQL.
     const isOfConstraint = violatedConstraint(failure) !== ''
     const code = isOfConstraint ? 'constraint_violated' : 'internal_error'
-    databaseErrors.inc({ code })
+    metrics.databaseErrors.inc({ code })
     return
   }
 
-  databaseErrors.inc({ code: failure.code })
+  metrics.databaseErrors.inc({ code: failure.code })
   const meaning = meaningOf(failure)
   const hint =
     meaning === 'schema' ? ': migrations or grants may be missing' : ''

@@ -1,4 +1,4 @@
-import { initializeStatement } from '../metrics.ts'
+import type { Metrics } from '../metrics.ts'
 
 /** A prepared statement, whose name belongs to no other text. */
 export interface NamedStatement {
@@ -15,8 +15,14 @@ export interface Query {
 
 /** The prepared statements of a database. */
 export class Statements {
+  readonly #metrics: Metrics
+
   /** The text of each statement by its name, in the order of `add`. */
   readonly texts = new Map<string, string>()
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics
+  }
 
   /**
    * Gives a name to a statement. PostgreSQL would reject another text with the
@@ -36,7 +42,7 @@ export class Statements {
       )
     }
 
-    if (!this.texts.has(name)) initializeStatement(name)
+    if (!this.texts.has(name)) this.#metrics.initializeStatement(name)
     this.texts.set(name, text)
 
     return { name, text }

@@ -1,6 +1,5 @@
 import type { QueryResultRow } from 'pg'
 import { batch } from '../batch.ts'
-import { sharedReads } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputParameters } from '../postgres/sql.ts'
 
@@ -41,7 +40,7 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
 
   /** Reads each of equal inputs once. An input is the JSON of its values. */
   async function readRows(inputs: string[]): Promise<Row[]> {
-    sharedReads.observe(inputs.length)
+    database.metrics.sharedReads.observe(inputs.length)
 
     const distinct = [...new Set(inputs)]
     const values = distinct.map((input) => JSON.parse(input) as string[])
