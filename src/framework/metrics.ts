@@ -115,7 +115,7 @@ for (const reason of authFailureReasons) authFailures.inc({ reason }, 0)
 /** Seconds. */
 export const apiKeysExpiring = new Gauge({
   name: 'api_keys_expiring_seconds',
-  help: 'Time until the first API key expires that was used in the last 24 hours; +Inf without one'
+  help: 'Time until the first API key expires that was used in the last 24 hours, and since it was replaced; +Inf without one'
 })
 apiKeysExpiring.set(Infinity)
 

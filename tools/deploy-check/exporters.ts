@@ -18,6 +18,11 @@ export async function startExporters(t: Test) {
     node_filesystem_size_bytes: 1 << 30,
     node_timex_offset_seconds: 0,
     node_timex_sync_status: 1,
+    pg_replication_slots_active: 1,
+    pg_settings_max_connections: 100,
+    pg_stat_activity_count: 10,
+    pg_stat_archiver_failed_count: 0,
+    probe_success: 1,
     probe_ssl_earliest_cert_expiry: now + 60 * 86400
   }
 
