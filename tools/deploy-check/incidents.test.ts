@@ -16,7 +16,6 @@ import { postNamed, serve, started } from '../../test/support/process.ts'
 import { freePort, startPostgres } from '../../test/support/postgres.ts'
 import { createKeyIn } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
-import { startExporters } from './exporters.ts'
 import {
   alerts,
   dashboardExpressions,
@@ -50,12 +49,9 @@ async function startReplica() {
 
 let service = await startReplica()
 const proxy = await startHaproxy(t, [url], { MAX_REQUESTS_PER_KEY: '10' })
-const exporters = await startExporters(t)
 const prometheus = await Prometheus.start(t, writeHastyRules(), {
   'pet-categories': [`127.0.0.1:${metricsPort}`],
-  haproxy: [`127.0.0.1:${proxy.metricsPort}`],
-  exporters: [exporters.address],
-  readyz: [exporters.address]
+  haproxy: [`127.0.0.1:${proxy.metricsPort}`]
 })
 
 const sql = (statement: string) => query(databaseUrl, statement)
@@ -75,9 +71,6 @@ const key = await newKey()
 const createStatus = async (apiKey = key) =>
   (await postNamed(url, apiKey, 'x')).status
 
-/** The alerts that have fired. */
-const fired = new Set<string>()
-
 /** Resolves when an alert with these labels fires. */
 async function fires(
   name: string,
@@ -94,7 +87,6 @@ async function fires(
     )
   }
   await until(isFiring, `the alert ${name} fires`, 180)
-  fired.add(name)
 }
 
 /** What goes on until the alerts of an incident fire. */
@@ -257,34 +249,6 @@ incident('a migration is pending', ['MigrationPending'], async (t) => {
   return readiness
 })
 
-incident(
-  'what exporters find out',
-  [
-    'ServiceUnreachable',
-    'ArchivingFails',
-    'SlotUnused',
-    'DatabaseConnectionsFull',
-    'CertificateExpires',
-    'ClockSkew',
-    'NoBackup'
-  ],
-  () => {
-    const now = Date.now() / 1000
-    exporters.export({
-      probe_success: 0,
-      pg_replication_slots_active: 0,
-      pg_stat_activity_count: 95,
-      probe_ssl_earliest_cert_expiry: now + 3 * 86400,
-      node_timex_offset_seconds: 2,
-      backup_last_success_timestamp_seconds: now - 2 * 86400
-    })
-    return Promise.resolve(() => {
-      exporters.export({ pg_stat_archiver_failed_count: Date.now() })
-      return readiness()
-    })
-  }
-)
-
 const runs = (command: string, ...args: string[]) =>
   spawnSync(command, args, { stdio: 'ignore' }).status === 0
 
@@ -312,8 +276,6 @@ t.test('the disk is full, then the database is killed', asRoot, async (t) => {
   const filler = path.join(disk, 'filler')
   await t.rejects(writeFile(filler, Buffer.alloc(16 << 20)), { code: 'ENOSPC' })
   const filling = await newKey()
-  exporters.exportDisk(disk)
-  await fires('DiskFull', readiness)
   await fires('WritesFail', () => createTimes(20, filling))
   t.equal((await getWithKey(await newKey(), 'categories')).status, 200)
 
@@ -356,14 +318,3 @@ incident(
     return () => postNamed(proxy.url, makeKey(apiKeyPrefix), 'x')
   }
 )
-
-t.test('each incident of docs/runbook.md was provoked', asRoot, (t) => {
-  const provoked = alerts
-    .filter(({ alert }) => fired.has(alert))
-    .map(({ annotations }) => annotations.runbook_url)
-  t.same(
-    [...incidents.keys()].filter((one) => !provoked.includes(one)),
-    []
-  )
-  t.end()
-})
