@@ -16,6 +16,7 @@ import { health } from './framework/http/health.ts'
 import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
 import { unknownRoutes } from './framework/http/not-found.ts'
 import { AccessLog, requestId } from './framework/http/request-log.ts'
+import type { Metrics } from './framework/metrics.ts'
 import { ResponseMemory } from './framework/lists/response-memory.ts'
 import type { ApiDocument } from './framework/openapi/document.ts'
 import { docsPage } from './framework/openapi/docs.ts'
@@ -42,12 +43,12 @@ export async function buildApp(parts: Parts) {
   const { config, api, apiDocument, database, log } = parts
   const { ENVIRONMENT: environment } = config
   const { version } = apiDocument.document.info
-  const app = createApp(config, log)
+  const app = createApp(config, database.metrics, log)
 
   // The SDK of OpenTelemetry takes 16 MB of memory.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) {
     const { tracing } = await import('./framework/tracing.ts')
-    await app.register(tracing, { config, names: api.names, version })
+    await app.register(tracing, { names: api.names, version })
   }
 
   // X-Request-Id and the other headers of every response.
@@ -68,7 +69,10 @@ export async function buildApp(parts: Parts) {
 
   // fastify-openapi-glue: the operations of the OpenAPI document, each with its
   // authentication, its validation and its handler.
-  const memory = new ResponseMemory(config.MAX_RESPONSE_BUFFER_BYTES)
+  const memory = new ResponseMemory(
+    config.MAX_RESPONSE_BUFFER_BYTES,
+    app.metrics
+  )
   await app.register(operationRoutes, {
     apiDocument,
     handlers: api.handlers(database, memory),
@@ -90,9 +94,10 @@ export async function buildApp(parts: Parts) {
 }
 
 /** Fastify, with an Error body for each error, and limits for connections. */
-function createApp(config: Config, log: FastifyBaseLogger) {
-  const app = Fastify(fastifyOptions(config, log))
+function createApp(config: Config, metrics: Metrics, log: FastifyBaseLogger) {
+  const app = Fastify(fastifyOptions(config, metrics, log))
   app.addHook('preClose', limitShutdown(config.SHUTDOWN_TIMEOUT_MS))
+  app.decorate('metrics', metrics)
   app.decorateRequest('errorCode', undefined)
   app.setErrorHandler(sendError)
 
@@ -102,10 +107,11 @@ function createApp(config: Config, log: FastifyBaseLogger) {
 /** The options of Fastify; each limit is a variable of the configuration. */
 function fastifyOptions(
   config: Config,
+  metrics: Metrics,
   log: FastifyBaseLogger
 ): FastifyServerOptions {
   return {
-    ...connectionOptions(config),
+    ...connectionOptions(config, metrics),
     loggerInstance: log,
     logController: new AccessLog(),
     genReqId: requestId,

@@ -10,7 +10,7 @@ import {
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import type { Config } from '../config.ts'
-import { maxConnections, openConnections, parserErrors } from '../metrics.ts'
+import type { Metrics } from '../metrics.ts'
 import { defaultHeaders } from './default-headers.ts'
 import { badRequest, type HttpError, parserError } from './errors.ts'
 
@@ -30,18 +30,51 @@ type Connections = Map<Socket, ServerResponse | undefined>
  * before the response: Node.js would start all of them together, and before
  * 24.16.0 their responses leak when the client leaves (nodejs/node#62534).
  */
-export function connectionOptions(config: Config) {
+export function connectionOptions(config: Config, metrics: Metrics) {
   const connections: Connections = new Map()
-  maxConnections.set(config.MAX_CONNECTIONS)
+  metrics.maxConnections.set(config.MAX_CONNECTIONS)
+
+  /** Rejects bytes that are not HTTP, or came too late. */
+  function reject(socket: Socket, error: HttpError): void {
+    // The client has gone, or has its last response.
+    if (!socket.writable) return
+    metrics.parserErrors.inc({ code: error.body.code })
+    closeWithError(socket, connections.get(socket), error)
+  }
+
+  const accept =
+    (handler: RequestListener): RequestListener =>
+    (request, response) => {
+      const { socket } = request
+      if (connections.get(socket)?.closed === false) {
+        socket.destroy()
+        return
+      }
+
+      connections.set(socket, response)
+      const fault = faultOf(request)
+      if (fault !== undefined) {
+        reject(socket, badRequest(fault))
+        return
+      }
+
+      // Node.js discards the bytes behind an upgrade: the next ones may be the
+      // middle of a request.
+      if (request.headers.upgrade !== undefined)
+        response.shouldKeepAlive = false
+      handler(request, response)
+    }
 
   return {
-    serverFactory: (handler) => openServer(config, connections, handler),
-    clientErrorHandler: ({ code }, socket) => {
-      // The client has gone, or has its last response.
-      if (!socket.writable) return
-      const response = connections.get(socket)
-      rejectBytes(socket, response, parserError(code))
-    }
+    serverFactory: (handler) =>
+      openServer(config, connections, accept(handler)).on(
+        'connection',
+        (socket: Socket) => {
+          metrics.openConnections.inc()
+          socket.once('close', () => metrics.openConnections.dec())
+        }
+      ),
+    clientErrorHandler: ({ code }, socket) => reject(socket, parserError(code))
   } satisfies FastifyServerOptions
 }
 
@@ -59,28 +92,8 @@ export const limitShutdown = (timeoutMs: number) =>
 function openServer(
   config: Config,
   connections: Connections,
-  handler: RequestListener
+  accept: RequestListener
 ) {
-  const accept: RequestListener = (request, response) => {
-    const { socket } = request
-    if (connections.get(socket)?.closed === false) {
-      socket.destroy()
-      return
-    }
-
-    connections.set(socket, response)
-    const fault = faultOf(request)
-    if (fault !== undefined) {
-      rejectBytes(socket, response, badRequest(fault))
-      return
-    }
-
-    // Node.js discards the bytes behind an upgrade: the next ones may be the
-    // middle of a request.
-    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
-    handler(request, response)
-  }
-
   const server = createServer(serverOptions(config), accept)
   Object.assign(server, {
     timeout: config.IDLE_TIMEOUT_MS,
@@ -103,13 +116,9 @@ function openServer(
 
   server.on('connection', (socket: Socket) => {
     connections.set(socket, undefined)
-    openConnections.inc()
     // Node.js calls this after the last response of a connection.
     socket.destroySoon = () => close(socket)
-    socket.once('close', () => {
-      connections.delete(socket)
-      openConnections.dec()
-    })
+    socket.once('close', () => connections.delete(socket))
   })
   // Other expectations than 100-continue may be ignored (RFC 9110, section
   // 10.1.1).
@@ -148,17 +157,14 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
 }
 
 /**
- * Rejects bytes that are not HTTP, or came too late, and closes the connection.
- * The client takes what it gets for the response to its oldest request, and a
- * request has one response.
+ * Closes a connection, with an error unless the client would take it for
+ * another response: it has one for each request, in their order.
  */
-function rejectBytes(
+function closeWithError(
   socket: Socket,
   response: ServerResponse | undefined,
   error: HttpError
 ): void {
-  parserErrors.inc({ code: error.body.code })
-
   const isInBody = response?.req.complete === false
   if (!isInBody && response?.closed === false) socket.destroy()
   else close(socket, isInBody && response.headersSent ? '' : errorText(error))

@@ -1,15 +1,8 @@
+import { hostname } from 'node:os'
 import Fastify from 'fastify'
 import fp from 'fastify-plugin'
-import { register } from 'prom-client'
+import { collectDefaultMetrics } from 'prom-client'
 import type { Config } from '../config.ts'
-import {
-  httpErrors,
-  identifyBuild,
-  initializeErrors,
-  requestDuration,
-  requestsInFlight,
-  untrustedForwards
-} from '../metrics.ts'
 import type { ApiDocument } from '../openapi/document.ts'
 import { serverErrorCodes } from './errors.ts'
 
@@ -29,17 +22,25 @@ const noOperation = { id: 'none' }
 export const metricsEndpoint = fp<Options>(
   (app, { config, apiDocument }) => {
     const { document, operations, errorCodes } = apiDocument
-    identifyBuild(document.info.version, config.ENVIRONMENT)
-    for (const { id } of [noOperation, ...operations])
-      initializeErrors(id, [...serverErrorCodes, ...errorCodes])
+    const { httpErrors, registry, ...metrics } = app.metrics
+    collectDefaultMetrics({
+      register: registry,
+      // A container that restarts keeps its host name, not its address.
+      labels: { host: hostname() }
+    })
+    const { version } = document.info
+    metrics.buildInfo.set({ version, environment: config.ENVIRONMENT }, 1)
+    for (const { id: operation } of [noOperation, ...operations])
+      {for (const code of [...serverErrorCodes, ...errorCodes])
+        httpErrors.inc({ operation, code }, 0)}
 
     app.addHook('onRequest', ({ headers, ips }, { raw }, done) => {
-      requestsInFlight.inc()
-      raw.once('close', () => requestsInFlight.dec())
+      metrics.requestsInFlight.inc()
+      raw.once('close', () => metrics.requestsInFlight.dec())
       // `ips` has the address of the proxy, and behind it those that
       // TRUST_PROXY trusts.
       if ('x-forwarded-for' in headers && ips?.[1] === undefined)
-        untrustedForwards.inc()
+        metrics.untrustedForwards.inc()
       done()
     })
 
@@ -47,15 +48,15 @@ export const metricsEndpoint = fp<Options>(
       const { errorCode: code, routeOptions } = request
       const operation = routeOptions.schema?.operationId ?? noOperation.id
       const labels = { operation, status: reply.statusCode }
-      requestDuration.observe(labels, reply.elapsedTime / 1000)
+      metrics.requestDuration.observe(labels, reply.elapsedTime / 1000)
       if (code !== undefined) httpErrors.inc({ operation, code })
       done()
     })
 
     const endpoint = Fastify({ forceCloseConnections: true })
     endpoint.get('/metrics', async (_request, reply) => {
-      reply.type(register.contentType)
-      return register.metrics()
+      reply.type(registry.contentType)
+      return registry.metrics()
     })
     app.addHook('onReady', async () => {
       const { METRICS_PORT: port = 0, HOST: host } = config

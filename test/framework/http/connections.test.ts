@@ -126,7 +126,7 @@ t.test(
     const stuck = [halfSent(), listRequest()].map(open)
     for (const { socket } of stuck) socket.pause()
     const areHandled = async () =>
-      (await sample('http_requests_in_flight')) === stuck.length
+      (await sample(service.app, 'http_requests_in_flight')) === stuck.length
     await until(areHandled, 'the requests are handled')
 
     const lock = await lockTable(t, databaseUrl, 'idempotency_keys')
