@@ -205,7 +205,7 @@ const requestsWith = (key: string) => ({
   200: [listRequest()],
   400: [
     anonymously('/$KEY/%zz'),
-    anonymously('/', { Host: '$KEY@test' }),
+    anonymously('/', { Host: '$KEY test' }),
     createRequest(`{"name":${key}}`),
     createRequest(`{"name":"x","${key}":1}`),
     request('$KEY /'),
