@@ -446,7 +446,7 @@ t.test('the options combine, in any order', async () => {
     )
     await sh('docker compose config -q', {
       COMPOSE_FILE: `docker-compose.yml${files.join('')}`,
-      ARCHIVE: 'archive'
+      ARCHIVE: './archive'
     })
   }
 })
@@ -525,7 +525,6 @@ t.test('the commands of incidents find what they look for', async (t) => {
     ['docker compose logs --tail 20 db', 'db-1'],
     ['docker compose ps --all', /migrate.*Exited \(0\)/],
     ['docker compose logs --tail 20 api', '"level":30'],
-    ['docker compose logs --tail 20 proxy', 'proxy-1'],
     ['docker compose logs --tail 20 migrate', 'migrat'],
     ['command -v docker', 'docker'],
     [`db "SELECT pg_drop_replication_slot('$SLOT')"`, '1 row']
@@ -726,7 +725,12 @@ t.test('one command adds Prometheus, which finds every exporter', async (t) => {
   const file = 'deploy/monitoring/prometheus.yml'
   write(file, read(file).replaceAll('15s', '2s'))
   const rules = 'deploy/observability/rules.yml'
-  write(rules, read(rules).replaceAll(/for: (30s|[123]m)$/gm, 'for: 4s'))
+  write(
+    rules,
+    read(rules)
+      .replaceAll(/for: 30s$/gm, 'for: 2s')
+      .replaceAll(/for: [123]m$/gm, 'for: 15s')
+  )
   await replaces(t, [], () => documented('Prometheus'))
   const ports = await sh("docker compose ps --format '{{.Ports}}'")
   t.notMatch(ports, /(0\.0\.0\.0|\[?::\]?):/, 'not for other machines')
@@ -800,10 +804,10 @@ t.test(
           request.on('end', () => response.end())
         }).listen(8080)"`)
     const alertmanager = 'secrets/alertmanager/alertmanager.yml'
-    const told = `
+    const hook = `
     webhook_configs: [{ url: 'http://${receiver}:8080', send_resolved: false }]`
     for (const name of ['now', 'watchdog'])
-      edit(alertmanager, `- name: ${name}\n`, `- name: ${name}${told}\n`)
+      edit(alertmanager, `- name: ${name}\n`, `- name: ${name}${hook}\n`)
     edit(alertmanager, 'group_by:', 'group_wait: 1s\n  group_by:')
     const pages = () => sh(`docker logs ${receiver}`)
     const isTold = (alert: RegExp) =>
@@ -826,8 +830,11 @@ t.test(
       /"groupLabels":\{"alertname":"\w+"/g
     )
     const alerts = [...groups].map(([text]) => text.split('"').at(-2))
-    t.same([...new Set(alerts)].sort(), ['DatabaseDown', 'Watchdog'])
-    await sh('docker compose up -d --wait --no-recreate')
+    // The disk of this machine may be full.
+    const told = new Set(alerts.filter((alert) => alert !== 'DiskFull'))
+    t.same([...told].sort(), ['DatabaseDown', 'Watchdog'])
+    await inline('docker compose start db')
+    await eventually(serves, 'the service responds')
   }
 )
 
