@@ -745,48 +745,34 @@ t.test('one command adds Prometheus, which finds every exporter', async (t) => {
 t.test(
   'incidents raise their alerts, and their commands end them',
   async (t) => {
-    const [killed = ''] = await replicas()
-    const inArchive = (command: string) =>
-      sh(`docker compose exec -T db sh -c '${command} "$ARCHIVE_FOLDER"'`)
-    const slot = 'pg_create_physical_replication_slot'
-    const events: Record<
-      string,
-      [() => Promise<unknown>, () => Promise<unknown>]
-    > = {
-      SlotUnused: [
-        () => sql(`SELECT ${slot}('forgotten')`),
-        () =>
-          inline(`db "SELECT pg_drop_replication_slot('$SLOT')"`, {
-            SLOT: 'forgotten'
-          })
-      ],
-      ArchivingFails: [
-        async () => {
-          await inArchive('chmod 0')
-          await sql('SELECT pg_current_xact_id(), pg_switch_wal()')
-        },
-        async () => {
-          t.match(await incident('archiving fails'), 'archive command failed')
-          await inArchive('chmod 700')
-        }
-      ],
-      ReplicasMissing: [
-        () => sh(`docker kill ${killed}`),
-        () => inline('docker compose up -d --wait --no-recreate')
-      ],
-      ServiceUnreachable: [
-        () => sh('docker compose stop proxy'),
-        async () => {
-          t.match(await incident('proxy down'), 'Exited')
-          await incident('proxy down', 1)
-        }
-      ]
-    }
-    for (const [alert, [begin, end]] of Object.entries(events)) {
-      await begin()
-      await fires(alert)
-      await end()
-    }
+    const headers = { authorization: `Bearer ${installation.key}` }
+    const wrong = () => status(`${url}/v1/pets/0`, headers)
+    for (let count = 0; count < 20; count++)
+      await Promise.all(Array.from({ length: 100 }, wrong))
+    await fires('ClientErrors')
+    await incident('flood')
+
+    const SLOT = 'forgotten'
+    await sql(`SELECT pg_create_physical_replication_slot('${SLOT}')`)
+    await fires('SlotUnused')
+    await inline(`db "SELECT pg_drop_replication_slot('$SLOT')"`, { SLOT })
+
+    const setMode = (mode: string) =>
+      sh(`docker compose exec -T db sh -c 'chmod ${mode} "$ARCHIVE_FOLDER"'`)
+    await setMode('0')
+    await sql('SELECT pg_current_xact_id(), pg_switch_wal()')
+    await fires('ArchivingFails')
+    t.match(await incident('archiving fails'), 'archive command failed')
+    await setMode('700')
+
+    await sh(`docker kill ${(await replicas())[0]}`)
+    await fires('ReplicasMissing')
+    await inline('docker compose up -d --wait --no-recreate')
+
+    await sh('docker compose stop proxy')
+    await fires('ServiceUnreachable')
+    t.match(await incident('proxy down'), 'Exited')
+    await incident('proxy down', 1)
     await incident('monitoring down')
   }
 )
