@@ -28,7 +28,7 @@ export function apiKeyMeasurer(database: Database): Measure {
   )
 
   return async () => {
-    const rows = await database.readInBackground<{ seconds: number | null }>(
+    const rows = await database.runInBackground<{ seconds: number | null }>(
       statement
     )
     for (const { seconds } of rows)
