@@ -7,8 +7,19 @@ CREATE TABLE categories (
   description text
 );
 
--- Messages wait here for their consumers. The service makes the id: a UUID of
--- version 7, which sorts by time. PostgreSQL 15 to 17 cannot make one.
+-- A UUID of version 7 (RFC 9562), which sorts by time, here to the microsecond.
+-- PostgreSQL 15 to 17 have no function for it.
+CREATE FUNCTION time_ordered_uuid() RETURNS uuid
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE AS $$
+DECLARE
+  microseconds bigint := extract(epoch FROM clock_timestamp()) * 1000000;
+BEGIN
+  RETURN lpad(to_hex(microseconds / 1000), 12, '0')
+    || '7' || lpad(to_hex(microseconds % 1000 * 4), 3, '0')
+    || right(gen_random_uuid()::text, 17);
+END $$;
+
+-- Messages wait here for their consumers.
 CREATE TABLE messages (
   id uuid PRIMARY KEY,
   message text NOT NULL,
@@ -54,22 +65,24 @@ SELECT set_config(
   'search_path', format('%I, pg_temp', current_schema()), true
 );
 
--- Locks those of the categories that exist and that no other transaction has
--- locked, so that they still exist at the commit, and returns their ids. The
--- foreign key alone would wait for a locked one, and with it a whole group of
--- creates. The service's role may not lock categories itself: that needs the
--- privilege to change them. enable_seqscan: a plan made while the table is
--- small must not scan it once it has grown.
-CREATE FUNCTION lock_categories(ids bigint[]) RETURNS SETOF bigint
-LANGUAGE plpgsql VOLATILE SECURITY DEFINER ROWS 10
+-- Why a pet of this category cannot be created: NULL if it can. It locks the
+-- category, so that it still exists at the commit. The foreign key alone would
+-- wait for a category that another transaction has locked, perhaps to delete it,
+-- and with it a whole group of creates. The service's role may not lock
+-- categories itself: that needs the privilege to change them. enable_seqscan: a
+-- plan made while the table is small must not scan it once it has grown.
+CREATE FUNCTION category_obstacle(category_id bigint) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT SET enable_seqscan = off AS $$
 BEGIN
-  RETURN QUERY
-    SELECT id
-    FROM categories
-    WHERE id = ANY (ids)
-    FOR KEY SHARE SKIP LOCKED;
+  PERFORM FROM categories WHERE id = category_id FOR KEY SHARE SKIP LOCKED;
+  IF FOUND THEN
+    RETURN NULL;
+  END IF;
+
+  PERFORM FROM categories WHERE id = category_id;
+  RETURN CASE WHEN FOUND THEN 'locked' ELSE 'invalid' END;
 END $$;
 
 -- It runs with the rights of the owner.
-REVOKE ALL ON FUNCTION lock_categories(bigint[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION category_obstacle(bigint) FROM PUBLIC;

@@ -131,21 +131,21 @@ const createOutcomes = [
 const idempotentCreates = new Counter({
   name: 'idempotent_creates_total',
   help: `Creates with an Idempotency-Key: ${createOutcomes.join(', ')}`,
-  labelNames: ['table', 'outcome']
+  labelNames: ['operation', 'outcome']
 })
 
 /** Creates the series of each outcome, at 0. */
-export function initializeIdempotentCreates(table: string): void {
+export function initializeIdempotentCreates(operation: string): void {
   for (const outcome of createOutcomes)
-    idempotentCreates.inc({ table, outcome }, 0)
+    idempotentCreates.inc({ operation, outcome }, 0)
 }
 
 /** Counts a create with an Idempotency-Key. */
 export function countIdempotentCreate(
-  table: string,
+  operation: string,
   outcome: (typeof createOutcomes)[number]
 ): void {
-  idempotentCreates.inc({ table, outcome })
+  idempotentCreates.inc({ operation, outcome })
 }
 
 export const idempotencyKeyRows = new Gauge({

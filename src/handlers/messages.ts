@@ -1,5 +1,4 @@
 import { Gauge } from 'prom-client'
-import { v7 as timeOrderedUuid } from 'uuid'
 import { NewMessage } from '../../generated/columns.ts'
 import { Message } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
@@ -15,9 +14,10 @@ import { sql } from '../framework/postgres/sql.ts'
 export function messageHandlers(database: Database) {
   return {
     createMessage: insertOperation(database, {
+      operation: 'createMessage',
       status: 202,
       table: 'messages',
-      id: { type: 'uuid', value: timeOrderedUuid },
+      id: 'time_ordered_uuid()',
       body: NewMessage,
       json: Message
     })

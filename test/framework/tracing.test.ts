@@ -101,12 +101,12 @@ function statementsAreTraced(
     links: [parentId],
     attributes: { 'batch.size': 1 }
   })
-  t.match(only(spans, 'create-notes'), {
+  t.match(only(spans, 'createNote'), {
     kind: kind.client,
     parentSpanId: group.spanId,
     attributes: {
       'db.system.name': 'postgresql',
-      'db.query.summary': 'create-notes',
+      'db.query.summary': 'createNote',
       'db.namespace': new URL(databaseUrl).pathname.slice(1)
     },
     events: ['connected']

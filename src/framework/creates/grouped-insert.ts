@@ -5,7 +5,6 @@ import type { Database } from '../postgres/database.ts'
 import {
   isFaultOfRow,
   lockTimeoutContext,
-  OutcomeUnknown,
   violatedConstraint
 } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
@@ -62,9 +61,7 @@ export function groupedInsert(
   async function insertRows(rows: Row[]): Promise<RowOutcome[]> {
     groupedWrites.observe({ statement: name }, rows.length)
     const values = inputParameters(rows)
-    const outcomes = await database.write<RowOutcome>({ ...statement, values })
-
-    return inOrder(outcomes, rows.length, name)
+    return database.write<RowOutcome>({ ...statement, values })
   }
 
   async function insertGroup(rows: Row[]): Promise<(Outcome | GroupFailed)[]> {
@@ -129,36 +126,11 @@ async function insertUntilUnblocked(
   }
 }
 
-const keysTable = 'idempotency_keys'
-
 /** How another transaction has made a statement fail, if one has. */
 function obstacleOf(error: unknown): 'locked' | 'held' | undefined {
-  if (violatedConstraint(error) === `${keysTable}_pkey`) return 'held'
+  if (violatedConstraint(error) === 'idempotency_keys_pkey') return 'held'
 
   const context = lockTimeoutContext(error)
   if (context === undefined) return undefined
-  return context.includes(keysTable) ? 'held' : 'locked'
-}
-
-/**
- * Returns the outcomes if they can be matched with the requests. Otherwise, a
- * client would get the response to another request.
- *
- * @throws OutcomeUnknown, because the statement has been committed
- */
-function inOrder(
-  outcomes: RowOutcome[],
-  count: number,
-  name: string
-): RowOutcome[] {
-  const isInOrder = outcomes.every(
-    ({ ordinal }, index) => ordinal === index + 1
-  )
-  if (outcomes.length === count && isInOrder) return outcomes
-
-  const fault = new Error(
-    `${name} did not return one outcome for each row: ` +
-      'its check must select each row of input once'
-  )
-  throw new OutcomeUnknown(fault)
+  return context.includes('idempotency_keys') ? 'held' : 'locked'
 }

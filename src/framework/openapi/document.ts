@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
-import { locationOf, relativeTarget } from './location.ts'
 
 /**
  * Extensions for what OpenAPI has no fields for, explained in
@@ -57,11 +56,6 @@ export interface Operation {
    * that document them.
    */
   deprecation: Map<number, Headers>
-  /**
-   * Where to find what it has created, relative to its own path: `pets/{id}`,
-   * by properties of the response. Undefined without a `Location`.
-   */
-  location: string | undefined
 }
 
 type Document = OpenAPIV3.Document<Extensions>
@@ -183,7 +177,6 @@ function readOperations(document: Document): Operation[] {
       const operation = item?.[method]
       if (operation === undefined) continue
 
-      const location = locationOf(operation, document.paths)
       const security = operation.security ?? document.security ?? []
       operations.push({
         id: String(operation.operationId),
@@ -197,13 +190,18 @@ function readOperations(document: Document): Operation[] {
           deprecationHeaders(path, operation),
           operation,
           document
-        ),
-        location: location && relativeTarget(path, location)
+        )
       })
     }
   }
 
   return operations
+}
+
+/** A path relative to another one: a proxy may change the base path. */
+function relativeTarget(from: string, to: string): string {
+  const toRoot = '../'.repeat(from.split('/').length - 2)
+  return toRoot + to.slice(1)
 }
 
 /** Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 8288, RFC 5829). */
