@@ -168,7 +168,7 @@ function listReader(
       if (sqlStateOf(error) !== '54000') throw error
       return { kind: 'too long', version: '', size: 2 ** 30 }
     }
-  }, statement.name)
+  })
 }
 
 /** 503 for a list that is too long, with a line for the operator. */
