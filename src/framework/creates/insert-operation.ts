@@ -1,10 +1,6 @@
 import { parse } from 'lossless-json'
 import { badRequest, HttpError } from '../http/errors.ts'
 import { parseNumber } from '../http/json-body.ts'
-import {
-  countIdempotentCreate,
-  initializeIdempotentCreates
-} from '../metrics.ts'
 import type { Sent } from '../openapi/handler.ts'
 import { objectBytes } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
@@ -46,11 +42,12 @@ export function insertOperation<Body extends object, Status, Schema>(
     groupedInsert(database, statement, insertStatement(definition, areKeyed))
   const insert = insertBy(operation, false)
   const insertOnce = insertBy(`${operation}-once`, true)
-  initializeIdempotentCreates(operation)
+  const { metrics } = database
+  metrics.initializeIdempotentCreates(operation)
 
   async function insertClaimed(row: unknown[]) {
     const result = await insertOnce(row).catch(rethrowAsRetryable)
-    countIdempotentCreate(operation, result.outcome)
+    metrics.idempotentCreates.inc({ operation, outcome: result.outcome })
     return result
   }
 

@@ -1,9 +1,10 @@
 import t from 'tap'
 import { claimOf } from '../../../src/framework/creates/idempotency-key.ts'
+import { Metrics } from '../../../src/framework/metrics.ts'
 import { inputTable } from '../../../src/framework/postgres/sql.ts'
 import { Statements } from '../../../src/framework/postgres/statements.ts'
 
-const statements = new Statements()
+const statements = new Statements(new Metrics())
 const long = 'é'.repeat(32)
 const keyed = { 'idempotency-key': 'key' }
 
