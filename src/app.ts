@@ -20,7 +20,6 @@ import type { Metrics } from './framework/metrics.ts'
 import { ResponseMemory } from './framework/lists/response-memory.ts'
 import type { ApiDocument } from './framework/openapi/document.ts'
 import { docsPage } from './framework/openapi/docs.ts'
-import { guidePage } from './framework/openapi/guide.ts'
 import { operationRoutes } from './framework/openapi/routes.ts'
 import type { Database } from './framework/postgres/database.ts'
 import { migrationCheck } from './framework/postgres/migrate.ts'
@@ -85,9 +84,9 @@ export async function buildApp(parts: Parts) {
   await app.register(docsPage, {
     apiDocument,
     samples: api.samples,
+    guide: api.guide,
     environment
   })
-  await app.register(guidePage, { apiDocument, guide: api.guide, environment })
   await app.register(health, {
     checkReady: migrationCheck(database, api.migrations)
   })
@@ -111,8 +110,7 @@ const metricsOptions = ({ config, apiDocument }: Parts, port: number) => ({
   address: { port, host: config.HOST },
   version: apiDocument.document.info.version,
   environment: config.ENVIRONMENT,
-  operations: apiDocument.operations.map(({ id }) => id),
-  errorCodes: apiDocument.errorCodes
+  operations: apiDocument.operations.map(({ id }) => id)
 })
 
 /** The options of Fastify; each limit is a variable of the configuration. */

@@ -31,7 +31,7 @@ export interface Api {
    */
   samples?: URL
   /**
-   * The guide for its clients: the HTML of `generated/guide.html`. Without one,
+   * The guide for its clients: `generated/guide.html`. Without one,
    * the service has no /docs/guide.
    */
   guide?: URL

@@ -10,8 +10,6 @@ interface Options {
   environment: string
   /** The operationIds. */
   operations: string[]
-  /** The codes that its OpenAPI document has examples of. */
-  errorCodes: string[]
 }
 
 /** The label of requests for no operation. */
@@ -23,13 +21,13 @@ const noOperation = 'none'
  * that must not be published.
  */
 export const metricsEndpoint = fp<Options>(
-  (app, { address, version, environment, operations, errorCodes }) => {
+  (app, { address, version, environment, operations }) => {
     const { httpErrors, requestDuration, requestsInFlight, ...metrics } =
       app.metrics
     collectDefaultMetrics({ register: metrics.registry })
     metrics.buildInfo.set({ version, environment }, 1)
     for (const operation of [...operations, noOperation]) {
-      for (const code of [...serverErrorCodes, ...errorCodes])
+      for (const code of serverErrorCodes)
         httpErrors.inc({ operation, code }, 0)
     }
 

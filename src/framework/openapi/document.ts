@@ -85,8 +85,6 @@ export interface ApiDocument {
   operations: Operation[]
   /** The scopes of all operations, sorted. */
   scopes: string[]
-  /** The codes of the errors in its examples. */
-  errorCodes: string[]
 }
 
 /**
@@ -111,8 +109,7 @@ export function readApiDocument(file: URL | string): ApiDocument {
     basePath,
     firstPath: findFirstPath(operations, basePath),
     operations,
-    scopes: [...scopes].sort(),
-    errorCodes: errorCodesIn(json)
+    scopes: [...scopes].sort()
   }
 }
 
@@ -127,31 +124,6 @@ export function reportStaleCode(
 ): void {
   if (generatedFrom !== undefined && generatedFrom !== digest)
     log.warn('the OpenAPI document has changed: run `npm run generate`')
-}
-
-/** The codes of the examples of the schema Error, wherever they are. */
-function errorCodesIn(json: string): string[] {
-  const codes = new Set<string>()
-
-  // Parsed only to visit each value, at any depth.
-  JSON.parse(json, (_key, value: unknown) => {
-    if (isError(value)) codes.add(value.code)
-    return value
-  })
-
-  return [...codes]
-}
-
-function isError(value: unknown): value is { code: string } {
-  const isObject = typeof value === 'object' && value !== null
-
-  return (
-    isObject &&
-    'code' in value &&
-    typeof value.code === 'string' &&
-    'status' in value &&
-    typeof value.status === 'number'
-  )
 }
 
 function pathFirst(servers: Server[]): Server[] {
