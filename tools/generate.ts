@@ -134,7 +134,7 @@ async function generate(): Promise<Files> {
   return {
     ...ofDocuments,
     'generated/samples.json': samplesFile('samples', idsOf(api.operations)),
-    'generated/names.ts': namesFile(names, api.digest),
+    'generated/names.ts': namesFile(names),
     [guideSource]: guide,
     'generated/guide.html': guidePage(api.document.info.title, guide, read),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),

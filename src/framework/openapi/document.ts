@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
@@ -70,8 +69,6 @@ export interface ApiDocument {
   /** The file, byte for byte. */
   yaml: Buffer
   json: string
-  /** Of its values: comments and layout do not change it. */
-  digest: string
   document: Document
   /** The servers of the OpenAPI document. The one that is a path is first. */
   servers: Server[]
@@ -103,7 +100,6 @@ export function readApiDocument(file: URL | string): ApiDocument {
   return {
     yaml,
     json,
-    digest: createHash('sha256').update(json).digest('hex').slice(0, 16),
     document,
     servers,
     basePath,
@@ -111,19 +107,6 @@ export function readApiDocument(file: URL | string): ApiDocument {
     operations,
     scopes: [...scopes].sort()
   }
-}
-
-/**
- * Logs that a document is not the one that the code was generated from, whose
- * types and stubs may not fit it.
- */
-export function reportStaleCode(
-  generatedFrom: string | undefined,
-  { digest }: ApiDocument,
-  log: { warn: (message: string) => void }
-): void {
-  if (generatedFrom !== undefined && generatedFrom !== digest)
-    log.warn('the OpenAPI document has changed: run `npm run generate`')
 }
 
 function pathFirst(servers: Server[]): Server[] {

@@ -145,7 +145,8 @@ const accessibility = ({ React: { createElement: h } }) => {
 /** What the page shows in another place, or not at all. */
 const layout = ({ React: { createElement: h } }) => ({
   components: {
-    FilterContainer: () => h('h2', { className: 'operations' }, 'Operations'),
+    FilterContainer: () =>
+      h('section', { 'aria-label': 'Operations' }, h('h2', null, 'Operations')),
     // The policy of the page blocks requests to other servers.
     ServersContainer: () => null,
     Topbar: () =>
