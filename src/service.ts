@@ -15,10 +15,7 @@ import {
   type OpenedDatabase,
   openForService
 } from './framework/open-database.ts'
-import {
-  readApiDocument,
-  reportStaleCode
-} from './framework/openapi/document.ts'
+import { readApiDocument } from './framework/openapi/document.ts'
 import { repeat } from './framework/postgres/repeat.ts'
 
 /** Milliseconds between two measurements of the database. */
@@ -48,7 +45,6 @@ export async function start(api: Api): Promise<Service> {
   const config = loadConfig(process.env)
   const log = createLogger(config.LOG_LEVEL, apiKeyPrefix)
   const apiDocument = readApiDocument(api.openapi)
-  reportStaleCode(api.documentDigest, apiDocument, log)
 
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
   const { ready, ...opened } = await openForService(config, api, log)
