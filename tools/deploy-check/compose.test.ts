@@ -592,6 +592,14 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
     await documented(heading, 1)
   })
 
+  const inArchive = (command: string) =>
+    sh(`docker compose exec -T db sh -c 'cd /archive/17; ${command}'`)
+  await inArchive('echo broken >copy-$(date -u +%Y%m%dT%H%M%SZ).tar.gz')
+  const broken = recover(await now())
+  await t.rejects(broken, /previous cluster is started again/)
+  t.ok(await serves())
+  await inArchive('rm $(ls copy-* | tail -n 1)')
+
   await create(t, 'kept')
   const tooEarly = await now()
   await create(t, 'wanted')
