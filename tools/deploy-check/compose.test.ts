@@ -362,6 +362,14 @@ t.test('mistakes are found, and nothing is replaced', async (t) => {
     [check, { TLS: 'On' }, /TLS must be on or off/],
     [check, { MAX_REQUESTS_PER_KEY: 'x' }, /neither a number/],
     [check, { API_MEMORY: 'x' }, /invalid size/],
+    [
+      `trap 'mv old package.json' EXIT
+      cp package.json old
+      sed -i 's/"version": "/&9/' package.json
+      ${check}`,
+      {},
+      /The image has version/
+    ],
     ['deploy/roll', { VERSION: 'none' }, /No such image/],
     ['deploy/roll', neverReady, /did not become ready and was removed/],
     ['deploy/secrets database_ulr', {}, /There is no secret database_ulr/]
