@@ -37,7 +37,8 @@ export class AccessLog extends LogController {
 
     const line = {
       method: request.method,
-      path: pathOf(request),
+      // Without the query, into which people paste secrets.
+      path: request.url.replace(/\?.*/, ''),
       operation: request.routeOptions.schema?.operationId,
       status,
       code: request.errorCode,
@@ -56,10 +57,6 @@ function checkedKey({ apiKeyCheck }: FastifyRequest) {
   const { id, state } = apiKeyCheck ?? {}
   return { id: id?.toString(), rejected: state === 'valid' ? undefined : state }
 }
-
-/** The path without the query, into which people paste secrets. */
-export const pathOf = ({ url }: FastifyRequest): string =>
-  url.replace(/\?.*/, '')
 
 /**
  * Whether a request is for an existing path outside the API, such as /livez.
