@@ -48,7 +48,7 @@ export async function buildApp(parts: Parts) {
   // The SDK of OpenTelemetry takes 16 MB of memory.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) {
     const { tracing } = await import('./framework/tracing.ts')
-    await app.register(tracing, { config, name: api.names.service, version })
+    await app.register(tracing, { name: api.names.service, version })
   }
 
   // X-Request-Id and the other headers of every response.

@@ -23,7 +23,6 @@ import {
 } from '@opentelemetry/sdk-trace-node'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Config } from './config.ts'
 import { isOutsideApi } from './http/access-log.ts'
 
 /** Milliseconds for an export, also of the last spans at shutdown. */
@@ -33,8 +32,7 @@ const exportTimeoutMs = 2000
 const warningIntervalMs = 60_000
 
 interface Options {
-  config: Config
-  /** The name and the version of the service. */
+  /** Of the service. */
   name: string
   version: string
 }
@@ -44,11 +42,11 @@ interface Options {
  * request. What handles a request finds its span by `trace.getActiveSpan()`.
  */
 export const tracing = fp<Options>(
-  (app, options) => {
+  (app, { name, version }) => {
     warnOfFaults(app.log)
-    const provider = createProvider(options)
+    const provider = createProvider(name, version)
     provider.register()
-    const tracer = trace.getTracer(options.name, options.version)
+    const tracer = trace.getTracer(name, version)
 
     app.addHook('onRequest', (request, reply, done) => {
       if (isOutsideApi(request)) return done()
@@ -76,17 +74,8 @@ export const tracing = fp<Options>(
   { name: 'tracing' }
 )
 
-/**
- * Makes the SDK, which reads its variables from the environment. Those that the
- * service also reads may come from .env.
- */
-function createProvider({ config, name, version }: Options) {
-  Object.assign(process.env, {
-    OTEL_EXPORTER_OTLP_ENDPOINT: config.OTEL_EXPORTER_OTLP_ENDPOINT,
-    OTEL_TRACES_SAMPLER: config.OTEL_TRACES_SAMPLER,
-    OTEL_TRACES_SAMPLER_ARG: config.OTEL_TRACES_SAMPLER_ARG
-  })
-
+/** Makes the SDK, which reads its variables from the environment. */
+function createProvider(name: string, version: string): NodeTracerProvider {
   const service = { 'service.name': name, 'service.version': version }
   const environment = detectResources({ detectors: [envDetector] })
   const exporter = new OTLPTraceExporter({ timeoutMillis: exportTimeoutMs })
