@@ -3,6 +3,7 @@ import Fastify, {
   type FastifyBaseLogger,
   type FastifyServerOptions
 } from 'fastify'
+import type { Logger } from 'pino'
 import type { Api } from './framework/api.ts'
 import { apiKeys } from './framework/keys/bearer.ts'
 import { type Config, trustedProxies } from './framework/config.ts'
@@ -32,7 +33,7 @@ export interface Parts {
   /** The OpenAPI document at `api.openapi`. */
   apiDocument: ApiDocument
   database: Database
-  log: FastifyBaseLogger
+  log: Logger
 }
 
 /**

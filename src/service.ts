@@ -1,7 +1,6 @@
 // Start and stop of the service, each as a list of steps.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import type { Logger } from 'pino'
 import { buildApp, type Parts } from './app.ts'
 import type { Api } from './framework/api.ts'
 import { type Config, loadConfig } from './framework/config.ts'
@@ -11,10 +10,7 @@ import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
 import { ApiKeyStore } from './framework/keys/store.ts'
 import { createLogger, exitOnError } from './framework/log.ts'
 import { messageOf } from './framework/message-of.ts'
-import {
-  type OpenedDatabase,
-  openForService
-} from './framework/open-database.ts'
+import { openForService } from './framework/open-database.ts'
 import {
   readApiDocument,
   reportStaleCode
@@ -24,15 +20,8 @@ import { repeat } from './framework/postgres/repeat.ts'
 /** Milliseconds between two measurements of the database. */
 const measureIntervalMs = 10_000
 
-export interface Service extends OpenedDatabase {
-  config: Config
-  log: Logger
-  app: FastifyInstance
-  /** Aborted when the background work stops. */
-  background: AbortController
-  /** Resolves when a new user has been told how to begin. */
-  welcomed: Promise<void>
-}
+/** The service, after its start. */
+export type Service = Awaited<ReturnType<typeof start>>
 
 /**
  * Starts the service of an API on the configuration of the environment.
@@ -40,7 +29,7 @@ export interface Service extends OpenedDatabase {
  * @throws Error that names the variable when the configuration, the embedded
  *   PostgreSQL or a port cannot be used
  */
-export async function start(api: Api): Promise<Service> {
+export async function start(api: Api) {
   const { service: serviceName, apiKeyPrefix } = api.names
   const exitWithError = exitOnError(serviceName)
 
@@ -61,13 +50,7 @@ export async function start(api: Api): Promise<Service> {
   const url = await listen(app, config)
 
   // 4. Start the background work when the database has its tables.
-  const background = new AbortController()
-  ready
-    .then(() => {
-      if (!background.signal.aborted)
-        startBackgroundWork(parts, background.signal)
-    })
-    .catch(exitWithError)
+  ready.then(() => startBackgroundWork(parts)).catch(exitWithError)
 
   // 5. On the embedded PostgreSQL, create the first API key, and show how to
   //    begin. A stop waits for this: the API key is shown only once.
@@ -77,7 +60,7 @@ export async function start(api: Api): Promise<Service> {
     : Promise.resolve()
   welcomed.catch(exitWithError)
 
-  return { ...opened, config, log, app, background, welcomed }
+  return { ...opened, config, log, app, welcomed }
 }
 
 /**
@@ -97,103 +80,48 @@ export async function stop(service: Service): Promise<void> {
   // 3. Stop accepting connections, and finish the open requests.
   await app.close()
 
-  // 4. Stop the background work.
-  service.background.abort()
-
-  // 5. Show the first API key, if it is being created.
+  // 4. Show the first API key, if it is being created.
   await service.welcomed
 
-  // 6. Close the database, and stop the embedded PostgreSQL.
+  // 5. Close the database, and stop the embedded PostgreSQL.
   //    DATABASE_TIMEOUT_MS limits the statements.
   await service.closeDatabase()
 
-  // 7. The caller ends the process, which writes the rest of the log.
+  // 6. The caller ends the process, which writes the rest of the log.
   log.info('stopped')
 }
-
-/** An error of listen(), or of the look-up of a host name. */
-interface ListenError extends Error {
-  code?: string
-  port?: number
-  /** `getaddrinfo` if the look-up has failed, for any reason. */
-  syscall?: string
-}
-
-type Addresses = Pick<Config, 'HOST' | 'PORT' | 'METRICS_PORT'>
 
 /**
  * Listens on PORT and METRICS_PORT.
  *
  * @returns the URL of the service
- * @throws Error that names the variable when it cannot listen
+ * @throws Error that says what Node.js rejects
  */
-export function listen(
-  app: Pick<FastifyInstance, 'listen'>,
-  config: Addresses
-): Promise<string> {
+function listen(app: FastifyInstance, config: Config): Promise<string> {
   const address = { port: config.PORT, host: config.HOST }
-  return app.listen(address).catch((error: ListenError) => {
-    throw new Error(describeListenError(error, config), { cause: error })
-  })
-}
-
-/** Says which variable to change. */
-function describeListenError(
-  error: ListenError,
-  { HOST, METRICS_PORT }: Addresses
-): string {
-  const { code, port, syscall } = error
-  if (code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo') {
-    const reason = messageOf(error)
-    return `HOST must be an address of this machine, not ${HOST}: ${reason}`
-  }
-
-  const variable = port === METRICS_PORT ? 'METRICS_PORT' : 'PORT'
-  switch (code) {
-    case 'EADDRINUSE':
-      return `Port ${port} is in use: set ${variable}`
-    case 'EACCES':
-      return `Port ${port} is reserved: set ${variable} to one above 1023`
-    default:
-      return `Cannot listen on ${HOST}: ${messageOf(error)}`
-  }
-}
-
-type Work = Parts & { log: Logger }
-
-/** Starts the work that no request waits for, until the signal is aborted. */
-function startBackgroundWork(work: Work, signal: AbortSignal): void {
-  const { config, database, log } = work
-  const { IDEMPOTENCY_KEY_HOURS: hours, METRICS_PORT: metricsPort } = config
-  const stopFunctions = [
-    startRemovingExpiredIdempotencyKeys(database, hours, log),
-    ...(metricsPort === undefined ? [] : startMeasuring(work))
-  ]
-
-  signal.addEventListener('abort', () => {
-    for (const stopOne of stopFunctions) stopOne()
+  return app.listen(address).catch((error: unknown) => {
+    throw new Error(`${messageOf(error)}: set HOST, PORT or METRICS_PORT`, {
+      cause: error
+    })
   })
 }
 
 /**
- * Reads the metrics of the framework and of the API from the database. Each is
- * a task of its own: a failure of one does not affect the others.
- *
- * @returns the functions that stop them
+ * Starts the work that no request waits for. It runs until the process ends:
+ * what a closed database rejects is in no log.
  */
-function startMeasuring({ api, database, log }: Work): (() => void)[] {
-  const measurers = [apiKeyMeasurer, idempotencyKeyMeasurer, ...api.measurers]
+function startBackgroundWork({ config, api, database, log }: Parts): void {
+  const { IDEMPOTENCY_KEY_HOURS, METRICS_PORT } = config
+  startRemovingExpiredIdempotencyKeys(database, IDEMPOTENCY_KEY_HOURS, log)
+  if (METRICS_PORT === undefined) return
 
-  return measurers.map((measurer) =>
-    repeat(
-      {
-        name: `measure: ${measurer.name}`,
-        work: measurer(database),
-        intervalMs: measureIntervalMs
-      },
-      log
-    )
-  )
+  // Each is a task of its own: a failure of one does not affect the others.
+  const measurers = [apiKeyMeasurer, idempotencyKeyMeasurer, ...api.measurers]
+  for (const measurer of measurers) {
+    const name = `measure: ${measurer.name}`
+    const work = measurer(database)
+    repeat({ name, work, intervalMs: measureIntervalMs }, log)
+  }
 }
 
 /** Shows the docs, a request and the first API key, which it creates. */

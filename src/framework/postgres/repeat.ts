@@ -12,16 +12,11 @@ interface Task {
 }
 
 /**
- * Runs a task immediately, and then at each interval. Logs its failures, with
+ * Runs a task immediately, and then at each interval, until the process ends. Logs its failures, with
  * one line for a series of equal ones. Unavailable is not logged here: the
  * database reports its outages itself.
- *
- * @returns a function that stops the task
  */
-export function repeat(
-  { name, intervalMs, work }: Task,
-  log: Logger
-): () => void {
+export function repeat({ name, intervalMs, work }: Task, log: Logger): void {
   let lastFailure = ''
   let isRunning = false
 
@@ -50,7 +45,5 @@ export function repeat(
   }
 
   run()
-  const timer = setInterval(run, intervalMs)
-
-  return () => clearInterval(timer)
+  setInterval(run, intervalMs)
 }

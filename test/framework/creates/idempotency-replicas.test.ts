@@ -170,7 +170,7 @@ t.test('an expired key replays until it is removed', async (t) => {
   for (let replicas = 0; replicas < 2; replicas++) {
     const { database } = await startNotes(t, { databaseUrl })
     removers.push(database)
-    t.teardown(startRemovingExpiredIdempotencyKeys(database, 24, silent))
+    startRemovingExpiredIdempotencyKeys(database, 24, silent)
   }
 
   const areRemoved = async () => {
