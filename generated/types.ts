@@ -542,8 +542,7 @@ export interface components {
          */
         NextPage: string;
         /**
-         * @description The URL of what was created (RFC 9110, section 15.3.2), relative to the
-         *     URL of the request
+         * @description The URL of what was created, relative to the URL of the request
          * @example pets/7
          */
         Location: string;

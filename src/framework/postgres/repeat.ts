@@ -12,9 +12,9 @@ interface Task {
 }
 
 /**
- * Runs a task immediately, and then at each interval, until the process ends. Logs its failures, with
- * one line for a series of equal ones. Unavailable is not logged here: the
- * database reports its outages itself.
+ * Runs a task immediately, and then at each interval, until the process ends.
+ * Logs its failures, with one line for a series of equal ones. Unavailable is
+ * not logged here: the database reports its outages itself.
  */
 export function repeat({ name, intervalMs, work }: Task, log: Logger): void {
   let lastFailure = ''
