@@ -23,7 +23,7 @@ import {
 } from '@opentelemetry/sdk-trace-node'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { isOutsideApi } from './http/access-log.ts'
+import { isOutsideApi } from './http/request-log.ts'
 
 /** Milliseconds for an export, also of the last spans at shutdown. */
 const exportTimeoutMs = 2000
