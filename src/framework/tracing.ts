@@ -3,6 +3,7 @@
 import {
   context,
   diag,
+  DiagLogLevel,
   propagation,
   ROOT_CONTEXT,
   type Span,
@@ -117,18 +118,14 @@ function endSpan(
 /** Logs faults of the SDK, such as spans that cannot be exported. */
 function warnOfFaults(log: FastifyBaseLogger): void {
   let silentUntil = 0
-  const ignore = () => {}
   const warn = (message: string, ...details: unknown[]) => {
     if (performance.now() < silentUntil) return
 
     silentUntil = performance.now() + warningIntervalMs
     log.warn({ details }, `traces: ${message}`)
   }
-  diag.setLogger({
-    error: warn,
-    warn,
-    info: ignore,
-    debug: ignore,
-    verbose: ignore
-  })
+  diag.setLogger(
+    { error: warn, warn, info: warn, debug: warn, verbose: warn },
+    DiagLogLevel.WARN
+  )
 }
