@@ -50,7 +50,9 @@ export async function start(api: Api) {
   const url = await listen(app, config)
 
   // 4. Start the background work when the database has its tables.
-  ready.then(() => startBackgroundWork(parts)).catch(exitWithError)
+  const background = new AbortController()
+  const work = () => startBackgroundWork(parts, background.signal)
+  ready.then(work).catch(exitWithError)
 
   // 5. On the embedded PostgreSQL, create the first API key, and show how to
   //    begin. A stop waits for this: the API key is shown only once.
@@ -60,7 +62,7 @@ export async function start(api: Api) {
     : Promise.resolve()
   welcomed.catch(exitWithError)
 
-  return { ...opened, config, log, app, welcomed }
+  return { ...opened, config, log, app, background, welcomed }
 }
 
 /**
@@ -80,14 +82,17 @@ export async function stop(service: Service): Promise<void> {
   // 3. Stop accepting connections, and finish the open requests.
   await app.close()
 
-  // 4. Show the first API key, if it is being created.
+  // 4. Stop the background work.
+  service.background.abort()
+
+  // 5. Show the first API key, if it is being created.
   await service.welcomed
 
-  // 5. Close the database, and stop the embedded PostgreSQL.
+  // 6. Close the database, and stop the embedded PostgreSQL.
   //    DATABASE_TIMEOUT_MS limits the statements.
   await service.closeDatabase()
 
-  // 6. The caller ends the process, which writes the rest of the log.
+  // 7. The caller ends the process, which writes the rest of the log.
   log.info('stopped')
 }
 
@@ -106,13 +111,18 @@ function listen(app: FastifyInstance, config: Config): Promise<string> {
   })
 }
 
-/**
- * Starts the work that no request waits for. It runs until the process ends:
- * what a closed database rejects is in no log.
- */
-function startBackgroundWork({ config, api, database, log }: Parts): void {
+/** Starts the work that no request waits for. */
+function startBackgroundWork(
+  { config, api, database, log }: Parts,
+  signal: AbortSignal
+): void {
   const { IDEMPOTENCY_KEY_HOURS, METRICS_PORT } = config
-  startRemovingExpiredIdempotencyKeys(database, IDEMPOTENCY_KEY_HOURS, log)
+  startRemovingExpiredIdempotencyKeys(
+    database,
+    IDEMPOTENCY_KEY_HOURS,
+    log,
+    signal
+  )
   if (METRICS_PORT === undefined) return
 
   // Each is a task of its own: a failure of one does not affect the others.
@@ -120,7 +130,7 @@ function startBackgroundWork({ config, api, database, log }: Parts): void {
   for (const measurer of measurers) {
     const name = `measure: ${measurer.name}`
     const work = measurer(database)
-    repeat({ name, work, intervalMs: measureIntervalMs }, log)
+    repeat({ name, work, intervalMs: measureIntervalMs }, log, signal)
   }
 }
 

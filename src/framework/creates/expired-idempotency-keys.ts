@@ -33,7 +33,8 @@ const deleteExpiredIdempotencyKeys = sql`
 export function startRemovingExpiredIdempotencyKeys(
   database: Database,
   hours: number,
-  log: Logger
+  log: Logger,
+  signal: AbortSignal
 ): void {
   const statement = database.statements.add(
     'remove-expired-idempotency-keys',
@@ -56,5 +57,5 @@ export function startRemovingExpiredIdempotencyKeys(
 
   succeeded()
 
-  repeat({ name: 'remove Idempotency-Keys', intervalMs, work }, log)
+  repeat({ name: 'remove Idempotency-Keys', intervalMs, work }, log, signal)
 }

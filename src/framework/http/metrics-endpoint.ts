@@ -30,9 +30,10 @@ export const metricsEndpoint = fp<Options>(
     })
     const { version } = document.info
     metrics.buildInfo.set({ version, environment: config.ENVIRONMENT }, 1)
-    for (const { id: operation } of [noOperation, ...operations])
-      {for (const code of [...serverErrorCodes, ...errorCodes])
-        httpErrors.inc({ operation, code }, 0)}
+    for (const { id: operation } of [noOperation, ...operations]) {
+      for (const code of [...serverErrorCodes, ...errorCodes])
+        httpErrors.inc({ operation, code }, 0)
+    }
 
     app.addHook('onRequest', ({ headers, ips }, { raw }, done) => {
       metrics.requestsInFlight.inc()

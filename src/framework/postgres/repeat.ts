@@ -12,11 +12,15 @@ interface Task {
 }
 
 /**
- * Runs a task immediately, and then at each interval, until the process ends.
+ * Runs a task immediately, and then at each interval, until it is aborted.
  * Logs its failures, with one line for a series of equal ones. Unavailable is
  * not logged here: the database reports its outages itself.
  */
-export function repeat({ name, intervalMs, work }: Task, log: Logger): void {
+export function repeat(
+  { name, intervalMs, work }: Task,
+  log: Logger,
+  signal: AbortSignal
+): void {
   let lastFailure = ''
   let isRunning = false
 
@@ -39,7 +43,7 @@ export function repeat({ name, intervalMs, work }: Task, log: Logger): void {
   }
 
   const run = () => {
-    if (isRunning) return
+    if (isRunning || signal.aborted) return
     isRunning = true
     work().then(succeeded, failed).finally(ended)
   }

@@ -167,10 +167,11 @@ t.test('an expired key replays until it is removed', async (t) => {
   )
   // Two replicas, which do not disturb each other.
   const removers: Database[] = []
+  const { signal } = new AbortController()
   for (let replicas = 0; replicas < 2; replicas++) {
     const { database } = await startNotes(t, { databaseUrl })
     removers.push(database)
-    startRemovingExpiredIdempotencyKeys(database, 24, silent)
+    startRemovingExpiredIdempotencyKeys(database, 24, silent, signal)
   }
 
   const areRemoved = async () => {

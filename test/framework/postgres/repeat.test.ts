@@ -5,6 +5,7 @@ import { repeat } from '../../../src/framework/postgres/repeat.ts'
 import { stopClock } from '../../support/clock.ts'
 import { recorder } from '../../support/recorder.ts'
 
+const { signal } = new AbortController()
 const a = new Error('a')
 const unavailable = new Unavailable(new Error('lost'))
 
@@ -20,7 +21,7 @@ t.test(
       return error instanceof Error ? Promise.reject(error) : Promise.resolve()
     }
 
-    repeat({ name: 'tidy up', intervalMs: 1000, work }, log)
+    repeat({ name: 'tidy up', intervalMs: 1000, work }, log, signal)
     for (let run = 0; run < runs.length; run++) {
       await setImmediate()
       clock.pass(1000)
@@ -31,16 +32,18 @@ t.test(
   }
 )
 
-t.test('work is repeated once it has ended', async (t) => {
+t.test('work is repeated once it has ended, until it is aborted', async (t) => {
   const clock = stopClock(t)
   const ends: (() => void)[] = []
   const work = () => new Promise<void>((resolve) => ends.push(resolve))
+  const controller = new AbortController()
   const task = { name: 'tidy up', intervalMs: 1000, work }
-  repeat(task, recorder().log)
+  repeat(task, recorder().log, controller.signal)
 
-  for (const runs of [1, 2, 3]) {
+  for (const runs of [1, 2, 2]) {
     clock.pass(3000)
     t.equal(ends.length, runs)
+    if (runs === 2) controller.abort()
     ends.at(-1)?.()
     await setImmediate()
   }
