@@ -314,10 +314,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /**
-         * @description The request has a query parameter, a body or a precondition, which the
-         *     operation does not have
-         */
+        /** @description The request has a query parameter, a body or a precondition, which the operation does not have */
         UnexpectedInput: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -331,8 +328,7 @@ export interface components {
         };
         /**
          * @description The id is not a 64-bit integer, or has leading zeros, or the request has
-         *     a query parameter, a body or a precondition, which the operation does
-         *     not have
+         *     what the operation does not: a query parameter, a body or a precondition
          */
         InvalidId: {
             headers: {
@@ -563,8 +559,8 @@ export interface components {
          */
         Successor: string;
         /**
-         * @description Strong validator of the list in its content coding
-         * @example "k7kVvJ8Uq0m2cD1wq5r8n3oYtB4xSgZlE6hPfAaTjLw"
+         * @description Weak validator of the list, in any content coding
+         * @example W/"k7kVvJ8Uq0m2cD1wq5r8n3oYtB4xSgZlE6hPfAaTjLw"
          */
         ListETag: string;
         /**
