@@ -11,10 +11,7 @@ import { ApiKeyStore } from './framework/keys/store.ts'
 import { createLogger, exitOnError } from './framework/log.ts'
 import { messageOf } from './framework/message-of.ts'
 import { openForService } from './framework/open-database.ts'
-import {
-  readApiDocument,
-  reportStaleCode
-} from './framework/openapi/document.ts'
+import { readApiDocument } from './framework/openapi/document.ts'
 import { repeat } from './framework/postgres/repeat.ts'
 
 /** Milliseconds between two measurements of the database. */
@@ -37,7 +34,6 @@ export async function start(api: Api) {
   const config = loadConfig(process.env)
   const log = createLogger(config.LOG_LEVEL, apiKeyPrefix)
   const apiDocument = readApiDocument(api.openapi)
-  reportStaleCode(api.documentDigest, apiDocument, log)
 
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
   const { ready, ...opened } = await openForService(config, api, log)
@@ -51,8 +47,12 @@ export async function start(api: Api) {
 
   // 4. Start the background work when the database has its tables.
   const background = new AbortController()
-  const work = () => startBackgroundWork(parts, background.signal)
-  ready.then(work).catch(exitWithError)
+  ready
+    .then(() => {
+      if (!background.signal.aborted)
+        startBackgroundWork(parts, background.signal)
+    })
+    .catch(exitWithError)
 
   // 5. On the embedded PostgreSQL, create the first API key, and show how to
   //    begin. A stop waits for this: the API key is shown only once.

@@ -29,6 +29,7 @@ const deleteExpiredIdempotencyKeys = sql`
  * An expired Idempotency-Key still replays until it is removed.
  *
  * @param hours until an Idempotency-Key expires
+ * @param signal stops the task
  */
 export function startRemovingExpiredIdempotencyKeys(
   database: Database,
