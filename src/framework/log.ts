@@ -88,7 +88,7 @@ function readableFormat(): (line: string) => string {
 }
 
 /** Returns a function that leaves of an API key what `keys list` shows. */
-export function apiKeyMask(apiKeyPrefix: string): (text: string) => string {
+function apiKeyMask(apiKeyPrefix: string): (text: string) => string {
   const apiKeys = new RegExp(apiKeyPattern(apiKeyPrefix), 'gi')
   return (text) => text.replace(apiKeys, '$1***')
 }
