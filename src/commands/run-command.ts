@@ -6,10 +6,10 @@ import { api } from '../handlers/index.ts'
 
 /**
  * Runs a command on the configured database, without a log, and prints the text
- * that it returns.
+ * that it returns, or a table of rows.
  */
 export async function runCommand(
-  command: (database: Database) => Promise<string>
+  command: (database: Database) => Promise<string | object[]>
 ): Promise<void> {
   const config = loadConfig(process.env)
   const { database, stopServer } = await openForCommand(
@@ -18,7 +18,9 @@ export async function runCommand(
     createLogger('silent', api.names.apiKeyPrefix)
   )
   try {
-    console.log(await command(database))
+    const result = await command(database)
+    if (typeof result === 'string') console.log(result)
+    else console.table(result)
   } finally {
     await database.close()
     await stopServer()

@@ -66,7 +66,7 @@ t.test('a key has a limit in each response, and 429 beyond it', async (t) => {
   for (const status of [200, 200, 200, 429, 429]) await list(status)
 
   const reports = lines.filter(({ level }) => level === 40)
-  const report = { msg: 'a key exceeds its rate limit', key: '1' }
+  const report = { msg: 'Too many requests with this API key', source: '1' }
   t.match(reports, [report, report], 'the log names it once a minute')
   t.equal(reports.length, 2)
 })
@@ -156,7 +156,7 @@ t.test('the log has what was rejected, up to the limit', async (t) => {
     for (let count = 0; count < 4; count++) await list(401, unknown)
   }
   const reports = lines.filter(({ level }) => level === 40)
-  const report = { network: '127.0.0.1' }
+  const report = { source: '127.0.0.1' }
   t.match(reports, [report, report], 'one line a minute over the limit')
   t.equal(reports.length, 2)
 })
