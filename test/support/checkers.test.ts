@@ -60,15 +60,6 @@ const listHistories: Record<string, ListHistory> = {
     },
     'a list shows cat, which was removed'
   ],
-  'a list shows what a failover lost': [
-    (checker) => {
-      checker.keepOnly(['dog'])
-      checker.check(['dog'], checker.tick(), 'a fresh list')
-      checker.check(['cat'], checker.tick(), 'a list')
-    },
-    'a list shows cat, which is not committed',
-    'a list misses dog'
-  ],
   'an ETag names two bodies, or two codings': [
     (checker) => {
       checker.checkEtag('"1"', 'gzip', '[]')

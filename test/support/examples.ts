@@ -1,13 +1,21 @@
 // The examples of openapi.yaml, and the requests that they describe.
+import { Ajv } from 'ajv'
+import addFormats from 'ajv-formats'
 import type { HTTPMethods, InjectOptions } from 'fastify'
-import type { OpenAPIV3 } from 'openapi-types'
+import type { Test } from 'tap'
 import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { api } from '../../src/handlers/index.ts'
+import {
+  type Message,
+  operationsOf,
+  type RequestExtension
+} from '../../tools/generate/openapi.ts'
 
-export const { document, basePath } = readApiDocument(api.openapi)
+const apiDocument = readApiDocument(api.openapi)
+export const { document, basePath } = apiDocument
 
 /** The headers of HTTP, and those that `info.description` documents. */
-export const generalHeaders = [
+const generalHeaders = [
   'connection',
   'content-encoding',
   'content-length',
@@ -20,26 +28,13 @@ export const generalHeaders = [
   'x-content-type-options'
 ]
 
-/** What `x-request` changes in the first request of the operation. */
-interface RequestExtension {
-  /** Of an example that several operations share: the one that is called. */
-  operationId?: string
-  path?: Record<string, unknown>
-  query?: Record<string, string | string[]>
-  headers?: Record<string, string>
-  body?: unknown
-}
+/** The operations, in the order of the OpenAPI document. */
+export const operations = operationsOf(apiDocument)
 
-type ExampleObject = OpenAPIV3.ExampleObject & {
-  'x-request'?: RequestExtension
-}
-
-/** An operation with its examples. */
-export type ExampleOperation = ReturnType<typeof operationOf>
+type Operation = (typeof operations)[number]
 
 /** A request, and the example of its response. */
 interface ExampleRequest {
-  operation: ExampleOperation
   /** As in `getPet 404 unknown`. */
   title: string
   request: InjectOptions
@@ -47,102 +42,54 @@ interface ExampleRequest {
   expected: { status: number; body: unknown } | undefined
 }
 
-/** The object that a local `$ref` points to, or the object itself. */
-export function resolve<T extends object>(
-  object: T | OpenAPIV3.ReferenceObject
-): T {
-  if (!('$ref' in object)) return object
-  const target = object.$ref.split('/').slice(1)
+const jsonOf = (message?: Message) => message?.content?.['application/json']
 
-  return target.reduce<unknown>(
-    (node, part) => (node as Record<string, unknown>)[part],
-    document
-  ) as T
-}
-
-type Content = OpenAPIV3.RequestBodyObject['content']
-type Examples = OpenAPIV3.MediaTypeObject['examples']
-
-const examplesOf = (examples: Examples = {}) =>
-  Object.entries(examples).map(([name, reference]) => {
-    const example = resolve<ExampleObject>(reference)
-    const value = example.value as unknown
-
-    return { name, value, request: example['x-request'] }
-  })
-
-const jsonOf = (message: { content?: Content } = {}) =>
-  message.content?.['application/json']
-
-function responseOf([status, reference]: [
-  string,
-  OpenAPIV3.ResponseObject | OpenAPIV3.ReferenceObject
-]) {
-  const { headers = {}, ...response } = resolve(reference)
-  const json = jsonOf(response)
-  const component = '$ref' in reference ? reference.$ref : undefined
-
-  return {
-    status: Number(status),
-    /** Their names in lower case. */
-    headers: Object.keys(headers).map((name) => name.toLowerCase()),
-    schema: json?.schema,
-    examples: examplesOf(json?.examples),
-    /** The name in `components/responses`, if operations share it. */
-    component: component?.replace('#/components/responses/', '')
-  }
-}
-
-function operationOf(
-  path: string,
-  method: HTTPMethods,
-  operation: OpenAPIV3.OperationObject
-) {
-  const parameters = operation.parameters ?? []
-  const inPath = parameters
-    .map((parameter) => resolve(parameter))
-    .find((parameter) => parameter.in === 'path')
-  const body = jsonOf(resolve(operation.requestBody ?? { content: {} }))
-
-  return {
-    id: String(operation.operationId),
-    method,
-    path,
-    /** Of the parameter in the path. */
-    ids: examplesOf(inPath?.examples),
-    bodies: examplesOf(body?.examples),
-    responses: Object.entries(operation.responses).map(responseOf)
-  }
-}
-
-/** The operations, in the order of the OpenAPI document. */
-export const operations = Object.entries(document.paths).flatMap(
-  ([path, item = {}]) =>
-    (Object.entries(item) as [HTTPMethods, OpenAPIV3.OperationObject][]).map(
-      ([method, operation]) => operationOf(path, method, operation)
+/** The examples of the responses of an operation. */
+export const responseExamples = ({ responses }: Operation) =>
+  responses.flatMap(([status, response]) =>
+    Object.entries(jsonOf(response)?.examples ?? {}).map(
+      ([name, { value, 'x-request': request }]) => ({
+        name,
+        request,
+        response: { status: Number(status), body: value }
+      })
     )
-)
-
-function requestOf(
-  { method, path, ids, bodies }: ExampleOperation,
-  {
-    path: values = {},
-    query,
-    headers = {},
-    body = bodies[0]?.value
-  }: RequestExtension
-): InjectOptions {
-  const url = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
-    encodeURIComponent(String(values[name] ?? ids[0]?.value))
   )
 
+/** Names and values; without examples, one undefined value without a name. */
+function alternatives(
+  examples: Record<string, { value: unknown }> = {}
+): [name: string, value: unknown][] {
+  const all = Object.entries(examples)
+  return all.length === 0
+    ? [['', undefined]]
+    : all.map(([name, { value }]) => [name, value])
+}
+
+const idsOf = ({ parameters = [] }: Operation) =>
+  alternatives(parameters.find((one) => one.in === 'path')?.examples)
+
+const bodiesOf = ({ requestBody }: Operation) =>
+  alternatives(jsonOf(requestBody)?.examples)
+
+function requestOf(
+  operation: Operation,
+  { path: values = {}, query, headers, body }: RequestExtension
+): InjectOptions {
+  const [method, path = ''] = operation.request.split(' ')
+  const [[, id] = []] = idsOf(operation)
+  const url = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
+    encodeURIComponent(String(values[name] ?? id))
+  )
+  const payload = (body ?? bodiesOf(operation)[0]?.[1]) as object | undefined
+
   return {
-    method,
+    method: method as HTTPMethods,
     url: basePath + url,
     // In lower case, as `inject` needs it to replace a header.
     headers: Object.fromEntries(new Headers(headers)),
     ...(query && { query }),
-    ...(body !== undefined && { payload: body as object })
+    ...(payload !== undefined && { payload })
   }
 }
 
@@ -150,50 +97,62 @@ function requestOf(
  * Each example of a path with each of a body. The example of the path has that
  * of the response with its name.
  */
-function namedRequests(operation: ExampleOperation): ExampleRequest[] {
-  const [, parameter = ''] = /\{(\w+)\}/.exec(operation.path) ?? []
-  const ids = operation.ids.length > 0 ? operation.ids : [undefined]
-  const bodies = operation.bodies.length > 0 ? operation.bodies : [undefined]
-  const expected = operation.responses.flatMap(({ status, examples }) =>
-    examples.map(({ name, value }) => ({ name, status, body: value }))
-  )
+function namedRequests(operation: Operation): ExampleRequest[] {
+  const [, parameter = ''] = /\{(\w+)\}/.exec(operation.request) ?? []
+  const responses = responseExamples(operation)
 
-  return ids.flatMap((id) => {
-    const response = expected.find(({ name }) => name === id?.name)
-
-    return bodies.map((body) => ({
-      operation,
-      title: [operation.id, id?.name, body?.name].filter(Boolean).join(' '),
-      request: requestOf(operation, {
-        path: { [parameter]: id?.value },
-        body: body?.value
-      }),
-      expected: response && { status: response.status, body: response.body }
+  return idsOf(operation).flatMap(([idName, id]) =>
+    bodiesOf(operation).map(([bodyName, body]) => ({
+      title: `${operation.operationId} ${idName} ${bodyName}`,
+      request: requestOf(operation, { path: { [parameter]: id }, body }),
+      expected: responses.find(({ name }) => name === idName)?.response
     }))
-  })
-}
-
-/** The requests of the examples of responses with `x-request`. */
-const extensionRequests = (operation: ExampleOperation): ExampleRequest[] =>
-  operation.responses.flatMap(({ status, examples }) =>
-    examples
-      .filter(
-        ({ request }) =>
-          request && (request.operationId ?? operation.id) === operation.id
-      )
-      .map(({ name, value, request = {} }) => ({
-        operation,
-        title: `${operation.id} ${status} ${name}`,
-        request: requestOf(operation, request),
-        expected: { status, body: value }
-      }))
   )
+}
 
 /**
  * The requests of the examples of an operation, in the order of the OpenAPI
- * document.
+ * document: those above, and those of responses with `x-request`.
  */
-export const requestsOf = (operation: ExampleOperation): ExampleRequest[] => [
-  ...namedRequests(operation),
-  ...extensionRequests(operation)
-]
+export function requestsOf(operation: Operation): ExampleRequest[] {
+  const { operationId } = operation
+  const extended = responseExamples(operation).flatMap(
+    ({ name, request, response }) =>
+      request && (request.operationId ?? operationId) === operationId
+        ? {
+            title: `${operationId} ${response.status} ${name}`,
+            request: requestOf(operation, request),
+            expected: response
+          }
+        : []
+  )
+
+  return [...namedRequests(operation), ...extended]
+}
+
+const ajv = addFormats.default(new Ajv({ strict: false, allErrors: true }))
+
+/** Checks the status, headers, Content-Type and schema of a response. */
+export function checkDocumented(
+  t: Test,
+  operationId: string,
+  response: { statusCode: number; headers: object; body: string }
+): void {
+  const { statusCode: status, headers, body } = response
+  const operation = operations.find((one) => one.operationId === operationId)
+  const [, documented] =
+    operation?.responses.find(([one]) => one === String(status)) ?? []
+  const known = Object.keys(documented?.headers ?? {})
+    .map((name) => name.toLowerCase())
+    .concat(generalHeaders)
+  const unknown = Object.keys(headers).filter((name) => !known.includes(name))
+  t.ok(documented, `the status ${status} is documented`)
+  t.same(unknown, [], 'its headers are documented')
+  if (body === '') return
+
+  t.match(headers, { 'content-type': 'application/json; charset=utf-8' })
+  const schema = { ...jsonOf(documented)?.schema }
+  const { components } = document
+  const isValid = ajv.validate({ ...schema, components }, JSON.parse(body))
+  t.ok(isValid, ajv.errorsText())
+}

@@ -3,9 +3,8 @@ import { setTimeout } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { query } from './database.ts'
 import { ListHistoryChecker } from './list-history-checker.ts'
-import { startNotes, storedNames } from './notes.ts'
-import { postNamed } from './process.ts'
-import { type Randomizer, randomizer } from './scale.ts'
+import { postNote, startNotes, storedNames } from './notes.ts'
+import { randomizer } from './scale.ts'
 import type { Service } from './service.ts'
 import { until } from './until.ts'
 
@@ -19,57 +18,29 @@ const workersOfAKind = 5
  */
 const progressTime = 180
 
-/** A change of the notes by SQL, and the names that it adds and removes. */
-interface Change {
-  sql: string
-  added: string[]
-  removed: string[]
-}
-
 /** A list that a client has, and its validator. */
 interface KnownList {
   etag: string
   names: string[]
 }
 
-/** Changes that a transaction can make: two of them need a row that exists. */
-function possibleChanges(name: string, existing: string | undefined): Change[] {
-  const insert = `INSERT INTO notes (name) VALUES ('${name}')`
-  const one = `WHERE name = '${existing}'`
-  const added = [name]
-  const removed = existing === undefined ? [] : [existing]
-  const changes = [
-    { sql: insert, added, removed: [] },
-    { sql: `UPDATE notes SET name = '${name}' ${one}`, added, removed },
-    { sql: `DELETE FROM notes ${one}`, added: [], removed }
-  ]
-
-  return existing === undefined ? changes.slice(0, 1) : changes
-}
-
 /** Ten writers and ten readers on two replicas, with a checker of the lists. */
 class History {
   /** Number of results, such as `201`, `304`, `gzip` or `ROLLBACK`. */
   readonly counts: Record<string, number> = {}
-  readonly #databaseUrl: string
   readonly #replicas: Service[]
   readonly #checker = new ListHistoryChecker()
-  readonly #choose: Randomizer
-  #working: Promise<unknown> = Promise.resolve()
-  #isRunning = false
+  readonly #choose
+  readonly #working: Promise<unknown>
+  #isRunning = true
   /** The last lists, oldest first. */
   #knownLists: KnownList[] = [{ etag: '"none"', names: ['none'] }]
   /** Names that a transaction may remove. */
-  #removable: string[] = []
+  readonly #removable: string[] = []
 
-  constructor(databaseUrl: string, replicas: Service[], seed: number) {
-    this.#databaseUrl = databaseUrl
+  constructor(replicas: Service[], seed: number) {
     this.#replicas = replicas
     this.#choose = randomizer(seed)
-  }
-
-  start(): void {
-    this.#isRunning = true
     const kinds = [
       () => this.#createByApi(),
       () => this.#changeBySql(),
@@ -80,12 +51,6 @@ class History {
       Array.from({ length: workersOfAKind }, () => this.#work(step))
     )
     this.#working = Promise.all(workers)
-  }
-
-  /** Starts nothing more, and resolves when nothing is in flight. */
-  async pause(): Promise<void> {
-    this.#isRunning = false
-    await this.#working
   }
 
   /**
@@ -105,21 +70,13 @@ class History {
     )
   }
 
-  /** Goes on with the rows that the server has now. */
-  async resume(): Promise<void> {
-    this.#checker.keepOnly(await storedNames(this.#databaseUrl))
-    this.#removable = []
-    // Before a new change can reveal a stale list.
-    await this.#listOften()
-    this.start()
-  }
-
   /** Ends the history, and returns what it found wrong. */
   async stop(): Promise<string[]> {
-    await this.pause()
+    this.#isRunning = false
+    await this.#working
     // Nothing changes any more: on both replicas it gets a 304.
-    await this.#listOften()
-    const stored = await storedNames(this.#databaseUrl)
+    for (let requests = 0; requests < 20; requests++) await this.#list()
+    const stored = await storedNames(this.#replicas[0]?.databaseUrl ?? '')
     this.#checker.check(stored, this.#checker.tick(), 'the table')
 
     return [...this.#checker.faults]
@@ -137,9 +94,9 @@ class History {
     while (this.#isRunning && !this.#hasFaults()) await step()
   }
 
-  /** Resolves when up to this many events have happened elsewhere. */
-  async #others(limit: number): Promise<void> {
-    const end = this.#checker.now + this.#choose.random(limit)
+  /** Resolves when up to 40 events have happened elsewhere. */
+  async #others(): Promise<void> {
+    const end = this.#checker.now + this.#choose.random(40)
 
     await until(
       () => !this.#isRunning || this.#checker.now >= end,
@@ -152,76 +109,69 @@ class History {
     const { url, key } = this.#choose.pick(this.#replicas)
     const name = randomUUID()
     this.#checker.sendCommit([name])
-    const response = await postNamed(url, key, name, 'notes')
+    const response = await postNote(url, key, name)
     const { code } = (await response.json()) as { code?: string }
 
     this.#checker.tick()
     if (response.status === 201) this.#checker.record('stored', [name])
     if (code === 'unavailable') this.#checker.reject(name)
     this.#count(code ?? response.status)
-    await this.#others(40)
+    await this.#others()
   }
 
-  /** Changes a row in a transaction, while others commit higher ids. */
+  /** Replaces a row in a transaction, while others commit higher ids. */
   async #changeBySql(): Promise<void> {
-    const name = randomUUID()
+    const added = randomUUID()
     const index = this.#choose.random(this.#removable.length + 1)
-    const [existing] = this.#removable.splice(index, 1)
-    const changes = possibleChanges(name, existing)
-    const { sql, added, removed } = this.#choose.pick(changes)
+    const removed = this.#removable.splice(index, 1)
     const end = this.#choose.pick(['ROLLBACK', 'COMMIT', 'COMMIT'])
     const isCommitted = end === 'COMMIT'
-    const begun = `BEGIN; ${sql}; SELECT pg_sleep(0.1 * random())`
 
     if (isCommitted) {
-      this.#checker.sendCommit(added)
+      this.#checker.sendCommit([added])
       this.#checker.record('removing', removed)
     }
     try {
-      await query(this.#databaseUrl, `${begun}; ${end}`)
+      await query(
+        this.#replicas[0]?.databaseUrl ?? '',
+        `BEGIN;
+         INSERT INTO notes (name) VALUES ('${added}');
+         DELETE FROM notes WHERE name = '${removed[0]}';
+         SELECT pg_sleep(0.1 * random());
+         ${end}`
+      )
       this.#checker.tick()
       if (isCommitted) {
-        this.#checker.record('stored', added)
+        this.#checker.record('stored', [added])
         this.#checker.record('removed', removed)
-        this.#removable.push(...added)
+        this.#removable.push(added)
       }
       this.#count(end)
     } catch {
       // Without a response to its COMMIT, lists may show its rows or not.
       this.#count('lost')
     }
-    await this.#others(40)
+    await this.#others()
   }
 
   async #list(): Promise<void> {
     const { url, auth } = this.#choose.pick(this.#replicas)
-    const knownList = this.#choose.pick(this.#knownLists)
-    const headers: Record<string, string> = {
+    const known = this.#choose.pick(this.#knownLists)
+    const headers = {
       ...auth,
-      'accept-encoding': this.#choose.pick(['identity', 'gzip', 'br'])
+      'accept-encoding': this.#choose.pick(['identity', 'gzip', 'br']),
+      'if-none-match': known.etag
     }
-    if (this.#choose.random(4) > 0) headers['if-none-match'] = knownList.etag
-
     const sentAt = this.#checker.tick()
     const response = await fetch(`${url}/v1/notes`, { headers })
     const body = await response.text()
     this.#checker.tick()
     this.#count(response.status)
 
-    switch (response.status) {
-      case 304:
-        this.#checker.check(
-          knownList.names,
-          sentAt,
-          `a 304 for ${knownList.etag}`
-        )
-        break
-      case 200:
-        this.#receive(response.headers, body, sentAt)
-        break
-      case 503:
-        await setTimeout(20)
-    }
+    if (response.status === 304)
+      this.#checker.check(known.names, sentAt, `a 304 for ${known.etag}`)
+    else if (response.ok) this.#receive(response.headers, body, sentAt)
+    else await setTimeout(20)
   }
 
   /** Checks a complete list, and remembers it for later requests. */
@@ -236,10 +186,6 @@ class History {
     this.#checker.check(names, sentAt, 'a list')
     this.#knownLists = [...this.#knownLists, { etag, names }].slice(-2)
   }
-
-  async #listOften(): Promise<void> {
-    for (let requests = 0; requests < 20; requests++) await this.#list()
-  }
 }
 
 /**
@@ -252,14 +198,12 @@ export async function startHistory(
   databaseUrl: string,
   seed: number
 ): Promise<History> {
-  await query(databaseUrl, 'TRUNCATE notes CASCADE')
   const replicas = [
     await startNotes(t, { databaseUrl }),
     await startNotes(t, { databaseUrl })
   ]
-  const history = new History(databaseUrl, replicas, seed)
-  history.start()
-  t.teardown(() => history.pause())
+  const history = new History(replicas, seed)
+  t.teardown(() => history.stop())
 
   return history
 }

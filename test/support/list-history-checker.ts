@@ -90,11 +90,4 @@ export class ListHistoryChecker {
       this.faults.add(`${etag} names two bodies`)
     this.#bodies.set(etag, digest)
   }
-
-  /** A failover lost all but these names. */
-  keepOnly(names: string[]): void {
-    this.#lives.clear()
-    this.sendCommit(names)
-    this.record('stored', names)
-  }
 }

@@ -11,7 +11,7 @@ export type Running = ReturnType<typeof run>
 /** `file` receives stdout and stderr. */
 interface Options {
   cwd?: string
-  env?: Record<string, string>
+  env?: NodeJS.ProcessEnv
   file?: number | undefined
 }
 
@@ -28,7 +28,7 @@ function variablesNamed(names: RegExp): NodeJS.ProcessEnv {
  */
 function environment(
   command: string[],
-  variables: Record<string, string>
+  variables: NodeJS.ProcessEnv
 ): NodeJS.ProcessEnv {
   const isScript = command[0] === process.execPath
   const loader = isScript

@@ -5,8 +5,9 @@ import {
   request,
   type ServerResponse
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import type { Test } from 'tap'
+import { listenOnLoopback } from '../../test/support/loopback.ts'
 
 /**
  * What happens to a request: its connection is reset before or after the
@@ -21,12 +22,17 @@ export interface Exchange {
   idempotencyKey: string
   /** Milliseconds since the start of the process. */
   time: number
-  fault: Fault
   /** 0 without a response of the service. */
   status: number
   /** Whether the response has a Link to the next page. */
   hasNextPage: boolean
   body: string
+}
+
+/** What passed a proxy, and the faults of its next requests. */
+interface State {
+  exchanges: Exchange[]
+  faults: Fault[]
 }
 
 const busyError = {
@@ -36,104 +42,77 @@ const busyError = {
 }
 
 /**
- * An HTTP proxy in front of the service. It records what passes, and injects
- * faults.
+ * Starts an HTTP proxy in front of the service, which is stopped when the test
+ * ends. It records what passes, and injects faults.
  */
-export class Proxy {
-  exchanges: Exchange[] = []
-  #faults: Fault[] = []
-  readonly #service: URL
-  readonly #server = createServer((incoming, outgoing) => {
-    this.#handle(incoming, outgoing).catch(() => incoming.socket.destroy())
+export async function startProxy(t: Test, serviceUrl: string) {
+  const state: State = { exchanges: [], faults: [] }
+  const server = createServer((incoming, outgoing) => {
+    forward(serviceUrl, incoming, outgoing, state).catch(() =>
+      incoming.socket.destroy()
+    )
   })
+  const port = await listenOnLoopback(t, server)
 
-  /** @param baseUrl of the service */
-  constructor(baseUrl: string) {
-    this.#service = new URL(baseUrl)
-  }
-
-  async listen(): Promise<void> {
-    this.#server.listen(0, '127.0.0.1')
-    await once(this.#server, 'listening')
-  }
-
-  /** The base URL of the service through the proxy. */
-  get baseUrl(): string {
-    const { port } = this.#server.address() as AddressInfo
-    return `http://127.0.0.1:${port}${this.#service.pathname}`
-  }
-
-  /**
-   * Forgets the exchanges. The next requests have these faults, and later ones
-   * none.
-   */
-  reset(faults: Fault[] = []): void {
-    this.exchanges = []
-    this.#faults = [...faults]
-  }
-
-  stop(): void {
-    this.#server.close()
-  }
-
-  async #handle(
-    incoming: IncomingMessage,
-    outgoing: ServerResponse
-  ): Promise<void> {
-    const { method = '', url: path = '', headers, socket } = incoming
-    const exchange: Exchange = {
-      method,
-      path,
-      idempotencyKey: String(headers['idempotency-key'] ?? ''),
-      time: performance.now(),
-      fault: this.#faults.shift() ?? 'none',
-      status: 0,
-      hasNextPage: false,
-      body: ''
-    }
-    this.exchanges.push(exchange)
-
-    if (exchange.fault === 'before') {
-      socket.resetAndDestroy()
-    } else if (exchange.fault === 'busy') {
-      const busyHeaders = {
-        'Content-Type': 'application/json',
-        'Retry-After': 1
-      }
-      outgoing.writeHead(503, busyHeaders).end(JSON.stringify(busyError))
-    } else {
-      const forwarded = request(this.#service.origin + path, {
-        method,
-        headers
-      })
-      incoming.pipe(forwarded)
-      const [response] = (await once(forwarded, 'response')) as [
-        IncomingMessage
-      ]
-      await respond(response, outgoing, exchange)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    /**
+     * Forgets the exchanges, and returns those to come. The next requests have
+     * these faults, and later ones none.
+     */
+    reset(faults: Fault[] = []): Exchange[] {
+      state.exchanges = []
+      state.faults = [...faults]
+      return state.exchanges
     }
   }
 }
 
-/** Passes a response of the service on, with the fault of its exchange. */
-async function respond(
-  response: IncomingMessage,
+async function forward(
+  serviceUrl: string,
+  incoming: IncomingMessage,
   outgoing: ServerResponse,
-  exchange: Exchange
+  { exchanges, faults }: State
 ): Promise<void> {
-  const { statusCode = 0, headers } = response
+  const { method = '', url: path = '', headers, socket } = incoming
+  const fault = faults.shift() ?? 'none'
+  const exchange: Exchange = {
+    method,
+    path,
+    idempotencyKey: String(headers['idempotency-key'] ?? ''),
+    time: performance.now(),
+    status: 0,
+    hasNextPage: false,
+    body: ''
+  }
+  exchanges.push(exchange)
+
+  if (fault === 'before') {
+    socket.resetAndDestroy()
+    return
+  }
+  if (fault === 'busy') {
+    outgoing.setHeader('Content-Type', 'application/json')
+    outgoing.setHeader('Retry-After', 1)
+    outgoing.writeHead(503).end(JSON.stringify(busyError))
+    return
+  }
+
+  const forwarded = request(serviceUrl + path, { method, headers })
+  incoming.pipe(forwarded)
+  const [response] = (await once(forwarded, 'response')) as [IncomingMessage]
   const body = await buffer(response)
-  exchange.status = statusCode
-  exchange.hasNextPage = String(headers.link).includes('rel="next"')
+  exchange.status = Number(response.statusCode)
+  exchange.hasNextPage = String(response.headers.link).includes('rel="next"')
   exchange.body = body.toString()
 
-  const reset = () => outgoing.socket?.resetAndDestroy()
-  if (exchange.fault === 'after') {
+  const reset = () => socket.resetAndDestroy()
+  if (fault === 'after') {
     reset()
     return
   }
-  outgoing.writeHead(statusCode, headers)
-  if (exchange.fault === 'midway')
+  outgoing.writeHead(exchange.status, response.headers)
+  if (fault === 'midway')
     outgoing.write(body.subarray(0, body.length / 2), reset)
   else outgoing.end(body)
 }

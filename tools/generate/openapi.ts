@@ -1,4 +1,4 @@
-// How the generators read an OpenAPI document. They rely on the rules of
+// How generators and tests read an OpenAPI document. They rely on the rules of
 // redocly.yaml, which `npm run check` applies.
 import type { ApiDocument } from '../../src/framework/openapi/document.ts'
 
@@ -13,22 +13,35 @@ export interface Schema {
   required?: string[]
 }
 
+/** What `x-request` changes in the first request of the operation. */
+export interface RequestExtension {
+  /** Of an example that several operations share: the one that is called. */
+  operationId?: string
+  path?: Record<string, unknown>
+  query?: Record<string, string | string[]>
+  headers?: Record<string, string>
+  body?: unknown
+}
+
+type Examples = Record<
+  string,
+  { value: unknown; 'x-request'?: RequestExtension }
+>
+
 /** A response or the body of a request. */
 export interface Message {
-  content?: {
-    'application/json': {
-      schema: Schema
-      examples?: Record<string, { value: unknown }>
-    }
-  }
+  headers?: Record<string, { example?: unknown }>
+  content?: { 'application/json': { schema: Schema; examples?: Examples } }
 }
 
 /** An operation, without references to other components than schemas. */
 interface Operation {
+  operationId: string
   /** As in `GET /pets`. */
   request: string
   summary: string
   deprecated?: boolean
+  parameters?: { in: string; examples?: Examples }[]
   requestBody?: Message
   responses: [status: string, Message][]
 }

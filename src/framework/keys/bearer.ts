@@ -4,7 +4,6 @@ import fp from 'fastify-plugin'
 import type { Names } from '../api.ts'
 import type { Config } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
-import { authFailures } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import type { ApiKeyCheck } from './key.ts'
 import { networkOf, rateLimit } from './rate-limit.ts'
@@ -62,11 +61,11 @@ export const apiKeys = fp<Options>(
     const { apiKeyPrefix, realm } = names
     const store = new ApiKeyStore(database, apiKeyPrefix)
     const verifier = new ApiKeyVerifier(store, apiKeyPrefix)
-    const limitKey = rateLimit('key', config.MAX_REQUESTS_PER_MINUTE, app.log)
+    const limitKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
     const limitRejected = rateLimit(
+      app,
       'rejected',
-      config.MAX_REJECTED_KEYS_PER_MINUTE,
-      app.log
+      config.MAX_REJECTED_KEYS_PER_MINUTE
     )
 
     await app.register(bearerAuth, {
@@ -105,7 +104,7 @@ export const apiKeys = fp<Options>(
             return done(tooMany ?? (isAllowed ? undefined : forbidden))
           }
 
-          authFailures.inc({ reason: check.state })
+          app.metrics.authFailures.inc({ reason: check.state })
           const tooMany = limitRejected(networkOf(request.ip), reply)
           done(tooMany ?? (check.state === 'absent' ? keyRequired : keyInvalid))
         })

@@ -1,8 +1,7 @@
-import type { FastifyBaseLogger, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import { HttpError } from '../http/errors.ts'
-import { rateLimited } from '../metrics.ts'
 
 const windowSeconds = 60
 
@@ -26,9 +25,9 @@ const requests = {
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
  */
 export function rateLimit(
+  { log, metrics }: FastifyInstance,
   policy: keyof typeof requests,
-  max: number,
-  log: FastifyBaseLogger
+  max: number
 ) {
   const counts = new LRUCache<string, number>({
     max: maxSources,
@@ -37,7 +36,6 @@ export function rateLimit(
     // The time is read at each request.
     ttlResolution: 0
   })
-  rateLimited.inc({ limit: policy }, 0)
 
   return (source: string, reply: FastifyReply): HttpError | undefined => {
     if (max === 0) return undefined
@@ -54,7 +52,7 @@ export function rateLimit(
 
     const message = `Too many requests ${requests[policy]}`
     if (count === max + 1) log.warn({ source }, message)
-    rateLimited.inc({ limit: policy })
+    metrics.rateLimited.inc({ limit: policy })
 
     const time = `${seconds} second${seconds === 1 ? '' : 's'}`
     return new HttpError(429, 'rate_limited', `${message}: retry in ${time}`, {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { startHistory } from '../../support/history.ts'
-import { startPair, startPostgres } from '../../support/postgres.ts'
+import { startPostgres } from '../../support/postgres.ts'
 import { scale, seed } from '../../support/scale.ts'
 
 // Only commits make transaction ids durable.
@@ -28,27 +28,3 @@ t.test(
       t.ok(history.counts[result], `${result}: ${history.counts[result]}`)
   }
 )
-
-for (let round = 0; round < scale(20, 1); round++) {
-  t.test(
-    `after a failover, lists show only what the standby had (seed ${seed + round})`,
-    async (t) => {
-      const pair = await startPair(t, settings)
-      const history = await startHistory(t, pair.url, seed + round)
-      await history.commits(5)
-
-      // The standby lacks what is committed from now on.
-      await pair.isolate()
-      await history.commits(10)
-
-      await pair.primary.kill()
-      await history.pause()
-      await pair.promote()
-      await history.resume()
-
-      // Transactions use the ids of those that are lost again.
-      await history.commits(10)
-      t.same(await history.stop(), [])
-    }
-  )
-}

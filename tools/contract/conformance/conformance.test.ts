@@ -1,0 +1,38 @@
+// Compares the service with its OpenAPI document, by Schemathesis. Fails if a
+// response is not as documented, if Schemathesis warns that it cannot test
+// something, or if the service logs an error.
+import path from 'node:path'
+import t from 'tap'
+import { recorder } from '../../../test/support/recorder.ts'
+import { call, script } from '../../../test/support/process.ts'
+import { seed } from '../../../test/support/scale.ts'
+import { startService } from '../../../test/support/service.ts'
+
+const errorLevel = 50
+const tool = path.resolve(import.meta.dirname, '..')
+
+t.test(`the service responds as documented (seed ${seed})`, async (t) => {
+  const { lines, log } = recorder()
+  const { url, key, databaseUrl } = await startService(t, { log })
+  // Without pets and orders, most requests would get a 404.
+  const env = { DATABASE_URL: databaseUrl }
+  await call(t, script('tools/seed.ts'), { env })
+
+  const command = [
+    path.join(tool, '.venv/bin/schemathesis'),
+    `--config-file=${path.join(tool, 'conformance/schemathesis.toml')}`,
+    'run',
+    `${url}/openapi.yaml`,
+    '--checks=all',
+    `--seed=${seed}`
+  ]
+  const { code, output } = await call(t, command, {
+    cwd: t.testdir(),
+    env: { BASE_URL: `${url}/v1`, API_KEY: key }
+  })
+  t.equal(code, 0, output)
+  t.same(
+    lines.filter(({ level }) => Number(level) >= errorLevel),
+    []
+  )
+})
