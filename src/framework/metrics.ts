@@ -139,13 +139,13 @@ export class Metrics {
 
   readonly apiKeysExpiring = this.gauge(
     'api_keys_expiring_seconds',
-    'Time until the first API key expires that was used in the last 24 hours; +Inf without one'
+    'Time until the first API key expires that was used in the last 24 hours, and since it was replaced; +Inf without one'
   )
 
   readonly idempotentCreates = this.#counter(
     'idempotent_creates_total',
     `Creates with an Idempotency-Key: ${createOutcomes.join(', ')}`,
-    ['table', 'outcome']
+    ['operation', 'outcome']
   )
 
   readonly idempotencyKeyRows = this.gauge(
@@ -259,9 +259,9 @@ export class Metrics {
   }
 
   /** Creates the series of each outcome, at 0. */
-  initializeIdempotentCreates(table: string): void {
+  initializeIdempotentCreates(operation: string): void {
     for (const outcome of createOutcomes)
-      this.idempotentCreates.inc({ table, outcome }, 0)
+      this.idempotentCreates.inc({ operation, outcome }, 0)
   }
 
   /** @param values of its only label, if they are known */

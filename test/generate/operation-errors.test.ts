@@ -3,7 +3,7 @@ import { check } from 'prettier'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { readApiDocument } from '../../src/framework/openapi/document.ts'
-import { guideHtml } from '../../tools/generate/guide.ts'
+import { guidePage } from '../../tools/generate/guide.ts'
 import { guideWith } from '../../tools/generate/operation-errors.ts'
 
 const start = '<!-- errors of operations: written by a command -->'
@@ -93,7 +93,7 @@ t.test('a message is text, whatever it contains', async (t) => {
   const text = await guideOf(t, { 409: responseWith(['odd', message]) })
 
   const shown = message.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
-  const html = guideHtml(text, String)
+  const html = guidePage('Pets', text, String)
   t.match(html, `<td>${shown.replaceAll('>', '&gt;')}</td>`)
   t.ok(await check(`${sectionOf(text)}\n`, { parser: 'markdown' }))
 })

