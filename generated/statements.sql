@@ -9,15 +9,13 @@ SELECT
   id,
   coalesce(root, id) AS root,
   CASE
-    WHEN id IS NULL THEN 'unknown'
-    ELSE CASE
-      WHEN revoked_at IS NOT NULL THEN 'revoked'
-      WHEN expires_at <= now() THEN 'expired'
-      ELSE 'valid'
-    END
+    WHEN api_keys.id IS NULL THEN 'unknown'
+    WHEN revoked_at IS NOT NULL THEN 'revoked'
+    WHEN expires_at <= now() THEN 'expired'
+    ELSE 'valid'
   END AS state,
   scopes,
-  coalesce(last_used_at = date_trunc('minute', now()), false) AS "isUseRecorded"
+  last_used_at >= date_trunc('minute', now()) AS "isUseRecorded"
 FROM (
   SELECT
     (value ->> 0)::text AS hash,
@@ -29,7 +27,7 @@ ORDER BY ordinal;
 
 PREPARE "record-use-of-api-keys" AS
 UPDATE api_keys
-SET last_used_at = date_trunc('minute', now())
+SET last_used_at = now()
 WHERE id IN (
   SELECT id
   FROM api_keys

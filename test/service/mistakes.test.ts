@@ -210,7 +210,7 @@ const commandLines: [command: string, env: Env, says: Says][] = [
   [
     'commands/keys.ts revoke 99',
     { DATABASE_URL },
-    'No key has the id or prefix 99; see: keys list'
+    'There is no valid key 99; see: keys list'
   ],
   ['commands/migrate.ts', unreachable, cannotConnect],
   ['commands/migrate.ts --check', unreachable, cannotConnect],
