@@ -9,10 +9,14 @@ has() {
   command -v "$1" >/dev/null
 }
 
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
 # Installs Debian packages, after another step that installs some.
 install() {
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive \
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
@@ -20,9 +24,9 @@ install() {
 forbid_starts() {
   local policy=/usr/sbin/policy-rc.d
   if [ -e "$policy" ]; then return; fi
-  trap "rm -f $policy" EXIT
-  printf '#!/bin/sh\nexit 101\n' >"$policy"
-  chmod +x "$policy"
+  trap "as_root rm -f $policy" EXIT
+  printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+  as_root chmod +x "$policy"
 }
 
 # Reports what this machine cannot test: now, and at the end of .ci/run.

@@ -16,6 +16,7 @@ import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
 import { unknownRoutes } from './framework/http/not-found.ts'
 import { requestLogger } from './framework/http/trace-context.ts'
 import { validHttp } from './framework/http/valid-http.ts'
+import type { Metrics } from './framework/metrics.ts'
 import { ResponseMemory } from './framework/lists/response-memory.ts'
 import type { ApiDocument } from './framework/openapi/document.ts'
 import { docsPage } from './framework/openapi/docs.ts'
@@ -42,12 +43,12 @@ export async function buildApp(parts: Parts) {
   const { config, api, apiDocument, database, log } = parts
   const { ENVIRONMENT: environment, METRICS_PORT: port } = config
   const { version } = apiDocument.document.info
-  const app = createApp(config, log)
+  const app = createApp(config, database.metrics, log)
 
   // The SDK of OpenTelemetry takes 16 MB of memory.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) {
     const { tracing } = await import('./framework/tracing.ts')
-    await app.register(tracing, { config, names: api.names, version })
+    await app.register(tracing, { names: api.names, version })
   }
 
   // X-Request-Id and the other headers of every response.
@@ -70,7 +71,10 @@ export async function buildApp(parts: Parts) {
 
   // fastify-openapi-glue: the operations of the OpenAPI document, each with its
   // authentication, its validation and its handler.
-  const memory = new ResponseMemory(config.MAX_RESPONSE_BUFFER_BYTES)
+  const memory = new ResponseMemory(
+    config.MAX_RESPONSE_BUFFER_BYTES,
+    app.metrics
+  )
   await app.register(operationRoutes, {
     apiDocument,
     handlers: api.handlers(database, memory),
@@ -92,10 +96,11 @@ export async function buildApp(parts: Parts) {
 }
 
 /** Fastify, with an Error body for each error, and limits for connections. */
-function createApp(config: Config, log: FastifyBaseLogger) {
-  const connections = new Connections(config, log)
+function createApp(config: Config, metrics: Metrics, log: FastifyBaseLogger) {
+  const connections = new Connections(config, log, metrics)
   const app = Fastify(fastifyOptions(config, connections, log))
   app.addHook('preClose', connections.limitShutdown)
+  app.decorate('metrics', metrics)
   app.decorateRequest('errorCode', undefined)
   app.setErrorHandler(sendError)
 

@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { collectDefaultMetrics } from 'prom-client'
 import { buildApp, type Parts } from './app.ts'
 import type { Api } from './framework/api.ts'
 import { type Config, loadConfig } from './framework/config.ts'
@@ -57,7 +56,6 @@ export async function start(api: Api): Promise<Service> {
   serverCrashed?.then(exitWithError).catch(() => {})
 
   // 3. Build the app and listen. Without its database, it responds with 503.
-  if (config.METRICS_PORT !== undefined) collectDefaultMetrics()
   const parts = { config, api, apiDocument, database, log }
   const app = await buildApp(parts)
   const url = await listen(app, config)

@@ -1,9 +1,5 @@
 import type { ResponseMemory } from './lists/response-memory.ts'
-import type {
-  BackgroundReader,
-  Database,
-  Measure
-} from './postgres/database.ts'
+import type { Database, Measure } from './postgres/database.ts'
 
 /** The names by which the framework calls itself. */
 export interface Names {
@@ -55,5 +51,5 @@ export interface Api {
    * every ten seconds, while the service has a METRICS_PORT. Their statements
    * need a bound, because no request limits them.
    */
-  measurers: ((database: BackgroundReader) => Measure)[]
+  measurers: ((database: Database) => Measure)[]
 }

@@ -1,9 +1,12 @@
-// The metrics of the framework, in the default registry of prom-client. Each
-// series that an alert counts exists from the start, with 0: increase() does
-// not see the first failure of a series that begins with it.
-//
-// `npm run generate` writes docs/metrics.md from them.
-import { Counter, Gauge, Histogram } from 'prom-client'
+// The metrics of the framework. `npm run generate` writes docs/metrics.md from
+// them.
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    metrics: Metrics
+  }
+}
 
 const durationBuckets = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
@@ -12,112 +15,11 @@ const durationBuckets = [
 const statementBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5]
 const sizeBuckets = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000]
 
-const buildInfo = new Gauge({
-  name: 'build_info',
-  help: 'Always 1; the labels are the version and ENVIRONMENT of the service',
-  labelNames: ['version', 'environment']
-})
-
-/** Sets the labels of `build_info`. */
-export function identifyBuild(version: string, environment: string): void {
-  buildInfo.reset()
-  buildInfo.set({ version, environment }, 1)
-}
-
-/** Seconds. */
-export const requestDuration = new Histogram({
-  name: 'http_request_duration_seconds',
-  help: 'Time from the headers of a request to the end of its response',
-  labelNames: ['operation', 'status'],
-  buckets: durationBuckets
-})
-
-export const requestsInFlight = new Gauge({
-  name: 'http_requests_in_flight',
-  help: 'Requests without a complete response'
-})
-
-export const httpErrors = new Counter({
-  name: 'http_errors_total',
-  help: 'Error responses, by the code in their body',
-  labelNames: ['operation', 'code']
-})
-
-/** Creates the series of each code, at 0. */
-export function initializeErrors(operation: string, codes: string[]): void {
-  for (const code of codes) httpErrors.inc({ operation, code }, 0)
-}
-
 const parserErrorCodes = [
   'invalid_request',
   'request_timeout',
   'headers_too_large'
 ]
-
-export const parserErrors = new Counter({
-  name: 'http_parser_errors_total',
-  help: `Requests that are not valid HTTP: ${parserErrorCodes.join(', ')}`,
-  labelNames: ['code']
-})
-for (const code of parserErrorCodes) parserErrors.inc({ code }, 0)
-
-export const untrustedForwards = new Counter({
-  name: 'http_untrusted_forwards_total',
-  help: 'Requests of a proxy that is not trusted with the address of its client'
-})
-
-export const openConnections = new Gauge({
-  name: 'http_connections',
-  help: 'Open connections of clients and proxies'
-})
-
-export const maxConnections = new Gauge({
-  name: 'http_connections_max',
-  help: 'MAX_CONNECTIONS'
-})
-
-export const responseMemory = new Gauge({
-  name: 'response_memory_bytes',
-  help: 'Memory of responses that clients have yet to read'
-})
-
-export const maxResponseMemory = new Gauge({
-  name: 'response_memory_max_bytes',
-  help: 'MAX_RESPONSE_BUFFER_BYTES'
-})
-
-export const ready = new Gauge({
-  name: 'ready',
-  help: '1 if the last request for /readyz got 200, otherwise 0'
-})
-
-export const rateLimited = new Counter({
-  name: 'rate_limited_total',
-  help: 'Requests over a limit: of their API key, or of requests without a valid one',
-  labelNames: ['limit']
-})
-
-const authFailureReasons = [
-  'absent',
-  'malformed',
-  'unknown',
-  'revoked',
-  'expired'
-]
-
-export const authFailures = new Counter({
-  name: 'auth_failures_total',
-  help: 'Requests without a valid API key, by the state of the API key',
-  labelNames: ['reason']
-})
-for (const reason of authFailureReasons) authFailures.inc({ reason }, 0)
-
-/** Seconds. */
-export const apiKeysExpiring = new Gauge({
-  name: 'api_keys_expiring_seconds',
-  help: 'Time until the first API key expires that was used in the last 24 hours; +Inf without one'
-})
-apiKeysExpiring.set(Infinity)
 
 const createOutcomes = [
   'created',
@@ -126,45 +28,7 @@ const createOutcomes = [
   'held',
   'invalid',
   'locked'
-] as const
-
-const idempotentCreates = new Counter({
-  name: 'idempotent_creates_total',
-  help: `Creates with an Idempotency-Key: ${createOutcomes.join(', ')}`,
-  labelNames: ['table', 'outcome']
-})
-
-/** Creates the series of each outcome, at 0. */
-export function initializeIdempotentCreates(table: string): void {
-  for (const outcome of createOutcomes)
-    idempotentCreates.inc({ table, outcome }, 0)
-}
-
-/** Counts a create with an Idempotency-Key. */
-export function countIdempotentCreate(
-  table: string,
-  outcome: (typeof createOutcomes)[number]
-): void {
-  idempotentCreates.inc({ table, outcome })
-}
-
-export const idempotencyKeyRows = new Gauge({
-  name: 'idempotency_keys_rows',
-  help: 'Stored Idempotency-Keys, as estimated by the last ANALYZE or VACUUM'
-})
-
-export const sharedReads = new Histogram({
-  name: 'shared_read_requests',
-  help: 'Requests per shared read',
-  buckets: sizeBuckets
-})
-
-export const groupedWrites = new Histogram({
-  name: 'grouped_write_rows',
-  help: 'Rows per grouped write',
-  labelNames: ['statement'],
-  buckets: sizeBuckets
-})
+]
 
 const databaseErrorCodes = [
   'unavailable',
@@ -173,147 +37,253 @@ const databaseErrorCodes = [
   'internal_error'
 ]
 
-export const databaseErrors = new Counter({
-  name: 'database_errors_total',
-  help: `Failed statements, by error code: ${databaseErrorCodes.join(', ')}`,
-  labelNames: ['code']
-})
-for (const code of databaseErrorCodes) databaseErrors.inc({ code }, 0)
-
 /**
  * - ok
  * - timeout: the service cancelled it after DATABASE_TIMEOUT_MS, or after a
  *   second in the background.
  * - failed: for another reason.
  */
-const statementResults = ['ok', 'timeout', 'failed'] as const
-
-type StatementResult = (typeof statementResults)[number]
-
-/** Seconds. */
-const statementDuration = new Histogram({
-  name: 'database_statement_seconds',
-  help: 'Time that PostgreSQL needs for a statement: ok, timeout or failed',
-  labelNames: ['statement', 'outcome'],
-  buckets: statementBuckets
-})
-
-/** Creates the series of each result, at 0. */
-export function initializeStatement(statement: string): void {
-  for (const result of statementResults)
-    statementDuration.zero({ statement, outcome: result })
-}
-
-/**
- * Measures a statement that has ended.
- *
- * @param since when it was sent, by `performance.now()`
- */
-export function observeStatement(
-  statement: string | undefined,
-  result: StatementResult,
-  since: number
-): void {
-  const labels = { statement: statement ?? 'unnamed', outcome: result }
-  statementDuration.observe(labels, secondsSince(since))
-}
-
-const poolWait = new Histogram({
-  name: 'database_pool_wait_seconds',
-  help: 'Time that a statement waits for a connection of its pool',
-  labelNames: ['use'],
-  buckets: statementBuckets
-})
-
-/**
- * Measures the wait of a statement for its connection.
- *
- * @param since when it began, by `performance.now()`
- */
-export function observePoolWait(use: DatabaseUse, since: number): void {
-  poolWait.observe({ use }, secondsSince(since))
-}
-
-const secondsSince = (time: number) => (performance.now() - time) / 1000
-
-/** What statements are for. */
-export type DatabaseUse = 'reads' | 'writes' | 'background'
+const statementOutcomes = ['ok', 'timeout', 'failed']
 
 /** What the gauges of the database show. */
 interface ObservedDatabase {
   /** The counts of a pg pool. */
-  readonly pool: {
-    readonly totalCount: number
-    readonly idleCount: number
-    readonly waitingCount: number
-  }
-  readonly maxConnections: number
-  readonly uses: Readonly<Record<DatabaseUse, { isAvailable: boolean }>>
+  pool: { totalCount: number; idleCount: number; waitingCount: number }
+  maxConnections: number
+  kinds: { use: string; availability: { isAvailable: boolean } }[]
 }
 
-const available = { isAvailable: true }
+/**
+ * The metrics of one instance of the service.
+ *
+ * Each series that an alert counts exists from the start, with 0: increase()
+ * does not see the first failure of a series that begins with it.
+ */
+export class Metrics {
+  readonly registry = new Registry()
 
-let database: ObservedDatabase = {
-  pool: { totalCount: 0, idleCount: 0, waitingCount: 0 },
-  maxConnections: 0,
-  uses: { reads: available, writes: available, background: available }
-}
+  readonly buildInfo = this.gauge(
+    'build_info',
+    'Always 1; the labels are the version and ENVIRONMENT of the service',
+    ['version', 'environment']
+  )
 
-/** Sets the database that the gauges show. */
-export function observeDatabase(observed: ObservedDatabase): void {
-  database = observed
-}
+  readonly requestDuration = this.#histogram(
+    'http_request_duration_seconds',
+    'Time from the headers of a request to the end of its response',
+    durationBuckets,
+    ['operation', 'status']
+  )
 
-new Gauge({
-  name: 'database_up',
-  help: '0 while the database is unavailable for reads, writes or background',
-  labelNames: ['use'],
-  collect() {
-    for (const [use, { isAvailable }] of Object.entries(database.uses))
-      this.set({ use }, Number(isAvailable))
+  readonly requestsInFlight = this.gauge(
+    'http_requests_in_flight',
+    'Requests without a complete response'
+  )
+
+  readonly httpErrors = this.#counter(
+    'http_errors_total',
+    'Error responses, by the code in their body',
+    ['operation', 'code']
+  )
+
+  readonly parserErrors = this.#counter(
+    'http_parser_errors_total',
+    `Requests that are not valid HTTP: ${parserErrorCodes.join(', ')}`,
+    ['code'],
+    parserErrorCodes
+  )
+
+  readonly untrustedForwards = this.#counter(
+    'http_untrusted_forwards_total',
+    'Requests of a proxy that is not trusted with the address of its client'
+  )
+
+  readonly openConnections = this.gauge(
+    'http_connections',
+    'Open connections of clients and proxies'
+  )
+
+  readonly maxConnections = this.gauge(
+    'http_connections_max',
+    'MAX_CONNECTIONS'
+  )
+
+  readonly responseMemory = this.gauge(
+    'response_memory_bytes',
+    'Memory of responses that clients have yet to read'
+  )
+
+  readonly maxResponseMemory = this.gauge(
+    'response_memory_max_bytes',
+    'MAX_RESPONSE_BUFFER_BYTES'
+  )
+
+  readonly ready = this.gauge(
+    'ready',
+    '1 if the last request for /readyz got 200, otherwise 0'
+  )
+
+  readonly rateLimited = this.#counter(
+    'rate_limited_total',
+    'Requests over a limit: of their API key, or of requests without a valid one',
+    ['limit'],
+    ['key', 'rejected']
+  )
+
+  readonly authFailures = this.#counter(
+    'auth_failures_total',
+    'Requests without a valid API key, by the state of the API key',
+    ['reason'],
+    ['absent', 'malformed', 'unknown', 'revoked', 'expired']
+  )
+
+  readonly apiKeysExpiring = this.gauge(
+    'api_keys_expiring_seconds',
+    'Time until the first API key expires that was used in the last 24 hours; +Inf without one'
+  )
+
+  readonly idempotentCreates = this.#counter(
+    'idempotent_creates_total',
+    `Creates with an Idempotency-Key: ${createOutcomes.join(', ')}`,
+    ['table', 'outcome']
+  )
+
+  readonly idempotencyKeyRows = this.gauge(
+    'idempotency_keys_rows',
+    'Stored Idempotency-Keys, as estimated by the last ANALYZE or VACUUM'
+  )
+
+  readonly sharedReads = this.#histogram(
+    'shared_read_requests',
+    'Requests per shared read',
+    sizeBuckets
+  )
+
+  readonly groupedWrites = this.#histogram(
+    'grouped_write_rows',
+    'Rows per grouped write',
+    sizeBuckets,
+    ['statement']
+  )
+
+  readonly databaseErrors = this.#counter(
+    'database_errors_total',
+    `Failed statements, by error code: ${databaseErrorCodes.join(', ')}`,
+    ['code'],
+    databaseErrorCodes
+  )
+
+  readonly statementDuration = this.#histogram(
+    'database_statement_seconds',
+    'Time that PostgreSQL needs for a statement: ok, timeout or failed',
+    statementBuckets,
+    ['statement', 'outcome']
+  )
+
+  readonly poolWait = this.#histogram(
+    'database_pool_wait_seconds',
+    'Time that a statement waits for a connection of its pool',
+    statementBuckets,
+    ['use']
+  )
+
+  readonly pendingMigrations = this.gauge(
+    'migrations_pending',
+    'Migrations that the database lacks, at the last check'
+  )
+
+  readonly housekeepingSuccess = this.gauge(
+    'housekeeping_last_success_timestamp_seconds',
+    'Last success of a removal of old records, or the start of the service',
+    // Not `job`, which is the label of a scrape.
+    ['task']
+  )
+
+  constructor() {
+    this.apiKeysExpiring.set(Infinity)
   }
-})
 
-new Gauge({
-  name: 'database_connections',
-  help: 'Connections of the pool, by state: idle or active',
-  labelNames: ['state'],
-  collect() {
-    const { idleCount, totalCount } = database.pool
-    this.set({ state: 'idle' }, idleCount)
-    this.set({ state: 'active' }, totalCount - idleCount)
+  /** Makes a gauge, also for an API. `collect` sets it at each scrape. */
+  gauge<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: Label[] = [],
+    collect: (gauge: Gauge<Label>) => void = () => {}
+  ): Gauge<Label> {
+    return new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [this.registry],
+      collect() {
+        collect(this)
+      }
+    })
   }
-})
 
-new Gauge({
-  name: 'database_connections_max',
-  help: 'MAX_DATABASE_CONNECTIONS',
-  collect() {
-    this.set(database.maxConnections)
+  /** Makes the gauges of a database. */
+  observeDatabase({ pool, maxConnections, kinds }: ObservedDatabase): void {
+    this.gauge(
+      'database_up',
+      '0 while the database is unavailable for reads, writes or background',
+      ['use'],
+      (gauge) => {
+        for (const { use, availability } of kinds)
+          gauge.set({ use }, Number(availability.isAvailable))
+      }
+    )
+    this.gauge(
+      'database_connections',
+      'Connections of the pool, by state: idle or active',
+      ['state'],
+      (gauge) => {
+        gauge.set({ state: 'idle' }, pool.idleCount)
+        gauge.set({ state: 'active' }, pool.totalCount - pool.idleCount)
+      }
+    )
+    this.gauge('database_connections_max', 'MAX_DATABASE_CONNECTIONS').set(
+      maxConnections
+    )
+    this.gauge(
+      'database_statements_waiting',
+      'Statements waiting for a connection',
+      [],
+      (gauge) => gauge.set(pool.waitingCount)
+    )
   }
-})
 
-new Gauge({
-  name: 'database_statements_waiting',
-  help: 'Statements waiting for a connection',
-  collect() {
-    this.set(database.pool.waitingCount)
+  /** Creates the series of each outcome, at 0. */
+  initializeStatement(statement: string): void {
+    for (const outcome of statementOutcomes)
+      this.statementDuration.zero({ statement, outcome })
   }
-})
 
-export const pendingMigrations = new Gauge({
-  name: 'migrations_pending',
-  help: 'Migrations that the database lacks, at the last check'
-})
+  /** Creates the series of each outcome, at 0. */
+  initializeIdempotentCreates(table: string): void {
+    for (const outcome of createOutcomes)
+      this.idempotentCreates.inc({ table, outcome }, 0)
+  }
 
-const housekeepingSuccess = new Gauge({
-  name: 'housekeeping_last_success_timestamp_seconds',
-  help: 'Last success of a removal of old records, or the start of the service',
-  // Not `job`, which is the label of a scrape.
-  labelNames: ['task']
-})
+  /** @param values of its only label, if they are known */
+  #counter<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: Label[] = [],
+    values: string[] = []
+  ): Counter<Label> {
+    const registers = [this.registry]
+    const counter = new Counter({ name, help, labelNames, registers })
+    for (const value of values) counter.labels(value).inc(0)
+    return counter
+  }
 
-/** Records a success of the removal of expired Idempotency-Keys. */
-export function housekeepingSucceeded(): void {
-  housekeepingSuccess.setToCurrentTime({ task: 'idempotency_keys' })
+  #histogram<Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    labelNames: Label[] = []
+  ): Histogram<Label> {
+    const registers = [this.registry]
+    return new Histogram({ name, help, buckets, labelNames, registers })
+  }
 }

@@ -28,7 +28,6 @@ import {
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Names } from './api.ts'
-import type { Config } from './config.ts'
 import { isOutsideApi, pathOf } from './http/access-log.ts'
 import { apiKeyMask } from './log.ts'
 
@@ -39,7 +38,6 @@ const maxFlushMs = 2000
 const warningIntervalMs = 60_000
 
 interface Options {
-  config: Config
   names: Names
   version: string
 }
@@ -56,9 +54,9 @@ declare module 'fastify' {
  * request. What handles a request finds its span by `trace.getActiveSpan()`.
  */
 export const tracing = fp<Options>(
-  (app, { config, names, version }) => {
+  (app, { names, version }) => {
     warnOfFaults(app.log)
-    const provider = registerProvider(config, names, version)
+    const provider = registerProvider(names, version)
     const tracer = trace.getTracer(names.service, version)
     const withoutApiKeys = apiKeyMask(names.apiKeyPrefix)
 
@@ -95,21 +93,8 @@ export const tracing = fp<Options>(
   { name: 'tracing' }
 )
 
-/**
- * Registers the SDK, which reads its variables from the environment. Those that
- * the service also reads may come from .env.
- */
-function registerProvider(
-  config: Config,
-  names: Names,
-  version: string
-): NodeTracerProvider {
-  Object.assign(process.env, {
-    OTEL_EXPORTER_OTLP_ENDPOINT: config.OTEL_EXPORTER_OTLP_ENDPOINT,
-    OTEL_TRACES_SAMPLER: config.OTEL_TRACES_SAMPLER,
-    OTEL_TRACES_SAMPLER_ARG: config.OTEL_TRACES_SAMPLER_ARG
-  })
-
+/** Registers the SDK, which reads its variables from the environment. */
+function registerProvider(names: Names, version: string): NodeTracerProvider {
   const service = resourceFromAttributes({
     'service.name': names.service,
     'service.version': version

@@ -6,7 +6,8 @@
 
 /** A variable, as a JSON Schema of its value. */
 export interface Variable {
-  type: 'string' | 'integer' | 'number' | 'boolean'
+  type: 'string' | 'integer' | 'boolean'
+  /** Also completes the message about a wrong value. */
   description: string
   /** Left out if the variable may be unset. */
   default?: string | number | boolean
@@ -16,8 +17,6 @@ export interface Variable {
   pattern?: string
   /** See the formats in config.ts. */
   format?: string
-  /** Completes "NAME must …", if the schema does not say it well. */
-  rule?: string
 }
 
 const millisecondsOfADay = 86_400_000
@@ -31,8 +30,7 @@ const milliseconds = {
 const port = {
   type: 'integer',
   minimum: 0,
-  maximum: 65_535,
-  rule: 'be a port, from 0 to 65535'
+  maximum: 65_535
 } as const
 
 /** What most deployments set. */
@@ -53,8 +51,7 @@ export const commonVariables = {
     type: 'string',
     description:
       'URL of PostgreSQL 15 to 18 (UTF-8). If unset, an embedded one runs.',
-    rule: 'be one URL that starts with postgres://',
-    pattern: '^postgres(ql)?://(?!.*, *postgres(ql)?:)'
+    pattern: '^postgres(ql)?://'
   },
 
   DATABASE_URL_FILE: {
@@ -65,9 +62,8 @@ export const commonVariables = {
   DATA_DIR: {
     type: 'string',
     default: './.data',
-    pattern: '^(?!~)',
-    rule: 'not start with ~, which only a shell replaces: write the whole path',
-    description: 'Folder of the embedded PostgreSQL'
+    pattern: '^[^~]',
+    description: 'Folder of the embedded PostgreSQL, without ~'
   },
 
   MIGRATE_ON_START: {
@@ -95,9 +91,6 @@ export const commonVariables = {
   TRUST_PROXY: {
     type: 'string',
     description: 'Trusted proxies: hop count or comma-separated networks',
-    rule:
-      'be a hop count such as 1, or comma-separated addresses and networks ' +
-      'such as 10.0.0.0/8',
     format: 'proxies'
   },
 
@@ -106,9 +99,6 @@ export const commonVariables = {
     description:
       'Comma-separated origins whose pages may call the API, ' +
       'such as https://example.com',
-    rule:
-      'be comma-separated origins such as https://example.com, ' +
-      'without spaces and paths',
     pattern: '^https?://[^\\s/,]+(,https?://[^\\s/,]+)*$'
   },
 
@@ -123,32 +113,9 @@ export const commonVariables = {
     type: 'string',
     description:
       'URL of an OpenTelemetry collector, such as http://127.0.0.1:4318: ' +
-      'OTLP over HTTP, in JSON. If unset, traces are off.',
-    rule: 'be an http or https URL such as http://127.0.0.1:4318',
-    pattern: '^https?://[^\\s/]'
-  },
-
-  OTEL_TRACES_SAMPLER: {
-    type: 'string',
-    enum: [
-      'always_on',
-      'always_off',
-      'traceidratio',
-      'parentbased_always_on',
-      'parentbased_always_off',
-      'parentbased_traceidratio'
-    ],
-    default: 'parentbased_always_on',
-    description: 'Requests to trace; parentbased ones obey a traceparent'
-  },
-
-  OTEL_TRACES_SAMPLER_ARG: {
-    type: 'number',
-    minimum: 0,
-    maximum: 1,
-    rule: 'be a number from 0 to 1, such as 0.01',
-    default: 1,
-    description: 'Part of the requests to trace, from 0 to 1, with traceidratio'
+      'OTLP over HTTP, in JSON. If unset, traces are off. ' +
+      'The other variables of the SDK may be set, too: see traces.md.',
+    pattern: '^https?://'
   },
 
   MAX_REQUESTS_PER_MINUTE: {
@@ -279,3 +246,9 @@ export const rarelyNeededVariables = {
       'before connections are closed'
   }
 } as const satisfies Record<string, Variable>
+
+export const variables = { ...commonVariables, ...rarelyNeededVariables }
+
+/** The description, with the words that are allowed. */
+export const meaningOf = ({ description, enum: words }: Variable): string =>
+  words === undefined ? description : `${description}: ${words.join(', ')}`

@@ -1,14 +1,9 @@
-import { Gauge } from 'prom-client'
 import { v7 as timeOrderedUuid } from 'uuid'
 import { NewMessage } from '../../generated/columns.ts'
 import { Message } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
-import type {
-  BackgroundReader,
-  Database,
-  Measure
-} from '../framework/postgres/database.ts'
+import type { Database, Measure } from '../framework/postgres/database.ts'
 import { sql } from '../framework/postgres/sql.ts'
 
 /** The operations on messages. */
@@ -23,16 +18,6 @@ export function messageHandlers(database: Database) {
     })
   } satisfies Partial<Operations>
 }
-
-const queued = new Gauge({
-  name: 'messages_queued',
-  help: 'Messages that wait for a consumer, counted up to 10000'
-})
-
-const oldestAge = new Gauge({
-  name: 'messages_oldest_queued_seconds',
-  help: 'Age of the oldest message that waits for a consumer; 0 without one'
-})
 
 /** The ids sort by time, so the first is the oldest. */
 const queueState = sql`
@@ -52,8 +37,16 @@ const queueState = sql`
 `
 
 /** Returns a function that measures the queue of messages. */
-export function queueMeasurer(database: BackgroundReader): Measure {
+export function queueMeasurer(database: Database): Measure {
   const statement = database.statements.add('queue-of-messages', queueState)
+  const queued = database.metrics.gauge(
+    'messages_queued',
+    'Messages that wait for a consumer, counted up to 10000'
+  )
+  const oldestAge = database.metrics.gauge(
+    'messages_oldest_queued_seconds',
+    'Age of the oldest message that waits for a consumer; 0 without one'
+  )
 
   return async () => {
     const rows = await database.readInBackground<{

@@ -129,10 +129,10 @@ function statementsAreTraced(
 t.test('requests and their statements have spans', async (t) => {
   const { lines, log } = recorder()
   const receiver = await startReceiver(t)
-  const service = await startNotes(t, {
-    log,
-    config: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint }
-  })
+  const config = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint }
+  // The SDK reads its variables from the environment.
+  Object.assign(process.env, config)
+  const service = await startNotes(t, { log, config })
 
   await abortList(t, service)
   await sendAll(service)

@@ -94,11 +94,12 @@ const queueMessages = (url: string, count: number) =>
 
 t.test('the queue is measured', async (t) => {
   const url = await createDatabase(t)
-  const measure = queueMeasurer(openDatabase(t, url))
-  const oldestAge = () => sample('messages_oldest_queued_seconds')
+  const database = openDatabase(t, url)
+  const measure = queueMeasurer(database)
+  const oldestAge = () => sample(database, 'messages_oldest_queued_seconds')
 
   await measure()
-  t.equal(await sample('messages_queued'), 0)
+  t.equal(await sample(database, 'messages_queued'), 0)
   t.equal(await oldestAge(), 0)
 
   await queueMessages(url, 3)
@@ -107,12 +108,16 @@ t.test('the queue is measured', async (t) => {
     "INSERT INTO messages VALUES (gen_random_uuid(), 'd', 'done', '-infinity')"
   )
   await measure()
-  t.equal(await sample('messages_queued'), 3)
+  t.equal(await sample(database, 'messages_queued'), 3)
   t.ok(Number(await oldestAge()) >= 180)
 
   await queueMessages(url, 10_000)
   await measure()
-  t.equal(await sample('messages_queued'), 10_000, 'the highest count')
+  t.equal(
+    await sample(database, 'messages_queued'),
+    10_000,
+    'the highest count'
+  )
 })
 
 t.test(

@@ -1,19 +1,16 @@
-import { register } from 'prom-client'
-
-/** The text of an endpoint, or of the metrics of this process. */
-type Text = string | Promise<string>
+import type { Metrics } from '../../src/framework/metrics.ts'
 
 /**
  * The value of a sample, such as `name{label="value"}`; undefined if there is
  * no such sample.
  *
- * @param text by default, the metrics of this process
+ * @param source an app, or a database
  */
 export async function sample(
-  name: string,
-  text: Text = register.metrics()
+  { metrics }: { metrics: Metrics },
+  name: string
 ): Promise<number | undefined> {
-  const lines = (await text).split('\n')
+  const lines = (await metrics.registry.metrics()).split('\n')
   const line = lines.find((one) => one.startsWith(`${name} `))
   if (line === undefined) return undefined
 

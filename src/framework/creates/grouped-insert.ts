@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { batch } from '../batch.ts'
-import { groupedWrites } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import {
   isFaultOfRow,
@@ -60,6 +59,7 @@ export function groupedInsert(
   const limits = { maxQueued, maxWaitMs: database.timeoutMs }
 
   async function insertRows(rows: Row[]): Promise<RowOutcome[]> {
+    const { groupedWrites } = database.metrics
     groupedWrites.observe({ statement: name }, rows.length)
     const values = inputParameters(rows)
     const outcomes = await database.write<RowOutcome>({ ...statement, values })

@@ -1,8 +1,4 @@
 import { badRequest, HttpError } from '../http/errors.ts'
-import {
-  countIdempotentCreate,
-  initializeIdempotentCreates
-} from '../metrics.ts'
 import type { Sent } from '../openapi/handler.ts'
 import { objectBytes } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
@@ -45,11 +41,12 @@ export function insertOperation<Body extends object, Status, Schema>(
     `create-${name}-once`,
     insertOnceStatement(operation)
   )
-  initializeIdempotentCreates(table)
+  const { metrics } = database
+  metrics.initializeIdempotentCreates(table)
 
   async function insertClaimed(row: unknown[]) {
     const result = await insertOnce(row).catch(rethrowAsRetryable)
-    countIdempotentCreate(table, result.outcome)
+    metrics.idempotentCreates.inc({ table, outcome: result.outcome })
     return result
   }
 

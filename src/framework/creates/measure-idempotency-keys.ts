@@ -1,5 +1,4 @@
-import { idempotencyKeyRows } from '../metrics.ts'
-import type { BackgroundReader, Measure } from '../postgres/database.ts'
+import type { Database, Measure } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /** Before the first ANALYZE, the estimate is -1. Counting would scan. */
@@ -10,7 +9,7 @@ const estimate = sql`
 `
 
 /** Returns a function that estimates how many Idempotency-Keys are stored. */
-export function idempotencyKeyMeasurer(database: BackgroundReader): Measure {
+export function idempotencyKeyMeasurer(database: Database): Measure {
   const statement = database.statements.add(
     'estimate-of-idempotency-keys',
     estimate
@@ -20,6 +19,7 @@ export function idempotencyKeyMeasurer(database: BackgroundReader): Measure {
     const estimates = await database.readInBackground<{ rows: number }>(
       statement
     )
-    for (const { rows } of estimates) idempotencyKeyRows.set(rows)
+    for (const { rows } of estimates)
+      database.metrics.idempotencyKeyRows.set(rows)
   }
 }

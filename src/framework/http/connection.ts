@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { parserErrors } from '../metrics.ts'
+import type { Metrics } from '../metrics.ts'
 import { defaultHeaders } from './default-headers.ts'
 import { badRequest, type HttpError, parserError } from './errors.ts'
 import { hasUnsupportedCoding } from './valid-http.ts'
@@ -40,9 +40,11 @@ export class Connection {
   #response: ServerResponse | undefined
   #droppedRequests = 0
   readonly #socket: Socket
+  readonly #metrics: Metrics
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, metrics: Metrics) {
     this.#socket = socket
+    this.#metrics = metrics
     // Node.js calls this after the last response of a connection.
     socket.destroySoon = () => this.#close()
     // Node.js removes its own listener after a CONNECT.
@@ -80,7 +82,7 @@ export class Connection {
     if (this.#state === 'closing') return
 
     const { body } = parserError(code)
-    if (isOfParser(code)) parserErrors.inc({ code: body.code })
+    if (isOfParser(code)) this.#metrics.parserErrors.inc({ code: body.code })
 
     const isInBody = this.#isInBody()
     const isAnswered = isInBody && this.#response?.headersSent

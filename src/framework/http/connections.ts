@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyBaseLogger } from 'fastify'
 import type { Config } from '../config.ts'
-import { maxConnections, openConnections } from '../metrics.ts'
+import type { Metrics } from '../metrics.ts'
 import { Connection } from './connection.ts'
 
 declare module 'node:http' {
@@ -26,11 +26,13 @@ export class Connections {
   readonly #open = new Map<Duplex, Connection>()
   readonly #config: Config
   readonly #log: FastifyBaseLogger
+  readonly #metrics: Metrics
 
-  constructor(config: Config, log: FastifyBaseLogger) {
+  constructor(config: Config, log: FastifyBaseLogger, metrics: Metrics) {
     this.#config = config
     this.#log = log
-    maxConnections.set(config.MAX_CONNECTIONS)
+    this.#metrics = metrics
+    metrics.maxConnections.set(config.MAX_CONNECTIONS)
   }
 
   /** The option `serverFactory` of Fastify. */
@@ -81,7 +83,8 @@ export class Connections {
   }
 
   #add(socket: Socket): void {
-    this.#open.set(socket, new Connection(socket))
+    this.#open.set(socket, new Connection(socket, this.#metrics))
+    const { openConnections } = this.#metrics
     openConnections.inc()
     socket.once('close', () => {
       this.#open.delete(socket)

@@ -1,5 +1,4 @@
 import fp from 'fastify-plugin'
-import { ready } from '../metrics.ts'
 import { Unavailable } from '../postgres/failures.ts'
 
 /**
@@ -21,13 +20,13 @@ export const health = fp<{ checkReady: () => Promise<void> }>(
       } catch (error) {
         if (isReady) app.log.warn({ err: error }, 'not ready')
         isReady = false
-        ready.set(0)
+        app.metrics.ready.set(0)
         throw new Unavailable(error)
       }
 
       if (!isReady) app.log.info('ready')
       isReady = true
-      ready.set(1)
+      app.metrics.ready.set(1)
 
       return { status: 'ok' }
     })

@@ -1,14 +1,6 @@
 import Fastify, { type FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { register } from 'prom-client'
-import {
-  httpErrors,
-  identifyBuild,
-  initializeErrors,
-  requestDuration,
-  requestsInFlight,
-  untrustedForwards
-} from '../metrics.ts'
+import { collectDefaultMetrics, type Registry } from 'prom-client'
 import { serverErrorCodes } from './errors.ts'
 
 interface Options {
@@ -32,13 +24,18 @@ const noOperation = 'none'
  */
 export const metricsEndpoint = fp<Options>(
   (app, { address, version, environment, operations, errorCodes }) => {
-    identifyBuild(version, environment)
-    for (const operation of [...operations, noOperation])
-      initializeErrors(operation, [...serverErrorCodes, ...errorCodes])
+    const { httpErrors, requestDuration, requestsInFlight, ...metrics } =
+      app.metrics
+    collectDefaultMetrics({ register: metrics.registry })
+    metrics.buildInfo.set({ version, environment }, 1)
+    for (const operation of [...operations, noOperation]) {
+      for (const code of [...serverErrorCodes, ...errorCodes])
+        httpErrors.inc({ operation, code }, 0)
+    }
 
     app.addHook('onRequest', (request, reply, done) => {
       requestsInFlight.inc()
-      if (isUntrustedForward(request)) untrustedForwards.inc()
+      if (isUntrustedForward(request)) metrics.untrustedForwards.inc()
       reply.raw.once('close', () => requestsInFlight.dec())
       done()
     })
@@ -52,7 +49,7 @@ export const metricsEndpoint = fp<Options>(
       done()
     })
 
-    const endpoint = createMetricsServer()
+    const endpoint = createMetricsServer(metrics.registry)
     app.addHook('onReady', async () => {
       const url = await endpoint.listen(address)
       app.log.info(`metrics at ${url}/metrics`)
@@ -72,7 +69,7 @@ function isUntrustedForward({ headers, ips = [] }: FastifyRequest): boolean {
 }
 
 /** A server with separate limits, in milliseconds. */
-function createMetricsServer() {
+function createMetricsServer(registry: Registry) {
   const endpoint = Fastify({
     forceCloseConnections: true,
     // Longer than the interval of a scraper.
@@ -85,8 +82,8 @@ function createMetricsServer() {
   endpoint.server.maxConnections = 100
 
   endpoint.get('/metrics', async (_request, reply) => {
-    const text = await register.metrics()
-    return reply.type(register.contentType).send(text)
+    const text = await registry.metrics()
+    return reply.type(registry.contentType).send(text)
   })
 
   return endpoint

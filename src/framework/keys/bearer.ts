@@ -10,7 +10,7 @@ import fp from 'fastify-plugin'
 import type { Names } from '../api.ts'
 import type { Config } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
-import { authFailures } from '../metrics.ts'
+import type { Metrics } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import type { ApiKeyCheck } from './key.ts'
 import { networkOf, RateLimiter } from './rate-limit.ts'
@@ -107,7 +107,7 @@ export const apiKeys = fp<Options>(
     const store = new ApiKeyStore(database, apiKeyPrefix)
     const verifier = new ApiKeyVerifier(store, apiKeyPrefix)
     const errors = errorsOf(realm)
-    const limits = limitsOf(config, app.log)
+    const limits = limitsOf(config, app.log, app.metrics)
 
     await app.register(bearerAuth, {
       addHook: false,
@@ -153,20 +153,30 @@ export const apiKeys = fp<Options>(
 
 type Limits = ReturnType<typeof limitsOf>
 
-const limitsOf = (config: Config, log: FastifyBaseLogger) => ({
-  admitted: new RateLimiter({
-    policy: 'key',
-    maxPerMinute: config.MAX_REQUESTS_PER_MINUTE,
-    requestDescription: 'with this API key',
-    report: (id) => log.warn({ key: id }, 'a key exceeds its rate limit')
-  }),
-  rejected: new RateLimiter({
-    policy: 'rejected',
-    maxPerMinute: config.MAX_REJECTED_KEYS_PER_MINUTE,
-    requestDescription: 'without a valid API key from this address',
-    report: (network) =>
-      log.warn({ network }, 'an address sends too many invalid API keys')
-  })
+const limitsOf = (
+  config: Config,
+  log: FastifyBaseLogger,
+  metrics: Metrics
+) => ({
+  admitted: new RateLimiter(
+    {
+      policy: 'key',
+      maxPerMinute: config.MAX_REQUESTS_PER_MINUTE,
+      requestDescription: 'with this API key',
+      report: (id) => log.warn({ key: id }, 'a key exceeds its rate limit')
+    },
+    metrics
+  ),
+  rejected: new RateLimiter(
+    {
+      policy: 'rejected',
+      maxPerMinute: config.MAX_REJECTED_KEYS_PER_MINUTE,
+      requestDescription: 'without a valid API key from this address',
+      report: (network) =>
+        log.warn({ network }, 'an address sends too many invalid API keys')
+    },
+    metrics
+  )
 })
 
 /** Whether a key in the store has all of the scopes. */
@@ -190,6 +200,7 @@ function countRejected(
 ): HttpError | undefined {
   // Without a token, there was nothing to check.
   request.apiKeyCheck ??= { state: 'absent' }
+  const { authFailures } = request.server.metrics
   authFailures.inc({ reason: request.apiKeyCheck.state })
 
   return rejected.count(networkOf(request.ip), reply)

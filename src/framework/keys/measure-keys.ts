@@ -1,5 +1,4 @@
-import { apiKeysExpiring } from '../metrics.ts'
-import type { BackgroundReader, Measure } from '../postgres/database.ts'
+import type { Database, Measure } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**
@@ -15,7 +14,7 @@ const nextExpiry = sql`
 `
 
 /** Returns a function that measures when the first API key in use expires. */
-export function apiKeyMeasurer(database: BackgroundReader): Measure {
+export function apiKeyMeasurer(database: Database): Measure {
   const statement = database.statements.add(
     'next-expiry-of-api-keys',
     nextExpiry
@@ -25,6 +24,7 @@ export function apiKeyMeasurer(database: BackgroundReader): Measure {
     const rows = await database.readInBackground<{ seconds: number | null }>(
       statement
     )
-    for (const { seconds } of rows) apiKeysExpiring.set(seconds ?? Infinity)
+    for (const { seconds } of rows)
+      database.metrics.apiKeysExpiring.set(seconds ?? Infinity)
   }
 }

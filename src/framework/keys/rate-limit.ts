@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import { HttpError } from '../http/errors.ts'
-import { rateLimited } from '../metrics.ts'
+import type { Metrics } from '../metrics.ts'
 
 /** A minute. */
 const windowMs = 60_000
@@ -30,6 +30,7 @@ interface RateLimit {
  */
 export class RateLimiter {
   readonly #limit: RateLimit
+  readonly #metrics: Metrics
   /** The requests of each source in its window. */
   readonly #counts = new LRUCache<string, { requests: number }>({
     max: maxSources,
@@ -38,9 +39,9 @@ export class RateLimiter {
     ttlResolution: 0
   })
 
-  constructor(limit: RateLimit) {
+  constructor(limit: RateLimit, metrics: Metrics) {
     this.#limit = limit
-    rateLimited.inc({ limit: limit.policy }, 0)
+    this.#metrics = metrics
   }
 
   /**
@@ -69,7 +70,7 @@ export class RateLimiter {
     if (left >= 0) return undefined
 
     if (left === -1) report(source)
-    rateLimited.inc({ limit: policy })
+    this.#metrics.rateLimited.inc({ limit: policy })
 
     return tooManyRequests(requestDescription, seconds)
   }

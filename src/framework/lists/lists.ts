@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { shareRuns } from '../batch.ts'
 import { addVary, CachedBody, type VaryingReply } from '../http/encodings.ts'
-import { sharedReads } from '../metrics.ts'
 import type { Sent } from '../openapi/handler.ts'
 import { arrayBytes, type RowJson } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
@@ -154,7 +153,7 @@ function listReader(
   }
 
   return shareRuns(async (requestCount): Promise<ReadList> => {
-    sharedReads.observe(requestCount)
+    database.metrics.sharedReads.observe(requestCount)
     const values = [last.version, maxSize]
     try {
       const rows = await database.read<ListRow>({ ...statement, values })

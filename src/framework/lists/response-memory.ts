@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { HttpError } from '../http/errors.ts'
-import { maxResponseMemory, responseMemory } from '../metrics.ts'
+import type { Metrics } from '../metrics.ts'
 
 /** Bytes. A body of this size fits the buffers of the operating system. */
 const uncountedSize = 2 ** 16
@@ -23,14 +23,16 @@ export const tooLong = () =>
 export class ResponseMemory {
   /** Bytes. No body may be larger. */
   readonly limit: number
+  readonly #metrics: Metrics
   /** The responses that send each body. The oldest body is first. */
   readonly #readers = new Map<Buffer, Set<ServerResponse>>()
   #size = 0
 
   /** @param limit bytes */
-  constructor(limit: number) {
+  constructor(limit: number, metrics: Metrics) {
     this.limit = limit
-    maxResponseMemory.set(limit)
+    this.#metrics = metrics
+    metrics.maxResponseMemory.set(limit)
   }
 
   /**
@@ -74,6 +76,6 @@ export class ResponseMemory {
 
   #count(bytes: number): void {
     this.#size += bytes
-    responseMemory.set(this.#size)
+    this.#metrics.responseMemory.set(this.#size)
   }
 }

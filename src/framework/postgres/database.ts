@@ -1,7 +1,7 @@
 import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { observeDatabase } from '../metrics.ts'
+import { Metrics } from '../metrics.ts'
 import { Availability } from './availability.ts'
 import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
@@ -45,8 +45,11 @@ export class Database {
   /** Milliseconds until a statement of a request is cancelled. */
   readonly timeoutMs: number
 
+  /** The metrics of all that works with this database: of the service. */
+  readonly metrics = new Metrics()
+
   /** The statements that have names. */
-  readonly statements = new Statements()
+  readonly statements = new Statements(this.metrics)
 
   readonly #kinds: StatementKind[]
   readonly #reads: StatementRunner
@@ -80,6 +83,7 @@ export class Database {
 
     const reads: StatementKind = {
       use: 'reads',
+      metrics: this.metrics,
       isRepeatable: true,
       pool: open(maxConnections, timeoutMs),
       timeoutMs,
@@ -105,12 +109,8 @@ export class Database {
     this.#reads = new StatementRunner(reads)
     this.#writes = new StatementRunner(writes)
     this.#background = new StatementRunner(background)
-    const uses = {
-      reads: reads.availability,
-      writes: writes.availability,
-      background: background.availability
-    }
-    observeDatabase({ pool: reads.pool, maxConnections, uses })
+    const { pool } = reads
+    this.metrics.observeDatabase({ pool, maxConnections, kinds: this.#kinds })
   }
 
   /**
@@ -168,18 +168,6 @@ export class Database {
       .catch(() => {})
   }
 }
-
-/** Reads that a request waits for. */
-export type Reader = Pick<Database, 'read' | 'statements' | 'timeoutMs'>
-
-/** Reads that no request waits for, such as measurements. */
-export type BackgroundReader = Pick<Database, 'readInBackground' | 'statements'>
-
-/** Writes that no request waits for, such as deletions of old rows. */
-export type BackgroundWriter = Pick<
-  Database,
-  'writeInBackground' | 'statements'
->
 
 /** Reads a state of the database, and sets its metrics. */
 export type Measure = () => Promise<void>

@@ -5,8 +5,7 @@ import type { Logger } from 'pino'
 import { shareRuns } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../message-of.ts'
-import { pendingMigrations } from '../metrics.ts'
-import type { Reader } from './database.ts'
+import type { Database } from './database.ts'
 import { meaningOf, Unavailable } from './failures.ts'
 import { openPool } from './pool.ts'
 import { sqlStateInside } from './reasons.ts'
@@ -142,12 +141,10 @@ async function applyInTransaction(
     await connection.query(begin(lockTimeoutMs))
     const applied = await connection.query<Applied>(appliedMigrations)
     const pending = pendingOf(readMigrations(folder), applied.rows)
-    pendingMigrations.set(pending.length)
     for (const migration of pending) await apply(connection, migration)
     if (role !== undefined) await grant(connection, role, folder)
     await connection.query('COMMIT')
 
-    pendingMigrations.set(0)
     for (const { name } of pending) log.info({ migration: name }, 'migrated')
   } finally {
     connection.release(true)
@@ -198,14 +195,14 @@ function pendingOf(migrations: Migration[], applied: Applied[]): Migration[] {
  * key, and must not occupy the pool.
  */
 export function migrationCheck(
-  database: Reader,
+  database: Database,
   folder: URL
 ): () => Promise<void> {
   const migrations = readMigrations(folder)
 
   return shareRuns(async () => {
     const pending = await readPendingMigrations(database, migrations)
-    pendingMigrations.set(pending.length)
+    database.metrics.pendingMigrations.set(pending.length)
     if (pending.length === 0) return
 
     const list = pending.join(', ')
@@ -215,14 +212,14 @@ export function migrationCheck(
 
 /** Returns the names of the migrations that the database lacks. */
 export async function readPendingMigrations(
-  database: Reader,
+  database: Database,
   migrations: Migration[]
 ): Promise<string[]> {
   const pending = pendingOf(migrations, await readApplied(database))
   return pending.map(({ name }) => name)
 }
 
-async function readApplied(database: Reader): Promise<Applied[]> {
+async function readApplied(database: Database): Promise<Applied[]> {
   try {
     return await database.read<Applied>(
       database.statements.add('applied-migrations', appliedMigrations)

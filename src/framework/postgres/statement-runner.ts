@@ -1,10 +1,5 @@
 import type { Pool, PoolClient, QueryResultRow } from 'pg'
-import {
-  databaseErrors,
-  type DatabaseUse,
-  observePoolWait,
-  observeStatement
-} from '../metrics.ts'
+import type { Metrics } from '../metrics.ts'
 import type { Availability } from './availability.ts'
 import {
   failureOf,
@@ -28,7 +23,8 @@ export const cancelGraceMs = 1000
 
 /** How statements of one kind run. */
 export interface StatementKind {
-  use: DatabaseUse
+  use: 'reads' | 'writes' | 'background'
+  metrics: Metrics
   /** Whether a statement can be sent again if its outcome is not known. */
   isRepeatable: boolean
   pool: Pool
@@ -74,15 +70,15 @@ export class StatementRunner {
   }
 
   #connect(): Promise<PoolClient> {
-    const { pool, use } = this.#kind
-    const since = performance.now()
+    const { pool, use, metrics } = this.#kind
+    const measureWait = metrics.poolWait.startTimer({ use })
 
     return pool
       .connect()
       .catch((error: unknown) => {
         throw this.#reported(new Unavailable(error))
       })
-      .finally(() => observePoolWait(use, since))
+      .finally(measureWait)
   }
 
   /**
@@ -94,8 +90,10 @@ export class StatementRunner {
     connection: PoolClient,
     query: Query
   ): Promise<Row[]> {
-    const { timeoutMs, availability, isRepeatable } = this.#kind
-    const sentAt = performance.now()
+    const { timeoutMs, availability, isRepeatable, metrics } = this.#kind
+    const measure = metrics.statementDuration.startTimer({
+      statement: query.name ?? 'unnamed'
+    })
 
     // A callback: with a promise of pg the rows outlive two garbage
     // collections, which costs a tenth of a small read.
@@ -112,7 +110,7 @@ export class StatementRunner {
         // A late CancelRequest could cancel the next statement.
         connection.release(isLate || !isReusable(cause))
         const outcome = cause === null ? 'ok' : 'failed'
-        observeStatement(query.name, isLate ? 'timeout' : outcome, sentAt)
+        measure({ outcome: isLate ? 'timeout' : outcome })
 
         if (cause === null) {
           availability.succeeded()
@@ -143,17 +141,17 @@ export class StatementRunner {
 
   /** Counts a failure, logs it if it begins an outage, and returns it. */
   #reported(failure: Error): Error {
-    const { pool, availability } = this.#kind
+    const { pool, availability, metrics } = this.#kind
     if (!isOfDatabase(failure)) {
       // Operations may respond with a 4xx to a violated constraint, but to no
       // other error of PostgreSQL.
       const isOfConstraint = violatedConstraint(failure) !== ''
       const code = isOfConstraint ? 'constraint_violated' : 'internal_error'
-      databaseErrors.inc({ code })
+      metrics.databaseErrors.inc({ code })
       return failure
     }
 
-    databaseErrors.inc({ code: failure.code })
+    metrics.databaseErrors.inc({ code: failure.code })
     const meaning = meaningOf(failure.cause)
     const hint =
       meaning === 'schema' ? ': migrations or grants may be missing' : ''

@@ -1,4 +1,4 @@
-import { initializeStatement } from '../metrics.ts'
+import type { Metrics } from '../metrics.ts'
 
 /** Bytes of a name that PostgreSQL compares. */
 const maxNameBytes = 63
@@ -23,7 +23,12 @@ export type Query = NamedQuery | UnnamedQuery
 
 /** The prepared statements of a database. */
 export class Statements {
+  readonly #metrics: Metrics
   readonly #texts = new Map<string, string>()
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics
+  }
 
   /** The text of each statement by its name, in the order of `add`. */
   get texts(): ReadonlyMap<string, string> {
@@ -54,7 +59,7 @@ export class Statements {
       )
     }
 
-    if (!this.#texts.has(name)) initializeStatement(name)
+    if (!this.#texts.has(name)) this.#metrics.initializeStatement(name)
     this.#texts.set(name, text)
 
     return { name, text }

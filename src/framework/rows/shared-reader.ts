@@ -1,7 +1,6 @@
 import type { QueryResultRow } from 'pg'
 import { batch } from '../batch.ts'
-import { sharedReads } from '../metrics.ts'
-import type { Reader } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 import { inputParameters } from '../postgres/sql.ts'
 
 /** Maximum number of input rows of a statement. */
@@ -34,14 +33,14 @@ interface SharedRead<Column extends string> {
  *   waits for longer than DATABASE_TIMEOUT_MS
  */
 export function sharedReader<Column extends string, Row extends QueryResultRow>(
-  database: Reader,
+  database: Database,
   { name, inputTypes, text }: SharedRead<Column>
 ): (inputRow: InputRow<Column>) => Promise<Row> {
   const statement = database.statements.add(name, text)
 
   /** Reads each of equal inputs once. An input is the JSON of its values. */
   async function readRows(inputs: string[]): Promise<Row[]> {
-    sharedReads.observe(inputs.length)
+    database.metrics.sharedReads.observe(inputs.length)
 
     const distinct = [...new Set(inputs)]
     const values = distinct.map((input) => JSON.parse(input) as string[])

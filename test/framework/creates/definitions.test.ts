@@ -6,6 +6,7 @@ import { claimOf } from '../../../src/framework/creates/idempotency-key.ts'
 import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
 import { sendError } from '../../../src/framework/http/errors.ts'
 import type { ApiKeyCheck } from '../../../src/framework/keys/key.ts'
+import { Metrics } from '../../../src/framework/metrics.ts'
 import { inputTable } from '../../../src/framework/postgres/sql.ts'
 import { Statements } from '../../../src/framework/postgres/statements.ts'
 import { createDatabase, openDatabase } from '../../support/database.ts'
@@ -93,7 +94,7 @@ for (const [fault, clause] of Object.entries(checks)) {
   })
 }
 
-const statements = new Statements()
+const statements = new Statements(new Metrics())
 const long = 'é'.repeat(32)
 const keyed = { 'idempotency-key': 'key' }
 

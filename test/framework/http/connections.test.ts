@@ -130,7 +130,7 @@ t.test(
     )
     for (const { socket } of stuck) socket.pause()
     const areHandled = async () =>
-      (await sample('http_requests_in_flight')) === stuck.length
+      (await sample(service.app, 'http_requests_in_flight')) === stuck.length
     await until(areHandled, 'the requests are handled')
 
     const lock = await lockTable(t, databaseUrl, 'idempotency_keys')

@@ -74,7 +74,8 @@ async function visit(
 /** Checks that nothing is left of clients that have gone. */
 async function recovers(t: Test) {
   await disconnected(service)
-  const isIdle = async () => (await sample('http_requests_in_flight')) === 0
+  const isIdle = async () =>
+    (await sample(service.app, 'http_requests_in_flight')) === 0
   await until(isIdle, 'no request is in flight')
   const list = (await listNotes(service)).json<unknown[]>()
   t.ok(list.length >= 5000, 'others are served')

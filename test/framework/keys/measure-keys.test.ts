@@ -14,10 +14,11 @@ const leftOut = [
 
 t.test('the first expiry of the API keys in use is measured', async (t) => {
   const url = await createDatabase(t)
-  const measure = apiKeyMeasurer(openDatabase(t, url))
+  const database = openDatabase(t, url)
+  const measure = apiKeyMeasurer(database)
   const hours = async () => {
     await measure()
-    return Number(await sample('api_keys_expiring_seconds')) / 3600
+    return Number(await sample(database, 'api_keys_expiring_seconds')) / 3600
   }
   const insert = `
     TRUNCATE api_keys CASCADE;

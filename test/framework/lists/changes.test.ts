@@ -39,7 +39,7 @@ function startReplica(
   version = snapshotVersion
 ): Replica {
   const notes = { table: 'notes', json: Note }
-  const memory = new ResponseMemory(2 ** 20)
+  const memory = new ResponseMemory(2 ** 20, database.metrics)
   const app = Fastify()
   app.get('/', listOperation(database, memory, notes, version))
   t.teardown(() => app.close())

@@ -210,7 +210,7 @@ async function openList({ url, auth }: Service): Promise<IncomingMessage> {
 t.test('after a commit elsewhere, a list stays the same body', async (t) => {
   const service = await startNotes(t)
   await fillLong(service.databaseUrl)
-  const held = () => sample('response_memory_bytes')
+  const held = () => sample(service.app, 'response_memory_bytes')
   const slow = await openList(service)
   const size = Number(slow.headers['content-length'])
   t.equal(await held(), size)
@@ -245,10 +245,11 @@ t.test(
       const list = await text(await openList(service))
       t.match(list.slice(0, 30), `"version ${version}"`)
       t.ok(list.endsWith('}]'), 'a steady reader gets the whole list')
-      const held = Number(await sample('response_memory_bytes'))
+      const held = Number(await sample(service.app, 'response_memory_bytes'))
       t.ok(held <= limit, `${held} bytes are held`)
     }
-    const open = async () => Number(await sample('http_connections'))
+    const open = async () =>
+      Number(await sample(service.app, 'http_connections'))
     await until(async () => (await open()) <= 60, 'the oldest are closed')
     t.ok((await open()) >= 30, 'the newest are not')
   }

@@ -3,6 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import t from 'tap'
 import { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
+import { Metrics } from '../../../src/framework/metrics.ts'
 import { sample } from '../../support/metrics.ts'
 
 const limit = 2_500_000
@@ -11,8 +12,9 @@ const response = () => new ServerResponse(new IncomingMessage(new Socket()))
 const body = () => Buffer.alloc(1_000_000)
 
 t.test('only bodies that clients have yet to read are counted', async (t) => {
-  const held = () => sample('response_memory_bytes')
-  const memory = new ResponseMemory(limit)
+  const metrics = new Metrics()
+  const held = () => sample({ metrics }, 'response_memory_bytes')
+  const memory = new ResponseMemory(limit, metrics)
   const closed = response()
   closed.destroy()
   memory.hold(body(), closed)
