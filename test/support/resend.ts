@@ -67,22 +67,6 @@ export function createUntilStored(
   return until(send, `${name} is stored`, failoverTime)
 }
 
-/** Records what made clients send requests again. */
-function recordFailures() {
-  /** Number of failures by their code. */
-  const failures: Record<string, number> = {}
-  /** How connections were lost. */
-  const losses = new Set<string>()
-
-  const failed: OnFailure = (code, error) => {
-    failures[code] = (failures[code] ?? 0) + 1
-    if (error instanceof Error)
-      losses.add(format('%s: %s', error.message, error.cause))
-  }
-
-  return { failures, losses, failed }
-}
-
 /**
  * Clients that create records until they are stopped. They send each failed
  * request again.
@@ -97,8 +81,17 @@ export function startClients(
 ) {
   const { random, pick } = randomizer(seed)
   const creates = new CreateHistoryChecker()
-  const { failed, ...sentAgain } = recordFailures()
+  /** Number of failures by their code. */
+  const failures: Record<string, number> = {}
+  /** How connections were lost. */
+  const losses = new Set<string>()
   let isStopped = false
+
+  const failed: OnFailure = (code, error) => {
+    failures[code] = (failures[code] ?? 0) + 1
+    if (error instanceof Error)
+      losses.add(format('%s: %s', error.message, error.cause))
+  }
 
   async function create(name: string): Promise<void> {
     const target = () => pick(targets)
@@ -121,30 +114,26 @@ export function startClients(
 
   const working = Promise.all(Array.from({ length: clientCount }, work))
 
-  /**
-   * Lets every client end, and returns what is wrong with the rows that `read`
-   * returns then.
-   */
-  async function stop(read: () => Promise<Record<string, unknown>[]>) {
-    isStopped = true
-    await working
-    return creates.check(await read())
+  return {
+    creates,
+    failures,
+    losses,
+
+    /** Resolves when this many more creates are stored. */
+    async stores(count: number): Promise<void> {
+      const enough = creates.size + count
+      const what = `${count} more creates are stored`
+      await until(() => creates.size >= enough, what, failoverTime)
+    },
+
+    /**
+     * Lets every client end, and returns what is wrong with the rows that
+     * `read` returns then.
+     */
+    async stop(read: () => Promise<Record<string, unknown>[]>) {
+      isStopped = true
+      await working
+      return creates.check(await read())
+    }
   }
-
-  const stores = (count: number) => storesMore(creates, count)
-
-  return { ...sentAgain, creates, stores, stop }
-}
-
-/** Resolves when this many more creates are stored. */
-async function storesMore(
-  creates: CreateHistoryChecker,
-  count: number
-): Promise<void> {
-  const enough = creates.size + count
-  await until(
-    () => creates.size >= enough,
-    `${count} more creates are stored`,
-    failoverTime
-  )
 }
