@@ -67,6 +67,22 @@ export function createUntilStored(
   return until(send, `${name} is stored`, failoverTime)
 }
 
+/** Records what made clients send requests again. */
+function recordFailures() {
+  /** Number of failures by their code. */
+  const failures: Record<string, number> = {}
+  /** How connections were lost. */
+  const losses = new Set<string>()
+
+  const failed: OnFailure = (code, error) => {
+    failures[code] = (failures[code] ?? 0) + 1
+    if (error instanceof Error)
+      losses.add(format('%s: %s', error.message, error.cause))
+  }
+
+  return { failures, losses, failed }
+}
+
 /**
  * Clients that create records until they are stopped. They send each failed
  * request again.
@@ -81,17 +97,8 @@ export function startClients(
 ) {
   const { random, pick } = randomizer(seed)
   const creates = new CreateHistoryChecker()
-  /** Number of failures by their code. */
-  const failures: Record<string, number> = {}
-  /** How connections were lost. */
-  const losses = new Set<string>()
+  const { failed, ...sentAgain } = recordFailures()
   let isStopped = false
-
-  const failed: OnFailure = (code, error) => {
-    failures[code] = (failures[code] ?? 0) + 1
-    if (error instanceof Error)
-      losses.add(format('%s: %s', error.message, error.cause))
-  }
 
   async function create(name: string): Promise<void> {
     const target = () => pick(targets)
@@ -115,9 +122,8 @@ export function startClients(
   const working = Promise.all(Array.from({ length: clientCount }, work))
 
   return {
+    ...sentAgain,
     creates,
-    failures,
-    losses,
 
     /** Resolves when this many more creates are stored. */
     async stores(count: number): Promise<void> {
