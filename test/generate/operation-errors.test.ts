@@ -76,7 +76,7 @@ t.test('each 4xx that the guide does not explain gets a row', async (t) => {
 | ---------------------- | ------ | ----------- | ---------------------- |
 | \`DELETE /dogs/{dogId}\` | 409    | \`busy\`      | Now                    |
 | \`DELETE /dogs/{dogId}\` | 409    | \`lost\`      | No                     |
-| \`DELETE /dogs/{dogId}\` | 410    | \`not_found\` | a\\|b \\*c\\* d_e         |`
+| \`DELETE /dogs/{dogId}\` | 410    | \`not_found\` | a\\|b \\*c\\* d\\_e        |`
   )
   t.equal(text.replace(sectionOf(text), 'an old table'), guide)
 })

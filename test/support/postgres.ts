@@ -24,22 +24,13 @@ class PostgresServer {
   readonly #command: string[]
   #process: ChildProcess
 
-  /** @param settings override those of a server on TCP */
   constructor(port: number, data: string, settings: Settings) {
     this.port = port
     this.url = `postgres://postgres@127.0.0.1:${port}/postgres`
-    const all: Settings = {
-      listen_addresses: '127.0.0.1',
-      port: String(port),
-      unix_socket_directories: '',
-      ...settings
-    }
-
     this.#command = [
       ...embeddedPrograms()('postgres'),
-      '-D',
-      data,
-      ...Object.entries(all).map(([name, value]) => `--${name}=${value}`)
+      ...['-D', data, '-h', '127.0.0.1', '-p', String(port), '-k', ''],
+      ...Object.entries(settings).map(([name, value]) => `--${name}=${value}`)
     ]
     this.#process = this.#spawn()
   }
@@ -150,16 +141,6 @@ export async function configure(url: string, setting: string): Promise<void> {
   await query(url, 'SELECT pg_reload_conf()')
 }
 
-/** Lets commits of a primary wait for its standby from now on. */
-async function replicateSynchronously({ url }: PostgresServer): Promise<void> {
-  await configure(url, "synchronous_standby_names = '*'")
-  const sql = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
-  await until(
-    async () => (await query(url, sql)).length > 0,
-    'the standby is synchronous'
-  )
-}
-
 /**
  * Starts a primary and its standby behind one address, which are stopped when
  * the test ends.
@@ -190,6 +171,16 @@ export async function startPair(t: Test, settings: Settings = {}) {
     link.cut()
   }
 
+  /** Lets commits wait for the standby from now on. */
+  async function replicateSynchronously(): Promise<void> {
+    await configure(primary.url, "synchronous_standby_names = '*'")
+    const sql = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
+    await until(
+      async () => (await query(primary.url, sql)).length > 0,
+      'the standby is synchronous'
+    )
+  }
+
   /** Makes the standby the primary. */
   async function promote(): Promise<void> {
     await query(standby.url, 'SELECT pg_promote()')
@@ -201,7 +192,7 @@ export async function startPair(t: Test, settings: Settings = {}) {
     primary,
     standby,
     url: proxy.url,
-    replicateSynchronously: () => replicateSynchronously(primary),
+    replicateSynchronously,
     isolate,
     promote
   }
