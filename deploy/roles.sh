@@ -1,22 +1,42 @@
 #!/bin/sh
-# Creates the roles of the database with the passwords of their secrets: one that owns the tables, for the migrations, and one
-# that owns nothing, for the service. Runs on a new volume, and by hand after a password has changed.
+# Creates the roles of the database, with the passwords of secrets/: one owns the
+# tables, for the migrations. One owns nothing, for the service: a second one with
+# the same privileges takes turns with it, so that a password changes while the
+# service runs. One reads statistics, for monitoring. Runs on a new volume, and by
+# hand after a password has changed.
+#   roles.sh [end]   end: nobody can log in any more as the role that was in turn before
+#   PSQL     how to run psql as a superuser
+#   SECRETS  the folder of the secrets
 set -eu
+secrets=${SECRETS:-/run/secrets}
 
-password() { sed -E 's|^[^:]+://[^:]+:([^@]+)@.*|\1|' "/run/secrets/$1"; }
+# Prints the user or the password of a URL: login 1 FILE, login 2 FILE
+login() { sed -E "s|^[^:]+://([^:]+):([^@]+)@.*|\\$1|" "$secrets/$2"; }
 
-psql -v ON_ERROR_STOP=1 -q -U postgres -d pet_categories \
-  -v superuser="$(cat /run/secrets/postgres_password)" \
-  -v owner="$(password owner_database_url)" -v service="$(password database_url)" <<'SQL'
+${PSQL:-psql -U postgres} -v ON_ERROR_STOP=1 -qX -d pet_categories \
+  -v end="${1:-}" \
+  -v superuser="$(cat "$secrets/postgres_password")" \
+  -v monitor="$(cat "$secrets/monitor_password")" \
+  -v owner="$(login 2 owner_database_url)" \
+  -v role="$(login 1 database_url)" \
+  -v service="$(login 2 database_url)" <<'SQL'
+SET client_min_messages = warning;
 SELECT format('CREATE ROLE %I LOGIN', role)
-  FROM unnest(ARRAY['pet_categories_owner', 'pet_categories']) AS role
+  FROM unnest(ARRAY['pet_categories_owner', 'pet_categories', 'pet_categories_2', 'pet_categories_monitor']) AS role
   WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role) \gexec
 ALTER ROLE postgres PASSWORD :'superuser';
 ALTER ROLE pet_categories_owner PASSWORD :'owner';
-ALTER ROLE pet_categories PASSWORD :'service';
+ALTER ROLE :"role" PASSWORD :'service';
+ALTER ROLE pet_categories_monitor PASSWORD :'monitor';
+SELECT format('ALTER ROLE %I PASSWORD NULL', role)
+  FROM unnest(ARRAY['pet_categories', 'pet_categories_2']) AS role
+  WHERE role <> :'role' AND :'end' = 'end' \gexec
 -- If a CancelRequest of the service is lost. Longer than DATABASE_TIMEOUT_MS.
 ALTER ROLE pet_categories SET statement_timeout = '1min';
+ALTER ROLE pet_categories_2 SET statement_timeout = '1min';
 ALTER DATABASE pet_categories OWNER TO pet_categories_owner;
 REVOKE ALL ON DATABASE pet_categories FROM PUBLIC;
-GRANT CONNECT ON DATABASE pet_categories TO pet_categories;
+GRANT CONNECT ON DATABASE pet_categories TO pet_categories, pet_categories_monitor;
+GRANT pet_categories TO pet_categories_2;
+GRANT pg_monitor TO pet_categories_monitor;
 SQL

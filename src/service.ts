@@ -52,8 +52,8 @@ export async function start(api: Api): Promise<Service> {
 
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
   const { ready, ...opened } = await openForService(config, api, log)
-  const { database, serverCrashed } = opened
-  serverCrashed?.then(exitWithError).catch(() => {})
+  const { database, crashed } = opened
+  crashed?.then(exitWithError).catch(() => {})
 
   // 3. Build the app and listen. Without its database, it responds with 503.
   const parts = { config, api, apiDocument, database, log }
@@ -103,13 +103,11 @@ export async function stop(service: Service): Promise<void> {
   // 5. Show the first API key, if it is being created.
   await service.welcomed
 
-  // 6. Close the database. DATABASE_TIMEOUT_MS limits its statements.
-  await service.database.close()
+  // 6. Close the database, and stop the embedded PostgreSQL.
+  //    DATABASE_TIMEOUT_MS limits the statements.
+  await service.closeDatabase()
 
-  // 7. Stop the embedded PostgreSQL.
-  await service.stopServer()
-
-  // 8. The caller ends the process, which writes the rest of the log.
+  // 7. The caller ends the process, which writes the rest of the log.
   log.info('stopped')
 }
 

@@ -26,7 +26,7 @@ const log = pino({ level: 'warn' })
  */
 async function prepareData(): Promise<void> {
   const folder = path.join(directory, 'new')
-  const postgres = await startEmbeddedPostgres(folder, 'service', log)
+  const postgres = await startEmbeddedPostgres(folder, log)
   await postgres.stop()
   const data = path.join(folder, 'postgres')
   // Tests kill processes, not machines.
@@ -40,7 +40,7 @@ async function openServer() {
 
   copyData(directory)
 
-  return startEmbeddedPostgres(directory, 'service', log)
+  return startEmbeddedPostgres(directory, log)
 }
 
 /** Runs tap to its end. Returns its exit code. */

@@ -1,26 +1,38 @@
 import { loadConfig } from '../framework/config.ts'
 import { createLogger } from '../framework/log.ts'
-import { openForCommand } from '../framework/open-database.ts'
+import {
+  openDatabase,
+  type OpenedDatabase
+} from '../framework/open-database.ts'
 import type { Database } from '../framework/postgres/database.ts'
 import { api } from '../handlers/index.ts'
 
 /**
- * Runs a command on the configured database, without a log, and prints the text
- * that it returns.
+ * Runs a command on the configured database, and prints the text that it
+ * returns.
+ *
+ * @param logLevel by default, that of the configuration
  */
-export async function runCommand(
-  command: (database: Database) => Promise<string>
+export async function runOnOpened(
+  command: (opened: OpenedDatabase) => Promise<string>,
+  logLevel?: string
 ): Promise<void> {
   const config = loadConfig(process.env)
-  const { database, stopServer } = await openForCommand(
-    config,
-    api,
-    createLogger('silent', api.names.apiKeyPrefix)
-  )
+  const level = logLevel ?? config.LOG_LEVEL
+  const log = createLogger(level, api.names.apiKeyPrefix)
+  const opened = await openDatabase(config, api, log, true)
   try {
-    console.log(await command(database))
+    console.log(await command(opened))
   } finally {
-    await database.close()
-    await stopServer()
+    await opened.closeDatabase()
   }
 }
+
+/** The same for a command that needs the tables, without a log. */
+export const runCommand = (
+  command: (database: Database) => Promise<string>
+): Promise<void> =>
+  runOnOpened(async ({ database, prepare }) => {
+    await prepare()
+    return command(database)
+  }, 'silent')

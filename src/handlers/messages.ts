@@ -49,7 +49,7 @@ export function queueMeasurer(database: Database): Measure {
   )
 
   return async () => {
-    const rows = await database.readInBackground<{
+    const rows = await database.runInBackground<{
       queued: number
       oldestAge: number
     }>(statement)

@@ -1,7 +1,7 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { findService } from '../../src/framework/embedded/postgres.ts'
+import { findServer } from '../../src/framework/embedded/server.ts'
 import {
   copyData,
   createDatabase,
@@ -77,7 +77,7 @@ for (const { title, signal, isForGroup } of waysToStop) {
     const [, url = '', authorization = ''] = await service.sees(
       /curl (\S+) -H 'Authorization: (Bearer \w+)'/
     )
-    const databaseUrl = (await findService(directory))?.url ?? ''
+    const databaseUrl = (await findServer(directory)) ?? ''
 
     const pid = Number(service.child.pid)
     const target = isForGroup ? -pid : pid
@@ -148,12 +148,15 @@ t.test(
   'a signal during the first start ends it, and the next start is not affected',
   async (t) => {
     const directory = t.testdir()
-    for (const stage of [/creating a new database/, /This key is shown once/]) {
-      const service = serveNotes(t, {}, directory)
-      await service.sees(stage)
-      t.equal(await service.stop(), 0)
-    }
-    t.same(readdirSync(path.join(directory, '.data')), ['postgres'])
+    const data = path.join(directory, '.data')
+    const first = serveNotes(t, {}, directory)
+    await until(() => existsSync(data), 'the database is created')
+    t.equal(await first.stop(), 0)
+
+    const second = serveNotes(t, {}, directory)
+    await second.sees(/This key is shown once/)
+    t.equal(await second.stop(), 0)
+    t.same(readdirSync(data), ['postgres'])
   }
 )
 
@@ -165,7 +168,7 @@ t.test(
     const env = { DATA_DIR: directory }
     const first = serveNotes(t, env)
     await first.sees(keyPattern)
-    const url = (await findService(directory))?.url ?? ''
+    const url = (await findServer(directory)) ?? ''
     await query(url, 'TRUNCATE api_keys, key_events')
     await query(url, slowKeys)
     t.equal(await first.stop(), 0)

@@ -9,8 +9,13 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { parse } from 'yaml'
+import {
+  commonVariables,
+  rarelyNeededVariables
+} from '../../src/framework/variables.ts'
 import { operationsPages } from '../../test/support/documented-commands.ts'
-import { listed, status } from '../../test/support/installation.ts'
+import { lastLine, listed, status } from '../../test/support/installation.ts'
 import { createKeyed } from '../../test/support/resend.ts'
 import { parseRaw, sendRaw } from '../../test/support/service.ts'
 import { certify, eventually, Installation } from './installation.ts'
@@ -51,6 +56,14 @@ function configure(name: string, value: string): void {
   const others = lines.filter((line) => !line.startsWith(`${name}=`))
   write('.env', [...others, `${name}=${value}`, ''].join('\n'))
 }
+
+/** Appends a file to COMPOSE_FILE in .env, as an operator does. */
+const addOption = (file: string) =>
+  edit(
+    '.env',
+    /^COMPOSE_FILE=.*/m,
+    `${/^COMPOSE_FILE=.*/m.exec(read('.env'))?.[0]}:${file}`
+  )
 
 /** The containers of each service but `migrate`, with stopped ones. */
 async function containersByService(): Promise<Record<string, string[]>> {
@@ -390,47 +403,79 @@ t.test('a roll that is interrupted leaves the version that runs', async (t) => {
   t.same(await replicas(), before)
 })
 
-t.test('secrets are rotated while the service runs', async (t) => {
-  const old = read('secrets/database_url').trim()
-  await underLoad(t, () => documented('Rotate secrets'), ['unavailable'])
-  await t.rejects(
-    sh(`docker compose exec -T db psql "${old}" -c 'SELECT 1'`),
-    /password authentication failed/
-  )
+t.test('secrets are rotated without one failed request, twice', async (t) => {
+  for (const next of [/:pet_categories_2:/, /:pet_categories:/]) {
+    const old = read('secrets/database_url').trim()
+    await underLoad(t, () => documented('Rotate secrets'))
+    t.match(read('secrets/database_url').replaceAll('//', ''), next)
+    await t.rejects(
+      sh(`docker compose exec -T db psql "${old}" -c 'SELECT 1'`),
+      /password authentication failed/
+    )
+  }
   await underLoad(t, async () => {
     await documented('Rotate secrets', 1)
     await inline('docker compose run --rm --no-deps migrate')
   })
 })
 
-t.test('lost secrets are replaced', async (t) => {
-  rmSync(path.join(folder, 'secrets'), { recursive: true })
-  await underLoad(t, () => documented('Rotate secrets', 2), outage)
+t.test('every variable of the service can be set in .env', async (t) => {
+  const { services } = parse(read('docker-compose.yml')) as {
+    services: { api: { environment: Record<string, string | null> } }
+  }
+  const all = Object.keys({ ...commonVariables, ...rarelyNeededVariables })
+  t.same(
+    all.filter((name) => !(name in services.api.environment)),
+    ['PORT', 'HOST', 'DATABASE_URL', 'DATA_DIR', 'DATABASE_SERVICE_ROLE']
+  )
+  configure('OTEL_SERVICE_NAME', 'pets')
+  t.match(await sh('docker compose config'), 'OTEL_SERVICE_NAME: pets')
+  configure('OTEL_SERVICE_NAME', '')
 })
 
-t.test(
-  'a scheduled dump is restored as a test, and old dumps are removed',
-  async (t) => {
-    const BACKUPS = path.join(folder, 'backups')
-    const old = path.join(BACKUPS, 'pet-categories-old.dump')
-    mkdirSync(BACKUPS)
-    writeFileSync(old, '')
-    utimesSync(old, 0, 0)
-    const failing = { BACKUPS, COMPOSE_PROJECT_NAME: 'none' }
-    await t.rejects(documented('Scheduled dumps', 0, failing))
-    t.same(readdirSync(BACKUPS), ['pet-categories-old.dump'])
-    await t.rejects(documented('Scheduled dumps', 1, { BACKUPS }), 'no dump')
-
-    await underLoad(t, async () => {
-      const dump = await documented('Scheduled dumps', 0, { BACKUPS })
-      t.same(readdirSync(BACKUPS), [path.basename(dump)])
-      await documented('Scheduled dumps', 1, { BACKUPS })
+t.test('the options combine, in any order', async () => {
+  const options = ['archive', 'monitoring', 'own-database']
+  for (const [one, two] of [
+    [0, 1],
+    [1, 0],
+    [1, 2],
+    [2, 1]
+  ] as const) {
+    const files = [options[one], options[two]].map(
+      (name) => `:deploy/${name}.yml`
+    )
+    await sh('docker compose config -q', {
+      COMPOSE_FILE: `docker-compose.yml${files.join('')}`,
+      ARCHIVE: 'archive'
     })
-    const databases =
-      'SELECT datname FROM pg_database WHERE NOT datistemplate ORDER BY 1'
-    t.equal(await sql(databases), 'pet_categories\npostgres')
   }
-)
+})
+
+const BACKUPS = path.join(folder, 'backups')
+
+t.test('a dump is restored as a test, and old dumps are removed', async (t) => {
+  const old = path.join(BACKUPS, 'pet-categories-old.dump')
+  mkdirSync(BACKUPS)
+  writeFileSync(old, '')
+  utimesSync(old, 0, 0)
+  const failing = { BACKUPS, COMPOSE_PROJECT_NAME: 'none' }
+  await t.rejects(documented('Back up', 0, failing))
+  t.same(readdirSync(BACKUPS), ['pet-categories-old.dump'])
+  await t.rejects(documented('Back up', 1, { BACKUPS }), 'no dump')
+
+  await underLoad(t, async () => {
+    const first = await documented('Back up', 0, { BACKUPS })
+    const second = await documented('Back up', 0, { BACKUPS })
+    t.same(
+      readdirSync(BACKUPS),
+      [first, second].map((file) => path.basename(file))
+    )
+    await documented('Back up', 1, { BACKUPS })
+  })
+  const databases =
+    'SELECT datname FROM pg_database WHERE NOT datistemplate ORDER BY 1'
+  t.equal(await sql(databases), 'pet_categories\npostgres')
+})
 
 t.test('completed messages are deleted when they are old', async (t) => {
   await sql(`
@@ -442,7 +487,6 @@ t.test('completed messages are deleted when they are old', async (t) => {
   await documented('Completed messages')
   const left = 'SELECT message FROM messages ORDER BY 1'
   t.equal(await sql(left), 'done1 day\nqueued1 day\nqueued31 days')
-  t.match(await documented('Idempotency keys'), /\d+ (kB|MB)/)
 })
 
 t.test('keys are rotated, found and revoked', (t) =>
@@ -506,63 +550,88 @@ async function create(t: Test, name: string): Promise<void> {
 }
 
 t.test(
-  'a dump is restored into a new installation, keys and all',
+  'a dump is restored into a new installation, keys and all, and again',
   async (t) => {
     const before = await names()
-    await documented('Back up')
-    t.match(await incident('no backup'), 'TABLE DATA public categories')
+    const DUMP = lastLine(await documented('Back up', 0, { BACKUPS }))
+    const listing = await incident('no backup', 0, { DUMP })
+    t.match(listing, 'TABLE DATA public categories')
     await sh('docker compose down --volumes')
     await sh('docker compose up -d --wait')
     t.equal(await listStatus(), 401)
-    // As of a version that came after the dump.
-    await sql(
-      'SET ROLE pet_categories_owner; CREATE TABLE later (category bigint REFERENCES categories)'
-    )
-    await documented('Restore')
-    t.same(await names(), before)
-    t.equal(await sql("SELECT to_regclass('later')"), '')
-    await create(t, 'after-the-restore')
+    for (const name of ['first', 'second']) {
+      // As of a version that came after the dump.
+      await sql(
+        'SET ROLE pet_categories_owner; CREATE TABLE later (category bigint REFERENCES categories)'
+      )
+      await documented('Restore', 0, { DUMP })
+      t.same(await names(), before)
+      t.equal(await sql("SELECT to_regclass('later')"), '')
+      await create(t, `after-the-${name}-restore`)
+    }
+    const wrong = documented('Restore', 0, { DUMP: '.env' })
+    await t.rejects(wrong, /no dump of this database/)
+    t.ok(await serves())
   }
 )
 
-t.test('a moment is restored from the archive', async (t) => {
+const now = () => sql('SELECT clock_timestamp()')
+
+t.test('a moment is restored from the archive, and then another', async (t) => {
+  const heading = 'Recover to a point in time'
+  const recover = (TIME: string) => documented(heading, 2, { TIME })
   const archive = path.join(folder, 'archive')
   mkdirSync(archive)
-  configure('COMPOSE_FILE', 'docker-compose.yml:deploy/archive.yml')
+  addOption('deploy/archive.yml')
   configure('ARCHIVE', archive)
-  const heading = 'Recover to a point in time'
+  await t.rejects(documented(heading, 1), /There is no archive/)
   await replaces(t, ['db'], () => documented(heading), databaseOutage)
-  await underLoad(t, () => documented(heading, 1))
+  await t.rejects(recover(await now()), /no copy from before/)
+  await t.rejects(recover('tomorrow'), /is not over/)
+  await underLoad(t, async () => {
+    await documented(heading, 1)
+    await documented(heading, 1)
+  })
+
   await create(t, 'kept')
-  const TIME = await sql('SELECT clock_timestamp()')
+  const tooEarly = await now()
+  await create(t, 'wanted')
+  const right = await now()
   await create(t, 'by-mistake')
 
-  await documented(heading, 2, { TIME })
-  const restored = await names()
-  t.ok(restored.includes('kept'))
-  t.notOk(restored.includes('by-mistake'))
+  t.match(await recover(tooEarly), /The service is ready/)
+  t.notOk((await names()).includes('wanted'))
   await create(t, 'later')
+  await recover(right)
+  const last = (await names()).slice(-2)
+  t.same(last, ['kept', 'wanted'])
+  await create(t, 'after')
+  t.equal(await sql('SHOW archive_mode'), 'on')
 })
 
 t.test('the database is replaced by a new minor version', async (t) => {
   const image = `${project}-db:17`
   configure('DATABASE_IMAGE', image)
   await sh(`docker build -q -t ${image} - <<< 'FROM postgres:17-alpine'`)
-  const update = () => documented('A minor version', 1)
+  const update = () => documented('Update PostgreSQL', 1)
   await replaces(t, ['db'], update, databaseOutage)
 })
 
 t.test(
-  'the database moves to a new major version, and the old one stays',
+  'the database moves to a new major version, the old one stays, and archiving goes on',
   async (t) => {
     const before = await names()
-    const upgrade = () => documented('A new major version')
+    const upgrade = () => documented('Update PostgreSQL', 2)
     await underLoad(t, upgrade, databaseOutage)
     t.match(await sql('SHOW server_version'), /^18/)
+    t.match(await upgrade(), 'runs PostgreSQL 18')
     t.same((await names()).slice(0, before.length), before)
+    t.equal(await sql('SHOW archive_mode'), 'on')
+    t.match(readdirSync(path.join(folder, 'archive/18')).join(), 'copy-')
+
     const volume = 'docker compose exec -T db ls /var/lib/postgresql/data'
-    t.same((await sh(volume)).split('\n'), ['17', '18', 'restored'])
-    await documented('A new major version', 1)
+    t.match(await sh(volume), /^17\n18\nrestored-.+\nrestored-[^\n]+$/)
+    await documented('Update PostgreSQL', 3)
     t.equal(await sh(volume), '18')
   }
 )
@@ -628,23 +697,40 @@ t.test('a certificate is renewed without a restart', async (t) => {
 /** What Prometheus must find: expressions, with the number of their values. */
 const measured: Record<string, number> = {
   'up{job="pet-categories"} == 1': 2,
-  'up{job!="pet-categories"} == 1': 5,
-  'job:http_server_errors:increase1h': 1,
+  'up{job!="pet-categories"} == 1': 7,
+  'job:http_server_errors:increase1h{job="haproxy"}': 1,
   'node_filesystem_avail_bytes{mountpoint="/"} > 0': 1,
   'time() - backup_last_success_timestamp_seconds < 86400': 1,
-  'probe_ssl_earliest_cert_expiry > time()': 1
+  'probe_ssl_earliest_cert_expiry > time()': 1,
+  'probe_success{job="readyz"} == 1': 1,
+  'pg_stat_archiver_failed_count == 0': 1,
+  'sum(pg_stat_activity_count) < max(pg_settings_max_connections)': 1
 }
 
+const prometheus = new Prometheus('http://127.0.0.1:3909')
+
+/** Resolves when an alert fires. */
+const fires = (name: string) =>
+  eventually(
+    async () =>
+      (await prometheus.alerts()).some(
+        ({ labels, state }) =>
+          labels['alertname'] === name && state === 'firing'
+      ),
+    `the alert ${name} fires`
+  )
+
 t.test('one command adds Prometheus, which finds every exporter', async (t) => {
-  configure('COMPOSE_FILE', 'docker-compose.yml:deploy/monitoring.yml')
+  addOption('deploy/monitoring.yml')
   // So that the test need not wait.
   const file = 'deploy/monitoring/prometheus.yml'
   write(file, read(file).replaceAll('15s', '2s'))
+  const rules = 'deploy/observability/rules.yml'
+  write(rules, read(rules).replaceAll(/for: (30s|[123]m)$/gm, 'for: 4s'))
   await replaces(t, [], () => documented('Prometheus'))
   const ports = await sh("docker compose ps --format '{{.Ports}}'")
   t.notMatch(ports, /(0\.0\.0\.0|\[?::\]?):/, 'not for other machines')
 
-  const prometheus = new Prometheus('http://127.0.0.1:3909')
   for (const [expression, count] of Object.entries(measured)) {
     const isMeasured = async () =>
       (await prometheus.count(expression)) === count
@@ -652,31 +738,112 @@ t.test('one command adds Prometheus, which finds every exporter', async (t) => {
   }
 })
 
-t.test('an alert reaches its receiver, with its runbook', async (t) => {
-  const receiver = `${project}-receiver`
-  t.teardown(() => sh(`docker rm -f ${receiver}`))
-  await sh(`
+t.test(
+  'incidents raise their alerts, and their commands end them',
+  async (t) => {
+    const [killed = ''] = await replicas()
+    const inArchive = (command: string) =>
+      sh(`docker compose exec -T db sh -c '${command} "$ARCHIVE_FOLDER"'`)
+    const slot = 'pg_create_physical_replication_slot'
+    const events: Record<
+      string,
+      [() => Promise<unknown>, () => Promise<unknown>]
+    > = {
+      SlotUnused: [
+        () => sql(`SELECT ${slot}('forgotten')`),
+        () =>
+          inline(`db "SELECT pg_drop_replication_slot('$SLOT')"`, {
+            SLOT: 'forgotten'
+          })
+      ],
+      ArchivingFails: [
+        async () => {
+          await inArchive('chmod 0')
+          await sql('SELECT pg_current_xact_id(), pg_switch_wal()')
+        },
+        async () => {
+          t.match(await incident('archiving fails'), 'archive command failed')
+          await inArchive('chmod 700')
+        }
+      ],
+      ReplicasMissing: [
+        () => sh(`docker kill ${killed}`),
+        () => inline('docker compose up -d --wait --no-recreate')
+      ],
+      ServiceUnreachable: [
+        () => sh('docker compose stop proxy'),
+        async () => {
+          t.match(await incident('proxy down'), 'Exited')
+          await incident('proxy down', 1)
+        }
+      ]
+    }
+    for (const [alert, [begin, end]] of Object.entries(events)) {
+      await begin()
+      await fires(alert)
+      await end()
+    }
+    await incident('monitoring down')
+  }
+)
+
+t.test(
+  'a killed database pages once, by its own alert, and the watchdog is told always',
+  async (t) => {
+    const receiver = `${project}-receiver`
+    t.teardown(() => sh(`docker rm -f ${receiver}`))
+    await sh(`
     docker run -d --name ${receiver} --network ${project}_monitoring \
       --entrypoint node ${await imageOfService()} -e "
         require('http').createServer((request, response) => {
           request.pipe(process.stdout)
           request.on('end', () => response.end())
         }).listen(8080)"`)
-  const alertmanager = 'secrets/alertmanager/alertmanager.yml'
-  const told = `- name: now
-    webhook_configs: [{ url: 'http://${receiver}:8080' }]`
-  edit(alertmanager, '- name: now', told)
-  edit(alertmanager, 'group_by:', 'group_wait: 1s\n  group_by:')
-  edit('deploy/observability/rules.yml', /for: 30s/, 'for: 1s')
-  await documented('Prometheus', 1)
+    const alertmanager = 'secrets/alertmanager/alertmanager.yml'
+    const told = `
+    webhook_configs: [{ url: 'http://${receiver}:8080', send_resolved: false }]`
+    for (const name of ['now', 'watchdog'])
+      edit(alertmanager, `- name: ${name}\n`, `- name: ${name}${told}\n`)
+    edit(alertmanager, 'group_by:', 'group_wait: 1s\n  group_by:')
+    const pages = () => sh(`docker logs ${receiver}`)
+    const isTold = (alert: RegExp) =>
+      eventually(async () => alert.test(await pages()), `${alert} is told`)
+    await documented('Prometheus', 1)
+    await isTold(/"alertname":"Watchdog"/)
 
-  await sh('docker compose stop api')
-  const isTold = async () =>
-    /"alertname":"ProxyHasNoReplica"[^]*runbook.md#incident-crash-loop/.test(
-      await sh(`docker logs ${receiver}`)
+    await sh('docker kill $(docker compose ps -q db)')
+    await isTold(
+      /"alertname":"DatabaseDown"[^]*runbook.md#incident-database-down/
     )
-  await eventually(isTold, 'the receiver is told')
-  await sh('docker compose up -d --wait --no-recreate')
+    for (const symptom of [
+      'NoReplicaReady',
+      'ProxyHasNoReplica',
+      'ServiceUnreachable'
+    ])
+      await fires(symptom)
+    await sh('sleep 5')
+    const groups = (await pages()).matchAll(
+      /"groupLabels":\{"alertname":"\w+"/g
+    )
+    const alerts = [...groups].map(([text]) => text.split('"').at(-2))
+    t.same([...new Set(alerts)].sort(), ['DatabaseDown', 'Watchdog'])
+    await sh('docker compose up -d --wait --no-recreate')
+  }
+)
+
+t.test('lost secrets are replaced, with HTTPS and monitoring', async (t) => {
+  const certificate = read('secrets/tls/localhost.pem')
+  const replace = () => documented('Rotate secrets', 2)
+  await underLoad(
+    t,
+    async () => {
+      rmSync(path.join(folder, 'secrets'), { recursive: true })
+      await t.rejects(replace(), /needs a certificate/)
+      write('secrets/tls/localhost.pem', certificate)
+      await replace()
+    },
+    outage
+  )
 })
 
 t.test(

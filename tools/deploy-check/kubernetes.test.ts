@@ -163,27 +163,25 @@ interface Manifest {
   spec: { ingress?: { from?: object[] }[] }
 }
 
-/** Kinds that operators and the Gateway API define. */
-const customKinds = ['Gateway', 'HTTPRoute', 'PrometheusRule', 'ServiceMonitor']
-
 t.test(
-  'the cluster accepts production, where only a gateway may send requests',
+  'the cluster accepts production; with a gateway, only that may send requests',
   async (t) => {
-    const output = await sh('kubectl kustomize deploy/kubernetes/production')
-    const items = parseAllDocuments(output)
-      .map((document) => document.toJS() as Manifest)
-      .filter(({ kind }) => !customKinds.includes(kind))
-    write(
-      'production.json',
-      JSON.stringify({ apiVersion: 'v1', kind: 'List', items })
-    )
     const remove = 'kubectl delete namespace --wait=false'
     t.teardown(() => sh(`${remove} pet-categories-production`))
     await sh(`
       kubectl create namespace pet-categories-production
-      kubectl apply --dry-run=server --validate=strict -f production.json
+      kubectl apply --dry-run=server --validate=strict -k deploy/kubernetes/production
       kubectl kustomize deploy/kubernetes/cloudnative-pg`)
 
+    edit(
+      'deploy/kubernetes/production/kustomization.yaml',
+      'components: []',
+      'components: [../gateway, ../monitoring]'
+    )
+    const output = await sh('kubectl kustomize deploy/kubernetes/production')
+    const items = parseAllDocuments(output).map(
+      (document) => document.toJS() as Manifest
+    )
     const policy = items.find(
       ({ kind, metadata }) =>
         kind === 'NetworkPolicy' && metadata.name === 'api'
@@ -215,6 +213,22 @@ t.test(
     )
   }
 )
+
+t.test('the password changes without one failed request', async (t) => {
+  const heading = 'Change a password'
+  const old = read('secrets/database_url').trim()
+  const exported = /^export .*/.exec(block(heading))?.[0] ?? ''
+  await underLoad(t, async (clients) => {
+    await documented(heading)
+    await settled(2)
+    await sh(`${exported}\n${block(heading, 1)}`)
+    await clients.stores(50)
+  })
+  await t.rejects(
+    sh(`kubectl -n $DATABASE exec db-0 -- psql "${old}" -c 'SELECT 1'`),
+    /password authentication failed/
+  )
+})
 
 /** Makes the database accept TLS, and puts its CA into secrets/. */
 async function enableTls(): Promise<void> {

@@ -51,10 +51,12 @@ export function writeHastyRules(): string {
 
 const runbook = readFileSync('docs/runbook.md', 'utf8')
 
-/** The incidents in the table of docs/runbook.md, as in `runbook_url`. */
-export const incidents = [
-  ...runbook.matchAll(/^\| \[.+?\]\(#(incident-[\w-]+)\)/gm)
-].map(([, anchor]) => `docs/runbook.md#${anchor}`)
+/** The rows of the table of docs/runbook.md, by the `runbook_url`. */
+export const incidents = new Map(
+  [...runbook.matchAll(/^\| \[.+?\]\(#(incident-[\w-]+)\).*/gm)].map(
+    ([row, anchor]) => [`docs/runbook.md#${anchor}`, row]
+  )
+)
 
 /** A panel of the dashboard, or the heading of some. */
 interface Panel {

@@ -49,7 +49,7 @@ export function startRemovingExpiredIdempotencyKeys(
   async function work(): Promise<void> {
     const values = [hours, maxDeleted]
     let deleted: unknown[]
-    do deleted = await database.writeInBackground({ ...statement, values })
+    do deleted = await database.runInBackground({ ...statement, values })
     while (deleted.length === maxDeleted)
 
     succeeded()

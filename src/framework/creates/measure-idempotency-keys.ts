@@ -16,7 +16,7 @@ export function idempotencyKeyMeasurer(database: Database): Measure {
   )
 
   return async () => {
-    const estimates = await database.readInBackground<{ rows: number }>(
+    const estimates = await database.runInBackground<{ rows: number }>(
       statement
     )
     for (const { rows } of estimates)

@@ -4,10 +4,7 @@ import type { Logger } from 'pino'
 import { messageOf } from '../message-of.ts'
 import { prepareData } from './data-folder.ts'
 import { embeddedPrograms } from './programs.ts'
-import { withRemedy } from './reasons.ts'
-import { findService, type Opener, type Server, startServer } from './server.ts'
-
-export { embeddedPrograms, findService }
+import { findServer, type Server, startServer } from './server.ts'
 
 /** Attempts to start while another process uses the folder. */
 const maxAttempts = 40
@@ -23,57 +20,50 @@ const inUse =
 /**
  * Starts PostgreSQL on the data in `directory`, which is created if it does not
  * exist. The server ends with this process, however that ends, and loses no
- * acknowledged commit. A command uses the server of a running service instead.
- * All other processes on the folder wait for each other.
+ * acknowledged commit. Processes on one folder wait for each other.
  *
  * @param directory DATA_DIR
- * @returns `stop` shuts the server down, or leaves it to its service
- * @throws Error when another service runs on the folder, or PostgreSQL cannot
- *   run here; its message is one line with the remedy
+ * @param mayShare whether the server of another process will do, as it does for
+ *   a command while the service runs: it ends at the latest ten seconds after
+ *   that process
+ * @throws Error when another process keeps the folder, or PostgreSQL cannot run
+ *   here; its message is one line with the remedy
  */
 export async function startEmbeddedPostgres(
   directory: string,
-  opener: Opener,
-  log: Logger
+  log: Logger,
+  mayShare = false
 ): Promise<Server> {
   const commandOf = embeddedPrograms()
   const folder = path.resolve(directory)
 
-  function attempt(number: number): Promise<Server> {
-    return useOrStart(folder, opener, commandOf, log).catch(
-      async (error: unknown) => {
-        const mayWait = inUse.test(messageOf(error)) && number < maxAttempts
-        if (!mayWait) throw withRemedy(error)
+  async function shareOrStart(): Promise<Server> {
+    const url = mayShare ? await findServer(folder) : undefined
+    if (url !== undefined) return { url, stop: () => Promise.resolve() }
 
-        log.info({ directory }, 'waiting for another process to leave DATA_DIR')
-        await sleep(attemptIntervalMs)
-        return attempt(number + 1)
-      }
-    )
+    const data = await prepareData(folder, commandOf('initdb'))
+    return startServer([...commandOf('postgres'), '-D', data])
+  }
+
+  async function attempt(number: number): Promise<Server> {
+    try {
+      return await shareOrStart()
+    } catch (error) {
+      const mayWait = inUse.test(messageOf(error)) && number < maxAttempts
+      if (!mayWait) throw unusableFolder(error)
+    }
+
+    if (number === 1) log.info({ directory }, 'waiting for DATA_DIR: in use')
+    await sleep(attemptIntervalMs)
+    return attempt(number + 1)
   }
 
   return attempt(1)
 }
 
-async function useOrStart(
-  folder: string,
-  opener: Opener,
-  commandOf: ReturnType<typeof embeddedPrograms>,
-  log: Logger
-): Promise<Server> {
-  const service = await findService(folder)
-  if (service === undefined) {
-    const data = await prepareData(folder, commandOf('initdb'), log)
-    return startServer([...commandOf('postgres'), '-D', data], opener)
-  }
-
-  const { url, pid } = service
-  if (opener === 'service') {
-    throw new Error(
-      `already running from this folder (PID ${pid}): ` +
-        'set DATA_DIR for a second one'
-    )
-  }
-
-  return { url, stop: () => Promise.resolve(), crashed: new Promise(() => {}) }
-}
+const unusableFolder = (cause: unknown) =>
+  new Error(
+    `DATA_DIR cannot be used: ${messageOf(cause)}: ` +
+      'correct this, or set DATA_DIR to another folder',
+    { cause }
+  )

@@ -72,3 +72,9 @@ function userPrefix(): string[] {
       'set DATABASE_URL, or start as another user'
   )
 }
+
+/** Picks the reason why a program failed from its output: one line. */
+export function reasonIn(output: string): string {
+  const [, reason] = /(?:FATAL|PANIC|error): +(.+)/.exec(output) ?? []
+  return reason ?? output.trim().replace(/[^]*\n/, '')
+}

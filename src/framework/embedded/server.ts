@@ -1,17 +1,21 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { dataFolderIn } from './data-folder.ts'
-import { programEnvironment } from './programs.ts'
-import { reasonIn } from './reasons.ts'
+import { programEnvironment, reasonIn } from './programs.ts'
 
 const watchdog = fileURLToPath(new URL('watchdog.sh', import.meta.url))
+
+/**
+ * The path of a socket may have 103 bytes: neither DATA_DIR nor TMPDIR is
+ * certain to leave room for it.
+ */
+const socketFolders = '/tmp/embedded-postgres-'
 
 /** Characters of the server's output that are kept to explain a failure. */
 const maxOutput = 4000
@@ -19,32 +23,16 @@ const maxOutput = 4000
 /** Milliseconds between two looks at a server that starts. */
 const startIntervalMs = 20
 
-/** Bytes of TMPDIR that leave room for the name of a socket. */
-const maxSocketFolderLength = 60
-
 /** Milliseconds to connect to a server. */
 const connectTimeoutMs = 2000
-
-/** The shell that runs watchdog.sh. */
-type Shell = ChildProcessByStdio<Writable, null, Readable>
-
-/** Which program starts or uses the server. */
-export type Opener = 'service' | 'command' | 'migrate'
 
 /** A running server. */
 export interface Server {
   url: string
-  /** Shuts the server down. */
+  /** Shuts the server down, or leaves it to the process that started it. */
   stop: () => Promise<void>
   /** Resolves with the reason when the server ends by itself. */
-  crashed: Promise<Error>
-}
-
-/** The server of a running service. */
-interface ServiceServer {
-  url: string
-  /** The process id of the service. */
-  pid: number
+  crashed?: Promise<Error>
 }
 
 /**
@@ -53,18 +41,14 @@ interface ServiceServer {
  * @param postgres the command that runs it on its data
  * @throws Error with PostgreSQL's reason when the server ends
  */
-export async function startServer(
-  postgres: string[],
-  opener: Opener
-): Promise<Server> {
-  const socketFolder = mkdtempSync(
-    path.join(folderOfSockets(), socketFolderPrefix(opener))
-  )
+export async function startServer(postgres: string[]): Promise<Server> {
+  const socketFolder = mkdtempSync(socketFolders)
   const shell = spawnWatchdog(postgres, socketFolder)
-  const output = lastOutputOf(shell)
+  let output = ''
+  shell.stderr.on('data', (chunk: Buffer) => {
+    output = (output + chunk.toString()).slice(-maxOutput)
+  })
   const ended = once(shell, 'close').then(() => true)
-  // It rejects if there is no shell, maybe before the loop waits for it.
-  ended.catch(() => {})
 
   let isStopping = false
   const stop = async () => {
@@ -73,20 +57,18 @@ export async function startServer(
     await ended
   }
 
-  for (;;) {
-    const url = await urlOf(socketFolder)
-    if (url !== undefined) {
-      const crashed = new Promise<Error>((resolve) => {
-        const onEnd = () => isStopping || resolve(crashOf(output()))
-        ended.then(onEnd, onEnd)
-      })
-      return { url, stop, crashed }
-    }
-
+  const url = urlOf(socketFolder)
+  while (!(await accepts(url))) {
     const hasEnded = await Promise.race([ended, sleep(startIntervalMs, false)])
     if (hasEnded)
-      throw new Error(`PostgreSQL did not start: ${reasonIn(output())}`)
+      throw new Error(`PostgreSQL did not start: ${reasonIn(output)}`)
   }
+
+  const crashed = new Promise<Error>((resolve) => {
+    shell.once('close', () => isStopping || resolve(crashOf(output)))
+  })
+
+  return { url, stop, crashed }
 }
 
 /** Nothing is lost: the next start recovers, as after a power failure. */
@@ -95,13 +77,7 @@ function crashOf(output: string): Error {
   return new Error(`the embedded PostgreSQL has ended (${reason}): start again`)
 }
 
-/** The path of a socket may have 103 bytes: a long TMPDIR is no use. */
-function folderOfSockets(): string {
-  const folder = tmpdir()
-  return folder.length > maxSocketFolderLength ? '/tmp' : folder
-}
-
-function spawnWatchdog(postgres: string[], socketFolder: string): Shell {
+function spawnWatchdog(postgres: string[], socketFolder: string) {
   const settings = [
     `--unix_socket_directories=${socketFolder}`,
     '--listen_addresses=',
@@ -117,72 +93,40 @@ function spawnWatchdog(postgres: string[], socketFolder: string): Shell {
   })
 }
 
-/** Collects stderr. Returns a function that returns the end of it. */
-function lastOutputOf(shell: Shell): () => string {
-  let output = ''
-  shell.stderr.on('data', (chunk: Buffer) => {
-    output = (output + chunk.toString()).slice(-maxOutput)
-  })
-
-  return () => output
-}
-
-/** The name of a socket's folder tells who started the server. */
-const socketFolderPrefix = (opener: Opener): string =>
-  `api-${opener}-${process.pid}-`
-
-/** Matches the folder of a service's server, and the service's process id. */
-const socketFolderOfService = /^.*api-service-(\d+)-\w+$/m
-
-/** Finds the server that a running service has on the data in `directory`. */
-export async function findService(
+/**
+ * Finds the server that another process runs on the data in `directory`.
+ *
+ * @returns its URL, if it accepts connections
+ */
+export async function findServer(
   directory: string
-): Promise<ServiceServer | undefined> {
-  const match = socketFolderOfService.exec(readLockFile(directory))
-  if (match === null) return undefined
+): Promise<string | undefined> {
+  const lockFile = path.join(dataFolderIn(directory), 'postmaster.pid')
+  const lines = (await readFile(lockFile, 'utf8').catch(() => '')).split('\n')
+  const socketFolder = lines.find((line) => line.startsWith(socketFolders))
+  if (socketFolder === undefined) return undefined
 
-  const [socketFolder, service] = match
-  const pid = Number(service)
-  // A killed service leaves the lock file, and for a moment the server.
-  const url = isRunning(pid) ? await urlOf(socketFolder) : undefined
-
-  return url === undefined ? undefined : { url, pid }
+  const url = urlOf(socketFolder)
+  return (await accepts(url)) ? url : undefined
 }
 
-/** PostgreSQL's lock file, which names the folder of the socket. */
-function readLockFile(directory: string): string {
-  const data = dataFolderIn(path.resolve(directory))
-  try {
-    return readFileSync(path.join(data, 'postmaster.pid'), 'utf8')
-  } catch {
-    // There is no data, or no server.
-    return ''
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
-/** The URL of the server with this socket, if it accepts connections. */
-async function urlOf(socketFolder: string): Promise<string | undefined> {
+function urlOf(socketFolder: string): string {
   const url = new URL('postgres://postgres@localhost/postgres')
   url.searchParams.set('host', socketFolder)
+  return url.href
+}
 
+/** Whether the server accepts connections. */
+async function accepts(url: string): Promise<boolean> {
   const connection = new pg.Client({
-    connectionString: url.href,
+    connectionString: url,
     connectionTimeoutMillis: connectTimeoutMs
   })
   connection.on('error', () => {})
-  const isConnected = await connection.connect().then(
-    () => true,
-    () => false
-  )
-  await connection.end()
 
-  return isConnected ? url.href : undefined
+  return connection
+    .connect()
+    .then(() => true)
+    .catch(() => false)
+    .finally(() => connection.end())
 }

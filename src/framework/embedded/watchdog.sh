@@ -13,11 +13,13 @@ exec 3<&0
 "$@" &
 server=$!
 
-# Interrupts the server when the pipe closes. Repeats this, because a server
-# that is still starting ignores the signal.
+# When the pipe closes, the server rejects new connections. Commands that use it
+# have ten seconds to finish.
 (
   read -r _ <&3
-  while kill -INT $server; do sleep 0.1; done
+  kill -TERM $server
+  sleep 10
+  kill -INT $server
 ) 2>/dev/null &
 reader=$!
 

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import Fastify, { type FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { collectDefaultMetrics, type Registry } from 'prom-client'
@@ -26,7 +27,11 @@ export const metricsEndpoint = fp<Options>(
   (app, { address, version, environment, operations, errorCodes }) => {
     const { httpErrors, requestDuration, requestsInFlight, ...metrics } =
       app.metrics
-    collectDefaultMetrics({ register: metrics.registry })
+    collectDefaultMetrics({
+      register: metrics.registry,
+      // A container that restarts keeps its host name, not its address.
+      labels: { host: hostname() }
+    })
     metrics.buildInfo.set({ version, environment }, 1)
     for (const operation of [...operations, noOperation]) {
       for (const code of [...serverErrorCodes, ...errorCodes])

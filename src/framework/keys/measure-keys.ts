@@ -2,7 +2,7 @@ import type { Database, Measure } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**
- * An API key that was replaced, and is still in use, counts: its client has to
+ * An API key that was replaced counts if it was used since: its client has to
  * change to the successor.
  */
 const nextExpiry = sql`
@@ -10,7 +10,14 @@ const nextExpiry = sql`
   FROM api_keys
   WHERE revoked_at IS NULL
     AND expires_at > now()
-    AND last_used_at > now() - interval '24 hours'
+    AND last_used_at > greatest(
+      now() - interval '24 hours',
+      (
+        SELECT successor.created_at
+        FROM api_keys AS successor
+        WHERE successor.id = api_keys.replaced_by
+      )
+    )
 `
 
 /** Returns a function that measures when the first API key in use expires. */
@@ -21,7 +28,7 @@ export function apiKeyMeasurer(database: Database): Measure {
   )
 
   return async () => {
-    const rows = await database.readInBackground<{ seconds: number | null }>(
+    const rows = await database.runInBackground<{ seconds: number | null }>(
       statement
     )
     for (const { seconds } of rows)

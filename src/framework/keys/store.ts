@@ -305,7 +305,7 @@ export class ApiKeyStore {
    * session has locked.
    */
   recordUse(ids: bigint[]): Promise<unknown[]> {
-    return this.#database.writeInBackground({
+    return this.#database.runInBackground({
       ...this.#recordUse,
       values: [ids]
     })

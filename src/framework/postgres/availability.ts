@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { DatabaseUse } from './statement-runner.ts'
 
 /**
  * Milliseconds without a failure before a success ends an outage: during an
@@ -12,18 +13,16 @@ const quietMs = 5000
  */
 const forgetAfterMs = 60_000
 
-/** The availability of the database for one kind of statements. */
+/** The availability of the database for one use. Logs its outages. */
 export class Availability {
-  /** `unreported` while the service itself reports why it is not ready. */
-  #state: 'available' | 'unreported' | 'reported' = 'available'
-  #lastFailure = 0
-  #isReady = true
-  readonly #statements: string
+  #lastFailure = -Infinity
+  /** Whether a success has ended the last outage. */
+  #isOver = true
+  readonly #use: DatabaseUse
   readonly #log: Logger
 
-  /** @param statements their name in the log */
-  constructor(statements: string, log: Logger) {
-    this.#statements = statements
+  constructor(use: DatabaseUse, log: Logger) {
+    this.#use = use
     this.#log = log
   }
 
@@ -32,17 +31,11 @@ export class Availability {
    * for a minute.
    */
   get isAvailable(): boolean {
-    return this.#state === 'available' || this.#quietMs > forgetAfterMs
+    return this.#isOver || this.#quietMs > forgetAfterMs
   }
 
-  /** Keeps outages out of the log until the promise is settled. */
-  reportAfter(ready: Promise<unknown>): void {
-    const report = () => {
-      this.#isReady = true
-    }
-
-    this.#isReady = false
-    ready.then(report, report)
+  get #quietMs(): number {
+    return performance.now() - this.#lastFailure
   }
 
   /**
@@ -51,24 +44,15 @@ export class Availability {
    * @param hint what the operator can check
    */
   failed(cause: unknown, hint: string): void {
+    const message = `the database is unavailable for ${this.#use}${hint}`
+    if (this.isAvailable) this.#log.error({ err: cause }, message)
+    this.#isOver = false
     this.#lastFailure = performance.now()
-    if (this.#state === 'reported') return
-
-    this.#state = this.#isReady ? 'reported' : 'unreported'
-    if (!this.#isReady) return
-    const message = `the database is unavailable for ${this.#statements}`
-    this.#log.error({ err: cause }, message + hint)
   }
 
   succeeded(): void {
-    if (this.#state === 'available' || this.#quietMs < quietMs) return
-
-    if (this.#state === 'reported')
-      this.#log.info(`the database is available again for ${this.#statements}`)
-    this.#state = 'available'
-  }
-
-  get #quietMs(): number {
-    return performance.now() - this.#lastFailure
+    if (this.#isOver || this.#quietMs < quietMs) return
+    this.#isOver = true
+    this.#log.info(`the database is available again for ${this.#use}`)
   }
 }

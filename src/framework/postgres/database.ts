@@ -7,8 +7,9 @@ import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
 import {
   cancelGraceMs,
-  type StatementKind,
-  StatementRunner
+  type DatabaseUse,
+  runStatement,
+  type StatementKind
 } from './statement-runner.ts'
 import { type Query, Statements } from './statements.ts'
 
@@ -51,10 +52,7 @@ export class Database {
   /** The statements that have names. */
   readonly statements = new Statements(this.metrics)
 
-  readonly #kinds: StatementKind[]
-  readonly #reads: StatementRunner
-  readonly #writes: StatementRunner
-  readonly #background: StatementRunner
+  readonly #kinds: Record<DatabaseUse, StatementKind>
 
   /**
    * Connections are made on first use.
@@ -71,46 +69,37 @@ export class Database {
   ) {
     const timeoutMs = config.DATABASE_TIMEOUT_MS
     const maxConnections = config.MAX_DATABASE_CONNECTIONS
-    const backgroundTimeoutMs = Math.min(timeoutMs, maxBackgroundTimeoutMs)
-    const open = (max: number, statementTimeoutMs: number) =>
-      openPool(url, {
+    const open = (max: number, statementTimeoutMs: number) => {
+      const pool = openPool(url, {
         application_name: applicationName,
         connectionTimeoutMillis: timeoutMs,
         query_timeout: statementTimeoutMs + cancelGraceMs,
         max,
         types
       })
+      return { pool, timeoutMs: statementTimeoutMs }
+    }
 
-    const reads: StatementKind = {
-      use: 'reads',
+    const ofRequests = open(maxConnections, timeoutMs)
+    const ofBackground = open(1, Math.min(timeoutMs, maxBackgroundTimeoutMs))
+    const kind = (use: DatabaseUse, from = ofRequests): StatementKind => ({
+      ...from,
+      use,
       metrics: this.metrics,
-      isRepeatable: true,
-      pool: open(maxConnections, timeoutMs),
-      timeoutMs,
-      availability: new Availability('reads', log),
+      isRepeatable: use !== 'writes',
+      availability: new Availability(use, log),
       onAbandoned: () => this.#endHangingCommits()
-    }
-    const writes: StatementKind = {
-      ...reads,
-      use: 'writes',
-      isRepeatable: false,
-      availability: new Availability('writes', log)
-    }
-    const background: StatementKind = {
-      ...reads,
-      use: 'background',
-      pool: open(1, backgroundTimeoutMs),
-      timeoutMs: backgroundTimeoutMs,
-      availability: new Availability('background work', log)
-    }
+    })
 
     this.timeoutMs = timeoutMs
-    this.#kinds = [reads, writes, background]
-    this.#reads = new StatementRunner(reads)
-    this.#writes = new StatementRunner(writes)
-    this.#background = new StatementRunner(background)
-    const { pool } = reads
-    this.metrics.observeDatabase({ pool, maxConnections, kinds: this.#kinds })
+    this.#kinds = {
+      reads: kind('reads'),
+      writes: kind('writes'),
+      background: kind('background', ofBackground)
+    }
+    const { pool } = ofRequests
+    const kinds = Object.values(this.#kinds)
+    this.metrics.observeDatabase({ pool, maxConnections, kinds })
   }
 
   /**
@@ -118,7 +107,7 @@ export class Database {
    * database cannot run it now.
    */
   read<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return this.#reads.run<Row>(query)
+    return runStatement(this.#kinds.reads, query)
   }
 
   /**
@@ -126,35 +115,22 @@ export class Database {
    * effect, OutcomeUnknown if that is not known.
    */
   write<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return this.#writes.run<Row>(query)
+    return runStatement(this.#kinds.writes, query)
   }
 
   /**
-   * Like `write`, for work that no request waits for: on a separate connection,
-   * for at most a second. It must be safe to send the statement again, so it
-   * rejects with Unavailable even if its outcome is not known.
+   * Runs one statement that no request waits for: on a separate connection, for
+   * at most a second. It must be safe to send the statement again: this rejects
+   * with Unavailable even if the outcome of a write is not known.
    */
-  writeInBackground(query: Query): Promise<QueryResultRow[]> {
-    return this.#background.run(query)
-  }
-
-  /** Like `read`, but on the connection of `writeInBackground`. */
-  readInBackground<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return this.#background.run<Row>(query)
-  }
-
-  /**
-   * Keeps outages out of the log until the database is ready. The caller
-   * reports why it is not, and handles a rejection.
-   */
-  reportOutagesAfter(ready: Promise<unknown>): void {
-    for (const { availability } of this.#kinds) availability.reportAfter(ready)
+  runInBackground<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    return runStatement(this.#kinds.background, query)
   }
 
   /** Waits for the statements in flight and closes every connection. */
   async close(): Promise<void> {
-    const pools = new Set(this.#kinds.map(({ pool }) => pool))
-    await Promise.all([...pools].map((pool) => pool.end()))
+    const { reads, background } = this.#kinds
+    await Promise.all([reads.pool.end(), background.pool.end()])
   }
 
   #endHangingCommits(): void {
@@ -163,9 +139,9 @@ export class Database {
       terminateHangingCommits
     )
     // If this fails, the next abandoned statement repeats it.
-    this.#background
-      .run({ ...statement, values: [this.timeoutMs] })
-      .catch(() => {})
+    this.runInBackground({ ...statement, values: [this.timeoutMs] }).catch(
+      () => {}
+    )
   }
 }
 

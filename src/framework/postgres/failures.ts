@@ -1,101 +1,101 @@
 import pg from 'pg'
 import { messageOf } from '../message-of.ts'
 
-/** What an error says about its statement: it had no effect, or is doubtful. */
-type Meaning =
-  /** A privilege, column, function or table is missing. */
-  | 'schema'
-  /** The connection cannot run the statement; another one may. */
-  | 'connection'
-  /** The server lacks something for now, or cancelled the statement. */
-  | 'resource'
-  /** Another transaction was in the way. */
-  | 'conflict'
-  /** A type, a constraint or a trigger does not accept a value. */
-  | 'value'
-  /** The SQL is wrong. */
-  | 'statement'
-  /** It may have had an effect, or the error does not come from the server. */
-  | 'doubtful'
-
 /**
- * What SQLSTATEs say about a statement. The severity says nothing, because
+ * What an error says about its statement, by SQLSTATEs and their classes: the
+ * first two characters. Every other SQLSTATE is of a `value` that a type, a
+ * constraint or a trigger does not accept. The severity says nothing, because
  * lc_messages translates it.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
-const meanings: Record<string, Meaning> = {
-  '42501': 'schema', // insufficient_privilege
-  '42703': 'schema', // undefined_column
-  '42883': 'schema', // undefined_function
-  '42P01': 'schema', // undefined_table
+const sqlStates = {
+  /** A privilege, column, function or table is missing. */
+  schema: [
+    '42501', // insufficient_privilege
+    '42703', // undefined_column
+    '42883', // undefined_function
+    '42P01' // undefined_table
+  ],
 
-  '25006': 'connection', // read_only_sql_transaction, after a failover
-  '0A000': 'connection', // feature_not_supported, of a plan made before a DDL
-  '26000': 'connection', // invalid_sql_statement_name, lost by a pooler
-  '42P05': 'connection', // duplicate_prepared_statement, kept by a pooler
+  /** The server, or the connection, cannot run the statement now. */
+  server: [
+    '0A000', // feature_not_supported, of a plan made before a DDL
+    '25006', // read_only_sql_transaction, after a failover
+    '26000', // invalid_sql_statement_name, lost by a pooler
+    '42P05', // duplicate_prepared_statement, kept by a pooler
+    '53100', // disk_full
+    '53200', // out_of_memory
+    '53400', // configuration_limit_exceeded, such as temp_file_limit
+    '57014' // query_canceled
+  ],
 
-  '53100': 'resource', // disk_full
-  '53200': 'resource', // out_of_memory
-  '53400': 'resource', // configuration_limit_exceeded, such as temp_file_limit
-  '57014': 'resource', // query_canceled
+  /** Another transaction was in the way. */
+  conflict: [
+    '40001', // serialization_failure
+    '40P01', // deadlock_detected
+    '55P03' // lock_not_available, such as after lock_timeout
+  ],
 
-  '40001': 'conflict', // serialization_failure
-  '40P01': 'conflict', // deadlock_detected
-  '55P03': 'conflict', // lock_not_available, such as after lock_timeout
+  /** The SQL is wrong. */
+  statement: [
+    '42' // syntax_error_or_access_rule_violation
+  ],
 
-  '40003': 'doubtful' // statement_completion_unknown
+  /**
+   * The statement may have had an effect. Each is its own transaction, which an
+   * error rolls back, but these can come after the commit, or from a pooler
+   * that has lost the server:
+   *
+   * - An internal error may follow the commit. PostgreSQL sends it, and then
+   *   ends the whole server, because it cannot roll back.
+   * - The end of a session may be reported after the commit, for example after
+   *   a wait for the synchronous standby.
+   * - PgBouncer sends 08P01 when a server closes the connection of a running
+   *   statement. Other poolers use 08, 28, 3D, 53, 57, 58 and XX.
+   */
+  doubtful: [
+    '08', // connection_exception
+    '25', // invalid_transaction_state, such as transaction_timeout
+    '28', // invalid_authorization_specification
+    '3D', // invalid_catalog_name
+    '40003', // statement_completion_unknown
+    '53', // insufficient_resources
+    '57', // operator_intervention
+    '58', // system_error
+    'XX' // internal_error
+  ]
 }
 
-/**
- * The same for classes of SQLSTATEs: their first two characters.
- *
- * An error in a statement that is its own transaction rolls it back, whatever
- * its SQLSTATE: triggers raise codes of their own. A doubtful code can come
- * after the commit, or from a pooler that has lost the server:
- *
- * - An internal error may follow the commit. PostgreSQL sends it, and then ends
- *   the whole server, because it cannot roll back.
- * - The end of a session may be reported after the commit, for example after a
- *   wait for the synchronous standby.
- * - PgBouncer sends 08P01 when a server closes the connection of a running
- *   statement. Other poolers use 08, 28, 3D, 53, 57, 58 and XX.
- */
-const meaningsOfClasses: Record<string, Meaning> = {
-  '42': 'statement', // syntax_error_or_access_rule_violation
+type Meaning = keyof typeof sqlStates | 'value'
 
-  '08': 'doubtful', // connection_exception
-  '25': 'doubtful', // invalid_transaction_state, such as transaction_timeout
-  '28': 'doubtful', // invalid_authorization_specification
-  '3D': 'doubtful', // invalid_catalog_name
-  '53': 'doubtful', // insufficient_resources
-  '57': 'doubtful', // operator_intervention
-  '58': 'doubtful', // system_error
-  XX: 'doubtful' // internal_error
-}
+const meanings = new Map(
+  Object.entries(sqlStates).flatMap(([meaning, codes]) =>
+    codes.map((code) => [code, meaning as Meaning])
+  )
+)
 
-const queryCanceled = '57014'
 const lockNotAvailable = '55P03'
 
-/** Classes after which the same read may succeed. */
-const transientClasses = [
-  '08', // connection_exception
-  '40', // transaction_rollback
-  '53', // insufficient_resources
-  '57', // operator_intervention
-  '58' // system_error
-]
-
-/** Returns what an error means for its statement, by its SQLSTATE if any. */
+/**
+ * Returns what an error means for its statement: without a SQLSTATE, such as
+ * after a lost connection, it is doubtful.
+ */
 export function meaningOf(error: unknown): Meaning {
   const code = sqlStateOf(error)
   if (code === '') return 'doubtful'
-  return meanings[code] ?? meaningsOfClasses[classOf(code)] ?? 'value'
+  return meanings.get(code) ?? meanings.get(code.slice(0, 2)) ?? 'value'
 }
 
-/** Whether the server has cancelled the statement, before its commit. */
-export function isCancelled(error: unknown): boolean {
-  return sqlStateOf(error) === queryCanceled
+/** What PostgreSQL has sent, as an error or as the cause of one. */
+function sentIn(error: unknown): pg.DatabaseError | undefined {
+  if (error instanceof pg.DatabaseError) return error
+  return error instanceof Error ? sentIn(error.cause) : undefined
+}
+
+/** The SQLSTATE of an error or of its cause; otherwise an empty text. */
+export function sqlStateOf(error: unknown): string {
+  return sentIn(error)?.code ?? ''
 }
 
 /**
@@ -103,7 +103,7 @@ export function isCancelled(error: unknown): boolean {
  * an empty text for another error.
  */
 export function violatedConstraint(error: unknown): string {
-  return error instanceof pg.DatabaseError ? (error.constraint ?? '') : ''
+  return sentIn(error)?.constraint ?? ''
 }
 
 /**
@@ -111,22 +111,9 @@ export function violatedConstraint(error: unknown): string {
  * name the table; undefined for another error.
  */
 export function lockTimeoutContext(error: unknown): string | undefined {
-  const cause = causeOf(error)
-  const isLockTimeout =
-    cause instanceof pg.DatabaseError && cause.code === lockNotAvailable
-  return isLockTimeout ? String(cause.where) : undefined
+  const isLockTimeout = sqlStateOf(error) === lockNotAvailable
+  return isLockTimeout ? String(sentIn(error)?.where) : undefined
 }
-
-/** The SQLSTATE of an error of the server; otherwise an empty text. */
-export function sqlStateOf(error: unknown): string {
-  return error instanceof pg.DatabaseError ? String(error.code) : ''
-}
-
-/** What the server has sent, if it is why the database is unavailable. */
-const causeOf = (error: unknown): unknown =>
-  error instanceof Unavailable ? error.cause : error
-
-const classOf = (code: string): string => code.slice(0, 2)
 
 /**
  * The database cannot run the statement now. The statement had no effect: it
@@ -164,35 +151,20 @@ export class OutcomeUnknown extends Error {
  * @param isRepeatable whether the statement can be sent again if its outcome is
  *   not known, as a read can
  */
-export function failureOf(error: Error, isRepeatable: boolean): Error {
+export function failureOf(
+  error: Error,
+  isRepeatable: boolean
+): Error & { code?: string } {
   switch (meaningOf(error)) {
     case 'value':
     case 'statement':
       return error
-    case 'schema':
-    case 'connection':
-    case 'resource':
-    case 'conflict':
-      return new Unavailable(error)
     case 'doubtful':
-      if (!isRepeatable) return new OutcomeUnknown(error)
-      return isTransient(error) ? new Unavailable(error) : error
+      return isRepeatable ? new Unavailable(error) : new OutcomeUnknown(error)
+    default:
+      return new Unavailable(error)
   }
 }
-
-/** Whether a statement whose failure is doubtful may succeed later. */
-function isTransient(error: Error): boolean {
-  const code = sqlStateOf(error)
-  const isOfConnection = code === ''
-  return isOfConnection || transientClasses.includes(classOf(code))
-}
-
-const faultsOfRow = new Set<Meaning>([
-  'value',
-  'conflict',
-  'statement',
-  'schema'
-])
 
 /**
  * Whether one row may have made the whole statement fail: then the statement is
@@ -200,5 +172,5 @@ const faultsOfRow = new Set<Meaning>([
  * row-level security raises 42501.
  */
 export function isFaultOfRow(error: unknown): boolean {
-  return faultsOfRow.has(meaningOf(causeOf(error)))
+  return !['server', 'doubtful'].includes(meaningOf(error))
 }

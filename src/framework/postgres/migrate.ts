@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { type ClientBase, type Pool } from 'pg'
 import type { Logger } from 'pino'
@@ -6,17 +7,9 @@ import { shareRuns } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../message-of.ts'
 import type { Database } from './database.ts'
-import { meaningOf, Unavailable } from './failures.ts'
+import { meaningOf } from './failures.ts'
 import { openPool } from './pool.ts'
-import { sqlStateInside } from './reasons.ts'
 import { sql } from './sql.ts'
-
-/** Plain SQL that is applied to a database once. */
-interface Migration {
-  /** Such as `0001_framework`. The table pgmigrations records it. */
-  name: string
-  file: URL
-}
 
 /**
  * Milliseconds that a migration waits for a lock, at most: whoever needs the
@@ -25,7 +18,8 @@ interface Migration {
 const maxLockWaitMs = 2000
 
 /** Three minutes: as long as most reports and dumps of a table take. */
-const usualTries = { max: 60, intervalMs: 1000 }
+const maxTries = 60
+const retryIntervalMs = 1000
 
 const migrationLock = '7241865325823964'
 
@@ -41,7 +35,7 @@ const begin = (lockTimeoutMs: number) => sql`
     -- In another encoding PostgreSQL rejects or changes text that the OpenAPI
     -- document allows.
     IF current_setting('server_encoding') <> 'UTF8' THEN
-      RAISE 'it must be encoded in UTF8, not %: create one with ENCODING ''UTF8''',
+      RAISE 'its encoding must be UTF8, not %: create one with ENCODING ''UTF8''',
         current_setting('server_encoding');
     END IF;
 
@@ -62,6 +56,11 @@ const appliedMigrations = sql`
   FROM pgmigrations
 `
 
+const recordMigration = sql`
+  INSERT INTO pgmigrations (name, run_on)
+  VALUES ($1, now())
+`
+
 interface Applied {
   name: string
 }
@@ -71,25 +70,12 @@ type MigrationConfig = Pick<
   'DATABASE_TIMEOUT_MS' | 'DATABASE_SERVICE_ROLE'
 >
 
-/** Reads the names of the migrations in a folder; ignores other files. */
-export function readMigrations(folder: URL): Migration[] {
-  return readdirSync(folder)
-    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
-    .sort()
-    .map((file) => ({
-      name: file.replace(/\.sql$/, ''),
-      file: new URL(file, folder)
-    }))
-}
-
 /**
  * Applies the pending migrations, and then the folder's `grants.sql` for
  * DATABASE_SERVICE_ROLE, in one transaction. Concurrent calls wait for each
  * other. If another transaction holds a lock, the whole is tried again, so that
  * no request waits for long.
  *
- * @param applicationName names the connection in pg_stat_activity
- * @param tries how often, and after how many milliseconds
  * @throws Error when the database cannot be reached, is not encoded in UTF-8,
  *   or rejects a statement, or when a lock is held for all tries
  */
@@ -97,12 +83,10 @@ export async function applyMigrations(
   url: string,
   config: MigrationConfig,
   folder: URL,
-  log: Logger,
-  applicationName = 'migrate',
-  tries = usualTries
+  log: Logger
 ): Promise<void> {
   const pool = openPool(url, {
-    application_name: applicationName,
+    application_name: 'migrate',
     connectionTimeoutMillis: config.DATABASE_TIMEOUT_MS
   })
 
@@ -110,21 +94,14 @@ export async function applyMigrations(
     try {
       await applyInTransaction(pool, config, folder, log)
     } catch (error) {
-      if (!isBlocked(error) || number === tries.max) throw error
+      if (meaningOf(error) !== 'conflict' || number === maxTries) throw error
       if (number === 1) log.warn(`${messageOf(error)}; trying again`)
-      await sleep(tries.intervalMs)
+      await sleep(retryIntervalMs)
       await attempt(number + 1)
     }
   }
 
   await attempt(1).finally(() => pool.end())
-}
-
-/** Whether another transaction was in the way. */
-function isBlocked(error: unknown): boolean {
-  const lockTimeout = '55P03'
-  const deadlock = '40P01'
-  return [lockTimeout, deadlock].includes(sqlStateInside(error))
 }
 
 async function applyInTransaction(
@@ -139,54 +116,43 @@ async function applyInTransaction(
 
   try {
     await connection.query(begin(lockTimeoutMs))
-    const applied = await connection.query<Applied>(appliedMigrations)
-    const pending = pendingOf(readMigrations(folder), applied.rows)
-    for (const migration of pending) await apply(connection, migration)
-    if (role !== undefined) await grant(connection, role, folder)
+    const { rows } = await connection.query<Applied>(appliedMigrations)
+    const pending = pendingOf(folder, rows)
+    for (const name of pending) {
+      await runFile(connection, new URL(`${name}.sql`, folder))
+      await connection.query(recordMigration, [name])
+    }
+    if (role !== undefined)
+      await runFile(connection, new URL('grants.sql', folder), role)
     await connection.query('COMMIT')
 
-    for (const { name } of pending) log.info({ migration: name }, 'migrated')
+    for (const migration of pending) log.info({ migration }, 'migrated')
   } finally {
     connection.release(true)
   }
 }
 
-async function apply(
-  connection: ClientBase,
-  { name, file }: Migration
-): Promise<void> {
-  await runFile(connection, `migration ${name}`, readFileSync(file, 'utf8'))
-  await connection.query(
-    'INSERT INTO pgmigrations (name, run_on) VALUES ($1, now())',
-    [name]
-  )
-}
-
-/** Grants the role what the service needs, as psql would with `-v role=…`. */
-async function grant(
-  connection: ClientBase,
-  role: string,
-  folder: URL
-): Promise<void> {
-  const grants = readFileSync(new URL('grants.sql', folder), 'utf8')
+/** Runs a file as psql would with `-v role=…`. */
+async function runFile(connection: ClientBase, file: URL, role = '') {
   const identifier = pg.escapeIdentifier(role)
-  const text = grants.replaceAll(':"role"', () => identifier)
-  await runFile(connection, 'grants.sql', text)
-}
-
-async function runFile(connection: ClientBase, what: string, text: string) {
   try {
-    await connection.query(text)
+    const text = readFileSync(file, 'utf8')
+    await connection.query(text.replaceAll(':"role"', () => identifier))
   } catch (error) {
-    const message = `${what} failed: ${messageOf(error)}`
+    const message = `${path.basename(file.pathname)} failed: ${messageOf(error)}`
     throw new Error(message, { cause: error })
   }
 }
 
-/** The migrations that are not applied yet. */
-function pendingOf(migrations: Migration[], applied: Applied[]): Migration[] {
-  const names = new Set(applied.map(({ name }) => name))
-  return migrations.filter(({ name }) => !names.has(name))
+/** The names of the migrations in the folder that are not applied yet. */
+function pendingOf(folder: URL, applied: Applied[]): string[] {
+  const names = applied.map(({ name }) => name)
+
+  return readdirSync(folder)
+    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
+    .map((file) => file.replace('.sql', ''))
+    .filter((name) => !names.includes(name))
+    .sort()
 }
 
 /**
@@ -198,10 +164,8 @@ export function migrationCheck(
   database: Database,
   folder: URL
 ): () => Promise<void> {
-  const migrations = readMigrations(folder)
-
   return shareRuns(async () => {
-    const pending = await readPendingMigrations(database, migrations)
+    const pending = await findPendingMigrations(database, folder)
     database.metrics.pendingMigrations.set(pending.length)
     if (pending.length === 0) return
 
@@ -211,24 +175,19 @@ export function migrationCheck(
 }
 
 /** Returns the names of the migrations that the database lacks. */
-export async function readPendingMigrations(
+export async function findPendingMigrations(
   database: Database,
-  migrations: Migration[]
+  folder: URL
 ): Promise<string[]> {
-  const pending = pendingOf(migrations, await readApplied(database))
-  return pending.map(({ name }) => name)
-}
-
-async function readApplied(database: Database): Promise<Applied[]> {
+  const statement = database.statements.add(
+    'applied-migrations',
+    appliedMigrations
+  )
   try {
-    return await database.read<Applied>(
-      database.statements.add('applied-migrations', appliedMigrations)
-    )
+    return pendingOf(folder, await database.read<Applied>(statement))
   } catch (error) {
     // Without the table, or the privilege to read it, there was no migration.
-    const isUntouched =
-      error instanceof Unavailable && meaningOf(error.cause) === 'schema'
-    if (isUntouched) return []
+    if (meaningOf(error) === 'schema') return pendingOf(folder, [])
     throw error
   }
 }

@@ -1,6 +1,5 @@
 import pg, { type ClientBase } from 'pg'
 import { parseIntoClientConfig } from 'pg-connection-string'
-import { checkNew } from './undocumented.ts'
 
 /**
  * Milliseconds without a packet after which a connection is probed. A wait for
@@ -8,12 +7,11 @@ import { checkNew } from './undocumented.ts'
  */
 const keepAliveDelayMs = 10_000
 
-/** Several hosts in the authority of a URL, or in `host=`, or several URLs. */
-const severalServers =
-  /\/\/([^/?#]*@)?[^@/?#]*,[^@/?#]*([/?#]|$)|[?&]host=[^&]*,|, *postgres(ql)?:/
-
-/** Connections whose last commit may have reached no synchronous standby. */
-const unreplicated = new WeakSet<ClientBase>()
+/**
+ * Connections whose last commit may have reached no synchronous standby:
+ * PostgreSQL reports a success after a warning.
+ */
+export const unreplicated = new WeakSet<ClientBase>()
 
 /**
  * A pool of connections to the server of a URL, which must accept writes. After
@@ -25,8 +23,6 @@ const unreplicated = new WeakSet<ClientBase>()
  *   used
  */
 export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
-  if (severalServers.test(url)) throw new Error('it names several servers')
-
   const pool = new pg.Pool({
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
@@ -34,7 +30,7 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
     // Reads the certificate files: pg would read them for each connection, and
     // throw in its own callbacks if they are missing.
     ...parseIntoClientConfig(url),
-    ...checkNew(rejectReadOnly)
+    ...checks
   })
 
   pool.on('connect', (connection) => {
@@ -51,13 +47,6 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
   return pool
 }
 
-/**
- * Whether a commit on the connection may not have reached the synchronous
- * standby. PostgreSQL reports a success after a warning.
- */
-export const isUnreplicated = (connection: ClientBase): boolean =>
-  unreplicated.has(connection)
-
 /** @throws Error if the server is a standby, or read-only for other reasons */
 async function rejectReadOnly(connection: ClientBase): Promise<void> {
   const { rows } = await connection.query<{ transaction_read_only: string }>(
@@ -66,3 +55,5 @@ async function rejectReadOnly(connection: ClientBase): Promise<void> {
   if (rows[0]?.transaction_read_only === 'on')
     throw new Error('the server is read-only')
 }
+
+const checks = { onConnect: rejectReadOnly }

@@ -46,12 +46,12 @@ const endedWith = <Result>(
 
 /** The codes of an error. Its message may contain values of a request. */
 function failureAttributes(error: unknown): Attributes {
+  const sqlState = sqlStateOf(error)
   const isWrapped =
     error instanceof Unavailable || error instanceof OutcomeUnknown
-  const cause = isWrapped ? error.cause : error
 
   return {
-    'error.type': isWrapped ? error.code : sqlStateOf(cause),
-    'db.response.status_code': sqlStateOf(cause)
+    'error.type': isWrapped ? error.code : sqlState,
+    ...(sqlState && { 'db.response.status_code': sqlState })
   }
 }

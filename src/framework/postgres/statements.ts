@@ -1,38 +1,27 @@
 import type { Metrics } from '../metrics.ts'
 
-/** Bytes of a name that PostgreSQL compares. */
-const maxNameBytes = 63
-
 /** A prepared statement, whose name belongs to no other text. */
 export interface NamedStatement {
   name: string
   text: string
 }
 
-/** A statement from `Statements.add`, with its values. */
-type NamedQuery = NamedStatement & { values?: unknown[] }
-
-/** A statement that PostgreSQL plans each time. */
-interface UnnamedQuery {
-  name?: undefined
+/** A statement: without a name, PostgreSQL plans it each time. */
+export interface Query {
+  name?: string
   text: string
   values?: unknown[]
 }
 
-export type Query = NamedQuery | UnnamedQuery
-
 /** The prepared statements of a database. */
 export class Statements {
   readonly #metrics: Metrics
-  readonly #texts = new Map<string, string>()
+
+  /** The text of each statement by its name, in the order of `add`. */
+  readonly texts = new Map<string, string>()
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics
-  }
-
-  /** The text of each statement by its name, in the order of `add`. */
-  get texts(): ReadonlyMap<string, string> {
-    return this.#texts
   }
 
   /**
@@ -43,24 +32,18 @@ export class Statements {
    * const pets = database.statements.add('pets', 'SELECT * FROM pets LIMIT $1')
    * await database.read({ ...pets, values: [20] })
    *
-   * @throws Error if the name belongs to another text, or is too long
+   * @throws Error if the name belongs to another text
    */
   add(name: string, text: string): NamedStatement {
-    if (Buffer.byteLength(name) > maxNameBytes) {
-      throw new Error(
-        `the name of a statement has over ${maxNameBytes} bytes: ${name}`
-      )
-    }
-
-    if ((this.#texts.get(name) ?? text) !== text) {
+    if ((this.texts.get(name) ?? text) !== text) {
       throw new Error(
         `two operations have different statements called ${name}: ` +
           'give one of them another name, as in name: …'
       )
     }
 
-    if (!this.#texts.has(name)) this.#metrics.initializeStatement(name)
-    this.#texts.set(name, text)
+    if (!this.texts.has(name)) this.#metrics.initializeStatement(name)
+    this.texts.set(name, text)
 
     return { name, text }
   }

@@ -7,7 +7,8 @@
 // | connection.startup and .cancel | failures: too long, is cancelled       |
 // | the order: TLS, then startup   | tls: a CancelRequest is encrypted      |
 // | connection.stream              | failures: a silent server              |
-// | onConnect of a pool            | failover: a read-only server           |
+// | a rejection by onConnect       | failover: a read-only server           |
+// | routine of a notice            | synchronous: an operator cancels it    |
 import pg from 'pg'
 
 // Missing in pg's types.
@@ -44,12 +45,4 @@ export function sendCancelRequest(target: pg.Client, timeoutMs: number): void {
 
   messenger.on('error', () => {})
   messenger.connect().catch(() => connection.stream.destroy())
-}
-
-/**
- * The option of a pool that checks each new connection. If the check rejects,
- * the connection is closed, and the call that waits for it rejects.
- */
-export function checkNew(check: (connection: pg.ClientBase) => Promise<void>) {
-  return { onConnect: check }
 }

@@ -196,7 +196,7 @@ t.test('METRICS_PORT serves the metrics', async (t) => {
   const response = await fetch(url)
   t.match(response.headers.get('content-type'), 'text/plain; version=0.0.4')
   const text = await response.text()
-  t.match(text, /^nodejs_eventloop_lag_p99_seconds \d/m)
+  t.match(text, /^nodejs_eventloop_lag_p99_seconds\{host="\S+"\} \d/m)
   t.match(text, /^build_info\{version="\S+",environment="development"\} 1$/m)
   t.equal((await fetch(`${await started(service)}/metrics`)).status, 404)
   t.equal(await service.stop(), 0)

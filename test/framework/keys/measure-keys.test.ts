@@ -9,7 +9,8 @@ const leftOut = [
   "expires_at = now() - interval '1 minute'",
   'revoked_at = now()',
   'last_used_at = NULL',
-  "last_used_at = now() - interval '2 days'"
+  "last_used_at = now() - interval '2 days'",
+  "replaced_by = id, created_at = now() + interval '1 minute'"
 ]
 
 t.test('the first expiry of the API keys in use is measured', async (t) => {

@@ -1,7 +1,5 @@
 import t from 'tap'
-import { Database } from '../../../src/framework/postgres/database.ts'
-import { unusableDatabase } from '../../../src/framework/postgres/reasons.ts'
-import { openDatabase, query, silent } from '../../support/database.ts'
+import { openDatabase, query } from '../../support/database.ts'
 import {
   createNote,
   serviceName,
@@ -61,30 +59,3 @@ t.test(
     await creates(201)
   }
 )
-
-const severalServers =
-  'DATABASE_URL cannot be used: it names several servers: write the ' +
-  'one address that leads to the primary, such as that of HAProxy, ' +
-  'or of the service -rw in Kubernetes'
-
-/** What opening each URL says. */
-const urls = {
-  'postgres://a:5432,b:5432/db': severalServers,
-  'postgres://user:p,w@a/db,postgres://user:p,w@b/db': severalServers,
-  'postgres://user:pw@a,b': severalServers,
-  'postgres:///db?host=a,b': severalServers,
-  'postgres://user:a,b@localhost/db?application_name=x,y': 'nothing'
-}
-
-t.test('several servers are a mistake at start', async (t) => {
-  const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 1000 }
-  for (const [url, says] of Object.entries(urls)) {
-    let said = 'nothing'
-    try {
-      await new Database(url, config, silent).close()
-    } catch (error) {
-      said = unusableDatabase(error).message
-    }
-    t.equal(said, says, url)
-  }
-})

@@ -1,9 +1,7 @@
 import t, { type Test } from 'tap'
-import { Database } from '../../../src/framework/postgres/database.ts'
 import {
   createDatabase,
   createRoles,
-  lockAwaited,
   lockTable,
   lockWaits,
   openDatabase,
@@ -96,22 +94,11 @@ t.test('a connection is kept when its statement fails', async (t) => {
   const session = () => database.read({ text: 'SELECT pg_backend_pid()' })
   const first = await session()
 
-  for (const condition of [
-    'disk_full',
-    'lock_not_available',
-    'check_violation'
-  ])
+  for (const condition of ['lock_not_available', 'check_violation'])
     await t.rejects(
       database.read({ text: `DO 'BEGIN RAISE ${condition}; END'` })
     )
   t.same(await session(), first)
-})
-
-t.test('a read of corrupt data is a 500', async (t) => {
-  const { proxy, service } = await start(t)
-  const error = errorResponse(['SERROR', 'CXX001', 'Minvalid page'])
-  proxy.state.change = (chunk) => (chunk.includes('first') ? error : chunk)
-  t.equal(await codeOrStatus(listNotes(service)), 'internal_error')
 })
 
 /** What PgBouncer sends if it gets no response from the server. */
@@ -152,7 +139,7 @@ t.test(
     proxy.cutAt('lost')
 
     await t.rejects(database.write(statement), { code: 'outcome_unknown' })
-    await t.rejects(database.writeInBackground(statement), {
+    await t.rejects(database.runInBackground(statement), {
       code: 'unavailable'
     })
   }
@@ -279,23 +266,3 @@ t.test('the log explains missing migrations and grants', async (t) => {
   ])
   t.notOk(lines.some(({ msg }) => msg === 'internal_error'))
 })
-
-t.test(
-  'a statement that waits while the service stops is no outage',
-  async (t) => {
-    const { lines, log } = recorder()
-    const databaseUrl = await createDatabase(t)
-    const config = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 60_000 }
-    const database = new Database(databaseUrl, config, log)
-    const lock = await lockTable(t, databaseUrl, 'api_keys')
-    const first = database.read({ text: 'SELECT FROM api_keys' })
-    await lockAwaited(databaseUrl)
-
-    const closing = database.close()
-    await t.rejects(database.read({ text: 'SELECT' }), { code: 'unavailable' })
-    await lock.release()
-    await first
-    await closing
-    t.same(outagesIn(lines), [])
-  }
-)

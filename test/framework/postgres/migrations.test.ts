@@ -2,7 +2,6 @@ import fs from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { applyMigrations } from '../../../src/framework/postgres/migrate.ts'
-import { unusableDatabase } from '../../../src/framework/postgres/reasons.ts'
 import { api } from '../../../src/handlers/index.ts'
 import {
   connect,
@@ -10,8 +9,7 @@ import {
   empty,
   lockAwaited,
   migrate,
-  query,
-  silent
+  query
 } from '../../support/database.ts'
 import { notes, startNotes, storedNotes } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
@@ -44,7 +42,7 @@ t.test('a migration that fails is named, and none is applied', async (t) => {
   const url = await createDatabase(t, empty)
   await query(url, 'CREATE TABLE notes (x text)')
   await t.rejects(migrate(url, {}, [notes.migrations]), {
-    message: 'migration 0002_notes failed: relation "notes" already exists'
+    message: '0002_notes.sql failed: relation "notes" already exists'
   })
   t.same(await query(url, "SELECT to_regclass('api_keys') AS it"), [
     { it: null }
@@ -76,27 +74,10 @@ t.test('creates go on while a migration waits for a reader', async (t) => {
   t.same(
     lines.map(({ msg }) => msg),
     [
-      'migration 9999_color failed: canceling statement due to lock timeout; trying again',
+      '9999_color.sql failed: canceling statement due to lock timeout; trying again',
       'migrated'
     ]
   )
-})
-
-t.test('a lock that stays held ends a migration', async (t) => {
-  const url = await createDatabase(t)
-  await readNotes(t, url)
-  const folder = folderOf(t, { '9999_drop.sql': 'DROP TABLE notes' })
-  const config = { DATABASE_TIMEOUT_MS: 5000 }
-  const tries = { max: 2, intervalMs: 1 }
-  const migration = applyMigrations(url, config, folder, silent, 'x', tries)
-
-  const failure: unknown = await migration.catch(unusableDatabase)
-  t.match(failure, {
-    message:
-      'the database cannot be used: migration 9999_drop failed: ' +
-      'canceling statement due to lock timeout: ' +
-      'end the transaction that is in the way (see pg_stat_activity)'
-  })
 })
 
 t.test('the framework of the notes is that of this repository', (t) => {

@@ -1,0 +1,54 @@
+# What the scripts share that change the database. Begins in the root of the clone.
+set -eu
+# Dumps are for their owner only.
+umask 077
+cd "$(dirname "$0")/.."
+
+fail() {
+  echo "$*" >&2
+  exit 1
+}
+
+in_db() { docker compose exec -T db "$@"; }
+
+sql() {
+  in_db psql -qAtX -v ON_ERROR_STOP=1 -U postgres -d pet_categories -c "$1" </dev/null
+}
+
+# Prints the value of a variable in .env: variable NAME DEFAULT
+variable() {
+  value=$(sed -n "s/^$1=//p" .env | tail -n 1)
+  echo "${value:-$2}"
+}
+
+# Sets a variable in .env: configure NAME VALUE
+configure() {
+  sed -i "/^$1=/d" .env
+  echo "$1=$2" >>.env
+}
+
+has_archive() { in_db sh -c 'test -d "${ARCHIVE_FOLDER:-}"' </dev/null; }
+
+# Runs shell commands from stdin with the volume of `db`, whose container may be stopped.
+in_volume() {
+  docker compose run --rm --no-deps -T "$@" db sh -eu
+}
+
+# Lets `db` use another cluster of the volume: use_cluster FOLDER IMAGE
+use_cluster() {
+  cp .env .env.previous
+  configure DATABASE_FOLDER "$1"
+  configure DATABASE_IMAGE "$2"
+}
+
+# Starts the previous cluster and the service again: go_back FOLDER, which is removed
+go_back() {
+  trap - EXIT
+  echo 'This failed. The previous cluster is started again. The log of the new one:' >&2
+  docker compose logs --no-log-prefix --tail 10 db >&2
+  docker compose stop db
+  mv .env.previous .env
+  echo "rm -rf /var/lib/postgresql/data/$1" | in_volume
+  docker compose up -d --wait
+  exit 1
+}
