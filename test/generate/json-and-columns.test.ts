@@ -14,10 +14,7 @@ type Properties = Record<
 const $ref = '#/components/schemas/Thing'
 
 /** An API whose operation takes a Thing and returns Things. */
-function apiOf(
-  properties: Properties,
-  required = Object.keys(properties)
-) {
+function apiOf(properties: Properties, required = Object.keys(properties)) {
   const contentOf = (schema: object) => ({ 'application/json': { schema } })
   const post = {
     requestBody: { content: contentOf({ $ref }) },

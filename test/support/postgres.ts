@@ -141,6 +141,10 @@ export async function configure(url: string, setting: string): Promise<void> {
   await query(url, 'SELECT pg_reload_conf()')
 }
 
+/** Resolves when the statement returns a row. */
+const returnsRow = (url: string, sql: string) =>
+  until(async () => (await query(url, sql)).length > 0, sql)
+
 /**
  * Starts a primary and its standby behind one address, which are stopped when
  * the test ends.
@@ -159,14 +163,10 @@ export async function startPair(t: Test, settings: Settings = {}) {
 
   /** The standby has what was committed before, and receives no more. */
   async function isolate(): Promise<void> {
-    const flushed = 'SELECT pg_current_wal_flush_lsn() AS lsn'
+    const flushed = 'SELECT pg_current_wal_flush_lsn()::text AS lsn'
     const [sent] = await query(primary.url, flushed)
-    const received = 'SELECT WHERE pg_last_wal_replay_lsn() >= $1'
-    await until(
-      async () =>
-        (await query(standby.url, received, [sent?.['lsn']])).length > 0,
-      'the standby has everything'
-    )
+    const received = `SELECT WHERE pg_last_wal_replay_lsn() >= '${String(sent?.['lsn'])}'`
+    await returnsRow(standby.url, received)
     link.refuse()
     link.cut()
   }
@@ -174,11 +174,9 @@ export async function startPair(t: Test, settings: Settings = {}) {
   /** Lets commits wait for the standby from now on. */
   async function replicateSynchronously(): Promise<void> {
     await configure(primary.url, "synchronous_standby_names = '*'")
-    const sql = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
-    await until(
-      async () => (await query(primary.url, sql)).length > 0,
-      'the standby is synchronous'
-    )
+    const isSynchronous =
+      "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
+    await returnsRow(primary.url, isSynchronous)
   }
 
   /** Makes the standby the primary. */

@@ -53,17 +53,21 @@ const memoryCell: Cell = (samples) => whole(median(samples, 'rss') / 2 ** 20)
 const sections: { title: string; text: string; cell: Cell }[] = [
   {
     title: 'Ratios',
-    text: 'Requests per second of this service, divided by those of the others: the median of the rounds, and their range.',
+    text: `Requests per second of this service, divided by those of the others:
+the median of the rounds, and their range.`,
     cell: ratioCell
   },
   {
     title: 'Requests per second',
-    text: 'In parentheses: microseconds of CPU per request, of the server and of the load generator, wrk. Where the second is the larger one, the load generator is the limit.',
+    text: `In parentheses: microseconds of CPU per request, of the server and of
+the load generator, wrk. Where the second is the larger one, the load generator
+is the limit.`,
     cell: rateCell
   },
   {
     title: 'Milliseconds per request',
-    text: 'Median and 99th percentile, while each connection sends as fast as it gets responses.',
+    text: `Median and 99th percentile, while each connection sends as fast as it
+gets responses.`,
     cell: latencyCell
   },
   {

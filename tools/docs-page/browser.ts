@@ -117,12 +117,10 @@ export async function execute(page: Page, id: string, body?: string) {
   }
 }
 
-/** Enters a key in the Authorize dialog, in place of an earlier one. */
+/** Enters a key in the Authorize dialog. */
 export async function authorize(page: Page, key: string): Promise<void> {
   await page.locator('.schemes .authorize').first().click()
   const dialog = page.getByRole('dialog')
-  const logout = dialog.getByRole('button', { name: 'Logout' })
-  if (await logout.isVisible()) await logout.click()
   await dialog.getByLabel('Value').fill(key)
   await dialog.getByRole('button', { name: 'Authorize' }).click()
   await dialog.locator('.btn-done').click()
