@@ -25,13 +25,13 @@ export const phone = {
   hasTouch: true
 }
 
-/** The path of the browser: CHROMIUM, or the first of these names in PATH. */
-const executablePath =
-  process.env['CHROMIUM'] ??
-  spawnSync('which', ['chromium', 'chromium-browser', 'google-chrome'], {
-    encoding: 'utf8'
-  }).stdout.split('\n')[0]
-if (!executablePath)
+const names = ['chromium', 'chromium-browser', 'google-chrome']
+const [found = ''] = spawnSync('which', names, {
+  encoding: 'utf8'
+}).stdout.split('\n')
+/** The path of the browser. */
+const executablePath = process.env['CHROMIUM'] ?? found
+if (executablePath === '')
   throw new Error('install Chromium, or set CHROMIUM to its path')
 
 /**
