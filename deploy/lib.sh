@@ -15,12 +15,6 @@ sql() {
   in_db psql -qAtX -v ON_ERROR_STOP=1 -U postgres -d pet_categories -c "$1" </dev/null
 }
 
-# Prints the value of a variable in .env: variable NAME DEFAULT
-variable() {
-  value=$(sed -n "s/^$1=//p" .env | tail -n 1)
-  echo "${value:-$2}"
-}
-
 # Sets a variable in .env: configure NAME VALUE
 configure() {
   sed -i "/^$1=/d" .env
@@ -34,11 +28,11 @@ in_volume() {
   docker compose run --rm --no-deps -T "$@" db sh -eu
 }
 
-# Lets `db` use another cluster of the volume: use_cluster FOLDER IMAGE
+# Lets `db` use another cluster of the volume: use_cluster FOLDER [IMAGE]
 use_cluster() {
   cp .env .env.previous
   configure DATABASE_FOLDER "$1"
-  configure DATABASE_IMAGE "$2"
+  if [ $# = 2 ]; then configure DATABASE_IMAGE "$2"; fi
 }
 
 # Starts the previous cluster and the service again: go_back FOLDER, which is removed

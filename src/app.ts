@@ -6,16 +6,16 @@ import Fastify, {
 import type { Api } from './framework/api.ts'
 import { apiKeys } from './framework/keys/bearer.ts'
 import { type Config, trustedProxies } from './framework/config.ts'
-import { AccessLog, requestId } from './framework/http/access-log.ts'
-import { Connections } from './framework/http/connections.ts'
+import {
+  connectionOptions,
+  limitShutdown
+} from './framework/http/connections.ts'
 import { responseHeaders } from './framework/http/default-headers.ts'
-import { draining } from './framework/http/draining.ts'
 import { sendError } from './framework/http/errors.ts'
 import { health } from './framework/http/health.ts'
 import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
 import { unknownRoutes } from './framework/http/not-found.ts'
-import { requestLogger } from './framework/http/trace-context.ts'
-import { validHttp } from './framework/http/valid-http.ts'
+import { AccessLog, requestId } from './framework/http/request-log.ts'
 import type { Metrics } from './framework/metrics.ts'
 import { ResponseMemory } from './framework/lists/response-memory.ts'
 import type { ApiDocument } from './framework/openapi/document.ts'
@@ -41,7 +41,7 @@ export interface Parts {
  */
 export async function buildApp(parts: Parts) {
   const { config, api, apiDocument, database, log } = parts
-  const { ENVIRONMENT: environment, METRICS_PORT: port } = config
+  const { ENVIRONMENT: environment } = config
   const { version } = apiDocument.document.info
   const app = createApp(config, database.metrics, log)
 
@@ -53,17 +53,15 @@ export async function buildApp(parts: Parts) {
 
   // X-Request-Id and the other headers of every response.
   await app.register(responseHeaders)
-  await app.register(draining)
-  if (port !== undefined)
-    await app.register(metricsEndpoint, metricsOptions(parts, port))
+  if (config.METRICS_PORT !== undefined)
+    await app.register(metricsEndpoint, { config, apiDocument })
 
   // @fastify/cors, before the plugins that reject requests, so that a page can
   // read their errors.
   if (config.CORS_ORIGINS !== undefined)
     await app.register(cors, corsOptions(config.CORS_ORIGINS))
 
-  // 400, 404 and 405, before authentication.
-  await app.register(validHttp)
+  // 404 and 405, before authentication.
   await app.register(unknownRoutes)
 
   // @fastify/bearer-auth, for the operations: API keys and rate limits.
@@ -97,9 +95,8 @@ export async function buildApp(parts: Parts) {
 
 /** Fastify, with an Error body for each error, and limits for connections. */
 function createApp(config: Config, metrics: Metrics, log: FastifyBaseLogger) {
-  const connections = new Connections(config, log, metrics)
-  const app = Fastify(fastifyOptions(config, connections, log))
-  app.addHook('preClose', connections.limitShutdown)
+  const app = Fastify(fastifyOptions(config, metrics, log))
+  app.addHook('preClose', limitShutdown(config.SHUTDOWN_TIMEOUT_MS))
   app.decorate('metrics', metrics)
   app.decorateRequest('errorCode', undefined)
   app.setErrorHandler(sendError)
@@ -107,26 +104,16 @@ function createApp(config: Config, metrics: Metrics, log: FastifyBaseLogger) {
   return app
 }
 
-const metricsOptions = ({ config, apiDocument }: Parts, port: number) => ({
-  address: { port, host: config.HOST },
-  version: apiDocument.document.info.version,
-  environment: config.ENVIRONMENT,
-  operations: apiDocument.operations.map(({ id }) => id),
-  errorCodes: apiDocument.errorCodes
-})
-
 /** The options of Fastify; each limit is a variable of the configuration. */
 function fastifyOptions(
   config: Config,
-  connections: Connections,
+  metrics: Metrics,
   log: FastifyBaseLogger
 ): FastifyServerOptions {
   return {
-    serverFactory: connections.createServer,
-    clientErrorHandler: connections.onClientError,
+    ...connectionOptions(config, metrics),
     loggerInstance: log,
     logController: new AccessLog(),
-    childLoggerFactory: requestLogger,
     genReqId: requestId,
     trustProxy: trustedProxies(config.TRUST_PROXY),
     bodyLimit: config.MAX_BODY_BYTES,

@@ -28,7 +28,7 @@ import {
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Names } from './api.ts'
-import { isOutsideApi, pathOf } from './http/access-log.ts'
+import { isOutsideApi, pathOf } from './http/request-log.ts'
 import { apiKeyMask } from './log.ts'
 
 /** Milliseconds for the last spans at shutdown. */

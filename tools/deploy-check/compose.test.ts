@@ -362,6 +362,14 @@ t.test('mistakes are found, and nothing is replaced', async (t) => {
     [check, { TLS: 'On' }, /TLS must be on or off/],
     [check, { MAX_REQUESTS_PER_KEY: 'x' }, /neither a number/],
     [check, { API_MEMORY: 'x' }, /invalid size/],
+    [
+      `trap 'mv old package.json' EXIT
+      cp package.json old
+      sed -i 's/"version": "/&9/' package.json
+      ${check}`,
+      {},
+      /The image has version/
+    ],
     ['deploy/roll', { VERSION: 'none' }, /No such image/],
     ['deploy/roll', neverReady, /did not become ready and was removed/],
     ['deploy/secrets database_ulr', {}, /There is no secret database_ulr/]
@@ -446,7 +454,7 @@ t.test('the options combine, in any order', async () => {
     )
     await sh('docker compose config -q', {
       COMPOSE_FILE: `docker-compose.yml${files.join('')}`,
-      ARCHIVE: 'archive'
+      ARCHIVE: './archive'
     })
   }
 })
@@ -525,7 +533,6 @@ t.test('the commands of incidents find what they look for', async (t) => {
     ['docker compose logs --tail 20 db', 'db-1'],
     ['docker compose ps --all', /migrate.*Exited \(0\)/],
     ['docker compose logs --tail 20 api', '"level":30'],
-    ['docker compose logs --tail 20 proxy', 'proxy-1'],
     ['docker compose logs --tail 20 migrate', 'migrat'],
     ['command -v docker', 'docker'],
     [`db "SELECT pg_drop_replication_slot('$SLOT')"`, '1 row']
@@ -726,7 +733,12 @@ t.test('one command adds Prometheus, which finds every exporter', async (t) => {
   const file = 'deploy/monitoring/prometheus.yml'
   write(file, read(file).replaceAll('15s', '2s'))
   const rules = 'deploy/observability/rules.yml'
-  write(rules, read(rules).replaceAll(/for: (30s|[123]m)$/gm, 'for: 4s'))
+  write(
+    rules,
+    read(rules)
+      .replaceAll(/for: 30s$/gm, 'for: 2s')
+      .replaceAll(/for: [123]m$/gm, 'for: 15s')
+  )
   await replaces(t, [], () => documented('Prometheus'))
   const ports = await sh("docker compose ps --format '{{.Ports}}'")
   t.notMatch(ports, /(0\.0\.0\.0|\[?::\]?):/, 'not for other machines')
@@ -741,48 +753,34 @@ t.test('one command adds Prometheus, which finds every exporter', async (t) => {
 t.test(
   'incidents raise their alerts, and their commands end them',
   async (t) => {
-    const [killed = ''] = await replicas()
-    const inArchive = (command: string) =>
-      sh(`docker compose exec -T db sh -c '${command} "$ARCHIVE_FOLDER"'`)
-    const slot = 'pg_create_physical_replication_slot'
-    const events: Record<
-      string,
-      [() => Promise<unknown>, () => Promise<unknown>]
-    > = {
-      SlotUnused: [
-        () => sql(`SELECT ${slot}('forgotten')`),
-        () =>
-          inline(`db "SELECT pg_drop_replication_slot('$SLOT')"`, {
-            SLOT: 'forgotten'
-          })
-      ],
-      ArchivingFails: [
-        async () => {
-          await inArchive('chmod 0')
-          await sql('SELECT pg_current_xact_id(), pg_switch_wal()')
-        },
-        async () => {
-          t.match(await incident('archiving fails'), 'archive command failed')
-          await inArchive('chmod 700')
-        }
-      ],
-      ReplicasMissing: [
-        () => sh(`docker kill ${killed}`),
-        () => inline('docker compose up -d --wait --no-recreate')
-      ],
-      ServiceUnreachable: [
-        () => sh('docker compose stop proxy'),
-        async () => {
-          t.match(await incident('proxy down'), 'Exited')
-          await incident('proxy down', 1)
-        }
-      ]
-    }
-    for (const [alert, [begin, end]] of Object.entries(events)) {
-      await begin()
-      await fires(alert)
-      await end()
-    }
+    const headers = { authorization: `Bearer ${installation.key}` }
+    const wrong = () => status(`${url}/v1/pets/0`, headers)
+    for (let count = 0; count < 20; count++)
+      await Promise.all(Array.from({ length: 100 }, wrong))
+    await fires('ClientErrors')
+    await incident('flood')
+
+    const SLOT = 'forgotten'
+    await sql(`SELECT pg_create_physical_replication_slot('${SLOT}')`)
+    await fires('SlotUnused')
+    await inline(`db "SELECT pg_drop_replication_slot('$SLOT')"`, { SLOT })
+
+    const setMode = (mode: string) =>
+      sh(`docker compose exec -T db sh -c 'chmod ${mode} "$ARCHIVE_FOLDER"'`)
+    await setMode('0')
+    await sql('SELECT pg_current_xact_id(), pg_switch_wal()')
+    await fires('ArchivingFails')
+    t.match(await incident('archiving fails'), 'archive command failed')
+    await setMode('700')
+
+    await sh(`docker kill ${(await replicas())[0]}`)
+    await fires('ReplicasMissing')
+    await inline('docker compose up -d --wait --no-recreate')
+
+    await sh('docker compose stop proxy')
+    await fires('ServiceUnreachable')
+    t.match(await incident('proxy down'), 'Exited')
+    await incident('proxy down', 1)
     await incident('monitoring down')
   }
 )
@@ -800,10 +798,10 @@ t.test(
           request.on('end', () => response.end())
         }).listen(8080)"`)
     const alertmanager = 'secrets/alertmanager/alertmanager.yml'
-    const told = `
+    const hook = `
     webhook_configs: [{ url: 'http://${receiver}:8080', send_resolved: false }]`
     for (const name of ['now', 'watchdog'])
-      edit(alertmanager, `- name: ${name}\n`, `- name: ${name}${told}\n`)
+      edit(alertmanager, `- name: ${name}\n`, `- name: ${name}${hook}\n`)
     edit(alertmanager, 'group_by:', 'group_wait: 1s\n  group_by:')
     const pages = () => sh(`docker logs ${receiver}`)
     const isTold = (alert: RegExp) =>
@@ -826,8 +824,11 @@ t.test(
       /"groupLabels":\{"alertname":"\w+"/g
     )
     const alerts = [...groups].map(([text]) => text.split('"').at(-2))
-    t.same([...new Set(alerts)].sort(), ['DatabaseDown', 'Watchdog'])
-    await sh('docker compose up -d --wait --no-recreate')
+    // The disk of this machine may be full.
+    const told = new Set(alerts.filter((alert) => alert !== 'DiskFull'))
+    t.same([...told].sort(), ['DatabaseDown', 'Watchdog'])
+    await inline('docker compose start db')
+    await eventually(serves, 'the service responds')
   }
 )
 

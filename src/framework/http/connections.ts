@@ -1,122 +1,200 @@
+import { randomUUID } from 'node:crypto'
 import {
   createServer,
+  type IncomingMessage,
   type RequestListener,
-  type Server,
-  type ServerOptions
+  type ServerOptions,
+  type ServerResponse,
+  STATUS_CODES
 } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
-import type { FastifyBaseLogger } from 'fastify'
+import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
-import { Connection } from './connection.ts'
+import { defaultHeaders } from './default-headers.ts'
+import { badRequest, type HttpError, parserError } from './errors.ts'
 
-declare module 'node:http' {
-  interface Server {
-    /** Not in Node.js's documentation, but one of its options since 2010. */
-    httpAllowHalfOpen: boolean
-  }
-}
+/** Milliseconds to receive the rest of the input after the last response. */
+const lingerMs = 1000
 
 /** Milliseconds between two checks of the timeouts of incomplete requests. */
 const timeoutCheckIntervalMs = 1000
 
-/** The connections of a node:http server for Fastify, within their limits. */
-export class Connections {
-  readonly #open = new Map<Duplex, Connection>()
-  readonly #config: Config
-  readonly #log: FastifyBaseLogger
-  readonly #metrics: Metrics
+/** The open connections, each with the response to its newest request. */
+type Connections = Map<Socket, ServerResponse | undefined>
 
-  constructor(config: Config, log: FastifyBaseLogger, metrics: Metrics) {
-    this.#config = config
-    this.#log = log
-    this.#metrics = metrics
-    metrics.maxConnections.set(config.MAX_CONNECTIONS)
+/**
+ * The options of Fastify for its connections, within their limits.
+ *
+ * A connection has one request at a time. It closes if another one arrives
+ * before the response: Node.js would start all of them together, and before
+ * 24.16.0 their responses leak when the client leaves (nodejs/node#62534).
+ */
+export function connectionOptions(config: Config, metrics: Metrics) {
+  const connections: Connections = new Map()
+  metrics.maxConnections.set(config.MAX_CONNECTIONS)
+
+  /** Rejects bytes that are not HTTP, or came too late. */
+  function reject(socket: Socket, error: HttpError): void {
+    // The client has gone, or has its last response.
+    if (!socket.writable) return
+    metrics.parserErrors.inc({ code: error.body.code })
+    closeWithError(socket, connections.get(socket), error)
   }
 
-  /** The option `serverFactory` of Fastify. */
-  createServer = (handler: RequestListener): Server => {
-    const accept: RequestListener = (request, response) => {
-      if (this.#open.get(request.socket)?.accept(response))
-        handler(request, response)
+  const accept =
+    (handler: RequestListener): RequestListener =>
+    (request, response) => {
+      const { socket } = request
+      if (connections.get(socket)?.closed === false) {
+        socket.destroy()
+        return
+      }
+
+      connections.set(socket, response)
+      const fault = faultOf(request)
+      if (fault !== undefined) {
+        reject(socket, badRequest(fault))
+        return
+      }
+
+      // Node.js discards the bytes behind an upgrade: the next ones may be the
+      // middle of a request.
+      if (request.headers.upgrade !== undefined)
+        response.shouldKeepAlive = false
+      handler(request, response)
     }
 
-    const server = createServer(serverOptions(this.#config), accept)
-    server.setTimeout(this.#config.IDLE_TIMEOUT_MS)
-    server.maxConnections = this.#config.MAX_CONNECTIONS
-    // Node.js silently drops headers beyond a count, even Authorization.
-    // MAX_HEADER_BYTES limits their size instead.
-    server.maxHeadersCount = 0
-    // A client may close its sending half after a request. It still receives
-    // the response.
-    server.httpAllowHalfOpen = true
-    // Fastify and Node.js call it at shutdown. Node.js's own would also close
-    // connections whose response has ended, but is not sent completely.
-    server.closeIdleConnections = () => {
-      for (const connection of this.#open.values()) connection.shutDown()
-    }
+  return {
+    serverFactory: (handler) =>
+      openServer(config, connections, accept(handler)).on(
+        'connection',
+        (socket: Socket) => {
+          metrics.openConnections.inc()
+          socket.once('close', () => metrics.openConnections.dec())
+        }
+      ),
+    clientErrorHandler: ({ code }, socket) => reject(socket, parserError(code))
+  } satisfies FastifyServerOptions
+}
 
-    server.on('connection', (socket) => this.#add(socket))
-    server.on('connect', ({ socket }) => this.#open.get(socket)?.onConnect())
-    // Other expectations than 100-continue may be ignored (RFC 9110, section
-    // 10.1.1).
-    server.on('checkExpectation', accept)
-
-    return server
-  }
-
-  /** The option `clientErrorHandler` of Fastify. */
-  onClientError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
-    this.#open.get(socket)?.onClientError(error)
-  }
-
-  /**
-   * A preClose hook. Closes the connections that remain at SHUTDOWN_TIMEOUT_MS.
-   */
-  limitShutdown = (done: () => void): void => {
-    setTimeout(
-      () => this.#destroyAll(),
-      this.#config.SHUTDOWN_TIMEOUT_MS
-    ).unref()
+/** A hook that closes the connections that remain this long after it. */
+export const limitShutdown = (timeoutMs: number) =>
+  function (this: FastifyInstance, done: () => void): void {
+    const timer = setTimeout(() => {
+      this.log.warn('closing connections at SHUTDOWN_TIMEOUT_MS')
+      this.server.closeAllConnections()
+    }, timeoutMs).unref()
+    this.server.once('close', () => clearTimeout(timer))
     done()
   }
 
-  #add(socket: Socket): void {
-    this.#open.set(socket, new Connection(socket, this.#metrics))
-    const { openConnections } = this.#metrics
-    openConnections.inc()
-    socket.once('close', () => {
-      this.#open.delete(socket)
-      openConnections.dec()
-    })
-  }
-
-  #destroyAll(): void {
-    const connections = this.#open.size
-    if (connections > 0) {
-      this.#log.warn(
-        { connections },
-        'closing connections at SHUTDOWN_TIMEOUT_MS'
-      )
+function openServer(
+  config: Config,
+  connections: Connections,
+  accept: RequestListener
+) {
+  const server = createServer(serverOptions(config), accept)
+  Object.assign(server, {
+    timeout: config.IDLE_TIMEOUT_MS,
+    maxConnections: config.MAX_CONNECTIONS,
+    // Node.js silently drops headers beyond a count, even Authorization.
+    // MAX_HEADER_BYTES limits their size instead.
+    maxHeadersCount: 0,
+    // A client may close its sending half after a request. It still receives
+    // the response. In no documentation, but an option since 2010.
+    httpAllowHalfOpen: true,
+    // Fastify and Node.js call it at shutdown. Node.js's own would also close
+    // connections whose response has ended, but is not sent completely.
+    closeIdleConnections() {
+      for (const [socket, response] of connections) {
+        if (response?.closed !== false) socket.destroy()
+        else response.once('close', () => socket.destroySoon())
+      }
     }
-    for (const connection of this.#open.values()) connection.destroy()
-  }
+  })
+
+  server.on('connection', (socket: Socket) => {
+    connections.set(socket, undefined)
+    // Node.js calls this after the last response of a connection.
+    socket.destroySoon = () => close(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
+  // Other expectations than 100-continue may be ignored (RFC 9110, section
+  // 10.1.1).
+  server.on('checkExpectation', accept)
+
+  return server
 }
 
-function serverOptions(config: Config): ServerOptions {
-  return {
-    // Without Host, Node.js would respond without an Error body.
-    requireHostHeader: false,
-    joinDuplicateHeaders: true,
-    maxHeaderSize: config.MAX_HEADER_BYTES,
-    keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT_MS,
-    requestTimeout: config.REQUEST_TIMEOUT_MS,
-    // Node.js swaps the two timeouts if this one is larger.
-    headersTimeout: Math.min(
-      config.HEADERS_TIMEOUT_MS,
-      config.REQUEST_TIMEOUT_MS
-    ),
-    connectionsCheckingInterval: timeoutCheckIntervalMs
+const serverOptions = (config: Config): ServerOptions => ({
+  // Without Host, Node.js would respond without an Error body.
+  requireHostHeader: false,
+  joinDuplicateHeaders: true,
+  maxHeaderSize: config.MAX_HEADER_BYTES,
+  keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT_MS,
+  requestTimeout: config.REQUEST_TIMEOUT_MS,
+  // Node.js swaps the two timeouts if this one is larger.
+  headersTimeout: Math.min(
+    config.HEADERS_TIMEOUT_MS,
+    config.REQUEST_TIMEOUT_MS
+  ),
+  connectionsCheckingInterval: timeoutCheckIntervalMs
+})
+
+/**
+ * What RFC 9112 forbids and Node.js accepts: no Host, several or one with a
+ * space (section 3.2; Node.js joins them by a comma and a space), or a coding
+ * by which a proxy may see the end of the body elsewhere (section 6.1).
+ */
+function faultOf({ headers, httpVersion }: IncomingMessage) {
+  const isOld = httpVersion === '1.0'
+  const { host = isOld ? '' : ' ', 'transfer-encoding': coding } = headers
+
+  if (host.includes(' ')) return 'The request must have one valid Host header'
+  if (coding && (isOld || coding.toLowerCase() !== 'chunked'))
+    return 'Transfer-Encoding must be chunked, in HTTP/1.1'
+}
+
+/**
+ * Closes a connection, with an error unless the client would take it for
+ * another response: it has one for each request, in their order.
+ */
+function closeWithError(
+  socket: Socket,
+  response: ServerResponse | undefined,
+  error: HttpError
+): void {
+  const isInBody = response?.req.complete === false
+  if (!isInBody && response?.closed === false) socket.destroy()
+  else close(socket, isInBody && response.headersSent ? '' : errorText(error))
+}
+
+/**
+ * Ends a connection, after `text`. Closing a socket with unread bytes would
+ * reset the connection, and the client may lose the response: keep reading
+ * until the client closes too, or for a second.
+ */
+function close(socket: Socket, text = ''): void {
+  socket.end(text)
+  // Without its listener, Node.js no longer parses what it reads.
+  socket.removeAllListeners('data')
+  socket.on('data', () => {}).resume()
+  setTimeout(() => socket.destroy(), lingerMs).unref()
+}
+
+/** The bytes of an error for a socket that has no Fastify reply. */
+function errorText({ body }: HttpError): string {
+  const json = JSON.stringify(body)
+  const headers = {
+    ...defaultHeaders(randomUUID()),
+    date: new Date().toUTCString(),
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(json),
+    connection: 'close'
   }
+  const lines = Object.entries(headers).map((header) => header.join(': '))
+  const statusLine = `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status]}`
+
+  return [statusLine, ...lines, '', json].join('\r\n')
 }

@@ -123,23 +123,15 @@ export function toHttpError(error: unknown): HttpError {
 
   // Anything can be thrown; these are the properties of the errors of Fastify
   // and its plugins.
-  const thrown = error as Partial<FastifyError> & Pick<HttpError, 'headers'>
-  const { code = '', statusCode: status = 500, message, headers } = thrown
+  const thrown = error as Partial<FastifyError>
+  const { code = '', statusCode: status = 500 } = thrown
   const response = responsesByCode[code]
   if (response !== undefined) return response
   if (status < 400 || status >= 500) return internalError
 
-  // Fastify and its plugins write the messages of their own codes for clients.
-  // Others may have the path of a file.
-  const isPublic = code.startsWith('FST_') && message
+  // Its message may have the path of a file.
   const phrase = STATUS_CODES[status] ?? 'Invalid request'
-
-  return new HttpError(
-    status,
-    'invalid_request',
-    isPublic ? message : phrase,
-    headers
-  )
+  return new HttpError(status, 'invalid_request', phrase)
 }
 
 /**
@@ -157,15 +149,6 @@ export function sendError(
   if (thrown instanceof OutcomeUnknown)
     request.log.warn({ err: thrown.cause }, body.code)
 
-  // Fastify closes the connection after any error of a body. If the whole body
-  // was read, the connection can stay open. Node.js never writes a Connection
-  // header that was removed, so one that has to say `close` is left alone.
-  const canStayOpen =
-    request.raw.complete &&
-    reply.raw.shouldKeepAlive &&
-    !request.server.isDraining
-  if (canStayOpen && reply.hasHeader('connection'))
-    reply.removeHeader('connection')
   reply.headers(defaultHeaders(request.id))
   reply.code(body.status).headers(headers).send(body)
 }

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { parse } from 'lossless-json'
 import { badRequest } from './errors.ts'
@@ -12,11 +11,14 @@ export const jsonBody = fp(
     app.removeAllContentTypeParsers()
     // For every type, so that the size is checked before the type.
     const types = ['application/json', '*']
-    app.addContentTypeParser(
+    app.addContentTypeParser<Buffer>(
       types,
       { parseAs: 'buffer' },
-      (request: FastifyRequest, bytes: Buffer, done) => {
-        requireJson(request)
+      ({ mediaType = 'left out' }, bytes, done) => {
+        if (mediaType !== 'application/json') {
+          const message = `Content-Type must be application/json, not ${mediaType}`
+          throw badRequest(message)
+        }
         done(null, bytes.length === 0 ? undefined : parseJson(bytes))
       }
     )
@@ -24,15 +26,7 @@ export const jsonBody = fp(
   { name: 'json-body' }
 )
 
-function requireJson({ headers, mediaType = 'left out' }: FastifyRequest) {
-  if (headers['content-encoding'] !== undefined)
-    throw badRequest('Content-Encoding must be left out')
-  // A charset has no effect (RFC 8259, section 11).
-  if (mediaType !== 'application/json')
-    throw badRequest(`Content-Type must be application/json, not ${mediaType}`)
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * Returns the value of a JSON text. An integer beyond 2^53 becomes a bigint.
@@ -42,20 +36,14 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return parse(utf8.decode(bytes), requireWellFormed, { parseNumber })
   } catch (error) {
-    throw toBadRequest(error)
+    if (error instanceof SyntaxError)
+      throw badRequest(`The body must be JSON: ${error.message}`)
+    if (error instanceof TypeError) throw badRequest('The body must be UTF-8')
+    // Thousands of levels of arrays or objects exhaust the stack.
+    if (error instanceof RangeError)
+      throw badRequest('The body must not be nested so deeply')
+    throw error
   }
-}
-
-/** A fault of the body as a 400; any other error as it is. */
-function toBadRequest(error: unknown): unknown {
-  if (error instanceof SyntaxError)
-    return badRequest(`The body must be JSON: ${error.message}`)
-  if (error instanceof TypeError) return badRequest('The body must be UTF-8')
-  // Thousands of levels of arrays or objects exhaust the stack.
-  if (error instanceof RangeError)
-    return badRequest('The body must not be nested so deeply')
-
-  return error
 }
 
 /** PostgreSQL cannot store unpaired surrogates. */

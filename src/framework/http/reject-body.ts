@@ -16,7 +16,6 @@ export const rejectBody: onRequestHookHandler = ({ raw }, reply, done) => {
 
   function accept(): void {
     // Without these headers, Fastify does not parse the empty body of a DELETE.
-    delete headers['content-length']
     delete headers['content-type']
     delete headers['transfer-encoding']
     done()

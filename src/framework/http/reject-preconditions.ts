@@ -1,22 +1,13 @@
 import type { onRequestHookHandler } from 'fastify'
 import { badRequest } from './errors.ts'
 
-/** Without an ETag, no tag matches: If-None-Match does not prevent a read. */
-const conditionsOfReads = {
-  'if-match': 'If-Match',
-  'idempotency-key': 'Idempotency-Key'
-}
-
-/**
- * The preconditions of RFC 9110, section 13.1, that compare an ETag, and the
- * Idempotency-Key: take effect only once. The other preconditions compare a
- * modification date. This service has none, so it ignores them.
- */
-const conditions = { ...conditionsOfReads, 'if-none-match': 'If-None-Match' }
-
 /**
  * Rejects conditions of a request that an operation does not evaluate. To
  * ignore them would let a request take effect that its client has forbidden.
+ *
+ * They are the preconditions of RFC 9110, section 13.1, that compare an ETag,
+ * and the Idempotency-Key: take effect only once. The other preconditions
+ * compare a modification date. This service has none, so it ignores them.
  *
  * @param operation its method, and its headers in lower case
  */
@@ -24,19 +15,17 @@ export function rejectPreconditions(operation: {
   method: string
   headers: string[]
 }): onRequestHookHandler {
-  const isRead = operation.method === 'GET'
-  const relevant = isRead ? conditionsOfReads : conditions
-  const unsupported = Object.entries(relevant).filter(
-    ([name]) => !operation.headers.includes(name)
+  const conditions = ['If-Match', 'Idempotency-Key']
+  // Without an ETag, no tag matches: it does not prevent a read.
+  if (operation.method !== 'GET') conditions.push('If-None-Match')
+  const unsupported = conditions.filter(
+    (name) => !operation.headers.includes(name.toLowerCase())
   )
 
   return ({ headers }, _reply, done) => {
-    const condition = unsupported.find(([name]) => headers[name] !== undefined)
-    if (condition === undefined) return done()
-
-    const [, header] = condition
-    const message = `The operation does not support ${header}: leave it out`
-
-    return done(badRequest(message))
+    const sent = unsupported.find((name) => name.toLowerCase() in headers)
+    if (sent === undefined) done()
+    else
+      done(badRequest(`The operation does not support ${sent}: leave it out`))
   }
 }

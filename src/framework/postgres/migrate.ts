@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { type ClientBase, type Pool } from 'pg'
 import type { Logger } from 'pino'
@@ -54,11 +53,6 @@ const begin = (lockTimeoutMs: number) => sql`
 const appliedMigrations = sql`
   SELECT name
   FROM pgmigrations
-`
-
-const recordMigration = sql`
-  INSERT INTO pgmigrations (name, run_on)
-  VALUES ($1, now())
 `
 
 interface Applied {
@@ -119,11 +113,14 @@ async function applyInTransaction(
     const { rows } = await connection.query<Applied>(appliedMigrations)
     const pending = pendingOf(folder, rows)
     for (const name of pending) {
-      await runFile(connection, new URL(`${name}.sql`, folder))
-      await connection.query(recordMigration, [name])
+      await runFile(connection, folder, `${name}.sql`)
+      await connection.query(
+        'INSERT INTO pgmigrations (name, run_on) VALUES ($1, now())',
+        [name]
+      )
     }
     if (role !== undefined)
-      await runFile(connection, new URL('grants.sql', folder), role)
+      await runFile(connection, folder, 'grants.sql', role)
     await connection.query('COMMIT')
 
     for (const migration of pending) log.info({ migration }, 'migrated')
@@ -133,14 +130,18 @@ async function applyInTransaction(
 }
 
 /** Runs a file as psql would with `-v role=…`. */
-async function runFile(connection: ClientBase, file: URL, role = '') {
+async function runFile(
+  connection: ClientBase,
+  folder: URL,
+  file: string,
+  role = ''
+): Promise<void> {
   const identifier = pg.escapeIdentifier(role)
   try {
-    const text = readFileSync(file, 'utf8')
+    const text = readFileSync(new URL(file, folder), 'utf8')
     await connection.query(text.replaceAll(':"role"', () => identifier))
   } catch (error) {
-    const message = `${path.basename(file.pathname)} failed: ${messageOf(error)}`
-    throw new Error(message, { cause: error })
+    throw new Error(`${file} failed: ${messageOf(error)}`, { cause: error })
   }
 }
 

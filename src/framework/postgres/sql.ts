@@ -66,8 +66,6 @@ export function inputParameters(
   return [JSON.stringify(rows.map((row) => row.map(jsonOf)))]
 }
 
-/** JSON whose text PostgreSQL can cast to the type of the column. */
-function jsonOf(value: unknown): unknown {
-  if (typeof value === 'bigint') return value.toString()
-  return value
-}
+/** JSON has no bigint. */
+const jsonOf = (value: unknown) =>
+  typeof value === 'bigint' ? value.toString() : value

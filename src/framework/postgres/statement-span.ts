@@ -5,7 +5,7 @@ import {
   SpanStatusCode,
   trace
 } from '@opentelemetry/api'
-import { OutcomeUnknown, sqlStateOf, Unavailable } from './failures.ts'
+import { sqlStateOf } from './failures.ts'
 
 // Records nothing until an SDK is registered.
 const tracer = trace.getTracer('postgres')
@@ -25,33 +25,26 @@ export function inStatementSpan<Result>(
     'db.query.summary': name
   }
 
-  return tracer.startActiveSpan(
-    name,
-    { kind: SpanKind.CLIENT, attributes },
-    (span) => endedWith(span, run(span))
-  )
-}
+  const options = { kind: SpanKind.CLIENT, attributes }
 
-const endedWith = <Result>(
-  span: Span,
-  result: Promise<Result>
-): Promise<Result> =>
-  result
-    .catch((error: unknown) => {
+  return tracer.startActiveSpan(name, options, async (span) => {
+    try {
+      return await run(span)
+    } catch (error) {
       span.setStatus({ code: SpanStatusCode.ERROR })
       span.setAttributes(failureAttributes(error))
       throw error
-    })
-    .finally(() => span.end())
+    } finally {
+      span.end()
+    }
+  })
+}
 
 /** The codes of an error. Its message may contain values of a request. */
 function failureAttributes(error: unknown): Attributes {
-  const sqlState = sqlStateOf(error)
-  const isWrapped =
-    error instanceof Unavailable || error instanceof OutcomeUnknown
-
+  const { code } = error as { code?: string }
   return {
-    'error.type': isWrapped ? error.code : sqlState,
-    ...(sqlState && { 'db.response.status_code': sqlState })
+    'error.type': code,
+    'db.response.status_code': sqlStateOf(error) || undefined
   }
 }

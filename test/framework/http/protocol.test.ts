@@ -50,13 +50,10 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     404,
     'There is nothing at this path',
     get('/v1/tags/'),
-    get('*'),
-    request('OPTIONS *'),
     get('/docs/static/..%2f..%2fpackage.json'),
     request('PURGE /v1/dogs', withoutKey, '{')
   ],
   [400, 'The path must be percent-encoded UTF-8', get('/%zz'), get('/%ff')],
-  [400, 'The path and query must not contain #', get('/v1/notes?a=1#')],
   [
     405,
     'This path supports GET, HEAD, POST, not TRACE',
@@ -77,10 +74,9 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     400,
     'Transfer-Encoding must be chunked, in HTTP/1.1',
     ambiguous('POST /v1/notes HTTP/1.0', 'chunked'),
-    ambiguous('POST /v1/notes', 'gzip, chunked')
+    ambiguous('POST /v1/notes', 'gzip, chunked'),
+    ambiguous('POST /%zz', 'gzip, chunked')
   ],
-  [400, 'The path must be', ambiguous('POST /%zz', 'gzip, chunked')],
-  [400, 'The method CONNECT is not supported', request('CONNECT test:443')],
   [
     400,
     'The request must have one valid Host header',
@@ -132,11 +128,6 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     'Content-Type must be application/json, not application/jsonx',
     withType('application/jsonx')
   ],
-  [
-    400,
-    'Content-Encoding must be left out',
-    createRequest('{}', { 'Content-Encoding': 'gzip' })
-  ],
   [400, 'body must not be empty', createRequest(), createRequest('')],
   [400, 'The body must not be nested so', createRequest('['.repeat(60_000))],
   [
@@ -156,7 +147,6 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     400,
     'The body must be JSON: ',
     createRequest('{"name":'),
-    createRequest('\ufeff{"name":"a"}'),
     createRequest('{"name":"a","n\\u0061me":"b"}')
   ],
   // However its type is written, a body is validated.
@@ -256,13 +246,12 @@ for (const [status, requests] of Object.entries(accepted)) {
   })
 }
 
-t.test('a connection stays open after an error whose body came', async (t) => {
+t.test('a connection stays open, unless a body has an error', async (t) => {
   const requests = [
-    createRequest('{', keepAlive),
-    getRequest('/livez', { Host: 'a b' }),
+    getRequest('/none'),
     remove('0\r\n\r\n', { ...chunked, ...keepAlive }),
     listRequest(keepAlive),
-    request('CONNECT a:1', keepAlive)
+    createRequest('{', keepAlive)
   ]
   const { write, closed, statuses } = openConnection(t, service)
 
@@ -271,7 +260,14 @@ t.test('a connection stays open after an error whose body came', async (t) => {
     await until(() => statuses().length > index, 'a response comes')
   }
   await closed
-  t.same(statuses(), [400, 400, 404, 200, 400])
+  t.same(statuses(), [404, 404, 200, 400])
+})
+
+t.test('a CONNECT closes its connection', async (t) => {
+  const bytes = request('CONNECT a:1', keepAlive)
+  const { closed, received } = openConnection(t, service, bytes)
+  await closed
+  t.equal(received(), '')
 })
 
 const newId = /^[0-9a-f-]{36}$/

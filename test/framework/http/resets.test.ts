@@ -34,7 +34,7 @@ const requests = [
   // The beginning of TLS.
   '\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03',
   'GET /livez HTTP/1.1\r\nHost: x\r\nX-Y',
-  getList + request('CONNECT a:1', anonymous),
+  request('CONNECT a:1', anonymous),
   getRequest('/', { Connection: 'Upgrade', Upgrade: 'h2c' }),
   createRequest('{"na', { ...anonymous, 'Content-Length': '100' }),
   createRequest('5\r\n{"nam\r\n', {
@@ -51,8 +51,10 @@ const requests = [
   getRequest(asset, { 'Accept-Encoding': 'br' })
 ]
 
+const reset = (socket: Socket) => socket.resetAndDestroy()
+
 const waysToLeave = [
-  (socket: Socket) => socket.resetAndDestroy(),
+  reset,
   (socket: Socket) => socket.resume().end(),
   (socket: Socket) => socket.end(() => socket.resetAndDestroy())
 ]
@@ -98,14 +100,10 @@ const openFiles = () => readdirSync('/dev/fd').length
 t.test('pipelined requests of clients that reset are released', async (t) => {
   const before = openFiles()
 
-  for (const one of [getRequest(asset), getList]) {
-    const paused = Array.from({ length: 50 }, async () => {
-      const client = openConnection(t, service, one.repeat(20))
-      await client.responded
-      return client.socket.pause()
-    })
-    for (const socket of await Promise.all(paused)) socket.resetAndDestroy()
-  }
+  const visits = [getRequest(asset), getList].flatMap((one) =>
+    Array.from({ length: 50 }, () => visit(t, one.repeat(20), reset, true))
+  )
+  await Promise.all(visits)
 
   await recovers(t)
   // The pool may have opened its connections meanwhile.

@@ -10,9 +10,8 @@ import './errors.ts'
 export function requestId({
   headers
 }: Pick<IncomingMessage, 'headers'>): string {
-  const id = headers['x-request-id']
-  const isWellFormed = typeof id === 'string' && /^[\w.~-]{1,128}$/.test(id)
-  return isWellFormed ? id : randomUUID()
+  const id = String(headers['x-request-id'] ?? '')
+  return /^[\w.~-]{1,128}$/.test(id) ? id : randomUUID()
 }
 
 /**
@@ -26,10 +25,9 @@ export class AccessLog extends LogController {
   override requestCompleted(
     error: Error | null | undefined,
     request: FastifyRequest,
-    reply: FastifyReply
+    { statusCode: status, elapsedTime }: FastifyReply
   ): void {
-    const { id, rejected } = checkedKey(request)
-    const status = reply.statusCode
+    const { key, rejected } = checkedKey(request)
     // The metrics count them.
     const isFlood = rejected !== undefined && status === 429
     const isQuiet = isOutsideApi(request) && !error && status !== 500
@@ -41,8 +39,8 @@ export class AccessLog extends LogController {
       operation: request.routeOptions.schema?.operationId,
       status,
       code: request.errorCode,
-      ms: Math.round(reply.elapsedTime * 1000) / 1000,
-      key: id,
+      ms: Math.round(elapsedTime * 1000) / 1000,
+      key,
       rejected,
       ip: request.ip,
       err: error ?? undefined
@@ -51,10 +49,11 @@ export class AccessLog extends LogController {
   }
 }
 
-/** The API key of a request, and why it was rejected. */
+/** The id of the API key of a request, and why it was rejected. */
 function checkedKey({ apiKeyCheck }: FastifyRequest) {
   const { id, state } = apiKeyCheck ?? {}
-  return { id: id?.toString(), rejected: state === 'valid' ? undefined : state }
+  const rejected = state === 'valid' ? undefined : state
+  return { key: id?.toString(), rejected }
 }
 
 /** The path without the query, into which people paste secrets. */
