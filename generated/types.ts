@@ -564,8 +564,8 @@ export interface components {
          */
         Successor: string;
         /**
-         * @description Strong validator of the list in its content coding
-         * @example "k7kVvJ8Uq0m2cD1wq5r8n3oYtB4xSgZlE6hPfAaTjLw"
+         * @description Weak validator of the list, in any content coding
+         * @example W/"k7kVvJ8Uq0m2cD1wq5r8n3oYtB4xSgZlE6hPfAaTjLw"
          */
         ListETag: string;
         /**

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { query } from '../support/database.ts'
-import { listCategories, post } from '../support/requests.ts'
+import { get, post } from '../support/requests.ts'
 import { startService } from '../support/service.ts'
 
 t.test('the list is ordered by id, which is exact up to 2^63-1', async (t) => {
@@ -17,7 +17,7 @@ t.test('the list is ordered by id, which is exact up to 2^63-1', async (t) => {
   )
 
   t.equal(
-    (await listCategories(service)).body,
+    (await get(service, 'categories')).body,
     '[{"id":3,"name":"x"},' +
       '{"id":9007199254740993,"name":"x"},' +
       '{"id":9223372036854775807,"name":"x"}]'
@@ -51,5 +51,5 @@ t.test('text is returned unchanged', async (t) => {
     const response = await post(service, 'categories', input)
     t.strictSame(response.json(), { id, ...input })
   }
-  t.strictSame((await listCategories(service)).json(), categories)
+  t.strictSame((await get(service, 'categories')).json(), categories)
 })
