@@ -7,8 +7,6 @@ import type { loadByWrk } from './wrk.ts'
 export type Sample = Awaited<ReturnType<typeof loadByWrk>> & {
   /** Microseconds of CPU of the server per request. */
   cpuPerRequest: number
-  /** Bytes resident at the end. */
-  rss: number
 }
 
 /** One work, with the samples of each round by the title of the server. */
@@ -48,8 +46,6 @@ const rateCell: Cell = (samples) => {
 const latencyCell: Cell = (samples) =>
   `${decimal(median(samples, 'p50'))}, ${decimal(median(samples, 'p99'))}`
 
-const memoryCell: Cell = (samples) => whole(median(samples, 'rss') / 2 ** 20)
-
 const sections: { title: string; text: string; cell: Cell }[] = [
   {
     title: 'Ratios',
@@ -69,11 +65,6 @@ is the limit.`,
     text: `Median and 99th percentile, while each connection sends as fast as it
 gets responses.`,
     cell: latencyCell
-  },
-  {
-    title: 'Memory of the server',
-    text: 'MiB resident at the end.',
-    cell: memoryCell
   }
 ]
 

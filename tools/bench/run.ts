@@ -88,19 +88,15 @@ async function measure(server: Server, work: Work): Promise<Sample> {
   await loadByWrk(target, work, 1)
   await server.settle()
 
-  const before = server.usage()
+  const before = server.cpu()
   const measured = await loadByWrk(target, work, 1)
-  const after = server.usage()
+  const cpu = server.cpu() - before
 
   trimming.abort()
   await trimmed
   await server.settle()
 
-  return {
-    ...measured,
-    cpuPerRequest: (after.cpu - before.cpu) / measured.responses,
-    rss: after.rss
-  }
+  return { ...measured, cpuPerRequest: cpu / measured.responses }
 }
 
 /** Measures a work on each server, one after the other, in rounds. */

@@ -94,7 +94,8 @@ export class Server {
     }
   }
 
-  usage = () => usageOf(this.#child.pid)
+  /** Microseconds of CPU. */
+  cpu = () => usageOf(this.#child.pid).cpu
 
   /** Waits until the server has finished earlier requests. */
   async settle(method = 'GET'): Promise<void> {
