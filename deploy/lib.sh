@@ -17,7 +17,8 @@ sql() {
 
 # Sets a variable in .env: configure NAME VALUE
 configure() {
-  sed -i "/^$1=/d" .env
+  # The last line may have no end.
+  sed -i -e "/^$1=/d" -e '$a\' .env
   echo "$1=$2" >>.env
 }
 

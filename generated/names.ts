@@ -9,6 +9,3 @@ export const apiKeyPrefix = 'petcat_'
 
 /** The realm of the challenge in a 401 or 403 (RFC 6750, section 3). */
 export const realm = 'pet-categories'
-
-/** Of the openapi.yaml that the code in this folder is generated from. */
-export const documentDigest = '74c5b93340c38780'

@@ -74,9 +74,13 @@ SELECT
   CASE WHEN octet_length(body) <= $2 THEN body END AS body
 FROM list;
 
-PREPARE "create-categories" AS
+PREPARE "createCategory" AS
 WITH input AS MATERIALIZED (
-  SELECT *
+  SELECT
+    *,
+    NULL::bytea AS body_hash,
+    NULL::bytea AS recorded_hash,
+    NULL AS recorded_response
   FROM (
     SELECT
       (value ->> 0)::text AS "name",
@@ -87,12 +91,17 @@ WITH input AS MATERIALIZED (
   WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
 ),
 checked AS MATERIALIZED (
-  SELECT *, NULL AS obstacle FROM input
+  SELECT
+    *,
+    CASE WHEN recorded_hash IS NULL THEN
+      NULL
+    END AS obstacle
+  FROM input
 ),
 new_row AS MATERIALIZED (
   SELECT
-    checked.*,
-    CASE WHEN obstacle IS NULL THEN
+    *,
+    CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
       nextval('categories_id_seq')
     END AS id
   FROM checked
@@ -112,77 +121,9 @@ stored AS (
     AS response
 )
 SELECT
-  ordinal::integer,
   CASE
-    WHEN obstacle IS NOT NULL THEN obstacle
-    WHEN stored.id IS NULL THEN missing_row('categories')
-    ELSE 'created'
-  END AS outcome,
-  response
-FROM new_row
-LEFT JOIN stored ON stored.id = new_row.id
-ORDER BY ordinal;
-
-PREPARE "create-categories-once" AS
-WITH input AS MATERIALIZED (
-  SELECT input.*, record.fingerprint, record.response AS recorded_response
-  FROM (
-    SELECT
-      (value ->> 0)::text AS "name",
-      (value ->> 1)::text AS "description",
-      (value ->> 2)::bytea AS key_hash,
-      (value ->> 3)::bytea AS body_hash,
-      ordinal
-    FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
-  ) AS input
-  LEFT JOIN LATERAL (
-    SELECT
-      fingerprint,
-      response,
-      pg_logical_emit_message(true, 'idempotency-key', '')
-    FROM idempotency_keys
-    WHERE idempotency_keys.key = key_hash
-    LIMIT 1
-  ) AS record ON true
-  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
-),
-checked AS MATERIALIZED (
-  SELECT *, NULL AS obstacle FROM input
-),
-new_row AS MATERIALIZED (
-  SELECT
-    checked.*,
-    CASE WHEN obstacle IS NULL AND recorded_response IS NULL THEN
-      nextval('categories_id_seq')
-    END AS id
-  FROM checked
-  ORDER BY ordinal
-),
-stored AS (
-  INSERT INTO categories (id, "name", "description")
-  SELECT id, "name", "description"
-  FROM new_row
-  WHERE id IS NOT NULL
-  RETURNING
-    id,
-    '{"id":' || coalesce("id"::text, missing_property('Category.id'))
-      || ',"name":' || coalesce(to_json("name")::text, missing_property('Category.name'))
-      || coalesce(',"description":' || to_json("description")::text, '')
-      || '}'
-    AS response
-),
-recorded AS (
-  INSERT INTO idempotency_keys (key, fingerprint, response)
-  SELECT key_hash, body_hash, response
-  FROM new_row
-  JOIN stored ON stored.id = new_row.id
-  ORDER BY key_hash
-)
-SELECT
-  ordinal::integer,
-  CASE
-    WHEN fingerprint = body_hash THEN 'replayed'
-    WHEN fingerprint IS NOT NULL THEN 'reused'
+    WHEN recorded_hash = body_hash THEN 'replayed'
+    WHEN recorded_hash IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('categories')
     ELSE 'created'
@@ -192,26 +133,110 @@ FROM new_row
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
-PREPARE "create-messages" AS
+PREPARE "createCategory-once" AS
 WITH input AS MATERIALIZED (
-  SELECT *
+  SELECT
+    input.*,
+    record.body_hash AS recorded_hash,
+    record.response AS recorded_response
+  FROM (
+    SELECT
+      (value ->> 0)::text AS "name",
+      (value ->> 1)::text AS "description",
+      (value ->> 2)::bytea AS key_hash,
+      (value ->> 3)::bytea AS body_hash,
+      ordinal
+    FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
+  ) AS input
+  LEFT JOIN LATERAL (
+    SELECT
+      body_hash,
+      response,
+      pg_logical_emit_message(true, 'idempotency-key', '')
+    FROM idempotency_keys
+    WHERE idempotency_keys.key_hash = input.key_hash
+    LIMIT 1
+  ) AS record ON true
+  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+),
+checked AS MATERIALIZED (
+  SELECT
+    *,
+    CASE WHEN recorded_hash IS NULL THEN
+      NULL
+    END AS obstacle
+  FROM input
+),
+new_row AS MATERIALIZED (
+  SELECT
+    *,
+    CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
+      nextval('categories_id_seq')
+    END AS id
+  FROM checked
+  ORDER BY ordinal
+),
+stored AS (
+  INSERT INTO categories (id, "name", "description")
+  SELECT id, "name", "description"
+  FROM new_row
+  WHERE id IS NOT NULL
+  RETURNING
+    id,
+    '{"id":' || coalesce("id"::text, missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json("name")::text, missing_property('Category.name'))
+      || coalesce(',"description":' || to_json("description")::text, '')
+      || '}'
+    AS response
+),
+recorded AS (
+  INSERT INTO idempotency_keys (key_hash, body_hash, response)
+  SELECT key_hash, body_hash, response
+  FROM new_row
+  JOIN stored ON stored.id = new_row.id
+  ORDER BY key_hash
+)
+SELECT
+  CASE
+    WHEN recorded_hash = body_hash THEN 'replayed'
+    WHEN recorded_hash IS NOT NULL THEN 'reused'
+    WHEN obstacle IS NOT NULL THEN obstacle
+    WHEN stored.id IS NULL THEN missing_row('categories')
+    ELSE 'created'
+  END AS outcome,
+  coalesce(recorded_response, response) AS response
+FROM new_row
+LEFT JOIN stored ON stored.id = new_row.id
+ORDER BY ordinal;
+
+PREPARE "createMessage" AS
+WITH input AS MATERIALIZED (
+  SELECT
+    *,
+    NULL::bytea AS body_hash,
+    NULL::bytea AS recorded_hash,
+    NULL AS recorded_response
   FROM (
     SELECT
       (value ->> 0)::text AS "message",
-      (value ->> 1)::uuid AS service_id,
       ordinal
     FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
   ) AS input
   WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
 ),
 checked AS MATERIALIZED (
-  SELECT *, NULL AS obstacle FROM input
+  SELECT
+    *,
+    CASE WHEN recorded_hash IS NULL THEN
+      NULL
+    END AS obstacle
+  FROM input
 ),
 new_row AS MATERIALIZED (
   SELECT
-    checked.*,
-    CASE WHEN obstacle IS NULL THEN
-      service_id
+    *,
+    CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
+      time_ordered_uuid()
     END AS id
   FROM checked
   ORDER BY ordinal
@@ -231,48 +256,56 @@ stored AS (
     AS response
 )
 SELECT
-  ordinal::integer,
   CASE
+    WHEN recorded_hash = body_hash THEN 'replayed'
+    WHEN recorded_hash IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('messages')
     ELSE 'created'
   END AS outcome,
-  response
+  coalesce(recorded_response, response) AS response
 FROM new_row
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
-PREPARE "create-messages-once" AS
+PREPARE "createMessage-once" AS
 WITH input AS MATERIALIZED (
-  SELECT input.*, record.fingerprint, record.response AS recorded_response
+  SELECT
+    input.*,
+    record.body_hash AS recorded_hash,
+    record.response AS recorded_response
   FROM (
     SELECT
       (value ->> 0)::text AS "message",
-      (value ->> 1)::uuid AS service_id,
-      (value ->> 2)::bytea AS key_hash,
-      (value ->> 3)::bytea AS body_hash,
+      (value ->> 1)::bytea AS key_hash,
+      (value ->> 2)::bytea AS body_hash,
       ordinal
     FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
   ) AS input
   LEFT JOIN LATERAL (
     SELECT
-      fingerprint,
+      body_hash,
       response,
       pg_logical_emit_message(true, 'idempotency-key', '')
     FROM idempotency_keys
-    WHERE idempotency_keys.key = key_hash
+    WHERE idempotency_keys.key_hash = input.key_hash
     LIMIT 1
   ) AS record ON true
   WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
 ),
 checked AS MATERIALIZED (
-  SELECT *, NULL AS obstacle FROM input
+  SELECT
+    *,
+    CASE WHEN recorded_hash IS NULL THEN
+      NULL
+    END AS obstacle
+  FROM input
 ),
 new_row AS MATERIALIZED (
   SELECT
-    checked.*,
-    CASE WHEN obstacle IS NULL AND recorded_response IS NULL THEN
-      service_id
+    *,
+    CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
+      time_ordered_uuid()
     END AS id
   FROM checked
   ORDER BY ordinal
@@ -292,17 +325,16 @@ stored AS (
     AS response
 ),
 recorded AS (
-  INSERT INTO idempotency_keys (key, fingerprint, response)
+  INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
   FROM new_row
   JOIN stored ON stored.id = new_row.id
   ORDER BY key_hash
 )
 SELECT
-  ordinal::integer,
   CASE
-    WHEN fingerprint = body_hash THEN 'replayed'
-    WHEN fingerprint IS NOT NULL THEN 'reused'
+    WHEN recorded_hash = body_hash THEN 'replayed'
+    WHEN recorded_hash IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('messages')
     ELSE 'created'
@@ -490,9 +522,13 @@ LEFT JOIN LATERAL (
 ) AS found ON true
 ORDER BY ordinal;
 
-PREPARE "create-pets" AS
+PREPARE "createPet" AS
 WITH input AS MATERIALIZED (
-  SELECT *
+  SELECT
+    *,
+    NULL::bytea AS body_hash,
+    NULL::bytea AS recorded_hash,
+    NULL AS recorded_response
   FROM (
     SELECT
       (value ->> 0)::text AS "name",
@@ -505,26 +541,16 @@ WITH input AS MATERIALIZED (
 ),
 checked AS MATERIALIZED (
   SELECT
-    input.*,
-    CASE
-      WHEN locked.id IS NOT NULL THEN NULL
-      WHEN category.id IS NOT NULL THEN 'locked'
-      ELSE 'invalid'
+    *,
+    CASE WHEN recorded_hash IS NULL THEN
+      category_obstacle(category_id)
     END AS obstacle
   FROM input
-  LEFT JOIN lock_categories(ARRAY(SELECT category_id FROM input))
-    AS locked (id) ON locked.id = category_id
-  LEFT JOIN LATERAL (
-    SELECT id
-    FROM categories
-    WHERE id = category_id
-    LIMIT 1
-  ) AS category ON true
 ),
 new_row AS MATERIALIZED (
   SELECT
-    checked.*,
-    CASE WHEN obstacle IS NULL THEN
+    *,
+    CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
       nextval('pets_id_seq')
     END AS id
   FROM checked
@@ -545,20 +571,24 @@ stored AS (
     AS response
 )
 SELECT
-  ordinal::integer,
   CASE
+    WHEN recorded_hash = body_hash THEN 'replayed'
+    WHEN recorded_hash IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('pets')
     ELSE 'created'
   END AS outcome,
-  response
+  coalesce(recorded_response, response) AS response
 FROM new_row
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
-PREPARE "create-pets-once" AS
+PREPARE "createPet-once" AS
 WITH input AS MATERIALIZED (
-  SELECT input.*, record.fingerprint, record.response AS recorded_response
+  SELECT
+    input.*,
+    record.body_hash AS recorded_hash,
+    record.response AS recorded_response
   FROM (
     SELECT
       (value ->> 0)::text AS "name",
@@ -571,37 +601,27 @@ WITH input AS MATERIALIZED (
   ) AS input
   LEFT JOIN LATERAL (
     SELECT
-      fingerprint,
+      body_hash,
       response,
       pg_logical_emit_message(true, 'idempotency-key', '')
     FROM idempotency_keys
-    WHERE idempotency_keys.key = key_hash
+    WHERE idempotency_keys.key_hash = input.key_hash
     LIMIT 1
   ) AS record ON true
   WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
 ),
 checked AS MATERIALIZED (
   SELECT
-    input.*,
-    CASE
-      WHEN locked.id IS NOT NULL THEN NULL
-      WHEN category.id IS NOT NULL THEN 'locked'
-      ELSE 'invalid'
+    *,
+    CASE WHEN recorded_hash IS NULL THEN
+      category_obstacle(category_id)
     END AS obstacle
   FROM input
-  LEFT JOIN lock_categories(ARRAY(SELECT category_id FROM input))
-    AS locked (id) ON locked.id = category_id
-  LEFT JOIN LATERAL (
-    SELECT id
-    FROM categories
-    WHERE id = category_id
-    LIMIT 1
-  ) AS category ON true
 ),
 new_row AS MATERIALIZED (
   SELECT
-    checked.*,
-    CASE WHEN obstacle IS NULL AND recorded_response IS NULL THEN
+    *,
+    CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
       nextval('pets_id_seq')
     END AS id
   FROM checked
@@ -622,17 +642,16 @@ stored AS (
     AS response
 ),
 recorded AS (
-  INSERT INTO idempotency_keys (key, fingerprint, response)
+  INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
   FROM new_row
   JOIN stored ON stored.id = new_row.id
   ORDER BY key_hash
 )
 SELECT
-  ordinal::integer,
   CASE
-    WHEN fingerprint = body_hash THEN 'replayed'
-    WHEN fingerprint IS NOT NULL THEN 'reused'
+    WHEN recorded_hash = body_hash THEN 'replayed'
+    WHEN recorded_hash IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('pets')
     ELSE 'created'

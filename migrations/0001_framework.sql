@@ -33,9 +33,9 @@ CREATE TABLE key_events (
 -- The creates that had an Idempotency-Key and succeeded.
 CREATE TABLE idempotency_keys (
   -- SHA-256 of the owner, the operation and the Idempotency-Key.
-  key bytea PRIMARY KEY,
+  key_hash bytea PRIMARY KEY,
   -- SHA-256 of the values of the body.
-  fingerprint bytea NOT NULL,
+  body_hash bytea NOT NULL,
   -- The body of the response.
   response text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now()

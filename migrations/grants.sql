@@ -22,5 +22,7 @@ TO :"role";
 -- The pet shop
 GRANT SELECT, INSERT ON categories, pets, messages TO :"role";
 GRANT USAGE ON SEQUENCE categories_id_seq, pets_id_seq TO :"role";
-GRANT EXECUTE ON FUNCTION lock_categories(bigint[]) TO :"role";
+GRANT EXECUTE ON FUNCTION
+  category_obstacle(bigint), time_ordered_uuid()
+TO :"role";
 GRANT SELECT, DELETE ON orders TO :"role";

@@ -20,7 +20,6 @@ import type { Metrics } from './framework/metrics.ts'
 import { ResponseMemory } from './framework/lists/response-memory.ts'
 import type { ApiDocument } from './framework/openapi/document.ts'
 import { docsPage } from './framework/openapi/docs.ts'
-import { guidePage } from './framework/openapi/guide.ts'
 import { operationRoutes } from './framework/openapi/routes.ts'
 import type { Database } from './framework/postgres/database.ts'
 import { migrationCheck } from './framework/postgres/migrate.ts'
@@ -83,9 +82,9 @@ export async function buildApp(parts: Parts) {
   await app.register(docsPage, {
     apiDocument,
     samples: api.samples,
+    guide: api.guide,
     environment
   })
-  await app.register(guidePage, { apiDocument, guide: api.guide, environment })
   await app.register(health, {
     checkReady: migrationCheck(database, api.migrations)
   })

@@ -15,10 +15,7 @@ import {
   type OpenedDatabase,
   openForService
 } from './framework/open-database.ts'
-import {
-  readApiDocument,
-  reportStaleCode
-} from './framework/openapi/document.ts'
+import { readApiDocument } from './framework/openapi/document.ts'
 import { repeat } from './framework/postgres/repeat.ts'
 
 /** Milliseconds between two measurements of the database. */
@@ -48,7 +45,6 @@ export async function start(api: Api): Promise<Service> {
   const config = loadConfig(process.env)
   const log = createLogger(config.LOG_LEVEL, apiKeyPrefix)
   const apiDocument = readApiDocument(api.openapi)
-  reportStaleCode(api.documentDigest, apiDocument, log)
 
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
   const { ready, ...opened } = await openForService(config, api, log)
@@ -159,41 +155,26 @@ function describeListenError(
   }
 }
 
-type Work = Parts & { log: Logger }
-
-/** Starts the work that no request waits for, until the signal is aborted. */
-function startBackgroundWork(work: Work, signal: AbortSignal): void {
-  const { config, database, log } = work
-  const { IDEMPOTENCY_KEY_HOURS: hours, METRICS_PORT: metricsPort } = config
-  const stopFunctions = [
-    startRemovingExpiredIdempotencyKeys(database, hours, log),
-    ...(metricsPort === undefined ? [] : startMeasuring(work))
-  ]
-
-  signal.addEventListener('abort', () => {
-    for (const stopOne of stopFunctions) stopOne()
-  })
-}
-
 /**
- * Reads the metrics of the framework and of the API from the database. Each is
- * a task of its own: a failure of one does not affect the others.
- *
- * @returns the functions that stop them
+ * Starts the work that no request waits for, until the signal is aborted. With
+ * a METRICS_PORT it reads the metrics of the framework and of the API from the
+ * database. Each is a task of its own: a failure of one does not affect the
+ * others.
  */
-function startMeasuring({ api, database, log }: Work): (() => void)[] {
-  const measurers = [apiKeyMeasurer, idempotencyKeyMeasurer, ...api.measurers]
+function startBackgroundWork(
+  { api, config, database, log }: Parts & { log: Logger },
+  signal: AbortSignal
+): void {
+  const { IDEMPOTENCY_KEY_HOURS: hours, METRICS_PORT: metricsPort } = config
+  startRemovingExpiredIdempotencyKeys(database, hours, log, signal)
+  if (metricsPort === undefined) return
 
-  return measurers.map((measurer) =>
-    repeat(
-      {
-        name: `measure: ${measurer.name}`,
-        work: measurer(database),
-        intervalMs: measureIntervalMs
-      },
-      log
-    )
-  )
+  const intervalMs = measureIntervalMs
+  const measurers = [apiKeyMeasurer, idempotencyKeyMeasurer, ...api.measurers]
+  for (const measurer of measurers) {
+    const name = `measure: ${measurer.name}`
+    repeat({ name, intervalMs, work: measurer(database) }, log, signal)
+  }
 }
 
 /** Shows the docs, a request and the first API key, which it creates. */

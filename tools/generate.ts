@@ -25,7 +25,7 @@ import {
   readApiDocument
 } from '../src/framework/openapi/document.ts'
 import { configurationPage, envExample } from './generate/configuration-docs.ts'
-import { guideHtml, guideSource } from './generate/guide.ts'
+import { guidePage, guideSource } from './generate/guide.ts'
 import {
   bodyColumnsFile,
   header,
@@ -134,9 +134,9 @@ async function generate(): Promise<Files> {
   return {
     ...ofDocuments,
     'generated/samples.json': samplesFile('samples', idsOf(api.operations)),
-    'generated/names.ts': namesFile(names, api.digest),
+    'generated/names.ts': namesFile(names),
     [guideSource]: guide,
-    'generated/guide.html': guideHtml(guide, read),
+    'generated/guide.html': guidePage(api.document.info.title, guide, read),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     'deploy/kubernetes/monitoring/rules.yaml': await prometheusRule(
       read('deploy/observability/rules.yml')

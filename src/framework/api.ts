@@ -21,17 +21,12 @@ export interface Api {
   /** The OpenAPI document, a YAML file. */
   openapi: URL
   /**
-   * The digest of the document that the types of the handlers are generated
-   * from: `generated/names.ts` has it. A document with another is logged.
-   */
-  documentDigest?: string
-  /**
    * The code samples of the docs page, a JSON file: `generated/samples.json`.
    * Without one, the page has none.
    */
   samples?: URL
   /**
-   * The guide for its clients: the HTML of `generated/guide.html`. Without one,
+   * The guide for its clients: `generated/guide.html`. Without one,
    * the service has no /docs/guide.
    */
   guide?: URL

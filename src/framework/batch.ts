@@ -1,10 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import {
-  ROOT_CONTEXT,
-  type Span,
-  SpanStatusCode,
-  trace
-} from '@opentelemetry/api'
+import { type Context, context } from '@opentelemetry/api'
 
 /**
  * Too many calls are waiting. The rejected one had no effect and can be
@@ -19,15 +14,13 @@ interface Call<Item, Result> {
   item: Item
   /** By the clock of `performance`. */
   arrivedAt: number
-  /** The span of the caller, if there is one. */
-  span: Span | undefined
+  /** Has the span of the caller, if there is one. */
+  context: Context
   resolve: (result: Result) => void
   reject: (error: unknown) => void
 }
 
 interface Options {
-  /** What traces call a run. */
-  name?: string
   /** Calls that may wait; further ones reject with Overloaded. */
   maxQueued?: number
   /** Milliseconds after which a waiting call rejects with Overloaded. */
@@ -52,7 +45,7 @@ export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
   options: Options = {}
 ): (item: Item) => Promise<Result> {
-  const { name = 'batch', maxQueued = 10_000, maxWaitMs = Infinity } = options
+  const { maxQueued = 10_000, maxWaitMs = Infinity } = options
   const { maxSize = maxQueued, maxRuns = 1 } = options
   const waiting: Call<Item, Result>[] = []
   let runs = 0
@@ -67,9 +60,10 @@ export function batch<Item, Result>(
       rejectLate(waiting, maxWaitMs)
 
       const calls = waiting.splice(0, maxSize)
-      const items = calls.map(({ item }) => item)
-      if (calls.length > 0)
-        await settle(calls, () => traced(name, calls, () => run(items)))
+      const [first] = calls
+      // Its statements are in the trace of the first request.
+      if (first !== undefined)
+        await context.with(first.context, () => settle(calls, run))
     }
 
     runs--
@@ -82,8 +76,8 @@ export function batch<Item, Result>(
         return
       }
       const arrivedAt = performance.now()
-      const span = trace.getActiveSpan()
-      waiting.push({ item, arrivedAt, span, resolve, reject })
+      const caller = context.active()
+      waiting.push({ item, arrivedAt, context: caller, resolve, reject })
       // `runAll` never rejects: only the linter needs the catch.
       if (runs < maxRuns) runAll().catch(reject)
     })
@@ -94,17 +88,15 @@ export function batch<Item, Result>(
  * result. The promise of `batch` holds: no call joins a run that has started.
  *
  * @param run gets the number of calls that share it
- * @param name what traces call a run
  */
 export function shareRuns<Result>(
-  run: (callCount: number) => Promise<Result>,
-  name: string
+  run: (callCount: number) => Promise<Result>
 ): () => Promise<Result> {
   const runAll = async (calls: undefined[]) => {
     const result = await run(calls.length)
     return calls.map(() => result)
   }
-  const call = batch(runAll, { name })
+  const call = batch(runAll)
 
   return () => call(undefined)
 }
@@ -125,48 +117,14 @@ function rejectLate<Item, Result>(
 /** Gives each call its result. Never rejects. */
 async function settle<Item, Result>(
   calls: Call<Item, Result>[],
-  run: () => Promise<Result[]>
+  run: (items: Item[]) => Promise<Result[]>
 ): Promise<void> {
   try {
-    const results = await run()
+    const results = await run(calls.map(({ item }) => item))
     if (results.length !== calls.length)
       throw new Error(`${calls.length} calls had ${results.length} results`)
     results.forEach((result, index) => calls[index]?.resolve(result))
   } catch (error) {
     for (const { reject } of calls) reject(error)
   }
-}
-
-const tracer = trace.getTracer('batch')
-
-/**
- * Runs in a span that links to the spans of the callers. It is a child of the
- * first one that is recorded, so that it is recorded whenever one of them is.
- * While traces are off, no caller has a span.
- */
-function traced<Result>(
-  name: string,
-  calls: Pick<Call<unknown, unknown>, 'arrivedAt' | 'span'>[],
-  run: () => Promise<Result>
-): Promise<Result> {
-  const spans = calls.flatMap(({ span }) => span ?? [])
-  const parent = spans.find((span) => span.isRecording()) ?? spans[0]
-  if (parent === undefined) return run()
-
-  const links = spans.map((span) => ({ context: span.spanContext() }))
-  const waits = calls.map(({ arrivedAt }) => performance.now() - arrivedAt)
-  const attributes = {
-    'batch.size': calls.length,
-    'batch.wait_ms': Math.max(...waits)
-  }
-  const context = trace.setSpan(ROOT_CONTEXT, parent)
-
-  return tracer.startActiveSpan(name, { links, attributes }, context, (span) =>
-    run()
-      .catch((error: unknown) => {
-        span.setStatus({ code: SpanStatusCode.ERROR })
-        throw error
-      })
-      .finally(() => span.end())
-  )
 }

@@ -145,7 +145,7 @@ export class Metrics {
   readonly idempotentCreates = this.#counter(
     'idempotent_creates_total',
     `Creates with an Idempotency-Key: ${createOutcomes.join(', ')}`,
-    ['table', 'outcome']
+    ['operation', 'outcome']
   )
 
   readonly idempotencyKeyRows = this.gauge(
@@ -259,9 +259,9 @@ export class Metrics {
   }
 
   /** Creates the series of each outcome, at 0. */
-  initializeIdempotentCreates(table: string): void {
+  initializeIdempotentCreates(operation: string): void {
     for (const outcome of createOutcomes)
-      this.idempotentCreates.inc({ table, outcome }, 0)
+      this.idempotentCreates.inc({ operation, outcome }, 0)
   }
 
   /** @param values of its only label, if they are known */

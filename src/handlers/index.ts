@@ -1,9 +1,4 @@
-import {
-  apiKeyPrefix,
-  documentDigest,
-  realm,
-  serviceName
-} from '../../generated/names.ts'
+import { apiKeyPrefix, realm, serviceName } from '../../generated/names.ts'
 import { type Operations, stubs } from '../../generated/operations.ts'
 import type { Api } from '../framework/api.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
@@ -17,7 +12,6 @@ import { petHandlers } from './pets.ts'
 export const api: Api = {
   names: { service: serviceName, apiKeyPrefix, realm },
   openapi: new URL('../../openapi.yaml', import.meta.url),
-  documentDigest,
   samples: new URL('../../generated/samples.json', import.meta.url),
   guide: new URL('../../generated/guide.html', import.meta.url),
   handlers: operationHandlers,

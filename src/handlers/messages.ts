@@ -1,4 +1,3 @@
-import { v7 as timeOrderedUuid } from 'uuid'
 import { NewMessage } from '../../generated/columns.ts'
 import { Message } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
@@ -10,9 +9,10 @@ import { sql } from '../framework/postgres/sql.ts'
 export function messageHandlers(database: Database) {
   return {
     createMessage: insertOperation(database, {
+      operation: 'createMessage',
       status: 202,
       table: 'messages',
-      id: { type: 'uuid', value: timeOrderedUuid },
+      id: 'time_ordered_uuid()',
       body: NewMessage,
       json: Message
     })

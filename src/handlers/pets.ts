@@ -36,28 +36,8 @@ const petsById = sql`
   WHERE pets.id = input.id
 `
 
-// A category that is locked may be about to be deleted.
-const checkCategories = sql`
-  SELECT
-    input.*,
-    CASE
-      WHEN locked.id IS NOT NULL THEN NULL
-      WHEN category.id IS NOT NULL THEN 'locked'
-      ELSE 'invalid'
-    END AS obstacle
-  FROM input
-  LEFT JOIN lock_categories(ARRAY(SELECT category_id FROM input))
-    AS locked (id) ON locked.id = category_id
-  LEFT JOIN LATERAL (
-    SELECT id
-    FROM categories
-    WHERE id = category_id
-    LIMIT 1
-  ) AS category ON true
-`
-
 const categoryExists: RowCheck<{ categoryId: bigint }> = {
-  statement: checkCategories,
+  obstacle: 'category_obstacle(category_id)',
   message: ({ categoryId }) =>
     'body.categoryId must be the id of an existing category, ' +
     `not ${categoryId}`
@@ -95,12 +75,14 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     },
 
     createPet: insertOperation(database, {
+      operation: 'createPet',
       status: 201,
       table: 'pets',
       id: `nextval('pets_id_seq')`,
       body: NewPet,
       check: categoryExists,
-      json: Pet
+      json: Pet,
+      location: ({ id }) => `pets/${id}`
     }),
 
     getPet: async ({ params: { petId } }, reply) => {

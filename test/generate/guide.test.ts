@@ -1,9 +1,9 @@
 import t from 'tap'
-import { guideHtml } from '../../tools/generate/guide.ts'
+import { guidePage } from '../../tools/generate/guide.ts'
 
 /** The HTML of a guide, in a repository of these files. */
 const render = (markdown: string, files: Record<string, string> = {}) =>
-  guideHtml(markdown, (name) => String(files[name]))
+  guidePage('Pets', markdown, (name) => String(files[name]))
 
 t.test('the contents list the sections, which are links to themselves', (t) => {
   const html = render('# Guide\n\n## First `step`\n\n### Detail\n\n## Second\n')

@@ -155,7 +155,7 @@ t.test('a schema that has no SQL is rejected with what to do', (t) => {
   for (const { api, message } of rejected)
     t.throws(() => rowJsonFile(api), { message })
 
-  for (const name of ['fingerprint', 'keyHash', 'ordinal']) {
+  for (const name of ['keyHash', 'ordinal']) {
     t.throws(() => bodyColumnsFile(apiOf({ [name]: string })), {
       message: /^openapi.yaml: Thing.* would be the column .* Rename/
     })

@@ -85,8 +85,8 @@ for (const [end, result] of [
 
       await until(
         () =>
-          statements.includes('create-pets') &&
-          statements.includes('create-pets-once'),
+          statements.includes('createPet') &&
+          statements.includes('createPet-once'),
         'both creates have met the deletion'
       )
       await other.end(end)
@@ -100,7 +100,7 @@ t.test('other roles cannot lock categories', async (t) => {
   const callable = `
     SELECT has_function_privilege('public', oid, 'EXECUTE') AS "isPublic"
     FROM pg_proc
-    WHERE proname = 'lock_categories'
+    WHERE proname = 'category_obstacle'
   `
   t.same(await query(await createDatabase(t), callable), [{ isPublic: false }])
 })

@@ -4,7 +4,12 @@ import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { api } from '../../src/handlers/index.ts'
 import { startService } from '../support/service.ts'
 
-const { document, errorCodes } = readApiDocument(api.openapi)
+const { document, json } = readApiDocument(api.openapi)
+
+/** The codes of the examples of errors. */
+const errorCodes = [...json.matchAll(/"code":"(\w+)","message"/g)].map(
+  ([, code]) => String(code)
+)
 
 /** The codes in the rows of a table whose status precedes the code. */
 const codesIn = (text: string) =>

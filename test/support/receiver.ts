@@ -14,7 +14,6 @@ interface OtlpSpan {
   spanId: string
   parentSpanId?: string
   attributes: KeyValues
-  links: { spanId: string }[]
   events: { name: string }[]
   status: { code: number }
 }
@@ -74,11 +73,9 @@ const spansIn = ({ resourceSpans }: ExportRequest) =>
   resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans
       .flatMap(({ spans }) => spans)
-      .map(({ attributes, links, events, status, ...span }) => ({
+      .map(({ attributes, events, status, ...span }) => ({
         ...span,
         attributes: valuesOf(attributes),
-        /** The ids of the linked spans. */
-        links: links.map(({ spanId }) => spanId),
         events: events.map(({ name }) => name),
         isError: status.code === errorStatus,
         resource: valuesOf(resource.attributes)

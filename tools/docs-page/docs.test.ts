@@ -132,23 +132,6 @@ t.test(
   }
 )
 
-t.test('the filter finds operations by words of their text', async (t) => {
-  const { page } = await openDocs(t, url)
-  for (const [words, expected] of Object.entries({
-    'post CATEGORY': ['createCategory', 'createPet'],
-    'orders:write': ['cancelOrder'],
-    'limit cursor': ['listPets'],
-    'no such words': []
-  })) {
-    await page.getByPlaceholder('Filter operations').fill(words)
-    const shown = await page
-      .locator('.opblock')
-      .evaluateAll((all) => all.map(({ id }) => id.split('-').at(-1)))
-    t.same(shown, expected, words)
-    t.same(await violations(page), [])
-  }
-})
-
 /** Waits until an operation is open. */
 const isOpen = (page: Page, id: string) =>
   operation(page, id).getByRole('button', { name: 'Try it out' }).waitFor()

@@ -6,13 +6,12 @@
  */
 const columnsOfCreates = [
   'body_hash',
-  'fingerprint',
   'key_hash',
   'obstacle',
   'ordinal',
+  'recorded_hash',
   'recorded_response',
-  'response',
-  'service_id'
+  'response'
 ]
 
 /** The column of a property, as SQL: quoted, since it may be a keyword. */

@@ -20,7 +20,7 @@ interface Heading {
 }
 
 /**
- * The guide as the HTML of a `nav`, its contents, and of a `main`, its text.
+ * The guide as a page: a `nav`, its contents, and a `main`, its text.
  * The text of each file that it links to follows at its end. A link to a folder
  * becomes plain text.
  *
@@ -29,7 +29,8 @@ interface Heading {
  * @throws Error for HTML in the Markdown, and for a link to what a deployment
  *   does not serve
  */
-export function guideHtml(
+export function guidePage(
+  title: string,
   markdown: string,
   readFile: (name: string) => string
 ): string {
@@ -39,10 +40,26 @@ export function guideHtml(
   const guide = render(markdown)
   const files = render(filesSection(renderer.files, readFile))
 
-  return `<nav aria-label="Contents">
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Guide · ${title}</title>
+<link rel="stylesheet" href="guide.css">
+<link rel="icon" type="image/png" href="static/favicon-32x32.png">
+</head>
+<body>
+<header>
+<p>${title}</p>
+<p><a href="../docs">Operations</a> <a href="../openapi.yaml">openapi.yaml</a></p>
+</header>
+<nav aria-label="Contents">
 ${contentsList(renderer.headings)}</nav>
 <main>
 ${guide}${files}</main>
+</body>
+</html>
 `
 }
 

@@ -28,15 +28,8 @@ export function namesOf({ document }: ApiDocument, service: string): Names {
   }
 }
 
-/**
- * generated/names.ts: the names as constants, for src/handlers.
- *
- * @param documentDigest of the document that the code is generated from
- */
-export function namesFile(
-  { service, apiKeyPrefix, realm }: Names,
-  documentDigest: string
-): string {
+/** generated/names.ts: the names as constants, for src/handlers. */
+export function namesFile({ service, apiKeyPrefix, realm }: Names): string {
   return `// Generated from openapi.yaml and package.json by \`npm run generate\`. Do not
 // edit.
 
@@ -48,9 +41,6 @@ export const apiKeyPrefix = '${apiKeyPrefix}'
 
 /** The realm of the challenge in a 401 or 403 (RFC 6750, section 3). */
 export const realm = '${realm}'
-
-/** Of the openapi.yaml that the code in this folder is generated from. */
-export const documentDigest = '${documentDigest}'
 `
 }
 

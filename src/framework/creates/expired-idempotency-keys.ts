@@ -29,13 +29,14 @@ const deleteExpiredIdempotencyKeys = sql`
  * An expired Idempotency-Key still replays until it is removed.
  *
  * @param hours until an Idempotency-Key expires
- * @returns a function that stops the task
+ * @param signal stops the task
  */
 export function startRemovingExpiredIdempotencyKeys(
   database: Database,
   hours: number,
-  log: Logger
-): () => void {
+  log: Logger,
+  signal: AbortSignal
+): void {
   const statement = database.statements.add(
     'remove-expired-idempotency-keys',
     deleteExpiredIdempotencyKeys
@@ -57,5 +58,5 @@ export function startRemovingExpiredIdempotencyKeys(
 
   succeeded()
 
-  return repeat({ name: 'remove Idempotency-Keys', intervalMs, work }, log)
+  repeat({ name: 'remove Idempotency-Keys', intervalMs, work }, log, signal)
 }

@@ -4,7 +4,6 @@ import type { Database } from '../postgres/database.ts'
 import {
   isFaultOfRow,
   lockTimeoutContext,
-  OutcomeUnknown,
   violatedConstraint
 } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
@@ -19,7 +18,7 @@ const maxQueued = 1000
 /** Rows that may run alone at the same time: reads need other connections. */
 const maxAlone = 2
 
-/** Milliseconds between two attempts to store a row: doubled each time. */
+/** Milliseconds between two attempts to store a row: they become longer. */
 const firstPauseMs = 50
 const longestPauseMs = 400
 
@@ -34,10 +33,6 @@ type Row = unknown[]
  * - held: it is about to record the same Idempotency-Key.
  */
 type Outcome = RowOutcome | { outcome: 'locked' | 'held' }
-
-/** The group of the row has failed, without effect: the row must run alone. */
-const groupFailed = { outcome: 'group_failed' } as const
-type GroupFailed = typeof groupFailed
 
 /**
  * Inserts single rows by a statement for many. Rows that arrive together share
@@ -58,107 +53,49 @@ export function groupedInsert(
   const statement = database.statements.add(name, text)
   const limits = { maxQueued, maxWaitMs: database.timeoutMs }
 
-  async function insertRows(rows: Row[]): Promise<RowOutcome[]> {
+  async function insertRows(rows: Row[]): Promise<Outcome[]> {
     const { groupedWrites } = database.metrics
     groupedWrites.observe({ statement: name }, rows.length)
     const values = inputParameters(rows)
-    const outcomes = await database.write<RowOutcome>({ ...statement, values })
-
-    return inOrder(outcomes, rows.length, name)
-  }
-
-  async function insertGroup(rows: Row[]): Promise<(Outcome | GroupFailed)[]> {
     try {
-      return await insertRows(rows)
+      return await database.write<RowOutcome>({ ...statement, values })
     } catch (error) {
-      const isOfAnother = rows.length > 1 && isFaultOfRow(error)
-      if (isOfAnother || obstacleOf(error)) return rows.map(() => groupFailed)
-      throw error
-    }
-  }
+      // One of them was in the way of the others.
+      if (rows.length > 1 && isFaultOfRow(error))
+        return rows.map(() => ({ outcome: 'locked' }))
 
-  async function insertAlone(rows: Row[]): Promise<Outcome[]> {
-    try {
-      return await insertRows(rows)
-    } catch (error) {
       const outcome = obstacleOf(error)
       if (outcome === undefined) throw error
       return [{ outcome }]
     }
   }
 
-  const inGroup = batch(insertGroup, {
-    ...limits,
-    name: 'grouped write',
-    maxSize
-  })
-  const alone = batch(insertAlone, {
-    ...limits,
-    name: 'single write',
-    maxSize: 1,
-    maxRuns: maxAlone
-  })
+  const inGroup = batch(insertRows, { ...limits, maxSize })
+  const alone = batch(insertRows, { ...limits, maxSize: 1, maxRuns: maxAlone })
 
-  return (row) => insertUntilUnblocked(row, inGroup, alone, database.timeoutMs)
-}
+  return async (row) => {
+    const deadline = performance.now() + database.timeoutMs
+    let pauseMs = 0
+    let result = await inGroup(row)
 
-/** Tries again while another transaction is in the way. */
-async function insertUntilUnblocked(
-  row: Row,
-  inGroup: (row: Row) => Promise<Outcome | GroupFailed>,
-  alone: (row: Row) => Promise<Outcome>,
-  timeoutMs: number
-): Promise<Outcome> {
-  const deadline = performance.now() + timeoutMs
-  let submit = inGroup
-  let pauseMs = firstPauseMs
-
-  for (;;) {
-    const result = await submit(row)
-
-    if (result.outcome === 'group_failed') {
-      submit = alone
-      continue
+    while (isBlocked(result) && performance.now() < deadline) {
+      await sleep(pauseMs)
+      pauseMs = Math.min(2 * pauseMs + firstPauseMs, longestPauseMs)
+      result = await alone(row)
     }
 
-    const isBlocked = result.outcome === 'locked' || result.outcome === 'held'
-    if (!isBlocked || performance.now() > deadline) return result
-
-    await sleep(pauseMs)
-    pauseMs = Math.min(2 * pauseMs, longestPauseMs)
+    return result
   }
 }
 
-const keysTable = 'idempotency_keys'
+const isBlocked = ({ outcome }: Outcome) =>
+  outcome === 'locked' || outcome === 'held'
 
 /** How another transaction has made a statement fail, if one has. */
 function obstacleOf(error: unknown): 'locked' | 'held' | undefined {
-  if (violatedConstraint(error) === `${keysTable}_pkey`) return 'held'
+  if (violatedConstraint(error) === 'idempotency_keys_pkey') return 'held'
 
   const context = lockTimeoutContext(error)
   if (context === undefined) return undefined
-  return context.includes(keysTable) ? 'held' : 'locked'
-}
-
-/**
- * Returns the outcomes if they can be matched with the requests. Otherwise, a
- * client would get the response to another request.
- *
- * @throws OutcomeUnknown, because the statement has been committed
- */
-function inOrder(
-  outcomes: RowOutcome[],
-  count: number,
-  name: string
-): RowOutcome[] {
-  const isInOrder = outcomes.every(
-    ({ ordinal }, index) => ordinal === index + 1
-  )
-  if (outcomes.length === count && isInOrder) return outcomes
-
-  const fault = new Error(
-    `${name} did not return one outcome for each row: ` +
-      'its check must select each row of input once'
-  )
-  throw new OutcomeUnknown(fault)
+  return context.includes('idempotency_keys') ? 'held' : 'locked'
 }

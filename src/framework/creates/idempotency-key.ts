@@ -26,7 +26,7 @@ export interface KeyedRequest<Body> {
  *   key, including all keys that it was rotated to. To another operation, the
  *   same Idempotency-Key is a different one.
  * - of the validated body, in which int64s are exact: equal bodies have equal
- *   fingerprints.
+ *   hashes.
  *
  * @throws Error without an API key: all such callers would share their keys
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
@@ -34,7 +34,7 @@ export interface KeyedRequest<Body> {
 export function claimOf(
   { headers, apiKeyCheck, body }: KeyedRequest<object>,
   operation: string
-): [keyHash: string, fingerprint: string] | undefined {
+): [keyHash: string, bodyHash: string] | undefined {
   const header = headers['idempotency-key']
   if (header === undefined) return undefined
 

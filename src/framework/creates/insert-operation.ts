@@ -1,4 +1,6 @@
+import { parse } from 'lossless-json'
 import { badRequest, HttpError } from '../http/errors.ts'
+import { parseNumber } from '../http/json-body.ts'
 import type { Sent } from '../openapi/handler.ts'
 import { objectBytes } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
@@ -6,12 +8,7 @@ import type { Database } from '../postgres/database.ts'
 import { OutcomeUnknown, Unavailable } from '../postgres/failures.ts'
 import { groupedInsert } from './grouped-insert.ts'
 import { claimOf, type KeyedRequest } from './idempotency-key.ts'
-import {
-  type InsertDefinition,
-  inputValues,
-  insertOnceStatement,
-  insertStatement
-} from './insert.ts'
+import { type InsertDefinition, insertStatement } from './insert.ts'
 
 /** An operation that creates a row from the body of its request. */
 interface InsertOperation<Body, Status, Schema> extends InsertDefinition<
@@ -20,6 +17,13 @@ interface InsertOperation<Body, Status, Schema> extends InsertDefinition<
 > {
   /** The status of the response. */
   status: Status
+  /**
+   * The URL of the new row for the header `Location`, relative to the URL of
+   * the request: a proxy may change the base path.
+   *
+   * @param row the response; its integers beyond 2^53 are bigints
+   */
+  location?: (row: Schema) => string
 }
 
 /**
@@ -31,22 +35,19 @@ interface InsertOperation<Body, Status, Schema> extends InsertDefinition<
  */
 export function insertOperation<Body extends object, Status, Schema>(
   database: Database,
-  operation: InsertOperation<Body, Status, Schema>
+  definition: InsertOperation<Body, Status, Schema>
 ) {
-  const { table, name = table, status, json, check } = operation
-  const insertBy = (statement: string, text: string) =>
-    groupedInsert(database, statement, text)
-  const insert = insertBy(`create-${name}`, insertStatement(operation))
-  const insertOnce = insertBy(
-    `create-${name}-once`,
-    insertOnceStatement(operation)
-  )
+  const { operation, status, body, json, check, location } = definition
+  const insertBy = (statement: string, areKeyed: boolean) =>
+    groupedInsert(database, statement, insertStatement(definition, areKeyed))
+  const insert = insertBy(operation, false)
+  const insertOnce = insertBy(`${operation}-once`, true)
   const { metrics } = database
-  metrics.initializeIdempotentCreates(table)
+  metrics.initializeIdempotentCreates(operation)
 
   async function insertClaimed(row: unknown[]) {
     const result = await insertOnce(row).catch(rethrowAsRetryable)
-    metrics.idempotentCreates.inc({ table, outcome: result.outcome })
+    metrics.idempotentCreates.inc({ operation, outcome: result.outcome })
     return result
   }
 
@@ -54,8 +55,8 @@ export function insertOperation<Body extends object, Status, Schema>(
     request: KeyedRequest<Body>,
     reply: JsonReply<Status, Schema>
   ): Promise<Sent> => {
-    const row = inputValues(operation, request.body)
-    const claim = claimOf(request, name)
+    const row = body.map(({ property }) => request.body[property])
+    const claim = claimOf(request, operation)
     const result =
       claim === undefined
         ? await insert(row)
@@ -77,9 +78,15 @@ export function insertOperation<Body extends object, Status, Schema>(
         break // The response follows.
     }
 
-    return sendJson(reply, status, objectBytes(json, result.response))
+    const { response } = result
+    if (location !== undefined)
+      reply.header('location', location(parseRow(response) as Schema))
+
+    return sendJson(reply, status, objectBytes(json, response))
   }
 }
+
+const parseRow = (json: string) => parse(json, undefined, { parseNumber })
 
 /** The Idempotency-Key makes it safe to send the request again. */
 function rethrowAsRetryable(error: unknown): never {

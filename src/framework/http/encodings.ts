@@ -68,7 +68,7 @@ export class CachedBody {
 }
 
 /** A reply whose headers can be read and set. */
-export interface VaryingReply {
+interface VaryingReply {
   getHeader: FastifyReply['getHeader']
   header: (name: string, value: string) => unknown
 }

@@ -21,7 +21,7 @@ const noOperation = { id: 'none' }
  */
 export const metricsEndpoint = fp<Options>(
   (app, { config, apiDocument }) => {
-    const { document, operations, errorCodes } = apiDocument
+    const { document, operations } = apiDocument
     const { httpErrors, registry, ...metrics } = app.metrics
     collectDefaultMetrics({
       register: registry,
@@ -30,9 +30,10 @@ export const metricsEndpoint = fp<Options>(
     })
     const { version } = document.info
     metrics.buildInfo.set({ version, environment: config.ENVIRONMENT }, 1)
-    for (const { id: operation } of [noOperation, ...operations])
-      {for (const code of [...serverErrorCodes, ...errorCodes])
-        httpErrors.inc({ operation, code }, 0)}
+    for (const { id: operation } of [noOperation, ...operations]) {
+      for (const code of serverErrorCodes)
+        httpErrors.inc({ operation, code }, 0)
+    }
 
     app.addHook('onRequest', ({ headers, ips }, { raw }, done) => {
       metrics.requestsInFlight.inc()

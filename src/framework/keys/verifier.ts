@@ -38,11 +38,8 @@ export class ApiKeyVerifier {
     ttlResolution: 0
   })
 
-  readonly #lookUp = batch((hashes: string[]) => this.#find(hashes), {
-    name: 'look-up of API keys'
-  })
+  readonly #lookUp = batch((hashes: string[]) => this.#find(hashes))
   readonly #recordUse = batch((ids: bigint[]) => this.#recordUses(ids), {
-    name: 'record of uses',
     maxQueued: maxWaitingUses
   })
 

@@ -1,6 +1,6 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { shareRuns } from '../batch.ts'
-import { addVary, CachedBody, type VaryingReply } from '../http/encodings.ts'
+import { addVary, CachedBody } from '../http/encodings.ts'
 import type { Sent } from '../openapi/handler.ts'
 import { arrayBytes, type RowJson } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
@@ -88,11 +88,9 @@ interface List<Item> {
 type ListRequest = Pick<FastifyRequest, 'headers' | 'log'>
 
 /** The reply of an operation that lists items. */
-type ListReply<Item> = JsonReply<200, Item[]> &
-  VaryingReply &
-  Pick<FastifyReply, 'raw'> & {
-    code: (status: 304) => { send: () => Sent }
-  }
+type ListReply<Item> = JsonReply<200, Item[]> & {
+  code: (status: 304) => { send: () => Sent }
+}
 
 /**
  * The handler of an operation that lists all rows of a table. Requests that
@@ -167,7 +165,7 @@ function listReader(
       if (sqlStateOf(error) !== '54000') throw error
       return { kind: 'too long', version: '', size: 2 ** 30 }
     }
-  }, statement.name)
+  })
 }
 
 /** 503 for a list that is too long, with a line for the operator. */

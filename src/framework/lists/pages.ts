@@ -1,5 +1,4 @@
 import { badRequest } from '../http/errors.ts'
-import type { Reply } from '../openapi/handler.ts'
 import { arrayBytes, type RowJson } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
@@ -54,8 +53,6 @@ interface PageRequest {
     cursor?: string | undefined
   }
 }
-
-type PageReply<Item> = JsonReply<200, Item[]> & Pick<Reply<never>, 'raw'>
 
 const pageStatement = (
   inputTypes: Record<string, string>,
@@ -146,7 +143,7 @@ export function pageOperation<
 
   return async (
     { query }: PageRequest,
-    reply: PageReply<Item>,
+    reply: JsonReply<200, Item[]>,
     filters: InputRow<Filter>
   ) => {
     const { cursor, limit: size } = query

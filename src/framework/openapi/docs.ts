@@ -38,6 +38,8 @@ const files = new Map(
   })
 )
 
+const html = 'text/html; charset=utf-8'
+
 /** What @fastify/swagger-ui serves, and the page does not load. */
 const unusedRoutes = ['/docs/yaml', '/docs/static/index.html', '/docs/static/*']
 
@@ -45,15 +47,18 @@ interface Options {
   apiDocument: ApiDocument
   /** The code samples of the operations; undefined if the API has none. */
   samples: URL | undefined
+  /** The HTML of the guide; undefined if the API has none. */
+  guide: URL | undefined
   environment: string
 }
 
 /**
- * Swagger UI at /docs, changed by docs/page.js and docs/page.css. The OpenAPI
- * document at /openapi.yaml, byte for byte, and as JSON at /openapi.json.
+ * Swagger UI at /docs, changed by docs/page.js and docs/page.css. The guide for
+ * clients of the API at /docs/guide. The OpenAPI document at /openapi.yaml,
+ * byte for byte, and as JSON at /openapi.json.
  */
 export const docsPage = fp<Options>(
-  async (app, { apiDocument, samples, environment }) => {
+  async (app, { apiDocument, samples, guide, environment }) => {
     const { yaml, json } = apiDocument
     const document = documentOfPage(apiDocument, samples)
     const uiConfig = {
@@ -81,11 +86,19 @@ export const docsPage = fp<Options>(
         if (unusedRoutes.includes(route.url))
           route.handler = (_request, reply) => reply.callNotFound()
       })
+      scope.addHook('onRequest', (_request, reply, done) => {
+        reply.header('content-security-policy', contentPolicy)
+        done()
+      })
       for (const [name, file] of files)
         scope.get(`/docs/static/${name}`, file.send)
+      if (guide !== undefined) {
+        const style = readDocsFile('guide.css')
+        scope.get('/docs/guide', new PageFile(html, readFileSync(guide)).send)
+        scope.get('/docs/guide.css', new PageFile(css, style).send)
+      }
       await scope.register(swaggerUi, {
         routePrefix: '/docs',
-        staticCSP: contentPolicy,
         uiConfig,
         theme: {
           title: `${document.info.title} · ${environment}`,
@@ -98,9 +111,12 @@ export const docsPage = fp<Options>(
   { name: 'docs-page' }
 )
 
+const readDocsFile = (name: string) =>
+  readFileSync(new URL(`docs/${name}`, import.meta.url), 'utf8')
+
 const themeFile = (filename: string) => ({
   filename,
-  content: readFileSync(new URL(`docs/${filename}`, import.meta.url), 'utf8')
+  content: readDocsFile(filename)
 })
 
 /** The origin of the first server: the default of clients. */

@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
-import { locationOf, relativeTarget } from './location.ts'
 
 /**
  * Extensions for what OpenAPI has no fields for, explained in
@@ -57,11 +55,6 @@ export interface Operation {
    * that document them.
    */
   deprecation: Map<number, Headers>
-  /**
-   * Where to find what it has created, relative to its own path: `pets/{id}`,
-   * by properties of the response. Undefined without a `Location`.
-   */
-  location: string | undefined
 }
 
 type Document = OpenAPIV3.Document<Extensions>
@@ -76,8 +69,6 @@ export interface ApiDocument {
   /** The file, byte for byte. */
   yaml: Buffer
   json: string
-  /** Of its values: comments and layout do not change it. */
-  digest: string
   document: Document
   /** The servers of the OpenAPI document. The one that is a path is first. */
   servers: Server[]
@@ -91,8 +82,6 @@ export interface ApiDocument {
   operations: Operation[]
   /** The scopes of all operations, sorted. */
   scopes: string[]
-  /** The codes of the errors in its examples. */
-  errorCodes: string[]
 }
 
 /**
@@ -111,53 +100,13 @@ export function readApiDocument(file: URL | string): ApiDocument {
   return {
     yaml,
     json,
-    digest: createHash('sha256').update(json).digest('hex').slice(0, 16),
     document,
     servers,
     basePath,
     firstPath: findFirstPath(operations, basePath),
     operations,
-    scopes: [...scopes].sort(),
-    errorCodes: errorCodesIn(json)
+    scopes: [...scopes].sort()
   }
-}
-
-/**
- * Logs that a document is not the one that the code was generated from, whose
- * types and stubs may not fit it.
- */
-export function reportStaleCode(
-  generatedFrom: string | undefined,
-  { digest }: ApiDocument,
-  log: { warn: (message: string) => void }
-): void {
-  if (generatedFrom !== undefined && generatedFrom !== digest)
-    log.warn('the OpenAPI document has changed: run `npm run generate`')
-}
-
-/** The codes of the examples of the schema Error, wherever they are. */
-function errorCodesIn(json: string): string[] {
-  const codes = new Set<string>()
-
-  // Parsed only to visit each value, at any depth.
-  JSON.parse(json, (_key, value: unknown) => {
-    if (isError(value)) codes.add(value.code)
-    return value
-  })
-
-  return [...codes]
-}
-
-function isError(value: unknown): value is { code: string } {
-  const isObject = typeof value === 'object' && value !== null
-
-  return (
-    isObject &&
-    'code' in value &&
-    typeof value.code === 'string' &&
-    'status' in value &&
-    typeof value.status === 'number'
-  )
 }
 
 function pathFirst(servers: Server[]): Server[] {
@@ -183,7 +132,6 @@ function readOperations(document: Document): Operation[] {
       const operation = item?.[method]
       if (operation === undefined) continue
 
-      const location = locationOf(operation, document.paths)
       const security = operation.security ?? document.security ?? []
       operations.push({
         id: String(operation.operationId),
@@ -197,13 +145,18 @@ function readOperations(document: Document): Operation[] {
           deprecationHeaders(path, operation),
           operation,
           document
-        ),
-        location: location && relativeTarget(path, location)
+        )
       })
     }
   }
 
   return operations
+}
+
+/** A path relative to another one: a proxy may change the base path. */
+function relativeTarget(from: string, to: string): string {
+  const toRoot = '../'.repeat(from.split('/').length - 2)
+  return toRoot + to.slice(1)
 }
 
 /** Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 8288, RFC 5829). */

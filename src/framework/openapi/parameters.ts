@@ -1,5 +1,5 @@
 import { parseNumber } from '../http/json-body.ts'
-import type { Schema } from './numbers.ts'
+import type { Schema } from './int64.ts'
 
 /** One text for each integer: a resource has one URL. */
 const integer = /^(0|-?[1-9]\d*)$/

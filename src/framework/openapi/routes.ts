@@ -11,7 +11,6 @@ import { jsonBody } from '../http/json-body.ts'
 import { rejectBody } from '../http/reject-body.ts'
 import { rejectPreconditions } from '../http/reject-preconditions.ts'
 import type { ApiDocument, Operation } from './document.ts'
-import { sendLocation } from './location.ts'
 import { validatorCompiler } from './validation.ts'
 
 type OperationResolver =
@@ -41,7 +40,7 @@ interface Options {
  * - Rejection of a body where the operation has none, and of query parameters
  *   where it has none.
  * - Rejection of preconditions that the operation does not evaluate.
- * - The headers of a deprecation, and the Location of a create.
+ * - The headers of a deprecation.
  * - Errors at the start. An operation without a handler would fail at each
  *   call. One without a hook for its security scheme would be open, and one
  *   without scopes would be open to every API key.
@@ -68,7 +67,7 @@ export const operationRoutes = fp<Options>(
           ...(operation.hasBody ? [] : [rejectBody])
         ],
         preValidation: operation.hasBody ? [requireBody] : [],
-        onSend: headerHooks(operation)
+        onSend: announceDeprecation(operation)
       })
     }
 
@@ -113,20 +112,9 @@ function hooksOf(
   })
 }
 
-/** The hooks that add the headers of the operation to its responses. */
-function headerHooks({
-  deprecation,
-  location
-}: Operation): onSendHookHandler[] {
-  const hooks: onSendHookHandler[] = []
-  if (deprecation.size > 0) hooks.push(announceDeprecation(deprecation))
-  if (location !== undefined) hooks.push(sendLocation(location))
-  return hooks
-}
-
 /** Keeps a Link that the handler has set: the next page matters more. */
 const announceDeprecation =
-  (deprecation: Operation['deprecation']): onSendHookHandler =>
+  ({ deprecation }: Operation): onSendHookHandler =>
   (_request, reply, payload, done) => {
     const headers = deprecation.get(reply.statusCode) ?? {}
     reply.headers({ ...headers, ...reply.getHeaders() })

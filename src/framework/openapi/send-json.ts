@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify'
 import type { Sent } from './handler.ts'
 import type { JsonBytes } from './json.ts'
 
@@ -6,7 +7,10 @@ import type { JsonBytes } from './json.ts'
  * `send` are properties, because the compiler compares the parameters of
  * methods loosely: it would accept a body of another schema.
  */
-export interface JsonReply<Status, Body> {
+export interface JsonReply<Status, Body> extends Pick<
+  FastifyReply,
+  'getHeader' | 'raw'
+> {
   header: (name: string, value: string) => unknown
   code: (status: Status) => { send: (body: JsonBytes<Body>) => Sent }
 }

@@ -1,18 +1,16 @@
-import { Ajv, type ValidateFunction } from 'ajv'
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import { badRequest } from '../http/errors.ts'
-import { numberKeywords, type Schema, replaceNumberSchemas } from './numbers.ts'
+import { int64, replaceInt64, type Schema } from './int64.ts'
 import { convertParameters, withLowerCaseNames } from './parameters.ts'
-import { describeSchemaError } from './validation-errors.ts'
 
 const maxReportedErrors = 10
 
 /**
  * Compiles a schema of the OpenAPI document to a validator of a part of a
- * request. It adds defaults, makes each int64 a bigint and each `type: number`
- * a double, and converts parameters from text. A body is otherwise left as it
- * was sent.
+ * request. It adds defaults, makes each int64 a bigint, and converts parameters
+ * from text. A body is otherwise left as it was sent.
  */
 export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
   schema,
@@ -20,7 +18,7 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
 }) => {
   switch (httpPart) {
     case 'body':
-      return bodyValidator(schema)
+      return validator(schema, 'body')
     case 'headers':
       // Fastify leaves this to the validator compiler.
       return parameterValidator(withLowerCaseNames(schema), 'header')
@@ -31,60 +29,36 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
   }
 }
 
-function bodyValidator(schema: Schema) {
-  const validate = compile(schema)
-
-  return (body: unknown) => {
-    // Lets a keyword replace a body that is itself a number.
-    const request = { body }
-    const isValid = validate(body, {
-      instancePath: '',
-      parentData: request,
-      parentDataProperty: 'body',
-      rootData: request,
-      dynamicAnchors: {}
-    })
-
-    return isValid ? { value: request.body } : failure(validate, 'body')
-  }
-}
+type Parameters = Record<string, unknown>
 
 function parameterValidator(schema: Schema, root: string) {
-  const validate = compile(schema)
+  const validate = validator(schema, root)
   const { properties = {} } = schema
 
-  return (parameters: Record<string, unknown>) => {
+  return (parameters: Parameters) => {
     convertParameters(parameters, properties)
-    return validate(parameters) ? true : failure(validate, root)
+    return validate(parameters)
   }
 }
 
 /** Unknown parameters are errors: a misspelt filter would be lost silently. */
-function queryValidator(schema: Schema) {
-  const closed = { ...schema, additionalProperties: false }
-  const validate = parameterValidator(closed, 'query')
-  const plainNames = namesOfPlainParameters(schema)
+function queryValidator({ properties = {}, ...rest }: Schema) {
+  const schema = { ...rest, properties, additionalProperties: false }
+  const validate = parameterValidator(schema, 'query')
 
-  return (parameters: Record<string, unknown>) => {
-    const repeated = plainNames.filter((name) =>
-      Array.isArray(parameters[name])
+  return (parameters: Parameters) => {
+    const repeated = Object.keys(parameters).find(
+      (name) =>
+        Array.isArray(parameters[name]) && properties[name]?.type !== 'array'
     )
-    return repeated.length === 0 ? validate(parameters) : tooMany(repeated)
+    return repeated === undefined
+      ? validate(parameters)
+      : { error: badRequest(`query.${repeated} must be sent once`) }
   }
 }
 
-function namesOfPlainParameters({ properties = {} }: Schema): string[] {
-  return Object.entries(properties)
-    .filter(([, { type }]) => type !== 'array')
-    .map(([name]) => name)
-}
-
-function tooMany(names: string[]) {
-  const messages = names.map((name) => `query.${name} must be sent once`)
-  return { error: badRequest(messages.join('; ')) }
-}
-
-function compile(schema: Schema): ValidateFunction {
+/** @param root what messages call the whole value */
+function validator(schema: Schema, root: string) {
   const ajv = new Ajv({
     // OpenAPI has keywords that JSON Schema lacks, such as example. The linter
     // finds misspelt ones.
@@ -94,16 +68,39 @@ function compile(schema: Schema): ValidateFunction {
     verbose: true,
     useDefaults: true,
     allErrors: true,
-    keywords: numberKeywords
+    keywords: [int64]
   })
   addFormats.default(ajv)
+  const validate: ValidateFunction = ajv.compile(replaceInt64(schema))
 
-  return ajv.compile(replaceNumberSchemas(schema))
+  return (value: unknown) => {
+    if (validate(value)) return true
+    const messages = validate.errors
+      ?.slice(0, maxReportedErrors)
+      .map((error) => describe(error, root))
+    return { error: badRequest(String(messages?.join('; '))) }
+  }
 }
 
-function failure({ errors }: ValidateFunction, root: string) {
-  const messages = errors
-    ?.slice(0, maxReportedErrors)
-    .map((error) => describeSchemaError(error, root))
-  return { error: badRequest(String(messages?.join('; '))) }
+/** Describes a value and its rule, such as `body.name must be string`. */
+const describe = (error: ErrorObject, root: string) =>
+  `${root}${error.instancePath.replaceAll('/', '.')} ${ruleOf(error)}`
+
+/** Ajv names neither the properties nor the values that it allows. */
+function ruleOf(error: ErrorObject): string {
+  const { keyword, params, data, message } = error
+  const schema = error.parentSchema as Schema
+
+  if (schema['x-must'] !== undefined) return `must ${schema['x-must']}`
+  if (keyword === 'enum') return `must be one of: ${schema.enum?.join(', ')}`
+  if (keyword === 'additionalProperties') {
+    const known = Object.keys({ ...schema.properties }).join(', ')
+    const unknown = String(params['additionalProperty'])
+    return `must not have "${unknown}"; it may have ${known || 'none'}`
+  }
+  // A client takes an integer of any size for an integer.
+  if (keyword === 'type' && typeof data === 'bigint')
+    return `must be within ±${Number.MAX_SAFE_INTEGER}`
+
+  return String(message)
 }

@@ -2,7 +2,7 @@ import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { Metrics } from '../metrics.ts'
-import { Availability } from './availability.ts'
+import { trackAvailability } from './availability.ts'
 import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
 import {
@@ -87,7 +87,7 @@ export class Database {
       use,
       metrics: this.metrics,
       isRepeatable: use !== 'writes',
-      availability: new Availability(use, log),
+      availability: trackAvailability(use, log),
       onAbandoned: () => this.#endHangingCommits()
     })
 

@@ -172,7 +172,7 @@ export function migrationCheck(
 
     const list = pending.join(', ')
     throw new Error(`migrations are pending (${list}): run \`npm run migrate\``)
-  }, 'shared check of migrations')
+  })
 }
 
 /** Returns the names of the migrations that the database lacks. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Unavailable } from './failures.ts'
 
@@ -5,52 +6,43 @@ import { Unavailable } from './failures.ts'
 interface Task {
   /** For the log. */
   name: string
-  /** Milliseconds. While the work takes longer, it is not started again. */
+  /** Milliseconds between two runs. */
   intervalMs: number
   /** The next run repeats the work after a failure. */
   work: () => Promise<void>
 }
 
 /**
- * Runs a task immediately, and then at each interval. Logs its failures, with
- * one line for a series of equal ones. Unavailable is not logged here: the
- * database reports its outages itself.
- *
- * @returns a function that stops the task
+ * Runs a task immediately, and again and again until the signal is aborted.
+ * Logs its failures, with one line for a series of equal ones. Unavailable is
+ * not logged here: the database reports its outages itself.
  */
 export function repeat(
   { name, intervalMs, work }: Task,
-  log: Logger
-): () => void {
+  log: Logger,
+  signal: AbortSignal
+): void {
   let lastFailure = ''
-  let isRunning = false
 
   const succeeded = () => {
     lastFailure = ''
   }
 
   const failed = (error: unknown) => {
-    if (error instanceof Unavailable) return
-
     const failure = String(error)
-    if (failure === lastFailure) return
+    if (error instanceof Unavailable || failure === lastFailure) return
 
     lastFailure = failure
     log.error({ err: error }, `the background task failed: ${name}`)
   }
 
-  const ended = () => {
-    isRunning = false
+  async function run(): Promise<void> {
+    for (;;) {
+      await work().then(succeeded, failed)
+      await sleep(intervalMs, undefined, { signal })
+    }
   }
 
-  const run = () => {
-    if (isRunning) return
-    isRunning = true
-    work().then(succeeded, failed).finally(ended)
-  }
-
-  run()
-  const timer = setInterval(run, intervalMs)
-
-  return () => clearInterval(timer)
+  // The signal ends the sleep by an error.
+  run().catch(() => {})
 }

@@ -56,7 +56,6 @@ export function rowDeleter(
   }
 
   return batch(deleteRows, {
-    name: 'single write',
     maxSize: 1,
     maxRuns,
     maxQueued,

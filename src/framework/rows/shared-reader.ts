@@ -55,7 +55,6 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
   }
 
   const read = batch(readRows, {
-    name: `shared read ${name}`,
     maxSize: maxInputRows,
     maxWaitMs: database.timeoutMs
   })

@@ -20,7 +20,7 @@ async function start(t: Test) {
   const service = await startNotes(t, {
     log,
     onStatement: (name) => {
-      if (name.startsWith('create-')) statements.push(name)
+      if (name.startsWith('create')) statements.push(name)
     },
     config: { DATABASE_TIMEOUT_MS: longTimeout }
   })
@@ -66,7 +66,7 @@ t.test(
     t.equal(leader?.statusCode, 201)
 
     // One for the leader, and those of 250 rows.
-    t.same(statements, Array<string>(5).fill('create-notes'))
+    t.same(statements, Array<string>(5).fill('createNote'))
     t.same(await names(), ['one', 'leader', ...sent.slice(0, 1000)])
     const stored = followers.slice(0, 1000).map((one) => one.json<object>())
     t.same(
@@ -188,7 +188,7 @@ t.test(
         payload.noteId === 1 ? 202 : 'invalid_request'
       )
     )
-    const [plain, keyed] = ['create-remarks', 'create-remarks-once']
+    const [plain, keyed] = ['createRemark', 'createRemark-once']
     t.same(statements.sort(), [plain, plain, keyed, keyed])
     t.equal((await run('SELECT FROM remarks')).length, 2 + 32)
   }

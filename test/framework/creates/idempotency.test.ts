@@ -83,6 +83,17 @@ const printable = String.fromCharCode(
   ...Array.from({ length: 94 }, (_, index) => 33 + index)
 )
 
+t.test('a key is another one to another operation', async (t) => {
+  const { send, create } = await start(t)
+  const remark = { text: 'a', noteId: 9007199254740992 }
+  t.equal(await codeOrStatus(create('key')), 201)
+  t.equal(await codeOrStatus(send('remarks', remark, 'key')), 202)
+
+  // Neither a replay nor a create that is rejected uses an id.
+  t.equal(await codeOrStatus(create('key')), '201 replayed')
+  t.match((await create('other')).json(), { id: 2 })
+})
+
 /** Keys as a string of RFC 9651, and the same keys without quotes. */
 const acceptedKeys = {
   '"a\\"b"': 'a"b',

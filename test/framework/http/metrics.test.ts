@@ -60,16 +60,16 @@ const counts = {
   'rate_limited_total{limit="rejected"}': 1,
   'auth_failures_total{reason="unknown"}': 2,
   'auth_failures_total{reason="revoked"}': 0,
-  'database_statement_seconds_count{statement="create-notes",outcome="ok"}': 1,
+  'database_statement_seconds_count{statement="createNote",outcome="ok"}': 1,
   'database_statement_seconds_count{statement="list-of-notes",outcome="failed"}': 1,
   'database_errors_total{code="internal_error"}': 1,
   'database_errors_total{code="constraint_violated"}': 1,
   'database_errors_total{code="unavailable"}': 0,
   'database_errors_total{code="outcome_unknown"}': 0,
-  'idempotent_creates_total{table="notes",outcome="created"}': 1,
-  'idempotent_creates_total{table="notes",outcome="replayed"}': 1,
-  'idempotent_creates_total{table="notes",outcome="reused"}': 1,
-  'idempotent_creates_total{table="notes",outcome="held"}': 0,
+  'idempotent_creates_total{operation="createNote",outcome="created"}': 1,
+  'idempotent_creates_total{operation="createNote",outcome="replayed"}': 1,
+  'idempotent_creates_total{operation="createNote",outcome="reused"}': 1,
+  'idempotent_creates_total{operation="createNote",outcome="held"}': 0,
   'http_parser_errors_total{code="invalid_request"}': 1,
   'http_parser_errors_total{code="request_timeout"}': 1,
   'http_parser_errors_total{code="headers_too_large"}': 1,
@@ -120,10 +120,7 @@ t.test('requests and their errors are counted', async (t) => {
     t.equal(await sample(service.app, duration + series), count, series)
   }
   t.equal(
-    await sample(
-      service.app,
-      'grouped_write_rows_sum{statement="create-notes"}'
-    ),
+    await sample(service.app, 'grouped_write_rows_sum{statement="createNote"}'),
     1
   )
 })

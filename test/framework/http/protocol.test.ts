@@ -152,19 +152,19 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
   // However its type is written, a body is validated.
   [
     400,
-    'body must have the property "name"',
+    "body must have required property 'name'",
     withType(' application/json'),
     withType('application/json\t; charset=utf-8'),
     withType('APPLICATION/JSON')
   ],
   [
     400,
-    'body must not have the property "__proto__"; it may have: name, ',
+    'body must not have "__proto__"; it may have name, ',
     createRequest('{"name":"x","__proto__":{}}')
   ],
   [
     400,
-    'body.name must have at most 255 characters',
+    'body.name must NOT have more than 255 characters',
     createRequest(JSON.stringify({ name: '𐀀'.repeat(256) }))
   ]
 ]

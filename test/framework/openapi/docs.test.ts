@@ -58,7 +58,7 @@ async function filesOf(page: string): Promise<string[]> {
   )
 }
 
-for (const page of ['/docs', '/docs/']) {
+for (const page of ['/docs', '/docs/', '/docs/guide']) {
   t.test(`${page} loads its own files, without HTTPS`, async (t) => {
     const { headers } = await app.inject(page)
     const policy = String(headers['content-security-policy'])

@@ -32,7 +32,7 @@ const note = { id: 1n, name: 'x' }
 
 const notFound = { code: 'not_found', message: 'x', status: 404 }
 
-const inserted = { table: 'x', id: '1' }
+const inserted = { operation: 'x', table: 'x', id: '1' }
 
 export const accepted: Partial<Operations> = {
   createNote: ({ body }, reply) =>
@@ -56,7 +56,13 @@ export const accepted: Partial<Operations> = {
 
 export const acceptedInsert: Operations['createNote'] = insertOperation(
   database,
-  { ...inserted, status: 201, body: NewNote, json: Note }
+  {
+    ...inserted,
+    status: 201,
+    body: NewNote,
+    json: Note,
+    location: ({ id }) => `notes/${id}`
+  }
 )
 
 const read = {

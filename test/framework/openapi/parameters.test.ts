@@ -85,12 +85,12 @@ t.test('a parameter of another type is rejected', async (t) => {
   for (const id of ids) t.equal(await get(id), `path.id ${range}`, id)
 
   const messages = {
-    '1?limit=0': 'query.limit must be at least 1',
+    '1?limit=0': 'query.limit must be >= 1',
     '1?limit=9007199254740993': 'query.limit must be within ±9007199254740991',
-    '1?limit=05': 'query.limit must be an integer',
-    '1?ratio=01.5': 'query.ratio must be a number',
-    '1?deep=1': 'query.deep must be true or false',
-    '1?tags=1&tags=b': 'query.tags[1] must be an integer'
+    '1?limit=05': 'query.limit must be integer',
+    '1?ratio=01.5': 'query.ratio must be number',
+    '1?deep=1': 'query.deep must be boolean',
+    '1?tags=1&tags=b': 'query.tags.1 must be integer'
   }
 
   for (const [url, message] of Object.entries(messages))
@@ -98,9 +98,9 @@ t.test('a parameter of another type is rejected', async (t) => {
 
   t.equal(
     await get('1', { 'X-TENANT': 'x', 'x-shard': 'x' }),
-    'header.x-shard must be an integer'
+    'header.x-shard must be integer'
   )
-  t.equal(await get('1', {}), 'header must have the property "x-tenant"')
+  t.equal(await get('1', {}), "header must have required property 'x-tenant'")
 })
 
 const knownParameters = 'limit, ratio, deep, tags, names, after, text'
@@ -108,16 +108,13 @@ const knownParameters = 'limit, ratio, deep, tags, names, after, text'
 t.test('an unknown or repeated query parameter is rejected', async (t) => {
   const get = await serveParameters(t)
   const unknown = (name: string) =>
-    `query must not have the parameter "${name}"; ` +
-    `it may have: ${knownParameters}`
+    `query must not have "${name}"; it may have ${knownParameters}`
 
   const messages = {
     '1?limitt=1': unknown('limitt'),
     '1?__proto__=1': unknown('__proto__'),
     '1?a=1&b=%zz': `${unknown('a')}; ${unknown('b')}`,
-    '1?limit=1&limit=1': 'query.limit must be sent once',
-    '1?text=a&deep=true&deep=true&text=b':
-      'query.deep must be sent once; query.text must be sent once'
+    '1?limit=1&limit=1': 'query.limit must be sent once'
   }
   for (const [url, message] of Object.entries(messages))
     t.equal(await get(url), message, url)

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { Availability } from '../../../src/framework/postgres/availability.ts'
+import { trackAvailability } from '../../../src/framework/postgres/availability.ts'
 import { recorder } from '../../support/recorder.ts'
 
 t.test('an outage ends with a later success, or after a minute', (t) => {
   let now = 0
   t.intercept(performance, 'now', { value: () => now })
   const { lines, log } = recorder()
-  const availability = new Availability('reads', log)
+  const availability = trackAvailability('reads', log)
   const fail = () => availability.failed(new Error('no database'), ': why')
   t.ok(availability.isAvailable)
 

@@ -82,13 +82,6 @@ t.test('a database that cannot be reached is a 503, logged once', async (t) => {
   ])
 })
 
-t.test('a connection that is lost in a read is a 503', async (t) => {
-  const { proxy, service } = await start(t)
-  await listNotes(service)
-  proxy.cutAt('SELECT 1')
-  t.same((await listNotes(service)).json(), unavailable)
-})
-
 t.test('a connection is kept when its statement fails', async (t) => {
   const database = openDatabase(t, await createDatabase(t), 60_000)
   const session = () => database.read({ text: 'SELECT pg_backend_pid()' })

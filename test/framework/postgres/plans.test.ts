@@ -41,7 +41,7 @@ t.test('PostgreSQL does not plan a statement at each execution', async (t) => {
     []
   )
 
-  const growing = { 'notes-by-id': '[[1]]', 'create-remarks-once': '[]' }
+  const growing = { 'notes-by-id': '[[1]]', 'createRemark-once': '[]' }
   for (const [name, rows] of Object.entries(growing)) {
     const plan = await read(`EXPLAIN EXECUTE "${name}"('${rows}')`)
     t.notMatch(

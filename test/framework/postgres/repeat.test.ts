@@ -2,47 +2,31 @@ import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { Unavailable } from '../../../src/framework/postgres/failures.ts'
 import { repeat } from '../../../src/framework/postgres/repeat.ts'
-import { stopClock } from '../../support/clock.ts'
 import { recorder } from '../../support/recorder.ts'
 
-const a = new Error('a')
-const unavailable = new Unavailable(new Error('lost'))
-
 t.test(
-  'a series of equal failures is logged once, without outages',
+  'a task is repeated until it is stopped, and logs a series of equal failures once',
   async (t) => {
-    const clock = stopClock(t)
     const { lines, log } = recorder()
+    const stop = new AbortController()
+    const a = new Error('a')
+    const unavailable = new Unavailable(new Error('lost'))
     const runs = [a, a, new Error('b'), a, unavailable, undefined, a]
     const outcomes = runs.values()
-    const work = () => {
-      const { value: error } = outcomes.next()
-      return error instanceof Error ? Promise.reject(error) : Promise.resolve()
-    }
-
-    repeat({ name: 'tidy up', intervalMs: 1000, work }, log)
-    for (let run = 0; run < runs.length; run++) {
-      await setImmediate()
-      clock.pass(1000)
-    }
+    await new Promise<void>((resolve) => {
+      const work = () => {
+        const { value: error, done } = outcomes.next()
+        if (done === true) {
+          stop.abort()
+          resolve()
+        }
+        return error === undefined ? Promise.resolve() : Promise.reject(error)
+      }
+      repeat({ name: 'tidy up', intervalMs: 1, work }, log, stop.signal)
+    })
+    await setImmediate()
 
     const messages = lines.map(({ err }) => (err as Error).message)
     t.same(messages, ['a', 'b', 'a', 'a'])
   }
 )
-
-t.test('work is repeated once it has ended, until it is stopped', async (t) => {
-  const clock = stopClock(t)
-  const ends: (() => void)[] = []
-  const work = () => new Promise<void>((resolve) => ends.push(resolve))
-  const task = { name: 'tidy up', intervalMs: 1000, work }
-  const stop = repeat(task, recorder().log)
-
-  for (const runs of [1, 2, 2]) {
-    clock.pass(3000)
-    t.equal(ends.length, runs)
-    if (runs === 2) stop()
-    ends.at(-1)?.()
-    await setImmediate()
-  }
-})

@@ -1,6 +1,5 @@
 // The API of the framework's tests. A change of the API of this repository must
 // not change them.
-import { v7 as timeOrderedUuid } from 'uuid'
 import type { Api } from '../../../src/framework/api.ts'
 import type { RowCheck } from '../../../src/framework/creates/insert.ts'
 import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
@@ -67,6 +66,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     }),
 
     createNote: insertOperation(database, {
+      operation: 'createNote',
       status: 201,
       table: 'notes',
       id: `nextval('notes_id_seq')`,
@@ -99,17 +99,10 @@ const pagesOfRemarks = sql`
 `
 
 const noteExists: RowCheck<{ noteId: bigint }> = {
-  statement: sql`
-    SELECT
-      input.*,
-      CASE WHEN note.id IS NULL THEN 'invalid' END AS obstacle
-    FROM input
-    LEFT JOIN LATERAL (
-      SELECT id
-      FROM notes
-      WHERE notes.id = input.note_id
-      LIMIT 1
-    ) AS note ON true
+  obstacle: sql`
+    CASE WHEN (SELECT id FROM notes WHERE id = note_id LIMIT 1) IS NULL THEN
+      'invalid'
+    END
   `,
   message: ({ noteId }) =>
     `body.noteId must be the id of an existing note, not ${noteId}`
@@ -128,9 +121,10 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
     listRemarks: (request, reply) => pages(request, reply, {}),
 
     createRemark: insertOperation(database, {
+      operation: 'createRemark',
       status: 202,
       table: 'remarks',
-      id: { type: 'uuid', value: timeOrderedUuid },
+      id: 'gen_random_uuid()',
       body: NewRemark,
       check: noteExists,
       json: Remark

@@ -63,34 +63,6 @@ const samples = ({ React: { createElement: h, Fragment }, getSystem }) => {
   }
 }
 
-/** Keeps the operations whose text has every word of the filter. */
-function opsFilter(tags, filter) {
-  const words = filter.toLowerCase().split(/\s+/)
-  const matches = (operation) => {
-    const text = JSON.stringify(operation).toLowerCase()
-    return words.every((word) => text.includes(word))
-  }
-  return tags
-    .map((tag) => tag.update('operations', (all) => all.filter(matches)))
-    .filter((tag) => tag.get('operations').size > 0)
-}
-
-const operationFilter = ({ React: { createElement: h } }) => ({
-  fn: { opsFilter },
-  components: {
-    FilterContainer({ layoutActions, layoutSelectors }) {
-      const label = 'Filter operations'
-      const input = h('input', {
-        placeholder: label,
-        'aria-label': label,
-        value: layoutSelectors.currentFilter() || '',
-        onChange: ({ target }) => layoutActions.updateFilter(target.value)
-      })
-      return h('search', null, h('h2', null, 'Operations'), input)
-    }
-  }
-})
-
 /** A modal dialog keeps the focus inside, and returns it at its end. */
 const authorizationDialog = ({ React }) => ({
   wrapComponents: {
@@ -173,6 +145,8 @@ const accessibility = ({ React: { createElement: h } }) => {
 /** What the page shows in another place, or not at all. */
 const layout = ({ React: { createElement: h } }) => ({
   components: {
+    FilterContainer: () =>
+      h('section', { 'aria-label': 'Operations' }, h('h2', null, 'Operations')),
     // The policy of the page blocks requests to other servers.
     ServersContainer: () => null,
     Topbar: () =>
@@ -189,7 +163,6 @@ const layout = ({ React: { createElement: h } }) => ({
 SwaggerUIStandalonePreset.push(
   exactBodies,
   samples,
-  operationFilter,
   authorizationDialog,
   links,
   accessibility,
