@@ -22,9 +22,6 @@ import { loadByWrk } from './wrk.ts'
 const isQuick = process.argv.includes('--quick')
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
 
-const progress = (text: string) =>
-  process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`)
-
 // So that the servers end with it.
 process.once('SIGTERM', () => process.exit(1))
 process.once('SIGINT', () => process.exit(1))
@@ -63,7 +60,7 @@ const missing: string[] = []
 async function startServers(): Promise<void> {
   for (const program of programs) {
     const { title } = program
-    progress(`start ${title}`)
+    console.error(`start ${title}`)
     const reason = build(program)
     if (reason === undefined) {
       const service = started[0]?.url
@@ -111,7 +108,7 @@ async function measureWork(work: Work): Promise<Result> {
       const sample = await measure(server, work)
       samples.set(title, [...(samples.get(title) ?? []), sample])
       const rate = Math.round(sample.rate)
-      progress(`${work.title}, round ${round}: ${title} ${rate}/s`)
+      console.error(`${work.title}, round ${round}: ${title} ${rate}/s`)
     }
   }
 
@@ -119,7 +116,7 @@ async function measureWork(work: Work): Promise<Result> {
 }
 
 await startServers()
-progress('warm up')
+console.error('warm up')
 for (const work of [list(100, 64), create(64)])
   await measureWork({ ...work, rounds: 1 })
 

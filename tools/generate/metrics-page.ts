@@ -32,10 +32,11 @@ export function metricsPage(page: string): Promise<string> {
 
   const rows = metrics.map(({ name, type, labelNames, help }) => {
     const look = looks.get(name)
-    if (look === undefined)
-      {throw new Error(
+    if (look === undefined) {
+      throw new Error(
         `docs/metrics.md needs the row: | \`${name}\` | | | | when to look at it |`
-      )}
+      )
+    }
     const labels = labelNames.map((label) => `\`${label}\``).join(', ')
     return [`\`${name}\``, String(type), labels, help, look]
   })
