@@ -132,7 +132,7 @@ rmSync(folder, { recursive: true, force: true })
 
 const text = report({
   plan: isQuick
-    ? 'quick run, one round'
+    ? 'quick run'
     : 'full run, medians of 5 rounds (3 with pets or 10,000 rows)',
   results,
   missing,
