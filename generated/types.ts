@@ -314,10 +314,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /**
-         * @description The request has a query parameter, a body or a precondition, which the
-         *     operation does not have
-         */
+        /** @description The request has a query parameter, a body or a precondition, which the operation does not have */
         UnexpectedInput: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -331,8 +328,7 @@ export interface components {
         };
         /**
          * @description The id is not a 64-bit integer, or has leading zeros, or the request has
-         *     a query parameter, a body or a precondition, which the operation does
-         *     not have
+         *     what the operation does not: a query parameter, a body or a precondition
          */
         InvalidId: {
             headers: {
@@ -542,8 +538,7 @@ export interface components {
          */
         NextPage: string;
         /**
-         * @description The URL of what was created (RFC 9110, section 15.3.2), relative to the
-         *     URL of the request
+         * @description The URL of what was created, relative to the URL of the request
          * @example pets/7
          */
         Location: string;

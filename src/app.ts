@@ -1,22 +1,14 @@
-import cors, { type FastifyCorsOptions } from '@fastify/cors'
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyServerOptions
-} from 'fastify'
+import cors from '@fastify/cors'
+import type { Logger } from 'pino'
 import type { Api } from './framework/api.ts'
 import { apiKeys } from './framework/keys/bearer.ts'
-import { type Config, trustedProxies } from './framework/config.ts'
-import {
-  connectionOptions,
-  limitShutdown
-} from './framework/http/connections.ts'
+import type { Config } from './framework/config.ts'
+import { corsOptions } from './framework/http/cors-options.ts'
 import { responseHeaders } from './framework/http/default-headers.ts'
-import { sendError } from './framework/http/errors.ts'
 import { health } from './framework/http/health.ts'
 import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
 import { unknownRoutes } from './framework/http/not-found.ts'
-import { AccessLog, requestId } from './framework/http/request-log.ts'
-import type { Metrics } from './framework/metrics.ts'
+import { createServer } from './framework/http/server.ts'
 import { ResponseMemory } from './framework/lists/response-memory.ts'
 import type { ApiDocument } from './framework/openapi/document.ts'
 import { docsPage } from './framework/openapi/docs.ts'
@@ -31,23 +23,28 @@ export interface Parts {
   /** The OpenAPI document at `api.openapi`. */
   apiDocument: ApiDocument
   database: Database
-  log: FastifyBaseLogger
+  log: Logger
 }
 
 /**
  * Builds the service, ready to listen, in production and in tests: the plugins
  * in the order in which a request meets them.
  */
-export async function buildApp(parts: Parts) {
-  const { config, api, apiDocument, database, log } = parts
+export async function buildApp({
+  config,
+  api,
+  apiDocument,
+  database,
+  log
+}: Parts) {
   const { ENVIRONMENT: environment } = config
   const { version } = apiDocument.document.info
-  const app = createApp(config, database.metrics, log)
+  const app = createServer(config, database.metrics, log)
 
   // The SDK of OpenTelemetry takes 16 MB of memory.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) {
     const { tracing } = await import('./framework/tracing.ts')
-    await app.register(tracing, { names: api.names, version })
+    await app.register(tracing, { name: api.names.service, version })
   }
 
   // X-Request-Id and the other headers of every response.
@@ -91,48 +88,3 @@ export async function buildApp(parts: Parts) {
 
   return app
 }
-
-/** Fastify, with an Error body for each error, and limits for connections. */
-function createApp(config: Config, metrics: Metrics, log: FastifyBaseLogger) {
-  const app = Fastify(fastifyOptions(config, metrics, log))
-  app.addHook('preClose', limitShutdown(config.SHUTDOWN_TIMEOUT_MS))
-  app.decorate('metrics', metrics)
-  app.decorateRequest('errorCode', undefined)
-  app.setErrorHandler(sendError)
-
-  return app
-}
-
-/** The options of Fastify; each limit is a variable of the configuration. */
-function fastifyOptions(
-  config: Config,
-  metrics: Metrics,
-  log: FastifyBaseLogger
-): FastifyServerOptions {
-  return {
-    ...connectionOptions(config, metrics),
-    loggerInstance: log,
-    logController: new AccessLog(),
-    genReqId: requestId,
-    trustProxy: trustedProxies(config.TRUST_PROXY),
-    bodyLimit: config.MAX_BODY_BYTES,
-    // MAX_HEADER_BYTES limits the whole URL.
-    routerOptions: { maxParamLength: 65536 },
-    // While closing, requests on open connections are served, with
-    // Connection: close.
-    return503OnClosing: false,
-    frameworkErrors: sendError
-  }
-}
-
-/** Pages of these origins may send every request and read every header. */
-const corsOptions = (origins: string): FastifyCorsOptions => ({
-  origin: origins.split(','),
-  methods: '*',
-  exposedHeaders: '*',
-  // Seconds, the maximum in browsers.
-  maxAge: 7200,
-  // Otherwise an OPTIONS request that is not a preflight gets a 400 without an
-  // Error body.
-  strictPreflight: false
-})

@@ -1,7 +1,6 @@
 // Start and stop of the service, each as a list of steps.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import type { Logger } from 'pino'
 import { buildApp, type Parts } from './app.ts'
 import type { Api } from './framework/api.ts'
 import { type Config, loadConfig } from './framework/config.ts'
@@ -11,25 +10,15 @@ import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
 import { ApiKeyStore } from './framework/keys/store.ts'
 import { createLogger, exitOnError } from './framework/log.ts'
 import { messageOf } from './framework/message-of.ts'
-import {
-  type OpenedDatabase,
-  openForService
-} from './framework/open-database.ts'
+import { openForService } from './framework/open-database.ts'
 import { readApiDocument } from './framework/openapi/document.ts'
 import { repeat } from './framework/postgres/repeat.ts'
 
 /** Milliseconds between two measurements of the database. */
 const measureIntervalMs = 10_000
 
-export interface Service extends OpenedDatabase {
-  config: Config
-  log: Logger
-  app: FastifyInstance
-  /** Aborted when the background work stops. */
-  background: AbortController
-  /** Resolves when a new user has been told how to begin. */
-  welcomed: Promise<void>
-}
+/** The service, after its start. */
+export type Service = Awaited<ReturnType<typeof start>>
 
 /**
  * Starts the service of an API on the configuration of the environment.
@@ -37,7 +26,7 @@ export interface Service extends OpenedDatabase {
  * @throws Error that names the variable when the configuration, the embedded
  *   PostgreSQL or a port cannot be used
  */
-export async function start(api: Api): Promise<Service> {
+export async function start(api: Api) {
   const { service: serviceName, apiKeyPrefix } = api.names
   const exitWithError = exitOnError(serviceName)
 
@@ -107,73 +96,41 @@ export async function stop(service: Service): Promise<void> {
   log.info('stopped')
 }
 
-/** An error of listen(), or of the look-up of a host name. */
-interface ListenError extends Error {
-  code?: string
-  port?: number
-  /** `getaddrinfo` if the look-up has failed, for any reason. */
-  syscall?: string
-}
-
-type Addresses = Pick<Config, 'HOST' | 'PORT' | 'METRICS_PORT'>
-
 /**
  * Listens on PORT and METRICS_PORT.
  *
  * @returns the URL of the service
- * @throws Error that names the variable when it cannot listen
+ * @throws Error that says what Node.js rejects
  */
-export function listen(
-  app: Pick<FastifyInstance, 'listen'>,
-  config: Addresses
-): Promise<string> {
+function listen(app: FastifyInstance, config: Config): Promise<string> {
   const address = { port: config.PORT, host: config.HOST }
-  return app.listen(address).catch((error: ListenError) => {
-    throw new Error(describeListenError(error, config), { cause: error })
+  return app.listen(address).catch((error: unknown) => {
+    throw new Error(`${messageOf(error)}: set HOST, PORT or METRICS_PORT`, {
+      cause: error
+    })
   })
 }
 
-/** Says which variable to change. */
-function describeListenError(
-  error: ListenError,
-  { HOST, METRICS_PORT }: Addresses
-): string {
-  const { code, port, syscall } = error
-  if (code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo') {
-    const reason = messageOf(error)
-    return `HOST must be an address of this machine, not ${HOST}: ${reason}`
-  }
-
-  const variable = port === METRICS_PORT ? 'METRICS_PORT' : 'PORT'
-  switch (code) {
-    case 'EADDRINUSE':
-      return `Port ${port} is in use: set ${variable}`
-    case 'EACCES':
-      return `Port ${port} is reserved: set ${variable} to one above 1023`
-    default:
-      return `Cannot listen on ${HOST}: ${messageOf(error)}`
-  }
-}
-
-/**
- * Starts the work that no request waits for, until the signal is aborted. With
- * a METRICS_PORT it reads the metrics of the framework and of the API from the
- * database. Each is a task of its own: a failure of one does not affect the
- * others.
- */
+/** Starts the work that no request waits for. */
 function startBackgroundWork(
-  { api, config, database, log }: Parts & { log: Logger },
+  { config, api, database, log }: Parts,
   signal: AbortSignal
 ): void {
-  const { IDEMPOTENCY_KEY_HOURS: hours, METRICS_PORT: metricsPort } = config
-  startRemovingExpiredIdempotencyKeys(database, hours, log, signal)
-  if (metricsPort === undefined) return
+  const { IDEMPOTENCY_KEY_HOURS, METRICS_PORT } = config
+  startRemovingExpiredIdempotencyKeys(
+    database,
+    IDEMPOTENCY_KEY_HOURS,
+    log,
+    signal
+  )
+  if (METRICS_PORT === undefined) return
 
-  const intervalMs = measureIntervalMs
+  // Each is a task of its own: a failure of one does not affect the others.
   const measurers = [apiKeyMeasurer, idempotencyKeyMeasurer, ...api.measurers]
   for (const measurer of measurers) {
     const name = `measure: ${measurer.name}`
-    repeat({ name, intervalMs, work: measurer(database) }, log, signal)
+    const work = measurer(database)
+    repeat({ name, work, intervalMs: measureIntervalMs }, log, signal)
   }
 }
 

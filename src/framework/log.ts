@@ -10,9 +10,6 @@ const maxWaitingBytes = 2 ** 24
 const minWriteBytes = 4096
 const flushIntervalMs = 200
 
-/** How long the exit waits for a slow reader of the log. */
-const exitTimeoutMs = 5000
-
 /**
  * Creates the log: JSON lines, or readable ones on a terminal. Of an API key,
  * it keeps the part that `keys list` shows.
@@ -56,20 +53,18 @@ function serializeError(error: Error): object {
  * non-blocking.
  */
 function openDestination(fd: number, minLength: number) {
-  let retryUntil = 0
   const destination = pino.destination({
     fd,
     sync: true,
     minLength,
     periodicFlush: flushIntervalMs,
     maxLength: maxWaitingBytes,
-    retryEAGAIN: () => performance.now() < retryUntil
+    retryEAGAIN: () => false
   })
   // After an error, the next flush tries again.
   destination.on('error', () => {})
 
   process.on('exit', () => {
-    retryUntil = performance.now() + exitTimeoutMs
     // flushSync would never return on a full disk. The first flush leaves up to
     // `minLength` bytes.
     destination.flush()
@@ -93,7 +88,7 @@ function readableFormat(): (line: string) => string {
 }
 
 /** Returns a function that leaves of an API key what `keys list` shows. */
-export function apiKeyMask(apiKeyPrefix: string): (text: string) => string {
+function apiKeyMask(apiKeyPrefix: string): (text: string) => string {
   const apiKeys = new RegExp(apiKeyPattern(apiKeyPrefix), 'gi')
   return (text) => text.replace(apiKeys, '$1***')
 }

@@ -1,9 +1,6 @@
 // The SDK of OpenTelemetry, and the span of each request. Loaded only if traces
 // are on: the SDK takes 16 MB of memory.
-import { setTimeout as sleep } from 'node:timers/promises'
-import { format } from 'node:util'
 import {
-  type Context,
   context,
   diag,
   DiagLogLevel,
@@ -27,26 +24,18 @@ import {
 } from '@opentelemetry/sdk-trace-node'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Names } from './api.ts'
-import { isOutsideApi, pathOf } from './http/request-log.ts'
-import { apiKeyMask } from './log.ts'
+import { isOutsideApi } from './http/request-log.ts'
 
-/** Milliseconds for the last spans at shutdown. */
-const maxFlushMs = 2000
+/** Milliseconds for an export, also of the last spans at shutdown. */
+const exportTimeoutMs = 2000
 
 /** Milliseconds between two warnings: a collector may be away for hours. */
 const warningIntervalMs = 60_000
 
 interface Options {
-  names: Names
+  /** Of the service. */
+  name: string
   version: string
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Has the span of the request; undefined for a health check. */
-    traceContext: Context | undefined
-  }
 }
 
 /**
@@ -54,97 +43,70 @@ declare module 'fastify' {
  * request. What handles a request finds its span by `trace.getActiveSpan()`.
  */
 export const tracing = fp<Options>(
-  (app, { names, version }) => {
+  (app, { name, version }) => {
     warnOfFaults(app.log)
-    const provider = registerProvider(names, version)
-    const tracer = trace.getTracer(names.service, version)
-    const withoutApiKeys = apiKeyMask(names.apiKeyPrefix)
-
-    app.decorateRequest('traceContext', undefined)
+    const provider = createProvider(name, version)
+    provider.register()
+    const tracer = trace.getTracer(name, version)
 
     app.addHook('onRequest', (request, reply, done) => {
       if (isOutsideApi(request)) return done()
 
       const caller = propagation.extract(ROOT_CONTEXT, request.headers)
-      const { name, attributes } = describe(request, withoutApiKeys)
-      const options = { kind: SpanKind.SERVER, attributes }
-      const span = tracer.startSpan(name, options, caller)
+      const span = tracer.startSpan(
+        nameOf(request),
+        { kind: SpanKind.SERVER },
+        caller
+      )
 
       reply.raw.once('close', () => endSpan(span, request, reply))
-      request.log = app.log.child({ reqId: request.id, ...idsOf(span) })
-      request.traceContext = trace.setSpan(caller, span)
-      context.with(request.traceContext, done)
-    })
-
-    // Reading a body ends the context.
-    app.addHook('preValidation', ({ traceContext }, _reply, done) => {
-      context.with(traceContext ?? ROOT_CONTEXT, done)
+      const { traceId: trace_id, spanId: span_id } = span.spanContext()
+      request.log = app.log.child({ reqId: request.id, trace_id, span_id })
+      context.with(trace.setSpan(caller, span), done)
     })
 
     app.addHook('onClose', async () => {
-      const flushed = provider.shutdown().catch((error: unknown) => {
+      await provider.shutdown().catch((error: unknown) => {
         app.log.warn({ err: error }, 'traces: the last spans are lost')
       })
-      const limit = sleep(maxFlushMs, undefined, { ref: false })
-      await Promise.race([flushed, limit])
       diag.disable()
     })
   },
   { name: 'tracing' }
 )
 
-/** Registers the SDK, which reads its variables from the environment. */
-function registerProvider(names: Names, version: string): NodeTracerProvider {
-  const service = resourceFromAttributes({
-    'service.name': names.service,
-    'service.version': version
-  })
+/** Makes the SDK, which reads its variables from the environment. */
+function createProvider(name: string, version: string): NodeTracerProvider {
+  const service = { 'service.name': name, 'service.version': version }
   const environment = detectResources({ detectors: [envDetector] })
-  const provider = new NodeTracerProvider({
-    resource: defaultResource().merge(service).merge(environment),
-    spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())]
+  const exporter = new OTLPTraceExporter({ timeoutMillis: exportTimeoutMs })
+
+  return new NodeTracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes(service))
+      .merge(environment),
+    spanProcessors: [new BatchSpanProcessor(exporter)]
   })
-  provider.register()
-
-  return provider
 }
 
-const idsOf = (span: Span) => {
-  const { traceId, spanId } = span.spanContext()
-  return { trace_id: traceId, span_id: spanId }
-}
+/** The path of a request may contain anything: only the log has it. */
+const nameOf = ({ method, routeOptions: { url = '' } }: FastifyRequest) =>
+  `${method} ${url}`.trim()
 
-/**
- * The name and the attributes of the span of a request. The path of an unknown
- * route may be anything: only the log has it.
- *
- * @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/
- */
-function describe(
-  request: FastifyRequest,
-  withoutApiKeys: (text: string) => string
-) {
-  const { method, protocol, routeOptions } = request
-  const always = { 'http.request.method': method, 'url.scheme': protocol }
-  const { url: route } = routeOptions
-  if (route === undefined) return { name: 'HTTP', attributes: always }
-
-  const path = withoutApiKeys(pathOf(request))
-  const attributes = { ...always, 'http.route': route, 'url.path': path }
-
-  return { name: `${method} ${route}`, attributes }
-}
-
+/** @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/ */
 function endSpan(
   span: Span,
-  { errorCode }: FastifyRequest,
+  { method, routeOptions, errorCode }: FastifyRequest,
   { raw }: FastifyReply
 ): void {
   const { headersSent, statusCode, writableEnded } = raw
 
-  if (headersSent) span.setAttribute('http.response.status_code', statusCode)
-  if (errorCode !== undefined) span.setAttribute('error.type', errorCode)
-  if (!writableEnded) span.setAttribute('error.type', 'aborted')
+  span.setAttributes({
+    'http.request.method': method,
+    'http.route': routeOptions.url,
+    'http.response.status_code': headersSent ? statusCode : undefined,
+    'error.type': writableEnded ? errorCode : 'aborted'
+  })
 
   // A 4xx is an error of the client only.
   const isError = statusCode >= 500 || !writableEnded
@@ -157,15 +119,13 @@ function endSpan(
 function warnOfFaults(log: FastifyBaseLogger): void {
   let silentUntil = 0
   const warn = (message: string, ...details: unknown[]) => {
-    const now = performance.now()
-    if (now < silentUntil) return
+    if (performance.now() < silentUntil) return
 
-    silentUntil = now + warningIntervalMs
-    log.warn(`traces: ${format(message, ...details)}`)
+    silentUntil = performance.now() + warningIntervalMs
+    log.warn({ details }, `traces: ${message}`)
   }
   diag.setLogger(
     { error: warn, warn, info: warn, debug: warn, verbose: warn },
-    // Nothing below warnings.
-    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true }
+    DiagLogLevel.WARN
   )
 }

@@ -6,13 +6,11 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import Fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { type Config, loadConfig } from '../../src/framework/config.ts'
 import { messageOf } from '../../src/framework/message-of.ts'
 import { openDatabase } from '../../src/framework/open-database.ts'
 import { api } from '../../src/handlers/index.ts'
-import { listen } from '../../src/service.ts'
 import { copyData, createDatabase, query, silent } from '../support/database.ts'
 import { listenOnLoopback } from '../support/loopback.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -165,39 +163,6 @@ t.test('a faulty migration is not blamed on DATA_DIR', async (t) => {
   })
 })
 
-t.test('an address that cannot be listened on', async (t) => {
-  const usual = { HOST: '127.0.0.1', PORT: 0, METRICS_PORT: 81 }
-  const says: [Partial<typeof usual>, Says][] = [
-    [
-      { HOST: '192.0.2.1' },
-      /^HOST must be an address of this machine, not 192\.0\.2\.1: listen EADDRNOTAVAIL/
-    ],
-    [
-      { HOST: 'http://127.0.0.1' },
-      /^HOST must be an address of this machine, not http:\/\/127\.0\.0\.1: getaddrinfo/
-    ],
-    [{ PORT: otherPort }, `Port ${otherPort} is in use: set PORT`]
-  ]
-  for (const [config, line] of says) {
-    const listening = listen(Fastify(), { ...usual, ...config })
-    isOneLine(t, await listening.catch(messageOf), line)
-  }
-
-  /** Kernels that reject to listen. */
-  const faults: [object, string][] = [
-    [
-      { code: 'EACCES', port: 81 },
-      'Port 81 is reserved: set METRICS_PORT to one above 1023'
-    ],
-    [{}, 'Cannot listen on 127.0.0.1: no buffer']
-  ]
-  for (const [fault, line] of faults) {
-    const error = Object.assign(new Error('no buffer'), fault)
-    const app = { listen: () => Promise.reject(error) }
-    isOneLine(t, await listen(app, usual).catch(messageOf), line)
-  }
-})
-
 /** What command lines say in an empty folder. */
 const commandLines: [command: string, env: Env, says: Says][] = [
   [
@@ -208,7 +173,12 @@ const commandLines: [command: string, env: Env, says: Says][] = [
   [
     'main.ts',
     { DATABASE_URL, PORT: '0', METRICS_PORT: String(otherPort) },
-    `Port ${otherPort} is in use: set METRICS_PORT`
+    `listen EADDRINUSE: address already in use 127.0.0.1:${otherPort}: set HOST, PORT or METRICS_PORT`
+  ],
+  [
+    'main.ts',
+    { DATABASE_URL, HOST: 'http://127.0.0.1' },
+    'getaddrinfo ENOTFOUND http://127.0.0.1: set HOST, PORT or METRICS_PORT'
   ],
   [
     'main.ts',

@@ -60,16 +60,14 @@ const listHistories: Record<string, ListHistory> = {
     },
     'a list shows cat, which was removed'
   ],
-  'an ETag names two bodies, or two codings': [
+  'an ETag names two bodies': [
     (checker) => {
-      checker.checkEtag('"1"', 'gzip', '[]')
-      checker.checkEtag('"1"', 'gzip', '[]')
-      checker.checkEtag('"2"', 'br', '[]')
-      checker.checkEtag('"1"', 'gzip', '[{}]')
-      checker.checkEtag('"2"', 'gzip', '[]')
+      checker.checkEtag('"1"', '[]')
+      checker.checkEtag('"1"', '[]')
+      checker.checkEtag('"2"', '[]')
+      checker.checkEtag('"1"', '[{}]')
     },
-    '"1" names two bodies',
-    '"2" names two bodies'
+    '"1" names two bodies'
   ]
 }
 

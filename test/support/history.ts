@@ -182,7 +182,7 @@ class History {
     const names = rows.map(({ name }) => name)
 
     this.#count(coding)
-    this.#checker.checkEtag(etag, coding, body)
+    this.#checker.checkEtag(etag, body)
     this.#checker.check(names, sentAt, 'a list')
     this.#knownLists = [...this.#knownLists, { etag, names }].slice(-2)
   }

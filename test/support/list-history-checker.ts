@@ -82,9 +82,9 @@ export class ListHistoryChecker {
     }
   }
 
-  /** Checks that an ETag names one body, in one coding, for ever. */
-  checkEtag(etag: string, coding: string, body: string): void {
-    const digest = hash('sha256', coding + body)
+  /** Checks that an ETag names one body for ever. */
+  checkEtag(etag: string, body: string): void {
+    const digest = hash('sha256', body)
     const earlier = this.#bodies.get(etag)
     if (earlier !== undefined && earlier !== digest)
       this.faults.add(`${etag} names two bodies`)

@@ -65,15 +65,20 @@ export function connectionOptions(config: Config, metrics: Metrics) {
       handler(request, response)
     }
 
+  function add(socket: Socket): void {
+    connections.set(socket, undefined)
+    metrics.openConnections.inc()
+    // Node.js calls this after the last response of a connection.
+    socket.destroySoon = () => close(socket)
+    socket.once('close', () => {
+      connections.delete(socket)
+      metrics.openConnections.dec()
+    })
+  }
+
   return {
     serverFactory: (handler) =>
-      openServer(config, connections, accept(handler)).on(
-        'connection',
-        (socket: Socket) => {
-          metrics.openConnections.inc()
-          socket.once('close', () => metrics.openConnections.dec())
-        }
-      ),
+      openServer(config, connections, accept(handler)).on('connection', add),
     clientErrorHandler: ({ code }, socket) => reject(socket, parserError(code))
   } satisfies FastifyServerOptions
 }
@@ -95,7 +100,11 @@ function openServer(
   accept: RequestListener
 ) {
   const server = createServer(serverOptions(config), accept)
-  Object.assign(server, {
+  // Other expectations than 100-continue may be ignored (RFC 9110, section
+  // 10.1.1).
+  server.on('checkExpectation', accept)
+
+  return Object.assign(server, {
     timeout: config.IDLE_TIMEOUT_MS,
     maxConnections: config.MAX_CONNECTIONS,
     // Node.js silently drops headers beyond a count, even Authorization.
@@ -113,18 +122,6 @@ function openServer(
       }
     }
   })
-
-  server.on('connection', (socket: Socket) => {
-    connections.set(socket, undefined)
-    // Node.js calls this after the last response of a connection.
-    socket.destroySoon = () => close(socket)
-    socket.once('close', () => connections.delete(socket))
-  })
-  // Other expectations than 100-continue may be ignored (RFC 9110, section
-  // 10.1.1).
-  server.on('checkExpectation', accept)
-
-  return server
 }
 
 const serverOptions = (config: Config): ServerOptions => ({

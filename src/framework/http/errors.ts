@@ -58,33 +58,31 @@ const internalError = new HttpError(
 
 const retryLater = { 'retry-after': '1' }
 
+const unavailable = (message: string) =>
+  new HttpError(503, 'unavailable', message, retryLater)
+
+const unconfirmed =
+  'The database did not confirm the write, which may have taken effect: '
+
 /** The responses to errors of the service, Node.js and Fastify. */
 const responsesByCode: Partial<Record<string, HttpError>> = {
-  unavailable: new HttpError(
-    503,
-    'unavailable',
-    'The service is unavailable; the request had no effect: retry',
-    retryLater
+  unavailable: unavailable(
+    'The service is unavailable; the request had no effect: retry'
   ),
-  overloaded: new HttpError(
-    503,
-    'unavailable',
-    'Too many requests are waiting; this one had no effect: retry',
-    retryLater
+  overloaded: unavailable(
+    'Too many requests are waiting; this one had no effect: retry'
   ),
   outcome_unknown: new HttpError(
     503,
     'outcome_unknown',
-    'The database did not confirm the write, which may have taken effect: ' +
-      'check before you send it again',
+    `${unconfirmed}check before you send it again`,
     // Some generated SDKs retry each 5xx unless this header forbids it.
     { 'x-should-retry': 'false' }
   ),
   outcome_unknown_with_key: new HttpError(
     503,
     'outcome_unknown',
-    'The database did not confirm the write, which may have taken effect: ' +
-      'send it again with the same Idempotency-Key',
+    `${unconfirmed}send it again with the same Idempotency-Key`,
     { ...retryLater, 'x-should-retry': 'true' }
   ),
   ERR_HTTP_REQUEST_TIMEOUT: new HttpError(

@@ -35,7 +35,8 @@ export class AccessLog extends LogController {
 
     const line = {
       method: request.method,
-      path: pathOf(request),
+      // Without the query, into which people paste secrets.
+      path: request.url.replace(/\?.*/, ''),
       operation: request.routeOptions.schema?.operationId,
       status,
       code: request.errorCode,
@@ -55,10 +56,6 @@ function checkedKey({ apiKeyCheck }: FastifyRequest) {
   const rejected = state === 'valid' ? undefined : state
   return { key: id?.toString(), rejected }
 }
-
-/** The path without the query, into which people paste secrets. */
-export const pathOf = ({ url }: FastifyRequest): string =>
-  url.replace(/\?.*/, '')
 
 /**
  * Whether a request is for an existing path outside the API, such as /livez.

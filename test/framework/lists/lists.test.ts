@@ -96,11 +96,11 @@ t.test(
     const service = await startNotes(t)
     await createNote(service)
     const list = await listNotes(service)
-    t.match(list.headers, { ...cacheHeaders, etag: /^"[^"]+"$/ })
+    t.match(list.headers, { ...cacheHeaders, etag: /^W\/"[^"]+"$/ })
     const etag = String(list.headers.etag)
 
     const unchanged = await listNotes(service, {
-      'if-none-match': `"other", W/${etag}`
+      'if-none-match': `"other", ${etag}`
     })
     t.match(unchanged, { statusCode: 304, body: '' })
     t.match(unchanged.headers, {
@@ -121,29 +121,17 @@ t.test(
   }
 )
 
-t.test(
-  'a long list is compressed, and the tag of any coding gets a 304',
-  async (t) => {
-    const service = await startNotes(t)
-    await fill(service.databaseUrl, 100)
-    const plain = await listNotes(service)
-    t.equal(plain.headers['content-encoding'], undefined)
+t.test('a long list is compressed, with the same ETag', async (t) => {
+  const service = await startNotes(t)
+  await fill(service.databaseUrl, 100)
+  const plain = await listNotes(service)
+  t.equal(plain.headers['content-encoding'], undefined)
 
-    const gzip = await listNotes(service, { 'accept-encoding': 'gzip' })
-    t.equal(gzip.headers['content-encoding'], 'gzip')
-    t.equal(gunzipSync(gzip.rawPayload).toString(), plain.body)
-    t.not(gzip.headers.etag, plain.headers.etag)
-
-    for (const { etag } of [plain.headers, gzip.headers]) {
-      const again = await listNotes(service, {
-        'accept-encoding': 'br',
-        'if-none-match': String(etag)
-      })
-      t.equal(again.statusCode, 304)
-      t.equal(again.headers.etag, etag)
-    }
-  }
-)
+  const gzip = await listNotes(service, { 'accept-encoding': 'gzip' })
+  t.equal(gzip.headers['content-encoding'], 'gzip')
+  t.equal(gunzipSync(gzip.rawPayload).toString(), plain.body)
+  t.equal(gzip.headers.etag, plain.headers.etag)
+})
 
 t.test('a list is complete and in the order of the ids', async (t) => {
   const service = await startNotes(t)
