@@ -52,17 +52,14 @@ export function connectionOptions(config: Config, metrics: Metrics) {
       }
 
       connections.set(socket, response)
-      const fault = faultOf(request)
-      if (fault !== undefined) {
-        reject(socket, badRequest(fault))
-        return
-      }
-
       // Node.js discards the bytes behind an upgrade: the next ones may be the
       // middle of a request.
       if (request.headers.upgrade !== undefined)
         response.shouldKeepAlive = false
-      handler(request, response)
+
+      const fault = faultOf(request)
+      if (fault === undefined) handler(request, response)
+      else reject(socket, badRequest(fault))
     }
 
   function add(socket: Socket): void {
