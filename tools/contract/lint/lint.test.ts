@@ -150,7 +150,6 @@ const accepted: Edits[] = [
     }
   },
   query({ type: 'string', format: 'date-time', maxLength: 40 }),
-  query({ type: 'string', enum: ['a', 'b'] }),
   query({ type: 'array', items: { type: 'integer' } })
 ]
 
