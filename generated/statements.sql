@@ -9,15 +9,13 @@ SELECT
   id,
   coalesce(root, id) AS root,
   CASE
-    WHEN id IS NULL THEN 'unknown'
-    ELSE CASE
-      WHEN revoked_at IS NOT NULL THEN 'revoked'
-      WHEN expires_at <= now() THEN 'expired'
-      ELSE 'valid'
-    END
+    WHEN api_keys.id IS NULL THEN 'unknown'
+    WHEN revoked_at IS NOT NULL THEN 'revoked'
+    WHEN expires_at <= now() THEN 'expired'
+    ELSE 'valid'
   END AS state,
   scopes,
-  coalesce(last_used_at = date_trunc('minute', now()), false) AS "isUseRecorded"
+  last_used_at >= date_trunc('minute', now()) AS "isUseRecorded"
 FROM (
   SELECT
     (value ->> 0)::text AS hash,
@@ -29,7 +27,7 @@ ORDER BY ordinal;
 
 PREPARE "record-use-of-api-keys" AS
 UPDATE api_keys
-SET last_used_at = date_trunc('minute', now())
+SET last_used_at = now()
 WHERE id IN (
   SELECT id
   FROM api_keys
@@ -57,9 +55,9 @@ list AS MATERIALIZED (
       FROM (
         SELECT
           id,
-          '{"id":' || coalesce(id::text, missing_property('Category.id'))
-            || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
-            || coalesce(',"description":' || to_json(description)::text, '')
+          '{"id":' || coalesce("id"::text, missing_property('Category.id'))
+            || ',"name":' || coalesce(to_json("name")::text, missing_property('Category.name'))
+            || coalesce(',"description":' || to_json("description")::text, '')
             || '}'
           AS json
         FROM categories
@@ -83,8 +81,8 @@ WITH input AS MATERIALIZED (
     NULL AS recorded_response
   FROM (
     SELECT
-      (value ->> 0)::text AS name,
-      (value ->> 1)::text AS description,
+      (value ->> 0)::text AS "name",
+      (value ->> 1)::text AS "description",
       ordinal
     FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
   ) AS input
@@ -108,15 +106,15 @@ new_row AS MATERIALIZED (
   ORDER BY ordinal
 ),
 stored AS (
-  INSERT INTO categories (id, name, description)
-  SELECT id, name, description
+  INSERT INTO categories (id, "name", "description")
+  SELECT id, "name", "description"
   FROM new_row
   WHERE id IS NOT NULL
   RETURNING
     id,
-    '{"id":' || coalesce(id::text, missing_property('Category.id'))
-      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
-      || coalesce(',"description":' || to_json(description)::text, '')
+    '{"id":' || coalesce("id"::text, missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json("name")::text, missing_property('Category.name'))
+      || coalesce(',"description":' || to_json("description")::text, '')
       || '}'
     AS response
 )
@@ -141,8 +139,8 @@ WITH input AS MATERIALIZED (
     record.response AS recorded_response
   FROM (
     SELECT
-      (value ->> 0)::text AS name,
-      (value ->> 1)::text AS description,
+      (value ->> 0)::text AS "name",
+      (value ->> 1)::text AS "description",
       (value ->> 2)::bytea AS key_hash,
       (value ->> 3)::bytea AS body_hash,
       ordinal
@@ -177,15 +175,15 @@ new_row AS MATERIALIZED (
   ORDER BY ordinal
 ),
 stored AS (
-  INSERT INTO categories (id, name, description)
-  SELECT id, name, description
+  INSERT INTO categories (id, "name", "description")
+  SELECT id, "name", "description"
   FROM new_row
   WHERE id IS NOT NULL
   RETURNING
     id,
-    '{"id":' || coalesce(id::text, missing_property('Category.id'))
-      || ',"name":' || coalesce(to_json(name)::text, missing_property('Category.name'))
-      || coalesce(',"description":' || to_json(description)::text, '')
+    '{"id":' || coalesce("id"::text, missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json("name")::text, missing_property('Category.name'))
+      || coalesce(',"description":' || to_json("description")::text, '')
       || '}'
     AS response
 ),
@@ -218,7 +216,7 @@ WITH input AS MATERIALIZED (
     NULL AS recorded_response
   FROM (
     SELECT
-      (value ->> 0)::text AS message,
+      (value ->> 0)::text AS "message",
       ordinal
     FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
   ) AS input
@@ -242,16 +240,16 @@ new_row AS MATERIALIZED (
   ORDER BY ordinal
 ),
 stored AS (
-  INSERT INTO messages (id, message)
-  SELECT id, message
+  INSERT INTO messages (id, "message")
+  SELECT id, "message"
   FROM new_row
   WHERE id IS NOT NULL
   RETURNING
     id,
-    '{"id":' || coalesce(to_json(id)::text, missing_property('Message.id'))
-      || ',"message":' || coalesce(to_json(message)::text, missing_property('Message.message'))
-      || ',"status":' || coalesce(to_json(status)::text, missing_property('Message.status'))
-      || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
+    '{"id":' || coalesce(to_json("id")::text, missing_property('Message.id'))
+      || ',"message":' || coalesce(to_json("message")::text, missing_property('Message.message'))
+      || ',"status":' || coalesce(to_json("status")::text, missing_property('Message.status'))
+      || ',"createdAt":' || coalesce('"' || to_char("created_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
       || '}'
     AS response
 )
@@ -276,7 +274,7 @@ WITH input AS MATERIALIZED (
     record.response AS recorded_response
   FROM (
     SELECT
-      (value ->> 0)::text AS message,
+      (value ->> 0)::text AS "message",
       (value ->> 1)::bytea AS key_hash,
       (value ->> 2)::bytea AS body_hash,
       ordinal
@@ -311,16 +309,16 @@ new_row AS MATERIALIZED (
   ORDER BY ordinal
 ),
 stored AS (
-  INSERT INTO messages (id, message)
-  SELECT id, message
+  INSERT INTO messages (id, "message")
+  SELECT id, "message"
   FROM new_row
   WHERE id IS NOT NULL
   RETURNING
     id,
-    '{"id":' || coalesce(to_json(id)::text, missing_property('Message.id'))
-      || ',"message":' || coalesce(to_json(message)::text, missing_property('Message.message'))
-      || ',"status":' || coalesce(to_json(status)::text, missing_property('Message.status'))
-      || ',"createdAt":' || coalesce('"' || to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
+    '{"id":' || coalesce(to_json("id")::text, missing_property('Message.id'))
+      || ',"message":' || coalesce(to_json("message")::text, missing_property('Message.message'))
+      || ',"status":' || coalesce(to_json("status")::text, missing_property('Message.status'))
+      || ',"createdAt":' || coalesce('"' || to_char("created_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
       || '}'
     AS response
 ),
@@ -366,11 +364,11 @@ FROM (
 ) AS input
 LEFT JOIN LATERAL (
   SELECT
-    '{"id":' || coalesce(id::text, missing_property('Order.id'))
-      || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))
-      || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
-      || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
-      || ',"complete":' || coalesce(complete::text, missing_property('Order.complete'))
+    '{"id":' || coalesce("id"::text, missing_property('Order.id'))
+      || ',"petId":' || coalesce("pet_id"::text, missing_property('Order.petId'))
+      || ',"quantity":' || coalesce("quantity"::text, missing_property('Order.quantity'))
+      || coalesce(',"shipDate":' || '"' || to_char("ship_date" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
+      || ',"complete":' || coalesce("complete"::text, missing_property('Order.complete'))
       || '}'
     AS json
   FROM (
@@ -402,11 +400,11 @@ list AS MATERIALIZED (
       FROM (
         SELECT
           id,
-          '{"id":' || coalesce(id::text, missing_property('Order.id'))
-            || ',"petId":' || coalesce(pet_id::text, missing_property('Order.petId'))
-            || ',"quantity":' || coalesce(quantity::text, missing_property('Order.quantity'))
-            || coalesce(',"shipDate":' || '"' || to_char(ship_date AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
-            || ',"complete":' || coalesce(complete::text, missing_property('Order.complete'))
+          '{"id":' || coalesce("id"::text, missing_property('Order.id'))
+            || ',"petId":' || coalesce("pet_id"::text, missing_property('Order.petId'))
+            || ',"quantity":' || coalesce("quantity"::text, missing_property('Order.quantity'))
+            || coalesce(',"shipDate":' || '"' || to_char("ship_date" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
+            || ',"complete":' || coalesce("complete"::text, missing_property('Order.complete'))
             || '}'
           AS json
         FROM orders
@@ -441,10 +439,10 @@ CROSS JOIN LATERAL (
   SELECT
     array_agg(id ORDER BY id) AS ids,
     array_agg(
-      '{"id":' || coalesce(id::text, missing_property('Pet.id'))
-        || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
-        || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-        || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
+      '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
+        || ',"name":' || coalesce(to_json("name")::text, missing_property('Pet.name'))
+        || ',"categoryId":' || coalesce("category_id"::text, missing_property('Pet.categoryId'))
+        || ',"status":' || coalesce(to_json("status")::text, missing_property('Pet.status'))
         || '}'
       ORDER BY id
     ) AS items
@@ -479,10 +477,10 @@ CROSS JOIN LATERAL (
   SELECT
     array_agg(id ORDER BY id) AS ids,
     array_agg(
-      '{"id":' || coalesce(id::text, missing_property('Pet.id'))
-        || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
-        || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-        || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
+      '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
+        || ',"name":' || coalesce(to_json("name")::text, missing_property('Pet.name'))
+        || ',"categoryId":' || coalesce("category_id"::text, missing_property('Pet.categoryId'))
+        || ',"status":' || coalesce(to_json("status")::text, missing_property('Pet.status'))
         || '}'
       ORDER BY id
     ) AS items
@@ -507,10 +505,10 @@ FROM (
 ) AS input
 LEFT JOIN LATERAL (
   SELECT
-    '{"id":' || coalesce(id::text, missing_property('Pet.id'))
-      || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
-      || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-      || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
+    '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
+      || ',"name":' || coalesce(to_json("name")::text, missing_property('Pet.name'))
+      || ',"categoryId":' || coalesce("category_id"::text, missing_property('Pet.categoryId'))
+      || ',"status":' || coalesce(to_json("status")::text, missing_property('Pet.status'))
       || '}'
     AS json
   FROM (
@@ -531,9 +529,9 @@ WITH input AS MATERIALIZED (
     NULL AS recorded_response
   FROM (
     SELECT
-      (value ->> 0)::text AS name,
-      (value ->> 1)::bigint AS category_id,
-      (value ->> 2)::text AS status,
+      (value ->> 0)::text AS "name",
+      (value ->> 1)::bigint AS "category_id",
+      (value ->> 2)::text AS "status",
       ordinal
     FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
   ) AS input
@@ -557,16 +555,16 @@ new_row AS MATERIALIZED (
   ORDER BY ordinal
 ),
 stored AS (
-  INSERT INTO pets (id, name, category_id, status)
-  SELECT id, name, category_id, status
+  INSERT INTO pets (id, "name", "category_id", "status")
+  SELECT id, "name", "category_id", "status"
   FROM new_row
   WHERE id IS NOT NULL
   RETURNING
     id,
-    '{"id":' || coalesce(id::text, missing_property('Pet.id'))
-      || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
-      || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-      || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
+    '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
+      || ',"name":' || coalesce(to_json("name")::text, missing_property('Pet.name'))
+      || ',"categoryId":' || coalesce("category_id"::text, missing_property('Pet.categoryId'))
+      || ',"status":' || coalesce(to_json("status")::text, missing_property('Pet.status'))
       || '}'
     AS response
 )
@@ -591,9 +589,9 @@ WITH input AS MATERIALIZED (
     record.response AS recorded_response
   FROM (
     SELECT
-      (value ->> 0)::text AS name,
-      (value ->> 1)::bigint AS category_id,
-      (value ->> 2)::text AS status,
+      (value ->> 0)::text AS "name",
+      (value ->> 1)::bigint AS "category_id",
+      (value ->> 2)::text AS "status",
       (value ->> 3)::bytea AS key_hash,
       (value ->> 4)::bytea AS body_hash,
       ordinal
@@ -628,16 +626,16 @@ new_row AS MATERIALIZED (
   ORDER BY ordinal
 ),
 stored AS (
-  INSERT INTO pets (id, name, category_id, status)
-  SELECT id, name, category_id, status
+  INSERT INTO pets (id, "name", "category_id", "status")
+  SELECT id, "name", "category_id", "status"
   FROM new_row
   WHERE id IS NOT NULL
   RETURNING
     id,
-    '{"id":' || coalesce(id::text, missing_property('Pet.id'))
-      || ',"name":' || coalesce(to_json(name)::text, missing_property('Pet.name'))
-      || ',"categoryId":' || coalesce(category_id::text, missing_property('Pet.categoryId'))
-      || ',"status":' || coalesce(to_json(status)::text, missing_property('Pet.status'))
+    '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
+      || ',"name":' || coalesce(to_json("name")::text, missing_property('Pet.name'))
+      || ',"categoryId":' || coalesce("category_id"::text, missing_property('Pet.categoryId'))
+      || ',"status":' || coalesce(to_json("status")::text, missing_property('Pet.status'))
       || '}'
     AS response
 ),

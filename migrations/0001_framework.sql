@@ -6,7 +6,7 @@ CREATE TABLE api_keys (
   name text NOT NULL,
   hash bytea NOT NULL UNIQUE,
   -- The first characters of the key, by which its owner recognizes it.
-  prefix text NOT NULL,
+  prefix text NOT NULL UNIQUE,
   -- What the key may do, such as {categories:read}. NULL is everything, also
   -- what later versions add.
   scopes text[] CHECK (cardinality(scopes) > 0),

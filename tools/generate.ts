@@ -142,7 +142,9 @@ async function generate(): Promise<Files> {
       read('deploy/observability/rules.yml')
     ),
     '.env.example': envExample(),
-    'docs/configuration.md': await configurationPage(),
+    'docs/configuration.md': await configurationPage(
+      read('docs/configuration.md')
+    ),
     'README.md': await readmeWith(api, read('README.md'))
   }
 }
@@ -159,7 +161,7 @@ async function generateFromHandlers(): Promise<Files> {
 
   return {
     'generated/statements.sql': statementsFile(),
-    'docs/metrics.md': await metricsPage()
+    'docs/metrics.md': await metricsPage(read('docs/metrics.md'))
   }
 }
 

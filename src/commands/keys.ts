@@ -18,7 +18,6 @@ const program = keyCommands(
     runCommand((database) =>
       action(new ApiKeyStore(database, apiKeyPrefix, commandLine))
     ),
-  scopes,
-  serviceName
+  scopes
 )
 await program.parseAsync().catch(exitOnError(serviceName))

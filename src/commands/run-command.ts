@@ -7,14 +7,16 @@ import {
 import type { Database } from '../framework/postgres/database.ts'
 import { api } from '../handlers/index.ts'
 
+type Printed = string | object[]
+
 /**
  * Runs a command on the configured database, and prints the text that it
- * returns.
+ * returns, or a table of rows.
  *
  * @param logLevel by default, that of the configuration
  */
 export async function runOnOpened(
-  command: (opened: OpenedDatabase) => Promise<string>,
+  command: (opened: OpenedDatabase) => Promise<Printed>,
   logLevel?: string
 ): Promise<void> {
   const config = loadConfig(process.env)
@@ -22,7 +24,9 @@ export async function runOnOpened(
   const log = createLogger(level, api.names.apiKeyPrefix)
   const opened = await openDatabase(config, api, log, true)
   try {
-    console.log(await command(opened))
+    const result = await command(opened)
+    if (typeof result === 'string') console.log(result)
+    else console.table(result)
   } finally {
     await opened.closeDatabase()
   }
@@ -30,7 +34,7 @@ export async function runOnOpened(
 
 /** The same for a command that needs the tables, without a log. */
 export const runCommand = (
-  command: (database: Database) => Promise<string>
+  command: (database: Database) => Promise<Printed>
 ): Promise<void> =>
   runOnOpened(async ({ database, prepare }) => {
     await prepare()

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { shownPartOf } from '../../src/framework/keys/key.ts'
@@ -12,7 +14,7 @@ import {
   apiKeyPrefix
 } from '../support/notes.ts'
 import { freePort } from '../support/postgres.ts'
-import { serve } from '../support/process.ts'
+import { script, serve } from '../support/process.ts'
 import { get } from '../support/requests.ts'
 import { until } from '../support/until.ts'
 import {
@@ -69,6 +71,13 @@ for (const [isTTY, line] of [
     }
   )
 }
+
+t.test('a process exits although nobody reads its log', async (t) => {
+  const [program = '', ...args] = script('test/support/log-and-exit.ts')
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] })
+  t.same(await once(child, 'exit'), [0, null])
+  child.stdout.destroy()
+})
 
 t.test(
   'the log of a full disk keeps up to 16 MiB, and writes it when there is room again',

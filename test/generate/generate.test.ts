@@ -99,10 +99,4 @@ t.test('what cannot be generated is an error', async (t) => {
     code: 1,
     output: `Error: ${haproxy} lacks: http-request set-var(txn.path)\n`
   })
-
-  write('openapi.yaml', 'openapi: 3.0.3\ninfo:\n\ttitle: x')
-  t.match(await generate(), {
-    code: 1,
-    output: /Tabs are not allowed .* line 3/
-  })
 })

@@ -2,23 +2,6 @@ import t from 'tap'
 import { sampleProblems, samplesFile } from '../../tools/generate/samples.ts'
 
 const ids = ['listPets', 'createPet']
-const curl = { lang: 'Shell', label: 'curl' }
-const source = '\n# "Two"  \n\n\tlines: $API_KEY \\\n'
-
-t.test('each operation has its samples, unchanged', (t) => {
-  const folder = t.testdir({
-    'listPets.go': 'package main\n',
-    'listPets.sh': source
-  })
-
-  t.same(JSON.parse(samplesFile(folder, ids)), {
-    listPets: [
-      { ...curl, source },
-      { lang: 'Go', label: 'Go', source: 'package main\n' }
-    ]
-  })
-  t.end()
-})
 
 t.test('each operation needs a sample in each language, and no other', (t) => {
   const folder = t.testdir({

@@ -56,7 +56,7 @@ t.test(
     await until(isRejected, 'a revoked key is rejected')
     t.match(
       await printed(t, 'keys list', { cwd }),
-      /^ID +NAME .* STATE\n1 +before .* revoked\n2 +during .* valid$/
+      /'1' .* 'before' .* 'revoked' .*\n.* '2' .* 'during' .* 'valid' /
     )
   }
 )
@@ -120,11 +120,3 @@ t.test(
     t.equal(await service.stop(), 0)
   }
 )
-
-t.test('without a command, keys prints its usage', async (t) => {
-  const env = { npm_lifecycle_event: 'keys' }
-  const { code, output } = await runCommand(t, 'keys', { env })
-
-  t.equal(code, 1)
-  t.match(output, /^Usage: npm run keys -- \[options\] \[command\]/)
-})

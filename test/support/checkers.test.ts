@@ -93,19 +93,12 @@ const rejected = { ...created, status: 422, body: '{}' }
 
 const createHistories: Record<string, CreateHistory> = {
   'a create is replayed': [[created, replayed, replayed], ['cat']],
-  'the first response was lost on the way': [[replayed], ['cat']],
   'a replay overtakes the first response': [[replayed, created], ['cat']],
   'an acknowledged create is lost': [[created], [], `${bodyOf(1)} is lost`],
   'a create has two rows': [
     [created],
     ['cat', 'cat'],
     `${bodyOf(2)} is not the body of a response`
-  ],
-  'the row has another name': [
-    [created],
-    ['dog'],
-    `${bodyOf(1, 'dog')} is not the body of a response`,
-    `${bodyOf(1)} is lost`
   ],
   'a replay does not say that it is one': [
     [created, created],

@@ -16,24 +16,6 @@ const pagesWithCommands = [
   'docs/kubernetes.md'
 ]
 
-/** Headings, and blocks of code: their comments look like headings. */
-const partPattern =
-  /^#+ (?<heading>[^\n]+)$|^```(?<language>\w*)\n(?<code>.*?)^```$/gms
-
-/** The blocks of shell commands below a heading of a page. */
-function commandBlocks(file: string, heading: string): string[] {
-  let isBelow = false
-  const blocks: string[] = []
-  for (const { groups = {} } of readFileSync(file, 'utf8').matchAll(
-    partPattern
-  )) {
-    if (groups['heading'] !== undefined) isBelow = groups['heading'] === heading
-    if (isBelow && groups['language'] === 'sh')
-      blocks.push(groups['code'] ?? '')
-  }
-  return blocks
-}
-
 /**
  * Returns the commands of a block below a heading of the pages, the first is 0.
  *
@@ -48,7 +30,10 @@ export function documentedCommands(
   root = '.'
 ): string {
   for (const page of pages) {
-    const commands = commandBlocks(path.join(root, page), heading)[index]
+    const text = readFileSync(path.join(root, page), 'utf8')
+    const [, below = ''] = text.split(new RegExp(`^#+ ${heading}$`, 'm'))
+    const [, commands] =
+      [...below.matchAll(/^```sh\n(.*?)^```$/gms)][index] ?? []
     if (commands !== undefined) return commands
   }
   throw new Error(`${pages.join(', ')}: no block ${heading} ${index}`)

@@ -4,16 +4,12 @@ import { query } from './database.ts'
 
 /** The SQL of a page of the documentation that starts with these words. */
 export function documentedSql(page: string, start: string): string {
-  const text = readFileSync(page, 'utf8')
-  const statements = text.match(/(?<=```sql\n)[^`]+/g) ?? []
-  const match = statements.find((statement) => statement.startsWith(start))
-  if (match === undefined) throw new Error(`${page} has no SQL of ${start}`)
+  const pattern = new RegExp(`(?<=\`\`\`sql\\n)${start}[^\`]+`)
+  const [statement] = pattern.exec(readFileSync(page, 'utf8')) ?? []
+  if (statement === undefined) throw new Error(`${page} has no SQL of ${start}`)
 
-  return match
+  return statement
 }
-
-/** A name of the documentation that a test must replace, as a whole word. */
-const word = (name: string) => new RegExp(`\\b${name}\\b`, 'g')
 
 /**
  * Creates a role as a page documents it, on a database that nobody else may
@@ -33,8 +29,8 @@ export async function createDocumentedRole(
   const name = `petcat_test_${role}_${process.pid}`
   const database = new URL(url).pathname.slice(1)
   const sql = documentedSql(page, 'CREATE ROLE')
-    .replace(word(role), name)
-    .replace(word('pet_categories'), database)
+    .replaceAll(new RegExp(`\\b${role}\\b`, 'g'), name)
+    .replaceAll('pet_categories', database)
 
   await query(url, `REVOKE ALL ON DATABASE ${database} FROM PUBLIC`)
   await query(url, sql)

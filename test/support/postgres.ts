@@ -24,22 +24,13 @@ class PostgresServer {
   readonly #command: string[]
   #process: ChildProcess
 
-  /** @param settings override those of a server on TCP */
   constructor(port: number, data: string, settings: Settings) {
     this.port = port
     this.url = `postgres://postgres@127.0.0.1:${port}/postgres`
-    const all: Settings = {
-      listen_addresses: '127.0.0.1',
-      port: String(port),
-      unix_socket_directories: '',
-      ...settings
-    }
-
     this.#command = [
       ...embeddedPrograms()('postgres'),
-      '-D',
-      data,
-      ...Object.entries(all).map(([name, value]) => `--${name}=${value}`)
+      ...['-D', data, '-h', '127.0.0.1', '-p', String(port), '-k', ''],
+      ...Object.entries(settings).map(([name, value]) => `--${name}=${value}`)
     ]
     this.#process = this.#spawn()
   }
@@ -150,15 +141,9 @@ export async function configure(url: string, setting: string): Promise<void> {
   await query(url, 'SELECT pg_reload_conf()')
 }
 
-/** Lets commits of a primary wait for its standby from now on. */
-async function replicateSynchronously({ url }: PostgresServer): Promise<void> {
-  await configure(url, "synchronous_standby_names = '*'")
-  const sql = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
-  await until(
-    async () => (await query(url, sql)).length > 0,
-    'the standby is synchronous'
-  )
-}
+/** Resolves when the statement returns a row. */
+const returnsRow = (url: string, sql: string) =>
+  until(async () => (await query(url, sql)).length > 0, sql)
 
 /**
  * Starts a primary and its standby behind one address, which are stopped when
@@ -178,16 +163,20 @@ export async function startPair(t: Test, settings: Settings = {}) {
 
   /** The standby has what was committed before, and receives no more. */
   async function isolate(): Promise<void> {
-    const flushed = 'SELECT pg_current_wal_flush_lsn() AS lsn'
+    const flushed = 'SELECT pg_current_wal_flush_lsn()::text AS lsn'
     const [sent] = await query(primary.url, flushed)
-    const received = 'SELECT WHERE pg_last_wal_replay_lsn() >= $1'
-    await until(
-      async () =>
-        (await query(standby.url, received, [sent?.['lsn']])).length > 0,
-      'the standby has everything'
-    )
+    const received = `SELECT WHERE pg_last_wal_replay_lsn() >= '${String(sent?.['lsn'])}'`
+    await returnsRow(standby.url, received)
     link.refuse()
     link.cut()
+  }
+
+  /** Lets commits wait for the standby from now on. */
+  async function replicateSynchronously(): Promise<void> {
+    await configure(primary.url, "synchronous_standby_names = '*'")
+    const isSynchronous =
+      "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"
+    await returnsRow(primary.url, isSynchronous)
   }
 
   /** Makes the standby the primary. */
@@ -201,7 +190,7 @@ export async function startPair(t: Test, settings: Settings = {}) {
     primary,
     standby,
     url: proxy.url,
-    replicateSynchronously: () => replicateSynchronously(primary),
+    replicateSynchronously,
     isolate,
     promote
   }

@@ -34,12 +34,6 @@ export const sendRequest = (
     ...(payload && { payload })
   })
 
-export const listCategories = (service: Service, headers = {}) =>
-  get(service, 'categories', headers)
-
-export const createCategory = (service: Service, name = 'x', headers = {}) =>
-  post(service, 'categories', { name }, headers)
-
 /**
  * The code of an error, such as `unavailable`, or else the status; with
  * `replayed` if it is a replay.

@@ -121,30 +121,25 @@ export function startClients(
 
   const working = Promise.all(Array.from({ length: clientCount }, work))
 
-  /**
-   * Lets every client end, and returns what is wrong with the rows that `read`
-   * returns then.
-   */
-  async function stop(read: () => Promise<Record<string, unknown>[]>) {
-    isStopped = true
-    await working
-    return creates.check(await read())
+  return {
+    ...sentAgain,
+    creates,
+
+    /** Resolves when this many more creates are stored. */
+    async stores(count: number): Promise<void> {
+      const enough = creates.size + count
+      const what = `${count} more creates are stored`
+      await until(() => creates.size >= enough, what, failoverTime)
+    },
+
+    /**
+     * Lets every client end, and returns what is wrong with the rows that
+     * `read` returns then.
+     */
+    async stop(read: () => Promise<Record<string, unknown>[]>) {
+      isStopped = true
+      await working
+      return creates.check(await read())
+    }
   }
-
-  const stores = (count: number) => storesMore(creates, count)
-
-  return { ...sentAgain, creates, stores, stop }
-}
-
-/** Resolves when this many more creates are stored. */
-async function storesMore(
-  creates: CreateHistoryChecker,
-  count: number
-): Promise<void> {
-  const enough = creates.size + count
-  await until(
-    () => creates.size >= enough,
-    `${count} more creates are stored`,
-    failoverTime
-  )
 }

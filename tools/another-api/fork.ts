@@ -22,7 +22,7 @@ const partsOfApi =
 
 /** The generator reads these files, which it also writes, and package.json. */
 const kept =
-  /^(package[.]json|README[.]md|docs\/clients[.]md|generated\/names[.]ts)$/
+  /^(package[.]json|README[.]md|docs\/(clients|metrics)[.]md|generated\/names[.]ts)$/
 
 /** Where the files of the museum belong. */
 const targets = {

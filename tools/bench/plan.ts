@@ -1,4 +1,4 @@
-export interface LoadRequest {
+interface LoadRequest {
   method: 'GET' | 'POST'
   /** Below the version. */
   path: string
@@ -19,11 +19,6 @@ export interface Work {
   /** Whether creates are deleted again, so that lists keep their length. */
   isTrimmed?: boolean
   rounds: number
-}
-
-export interface Plan {
-  title: string
-  works: Work[]
 }
 
 const get = (path: string): LoadRequest => ({ method: 'GET', path })
@@ -112,36 +107,18 @@ const soldPets = ofPets(
   times(100, (index) => get(soldAfter(anyPet(index) / 2)))
 )
 
-export const full: Plan = {
-  title: 'full run, medians of 5 rounds (3 with pets or 10,000 rows)',
-  works: [
-    ...[20, 100, 1_000, 10_000].flatMap((rows) => [
-      list(rows, 1),
-      list(rows, 64)
-    ]),
-    create(1),
-    create(64),
-    mixed,
-    ofPets('100 pets', [get('/pets?limit=100')]),
-    soldPets,
-    ofPets('the same pet', [get('/pets/5000')], 1),
-    ofPets('the same pet', [get('/pets/5000')]),
-    anyOf100Pets,
-    createPet
-  ]
-}
-
-const quickWorks = [
-  list(100, 1),
-  list(100, 64),
-  list(1_000, 64),
-  list(10_000, 64),
+export const works: Work[] = [
+  ...[20, 100, 1_000, 10_000].flatMap((rows) => [
+    list(rows, 1),
+    list(rows, 64)
+  ]),
+  create(1),
   create(64),
   mixed,
-  anyOf100Pets
+  ofPets('100 pets', [get('/pets?limit=100')]),
+  soldPets,
+  ofPets('the same pet', [get('/pets/5000')], 1),
+  ofPets('the same pet', [get('/pets/5000')]),
+  anyOf100Pets,
+  createPet
 ]
-
-export const quick: Plan = {
-  title: 'quick run, medians of 3 rounds',
-  works: quickWorks.map((work) => ({ ...work, rounds: fewRounds }))
-}

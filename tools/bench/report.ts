@@ -7,8 +7,6 @@ import type { loadByWrk } from './wrk.ts'
 export type Sample = Awaited<ReturnType<typeof loadByWrk>> & {
   /** Microseconds of CPU of the server per request. */
   cpuPerRequest: number
-  /** Bytes resident at the end. */
-  rss: number
 }
 
 /** One work, with the samples of each round by the title of the server. */
@@ -48,28 +46,25 @@ const rateCell: Cell = (samples) => {
 const latencyCell: Cell = (samples) =>
   `${decimal(median(samples, 'p50'))}, ${decimal(median(samples, 'p99'))}`
 
-const memoryCell: Cell = (samples) => whole(median(samples, 'rss') / 2 ** 20)
-
 const sections: { title: string; text: string; cell: Cell }[] = [
   {
     title: 'Ratios',
-    text: 'Requests per second of this service, divided by those of the others: the median of the rounds, and their range.',
+    text: `Requests per second of this service, divided by those of the others:
+the median of the rounds, and their range.`,
     cell: ratioCell
   },
   {
     title: 'Requests per second',
-    text: 'In parentheses: microseconds of CPU per request, of the server and of the load generator, wrk. Where the second is the larger one, the load generator is the limit.',
+    text: `In parentheses: microseconds of CPU per request, of the server and of
+the load generator, wrk. Where the second is the larger one, the load generator
+is the limit.`,
     cell: rateCell
   },
   {
     title: 'Milliseconds per request',
-    text: 'Median and 99th percentile, while each connection sends as fast as it gets responses.',
+    text: `Median and 99th percentile, while each connection sends as fast as it
+gets responses.`,
     cell: latencyCell
-  },
-  {
-    title: 'Memory of the server',
-    text: 'MiB resident at the end.',
-    cell: memoryCell
   }
 ]
 

@@ -1,5 +1,5 @@
 // Compares this service with its ceiling and peers, and writes RESULTS.md.
-// `--quick` measures less and only prints.
+// `--quick` measures each work once, and only prints.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,17 +14,13 @@ import {
   urlOf
 } from '../../test/support/database.ts'
 import { Tables } from './database.ts'
-import { create, full, list, quick, type Work } from './plan.ts'
+import { create, list, type Work, works } from './plan.ts'
 import { report, type Result, type Sample, writeReport } from './report.ts'
 import { build, programs, type Server, startServer } from './servers.ts'
 import { loadByWrk } from './wrk.ts'
 
 const isQuick = process.argv.includes('--quick')
-const plan = isQuick ? quick : full
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
-
-const progress = (text: string) =>
-  process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`)
 
 // So that the servers end with it.
 process.once('SIGTERM', () => process.exit(1))
@@ -64,7 +60,7 @@ const missing: string[] = []
 async function startServers(): Promise<void> {
   for (const program of programs) {
     const { title } = program
-    progress(`start ${title}`)
+    console.error(`start ${title}`)
     const reason = build(program)
     if (reason === undefined) {
       const service = started[0]?.url
@@ -89,19 +85,15 @@ async function measure(server: Server, work: Work): Promise<Sample> {
   await loadByWrk(target, work, 1)
   await server.settle()
 
-  const before = server.usage()
+  const before = server.cpu()
   const measured = await loadByWrk(target, work, 1)
-  const after = server.usage()
+  const cpu = server.cpu() - before
 
   trimming.abort()
   await trimmed
   await server.settle()
 
-  return {
-    ...measured,
-    cpuPerRequest: (after.cpu - before.cpu) / measured.responses,
-    rss: after.rss
-  }
+  return { ...measured, cpuPerRequest: cpu / measured.responses }
 }
 
 /** Measures a work on each server, one after the other, in rounds. */
@@ -116,7 +108,7 @@ async function measureWork(work: Work): Promise<Result> {
       const sample = await measure(server, work)
       samples.set(title, [...(samples.get(title) ?? []), sample])
       const rate = Math.round(sample.rate)
-      progress(`${work.title}, round ${round}: ${title} ${rate}/s`)
+      console.error(`${work.title}, round ${round}: ${title} ${rate}/s`)
     }
   }
 
@@ -124,12 +116,13 @@ async function measureWork(work: Work): Promise<Result> {
 }
 
 await startServers()
-progress('warm up')
+console.error('warm up')
 for (const work of [list(100, 64), create(64)])
   await measureWork({ ...work, rounds: 1 })
 
 const results: Result[] = []
-for (const work of plan.works) results.push(await measureWork(work))
+for (const work of works)
+  results.push(await measureWork(isQuick ? { ...work, rounds: 1 } : work))
 
 for (const server of started) await server.stop()
 const serverVersion = await tables.end()
@@ -138,7 +131,9 @@ await postgres.stop()
 rmSync(folder, { recursive: true, force: true })
 
 const text = report({
-  plan: plan.title,
+  plan: isQuick
+    ? 'quick run'
+    : 'full run, medians of 5 rounds (3 with pets or 10,000 rows)',
   results,
   missing,
   postgres: `${serverVersion} (${postgres.origin})`

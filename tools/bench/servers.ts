@@ -25,11 +25,6 @@ export const programs: Program[] = [
     file: 'tools/bench/servers/go/target/peer',
     build: 'go build -o target/peer .'
   },
-  {
-    title: 'Rust',
-    file: 'tools/bench/servers/rust/target/release/peer',
-    build: 'cargo build --release --locked --quiet --target-dir target'
-  },
   { title: 'baseline', file: `${built}/baseline.js`, hasPets: true }
 ]
 
@@ -99,7 +94,8 @@ export class Server {
     }
   }
 
-  usage = () => usageOf(this.#child.pid)
+  /** Microseconds of CPU. */
+  cpu = () => usageOf(this.#child.pid).cpu
 
   /** Waits until the server has finished earlier requests. */
   async settle(method = 'GET'): Promise<void> {

@@ -14,10 +14,6 @@ const typescript = {
   compile: 'tsc --project .',
   run: 'node --import tsx program.ts'
 }
-const generate =
-  'openapi-generator-cli generate --input-spec openapi.yaml ' +
-  '--output client --generator-name'
-
 /** The generated clients. All programs do the same and print the same. */
 export const clients: Client[] = [
   {
@@ -50,18 +46,13 @@ export const clients: Client[] = [
   {
     name: 'openapi-generator-java',
     helper: 'Retry.java',
-    generate: `${generate} java`,
+    generate:
+      'openapi-generator-cli generate --input-spec openapi.yaml ' +
+      '--output client --generator-name java',
     compile:
       'mvn --quiet --batch-mode --file client compile ' +
       'dependency:build-classpath -Dmdep.outputFile=classpath && ' +
       'javac -cp client/target/classes:$(cat client/classpath) *.java',
     run: 'java -cp .:client/target/classes:$(cat client/classpath) Program'
-  },
-  {
-    name: 'openapi-generator-rust',
-    helper: 'retry.rs',
-    generate: `${generate} rust`,
-    compile: 'cargo build --quiet',
-    run: 'cargo run --quiet'
   }
 ]

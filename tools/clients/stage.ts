@@ -24,7 +24,6 @@ const environment = {
   // The programs do not run as tests.
   NODE_OPTIONS: '',
   PATH: [...programs, process.env['PATH']].join(path.delimiter),
-  CARGO_TARGET_DIR: path.join(sources, '.work/cargo'),
   BASE_URL: baseUrl,
   API_KEY: service.key
 }

@@ -16,7 +16,7 @@ import {
 } from '../../test/support/database.ts'
 import { freePort, startPostgres } from '../../test/support/postgres.ts'
 import { run } from '../../test/support/process.ts'
-import * as requests from '../../test/support/requests.ts'
+import { codeOrStatus, get, post } from '../../test/support/requests.ts'
 import { startService } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
 import { databaseOutage, underLoad } from './under-load.ts'
@@ -70,8 +70,8 @@ async function restartPostgres(): Promise<void> {
 await migrate(databaseUrl)
 const config = { DATABASE_TIMEOUT_MS: 1000, MAX_REQUESTS_PER_MINUTE: 0 }
 const service = await startService(t, { databaseUrl, config })
-const created = () => requests.codeOrStatus(requests.createCategory(service))
-const listed = () => requests.codeOrStatus(requests.listCategories(service))
+const created = () => codeOrStatus(post(service, 'categories', { name: 'x' }))
+const listed = () => codeOrStatus(get(service, 'categories'))
 
 t.test('creates and lists work', async (t) => {
   const responses = await Promise.all(

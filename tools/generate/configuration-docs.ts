@@ -6,7 +6,7 @@ import {
   rarelyNeededVariables,
   type Variable
 } from '../../src/framework/variables.ts'
-import { formatMarkdown, tableOf } from './markdown.ts'
+import { tableOf, withSection } from './markdown.ts'
 
 type Group = Record<string, Variable>
 
@@ -31,41 +31,14 @@ function exampleOf(title: string, group: Group): string {
   return `\n# ---- ${title} ----\n\n${entries.join('\n')}`
 }
 
-/** docs/configuration.md */
-export function configurationPage(): Promise<string> {
-  const page = `<!-- Generated from src/framework/variables.ts by \`npm run generate\`. Do not edit. -->
+/** docs/configuration.md with the tables of the variables. */
+export async function configurationPage(page: string): Promise<string> {
+  const [common, rarelyNeeded] = [commonVariables, rarelyNeededVariables].map(
+    variablesTable
+  )
+  const half = await withSection(page, 'common variables', String(common))
 
-# Configuration
-
-Set variables in the environment, or in a file \`.env\` in the folder where the
-service starts ([template](../.env.example)). The environment takes precedence.
-An empty variable counts as unset. The file is UTF-8 and has a line \`NAME=value\`
-for each variable.
-
-- The end of a name is its unit: \`_MS\` milliseconds, \`_BYTES\` bytes, \`_HOURS\`
-  hours.
-- A wrong value stops the start with a line that names the variable and what it
-  must be.
-- An unknown name in \`.env\` is reported on stderr and ignored.
-- In \`DATABASE_URL\`, percent-encode special characters of the password. The
-  modes of TLS are \`sslmode=verify-full\`, \`no-verify\` and \`disable\`:
-  node-postgres takes any other mode for \`verify-full\`.
-
-The commands \`npm run migrate\`, \`npm run keys\` and \`npm run seed\` read the
-same variables.
-
-## Common
-
-${variablesTable(commonVariables)}
-
-## Rarely needed
-
-A proxy or an orchestrator also limits most of these.
-
-${variablesTable(rarelyNeededVariables)}
-`
-
-  return formatMarkdown(page)
+  return withSection(half, 'rarely needed variables', String(rarelyNeeded))
 }
 
 function variablesTable(group: Group): string {

@@ -7,9 +7,6 @@ export function tableOf(head: string[], rows: string[][]): string {
   return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
 
-export const formatMarkdown = (text: string) =>
-  format(text, { parser: 'markdown' })
-
 /**
  * A page with this Markdown between the comments `<!-- NAME: … -->` and
  * `<!-- end of NAME -->`.
@@ -18,7 +15,7 @@ export async function withSection(page: string, name: string, content: string) {
   const section = new RegExp(
     `(<!-- ${name}: .* -->\n)[^]*?(<!-- end of ${name} -->)`
   )
-  const text = await formatMarkdown(content)
+  const text = await format(content, { parser: 'markdown' })
 
   return page.replace(
     section,

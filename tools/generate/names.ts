@@ -6,17 +6,14 @@ import {
   shownDigits
 } from '../../src/framework/api-key-pattern.ts'
 
-interface Names {
-  /** The `name` of package.json. */
-  service: string
-  /** `x-key-prefix` of the security scheme. */
-  apiKeyPrefix: string
-  /** `x-realm` of the security scheme. */
-  realm: string
-}
+type Names = ReturnType<typeof namesOf>
 
-/** The names in openapi.yaml and package.json. */
-export function namesOf({ document }: ApiDocument, service: string): Names {
+/**
+ * The names in openapi.yaml and package.json.
+ *
+ * @param service the `name` of package.json
+ */
+export function namesOf({ document }: ApiDocument, service: string) {
   const scheme: Record<string, unknown> = {
     ...document.components?.securitySchemes?.['bearerAuth']
   }

@@ -1,19 +1,12 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
-import type {
-  FastifyBaseLogger,
-  FastifyError,
-  FastifyReply,
-  FastifyRequest,
-  onRequestHookHandler
-} from 'fastify'
+import type { onRequestHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Names } from '../api.ts'
 import type { Config } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
-import type { Metrics } from '../metrics.ts'
 import type { Database } from '../postgres/database.ts'
 import type { ApiKeyCheck } from './key.ts'
-import { networkOf, RateLimiter } from './rate-limit.ts'
+import { networkOf, rateLimit } from './rate-limit.ts'
 import { ApiKeyStore } from './store.ts'
 import { ApiKeyVerifier } from './verifier.ts'
 
@@ -41,43 +34,6 @@ interface Options {
   config: Config
 }
 
-/** The errors of RFC 6750, section 3.1, for the API with this realm. */
-function errorsOf(realm: string) {
-  /** The header WWW-Authenticate of section 3. */
-  const challenge = (...parameters: string[]) => ({
-    'www-authenticate':
-      'Bearer ' + [`realm="${realm}"`, ...parameters].join(', ')
-  })
-
-  const keyRequired = new HttpError(
-    401,
-    'unauthorized',
-    'An API key is required: send the header "Authorization: Bearer <API_KEY>"',
-    challenge()
-  )
-
-  const keyInvalid = new HttpError(
-    401,
-    'unauthorized',
-    'The API key is not valid',
-    challenge('error="invalid_token"')
-  )
-
-  /** A scope has no quotes or backslashes. */
-  function insufficientScope(neededScopes: string[]): HttpError {
-    const scope = neededScopes.join(' ')
-
-    return new HttpError(
-      403,
-      'insufficient_scope',
-      `The API key lacks the scope of this operation: ${scope}`,
-      challenge('error="insufficient_scope"', `scope="${scope}"`)
-    )
-  }
-
-  return { keyRequired, keyInvalid, insufficientScope }
-}
-
 /**
  * The plugin that decorates the app with the hook `requireApiKey`.
  *
@@ -93,10 +49,9 @@ function errorsOf(realm: string) {
  * - Its default rejects `bearer` in lower case; schemes are case-insensitive
  *   (RFC 9110, section 11.1).
  * - It has no scopes.
- * - It has no rate limits. An address over its limit gets 429 only for a
- *   request whose key is missing, malformed, or was looked up and found
- *   invalid: a new key must work immediately, whatever the address has sent
- *   before.
+ * - It has no rate limits. An address over its limit gets 429 only for requests
+ *   whose key is missing, malformed, or was looked up and found invalid: a new
+ *   key must work immediately, whatever the address has sent before.
  *
  * Rejections are not delayed: the service would hold the connections of an
  * attacker open at its own expense.
@@ -106,8 +61,12 @@ export const apiKeys = fp<Options>(
     const { apiKeyPrefix, realm } = names
     const store = new ApiKeyStore(database, apiKeyPrefix)
     const verifier = new ApiKeyVerifier(store, apiKeyPrefix)
-    const errors = errorsOf(realm)
-    const limits = limitsOf(config, app.log, app.metrics)
+    const limitKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
+    const limitRejected = rateLimit(
+      app,
+      'rejected',
+      config.MAX_REJECTED_KEYS_PER_MINUTE
+    )
 
     await app.register(bearerAuth, {
       addHook: false,
@@ -123,85 +82,66 @@ export const apiKeys = fp<Options>(
 
     app.decorateRequest('apiKeyCheck', undefined)
     app.decorate('requireApiKey', (neededScopes) => {
-      const forbidden = errors.insufficientScope(neededScopes)
+      const { keyRequired, keyInvalid, forbidden } = errorsOf(
+        realm,
+        // A scope has no quotes or backslashes.
+        neededScopes.join(' ')
+      )
 
       return (request, reply, done) =>
-        verify(request, reply, (error) => {
-          if (isUnauthorized(error)) {
-            const tooMany = countRejected(limits, request, reply)
-            const { keyRequired, keyInvalid } = errors
-            const isAbsent = request.apiKeyCheck?.state === 'absent'
-            return done(tooMany ?? (isAbsent ? keyRequired : keyInvalid))
-          }
+        verify(request, reply, (error?: Error & { statusCode?: number }) => {
           // The key could not be looked up.
-          if (error !== undefined) return done(error)
+          if (error !== undefined && error.statusCode !== 401)
+            return done(error)
 
-          const { apiKeyCheck } = request
-          const tooManyRequests = limits.admitted.count(
-            String(apiKeyCheck?.id),
-            reply
-          )
-          if (tooManyRequests !== undefined) return done(tooManyRequests)
-          if (!hasScopes(apiKeyCheck, neededScopes)) return done(forbidden)
+          const check = (request.apiKeyCheck ??= { state: 'absent' })
+          if (check.state === 'valid') {
+            const tooMany = limitKey(String(check.id), reply)
+            const { scopes } = check
+            const isAllowed =
+              scopes === null ||
+              neededScopes.every((one) => scopes.includes(one))
+            return done(tooMany ?? (isAllowed ? undefined : forbidden))
+          }
 
-          return done()
+          app.metrics.authFailures.inc({ reason: check.state })
+          const tooMany = limitRejected(networkOf(request.ip), reply)
+          done(tooMany ?? (check.state === 'absent' ? keyRequired : keyInvalid))
         })
     })
   },
   { name: 'api-keys' }
 )
 
-type Limits = ReturnType<typeof limitsOf>
+/** The errors of RFC 6750, section 3.1, for an operation with this scope. */
+function errorsOf(realm: string, scope: string) {
+  const error = (
+    status: number,
+    code: string,
+    message: string,
+    parameters = ''
+  ) =>
+    new HttpError(status, code, message, {
+      'www-authenticate': `Bearer realm="${realm}"${parameters}`
+    })
 
-const limitsOf = (
-  config: Config,
-  log: FastifyBaseLogger,
-  metrics: Metrics
-) => ({
-  admitted: new RateLimiter(
-    {
-      policy: 'key',
-      maxPerMinute: config.MAX_REQUESTS_PER_MINUTE,
-      requestDescription: 'with this API key',
-      report: (id) => log.warn({ key: id }, 'a key exceeds its rate limit')
-    },
-    metrics
-  ),
-  rejected: new RateLimiter(
-    {
-      policy: 'rejected',
-      maxPerMinute: config.MAX_REJECTED_KEYS_PER_MINUTE,
-      requestDescription: 'without a valid API key from this address',
-      report: (network) =>
-        log.warn({ network }, 'an address sends too many invalid API keys')
-    },
-    metrics
-  )
-})
-
-/** Whether a key in the store has all of the scopes. */
-function hasScopes(
-  apiKeyCheck: ApiKeyCheck | undefined,
-  neededScopes: string[]
-): boolean {
-  const scopes = apiKeyCheck?.scopes
-  return scopes === null || neededScopes.every((one) => scopes?.includes(one))
-}
-
-/** Whether it is the 401 that @fastify/bearer-auth makes. */
-const isUnauthorized = (error?: Partial<FastifyError>): boolean =>
-  error?.statusCode === 401
-
-/** Counts a request without a valid key. Returns 429 if it is one too many. */
-function countRejected(
-  { rejected }: Limits,
-  request: FastifyRequest,
-  reply: FastifyReply
-): HttpError | undefined {
-  // Without a token, there was nothing to check.
-  request.apiKeyCheck ??= { state: 'absent' }
-  const { authFailures } = request.server.metrics
-  authFailures.inc({ reason: request.apiKeyCheck.state })
-
-  return rejected.count(networkOf(request.ip), reply)
+  return {
+    keyRequired: error(
+      401,
+      'unauthorized',
+      'An API key is required: send the header "Authorization: Bearer <API_KEY>"'
+    ),
+    keyInvalid: error(
+      401,
+      'unauthorized',
+      'The API key is not valid',
+      ', error="invalid_token"'
+    ),
+    forbidden: error(
+      403,
+      'insufficient_scope',
+      `The API key lacks the scope of this operation: ${scope}`,
+      `, error="insufficient_scope", scope="${scope}"`
+    )
+  }
 }

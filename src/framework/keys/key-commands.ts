@@ -1,47 +1,31 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { ApiKeyStore, PrintedRow } from './store.ts'
 
-/** Gives an action the key store, and prints the text that it returns. */
-type Run = (action: (store: ApiKeyStore) => Promise<string>) => Promise<void>
+/** Gives an action the key store, and prints the text or rows it returns. */
+type Run = (
+  action: (store: ApiKeyStore) => Promise<string | PrintedRow[]>
+) => Promise<void>
 
 /**
  * The commands that manage API keys.
  *
- * @param serviceName begins the name of the command in the image
  * @param knownScopes the scopes that a key can have
  */
-export function keyCommands(
-  run: Run,
-  knownScopes: string[],
-  serviceName: string
-): Command {
-  const isNpmScript = process.env['npm_lifecycle_event'] === 'keys'
-  const name = isNpmScript ? 'npm run keys --' : `${serviceName}-keys`
-  const program = new Command(name)
+export function keyCommands(run: Run, knownScopes: string[]): Command {
+  const program = new Command('keys')
     .description('Manages the API keys of the configured database.')
     .configureOutput({ outputError })
 
   addCreate(program, run, knownScopes)
-  addList(program, run, {
-    name: 'list',
-    description: 'list all keys, each with its first characters only',
-    read: (store) => store.list()
-  })
-  addRotate(program, run)
-  addRevoke(program, run)
-  addList(program, run, {
-    name: 'audit',
-    description: 'show the audit log',
-    read: (store) => store.events()
-  })
+  addChanges(program, run)
+  addLists(program, run)
 
   return program
 }
 
 /** Prints an error in one line, including a suggestion. */
-function outputError(text: string, write: (text: string) => void): void {
+const outputError = (text: string, write: (text: string) => void) =>
   write(text.replace('\n(', ' ('))
-}
 
 function addCreate(program: Command, run: Run, knownScopes: string[]): void {
   interface Options {
@@ -65,17 +49,12 @@ function addCreate(program: Command, run: Run, knownScopes: string[]): void {
         'what it may do (default: everything)'
       ).choices(knownScopes)
     )
-    .action(({ name, expires, scope }: Options) =>
-      run((store) =>
-        store.create(name, {
-          lifetime: expires,
-          scopes: scope && [...new Set(scope)]
-        })
-      )
+    .action(({ name, expires: lifetime, scope: scopes }: Options) =>
+      run((store) => store.create(name, { lifetime, scopes }))
     )
 }
 
-function addRotate(program: Command, run: Run): void {
+function addChanges(program: Command, run: Run): void {
   interface Options {
     overlap: string
     expires?: string
@@ -99,67 +78,41 @@ function addRotate(program: Command, run: Run): void {
     .action((idOrPrefix: string, { overlap, expires }: Options) =>
       run((store) => store.rotate(idOrPrefix, overlap, expires))
     )
-}
 
-function addRevoke(program: Command, run: Run): void {
   program
     .command('revoke')
     .description('revoke a key, which stops working within a second')
     .argument('<id>', 'the key: its id, or its prefix in the list')
     .action((idOrPrefix: string) =>
       run(async (store) => {
-        const id = await store.revoke(idOrPrefix)
-        return `Revoked key ${id}. It stops working within a second.`
+        await store.revoke(idOrPrefix)
+        return `Revoked key ${idOrPrefix}. It stops working within a second.`
       })
     )
 }
 
-interface ListCommand {
-  name: string
-  description: string
-  read: (store: ApiKeyStore) => Promise<PrintedRow[]>
-}
+function addLists(program: Command, run: Run): void {
+  const lists = {
+    list: 'list all keys, each with its first characters only',
+    audit: 'show the audit log'
+  }
 
-function addList(
-  program: Command,
-  run: Run,
-  { name, description, read }: ListCommand
-): void {
-  program
-    .command(name)
-    .description(description)
-    .option('--json', 'print JSON, for scripts')
-    .action(({ json }: { json?: true }) =>
-      run(async (store) => {
-        const rows = await read(store)
-        return json ? JSON.stringify(rows, null, 2) : tableOf(rows)
-      })
-    )
+  for (const [name, description] of Object.entries(lists)) {
+    program
+      .command(name)
+      .description(description)
+      .option('--json', 'print JSON, for scripts')
+      .action(({ json }: { json?: true }) =>
+        run(async (store) => {
+          const rows = await store[name as keyof typeof lists]()
+          return json ? JSON.stringify(rows, null, 2) : rows
+        })
+      )
+  }
 }
 
 /** Checks a duration such as 30m, 24h or 90d. */
 function duration(text: string): string {
   if (/^(0s|[1-9]\d{0,5}[smhd])$/.test(text)) return text
   throw new InvalidArgumentError('Write it as 30m, 24h or 90d.')
-}
-
-/** Aligned columns under the names of the properties; `-` for null. */
-function tableOf(rows: PrintedRow[]): string {
-  const names = Object.keys(rows[0] ?? {})
-  const header = names.map((name) => name.toUpperCase())
-  const body = rows.map((row) => names.map((name) => row[name] ?? '-'))
-  const lines = [header, ...body]
-
-  const widths = names.map((_name, column) =>
-    Math.max(...lines.map((cells) => String(cells[column]).length))
-  )
-
-  return lines
-    .map((cells) =>
-      cells
-        .map((cell, column) => cell.padEnd(Number(widths[column])))
-        .join('  ')
-        .trimEnd()
-    )
-    .join('\n')
 }

@@ -1,48 +1,30 @@
 import type { Database } from '../postgres/database.ts'
 import { inputParameters, inputTable, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
-import {
-  type EndedKey,
-  hashKey,
-  type ApiKeyCheck,
-  makeKey,
-  shownPartOf,
-  type ValidKey
-} from './key.ts'
+import { type ApiKeyCheck, hashKey, makeKey, shownPartOf } from './key.ts'
 
-const maxNameLength = 100
-
-/** Control and format characters, unpaired surrogates, and line breaks. */
-const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
+/** No control or format characters, unpaired surrogates, or line breaks. */
+const printable = /^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
 
 /** A row of a list for people: null where there is no value. */
-export type PrintedRow = Record<string, string | null>
-
-type FoundRow = ValidKey | EndedKey | { id: null; state: 'unknown' }
+export type PrintedRow = Record<string, unknown>
 
 const keyState = sql`
   CASE
+    WHEN api_keys.id IS NULL THEN 'unknown'
     WHEN revoked_at IS NOT NULL THEN 'revoked'
     WHEN expires_at <= now() THEN 'expired'
     ELSE 'valid'
   END
 `
 
-const isValid = sql`
-  revoked_at IS NULL
-  AND (expires_at IS NULL OR expires_at > now())
-`
-
 const findStatement = sql`
   SELECT
     id,
     coalesce(root, id) AS root,
-    CASE
-      WHEN id IS NULL THEN 'unknown'
-      ELSE ${keyState}
-    END AS state,
+    ${keyState} AS state,
     scopes,
-    coalesce(last_used_at = date_trunc('minute', now()), false) AS "isUseRecorded"
+    last_used_at >= date_trunc('minute', now()) AS "isUseRecorded"
   FROM ${inputTable({ hash: 'text' })}
   LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
   ORDER BY ordinal
@@ -50,7 +32,7 @@ const findStatement = sql`
 
 const recordUseStatement = sql`
   UPDATE api_keys
-  SET last_used_at = date_trunc('minute', now())
+  SET last_used_at = now()
   WHERE id IN (
     SELECT id
     FROM api_keys
@@ -59,18 +41,24 @@ const recordUseStatement = sql`
   )
 `
 
+const createStatement = sql`
+  WITH created AS (
+    INSERT INTO api_keys (name, prefix, hash, expires_at, scopes)
+    VALUES ($2, $3, decode($4, 'hex'), now() + $5::interval, $6)
+    RETURNING id
+  )
+  INSERT INTO key_events (key_id, event, command)
+  SELECT id, 'created', $1
+  FROM created
+`
+
 /** A concurrent rotation waits for the lock and then sees replaced_by. */
 const rotateStatement = sql`
   WITH old AS (
-    SELECT
-      id,
-      coalesce(root, id) AS root,
-      name,
-      expires_at - created_at AS lifetime,
-      scopes
+    SELECT *
     FROM api_keys
-    WHERE id::text = $2
-      AND ${isValid}
+    WHERE $2 IN (id::text, prefix)
+      AND ${keyState} = 'valid'
       AND replaced_by IS NULL
     FOR UPDATE
   ),
@@ -81,9 +69,9 @@ const rotateStatement = sql`
       name,
       $3,
       decode($4, 'hex'),
-      now() + coalesce($5::interval, lifetime),
+      now() + coalesce($5::interval, expires_at - created_at),
       scopes,
-      root
+      coalesce(root, id)
     FROM old
     RETURNING id
   ),
@@ -91,25 +79,57 @@ const rotateStatement = sql`
   replaced AS (
     UPDATE api_keys
     SET
-      expires_at = least(expires_at, now() + $6::interval),
+      expires_at = least(api_keys.expires_at, now() + $6::interval),
       replaced_by = successor.id
-    FROM successor
-    WHERE api_keys.id::text = $2
+    FROM old, successor
+    WHERE api_keys.id = old.id
     RETURNING api_keys.id
-  ),
-
-  changed AS (
-    SELECT id, 'rotated' AS event
-    FROM replaced
-    UNION ALL
-    SELECT id, 'created'
-    FROM successor
   )
 
   INSERT INTO key_events (key_id, event, command)
-  SELECT id, event, $1
-  FROM changed
+  SELECT id, 'rotated', $1
+  FROM replaced
+  UNION ALL
+  SELECT id, 'created', $1
+  FROM successor
   RETURNING key_id
+`
+
+const revokeStatement = sql`
+  WITH revoked AS (
+    UPDATE api_keys
+    SET revoked_at = now()
+    WHERE $2 IN (id::text, prefix)
+      AND ${keyState} = 'valid'
+    RETURNING id
+  )
+  INSERT INTO key_events (key_id, event, command)
+  SELECT id, 'revoked', $1
+  FROM revoked
+  RETURNING key_id
+`
+
+const listStatement = sql`
+  SELECT
+    id::text,
+    name,
+    prefix,
+    coalesce(array_to_string(scopes, ' '), 'all') AS scopes,
+    created_at,
+    last_used_at,
+    expires_at,
+    revoked_at,
+    replaced_by::text,
+    ${keyState} AS state
+  FROM api_keys
+  ORDER BY api_keys.id
+`
+
+const auditStatement = sql`
+  SELECT at, key_id::text, name, event, command
+  FROM key_events
+  JOIN api_keys ON api_keys.id = key_id
+  ORDER BY key_events.id
 `
 
 /** What a new key may do, and for how long. */
@@ -159,22 +179,15 @@ export class ApiKeyStore {
     name: string,
     { lifetime, scopes }: KeyOptions = {}
   ): Promise<string> {
-    requireName(name)
-    const apiKey = makeKey(this.#apiKeyPrefix)
-    const text = sql`
-      WITH created AS (
-        INSERT INTO api_keys (name, prefix, hash, expires_at, scopes)
-        VALUES ($2, $3, decode($4, 'hex'), now() + $5::interval, $6)
-        RETURNING id
+    // Nobody can forge lines of a list of keys, or hide a name.
+    if (!printable.test(name)) {
+      throw new Error(
+        'The name of a key must have 1 to 100 characters, without control characters'
       )
-      INSERT INTO key_events (key_id, event, command)
-      SELECT id, 'created', $1
-      FROM created
-    `
-
-    const { prefix, hash } = storedParts(apiKey)
-    const values = [this.#command, name, prefix, hash, lifetime, scopes]
-    await this.#database.write({ text, values })
+    }
+    const { apiKey, prefix, hash } = this.#make()
+    const values = [name, prefix, hash, lifetime, scopes]
+    await this.#change(createStatement, values)
 
     return apiKey
   }
@@ -192,98 +205,30 @@ export class ApiKeyStore {
     overlap: string,
     lifetime?: string
   ): Promise<string> {
-    const id = await this.#idOf(idOrPrefix)
-    const apiKey = makeKey(this.#apiKeyPrefix)
-    const { prefix, hash } = storedParts(apiKey)
-    const changed = await this.#database.write({
-      text: rotateStatement,
-      values: [this.#command, id, prefix, hash, lifetime, overlap]
-    })
-    if (changed.length > 0) return apiKey
+    const { apiKey, prefix, hash } = this.#make()
+    const values = [idOrPrefix, prefix, hash, lifetime, overlap]
+    if (await this.#change(rotateStatement, values)) return apiKey
+
     throw new Error(
-      `Key ${id} is not valid or has been replaced; see: keys list`
+      `There is no valid key ${idOrPrefix} without a successor; see: keys list`
     )
   }
 
-  /**
-   * Revokes a key, and returns its id.
-   *
-   * @throws Error when the key is not valid
-   */
-  async revoke(idOrPrefix: string): Promise<string> {
-    const id = await this.#idOf(idOrPrefix)
-    const text = sql`
-      WITH revoked AS (
-        UPDATE api_keys
-        SET revoked_at = now()
-        WHERE id::text = $2
-          AND ${isValid}
-        RETURNING id
-      )
-      INSERT INTO key_events (key_id, event, command)
-      SELECT id, 'revoked', $1
-      FROM revoked
-      RETURNING key_id
-    `
+  /** @throws Error when the key is not valid */
+  async revoke(idOrPrefix: string): Promise<void> {
+    if (await this.#change(revokeStatement, [idOrPrefix])) return
 
-    const values = [this.#command, id]
-    const revoked = await this.#database.write({ text, values })
-    if (revoked.length === 0)
-      throw new Error(`Key ${id} is not valid; see: keys list`)
-
-    return id
+    throw new Error(`There is no valid key ${idOrPrefix}; see: keys list`)
   }
 
-  /**
-   * All keys, oldest first.
-   *
-   * The time of a use is stored rounded down to the minute, which can be before
-   * the creation.
-   */
+  /** All keys, oldest first. */
   list(): Promise<PrintedRow[]> {
-    const text = sql`
-      SELECT
-        id::text,
-        name,
-        prefix,
-        coalesce(array_to_string(scopes, ' '), 'all') AS scopes,
-        to_char(created_at AT TIME ZONE 'UTC', iso) AS created_at,
-        to_char(used_at AT TIME ZONE 'UTC', iso) AS last_used_at,
-        to_char(expires_at AT TIME ZONE 'UTC', iso) AS expires_at,
-        to_char(revoked_at AT TIME ZONE 'UTC', iso) AS revoked_at,
-        replaced_by::text,
-        ${keyState} AS state
-      FROM
-        api_keys,
-        LATERAL (
-          SELECT
-            'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"' AS iso,
-            CASE
-              WHEN last_used_at < created_at THEN created_at
-              ELSE last_used_at
-            END AS used_at
-        ) AS shown
-      ORDER BY api_keys.id
-    `
-
-    return this.#database.read<PrintedRow>({ text })
+    return this.#database.read({ text: listStatement })
   }
 
   /** The audit log, oldest first. */
-  events(): Promise<PrintedRow[]> {
-    const text = sql`
-      SELECT
-        to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at,
-        key_id::text,
-        name,
-        event,
-        command
-      FROM key_events
-      JOIN api_keys ON api_keys.id = key_id
-      ORDER BY key_events.id
-    `
-
-    return this.#database.read<PrintedRow>({ text })
+  audit(): Promise<PrintedRow[]> {
+    return this.#database.read({ text: auditStatement })
   }
 
   /**
@@ -291,13 +236,11 @@ export class ApiKeyStore {
    *
    * @returns the results, in the order of the hashes
    */
-  async find(hashes: string[]): Promise<ApiKeyCheck[]> {
-    const rows = await this.#database.read<FoundRow>({
+  find(hashes: string[]): Promise<ApiKeyCheck[]> {
+    return this.#database.read<ApiKeyCheck>({
       ...this.#find,
       values: inputParameters(hashes.map((hash) => [hash]))
     })
-
-    return rows.map((row) => (row.id === null ? { state: row.state } : row))
   }
 
   /**
@@ -311,38 +254,15 @@ export class ApiKeyStore {
     })
   }
 
-  /**
-   * Returns the id of the key with this id or prefix.
-   *
-   * @throws Error when not exactly one key has it
-   */
-  async #idOf(idOrPrefix: string): Promise<string> {
-    const text = sql`
-      SELECT id::text
-      FROM api_keys
-      WHERE $1 IN (id::text, prefix)
-    `
-    const values = [idOrPrefix]
-    const rows = await this.#database.read<{ id: string }>({ text, values })
-    const [row, another] = rows
-    if (row !== undefined && another === undefined) return row.id
-
-    const count = row === undefined ? 'No key has' : 'Several keys have'
-    throw new Error(`${count} the id or prefix ${idOrPrefix}; see: keys list`)
+  /** A new key, and what is stored of it. */
+  #make() {
+    const apiKey = makeKey(this.#apiKeyPrefix)
+    return { apiKey, prefix: shownPartOf(apiKey), hash: hashKey(apiKey) }
   }
-}
 
-const storedParts = (apiKey: string) => ({
-  prefix: shownPartOf(apiKey),
-  hash: hashKey(apiKey)
-})
-
-/** Keeps lists of keys readable: nobody can forge lines or hide a name. */
-function requireName(name: string): void {
-  const isVisible = name.trim() !== '' && !unprintable.test(name)
-  if (!isVisible || name.length > maxNameLength) {
-    throw new Error(
-      `The name of a key must have 1 to ${maxNameLength} characters, without control characters`
-    )
+  /** Returns whether the statement has changed a key. */
+  async #change(text: string, values: unknown[]): Promise<boolean> {
+    const query = { text, values: [this.#command, ...values] }
+    return (await this.#database.write(query)).length > 0
   }
 }

@@ -1,11 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { batch } from '../batch.ts'
-import {
-  type ApiKeyCheck,
-  hashKey,
-  isWellFormedKey,
-  type ValidKey
-} from './key.ts'
+import { type ApiKeyCheck, hashKey, isWellFormedKey } from './key.ts'
 import type { ApiKeyStore } from './store.ts'
 
 /**
@@ -17,9 +12,6 @@ const trustMs = 900
 /** Keys that are trusted at the same time. The least recently used ones go. */
 const maxTrusted = 10_000
 
-/** Uses that may wait to be recorded. */
-const maxWaitingUses = 1000
-
 /**
  * Checks API keys. A valid key is trusted for a moment; any other well-formed
  * one is looked up. Requests share look-ups, and one runs at a time, so an
@@ -29,9 +21,10 @@ const maxWaitingUses = 1000
  * time of a check reveals nothing about other keys.
  */
 export class ApiKeyVerifier {
-  readonly #store: Pick<ApiKeyStore, 'find' | 'recordUse'>
+  readonly #store: ApiKeyStore
   readonly #apiKeyPrefix: string
-  readonly #trusted = new LRUCache<string, ValidKey>({
+  #isRecording = false
+  readonly #trusted = new LRUCache<string, ApiKeyCheck>({
     max: maxTrusted,
     ttl: trustMs,
     // The time is read at each check.
@@ -39,15 +32,9 @@ export class ApiKeyVerifier {
   })
 
   readonly #lookUp = batch((hashes: string[]) => this.#find(hashes))
-  readonly #recordUse = batch((ids: bigint[]) => this.#recordUses(ids), {
-    maxQueued: maxWaitingUses
-  })
 
   /** @param apiKeyPrefix of well-formed keys */
-  constructor(
-    store: Pick<ApiKeyStore, 'find' | 'recordUse'>,
-    apiKeyPrefix: string
-  ) {
+  constructor(store: ApiKeyStore, apiKeyPrefix: string) {
     this.#store = store
     this.#apiKeyPrefix = apiKeyPrefix
   }
@@ -71,24 +58,27 @@ export class ApiKeyVerifier {
   async #find(hashes: string[]): Promise<ApiKeyCheck[]> {
     const start = performance.now()
     const checks = await this.#store.find(hashes)
-    for (const [index, hash] of hashes.entries())
-      this.#trust(hash, checks[index], start)
+
+    const unrecorded: bigint[] = []
+    for (const [index, check] of checks.entries()) {
+      if (check.state !== 'valid') continue
+      this.#trusted.set(String(hashes[index]), check, { start })
+      if (!check.isUseRecorded) unrecorded.push(check.id)
+    }
+    this.#recordUse(unrecorded)
 
     return checks
   }
 
-  #trust(hash: string, check: ApiKeyCheck | undefined, start: number): void {
-    if (check?.state !== 'valid') {
-      this.#trusted.delete(hash)
-      return
-    }
-    this.#trusted.set(hash, check, { start })
-    // In the background. If this fails, the next look-up repeats it.
-    if (!check.isUseRecorded) this.#recordUse(check.id).catch(() => {})
-  }
-
-  async #recordUses(ids: bigint[]): Promise<bigint[]> {
-    await this.#store.recordUse(ids)
-    return ids
+  /** In the background. The next look-up repeats what fails, or is left out. */
+  #recordUse(ids: bigint[]): void {
+    if (ids.length === 0 || this.#isRecording) return
+    this.#isRecording = true
+    this.#store
+      .recordUse(ids)
+      .catch(() => {})
+      .finally(() => {
+        this.#isRecording = false
+      })
   }
 }

@@ -65,10 +65,11 @@ t.test('a key has a limit in each response, and 429 beyond it', async (t) => {
   pass(1)
   for (const status of [200, 200, 200, 429, 429]) await list(status)
 
-  const reports = lines.filter(({ level }) => level === 40)
-  const report = { msg: 'a key exceeds its rate limit', key: '1' }
-  t.match(reports, [report, report], 'the log names it once a minute')
-  t.equal(reports.length, 2)
+  t.same(
+    lines.filter(({ level }) => level === 40).map(({ source }) => source),
+    ['1', '1'],
+    'the log names it once a minute'
+  )
 })
 
 t.test('0 disables the limits and their headers', async (t) => {
@@ -127,10 +128,8 @@ t.test('invented keys share look-ups, of which one runs', async (t) => {
   t.same(statements, [find, find])
 })
 
-t.test('the log has what was rejected, up to the limit', async (t) => {
-  const { list, lines, pass } = await start(t, {
-    MAX_REJECTED_KEYS_PER_MINUTE: 4
-  })
+t.test('the log has what was rejected', async (t) => {
+  const { list, lines } = await start(t, {})
   const unknown = makeKey()
   const lastDigit = unknown.endsWith('0') ? '1' : '0'
   const mistyped = unknown.slice(0, -1) + lastDigit
@@ -149,16 +148,6 @@ t.test('the log has what was rejected, up to the limit', async (t) => {
     ]
   )
   t.notMatch(JSON.stringify(lines), unknown.slice(7))
-
-  for (let minute = 0; minute < 2; minute++) {
-    for (let count = 0; count < 20; count++) await list(429, unknown)
-    pass(60)
-    for (let count = 0; count < 4; count++) await list(401, unknown)
-  }
-  const reports = lines.filter(({ level }) => level === 40)
-  const report = { network: '127.0.0.1' }
-  t.match(reports, [report, report], 'one line a minute over the limit')
-  t.equal(reports.length, 2)
 })
 
 /** By TRUST_PROXY: pairs of X-Forwarded-For, and whether they are the same. */

@@ -20,7 +20,7 @@ t.test('the role of the service can manage keys', async (t) => {
   await keys.revoke('1')
   await keys.create('x')
   await keys.rotate('2', '0s')
-  const events = (await keys.events()).map(({ event }) => event)
+  const events = (await keys.audit()).map(({ event }) => event)
   t.same(events, ['created', 'revoked', 'created', 'rotated', 'created'])
 })
 

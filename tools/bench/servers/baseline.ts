@@ -53,7 +53,9 @@ const handlers = {
     reply: FastifyReply
   ) {
     const [created] = await rowsOf(
-      'INSERT INTO categories (name, description) VALUES ($1, $2) RETURNING id, name, description',
+      `INSERT INTO categories (name, description)
+       VALUES ($1, $2)
+       RETURNING id, name, description`,
       body.name,
       body.description
     )
@@ -63,7 +65,11 @@ const handlers = {
   async listPets({ query }: { query: Page }, reply: FastifyReply) {
     const { limit, status, cursor } = query
     const rows = await rowsOf(
-      `SELECT ${petColumns} FROM pets WHERE id > $1 AND ($3::text IS NULL OR status = $3) ORDER BY id LIMIT $2`,
+      `SELECT ${petColumns}
+       FROM pets
+       WHERE id > $1 AND ($3::text IS NULL OR status = $3)
+       ORDER BY id
+       LIMIT $2`,
       idOf(cursor),
       limit + 1,
       status
@@ -82,7 +88,9 @@ const handlers = {
 
   async createPet({ body }: { body: Pet }, reply: FastifyReply) {
     const [created] = await rowsOf(
-      `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING ${petColumns}`,
+      `INSERT INTO pets (name, category_id, status)
+       VALUES ($1, $2, $3)
+       RETURNING ${petColumns}`,
       body.name,
       body.categoryId,
       body.status

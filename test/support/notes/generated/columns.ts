@@ -7,21 +7,21 @@ type Schemas = components['schemas']
 
 /** The columns that store the body NewNote. */
 export const NewNote: BodyColumn<Schemas['NewNote']>[] = [
-  { property: 'name', column: 'name', type: 'text' },
-  { property: 'description', column: 'description', type: 'text' },
-  { property: 'size', column: 'size', type: 'bigint' },
-  { property: 'dueAt', column: 'due_at', type: 'timestamptz' }
+  { property: 'name', column: '"name"', type: 'text' },
+  { property: 'description', column: '"description"', type: 'text' },
+  { property: 'size', column: '"size"', type: 'bigint' },
+  { property: 'dueAt', column: '"due_at"', type: 'timestamptz' }
 ]
 
 /** The columns that store the body NewRemark. */
 export const NewRemark: BodyColumn<Schemas['NewRemark']>[] = [
-  { property: 'noteId', column: 'note_id', type: 'bigint' },
-  { property: 'text', column: 'text', type: 'text' },
-  { property: 'kind', column: 'kind', type: 'text' }
+  { property: 'noteId', column: '"note_id"', type: 'bigint' },
+  { property: 'text', column: '"text"', type: 'text' },
+  { property: 'kind', column: '"kind"', type: 'text' }
 ]
 
 /** The columns that store the body NewTag. */
 export const NewTag: BodyColumn<Schemas['NewTag']>[] = [
-  { property: 'name', column: 'name', type: 'text' },
-  { property: 'color', column: 'color', type: 'text' }
+  { property: 'name', column: '"name"', type: 'text' },
+  { property: 'color', column: '"color"', type: 'text' }
 ]
