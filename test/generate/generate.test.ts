@@ -51,7 +51,6 @@ const stale = [
   'generated/operations.ts',
   'generated/json.ts',
   'generated/samples.json',
-  'generated/names.ts',
   'docs/clients.md',
   'generated/guide.html',
   '.env.example',
