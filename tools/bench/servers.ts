@@ -25,6 +25,11 @@ export const programs: Program[] = [
     file: 'tools/bench/servers/go/target/peer',
     build: 'go build -o target/peer .'
   },
+  {
+    title: 'Rust',
+    file: 'tools/bench/servers/rust/target/release/peer',
+    build: 'cargo build --release --locked --quiet --target-dir target'
+  },
   { title: 'baseline', file: `${built}/baseline.js`, hasPets: true }
 ]
 

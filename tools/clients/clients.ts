@@ -14,6 +14,10 @@ const typescript = {
   compile: 'tsc --project .',
   run: 'node --import tsx program.ts'
 }
+const generate =
+  'openapi-generator-cli generate --input-spec openapi.yaml ' +
+  '--output client --generator-name'
+
 /** The generated clients. All programs do the same and print the same. */
 export const clients: Client[] = [
   {
@@ -46,13 +50,18 @@ export const clients: Client[] = [
   {
     name: 'openapi-generator-java',
     helper: 'Retry.java',
-    generate:
-      'openapi-generator-cli generate --input-spec openapi.yaml ' +
-      '--output client --generator-name java',
+    generate: `${generate} java`,
     compile:
       'mvn --quiet --batch-mode --file client compile ' +
       'dependency:build-classpath -Dmdep.outputFile=classpath && ' +
       'javac -cp client/target/classes:$(cat client/classpath) *.java',
     run: 'java -cp .:client/target/classes:$(cat client/classpath) Program'
+  },
+  {
+    name: 'openapi-generator-rust',
+    helper: 'retry.rs',
+    generate: `${generate} rust`,
+    compile: 'cargo build --quiet',
+    run: 'cargo run --quiet'
   }
 ]
