@@ -24,6 +24,7 @@ import {
   startNotes
 } from '../support/notes.ts'
 import { started } from '../support/process.ts'
+import { startProxy } from '../support/proxy.ts'
 import { kind, type ReceivedSpan, startReceiver } from '../support/receiver.ts'
 import { recorder } from '../support/recorder.ts'
 import { get } from '../support/requests.ts'
@@ -67,8 +68,15 @@ async function abortList(t: Test, service: Service): Promise<void> {
   await release()
 }
 
-/** Sends requests with and without spans. */
-async function sendAll(service: Service): Promise<void> {
+/**
+ * Sends requests with and without spans.
+ *
+ * @param disconnect takes the database away
+ */
+async function sendAll(
+  service: Service,
+  disconnect: () => void
+): Promise<void> {
   await get(service, 'notes/1?x=secret', sampled)
   await createNote(service, 'one', sampled)
   await get(service, `unknown/${makeKey()}`, sampled)
@@ -79,6 +87,8 @@ async function sendAll(service: Service): Promise<void> {
   await deleteNote(service)
   await query(service.databaseUrl, 'DROP VIEW notes')
   await deleteNote(service)
+  disconnect()
+  await deleteNote(service)
 }
 
 const deleteNote = ({ app, auth }: Service) =>
@@ -88,7 +98,7 @@ const deleteNote = ({ app, auth }: Service) =>
     headers: { ...auth, ...sampled }
   })
 
-/** The spans of a create and of two deletions that failed. */
+/** The spans of a create and of three deletions that failed. */
 function statementsAreTraced(
   t: Test,
   { databaseUrl }: Service,
@@ -110,7 +120,8 @@ function statementsAreTraced(
     spans.filter((span) => span.name === 'delete-note'),
     [
       { 'error.type': '22012', 'db.response.status_code': '22012' },
-      { 'error.type': 'unavailable', 'db.response.status_code': '42P01' }
+      { 'error.type': 'unavailable', 'db.response.status_code': '42P01' },
+      { 'error.type': 'unavailable', 'db.response.status_code': undefined }
     ].map((attributes) => ({ isError: true, attributes }))
   )
 }
@@ -139,10 +150,14 @@ t.test('requests and their statements have spans', async (t) => {
   const config = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint }
   // The SDK reads its variables from the environment.
   Object.assign(process.env, config)
-  const service = await startNotes(t, { log, config })
+  const proxy = await startProxy(t, await createDatabase(t))
+  const service = await startNotes(t, { log, config, databaseUrl: proxy.url })
 
   await abortList(t, service)
-  await sendAll(service)
+  await sendAll(service, () => {
+    proxy.refuse()
+    proxy.cut()
+  })
   diag.warn('one')
   diag.warn('another, within a minute')
   // Exports what is left.
@@ -174,7 +189,7 @@ t.test('requests and their statements have spans', async (t) => {
     false
   )
   t.notMatch(JSON.stringify(spans), /secret|note_[0-9a-f]{9}/)
-  t.equal(spans.filter(({ kind: one }) => one === kind.server).length, 6)
+  t.equal(spans.filter(({ kind: one }) => one === kind.server).length, 7)
 })
 
 t.test(

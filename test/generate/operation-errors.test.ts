@@ -65,6 +65,7 @@ t.test('each 4xx that the guide does not explain gets a row', async (t) => {
       404: responseWith(['not_found']),
       409: { $ref: '#/components/responses/Busy' },
       410: responseWith(['not_found', 'a|b *c* d_e']),
+      412: { description: 'Without an example' },
       503: responseWith(['broken'])
     },
     { Busy: responseWith(['busy', 'Now'], ['busy', 'Soon'], ['lost']) }
@@ -79,4 +80,9 @@ t.test('each 4xx that the guide does not explain gets a row', async (t) => {
 | \`DELETE /dogs/{dogId}\` | 410    | \`not_found\` | a\\|b \\*c\\* d\\_e        |`
   )
   t.equal(text.replace(sectionOf(text), 'an old table'), guide)
+})
+
+t.test('an API may have no such error', async (t) => {
+  const text = await guideOf(t, { 200: responseWith(['ok']) })
+  t.equal(sectionOf(text), 'No operation has one.')
 })

@@ -5,11 +5,14 @@ const ids = ['listPets', 'createPet']
 
 t.test('each operation needs a sample in each language, and no other', (t) => {
   const folder = t.testdir({
-    'listPets.sh': '',
+    'listPets.sh': 'curl …',
     'listDogs.go': '',
     'listPets.rb': ''
   })
 
+  t.same(JSON.parse(samplesFile(folder, ids)), {
+    listPets: [{ lang: 'Shell', label: 'curl', source: 'curl …' }]
+  })
   t.same(
     sampleProblems(folder, ids),
     [

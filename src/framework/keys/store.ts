@@ -109,16 +109,20 @@ const revokeStatement = sql`
   RETURNING key_id
 `
 
+/** A time in UTC, whatever DateStyle and TimeZone the database has. */
+const utc = (column: string) =>
+  `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS ${column}`
+
 const listStatement = sql`
   SELECT
     id::text,
     name,
     prefix,
     coalesce(array_to_string(scopes, ' '), 'all') AS scopes,
-    created_at,
-    last_used_at,
-    expires_at,
-    revoked_at,
+    ${utc('created_at')},
+    ${utc('last_used_at')},
+    ${utc('expires_at')},
+    ${utc('revoked_at')},
     replaced_by::text,
     ${keyState} AS state
   FROM api_keys
@@ -126,7 +130,7 @@ const listStatement = sql`
 `
 
 const auditStatement = sql`
-  SELECT at, key_id::text, name, event, command
+  SELECT ${utc('at')}, key_id::text, name, event, command
   FROM key_events
   JOIN api_keys ON api_keys.id = key_id
   ORDER BY key_events.id
