@@ -27,17 +27,15 @@ export function inStatementSpan<Result>(
 
   const options = { kind: SpanKind.CLIENT, attributes }
 
-  return tracer.startActiveSpan(name, options, async (span) => {
-    try {
-      return await run(span)
-    } catch (error) {
-      span.setStatus({ code: SpanStatusCode.ERROR })
-      span.setAttributes(failureAttributes(error))
-      throw error
-    } finally {
-      span.end()
-    }
-  })
+  return tracer.startActiveSpan(name, options, (span) =>
+    run(span)
+      .catch((error: unknown) => {
+        span.setStatus({ code: SpanStatusCode.ERROR })
+        span.setAttributes(failureAttributes(error))
+        throw error
+      })
+      .finally(() => span.end())
+  )
 }
 
 /** The codes of an error. Its message may contain values of a request. */

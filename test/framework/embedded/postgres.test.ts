@@ -6,7 +6,8 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  unlinkSync
+  unlinkSync,
+  writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -74,6 +75,20 @@ t.test(
     }
   }
 )
+
+t.test('a command starts a server where a killed one was', async (t) => {
+  const directory = t.testdir()
+  copyData(directory)
+  const { pid } = spawnSync('true')
+  writeFileSync(
+    path.join(directory, 'postgres/postmaster.pid'),
+    `${pid}\n\n\n\n/tmp/embedded-postgres-gone\n`
+  )
+
+  const server = await startEmbeddedPostgres(directory, silent, true)
+  t.same(await query(server.url, 'SELECT 1 AS one'), [{ one: 1 }])
+  await server.stop()
+})
 
 t.test('a service waits for a server that does not respond', async (t) => {
   const directory = t.testdir()
