@@ -93,9 +93,8 @@ export async function keysAreReplaced(
   const KEY = leaked.slice(0, 15)
   t.ok(await serves(leaked))
   t.match(await incident('key leaked', 0, { KEY }), '"ip":')
-  const [ID = ''] = (await incident('key leaked', 3, { KEY, ID: '' })).split(
-    ' '
-  )
+  const listed = await incident('key leaked', 3, { KEY, ID: '' })
+  const [, ID = ''] = /'(\d+)'/.exec(listed) ?? []
   const successor = lastLine(await incident('key leaked', 1, { ID }))
   await ends(leaked)
   t.ok(await serves(successor))

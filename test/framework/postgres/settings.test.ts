@@ -49,7 +49,7 @@ t.test('text is what was sent, and NULL is absent', async (t) => {
 })
 
 t.test('pages continue, and times are in UTC', async (t) => {
-  const remarks: { createdAt: string }[] = []
+  const remarks: { id: string; createdAt: string }[] = []
   for (const text of ['first', 'second'])
     remarks.push((await post(service, 'remarks', { text, noteId: 1 })).json())
   for (const { createdAt } of remarks) isNow(t, createdAt)
@@ -57,7 +57,8 @@ t.test('pages continue, and times are in UTC', async (t) => {
   const first = await get(service, 'remarks?limit=1')
   const [, link = ''] = /<(.+)>/.exec(String(first.headers.link)) ?? []
   const second = await get(service, `remarks${link}`)
-  t.same([...first.json<[]>(), ...second.json<[]>()], remarks)
+  const byId = remarks.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  t.same([...first.json<[]>(), ...second.json<[]>()], byId)
 
   const { keys } = service
   await keys.create('temporary', { lifetime: '1h' })
