@@ -1,4 +1,4 @@
-# The image of the service. .ci/release/image builds it reproducibly.
+# The image of the service. .ci/release/build builds it reproducibly.
 # Another base: --build-arg NODE_IMAGE=…
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 

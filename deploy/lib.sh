@@ -4,6 +4,11 @@ set -eu
 umask 077
 cd "$(dirname "$0")/.."
 
+# An interrupted script undoes what it began, too: sh runs EXIT traps at an exit only.
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
 fail() {
   echo "$*" >&2
   exit 1
@@ -31,7 +36,8 @@ in_volume() {
 
 # Lets `db` use another cluster of the volume: use_cluster FOLDER [IMAGE]
 use_cluster() {
-  cp .env .env.previous
+  cp -p .env .env.part
+  mv .env.part .env.previous
   configure DATABASE_FOLDER "$1"
   if [ $# = 2 ]; then configure DATABASE_IMAGE "$2"; fi
 }
@@ -40,8 +46,8 @@ use_cluster() {
 go_back() {
   trap - EXIT
   echo 'This failed. The previous cluster is started again. The log of the new one:' >&2
-  docker compose logs --no-log-prefix --tail 10 db >&2
-  docker compose stop db
+  docker compose logs --no-log-prefix --tail 10 db >&2 || true
+  docker compose stop db || true
   mv .env.previous .env
   echo "rm -rf /var/lib/postgresql/data/$1" | in_volume
   docker compose up -d --wait

@@ -270,7 +270,7 @@ export interface components {
          *
          *     | status | code               | reason                                                        |
          *     | ------ | ------------------ | ------------------------------------------------------------ |
-         *     | 400    | invalid_request    | The request is not valid HTTP/1.1, its path is not valid, or its method is unknown or CONNECT |
+         *     | 400    | invalid_request    | The request is not valid HTTP/1.1, its path is not valid, or its method is unknown |
          *     | 404    | not_found          | There is nothing at this path                                 |
          *     | 405    | method_not_allowed | The path has other methods, which the header Allow lists      |
          *     | 408    | request_timeout    | The request did not arrive in time; nothing was stored        |

@@ -1,6 +1,5 @@
 // `npm run seed`: adds the categories, pets and orders of the examples in
-// openapi.yaml to the configured database, unless it has pets. The last
-// category has no pets: the example of a deletion can delete it.
+// openapi.yaml to the configured database, unless it has pets.
 import { runCommand } from '../src/commands/run-command.ts'
 import { exitOnError } from '../src/framework/log.ts'
 import { api } from '../src/handlers/index.ts'

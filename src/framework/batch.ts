@@ -23,7 +23,10 @@ interface Call<Item, Result> {
 interface Options {
   /** Calls that may wait; further ones reject with Overloaded. */
   maxQueued?: number
-  /** Milliseconds after which a waiting call rejects with Overloaded. */
+  /**
+   * Milliseconds after which a call that waits rejects with Overloaded, at the
+   * end of the run before it.
+   */
   maxWaitMs?: number
   /** Maximum number of items in a run. */
   maxSize?: number

@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util'
 import { Ajv, type ErrorObject } from 'ajv'
 import ipaddr from 'ipaddr.js'
 import { messageOf } from './message-of.ts'
-import { meaningOf, type Variable, variables } from './variables.ts'
+import { descriptionOf, type Variable, variables } from './variables.ts'
 
 interface Types {
   boolean: boolean
@@ -95,7 +95,7 @@ function withDatabaseUrl(texts: Texts): Texts {
 
 /** Such as `MAX_CONNECTIONS must be >= 1: Maximum open connections`. */
 const describe = ({ instancePath, message, parentSchema }: ErrorObject) =>
-  `${instancePath.slice(1)} ${message}: ${meaningOf(parentSchema as Variable)}`
+  `${instancePath.slice(1)} ${message}: ${descriptionOf(parentSchema as Variable)}`
 
 /** Whether the text is an IP address, or a network such as 10.0.0.0/8. */
 const isNetwork = (text: string): boolean =>

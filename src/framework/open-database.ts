@@ -106,9 +106,10 @@ export async function openForService(
 ): Promise<OpenedDatabase & { ready: Promise<void> }> {
   const opened = await openDatabase(config, api, log, false)
   const { migrate, prepare } = opened
-  const ready = retried(config.MIGRATE_ON_START ? migrate : prepare, log)
-  if (config.DATABASE_URL === undefined) await ready
+  if (config.DATABASE_URL === undefined)
+    return { ...opened, ready: Promise.resolve(await migrate()) }
 
+  const ready = retried(config.MIGRATE_ON_START ? migrate : prepare, log)
   return { ...opened, ready }
 }
 

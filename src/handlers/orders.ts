@@ -6,7 +6,7 @@ import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import type { Database } from '../framework/postgres/database.ts'
 import { sql } from '../framework/postgres/sql.ts'
 import { rowReader } from '../framework/rows/row-reader.ts'
-import { rowDeleter } from '../framework/rows/row-writer.ts'
+import { rowDeleter } from '../framework/rows/row-deleter.ts'
 
 const deleteOpenOrder = sql`
   DELETE FROM orders

@@ -11,7 +11,7 @@ t.teardown(() => fork.remove())
 const frameworkTests = [
   'keys/bearer',
   'keys/scopes',
-  'creates/definitions',
+  'creates/mistakes',
   'creates/idempotency',
   'http/cors',
   'http/metrics',

@@ -2,7 +2,7 @@
 // src/framework/variables.ts.
 import {
   commonVariables,
-  meaningOf,
+  descriptionOf,
   rarelyNeededVariables,
   type Variable
 } from '../../src/framework/variables.ts'
@@ -25,7 +25,7 @@ ${exampleOf('Rarely needed', rarelyNeededVariables)}`
 function exampleOf(title: string, group: Group): string {
   const entries = Object.entries(group).map(
     ([name, variable]) =>
-      `# ${meaningOf(variable)}\n# ${name}=${defaultOf(variable)}\n`
+      `# ${descriptionOf(variable)}\n# ${name}=${defaultOf(variable)}\n`
   )
 
   return `\n# ---- ${title} ----\n\n${entries.join('\n')}`
@@ -45,7 +45,7 @@ function variablesTable(group: Group): string {
   const rows = Object.entries(group).map(([name, variable]) => {
     const value = defaultOf(variable)
     const cell = value === '' ? '' : `\`${value}\``
-    return [`\`${name}\``, cell, meaningOf(variable)]
+    return [`\`${name}\``, cell, descriptionOf(variable)]
   })
 
   return tableOf(['Variable', 'Default', 'Meaning'], rows)

@@ -46,14 +46,13 @@ export function startRemovingExpiredIdempotencyKeys(
   const succeeded = () =>
     database.metrics.housekeepingSuccess.setToCurrentTime({ task })
 
-  /** Keys that expire meanwhile wait for the next run: this one ends. */
   async function work(): Promise<void> {
     const values = [hours, maxDeleted]
     let deleted: unknown[]
-    do deleted = await database.runInBackground({ ...statement, values })
-    while (deleted.length === maxDeleted)
-
-    succeeded()
+    do {
+      deleted = await database.runInBackground({ ...statement, values })
+      succeeded()
+    } while (deleted.length === maxDeleted && !signal.aborted)
   }
 
   succeeded()

@@ -39,7 +39,7 @@ export function claimOf(
   if (header === undefined) return undefined
 
   const owner = apiKeyCheck?.root
-  if (owner === undefined)
+  if (owner == null)
     throw new Error(`the Idempotency-Key of ${operation} needs an API key`)
 
   return [

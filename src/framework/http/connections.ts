@@ -114,6 +114,7 @@ function openServer(
     // connections whose response has ended, but is not sent completely.
     closeIdleConnections() {
       for (const [socket, response] of connections) {
+        if (socket.writableEnded) continue
         if (response?.closed !== false) socket.destroy()
         else response.once('close', () => socket.destroySoon())
       }
@@ -146,7 +147,7 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
   const { host = isOld ? '' : ' ', 'transfer-encoding': coding } = headers
 
   if (host.includes(' ')) return 'The request must have one valid Host header'
-  if (coding && (isOld || coding.toLowerCase() !== 'chunked'))
+  if (coding !== undefined && (isOld || coding.toLowerCase() !== 'chunked'))
     return 'Transfer-Encoding must be chunked, in HTTP/1.1'
 }
 
@@ -170,6 +171,8 @@ function closeWithError(
  * until the client closes too, or for a second.
  */
 function close(socket: Socket, text = ''): void {
+  // At shutdown, Node.js and closeIdleConnections may both close it.
+  if (socket.writableEnded) return
   socket.end(text)
   // Without its listener, Node.js no longer parses what it reads.
   socket.removeAllListeners('data')

@@ -61,6 +61,8 @@ export class CachedBody {
     const bytes =
       this.#compressed.get(coding) ?? compressors[coding](this.#bytes)
     this.#compressed.set(coding, bytes)
+    // Without memory for it, the next request tries again.
+    bytes.catch(() => this.#compressed.delete(coding))
     reply.header('content-encoding', coding)
 
     return bytes
@@ -86,8 +88,9 @@ export function addVary(reply: VaryingReply, names: string): void {
 function accepts(acceptEncoding = '', coding: Coding): boolean {
   const weights = new Map<string, number>()
   for (const item of acceptEncoding.toLowerCase().split(',')) {
-    const [name = '', weight = 1] = item.split(/\s*;\s*q=/)
-    weights.set(name.trim(), Number(weight))
+    // A pattern with spaces would take a time that is quadratic in them.
+    const [name = '', weight = 'q=1'] = item.split(';')
+    weights.set(name.trim(), Number(weight.trim().slice('q='.length)))
   }
   const weight = weights.get(coding) ?? weights.get('*') ?? 0
 

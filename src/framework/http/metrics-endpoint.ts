@@ -54,7 +54,13 @@ export const metricsEndpoint = fp<Options>(
       done()
     })
 
-    const endpoint = Fastify({ forceCloseConnections: true })
+    const endpoint = Fastify({
+      forceCloseConnections: true,
+      requestTimeout: 10_000,
+      http: { headersTimeout: 10_000 }
+    })
+    // Some for several scrapers and their retries.
+    endpoint.server.maxConnections = 100
     endpoint.get('/metrics', async (_request, reply) => {
       reply.type(registry.contentType)
       return registry.metrics()

@@ -11,7 +11,7 @@ import { sendJson } from '../../../src/framework/openapi/send-json.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
 import { sql } from '../../../src/framework/postgres/sql.ts'
 import { rowReader } from '../../../src/framework/rows/row-reader.ts'
-import { rowDeleter } from '../../../src/framework/rows/row-writer.ts'
+import { rowDeleter } from '../../../src/framework/rows/row-deleter.ts'
 // Values, one for each schema and named like it: NewNote has the columns that
 // store such a body, Note the SQL that writes a row as such JSON.
 import { NewNote, NewRemark } from './generated/columns.ts'
