@@ -3,8 +3,8 @@ import { messageOf } from '../message-of.ts'
 
 /**
  * What an error says about its statement, by SQLSTATEs and their classes: the
- * first two characters. Every other SQLSTATE counts as `value`: the statement had
- * no effect, and would fail again. The severity says nothing, because
+ * first two characters. Every other SQLSTATE counts as `value`: the statement
+ * had no effect, and would fail again. The severity says nothing, because
  * lc_messages translates it.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
