@@ -250,5 +250,8 @@ export const rarelyNeededVariables = {
 export const variables = { ...commonVariables, ...rarelyNeededVariables }
 
 /** The description, with the words that are allowed. */
-export const descriptionOf = ({ description, enum: words }: Variable): string =>
+export const descriptionOf = ({
+  description,
+  enum: words
+}: Variable): string =>
   words === undefined ? description : `${description}: ${words.join(', ')}`
