@@ -725,12 +725,15 @@ const measured: Record<string, number> = {
 const prometheus = new Prometheus('http://127.0.0.1:3909')
 
 /** Resolves when an alert fires. */
+const isFiring = async (name: string) =>
+  (await prometheus.alerts()).some(
+    ({ labels, state }) => labels['alertname'] === name && state === 'firing'
+  )
+
 const fires = (name: string, meanwhile: () => unknown = () => {}) =>
   eventually(async () => {
     await meanwhile()
-    return (await prometheus.alerts()).some(
-      ({ labels, state }) => labels['alertname'] === name && state === 'firing'
-    )
+    return isFiring(name)
   }, `the alert ${name} fires`)
 
 t.test('one command adds Prometheus, which finds every exporter', async (t) => {
@@ -813,6 +816,11 @@ t.test(
     const pages = () => sh(`docker logs ${receiver}`)
     const isTold = (alert: RegExp) =>
       eventually(async () => alert.test(await pages()), `${alert} is told`)
+    // The proxy was stopped before.
+    await eventually(
+      async () => !(await isFiring('ServiceUnreachable')),
+      'the service is reachable'
+    )
     await documented('Prometheus', 1)
     await isTold(/"alertname":"Watchdog"/)
 
