@@ -37,7 +37,6 @@ export async function buildApp({
   database,
   log
 }: Parts) {
-  const { ENVIRONMENT: environment } = config
   const { version } = apiDocument.document.info
   const app = createServer(config, database.metrics, log)
 
@@ -80,11 +79,10 @@ export async function buildApp({
     apiDocument,
     samples: api.samples,
     guide: api.guide,
-    environment
+    environment: config.ENVIRONMENT
   })
-  await app.register(health, {
-    checkReady: migrationCheck(database, api.migrations)
-  })
+  const checkReady = migrationCheck(database, api.migrations)
+  await app.register(health, { checkReady })
 
   return app
 }

@@ -106,10 +106,12 @@ export async function openForService(
 ): Promise<OpenedDatabase & { ready: Promise<void> }> {
   const opened = await openDatabase(config, api, log, false)
   const { migrate, prepare } = opened
-  if (config.DATABASE_URL === undefined)
-    return { ...opened, ready: Promise.resolve(await migrate()) }
+  const isEmbedded = config.DATABASE_URL === undefined
+  if (isEmbedded) await migrate()
+  const ready = isEmbedded
+    ? Promise.resolve()
+    : retried(config.MIGRATE_ON_START ? migrate : prepare, log)
 
-  const ready = retried(config.MIGRATE_ON_START ? migrate : prepare, log)
   return { ...opened, ready }
 }
 

@@ -58,12 +58,17 @@ export class CachedBody {
     )
     if (!isCompressed || coding === undefined) return this.#bytes
 
-    const bytes =
-      this.#compressed.get(coding) ?? compressors[coding](this.#bytes)
-    this.#compressed.set(coding, bytes)
-    // Without memory for it, the next request tries again.
-    bytes.catch(() => this.#compressed.delete(coding))
+    const bytes = this.#compressed.get(coding) ?? this.#compress(coding)
     reply.header('content-encoding', coding)
+
+    return bytes
+  }
+
+  /** Keeps the result, unless memory for it is lacking: then the next tries. */
+  #compress(coding: Coding): Promise<Buffer> {
+    const bytes = compressors[coding](this.#bytes)
+    this.#compressed.set(coding, bytes)
+    bytes.catch(() => this.#compressed.delete(coding))
 
     return bytes
   }

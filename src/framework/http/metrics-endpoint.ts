@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import Fastify from 'fastify'
 import fp from 'fastify-plugin'
-import { collectDefaultMetrics } from 'prom-client'
+import { collectDefaultMetrics, type Registry } from 'prom-client'
 import type { Config } from '../config.ts'
 import type { ApiDocument } from '../openapi/document.ts'
 import { serverErrorCodes } from './errors.ts'
@@ -54,17 +54,7 @@ export const metricsEndpoint = fp<Options>(
       done()
     })
 
-    const endpoint = Fastify({
-      forceCloseConnections: true,
-      requestTimeout: 10_000,
-      http: { headersTimeout: 10_000 }
-    })
-    // Some for several scrapers and their retries.
-    endpoint.server.maxConnections = 100
-    endpoint.get('/metrics', async (_request, reply) => {
-      reply.type(registry.contentType)
-      return registry.metrics()
-    })
+    const endpoint = metricsServer(registry)
     app.addHook('onReady', async () => {
       const { METRICS_PORT: port = 0, HOST: host } = config
       const url = await endpoint.listen({ port, host })
@@ -74,3 +64,20 @@ export const metricsEndpoint = fp<Options>(
   },
   { name: 'metrics' }
 )
+
+/** The server of /metrics, with limits of its own in milliseconds. */
+function metricsServer(registry: Registry) {
+  const endpoint = Fastify({
+    forceCloseConnections: true,
+    requestTimeout: 10_000,
+    http: { headersTimeout: 10_000 }
+  })
+  // Some for several scrapers and their retries.
+  endpoint.server.maxConnections = 100
+  endpoint.get('/metrics', async (_request, reply) => {
+    reply.type(registry.contentType)
+    return registry.metrics()
+  })
+
+  return endpoint
+}

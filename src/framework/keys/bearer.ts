@@ -97,10 +97,7 @@ export const apiKeys = fp<Options>(
           const check = (request.apiKeyCheck ??= { state: 'absent' })
           if (check.state === 'valid') {
             const tooMany = limitKey(String(check.id), reply)
-            const { scopes } = check
-            const isAllowed =
-              scopes === null ||
-              neededScopes.every((one) => scopes.includes(one))
+            const isAllowed = hasScopes(check.scopes, neededScopes)
             return done(tooMany ?? (isAllowed ? undefined : forbidden))
           }
 
@@ -112,6 +109,10 @@ export const apiKeys = fp<Options>(
   },
   { name: 'api-keys' }
 )
+
+/** Whether a key with these scopes, or all if null, has the needed ones. */
+const hasScopes = (scopes: string[] | null, needed: string[]): boolean =>
+  scopes === null || needed.every((one) => scopes.includes(one))
 
 /** The errors of RFC 6750, section 3.1, for an operation with this scope. */
 function errorsOf(realm: string, scope: string) {

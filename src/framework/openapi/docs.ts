@@ -18,6 +18,7 @@ const contentPolicy =
 
 const javaScript = 'text/javascript; charset=utf-8'
 const css = 'text/css; charset=utf-8'
+const html = 'text/html; charset=utf-8'
 const icon = 'image/png'
 
 /**
@@ -37,8 +38,6 @@ const files = new Map(
     return [name, new PageFile(type, readFileSync(new URL(source)))]
   })
 )
-
-const html = 'text/html; charset=utf-8'
 
 /** What @fastify/swagger-ui serves, and the page does not load. */
 const unusedRoutes = ['/docs/yaml', '/docs/static/index.html', '/docs/static/*']
