@@ -570,7 +570,7 @@ export interface components {
         ListCacheControl: string;
         /**
          * @description Request headers that the response depends on
-         * @example Authorization, Accept-Encoding
+         * @example Authorization, Accept-Encoding, Origin
          */
         ListVary: string;
     };

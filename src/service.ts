@@ -80,7 +80,12 @@ export async function stop(service: Service): Promise<void> {
   await sleep(config.SHUTDOWN_DELAY_MS)
 
   // 3. Stop accepting connections, and finish the open requests.
+  const timer = setTimeout(() => {
+    log.warn('closing connections at SHUTDOWN_TIMEOUT_MS')
+    app.server.closeAllConnections()
+  }, config.SHUTDOWN_TIMEOUT_MS)
   await app.close()
+  clearTimeout(timer)
 
   // 4. Stop the background work.
   service.background.abort()

@@ -15,12 +15,6 @@ const durationBuckets = [
 const statementBuckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5]
 const sizeBuckets = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000]
 
-const parserErrorCodes = [
-  'invalid_request',
-  'request_timeout',
-  'headers_too_large'
-]
-
 const createOutcomes = [
   'created',
   'replayed',
@@ -75,37 +69,15 @@ export class Metrics {
     ['operation', 'status']
   )
 
-  readonly requestsInFlight = this.gauge(
-    'http_requests_in_flight',
-    'Requests without a complete response'
-  )
-
   readonly httpErrors = this.#counter(
     'http_errors_total',
     'Error responses, by the code in their body',
     ['operation', 'code']
   )
 
-  readonly parserErrors = this.#counter(
-    'http_parser_errors_total',
-    `Requests that are not valid HTTP: ${parserErrorCodes.join(', ')}`,
-    ['code'],
-    parserErrorCodes
-  )
-
   readonly untrustedForwards = this.#counter(
     'http_untrusted_forwards_total',
     'Requests of a proxy that is not trusted with the address of its client'
-  )
-
-  readonly openConnections = this.gauge(
-    'http_connections',
-    'Open connections of clients and proxies'
-  )
-
-  readonly maxConnections = this.gauge(
-    'http_connections_max',
-    'MAX_CONNECTIONS'
   )
 
   readonly responseMemory = this.gauge(
@@ -219,6 +191,29 @@ export class Metrics {
         collect(this)
       }
     })
+  }
+
+  /** Makes the gauges of connections, each with its newest response. */
+  observeConnections(
+    connections: Map<unknown, { closed: boolean } | undefined>,
+    maxConnections: number
+  ): void {
+    this.gauge(
+      'http_connections',
+      'Open connections of clients and proxies',
+      [],
+      (gauge) => gauge.set(connections.size)
+    )
+    this.gauge('http_connections_max', 'MAX_CONNECTIONS').set(maxConnections)
+    this.gauge(
+      'http_requests_in_flight',
+      'Requests without a complete response',
+      [],
+      (gauge) => {
+        const responses = [...connections.values()]
+        gauge.set(responses.filter((one) => one?.closed === false).length)
+      }
+    )
   }
 
   /** Makes the gauges of a database. */

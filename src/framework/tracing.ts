@@ -24,7 +24,7 @@ import {
 } from '@opentelemetry/sdk-trace-node'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { isOutsideApi } from './http/request-log.ts'
+import { operationOf } from './http/request-log.ts'
 
 /** Milliseconds for an export, also of the last spans at shutdown. */
 const exportTimeoutMs = 2000
@@ -50,11 +50,11 @@ export const tracing = fp<Options>(
     const tracer = trace.getTracer(name, version)
 
     app.addHook('onRequest', (request, reply, done) => {
-      if (isOutsideApi(request)) return done()
+      if (operationOf(request) === undefined) return done()
 
       const caller = propagation.extract(ROOT_CONTEXT, request.headers)
       const span = tracer.startSpan(
-        nameOf(request),
+        `${request.method} ${request.routeOptions.url}`,
         { kind: SpanKind.SERVER },
         caller
       )
@@ -88,10 +88,6 @@ function createProvider(name: string, version: string): NodeTracerProvider {
     spanProcessors: [new BatchSpanProcessor(exporter)]
   })
 }
-
-/** The path of a request may contain anything: only the log has it. */
-const nameOf = ({ method, routeOptions: { url = '' } }: FastifyRequest) =>
-  `${method} ${url}`.trim()
 
 /** @see https://opentelemetry.io/docs/specs/semconv/http/http-spans/ */
 function endSpan(

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { Overloaded } from '../../src/framework/batch.ts'
-import { parserError, toHttpError } from '../../src/framework/http/errors.ts'
+import { toHttpError } from '../../src/framework/http/errors.ts'
 import {
   OutcomeUnknown,
   Unavailable
@@ -225,7 +225,7 @@ t.test(
       { method: 'PUT', url: `${basePath}/pets` }
     ])
     for (const code of ['ERR_HTTP_REQUEST_TIMEOUT', 'HPE_HEADER_OVERFLOW']) {
-      const { body } = parserError(code)
+      const { body } = toHttpError({ code })
       responses.push({ status: body.status, body })
     }
 

@@ -99,6 +99,21 @@ for (const { title, signal, isForGroup } of waysToStop) {
   })
 }
 
+t.test('a request that outlasts SHUTDOWN_TIMEOUT_MS is cut off', async (t) => {
+  const { url, key, ...target } = await serveOnDatabase(t, {
+    SHUTDOWN_TIMEOUT_MS: '500'
+  })
+  const send = () => postNote(url, key, 'late')
+  const { release, response } = await stopWhileOpen(
+    t,
+    { ...target, table: 'notes', send },
+    () => target.service.child.kill()
+  )
+  await t.rejects(response)
+  await release()
+  t.equal(await target.service.exited, 0)
+})
+
 t.test('another signal a second later ends it immediately', async (t) => {
   const { url, key, ...target } = await serveOnDatabase(t, {
     DATABASE_TIMEOUT_MS: '60000',

@@ -25,6 +25,7 @@ export function metricsPage(page: string): Promise<string> {
     [...page.matchAll(writtenRow)].map(([, name, look]) => [name, look])
   )
   const database = idleDatabase()
+  database.metrics.observeConnections(new Map(), 0)
   for (const measurer of api.measurers) measurer(database)
   // The types of prom-client lack labelNames.
   const metrics =

@@ -3,16 +3,15 @@ import {
   createServer,
   type IncomingMessage,
   type RequestListener,
-  type ServerOptions,
   type ServerResponse,
   STATUS_CODES
 } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance, FastifyServerOptions } from 'fastify'
+import type { FastifyServerOptions } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { defaultHeaders } from './default-headers.ts'
-import { badRequest, type HttpError, parserError } from './errors.ts'
+import { badRequest, type HttpError, toHttpError } from './errors.ts'
 
 /** Milliseconds to receive the rest of the input after the last response. */
 const lingerMs = 1000
@@ -32,14 +31,21 @@ type Connections = Map<Socket, ServerResponse | undefined>
  */
 export function connectionOptions(config: Config, metrics: Metrics) {
   const connections: Connections = new Map()
-  metrics.maxConnections.set(config.MAX_CONNECTIONS)
+  metrics.observeConnections(connections, config.MAX_CONNECTIONS)
 
   /** Rejects bytes that are not HTTP, or came too late. */
   function reject(socket: Socket, error: HttpError): void {
     // The client has gone, or has its last response.
     if (!socket.writable) return
-    metrics.parserErrors.inc({ code: error.body.code })
-    closeWithError(socket, connections.get(socket), error)
+    metrics.httpErrors.inc({ operation: 'none', code: error.body.code })
+    const response = connections.get(socket)
+    const isOwed = response?.req.complete
+      ? response.closed
+      : !response?.headersSent
+    // A client has one response for each request, in their order: it would
+    // take another one for that of an earlier request.
+    if (isOwed) close(socket, errorText(error))
+    else socket.destroy()
   }
 
   const accept =
@@ -64,39 +70,37 @@ export function connectionOptions(config: Config, metrics: Metrics) {
 
   function add(socket: Socket): void {
     connections.set(socket, undefined)
-    metrics.openConnections.inc()
     // Node.js calls this after the last response of a connection.
     socket.destroySoon = () => close(socket)
-    socket.once('close', () => {
-      connections.delete(socket)
-      metrics.openConnections.dec()
-    })
+    socket.once('close', () => connections.delete(socket))
   }
 
   return {
     serverFactory: (handler) =>
       openServer(config, connections, accept(handler)).on('connection', add),
-    clientErrorHandler: ({ code }, socket) => reject(socket, parserError(code))
+    clientErrorHandler: ({ code }, socket) =>
+      reject(socket, toHttpError({ code, statusCode: 400 }))
   } satisfies FastifyServerOptions
 }
-
-/** A hook that closes the connections that remain this long after it. */
-export const limitShutdown = (timeoutMs: number) =>
-  function (this: FastifyInstance, done: () => void): void {
-    const timer = setTimeout(() => {
-      this.log.warn('closing connections at SHUTDOWN_TIMEOUT_MS')
-      this.server.closeAllConnections()
-    }, timeoutMs).unref()
-    this.server.once('close', () => clearTimeout(timer))
-    done()
-  }
 
 function openServer(
   config: Config,
   connections: Connections,
   accept: RequestListener
 ) {
-  const server = createServer(serverOptions(config), accept)
+  const { HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS } = config
+  const options = {
+    // Without Host, Node.js would respond without an Error body.
+    requireHostHeader: false,
+    joinDuplicateHeaders: true,
+    maxHeaderSize: config.MAX_HEADER_BYTES,
+    keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    // Node.js rejects a larger one.
+    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS),
+    connectionsCheckingInterval: timeoutCheckIntervalMs
+  }
+  const server = createServer(options, accept)
   // Other expectations than 100-continue may be ignored (RFC 9110, section
   // 10.1.1).
   server.on('checkExpectation', accept)
@@ -114,28 +118,13 @@ function openServer(
     // connections whose response has ended, but is not sent completely.
     closeIdleConnections() {
       for (const [socket, response] of connections) {
-        if (socket.writableEnded) continue
-        if (response?.closed !== false) socket.destroy()
-        else response.once('close', () => socket.destroySoon())
+        if (response?.closed === false)
+          response.once('close', () => close(socket))
+        else close(socket)
       }
     }
   })
 }
-
-const serverOptions = (config: Config): ServerOptions => ({
-  // Without Host, Node.js would respond without an Error body.
-  requireHostHeader: false,
-  joinDuplicateHeaders: true,
-  maxHeaderSize: config.MAX_HEADER_BYTES,
-  keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT_MS,
-  requestTimeout: config.REQUEST_TIMEOUT_MS,
-  // Node.js swaps the two timeouts if this one is larger.
-  headersTimeout: Math.min(
-    config.HEADERS_TIMEOUT_MS,
-    config.REQUEST_TIMEOUT_MS
-  ),
-  connectionsCheckingInterval: timeoutCheckIntervalMs
-})
 
 /**
  * What RFC 9112 forbids and Node.js accepts: no Host, several or one with a
@@ -149,20 +138,6 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
   if (host.includes(' ')) return 'The request must have one valid Host header'
   if (coding !== undefined && (isOld || coding.toLowerCase() !== 'chunked'))
     return 'Transfer-Encoding must be chunked, in HTTP/1.1'
-}
-
-/**
- * Closes a connection, with an error unless the client would take it for
- * another response: it has one for each request, in their order.
- */
-function closeWithError(
-  socket: Socket,
-  response: ServerResponse | undefined,
-  error: HttpError
-): void {
-  const isInBody = response?.req.complete === false
-  if (!isInBody && response?.closed === false) socket.destroy()
-  else close(socket, isInBody && response.headersSent ? '' : errorText(error))
 }
 
 /**

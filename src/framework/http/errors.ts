@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { OutcomeUnknown } from '../postgres/failures.ts'
 import { defaultHeaders } from './default-headers.ts'
@@ -108,28 +107,18 @@ const responsesByCode: Partial<Record<string, HttpError>> = {
 
 const invalidHttp = badRequest('The request is not valid HTTP/1.1')
 
-/** Returns the response to bytes that Node.js cannot parse as a request. */
-export const parserError = (code = ''): HttpError =>
-  responsesByCode[code] ?? invalidHttp
-
 /**
  * Returns the response to any error. One that is neither listed above nor a 4xx
- * becomes a 500 without internal details.
+ * becomes a 500. Its message may have internal details.
  */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error
 
   // Anything can be thrown; these are the properties of the errors of Fastify
   // and its plugins.
-  const thrown = error as Partial<FastifyError>
-  const { code = '', statusCode: status = 500 } = thrown
-  const response = responsesByCode[code]
-  if (response !== undefined) return response
-  if (status < 400 || status >= 500) return internalError
-
-  // Its message may have the path of a file.
-  const phrase = STATUS_CODES[status] ?? 'Invalid request'
-  return new HttpError(status, 'invalid_request', phrase)
+  const { code = '', statusCode = 500 } = error as Partial<FastifyError>
+  const isOfClient = statusCode < 500
+  return responsesByCode[code] ?? (isOfClient ? invalidHttp : internalError)
 }
 
 /**

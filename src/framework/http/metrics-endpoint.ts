@@ -1,18 +1,16 @@
 import { hostname } from 'node:os'
 import Fastify from 'fastify'
 import fp from 'fastify-plugin'
-import { collectDefaultMetrics, type Registry } from 'prom-client'
+import { collectDefaultMetrics } from 'prom-client'
 import type { Config } from '../config.ts'
 import type { ApiDocument } from '../openapi/document.ts'
 import { serverErrorCodes } from './errors.ts'
+import { operationOf } from './request-log.ts'
 
 interface Options {
   config: Config
   apiDocument: ApiDocument
 }
-
-/** The label of requests for no operation. */
-const noOperation = { id: 'none' }
 
 /**
  * Measures every request. It has no duration if its client disconnects before
@@ -30,14 +28,12 @@ export const metricsEndpoint = fp<Options>(
     })
     const { version } = document.info
     metrics.buildInfo.set({ version, environment: config.ENVIRONMENT }, 1)
-    for (const { id: operation } of [noOperation, ...operations]) {
+    for (const { id } of [{ id: 'none' }, ...operations]) {
       for (const code of serverErrorCodes)
-        httpErrors.inc({ operation, code }, 0)
+        httpErrors.inc({ operation: id, code }, 0)
     }
 
-    app.addHook('onRequest', ({ headers, ips }, { raw }, done) => {
-      metrics.requestsInFlight.inc()
-      raw.once('close', () => metrics.requestsInFlight.dec())
+    app.addHook('onRequest', ({ headers, ips }, _reply, done) => {
       // `ips` has the address of the proxy, and behind it those that
       // TRUST_PROXY trusts.
       if ('x-forwarded-for' in headers && ips?.[1] === undefined)
@@ -46,15 +42,19 @@ export const metricsEndpoint = fp<Options>(
     })
 
     app.addHook('onResponse', (request, reply, done) => {
-      const { errorCode: code, routeOptions } = request
-      const operation = routeOptions.schema?.operationId ?? noOperation.id
+      const operation = operationOf(request) ?? 'none'
+      const { errorCode: code } = request
       const labels = { operation, status: reply.statusCode }
       metrics.requestDuration.observe(labels, reply.elapsedTime / 1000)
       if (code !== undefined) httpErrors.inc({ operation, code })
       done()
     })
 
-    const endpoint = metricsServer(registry)
+    const endpoint = Fastify({ forceCloseConnections: true })
+    endpoint.get('/metrics', async (_request, reply) => {
+      reply.type(registry.contentType)
+      return registry.metrics()
+    })
     app.addHook('onReady', async () => {
       const { METRICS_PORT: port = 0, HOST: host } = config
       const url = await endpoint.listen({ port, host })
@@ -64,20 +64,3 @@ export const metricsEndpoint = fp<Options>(
   },
   { name: 'metrics' }
 )
-
-/** The server of /metrics, with limits of its own in milliseconds. */
-function metricsServer(registry: Registry) {
-  const endpoint = Fastify({
-    forceCloseConnections: true,
-    requestTimeout: 10_000,
-    http: { headersTimeout: 10_000 }
-  })
-  // Some for several scrapers and their retries.
-  endpoint.server.maxConnections = 100
-  endpoint.get('/metrics', async (_request, reply) => {
-    reply.type(registry.contentType)
-    return registry.metrics()
-  })
-
-  return endpoint
-}

@@ -19,7 +19,6 @@ export const unknownRoutes = fp(
         .filter(
           (one) => one !== 'OPTIONS' && app.findRoute({ method: one, url })
         )
-        .sort()
         .join(', ')
       if (allow === '') return done(nothingHere)
 

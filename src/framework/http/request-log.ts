@@ -14,58 +14,38 @@ export function requestId({
   return /^[\w.~-]{1,128}$/.test(id) ? id : randomUUID()
 }
 
+/** The operationId of a request; undefined outside of the API. */
+export const operationOf = ({
+  routeOptions
+}: FastifyRequest): string | undefined => routeOptions.schema?.operationId
+
 /**
- * The access log: a line for each request, after its response. A health check
- * or a request for the docs has a line only after a 500, or if its response
- * failed; a 503 of /readyz has none.
+ * The access log: a line for each request, after its response. Outside of the
+ * API, only errors have one, except the 503 of /readyz.
  */
 export class AccessLog extends LogController {
   override incomingRequest(): void {}
 
   override requestCompleted(
-    error: Error | null | undefined,
+    _error: unknown,
     request: FastifyRequest,
-    { statusCode: status, elapsedTime }: FastifyReply
+    { statusCode: status, elapsedTime: ms }: FastifyReply
   ): void {
-    const { key, rejected } = checkedKey(request)
+    const { method, url, ip, errorCode: code, apiKeyCheck } = request
+    const operation = operationOf(request)
+    const isQuiet = operation === undefined && (status < 400 || status === 503)
+    const { id, state = 'valid' } = apiKeyCheck ?? {}
+    const rejected = state === 'valid' ? undefined : state
     // The metrics count them.
     const isFlood = rejected !== undefined && status === 429
-    const isQuiet = isOutsideApi(request) && !error && status !== 500
     if (isFlood || isQuiet) return
 
-    const line = {
-      method: request.method,
-      // Without the query, into which people paste secrets.
-      path: request.url.replace(/\?.*/, ''),
-      operation: request.routeOptions.schema?.operationId,
-      status,
-      code: request.errorCode,
-      ms: Math.round(elapsedTime * 1000) / 1000,
-      key,
-      rejected,
-      ip: request.ip,
-      err: error ?? undefined
-    }
-    request.log.info(line, 'request')
+    // Without the query, into which people paste secrets.
+    const path = url.replace(/\?.*/, '')
+    const key = id?.toString()
+    request.log.info(
+      { method, path, operation, status, code, ms, key, rejected, ip },
+      'request'
+    )
   }
-}
-
-/** The id of the API key of a request, and why it was rejected. */
-function checkedKey({ apiKeyCheck }: FastifyRequest) {
-  const { id, state } = apiKeyCheck ?? {}
-  const rejected = state === 'valid' ? undefined : state
-  return { key: id?.toString(), rejected }
-}
-
-/**
- * Whether a request is for an existing path outside the API, such as /livez.
- * OPTIONS never is: @fastify/cors has a route for OPTIONS of every path.
- */
-export function isOutsideApi({
-  is404,
-  method,
-  routeOptions
-}: FastifyRequest): boolean {
-  const isOperation = routeOptions.schema?.operationId !== undefined
-  return !isOperation && !is404 && method !== 'OPTIONS'
 }

@@ -1,36 +1,20 @@
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyServerOptions
-} from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { type Config, trustedProxies } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
-import { connectionOptions, limitShutdown } from './connections.ts'
+import { connectionOptions } from './connections.ts'
 import { sendError } from './errors.ts'
 import { AccessLog, requestId } from './request-log.ts'
 
-/** Fastify, with an Error body for each error, and limits for connections. */
+/**
+ * Fastify, with an Error body for each error, and limits for connections. Each
+ * limit is a variable of the configuration.
+ */
 export function createServer(
   config: Config,
   metrics: Metrics,
   log: FastifyBaseLogger
 ): FastifyInstance {
-  const app = Fastify(fastifyOptions(config, metrics, log))
-  app.addHook('preClose', limitShutdown(config.SHUTDOWN_TIMEOUT_MS))
-  app.decorate('metrics', metrics)
-  app.decorateRequest('errorCode', undefined)
-  app.setErrorHandler(sendError)
-
-  return app
-}
-
-/** The options of Fastify; each limit is a variable of the configuration. */
-function fastifyOptions(
-  config: Config,
-  metrics: Metrics,
-  log: FastifyBaseLogger
-): FastifyServerOptions {
-  return {
+  const app = Fastify({
     ...connectionOptions(config, metrics),
     loggerInstance: log,
     logController: new AccessLog(),
@@ -43,5 +27,10 @@ function fastifyOptions(
     // Connection: close.
     return503OnClosing: false,
     frameworkErrors: sendError
-  }
+  })
+  app.decorate('metrics', metrics)
+  app.decorateRequest('errorCode', undefined)
+  app.setErrorHandler(sendError)
+
+  return app
 }

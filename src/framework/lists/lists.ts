@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { shareRuns } from '../batch.ts'
-import { addVary, CachedBody } from '../http/encodings.ts'
+import { CachedBody } from '../http/encodings.ts'
 import type { Sent } from '../openapi/handler.ts'
 import { arrayBytes, type RowJson } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
@@ -122,7 +122,6 @@ export function listOperation<Item>(
     // The client may keep the list, but must check before each use that it is
     // unchanged (RFC 9111, section 5.2.2).
     reply.header('cache-control', 'private, no-cache')
-    addVary(reply, 'Authorization, Accept-Encoding')
     const bytes = await list.body.select(request.headers, reply)
     if (bytes === undefined) return reply.code(304).send()
 
@@ -145,8 +144,7 @@ function listReader(
 
   function bodyOf(text: string): CachedBody {
     const read = new CachedBody(Buffer.from(text))
-    if (last.kind === 'whole' && last.body.digest === read.digest)
-      return last.body
+    if (last.kind === 'whole' && last.body.etag === read.etag) return last.body
     return read
   }
 

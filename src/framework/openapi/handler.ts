@@ -33,7 +33,7 @@ type Sendable<Body> = Body | JsonBytes<Body>
  * Fastify's reply, narrowed to the documented statuses and their bodies. The
  * body of a status without one is `undefined`.
  */
-export interface Reply<Bodies> extends Pick<FastifyReply, 'getHeader' | 'raw'> {
+export interface Reply<Bodies> extends Pick<FastifyReply, 'raw'> {
   header(name: string, value: string | number): this
   code<Status extends keyof Bodies>(
     status: Status

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { addVary, CachedBody } from '../http/encodings.ts'
+import { CachedBody } from '../http/encodings.ts'
 
 /** A file in memory, compressed once, that browsers and proxies may cache. */
 export class PageFile {
@@ -18,8 +18,6 @@ export class PageFile {
     reply: FastifyReply
   ): Promise<FastifyReply> => {
     reply.header('cache-control', 'public, no-cache')
-    addVary(reply, 'Accept-Encoding')
-
     const bytes = await this.#body.select(headers, reply)
     if (bytes === undefined) return reply.code(304).send()
 

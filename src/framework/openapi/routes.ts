@@ -116,8 +116,9 @@ function hooksOf(
 const announceDeprecation =
   ({ deprecation }: Operation): onSendHookHandler =>
   (_request, reply, payload, done) => {
-    const headers = deprecation.get(reply.statusCode) ?? {}
-    reply.headers({ ...headers, ...reply.getHeaders() })
+    const headers = Object.entries(deprecation.get(reply.statusCode) ?? {})
+    for (const [name, value] of headers)
+      if (!reply.hasHeader(name)) reply.header(name, value)
     done(null, payload)
   }
 

@@ -7,10 +7,7 @@ import type { JsonBytes } from './json.ts'
  * `send` are properties, because the compiler compares the parameters of
  * methods loosely: it would accept a body of another schema.
  */
-export interface JsonReply<Status, Body> extends Pick<
-  FastifyReply,
-  'getHeader' | 'raw'
-> {
+export interface JsonReply<Status, Body> extends Pick<FastifyReply, 'raw'> {
   header: (name: string, value: string) => unknown
   code: (status: Status) => { send: (body: JsonBytes<Body>) => Sent }
 }

@@ -3,10 +3,11 @@ import { toHttpError } from '../../../src/framework/http/errors.ts'
 
 const internal = 'Internal error: quote the X-Request-Id when you report it'
 
+const invalid = 'The request is not valid HTTP/1.1'
+
 /** What can be thrown, and the status and message of the response. */
 const errors: [thrown: unknown, status: number, message: string][] = [
-  [{ statusCode: 409, message: '/etc/secret' }, 409, 'Conflict'],
-  [{ statusCode: 499 }, 499, 'Invalid request'],
+  [{ statusCode: 499, message: '/etc/secret' }, 400, invalid],
   [{ statusCode: 599, code: 'FST_ERR_X', message: 'secret' }, 500, internal],
   ['a string', 500, internal]
 ]

@@ -70,9 +70,6 @@ const counts = {
   'idempotent_creates_total{operation="createNote",outcome="replayed"}': 1,
   'idempotent_creates_total{operation="createNote",outcome="reused"}': 1,
   'idempotent_creates_total{operation="createNote",outcome="held"}': 0,
-  'http_parser_errors_total{code="invalid_request"}': 1,
-  'http_parser_errors_total{code="request_timeout"}': 1,
-  'http_parser_errors_total{code="headers_too_large"}': 1,
   shared_read_requests_sum: 2
 }
 
@@ -119,6 +116,14 @@ t.test('requests and their errors are counted', async (t) => {
     const series = `{operation="${operation}",status="${status}"}`
     t.equal(await sample(service.app, duration + series), count, series)
   }
+  for (const code of [
+    'invalid_request',
+    'request_timeout',
+    'headers_too_large'
+  ]) {
+    const series = `http_errors_total{operation="none",code="${code}"}`
+    t.equal(await sample(service.app, series), 1, series)
+  }
   t.equal(
     await sample(service.app, 'grouped_write_rows_sum{statement="createNote"}'),
     1
@@ -157,11 +162,10 @@ t.test('connections and readiness are measured', async (t) => {
   t.equal(await sample(service.app, 'http_connections_max'), 7)
   t.equal(await sample(service.app, 'ready'), 1)
 
-  const errors = 'http_parser_errors_total{code="invalid_request"}'
-  await increases(t, service.app, { [errors]: 0 }, () => {
-    socket.resetAndDestroy()
-    return disconnected(service)
-  })
+  socket.resetAndDestroy()
+  await disconnected(service)
+  const errors = 'http_errors_total{operation="none",code="invalid_request"}'
+  t.equal(await sample(service.app, errors), undefined)
   t.equal(await sample(service.app, 'http_connections'), 0)
 
   const { databaseUrl, app } = service

@@ -105,49 +105,42 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     // Before the rest, which never comes: the connection closes.
     remove('{', { ...keepAlive, 'Content-Length': '99999999' }),
     remove('1\r\nx\r\n', { ...keepAlive, ...chunked }),
-    request('GET /v1/notes', chunked, '1\r\nx\r\n0\r\n\r\n')
+    request('GET /v1/notes', chunked, '0\r\n\r\n')
   ],
   [
     404,
     'There is no note with the id 404',
-    remove('', { 'Content-Type': '?' }),
-    remove('0\r\n\r\n', chunked)
+    remove('', { 'Content-Type': '?' })
   ],
 
   // The body of a create.
   [
     413,
     'The body is larger than this deployment accepts',
-    createRequest('', { 'Content-Length': '1048577', 'Content-Type': 'a/b' }),
+    createRequest('', { 'Content-Length': '1048577' }),
     createRequest(`100001\r\n${'a'.repeat(0x100001)}\r\n0\r\n\r\n`, chunked)
   ],
-  [400, 'Content-Type must be application/json, not left out', withType()],
-  [400, 'Content-Type must be application/json', withType('')],
   [
     400,
-    'Content-Type must be application/json, not application/jsonx',
-    withType('application/jsonx')
+    'Content-Type must be application/json',
+    ...[undefined, '', 'application/jsonx'].map(withType)
   ],
   [400, 'body must not be empty', createRequest(), createRequest('')],
-  [400, 'The body must not be nested so', createRequest('['.repeat(60_000))],
   [
     400,
-    'The body must be UTF-8',
+    'The body must be JSON in UTF-8: ',
+    createRequest('{"name":'),
+    createRequest('{"name":"a","n\\u0061me":"b"}'),
+    createRequest('['.repeat(60_000)),
     withBytes(0xff),
     // NUL in two bytes.
     withBytes(0xc0, 0x80)
   ],
   [
     400,
-    'The body must not have unpaired surrogates',
+    'The body must be JSON in UTF-8: it has an unpaired surrogate',
     createRequest('{"a":[1,{"b":"\\ud83d"}]}'),
     createRequest('{"name":"x","\\udc00":1}')
-  ],
-  [
-    400,
-    'The body must be JSON: ',
-    createRequest('{"name":'),
-    createRequest('{"name":"a","n\\u0061me":"b"}')
   ],
   // However its type is written, a body is validated.
   [
@@ -216,7 +209,6 @@ const accepted: Record<number, string[]> = {
     get('/v1/%6Eotes?'),
     request('HEAD /v1/notes'),
     request('GET /v1/notes', {}, ''),
-    request('GET /v1/notes', chunked, '0\r\n\r\n'),
     request('GET /v1/notes HTTP/1.0', { Host: undefined }),
     listRequest({ Host: '' }),
     listRequest({ Connection: 'upgrade, close', Upgrade: 'h2c' }),
@@ -249,7 +241,6 @@ for (const [status, requests] of Object.entries(accepted)) {
 t.test('a connection stays open, unless a body has an error', async (t) => {
   const requests = [
     getRequest('/none'),
-    remove('0\r\n\r\n', { ...chunked, ...keepAlive }),
     listRequest(keepAlive),
     createRequest('{', keepAlive)
   ]
@@ -260,7 +251,7 @@ t.test('a connection stays open, unless a body has an error', async (t) => {
     await until(() => statuses().length > index, 'a response comes')
   }
   await closed
-  t.same(statuses(), [404, 404, 200, 400])
+  t.same(statuses(), [404, 200, 400])
 })
 
 t.test('a CONNECT closes its connection', async (t) => {

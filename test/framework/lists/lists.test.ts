@@ -87,7 +87,7 @@ t.test(
 
 const cacheHeaders = {
   'cache-control': 'private, no-cache',
-  vary: 'Authorization, Accept-Encoding'
+  vary: 'Authorization, Accept-Encoding, Origin'
 }
 
 t.test(
