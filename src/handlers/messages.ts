@@ -1,5 +1,5 @@
-import { NewMessage } from '../../generated/columns.ts'
-import { Message } from '../../generated/json.ts'
+import { newMessageColumns } from '../../generated/columns.ts'
+import { messageJson } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
 import type { Database, Measure } from '../framework/postgres/database.ts'
@@ -13,8 +13,8 @@ export function messageHandlers(database: Database) {
       status: 202,
       table: 'messages',
       id: 'time_ordered_uuid()',
-      body: NewMessage,
-      json: Message
+      columns: newMessageColumns,
+      json: messageJson
     })
   } satisfies Partial<Operations>
 }

@@ -34,7 +34,7 @@ export function rowJsonFile(api: Api, root = '..'): string {
 
     return `
 /** Writes a row as the JSON of the schema ${name}. */
-export const ${name} = rowJson<Schemas['${name}']>(
+export const ${constantOf(name)}Json = rowJson<Schemas['${name}']>(
   \`${expression}\`
 )
 `
@@ -51,7 +51,7 @@ export function bodyColumnsFile(api: Api, root = '..'): string {
   const constants = schemasOf(messages).map(
     (name) => `
 /** The columns that store the body ${name}. */
-export const ${name}: BodyColumn<Schemas['${name}']>[] = [
+export const ${constantOf(name)}Columns: BodyColumn<Schemas['${name}']>[] = [
 ${propertiesOf(api, name).map(bodyColumn).join(',\n')}
 ]
 `
@@ -59,6 +59,10 @@ ${propertiesOf(api, name).map(bodyColumn).join(',\n')}
 
   return fileOf('import type { BodyColumn }', root, constants)
 }
+
+/** `NewCategory` as the start of a constant's name: `newCategory`. */
+const constantOf = (schema: string) =>
+  schema.charAt(0).toLowerCase() + schema.slice(1)
 
 function fileOf(imports: string, root: string, constants: string[]): string {
   return `${header}${imports} from '${root}/src/framework/openapi/json.ts'
