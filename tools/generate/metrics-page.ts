@@ -26,7 +26,7 @@ export function metricsPage(page: string): Promise<string> {
   )
   const database = idleDatabase()
   database.metrics.observeConnections(new Map(), 0)
-  for (const measurer of api.measurers) measurer(database)
+  for (const measurer of api.measurers) measurer.start(database)
   // The types of prom-client lack labelNames.
   const metrics =
     database.metrics.registry.getMetricsAsArray() as unknown as Metric[]
