@@ -38,13 +38,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
     // The client has gone, or has its last response.
     if (!socket.writable) return
     metrics.httpErrors.inc({ operation: 'none', code: error.body.code })
-    const response = connections.get(socket)
-    const isOwed = response?.req.complete
-      ? response.closed
-      : !response?.headersSent
-    // A client has one response for each request, in their order: it would
-    // take another one for that of an earlier request.
-    if (isOwed) close(socket, errorText(error))
+    if (isOwed(connections.get(socket))) close(socket, errorText(error))
     else socket.destroy()
   }
 
@@ -139,6 +133,15 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
   if (coding !== undefined && (isOld || coding.toLowerCase() !== 'chunked'))
     return 'Transfer-Encoding must be chunked, in HTTP/1.1'
 }
+
+/**
+ * Whether an error would be the response to the bytes that have it. A client
+ * has one response for each request, in their order.
+ *
+ * @param newest the response to the last request with complete headers
+ */
+const isOwed = (newest: ServerResponse | undefined): boolean =>
+  newest?.req.complete ? newest.closed : !newest?.headersSent
 
 /**
  * Ends a connection, after `text`. Closing a socket with unread bytes would
