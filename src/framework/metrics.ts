@@ -27,7 +27,7 @@ const createOutcomes = [
   'reused',
   'held',
   'invalid',
-  'locked'
+  'blocked'
 ]
 
 const databaseErrorCodes = [
