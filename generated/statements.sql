@@ -73,43 +73,33 @@ SELECT
 FROM list;
 
 PREPARE "createCategory" AS
-WITH input AS MATERIALIZED (
+WITH new_row AS MATERIALIZED (
   SELECT
     *,
-    NULL::bytea AS body_hash,
-    NULL::bytea AS recorded_hash,
-    NULL AS recorded_response
-  FROM (
-    SELECT
-      (value ->> 0)::text AS "name",
-      (value ->> 1)::text AS "description",
-      ordinal
-    FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
-  ) AS input
-  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
-),
-checked AS MATERIALIZED (
-  SELECT
-    *,
-    CASE WHEN recorded_hash IS NULL THEN
-      NULL
-    END AS obstacle
-  FROM input
-),
-new_row AS MATERIALIZED (
-  SELECT
-    *,
-    CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
+    CASE WHEN obstacle IS NULL THEN
       nextval('categories_id_seq')
     END AS id
-  FROM checked
+  FROM (
+    SELECT
+      *,
+      NULL
+      AS obstacle
+    FROM (
+      SELECT
+        (value ->> 0)::text AS "name",
+        (value ->> 1)::text AS "description",
+        ordinal
+      FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
+    ) AS input
+    WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+  ) AS checked
   ORDER BY ordinal
 ),
 stored AS (
   INSERT INTO categories (id, "name", "description")
   SELECT id, "name", "description"
   FROM new_row
-  WHERE id IS NOT NULL
+  WHERE obstacle IS NULL
   RETURNING
     id,
     '{"id":' || coalesce("id"::text, missing_property('Category.id'))
@@ -120,65 +110,58 @@ stored AS (
 )
 SELECT
   CASE
-    WHEN recorded_hash = body_hash THEN 'replayed'
-    WHEN recorded_hash IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('categories')
     ELSE 'created'
   END AS outcome,
-  coalesce(recorded_response, response) AS response
+  response
 FROM new_row
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
 PREPARE "createCategory-once" AS
-WITH input AS MATERIALIZED (
-  SELECT
-    input.*,
-    record.body_hash AS recorded_hash,
-    record.response AS recorded_response
-  FROM (
-    SELECT
-      (value ->> 0)::text AS "name",
-      (value ->> 1)::text AS "description",
-      (value ->> 2)::bytea AS key_hash,
-      (value ->> 3)::bytea AS body_hash,
-      ordinal
-    FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
-  ) AS input
-  LEFT JOIN LATERAL (
-    SELECT
-      body_hash,
-      response,
-      pg_logical_emit_message(true, 'idempotency-key', '')
-    FROM idempotency_keys
-    WHERE idempotency_keys.key_hash = input.key_hash
-    LIMIT 1
-  ) AS record ON true
-  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
-),
-checked AS MATERIALIZED (
+WITH new_row AS MATERIALIZED (
   SELECT
     *,
-    CASE WHEN recorded_hash IS NULL THEN
-      NULL
-    END AS obstacle
-  FROM input
-),
-new_row AS MATERIALIZED (
-  SELECT
-    *,
-    CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
+    CASE WHEN obstacle IS NULL THEN
       nextval('categories_id_seq')
     END AS id
-  FROM checked
+  FROM (
+    SELECT
+      *,
+      CASE
+        WHEN recorded_hash = body_hash THEN 'replayed'
+        WHEN recorded_hash IS NOT NULL THEN 'reused'
+        ELSE NULL
+      END
+      AS obstacle
+    FROM (
+      SELECT
+        (value ->> 0)::text AS "name",
+        (value ->> 1)::text AS "description",
+        (value ->> 2)::bytea AS key_hash,
+        (value ->> 3)::bytea AS body_hash,
+        ordinal
+      FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
+    ) AS input
+    LEFT JOIN LATERAL (
+      SELECT
+        body_hash AS recorded_hash,
+        response AS recorded_response,
+        pg_logical_emit_message(true, 'idempotency-key', '')
+      FROM idempotency_keys
+      WHERE idempotency_keys.key_hash = input.key_hash
+      LIMIT 1
+    ) AS record ON true
+    WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+  ) AS checked
   ORDER BY ordinal
 ),
 stored AS (
   INSERT INTO categories (id, "name", "description")
   SELECT id, "name", "description"
   FROM new_row
-  WHERE id IS NOT NULL
+  WHERE obstacle IS NULL
   RETURNING
     id,
     '{"id":' || coalesce("id"::text, missing_property('Category.id'))
@@ -196,8 +179,6 @@ recorded AS (
 )
 SELECT
   CASE
-    WHEN recorded_hash = body_hash THEN 'replayed'
-    WHEN recorded_hash IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('categories')
     ELSE 'created'
@@ -208,42 +189,32 @@ LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
 PREPARE "createMessage" AS
-WITH input AS MATERIALIZED (
+WITH new_row AS MATERIALIZED (
   SELECT
     *,
-    NULL::bytea AS body_hash,
-    NULL::bytea AS recorded_hash,
-    NULL AS recorded_response
-  FROM (
-    SELECT
-      (value ->> 0)::text AS "message",
-      ordinal
-    FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
-  ) AS input
-  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
-),
-checked AS MATERIALIZED (
-  SELECT
-    *,
-    CASE WHEN recorded_hash IS NULL THEN
-      NULL
-    END AS obstacle
-  FROM input
-),
-new_row AS MATERIALIZED (
-  SELECT
-    *,
-    CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
+    CASE WHEN obstacle IS NULL THEN
       time_ordered_uuid()
     END AS id
-  FROM checked
+  FROM (
+    SELECT
+      *,
+      NULL
+      AS obstacle
+    FROM (
+      SELECT
+        (value ->> 0)::text AS "message",
+        ordinal
+      FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
+    ) AS input
+    WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+  ) AS checked
   ORDER BY ordinal
 ),
 stored AS (
   INSERT INTO messages (id, "message")
   SELECT id, "message"
   FROM new_row
-  WHERE id IS NOT NULL
+  WHERE obstacle IS NULL
   RETURNING
     id,
     '{"id":' || coalesce(to_json("id")::text, missing_property('Message.id'))
@@ -255,64 +226,57 @@ stored AS (
 )
 SELECT
   CASE
-    WHEN recorded_hash = body_hash THEN 'replayed'
-    WHEN recorded_hash IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('messages')
     ELSE 'created'
   END AS outcome,
-  coalesce(recorded_response, response) AS response
+  response
 FROM new_row
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
 PREPARE "createMessage-once" AS
-WITH input AS MATERIALIZED (
-  SELECT
-    input.*,
-    record.body_hash AS recorded_hash,
-    record.response AS recorded_response
-  FROM (
-    SELECT
-      (value ->> 0)::text AS "message",
-      (value ->> 1)::bytea AS key_hash,
-      (value ->> 2)::bytea AS body_hash,
-      ordinal
-    FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
-  ) AS input
-  LEFT JOIN LATERAL (
-    SELECT
-      body_hash,
-      response,
-      pg_logical_emit_message(true, 'idempotency-key', '')
-    FROM idempotency_keys
-    WHERE idempotency_keys.key_hash = input.key_hash
-    LIMIT 1
-  ) AS record ON true
-  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
-),
-checked AS MATERIALIZED (
+WITH new_row AS MATERIALIZED (
   SELECT
     *,
-    CASE WHEN recorded_hash IS NULL THEN
-      NULL
-    END AS obstacle
-  FROM input
-),
-new_row AS MATERIALIZED (
-  SELECT
-    *,
-    CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
+    CASE WHEN obstacle IS NULL THEN
       time_ordered_uuid()
     END AS id
-  FROM checked
+  FROM (
+    SELECT
+      *,
+      CASE
+        WHEN recorded_hash = body_hash THEN 'replayed'
+        WHEN recorded_hash IS NOT NULL THEN 'reused'
+        ELSE NULL
+      END
+      AS obstacle
+    FROM (
+      SELECT
+        (value ->> 0)::text AS "message",
+        (value ->> 1)::bytea AS key_hash,
+        (value ->> 2)::bytea AS body_hash,
+        ordinal
+      FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
+    ) AS input
+    LEFT JOIN LATERAL (
+      SELECT
+        body_hash AS recorded_hash,
+        response AS recorded_response,
+        pg_logical_emit_message(true, 'idempotency-key', '')
+      FROM idempotency_keys
+      WHERE idempotency_keys.key_hash = input.key_hash
+      LIMIT 1
+    ) AS record ON true
+    WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+  ) AS checked
   ORDER BY ordinal
 ),
 stored AS (
   INSERT INTO messages (id, "message")
   SELECT id, "message"
   FROM new_row
-  WHERE id IS NOT NULL
+  WHERE obstacle IS NULL
   RETURNING
     id,
     '{"id":' || coalesce(to_json("id")::text, missing_property('Message.id'))
@@ -331,8 +295,6 @@ recorded AS (
 )
 SELECT
   CASE
-    WHEN recorded_hash = body_hash THEN 'replayed'
-    WHEN recorded_hash IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('messages')
     ELSE 'created'
@@ -521,44 +483,34 @@ LEFT JOIN LATERAL (
 ORDER BY ordinal;
 
 PREPARE "createPet" AS
-WITH input AS MATERIALIZED (
+WITH new_row AS MATERIALIZED (
   SELECT
     *,
-    NULL::bytea AS body_hash,
-    NULL::bytea AS recorded_hash,
-    NULL AS recorded_response
-  FROM (
-    SELECT
-      (value ->> 0)::text AS "name",
-      (value ->> 1)::bigint AS "category_id",
-      (value ->> 2)::text AS "status",
-      ordinal
-    FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
-  ) AS input
-  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
-),
-checked AS MATERIALIZED (
-  SELECT
-    *,
-    CASE WHEN recorded_hash IS NULL THEN
-      category_obstacle(category_id)
-    END AS obstacle
-  FROM input
-),
-new_row AS MATERIALIZED (
-  SELECT
-    *,
-    CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
+    CASE WHEN obstacle IS NULL THEN
       nextval('pets_id_seq')
     END AS id
-  FROM checked
+  FROM (
+    SELECT
+      *,
+      category_obstacle(category_id)
+      AS obstacle
+    FROM (
+      SELECT
+        (value ->> 0)::text AS "name",
+        (value ->> 1)::bigint AS "category_id",
+        (value ->> 2)::text AS "status",
+        ordinal
+      FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
+    ) AS input
+    WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+  ) AS checked
   ORDER BY ordinal
 ),
 stored AS (
   INSERT INTO pets (id, "name", "category_id", "status")
   SELECT id, "name", "category_id", "status"
   FROM new_row
-  WHERE id IS NOT NULL
+  WHERE obstacle IS NULL
   RETURNING
     id,
     '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
@@ -570,66 +522,59 @@ stored AS (
 )
 SELECT
   CASE
-    WHEN recorded_hash = body_hash THEN 'replayed'
-    WHEN recorded_hash IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('pets')
     ELSE 'created'
   END AS outcome,
-  coalesce(recorded_response, response) AS response
+  response
 FROM new_row
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
 PREPARE "createPet-once" AS
-WITH input AS MATERIALIZED (
-  SELECT
-    input.*,
-    record.body_hash AS recorded_hash,
-    record.response AS recorded_response
-  FROM (
-    SELECT
-      (value ->> 0)::text AS "name",
-      (value ->> 1)::bigint AS "category_id",
-      (value ->> 2)::text AS "status",
-      (value ->> 3)::bytea AS key_hash,
-      (value ->> 4)::bytea AS body_hash,
-      ordinal
-    FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
-  ) AS input
-  LEFT JOIN LATERAL (
-    SELECT
-      body_hash,
-      response,
-      pg_logical_emit_message(true, 'idempotency-key', '')
-    FROM idempotency_keys
-    WHERE idempotency_keys.key_hash = input.key_hash
-    LIMIT 1
-  ) AS record ON true
-  WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
-),
-checked AS MATERIALIZED (
+WITH new_row AS MATERIALIZED (
   SELECT
     *,
-    CASE WHEN recorded_hash IS NULL THEN
-      category_obstacle(category_id)
-    END AS obstacle
-  FROM input
-),
-new_row AS MATERIALIZED (
-  SELECT
-    *,
-    CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
+    CASE WHEN obstacle IS NULL THEN
       nextval('pets_id_seq')
     END AS id
-  FROM checked
+  FROM (
+    SELECT
+      *,
+      CASE
+        WHEN recorded_hash = body_hash THEN 'replayed'
+        WHEN recorded_hash IS NOT NULL THEN 'reused'
+        ELSE category_obstacle(category_id)
+      END
+      AS obstacle
+    FROM (
+      SELECT
+        (value ->> 0)::text AS "name",
+        (value ->> 1)::bigint AS "category_id",
+        (value ->> 2)::text AS "status",
+        (value ->> 3)::bytea AS key_hash,
+        (value ->> 4)::bytea AS body_hash,
+        ordinal
+      FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
+    ) AS input
+    LEFT JOIN LATERAL (
+      SELECT
+        body_hash AS recorded_hash,
+        response AS recorded_response,
+        pg_logical_emit_message(true, 'idempotency-key', '')
+      FROM idempotency_keys
+      WHERE idempotency_keys.key_hash = input.key_hash
+      LIMIT 1
+    ) AS record ON true
+    WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+  ) AS checked
   ORDER BY ordinal
 ),
 stored AS (
   INSERT INTO pets (id, "name", "category_id", "status")
   SELECT id, "name", "category_id", "status"
   FROM new_row
-  WHERE id IS NOT NULL
+  WHERE obstacle IS NULL
   RETURNING
     id,
     '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
@@ -648,8 +593,6 @@ recorded AS (
 )
 SELECT
   CASE
-    WHEN recorded_hash = body_hash THEN 'replayed'
-    WHEN recorded_hash IS NOT NULL THEN 'reused'
     WHEN obstacle IS NOT NULL THEN obstacle
     WHEN stored.id IS NULL THEN missing_row('pets')
     ELSE 'created'

@@ -82,7 +82,7 @@ BEGIN
   END IF;
 
   PERFORM FROM categories WHERE id = category_id;
-  RETURN CASE WHEN FOUND THEN 'locked' ELSE 'invalid' END;
+  RETURN CASE WHEN FOUND THEN 'blocked' ELSE 'invalid' END;
 END $$;
 
 -- It runs with the rights of the owner.

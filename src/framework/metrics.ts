@@ -21,7 +21,7 @@ const createOutcomes = [
   'reused',
   'held',
   'invalid',
-  'locked'
+  'blocked'
 ]
 
 const databaseErrorCodes = [

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Api } from './api.ts'
 import type { Config } from './config.ts'
@@ -11,9 +10,7 @@ import {
   migrationCheck
 } from './postgres/migrate.ts'
 import { unusableDatabase } from './postgres/unusable-database.ts'
-
-/** Milliseconds between two attempts to prepare a database. */
-const retryIntervalMs = 1000
+import { retry } from './retry.ts'
 
 /** The database of the configuration. Its functions reject with one line. */
 export interface OpenedDatabase {
@@ -36,7 +33,7 @@ export interface OpenedDatabase {
 /**
  * Opens DATABASE_URL, or else the embedded PostgreSQL.
  *
- * @param mayShare whether it may share the embedded PostgreSQL of a service
+ * @param isCommand whether it may share the embedded PostgreSQL of a service
  * @throws Error if the URL or DATA_DIR can never be used. The process must end
  *   then, which also stops the embedded PostgreSQL.
  */
@@ -44,10 +41,10 @@ export async function openDatabase(
   config: Config,
   { migrations, names }: Api,
   log: Logger,
-  mayShare: boolean
+  isCommand: boolean
 ): Promise<OpenedDatabase> {
   const isEmbedded = config.DATABASE_URL === undefined
-  const { url, stop, crashed } = await openServer(config, log, mayShare)
+  const { url, stop, crashed } = await openServer(config, log, isCommand)
   const database = await orUnusable(
     () => new Database(url, config, log, names.service)
   )
@@ -106,30 +103,14 @@ export async function openForService(
 ): Promise<OpenedDatabase & { ready: Promise<void> }> {
   const opened = await openDatabase(config, api, log, false)
   const { migrate, prepare } = opened
-  const isEmbedded = config.DATABASE_URL === undefined
-  if (isEmbedded) await migrate()
-  const ready = isEmbedded
-    ? Promise.resolve()
-    : retried(config.MIGRATE_ON_START ? migrate : prepare, log)
-
-  return { ...opened, ready }
-}
-
-/** Prepares a database. Logs each reason for a failure once. */
-async function retried(
-  prepare: () => Promise<void>,
-  log: Logger
-): Promise<void> {
-  let reported = ''
-
-  for (;;) {
-    const failure = await prepare().then(() => '', messageOf)
-    if (failure === '') break
-
-    if (failure !== reported) log.error(`${failure}; retrying every second`)
-    reported = failure
-    await sleep(retryIntervalMs)
+  if (config.DATABASE_URL === undefined) {
+    await migrate()
+    return { ...opened, ready: Promise.resolve() }
   }
 
-  if (reported !== '') log.info('the database is ready')
+  const ready = retry(config.MIGRATE_ON_START ? migrate : prepare, {
+    report: (error) => log.error(`${messageOf(error)}; retrying every second`)
+  }).then(() => log.info('the database is ready'))
+
+  return { ...opened, ready }
 }

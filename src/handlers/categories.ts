@@ -15,7 +15,7 @@ export function categoryHandlers(database: Database, memory: ResponseMemory) {
     }),
 
     createCategory: insertOperation(database, {
-      operation: 'createCategory',
+      operationId: 'createCategory',
       status: 201,
       table: 'categories',
       id: `nextval('categories_id_seq')`,

@@ -9,7 +9,7 @@ import { sql } from '../framework/postgres/sql.ts'
 export function messageHandlers(database: Database) {
   return {
     createMessage: insertOperation(database, {
-      operation: 'createMessage',
+      operationId: 'createMessage',
       status: 202,
       table: 'messages',
       id: 'time_ordered_uuid()',

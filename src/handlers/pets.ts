@@ -75,7 +75,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     },
 
     createPet: insertOperation(database, {
-      operation: 'createPet',
+      operationId: 'createPet',
       status: 201,
       table: 'pets',
       id: `nextval('pets_id_seq')`,

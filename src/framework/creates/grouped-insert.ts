@@ -15,9 +15,6 @@ const maxSize = 250
 /** Rows that may wait for a statement. */
 const maxQueued = 1000
 
-/** Rows that may run alone at the same time: reads need other connections. */
-const maxAlone = 2
-
 /** Milliseconds between two attempts to store a row: they become longer. */
 const firstPauseMs = 50
 const longestPauseMs = 400
@@ -25,14 +22,8 @@ const longestPauseMs = 400
 /** Values of an input row, in the order of its columns. */
 type Row = unknown[]
 
-/**
- * What became of one row, which had no effect if another transaction was in the
- * way:
- *
- * - locked: it has locked something that the row needs.
- * - held: it is about to record the same Idempotency-Key.
- */
-type Outcome = RowOutcome | { outcome: 'locked' | 'held' }
+/** What became of one row. 'held': another transaction is recording its key. */
+type Outcome = RowOutcome | { outcome: 'held' }
 
 /**
  * Inserts single rows by a statement for many. Rows that arrive together share
@@ -41,44 +32,53 @@ type Outcome = RowOutcome | { outcome: 'locked' | 'held' }
  * the next groups go on.
  *
  * @param text takes `inputParameters`, and returns a RowOutcome for each row
- * @returns a function that inserts one row. It resolves with 'locked' or 'held'
- *   only after DATABASE_TIMEOUT_MS: until then, it tries again. It rejects like
- *   `Database.write`, and with Overloaded if too many rows wait
+ * @returns a function that inserts one row. It resolves with 'blocked' or
+ *   'held' only after DATABASE_TIMEOUT_MS: until then, it tries again. It
+ *   rejects like `Database.writeAlone`
  */
 export function groupedInsert(
   database: Database,
   name: string,
   text: string
 ): (row: Row) => Promise<Outcome> {
+  const { metrics, timeoutMs: maxWaitMs } = database
   const statement = database.statements.add(name, text)
-  const limits = { maxQueued, maxWaitMs: database.timeoutMs }
 
-  async function insertRows(rows: Row[]): Promise<Outcome[]> {
-    const { groupedWrites } = database.metrics
-    groupedWrites.observe({ statement: name }, rows.length)
-    const values = inputParameters(rows)
+  function queryOf(rows: Row[]) {
+    metrics.groupedWrites.observe({ statement: name }, rows.length)
+    return { ...statement, values: inputParameters(rows) }
+  }
+
+  /** Undefined stands for a row that must run alone. */
+  const inGroup = batch(
+    (rows: Row[]): Promise<(Outcome | undefined)[]> =>
+      database.write<RowOutcome>(queryOf(rows)).catch((error: unknown) => {
+        if (!isFaultOfRow(error)) throw error
+        return rows.map(() => undefined)
+      }),
+    { maxSize, maxQueued, maxWaitMs }
+  )
+
+  async function alone(row: Row): Promise<Outcome | undefined> {
     try {
-      return await database.write<RowOutcome>({ ...statement, values })
+      const [result] = await database.writeAlone<RowOutcome>(queryOf([row]))
+      return result
     } catch (error) {
-      // One of them was in the way of the others.
-      if (rows.length > 1 && isFaultOfRow(error))
-        return rows.map(() => ({ outcome: 'locked' }))
-
       const outcome = obstacleOf(error)
       if (outcome === undefined) throw error
-      return [{ outcome }]
+      return { outcome }
     }
   }
 
-  const inGroup = batch(insertRows, { ...limits, maxSize })
-  const alone = batch(insertRows, { ...limits, maxSize: 1, maxRuns: maxAlone })
-
   return async (row) => {
-    const deadline = performance.now() + database.timeoutMs
+    const deadline = performance.now() + maxWaitMs
     let pauseMs = 0
     let result = await inGroup(row)
 
-    while (isBlocked(result) && performance.now() < deadline) {
+    while (
+      result === undefined ||
+      (isBlocked(result) && performance.now() < deadline)
+    ) {
       await sleep(pauseMs)
       pauseMs = Math.min(2 * pauseMs + firstPauseMs, longestPauseMs)
       result = await alone(row)
@@ -89,13 +89,13 @@ export function groupedInsert(
 }
 
 const isBlocked = ({ outcome }: Outcome) =>
-  outcome === 'locked' || outcome === 'held'
+  outcome === 'blocked' || outcome === 'held'
 
 /** How another transaction has made a statement fail, if one has. */
-function obstacleOf(error: unknown): 'locked' | 'held' | undefined {
+function obstacleOf(error: unknown): 'blocked' | 'held' | undefined {
   if (violatedConstraint(error) === 'idempotency_keys_pkey') return 'held'
 
   const context = lockTimeoutContext(error)
   if (context === undefined) return undefined
-  return context.includes('idempotency_keys') ? 'held' : 'locked'
+  return context.includes('idempotency_keys') ? 'held' : 'blocked'
 }

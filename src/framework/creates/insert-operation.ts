@@ -10,22 +10,6 @@ import { groupedInsert } from './grouped-insert.ts'
 import { claimOf, type KeyedRequest } from './idempotency-key.ts'
 import { type InsertDefinition, insertStatement } from './insert.ts'
 
-/** An operation that creates a row from the body of its request. */
-interface InsertOperation<Body, Status, Schema> extends InsertDefinition<
-  Body,
-  Schema
-> {
-  /** The status of the response. */
-  status: Status
-  /**
-   * The URL of the new row for the header `Location`, relative to the URL of
-   * the request: a proxy may change the base path.
-   *
-   * @param row the response; its integers beyond 2^53 are bigints
-   */
-  location?: (row: Schema) => string
-}
-
 /**
  * The handler of an operation that creates a row from the body of its request,
  * once for each Idempotency-Key.
@@ -35,19 +19,20 @@ interface InsertOperation<Body, Status, Schema> extends InsertDefinition<
  */
 export function insertOperation<Body extends object, Status, Schema>(
   database: Database,
-  definition: InsertOperation<Body, Status, Schema>
+  definition: InsertDefinition<Body, Status, Schema>
 ) {
-  const { operation, status, columns, json, check, location } = definition
+  const { operationId, status, columns, json, check, location } = definition
   const insertBy = (statement: string, areKeyed: boolean) =>
     groupedInsert(database, statement, insertStatement(definition, areKeyed))
-  const insert = insertBy(operation, false)
-  const insertOnce = insertBy(`${operation}-once`, true)
+  const insert = insertBy(operationId, false)
+  const insertOnce = insertBy(`${operationId}-once`, true)
   const { metrics } = database
-  metrics.initializeIdempotentCreates(operation)
+  metrics.initializeIdempotentCreates(operationId)
 
   async function insertClaimed(row: unknown[]) {
     const result = await insertOnce(row).catch(rethrowAsRetryable)
-    metrics.idempotentCreates.inc({ operation, outcome: result.outcome })
+    const { outcome } = result
+    metrics.idempotentCreates.inc({ operation: operationId, outcome })
     return result
   }
 
@@ -56,7 +41,7 @@ export function insertOperation<Body extends object, Status, Schema>(
     reply: JsonReply<Status, Schema>
   ): Promise<Sent> => {
     const row = columns.map(({ property }) => request.body[property])
-    const claim = claimOf(request, operation)
+    const claim = claimOf(request, operationId)
     const result =
       claim === undefined
         ? await insert(row)
@@ -69,7 +54,7 @@ export function insertOperation<Body extends object, Status, Schema>(
         throw idempotencyKeyReused()
       case 'held':
         throw idempotencyKeyInUse()
-      case 'locked':
+      case 'blocked':
         throw new Unavailable(new Error('another transaction holds a lock'))
       case 'replayed':
         reply.header('idempotent-replayed', 'true')
@@ -86,7 +71,7 @@ export function insertOperation<Body extends object, Status, Schema>(
   }
 }
 
-const parseRow = (json: string) => parse(json, undefined, { parseNumber })
+const parseRow = (text: string) => parse(text, undefined, { parseNumber })
 
 /** The Idempotency-Key makes it safe to send the request again. */
 function rethrowAsRetryable(error: unknown): never {

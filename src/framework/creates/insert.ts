@@ -1,33 +1,33 @@
-import type { BodyColumn, RowExpression, RowJson } from '../openapi/json.ts'
+import type { BodyColumn, RowJson } from '../openapi/json.ts'
 import { inputTable, limitLockWait, sql } from '../postgres/sql.ts'
 
-/** The SQL that the statement of an insert is made from. */
-interface InsertSql {
+/** An operation that creates a row of a table from the body of its request. */
+export interface InsertDefinition<Body, Status, Schema> {
+  /**
+   * Each operation has its own Idempotency-Keys. If a later version changed its
+   * id, a request that is sent again would create a second row.
+   */
+  operationId: string
+  /** The status of the response. */
+  status: Status
   table: string
   /** An SQL expression for the id of a new row. */
   id: string
-  /** Columns for the properties of a body. */
-  columns: { column: string; type: string }[]
+  /** From generated/columns.ts. */
+  columns: BodyColumn<Body>[]
   /**
    * Finds rows that cannot be stored. Leave it out if every valid body can be.
    */
-  check?: { obstacle: string }
-  /** Writes the response to a row. */
-  json: RowExpression
-}
-
-/** How the bodies of requests become rows of a table. */
-export interface InsertDefinition<Body, Schema> extends InsertSql {
-  /**
-   * The operationId. Each operation has its own Idempotency-Keys. If a later
-   * version changed it, a request that is sent again would create a second row.
-   */
-  operation: string
-  /** From generated/columns.ts. */
-  columns: BodyColumn<Body>[]
   check?: RowCheck<Body>
   /** Writes the response to a row. From generated/json.ts. */
   json: RowJson<Schema>
+  /**
+   * The URL of the new row for the header `Location`, relative to the URL of
+   * the request: a proxy may change the base path.
+   *
+   * @param row the response; its integers beyond 2^53 are bigints
+   */
+  location?: (row: Schema) => string
 }
 
 /** Finds rows that cannot be stored. */
@@ -36,7 +36,8 @@ export interface RowCheck<Body> {
    * An SQL expression of the columns of a body:
    * - NULL: the row can be stored
    * - 'invalid': the body breaks a rule
-   * - 'locked': a row that it refers to is locked, so it must be tried again
+   * - 'blocked': another transaction has locked a row that it refers to, so it
+   *   must be tried again
    */
   obstacle: string
   /** The message of the 400 for an invalid body. */
@@ -46,7 +47,7 @@ export interface RowCheck<Body> {
 /** What a statement did with one input row. */
 export type RowOutcome =
   | { outcome: 'created' | 'replayed'; response: string }
-  | { outcome: 'invalid' | 'reused' | 'locked' }
+  | { outcome: 'invalid' | 'reused' | 'blocked' }
 
 /**
  * The statement that inserts rows. It returns a RowOutcome for each input row,
@@ -56,39 +57,40 @@ export type RowOutcome =
  * with what triggers have changed.
  *
  * @param areKeyed whether each row has an Idempotency-Key. Without keys, a
- *   statement that has nothing to do with their table is 6 % faster
+ *   statement that has nothing to do with their table is faster
  */
-export function insertStatement(insert: InsertSql, areKeyed: boolean): string {
-  const { table, id, columns, check, json } = insert
+export function insertStatement<Body, Status, Schema>(
+  { table, id, columns, check, json }: InsertDefinition<Body, Status, Schema>,
+  areKeyed: boolean
+): string {
   const names = ['id', ...columns.map(({ column }) => column)].join(', ')
+  const types = Object.fromEntries(
+    columns.map(({ column, type }) => [column, type])
+  )
+  const obstacle = check?.obstacle ?? 'NULL'
 
   return sql`
-    WITH input AS MATERIALIZED (
-      ${areKeyed ? keyedInput(columns) : plainInput(columns)}
-      WHERE ${limitLockWait}
-    ),
-    checked AS MATERIALIZED (
+    WITH new_row AS MATERIALIZED (
       SELECT
         *,
-        CASE WHEN recorded_hash IS NULL THEN
-          ${check?.obstacle ?? 'NULL'}
-        END AS obstacle
-      FROM input
-    ),
-    new_row AS MATERIALIZED (
-      SELECT
-        *,
-        CASE WHEN recorded_hash IS NULL AND obstacle IS NULL THEN
+        CASE WHEN obstacle IS NULL THEN
           ${id}
         END AS id
-      FROM checked
+      FROM (
+        SELECT
+          *,
+          ${areKeyed ? keyedObstacle(obstacle) : obstacle}
+          AS obstacle
+        FROM ${areKeyed ? keyedInput(types) : inputTable(types)}
+        WHERE ${limitLockWait}
+      ) AS checked
       ORDER BY ordinal
     ),
     stored AS (
       INSERT INTO ${table} (${names})
       SELECT ${names}
       FROM new_row
-      WHERE id IS NOT NULL
+      WHERE obstacle IS NULL
       RETURNING
         id,
         ${json.expression}
@@ -96,46 +98,36 @@ export function insertStatement(insert: InsertSql, areKeyed: boolean): string {
     )${areKeyed ? recordKeys : ''}
     SELECT
       CASE
-        WHEN recorded_hash = body_hash THEN 'replayed'
-        WHEN recorded_hash IS NOT NULL THEN 'reused'
         WHEN obstacle IS NOT NULL THEN obstacle
         WHEN stored.id IS NULL THEN missing_row('${table}')
         ELSE 'created'
       END AS outcome,
-      coalesce(recorded_response, response) AS response
+      ${areKeyed ? 'coalesce(recorded_response, response) AS ' : ''}response
     FROM new_row
     LEFT JOIN stored ON stored.id = new_row.id
     ORDER BY ordinal
   `
 }
 
-/** The SQL types of the columns of `input`, by name. */
-const typesOf = (columns: InsertSql['columns']) =>
-  Object.fromEntries(columns.map(({ column, type }) => [column, type]))
-
-const plainInput = (columns: InsertSql['columns']) => sql`
-  SELECT
-    *,
-    NULL::bytea AS body_hash,
-    NULL::bytea AS recorded_hash,
-    NULL AS recorded_response
-  FROM ${inputTable(typesOf(columns))}`
+/** A key that is recorded is an obstacle, too. */
+const keyedObstacle = (obstacle: string) => sql`
+  CASE
+    WHEN recorded_hash = body_hash THEN 'replayed'
+    WHEN recorded_hash IS NOT NULL THEN 'reused'
+    ELSE ${obstacle}
+  END`
 
 /**
  * The rows with the record of their Idempotency-Key. pg_logical_emit_message
  * makes a replay a write, whose commit waits for the synchronous standby: a
  * record may be visible before the standby has it.
  */
-const keyedInput = (columns: InsertSql['columns']) => sql`
-  SELECT
-    input.*,
-    record.body_hash AS recorded_hash,
-    record.response AS recorded_response
-  FROM ${inputTable({ ...typesOf(columns), key_hash: 'bytea', body_hash: 'bytea' })}
+const keyedInput = (types: Record<string, string>) => sql`
+  ${inputTable({ ...types, key_hash: 'bytea', body_hash: 'bytea' })}
   LEFT JOIN LATERAL (
     SELECT
-      body_hash,
-      response,
+      body_hash AS recorded_hash,
+      response AS recorded_response,
       pg_logical_emit_message(true, 'idempotency-key', '')
     FROM idempotency_keys
     WHERE idempotency_keys.key_hash = input.key_hash

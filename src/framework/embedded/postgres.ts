@@ -1,16 +1,13 @@
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { messageOf } from '../message-of.ts'
+import { retry } from '../retry.ts'
 import { prepareData } from './data-folder.ts'
 import { embeddedPrograms } from './programs.ts'
 import { findServer, type Server, startServer } from './server.ts'
 
 /** Attempts to start while another process uses the folder. */
-const maxAttempts = 40
-
-/** Milliseconds between two attempts. */
-const attemptIntervalMs = 500
+const maxAttempts = 20
 
 // PostgreSQL's words for a folder that another server uses, starts on, or used
 // a moment ago. Other errors of the lock file do not pass by waiting.
@@ -45,25 +42,15 @@ export async function startEmbeddedPostgres(
     return startServer([...commandOf('postgres'), '-D', data])
   }
 
-  async function attempt(number: number): Promise<Server> {
-    try {
-      return await shareOrStart()
-    } catch (error) {
-      const mayWait = inUse.test(messageOf(error)) && number < maxAttempts
-      if (!mayWait) throw unusableFolder(error)
-    }
-
-    if (number === 1) log.info({ directory }, 'waiting for DATA_DIR: in use')
-    await sleep(attemptIntervalMs)
-    return attempt(number + 1)
-  }
-
-  return attempt(1)
+  return retry(shareOrStart, {
+    report: () => log.info({ directory }, 'waiting for DATA_DIR: in use'),
+    mayPass: (error) => inUse.test(messageOf(error)),
+    maxAttempts
+  }).catch((cause: unknown) => {
+    throw new Error(
+      `DATA_DIR cannot be used: ${messageOf(cause)}: ` +
+        'correct this, or set DATA_DIR to another folder',
+      { cause }
+    )
+  })
 }
-
-const unusableFolder = (cause: unknown) =>
-  new Error(
-    `DATA_DIR cannot be used: ${messageOf(cause)}: ` +
-      'correct this, or set DATA_DIR to another folder',
-    { cause }
-  )

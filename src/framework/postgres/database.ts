@@ -1,5 +1,6 @@
 import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
+import { batch } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { Metrics } from '../metrics.ts'
 import { trackAvailability } from './availability.ts'
@@ -15,6 +16,15 @@ import { type Query, Statements } from './statements.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
+
+/**
+ * Statements of single rows that may run at the same time. All may wait for
+ * locks, and groups of creates and reads need other connections.
+ */
+const maxAlone = 3
+
+/** Statements of single rows that may wait for a connection. */
+const maxQueuedAlone = 1000
 
 // Ends the commits of all replicas that still wait for a standby after they
 // were cancelled. PostgreSQL would keep their connections open, although the
@@ -53,6 +63,8 @@ export class Database {
   readonly statements = new Statements(this.metrics)
 
   readonly #kinds: Record<DatabaseUse, StatementKind>
+
+  readonly #alone: (query: Query) => Promise<QueryResultRow[]>
 
   /**
    * Connections are made on first use.
@@ -97,6 +109,16 @@ export class Database {
       writes: kind('writes'),
       background: kind('background', ofBackground)
     }
+    this.#alone = batch(
+      (queries: Query[]) => Promise.all(queries.map((one) => this.write(one))),
+      {
+        maxSize: 1,
+        maxRuns: maxAlone,
+        maxQueued: maxQueuedAlone,
+        maxWaitMs: timeoutMs
+      }
+    )
+
     const { pool } = ofRequests
     const kinds = Object.values(this.#kinds)
     this.metrics.observeDatabase({ pool, maxConnections, kinds })
@@ -116,6 +138,14 @@ export class Database {
    */
   write<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
     return runStatement(this.#kinds.writes, query)
+  }
+
+  /**
+   * Like `write`, for a statement of one row, which may wait for a lock. Few
+   * run at the same time. Also rejects with Overloaded if too many wait.
+   */
+  writeAlone<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    return this.#alone(query) as Promise<Row[]>
   }
 
   /**

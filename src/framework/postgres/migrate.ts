@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { type ClientBase, type Pool } from 'pg'
 import type { Logger } from 'pino'
 import { shareRuns } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../message-of.ts'
+import { retry } from '../retry.ts'
 import type { Database } from './database.ts'
 import { meaningOf } from './failures.ts'
 import { openPool } from './pool.ts'
@@ -17,8 +17,7 @@ import { sql } from './sql.ts'
 const maxLockWaitMs = 2000
 
 /** Three minutes: as long as most reports and dumps of a table take. */
-const maxTries = 60
-const retryIntervalMs = 1000
+const maxAttempts = 60
 
 const migrationLock = '7241865325823964'
 
@@ -84,18 +83,11 @@ export async function applyMigrations(
     connectionTimeoutMillis: config.DATABASE_TIMEOUT_MS
   })
 
-  async function attempt(number: number): Promise<void> {
-    try {
-      await applyInTransaction(pool, config, folder, log)
-    } catch (error) {
-      if (meaningOf(error) !== 'conflict' || number === maxTries) throw error
-      if (number === 1) log.warn(`${messageOf(error)}; trying again`)
-      await sleep(retryIntervalMs)
-      await attempt(number + 1)
-    }
-  }
-
-  await attempt(1).finally(() => pool.end())
+  await retry(() => applyInTransaction(pool, config, folder, log), {
+    report: (error) => log.warn(`${messageOf(error)}; trying again`),
+    mayPass: (error) => meaningOf(error) === 'conflict',
+    maxAttempts
+  }).finally(() => pool.end())
 }
 
 async function applyInTransaction(

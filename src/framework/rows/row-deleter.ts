@@ -1,15 +1,5 @@
-import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 import { limitLockWait, sql } from '../postgres/sql.ts'
-
-/**
- * Deletions that may run at the same time, for each operation. All may wait for
- * one locked row, and reads need other connections.
- */
-const maxRuns = 4
-
-/** Deletions that may wait for a connection. */
-const maxQueued = 1000
 
 /** A statement that deletes one row. */
 interface RowDeletion {
@@ -31,7 +21,7 @@ interface RowDeletion {
  *
  * @returns a function that deletes the row with the parameters of the
  *   statement, and resolves with whether there was one; rejects like
- *   `Database.write`, and with Overloaded if too many deletions wait
+ *   `Database.writeAlone`
  */
 export function rowDeleter(
   database: Database,
@@ -47,18 +37,8 @@ export function rowDeleter(
   `
   const prepared = database.statements.add(name, text)
 
-  async function deleteRows(rows: unknown[][]): Promise<boolean[]> {
-    const deletions = rows.map(async (values) => {
-      const deleted = await database.write({ ...prepared, values })
-      return deleted.length > 0
-    })
-    return Promise.all(deletions)
+  return async (values) => {
+    const deleted = await database.writeAlone({ ...prepared, values })
+    return deleted.length > 0
   }
-
-  return batch(deleteRows, {
-    maxSize: 1,
-    maxRuns,
-    maxQueued,
-    maxWaitMs: database.timeoutMs
-  })
 }

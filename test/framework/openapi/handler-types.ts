@@ -36,7 +36,7 @@ const note = { id: 1n, name: 'x' }
 
 const notFound = { code: 'not_found', message: 'x', status: 404 }
 
-const inserted = { operation: 'x', table: 'x', id: '1' }
+const inserted = { operationId: 'x', table: 'x', id: '1' }
 
 export const accepted: Partial<Operations> = {
   createNote: ({ body }, reply) =>

@@ -64,7 +64,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     }),
 
     createNote: insertOperation(database, {
-      operation: 'createNote',
+      operationId: 'createNote',
       status: 201,
       table: 'notes',
       id: `nextval('notes_id_seq')`,
@@ -119,7 +119,7 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
     listRemarks: (request, reply) => pages(request, reply, {}),
 
     createRemark: insertOperation(database, {
-      operation: 'createRemark',
+      operationId: 'createRemark',
       status: 202,
       table: 'remarks',
       id: 'gen_random_uuid()',

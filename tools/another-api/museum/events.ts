@@ -15,7 +15,7 @@ export function eventHandlers(database: Database, memory: ResponseMemory) {
     }),
 
     createEvent: insertOperation(database, {
-      operation: 'createEvent',
+      operationId: 'createEvent',
       status: 201,
       table: 'events',
       id: `nextval('events_id_seq')`,

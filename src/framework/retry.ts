@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { messageOf } from './message-of.ts'
+
+interface Options {
+  /** Called with each failure, unless its message is that of the last one. */
+  report: (error: unknown) => void
+  /** Whether another attempt may succeed: by default, always. */
+  mayPass?: (error: unknown) => boolean
+  maxAttempts?: number
+  /** Milliseconds between two attempts. */
+  intervalMs?: number
+  /** Its abortion rejects. */
+  signal?: AbortSignal | undefined
+}
+
+/**
+ * Runs `attempt` until it succeeds: by default every second, without an end.
+ *
+ * @returns its result
+ * @throws the last error, which is not worth another attempt
+ */
+export async function retry<Result>(
+  attempt: () => Promise<Result>,
+  options: Options
+): Promise<Result> {
+  const { report, mayPass = () => true, maxAttempts = Infinity } = options
+  const { intervalMs = 1000, signal } = options
+  let lastMessage = ''
+
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (attempts === maxAttempts || !mayPass(error)) throw error
+
+      const message = messageOf(error)
+      if (message !== lastMessage) report(error)
+      lastMessage = message
+    }
+    await sleep(intervalMs, undefined, { signal })
+  }
+}
