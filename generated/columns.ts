@@ -6,18 +6,18 @@ import type { components } from './types.ts'
 type Schemas = components['schemas']
 
 /** The columns that store the body NewCategory. */
-export const NewCategory: BodyColumn<Schemas['NewCategory']>[] = [
+export const newCategoryColumns: BodyColumn<Schemas['NewCategory']>[] = [
   { property: 'name', column: '"name"', type: 'text' },
   { property: 'description', column: '"description"', type: 'text' }
 ]
 
 /** The columns that store the body NewMessage. */
-export const NewMessage: BodyColumn<Schemas['NewMessage']>[] = [
+export const newMessageColumns: BodyColumn<Schemas['NewMessage']>[] = [
   { property: 'message', column: '"message"', type: 'text' }
 ]
 
 /** The columns that store the body NewPet. */
-export const NewPet: BodyColumn<Schemas['NewPet']>[] = [
+export const newPetColumns: BodyColumn<Schemas['NewPet']>[] = [
   { property: 'name', column: '"name"', type: 'text' },
   { property: 'categoryId', column: '"category_id"', type: 'bigint' },
   { property: 'status', column: '"status"', type: 'text' }

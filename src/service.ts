@@ -128,9 +128,12 @@ function startBackgroundWork(
   // Each is a task of its own: a failure of one does not affect the others.
   const measurers = [apiKeyMeasurer, idempotencyKeyMeasurer, ...api.measurers]
   for (const measurer of measurers) {
-    const name = `measure: ${measurer.name}`
-    const work = measurer(database)
-    repeat({ name, work, intervalMs: measureIntervalMs }, log, signal)
+    const task = {
+      name: `measure: ${measurer.name}`,
+      work: measurer.start(database),
+      intervalMs: measureIntervalMs
+    }
+    repeat(task, log, signal)
   }
 }
 

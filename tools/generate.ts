@@ -104,13 +104,13 @@ async function filesOf(
   root: string
 ): Promise<Files> {
   const types = await typesFile(read(file))
-  const api = readApiDocument(file)
+  const apiDocument = readApiDocument(file)
 
   return {
     [`${folder}/types.ts`]: types,
-    [`${folder}/operations.ts`]: operationsFile(api.operations, root),
-    [`${folder}/json.ts`]: rowJsonFile(api, root),
-    [`${folder}/columns.ts`]: bodyColumnsFile(api, root)
+    [`${folder}/operations.ts`]: operationsFile(apiDocument.operations, root),
+    [`${folder}/json.ts`]: rowJsonFile(apiDocument, root),
+    [`${folder}/columns.ts`]: bodyColumnsFile(apiDocument, root)
   }
 }
 
@@ -126,17 +126,24 @@ async function generate(): Promise<Files> {
       '../../../..'
     ))
   }
-  const api = readApiDocument('openapi.yaml')
+  const apiDocument = readApiDocument('openapi.yaml')
   const { name } = JSON.parse(read('package.json')) as { name: string }
-  const names = namesOf(api, name)
-  const guide = await guideWith(api, read(guideSource))
+  const names = namesOf(apiDocument, name)
+  const guide = await guideWith(apiDocument, read(guideSource))
 
   return {
     ...ofDocuments,
-    'generated/samples.json': samplesFile('samples', idsOf(api.operations)),
+    'generated/samples.json': samplesFile(
+      'samples',
+      idsOf(apiDocument.operations)
+    ),
     'generated/names.ts': namesFile(names),
     [guideSource]: guide,
-    'generated/guide.html': guidePage(api.document.info.title, guide, read),
+    'generated/guide.html': guidePage(
+      apiDocument.document.info.title,
+      guide,
+      read
+    ),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     'deploy/kubernetes/monitoring/rules.yaml': await prometheusRule(
       read('deploy/observability/rules.yml')
@@ -145,7 +152,7 @@ async function generate(): Promise<Files> {
     'docs/configuration.md': await configurationPage(
       read('docs/configuration.md')
     ),
-    'README.md': await readmeWith(api, read('README.md'))
+    'README.md': await readmeWith(apiDocument, read('README.md'))
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ResponseMemory } from './lists/response-memory.ts'
-import type { Database, Measure } from './postgres/database.ts'
+import type { Database, Measurer } from './postgres/database.ts'
 
 /** The names by which the framework calls itself. */
 export interface Names {
@@ -42,9 +42,9 @@ export interface Api {
    */
   migrations: URL
   /**
-   * Make the functions that read the metrics of the API from the database:
-   * every ten seconds, while the service has a METRICS_PORT. Their statements
-   * need a bound, because no request limits them.
+   * Read the metrics of the API from the database: every ten seconds, while the
+   * service has a METRICS_PORT. Their statements need a bound, because no
+   * request limits them.
    */
-  measurers: ((database: Database) => Measure)[]
+  measurers: Measurer[]
 }

@@ -10,7 +10,7 @@ import {
   findPendingMigrations,
   migrationCheck
 } from './postgres/migrate.ts'
-import { unusableDatabase } from './postgres/reasons.ts'
+import { unusableDatabase } from './postgres/unusable-database.ts'
 
 /** Milliseconds between two attempts to prepare a database. */
 const retryIntervalMs = 1000
@@ -36,7 +36,7 @@ export interface OpenedDatabase {
 /**
  * Opens DATABASE_URL, or else the embedded PostgreSQL.
  *
- * @param isCommand whether it may share the embedded PostgreSQL of a service
+ * @param mayShare whether it may share the embedded PostgreSQL of a service
  * @throws Error if the URL or DATA_DIR can never be used. The process must end
  *   then, which also stops the embedded PostgreSQL.
  */
@@ -44,10 +44,10 @@ export async function openDatabase(
   config: Config,
   { migrations, names }: Api,
   log: Logger,
-  isCommand: boolean
+  mayShare: boolean
 ): Promise<OpenedDatabase> {
   const isEmbedded = config.DATABASE_URL === undefined
-  const { url, stop, crashed } = await openServer(config, log, isCommand)
+  const { url, stop, crashed } = await openServer(config, log, mayShare)
   const database = await orUnusable(
     () => new Database(url, config, log, names.service)
   )

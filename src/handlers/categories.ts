@@ -1,5 +1,5 @@
-import { NewCategory } from '../../generated/columns.ts'
-import { Category } from '../../generated/json.ts'
+import { newCategoryColumns } from '../../generated/columns.ts'
+import { categoryJson } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
 import { listOperation } from '../framework/lists/lists.ts'
@@ -11,7 +11,7 @@ export function categoryHandlers(database: Database, memory: ResponseMemory) {
   return {
     listCategories: listOperation(database, memory, {
       table: 'categories',
-      json: Category
+      json: categoryJson
     }),
 
     createCategory: insertOperation(database, {
@@ -19,8 +19,8 @@ export function categoryHandlers(database: Database, memory: ResponseMemory) {
       status: 201,
       table: 'categories',
       id: `nextval('categories_id_seq')`,
-      body: NewCategory,
-      json: Category
+      columns: newCategoryColumns,
+      json: categoryJson
     })
   } satisfies Partial<Operations>
 }

@@ -1,8 +1,8 @@
-import { NewMessage } from '../../generated/columns.ts'
-import { Message } from '../../generated/json.ts'
+import { newMessageColumns } from '../../generated/columns.ts'
+import { messageJson } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
-import type { Database, Measure } from '../framework/postgres/database.ts'
+import type { Database, Measurer } from '../framework/postgres/database.ts'
 import { sql } from '../framework/postgres/sql.ts'
 
 /** The operations on messages. */
@@ -13,8 +13,8 @@ export function messageHandlers(database: Database) {
       status: 202,
       table: 'messages',
       id: 'time_ordered_uuid()',
-      body: NewMessage,
-      json: Message
+      columns: newMessageColumns,
+      json: messageJson
     })
   } satisfies Partial<Operations>
 }
@@ -36,27 +36,31 @@ const queueState = sql`
   ) AS oldest
 `
 
-/** Returns a function that measures the queue of messages. */
-export function queueMeasurer(database: Database): Measure {
-  const statement = database.statements.add('queue-of-messages', queueState)
-  const queued = database.metrics.gauge(
-    'messages_queued',
-    'Messages that wait for a consumer, counted up to 10000'
-  )
-  const oldestAge = database.metrics.gauge(
-    'messages_oldest_queued_seconds',
-    'Age of the oldest message that waits for a consumer; 0 without one'
-  )
+/** Measures the queue of messages. */
+export const queueMeasurer: Measurer = {
+  name: 'queue of messages',
 
-  return async () => {
-    const rows = await database.runInBackground<{
-      queued: number
-      oldestAge: number
-    }>(statement)
+  start(database) {
+    const statement = database.statements.add('queue-of-messages', queueState)
+    const queued = database.metrics.gauge(
+      'messages_queued',
+      'Messages that wait for a consumer, counted up to 10000'
+    )
+    const oldestAge = database.metrics.gauge(
+      'messages_oldest_queued_seconds',
+      'Age of the oldest message that waits for a consumer; 0 without one'
+    )
 
-    for (const row of rows) {
-      queued.set(row.queued)
-      oldestAge.set(row.oldestAge)
+    return async () => {
+      const rows = await database.runInBackground<{
+        queued: number
+        oldestAge: number
+      }>(statement)
+
+      for (const row of rows) {
+        queued.set(row.queued)
+        oldestAge.set(row.oldestAge)
+      }
     }
   }
 }

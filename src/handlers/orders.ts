@@ -1,4 +1,4 @@
-import { Order } from '../../generated/json.ts'
+import { orderJson } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { HttpError, notFound } from '../framework/http/errors.ts'
 import { listOperation } from '../framework/lists/lists.ts'
@@ -33,13 +33,13 @@ export function orderHandlers(database: Database, memory: ResponseMemory) {
     name: 'orders-by-id',
     inputTypes: { id: 'bigint' },
     statement: ordersById,
-    json: Order
+    json: orderJson
   })
 
   return {
     listOrders: listOperation(database, memory, {
       table: 'orders',
-      json: Order
+      json: orderJson
     }),
 
     cancelOrder: async ({ params: { orderId: id } }, reply) => {

@@ -1,5 +1,5 @@
-import { NewPet } from '../../generated/columns.ts'
-import { Pet } from '../../generated/json.ts'
+import { newPetColumns } from '../../generated/columns.ts'
+import { petJson } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import type { RowCheck } from '../framework/creates/insert.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
@@ -50,20 +50,20 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     idType: 'bigint',
     filterTypes: {},
     statement: allPets,
-    json: Pet
+    json: petJson
   })
   const pagesOfStatus = pageOperation(database, memory, {
     name: 'pages-of-status',
     idType: 'bigint',
     filterTypes: { status: 'text' },
     statement: petsOfStatus,
-    json: Pet
+    json: petJson
   })
   const readPet = rowReader(database, {
     name: 'pets-by-id',
     inputTypes: { id: 'bigint' },
     statement: petsById,
-    json: Pet
+    json: petJson
   })
 
   return {
@@ -79,9 +79,9 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       status: 201,
       table: 'pets',
       id: `nextval('pets_id_seq')`,
-      body: NewPet,
+      columns: newPetColumns,
       check: categoryExists,
-      json: Pet,
+      json: petJson,
       location: ({ id }) => `pets/${id}`
     }),
 

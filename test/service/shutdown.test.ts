@@ -24,7 +24,7 @@ async function serveOnDatabase(t: Test, env: Record<string, string>) {
 }
 
 /** A running service, and a request that waits while a table is locked. */
-interface Target {
+interface OpenRequest {
   service: Running
   databaseUrl: string
   table: string
@@ -38,7 +38,7 @@ interface Target {
  */
 async function stopWhileOpen(
   t: Test,
-  { service, databaseUrl, table, send }: Target,
+  { service, databaseUrl, table, send }: OpenRequest,
   sendSignal: () => unknown
 ) {
   const { release } = await lockTable(t, databaseUrl, table)

@@ -1,7 +1,10 @@
 // Feeds the checkers of histories good and bad ones: a checker that accepts a
 // bad history would let every test that uses it pass.
 import t from 'tap'
-import { CreateHistoryChecker, type Outcome } from './create-history-checker.ts'
+import {
+  CreateHistoryChecker,
+  type CreateResponse
+} from './create-history-checker.ts'
 import { ListHistoryChecker } from './list-history-checker.ts'
 
 /** What happens after a cat was stored, and the faults that it has. */
@@ -84,7 +87,7 @@ for (const [title, [happens, ...faults]] of Object.entries(listHistories)) {
 }
 
 /** Responses to a create of a cat, the names of the rows, and the faults. */
-type CreateHistory = [Outcome[], string[], ...string[]]
+type CreateHistory = [CreateResponse[], string[], ...string[]]
 
 const bodyOf = (id: number, name = 'cat') => JSON.stringify({ id, name })
 const created = { status: 201, body: bodyOf(1), isReplayed: false }

@@ -1,5 +1,5 @@
 /** A 201, or what a client cannot repair by sending the request again. */
-export interface Outcome {
+export interface CreateResponse {
   status: number
   body: string
   isReplayed: boolean
@@ -27,7 +27,7 @@ export class CreateHistoryChecker {
   }
 
   /** A response to a create of this name arrived. */
-  record(name: string, { status, body, isReplayed }: Outcome): void {
+  record(name: string, { status, body, isReplayed }: CreateResponse): void {
     if (status !== 201) {
       this.faults.push(`${name} failed with ${status} ${body}`)
       return

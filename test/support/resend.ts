@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { format } from 'node:util'
-import { CreateHistoryChecker, type Outcome } from './create-history-checker.ts'
+import {
+  CreateHistoryChecker,
+  type CreateResponse
+} from './create-history-checker.ts'
 import { postNamed } from './process.ts'
 import { randomizer, seed as ownSeed } from './scale.ts'
 import { until } from './until.ts'
 
 /** A replica, or a proxy in front of it, and an API key. */
-export interface Target {
+export interface Endpoint {
   url: string
   key: string
   /** The collection to create in, `notes` by default. */
@@ -18,10 +21,10 @@ const failoverTime = 180
 
 /** Sends a create with an Idempotency-Key once. */
 export async function createKeyed(
-  { url, key, resource = 'notes' }: Target,
+  { url, key, resource = 'notes' }: Endpoint,
   idempotencyKey: string,
   name: string
-): Promise<Outcome> {
+): Promise<CreateResponse> {
   const headers = { 'idempotency-key': idempotencyKey }
   const response = await postNamed(url, key, name, resource, headers)
   return {
@@ -32,7 +35,7 @@ export async function createKeyed(
 }
 
 /** Whether a client that wants its create stored sends it again. */
-const isWorthResending = ({ status }: Outcome): boolean =>
+const isWorthResending = ({ status }: CreateResponse): boolean =>
   status >= 500 || status === 409 || status === 429
 
 type OnFailure = (code: string, error?: unknown) => void
@@ -46,16 +49,16 @@ type OnFailure = (code: string, error?: unknown) => void
  *   `lost` and how the connection was lost
  */
 export function createUntilStored(
-  target: () => Target,
+  target: () => Endpoint,
   name: string,
   onFailure: OnFailure = () => {}
-): Promise<Outcome> {
+): Promise<CreateResponse> {
   const lost = (error: unknown) => {
     onFailure('lost', error)
     return undefined
   }
 
-  async function send(): Promise<Outcome | undefined> {
+  async function send(): Promise<CreateResponse | undefined> {
     const outcome = await createKeyed(target(), name, name).catch(lost)
     if (outcome === undefined || !isWorthResending(outcome)) return outcome
 
@@ -91,7 +94,7 @@ function recordFailures() {
  * @param seed of the random choices
  */
 export function startClients(
-  targets: Target[],
+  targets: Endpoint[],
   seed = ownSeed,
   clientCount = 16
 ) {

@@ -5,7 +5,7 @@ import type { Work } from './plan.ts'
 import { usageOf } from './usage.ts'
 
 /** Where a measurement sends its requests. */
-export interface Target {
+export interface Endpoint {
   /** With the version. */
   url: string
   key: string
@@ -41,7 +41,7 @@ function lua(value: unknown): string {
  * @param seconds whole ones
  */
 export async function loadByWrk(
-  { url, key }: Target,
+  { url, key }: Endpoint,
   { requests, connections }: Work,
   seconds: number
 ) {

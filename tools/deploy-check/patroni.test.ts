@@ -7,15 +7,10 @@ import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { migrate, query } from '../../test/support/database.ts'
-import { createUntilStored } from '../../test/support/resend.ts'
+import { createUntilStored, type Endpoint } from '../../test/support/resend.ts'
 import { startService } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
-import {
-  type Clients,
-  databaseOutage,
-  type Target,
-  underLoad
-} from './under-load.ts'
+import { type Clients, databaseOutage, underLoad } from './under-load.ts'
 
 const hosts = ['1', '2', '3']
 const proxyUrl = 'postgres://postgres@127.0.0.1:5000/postgres'
@@ -100,7 +95,7 @@ async function timed(
 
 /** Checks lists of the categories, again and again, while something runs. */
 async function checkLists(
-  { url, key }: Target,
+  { url, key }: Endpoint,
   { creates }: Clients,
   running: Promise<unknown>
 ): Promise<void> {
@@ -134,7 +129,7 @@ await migrate(proxyUrl)
 const replica = await startService(t, { databaseUrl: proxyUrl })
 const { url } = await startService(t, { databaseUrl: proxyUrl })
 /** One client uses both. */
-const targets: [Target, Target] = [replica, { url, key: replica.key }]
+const targets: [Endpoint, Endpoint] = [replica, { url, key: replica.key }]
 
 /** Lets the primary fail and heal. Another host is the primary then. */
 async function failOver(

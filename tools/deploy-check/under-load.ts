@@ -1,12 +1,6 @@
 import type { Test } from 'tap'
-import { startClients } from '../../test/support/resend.ts'
+import { type Endpoint, startClients } from '../../test/support/resend.ts'
 import { seed } from '../../test/support/scale.ts'
-
-/** A service, and an API key of its clients. */
-export interface Target {
-  url: string
-  key: string
-}
 
 const clientCount = 8
 
@@ -31,7 +25,7 @@ interface Category {
   name: string
 }
 
-async function categoriesOf({ url, key }: Target): Promise<Category[]> {
+async function categoriesOf({ url, key }: Endpoint): Promise<Category[]> {
   const headers = { authorization: `Bearer ${key}` }
   const response = await fetch(`${url}/v1/categories`, { headers })
   return (await response.json()) as Category[]
@@ -53,7 +47,7 @@ export type Commands = (clients: Clients) => Promise<unknown>
  */
 export async function underLoad(
   t: Test,
-  targets: [Target, ...Target[]],
+  targets: [Endpoint, ...Endpoint[]],
   commands: Commands,
   expected: string[] = []
 ): Promise<void> {

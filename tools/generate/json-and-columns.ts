@@ -5,7 +5,7 @@ import type { ApiDocument } from '../../src/framework/openapi/document.ts'
 import { columnOf, rejectColumnOfCreates } from './column-names.ts'
 import { type Message, operationsOf, type Schema } from './openapi.ts'
 
-type Api = Pick<ApiDocument, 'document'>
+type Documented = Pick<ApiDocument, 'document'>
 
 /** A property of a schema, and the column that holds it. */
 interface Property {
@@ -23,18 +23,18 @@ export const header =
   '// Generated from openapi.yaml by `npm run generate`. Do not edit.\n\n'
 
 /** generated/json.ts: for each schema of a response, a row as its JSON. */
-export function rowJsonFile(api: Api, root = '..'): string {
-  const messages = operationsOf(api).flatMap(({ responses }) =>
+export function rowJsonFile(apiDocument: Documented, root = '..'): string {
+  const messages = operationsOf(apiDocument).flatMap(({ responses }) =>
     responses
       .filter(([status]) => status.startsWith('2'))
       .map(([, response]) => response)
   )
   const constants = schemasOf(messages).map((name) => {
-    const expression = jsonExpression(name, propertiesOf(api, name))
+    const expression = jsonExpression(name, propertiesOf(apiDocument, name))
 
     return `
 /** Writes a row as the JSON of the schema ${name}. */
-export const ${name} = rowJson<Schemas['${name}']>(
+export const ${constantOf(name)}Json = rowJson<Schemas['${name}']>(
   \`${expression}\`
 )
 `
@@ -44,21 +44,25 @@ export const ${name} = rowJson<Schemas['${name}']>(
 }
 
 /** generated/columns.ts: for each schema of a request, its columns. */
-export function bodyColumnsFile(api: Api, root = '..'): string {
-  const messages = operationsOf(api).flatMap(
+export function bodyColumnsFile(apiDocument: Documented, root = '..'): string {
+  const messages = operationsOf(apiDocument).flatMap(
     ({ requestBody }) => requestBody ?? []
   )
   const constants = schemasOf(messages).map(
     (name) => `
 /** The columns that store the body ${name}. */
-export const ${name}: BodyColumn<Schemas['${name}']>[] = [
-${propertiesOf(api, name).map(bodyColumn).join(',\n')}
+export const ${constantOf(name)}Columns: BodyColumn<Schemas['${name}']>[] = [
+${propertiesOf(apiDocument, name).map(bodyColumn).join(',\n')}
 ]
 `
   )
 
   return fileOf('import type { BodyColumn }', root, constants)
 }
+
+/** `NewCategory` as the start of a constant's name: `newCategory`. */
+const constantOf = (schema: string) =>
+  schema.charAt(0).toLowerCase() + schema.slice(1)
 
 function fileOf(imports: string, root: string, constants: string[]): string {
   return `${header}${imports} from '${root}/src/framework/openapi/json.ts'
@@ -143,7 +147,7 @@ const sqlTypes: Record<string, string> = {
  *
  * @throws Error for what has no column
  */
-function propertiesOf({ document }: Api, name: string): Property[] {
+function propertiesOf({ document }: Documented, name: string): Property[] {
   const schemas = document.components?.schemas as Record<string, Schema>
   const { properties = {}, required = [] }: Schema = { ...schemas[name] }
 

@@ -25,7 +25,7 @@ export function metricsPage(page: string): Promise<string> {
     [...page.matchAll(writtenRow)].map(([, name, look]) => [name, look])
   )
   const database = idleDatabase()
-  for (const measurer of api.measurers) measurer(database)
+  for (const measurer of api.measurers) measurer.start(database)
   // The types of prom-client lack labelNames.
   const metrics =
     database.metrics.registry.getMetricsAsArray() as unknown as Metric[]

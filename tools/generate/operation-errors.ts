@@ -10,10 +10,13 @@ const writtenRow = /^\| (\d{3}) +\| `(\w+)` /gm
  * The guide with each 4xx of an operation of openapi.yaml that it does not
  * explain already, with the message of its first example.
  */
-export function guideWith(api: ApiDocument, guide: string): Promise<string> {
+export function guideWith(
+  apiDocument: ApiDocument,
+  guide: string
+): Promise<string> {
   const written = [...guide.matchAll(writtenRow)]
   const explained = written.map(([, status, code]) => `${status} ${code}`)
-  const rows = operationsOf(api).flatMap(({ request, responses }) => {
+  const rows = operationsOf(apiDocument).flatMap(({ request, responses }) => {
     const shown = new Set(explained)
 
     return responses

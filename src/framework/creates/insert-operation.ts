@@ -37,7 +37,7 @@ export function insertOperation<Body extends object, Status, Schema>(
   database: Database,
   definition: InsertOperation<Body, Status, Schema>
 ) {
-  const { operation, status, body, json, check, location } = definition
+  const { operation, status, columns, json, check, location } = definition
   const insertBy = (statement: string, areKeyed: boolean) =>
     groupedInsert(database, statement, insertStatement(definition, areKeyed))
   const insert = insertBy(operation, false)
@@ -55,7 +55,7 @@ export function insertOperation<Body extends object, Status, Schema>(
     request: KeyedRequest<Body>,
     reply: JsonReply<Status, Schema>
   ): Promise<Sent> => {
-    const row = body.map(({ property }) => request.body[property])
+    const row = columns.map(({ property }) => request.body[property])
     const claim = claimOf(request, operation)
     const result =
       claim === undefined

@@ -7,8 +7,10 @@ interface InsertSql {
   /** An SQL expression for the id of a new row. */
   id: string
   /** Columns for the properties of a body. */
-  body: { column: string; type: string }[]
-  /** Finds rows that cannot be stored, unless all can. */
+  columns: { column: string; type: string }[]
+  /**
+   * Finds rows that cannot be stored. Leave it out if every valid body can be.
+   */
   check?: { obstacle: string }
   /** Writes the response to a row. */
   json: RowExpression
@@ -22,7 +24,7 @@ export interface InsertDefinition<Body, Schema> extends InsertSql {
    */
   operation: string
   /** From generated/columns.ts. */
-  body: BodyColumn<Body>[]
+  columns: BodyColumn<Body>[]
   check?: RowCheck<Body>
   /** Writes the response to a row. From generated/json.ts. */
   json: RowJson<Schema>
@@ -57,12 +59,12 @@ export type RowOutcome =
  *   statement that has nothing to do with their table is 6 % faster
  */
 export function insertStatement(insert: InsertSql, areKeyed: boolean): string {
-  const { table, id, body, check, json } = insert
-  const columns = ['id', ...body.map(({ column }) => column)].join(', ')
+  const { table, id, columns, check, json } = insert
+  const names = ['id', ...columns.map(({ column }) => column)].join(', ')
 
   return sql`
     WITH input AS MATERIALIZED (
-      ${areKeyed ? keyedInput(body) : plainInput(body)}
+      ${areKeyed ? keyedInput(columns) : plainInput(columns)}
       WHERE ${limitLockWait}
     ),
     checked AS MATERIALIZED (
@@ -83,8 +85,8 @@ export function insertStatement(insert: InsertSql, areKeyed: boolean): string {
       ORDER BY ordinal
     ),
     stored AS (
-      INSERT INTO ${table} (${columns})
-      SELECT ${columns}
+      INSERT INTO ${table} (${names})
+      SELECT ${names}
       FROM new_row
       WHERE id IS NOT NULL
       RETURNING
@@ -108,28 +110,28 @@ export function insertStatement(insert: InsertSql, areKeyed: boolean): string {
 }
 
 /** The SQL types of the columns of `input`, by name. */
-const typesOf = (body: InsertSql['body']) =>
-  Object.fromEntries(body.map(({ column, type }) => [column, type]))
+const typesOf = (columns: InsertSql['columns']) =>
+  Object.fromEntries(columns.map(({ column, type }) => [column, type]))
 
-const plainInput = (body: InsertSql['body']) => sql`
+const plainInput = (columns: InsertSql['columns']) => sql`
   SELECT
     *,
     NULL::bytea AS body_hash,
     NULL::bytea AS recorded_hash,
     NULL AS recorded_response
-  FROM ${inputTable(typesOf(body))}`
+  FROM ${inputTable(typesOf(columns))}`
 
 /**
  * The rows with the record of their Idempotency-Key. pg_logical_emit_message
  * makes a replay a write, whose commit waits for the synchronous standby: a
  * record may be visible before the standby has it.
  */
-const keyedInput = (body: InsertSql['body']) => sql`
+const keyedInput = (columns: InsertSql['columns']) => sql`
   SELECT
     input.*,
     record.body_hash AS recorded_hash,
     record.response AS recorded_response
-  FROM ${inputTable({ ...typesOf(body), key_hash: 'bytea', body_hash: 'bytea' })}
+  FROM ${inputTable({ ...typesOf(columns), key_hash: 'bytea', body_hash: 'bytea' })}
   LEFT JOIN LATERAL (
     SELECT
       body_hash,

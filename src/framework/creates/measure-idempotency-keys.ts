@@ -1,4 +1,4 @@
-import type { Database, Measure } from '../postgres/database.ts'
+import type { Measurer } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /** Before the first ANALYZE, the estimate is -1. Counting would scan. */
@@ -8,18 +8,22 @@ const estimate = sql`
   WHERE oid = 'idempotency_keys'::regclass
 `
 
-/** Returns a function that estimates how many Idempotency-Keys are stored. */
-export function idempotencyKeyMeasurer(database: Database): Measure {
-  const statement = database.statements.add(
-    'estimate-of-idempotency-keys',
-    estimate
-  )
+/** Estimates how many Idempotency-Keys are stored. */
+export const idempotencyKeyMeasurer: Measurer = {
+  name: 'number of Idempotency-Keys',
 
-  return async () => {
-    const estimates = await database.runInBackground<{ rows: number }>(
-      statement
+  start(database) {
+    const statement = database.statements.add(
+      'estimate-of-idempotency-keys',
+      estimate
     )
-    for (const { rows } of estimates)
-      database.metrics.idempotencyKeyRows.set(rows)
+
+    return async () => {
+      const estimates = await database.runInBackground<{ rows: number }>(
+        statement
+      )
+      for (const { rows } of estimates)
+        database.metrics.idempotencyKeyRows.set(rows)
+    }
   }
 }

@@ -1,4 +1,4 @@
-import type { Database, Measure } from '../postgres/database.ts'
+import type { Measurer } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**
@@ -20,18 +20,22 @@ const nextExpiry = sql`
     )
 `
 
-/** Returns a function that measures when the first API key in use expires. */
-export function apiKeyMeasurer(database: Database): Measure {
-  const statement = database.statements.add(
-    'next-expiry-of-api-keys',
-    nextExpiry
-  )
+/** Measures when the first API key in use expires. */
+export const apiKeyMeasurer: Measurer = {
+  name: 'expiry of API keys',
 
-  return async () => {
-    const rows = await database.runInBackground<{ seconds: number | null }>(
-      statement
+  start(database) {
+    const statement = database.statements.add(
+      'next-expiry-of-api-keys',
+      nextExpiry
     )
-    for (const { seconds } of rows)
-      database.metrics.apiKeysExpiring.set(seconds ?? Infinity)
+
+    return async () => {
+      const rows = await database.runInBackground<{ seconds: number | null }>(
+        statement
+      )
+      for (const { seconds } of rows)
+        database.metrics.apiKeysExpiring.set(seconds ?? Infinity)
+    }
   }
 }

@@ -116,7 +116,7 @@ function linkTo(id: string, query: PageRequest['query']): string {
  *     ORDER BY id
  *     LIMIT input.size + 1
  *   `,
- *   json: Toy
+ *   json: toyJson
  * })
  *
  * return toys(request, reply, { color: 'red' })

@@ -147,3 +147,11 @@ export class Database {
 
 /** Reads a state of the database, and sets its metrics. */
 export type Measure = () => Promise<void>
+
+/** What is measured while the service runs. */
+export interface Measurer {
+  /** For the log. */
+  name: string
+  /** Adds the statement and its metrics, if they are not the framework's. */
+  start: (database: Database) => Measure
+}

@@ -26,7 +26,7 @@ interface RowRead<Column extends string, Schema> {
  *   name: 'pets-by-id',
  *   inputTypes: { id: 'bigint' },
  *   statement: sql`SELECT * FROM pets WHERE pets.id = input.id`,
- *   json: Pet
+ *   json: petJson
  * })
  *
  * @returns a function that reads the JSON of the row, undefined if there is

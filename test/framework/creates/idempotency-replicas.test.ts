@@ -14,7 +14,7 @@ import { startNotes, storedNames, storedNotes } from '../../support/notes.ts'
 import {
   createKeyed,
   createUntilStored,
-  type Target
+  type Endpoint
 } from '../../support/resend.ts'
 import { scale } from '../../support/scale.ts'
 import { until } from '../../support/until.ts'
@@ -46,7 +46,7 @@ t.test(
   async (t) => {
     const { first, second, databaseUrl } = await startReplicas(t)
     const creates = new CreateHistoryChecker()
-    const recordCreate = async (replica: Target, name: string) =>
+    const recordCreate = async (replica: Endpoint, name: string) =>
       creates.record(name, await createUntilStored(() => replica, name))
 
     for (let done = 0; done < pairs; done += pairsPerRound) {
@@ -101,7 +101,7 @@ t.test('other creates do not wait for a key that is held', async (t) => {
   await createKeyed(first, 'held', 'held')
   const { release } = await holdKeys(t, databaseUrl)
   const settled: string[] = []
-  const createOutcome = async (replica: Target, name: string) => {
+  const createOutcome = async (replica: Endpoint, name: string) => {
     const { status, isReplayed } = await createKeyed(replica, name, name)
     settled.push(name)
     return isReplayed ? `${status} replayed` : status
@@ -183,7 +183,7 @@ t.test('an expired key replays until it is removed', async (t) => {
     'housekeeping_last_success_timestamp_seconds{task="idempotency_keys"}'
   for (const database of removers)
     t.ok(Number(await sample(database, task)) > 0)
-  const measure = idempotencyKeyMeasurer(patient.database)
+  const measure = idempotencyKeyMeasurer.start(patient.database)
   await query(databaseUrl, 'ANALYZE idempotency_keys')
   await measure()
   t.equal(await sample(patient.database, 'idempotency_keys_rows'), 1)

@@ -11,7 +11,7 @@ import { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
 import type { Query } from '../../../src/framework/postgres/statements.ts'
 import { connect, openDatabase, query } from '../../support/database.ts'
-import { Note } from '../../support/notes/generated/json.ts'
+import { noteJson } from '../../support/notes/generated/json.ts'
 import { startPair, startPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 
@@ -38,7 +38,7 @@ function startReplica(
   database: Database,
   version = snapshotVersion
 ): Replica {
-  const notes = { table: 'notes', json: Note }
+  const notes = { table: 'notes', json: noteJson }
   const memory = new ResponseMemory(2 ** 20, database.metrics)
   const app = Fastify()
   app.get('/', listOperation(database, memory, notes, version))
@@ -70,7 +70,7 @@ async function stored(url: string): Promise<string> {
   const [row] = await query(
     url,
     `SELECT coalesce(
-       '[' || string_agg(${Note.expression}, ',' ORDER BY id) || ']', '[]'
+       '[' || string_agg(${noteJson.expression}, ',' ORDER BY id) || ']', '[]'
      ) AS list
      FROM notes`
   )

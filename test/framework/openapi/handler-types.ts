@@ -13,11 +13,15 @@ import type { Database } from '../../../src/framework/postgres/database.ts'
 import { sql } from '../../../src/framework/postgres/sql.ts'
 import { rowReader } from '../../../src/framework/rows/row-reader.ts'
 import {
-  NewNote,
-  NewRemark,
-  NewTag
+  newNoteColumns,
+  newRemarkColumns,
+  newTagColumns
 } from '../../support/notes/generated/columns.ts'
-import { Note, Remark, Tag } from '../../support/notes/generated/json.ts'
+import {
+  noteJson,
+  remarkJson,
+  tagJson
+} from '../../support/notes/generated/json.ts'
 import type { Operations } from '../../support/notes/generated/operations.ts'
 import type { components } from '../../support/notes/generated/types.ts'
 
@@ -49,7 +53,8 @@ export const accepted: Partial<Operations> = {
     return reply.code(202).send({ ...remark, state: 'queued' })
   },
 
-  getNote: (_request, reply) => sendJson(reply, 200, objectBytes(Note, '{}')),
+  getNote: (_request, reply) =>
+    sendJson(reply, 200, objectBytes(noteJson, '{}')),
 
   listNotes: (_request, reply) => sendJson(reply, 200, notes)
 }
@@ -59,8 +64,8 @@ export const acceptedInsert: Operations['createNote'] = insertOperation(
   {
     ...inserted,
     status: 201,
-    body: NewNote,
-    json: Note,
+    columns: newNoteColumns,
+    json: noteJson,
     location: ({ id }) => `notes/${id}`
   }
 )
@@ -77,18 +82,18 @@ const page = {
   statement: 'SELECT * FROM x WHERE id > input.after'
 } as const
 
-const readNote = rowReader(database, { ...read, json: Note })
-const readTag = rowReader(database, { ...read, json: Tag })
-const remarks = pageOperation(database, memory, { ...page, json: Remark })
-const tags = pageOperation(database, memory, { ...page, json: Tag })
+const readNote = rowReader(database, { ...read, json: noteJson })
+const readTag = rowReader(database, { ...read, json: tagJson })
+const remarks = pageOperation(database, memory, { ...page, json: remarkJson })
+const tags = pageOperation(database, memory, { ...page, json: tagJson })
 
 export const acceptedStatements: Partial<Operations> = {
   getNote: async ({ params: { noteId } }, reply) => {
-    const noteJson = await readNote({ id: noteId })
+    const found = await readNote({ id: noteId })
 
-    if (noteJson === undefined) return reply.code(404).send(notFound)
+    if (found === undefined) return reply.code(404).send(notFound)
 
-    return sendJson(reply, 200, noteJson)
+    return sendJson(reply, 200, found)
   },
 
   listRemarks: (request, reply) => remarks(request, reply, { color: 'red' })
@@ -98,11 +103,11 @@ export const acceptedStatements: Partial<Operations> = {
 export const handlersOfAnotherSchema: Partial<Operations>[] = [
   {
     getNote: async (_request, reply) => {
-      const tagJson = await readTag({ id: 1n })
-      if (tagJson === undefined) throw new Error()
+      const tag = await readTag({ id: 1n })
+      if (tag === undefined) throw new Error()
 
       // @ts-expect-error a tag that was read is not a note
-      return sendJson(reply, 200, tagJson)
+      return sendJson(reply, 200, tag)
     }
   },
   {
@@ -116,17 +121,17 @@ export const handlersOfAnotherSchema: Partial<Operations>[] = [
   },
   {
     getNote: async (_request, reply) => {
-      const noteJson = await readNote({ id: 1n })
+      const found = await readNote({ id: 1n })
 
       // @ts-expect-error there may be no note
-      return sendJson(reply, 200, noteJson)
+      return sendJson(reply, 200, found)
     }
   }
 ]
 
 export const handWritten = [
   // @ts-expect-error a statement cannot write the JSON of a schema itself
-  sql`UPDATE notes SET name = $2 WHERE id = $1 RETURNING ${Note} AS note`,
+  sql`UPDATE notes SET name = $2 WHERE id = $1 RETURNING ${noteJson} AS note`,
 
   // @ts-expect-error an input row without its column
   readNote({})
@@ -150,10 +155,10 @@ export const createNote: Operations['createNote'][] = [
   (_request, reply) => reply.code(201).send(bytes),
 
   // @ts-expect-error the JSON of another schema, although it has all properties
-  (_request, reply) => reply.code(201).send(objectBytes(Tag, '{}')),
+  (_request, reply) => reply.code(201).send(objectBytes(tagJson, '{}')),
 
   // @ts-expect-error JSON with an undocumented status
-  (_request, reply) => sendJson(reply, 202, objectBytes(Note, '{}')),
+  (_request, reply) => sendJson(reply, 202, objectBytes(noteJson, '{}')),
 
   // @ts-expect-error JSON of an unknown shape
   (_request, reply) => sendJson(reply, 201, bytes),
@@ -165,35 +170,40 @@ export const createNote: Operations['createNote'][] = [
   () => {}
 ]
 
-const { status, body, json } = {
+const { status, columns, json } = {
   status: 201,
-  body: NewNote,
-  json: Note
+  columns: newNoteColumns,
+  json: noteJson
 } as const
 
 /** Each insert has one fault. */
 export const insertsOfNotes: Operations['createNote'][] = [
   // @ts-expect-error an undocumented status
-  insertOperation(database, { ...inserted, status: 202, body, json }),
+  insertOperation(database, { ...inserted, status: 202, columns, json }),
 
   // @ts-expect-error the JSON of another schema
-  insertOperation(database, { ...inserted, status, body, json: Tag }),
+  insertOperation(database, { ...inserted, status, columns, json: tagJson }),
 
   // @ts-expect-error an SQL expression that is not from the generator
-  insertOperation(database, { ...inserted, status, body, json: `'{}'` }),
+  insertOperation(database, { ...inserted, status, columns, json: `'{}'` }),
 
   // @ts-expect-error the columns of another body
-  insertOperation(database, { ...inserted, status, body: NewRemark, json })
+  insertOperation(database, {
+    ...inserted,
+    status,
+    columns: newRemarkColumns,
+    json
+  })
 ]
 
 // @ts-expect-error the operation lacks the parameter Idempotency-Key
 export const createTag: Operations['createTag'] = insertOperation(database, {
   ...inserted,
   status: 201,
-  body: NewTag,
-  json: Tag
+  columns: newTagColumns,
+  json: tagJson
 })
 
 export const listNotes: Operations['listNotes'] = (_request, reply) =>
   // @ts-expect-error items of another schema
-  reply.code(200).send(arrayBytes(Tag, bytes))
+  reply.code(200).send(arrayBytes(tagJson, bytes))

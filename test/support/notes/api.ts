@@ -12,10 +12,8 @@ import type { Database } from '../../../src/framework/postgres/database.ts'
 import { sql } from '../../../src/framework/postgres/sql.ts'
 import { rowReader } from '../../../src/framework/rows/row-reader.ts'
 import { rowDeleter } from '../../../src/framework/rows/row-deleter.ts'
-// Values, one for each schema and named like it: NewNote has the columns that
-// store such a body, Note the SQL that writes a row as such JSON.
-import { NewNote, NewRemark } from './generated/columns.ts'
-import { Note, Remark } from './generated/json.ts'
+import { newNoteColumns, newRemarkColumns } from './generated/columns.ts'
+import { noteJson, remarkJson } from './generated/json.ts'
 import { type Operations, stubs } from './generated/operations.ts'
 
 /** Processes with TEST_API=notes serve it: see ../typescript.js. */
@@ -52,7 +50,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     name: 'notes-by-id',
     inputTypes: { id: 'bigint' },
     statement: notesById,
-    json: Note
+    json: noteJson
   })
   const deleteNote = rowDeleter(database, {
     name: 'delete-note',
@@ -62,7 +60,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
   return {
     listNotes: listOperation(database, memory, {
       table: 'notes',
-      json: Note
+      json: noteJson
     }),
 
     createNote: insertOperation(database, {
@@ -70,8 +68,8 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
       status: 201,
       table: 'notes',
       id: `nextval('notes_id_seq')`,
-      body: NewNote,
-      json: Note
+      columns: newNoteColumns,
+      json: noteJson
     }),
 
     getNote: async ({ params: { noteId } }, reply) => {
@@ -114,7 +112,7 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
     idType: 'uuid',
     filterTypes: {},
     statement: pagesOfRemarks,
-    json: Remark
+    json: remarkJson
   })
 
   return {
@@ -125,9 +123,9 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
       status: 202,
       table: 'remarks',
       id: 'gen_random_uuid()',
-      body: NewRemark,
+      columns: newRemarkColumns,
       check: noteExists,
-      json: Remark
+      json: remarkJson
     })
   } satisfies Partial<Operations>
 }

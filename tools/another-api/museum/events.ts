@@ -1,5 +1,5 @@
-import { NewEvent } from '../../generated/columns.ts'
-import { Event } from '../../generated/json.ts'
+import { newEventColumns } from '../../generated/columns.ts'
+import { eventJson } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
 import { listOperation } from '../framework/lists/lists.ts'
@@ -11,7 +11,7 @@ export function eventHandlers(database: Database, memory: ResponseMemory) {
   return {
     listEvents: listOperation(database, memory, {
       table: 'events',
-      json: Event
+      json: eventJson
     }),
 
     createEvent: insertOperation(database, {
@@ -19,8 +19,8 @@ export function eventHandlers(database: Database, memory: ResponseMemory) {
       status: 201,
       table: 'events',
       id: `nextval('events_id_seq')`,
-      body: NewEvent,
-      json: Event
+      columns: newEventColumns,
+      json: eventJson
     })
   } satisfies Operations
 }

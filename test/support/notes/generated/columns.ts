@@ -6,7 +6,7 @@ import type { components } from './types.ts'
 type Schemas = components['schemas']
 
 /** The columns that store the body NewNote. */
-export const NewNote: BodyColumn<Schemas['NewNote']>[] = [
+export const newNoteColumns: BodyColumn<Schemas['NewNote']>[] = [
   { property: 'name', column: '"name"', type: 'text' },
   { property: 'description', column: '"description"', type: 'text' },
   { property: 'size', column: '"size"', type: 'bigint' },
@@ -14,14 +14,14 @@ export const NewNote: BodyColumn<Schemas['NewNote']>[] = [
 ]
 
 /** The columns that store the body NewRemark. */
-export const NewRemark: BodyColumn<Schemas['NewRemark']>[] = [
+export const newRemarkColumns: BodyColumn<Schemas['NewRemark']>[] = [
   { property: 'noteId', column: '"note_id"', type: 'bigint' },
   { property: 'text', column: '"text"', type: 'text' },
   { property: 'kind', column: '"kind"', type: 'text' }
 ]
 
 /** The columns that store the body NewTag. */
-export const NewTag: BodyColumn<Schemas['NewTag']>[] = [
+export const newTagColumns: BodyColumn<Schemas['NewTag']>[] = [
   { property: 'name', column: '"name"', type: 'text' },
   { property: 'color', column: '"color"', type: 'text' }
 ]

@@ -6,7 +6,7 @@ import type { components } from './types.ts'
 type Schemas = components['schemas']
 
 /** Writes a row as the JSON of the schema Note. */
-export const Note = rowJson<Schemas['Note']>(
+export const noteJson = rowJson<Schemas['Note']>(
   `'{"id":' || coalesce("id"::text, missing_property('Note.id'))
   || ',"name":' || coalesce(to_json("name")::text, missing_property('Note.name'))
   || coalesce(',"description":' || to_json("description")::text, '')
@@ -16,7 +16,7 @@ export const Note = rowJson<Schemas['Note']>(
 )
 
 /** Writes a row as the JSON of the schema Remark. */
-export const Remark = rowJson<Schemas['Remark']>(
+export const remarkJson = rowJson<Schemas['Remark']>(
   `'{"id":' || coalesce(to_json("id")::text, missing_property('Remark.id'))
   || ',"noteId":' || coalesce("note_id"::text, missing_property('Remark.noteId'))
   || ',"text":' || coalesce(to_json("text")::text, missing_property('Remark.text'))
@@ -27,7 +27,7 @@ export const Remark = rowJson<Schemas['Remark']>(
 )
 
 /** Writes a row as the JSON of the schema Tag. */
-export const Tag = rowJson<Schemas['Tag']>(
+export const tagJson = rowJson<Schemas['Tag']>(
   `'{"id":' || coalesce("id"::text, missing_property('Tag.id'))
   || ',"name":' || coalesce(to_json("name")::text, missing_property('Tag.name'))
   || ',"color":' || coalesce(to_json("color")::text, missing_property('Tag.color'))
