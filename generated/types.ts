@@ -327,8 +327,8 @@ export interface components {
             };
         };
         /**
-         * @description The id is not a 64-bit integer, or has leading zeros, or the request has
-         *     what the operation does not: a query parameter, a body or a precondition
+         * @description The id is not a positive 64-bit integer, or has leading zeros, or the
+         *     request has what the operation does not: a query parameter, a body or a precondition
          */
         InvalidId: {
             headers: {

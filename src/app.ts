@@ -57,7 +57,7 @@ export async function buildApp({
     await app.register(cors, corsOptions(config.CORS_ORIGINS))
 
   // 404 and 405, before authentication.
-  await app.register(unknownRoutes)
+  await app.register(unknownRoutes, { apiDocument })
 
   // @fastify/bearer-auth, for the operations: API keys and rate limits.
   await app.register(apiKeys, { names: api.names, database, config })

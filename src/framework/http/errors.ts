@@ -94,16 +94,18 @@ const responsesByCode: Partial<Record<string, HttpError>> = {
     'headers_too_large',
     'The header section of the request is too large'
   ),
-  FST_ERR_CTP_BODY_TOO_LARGE: new HttpError(
-    413,
-    'payload_too_large',
-    'The body is larger than this deployment accepts'
-  ),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: badRequest(
     'Content-Type must be application/json'
   ),
   FST_ERR_BAD_URL: badRequest('The path must be percent-encoded UTF-8')
 }
+
+const payloadTooLarge = (limit?: number) =>
+  new HttpError(
+    413,
+    'payload_too_large',
+    `The body is larger than ${limit} bytes, the limit of this deployment`
+  )
 
 const invalidHttp = badRequest('The request is not valid HTTP/1.1')
 
@@ -111,12 +113,18 @@ const invalidHttp = badRequest('The request is not valid HTTP/1.1')
  * Returns the response to any error. One that is neither listed above nor a 4xx
  * becomes a 500. Its message may have internal details.
  */
-export function toHttpError(error: unknown): HttpError {
+export function toHttpError(
+  error: unknown,
+  request?: FastifyRequest
+): HttpError {
   if (error instanceof HttpError) return error
 
   // Anything can be thrown; these are the properties of the errors of Fastify
   // and its plugins.
   const { code = '', statusCode = 500 } = error as Partial<FastifyError>
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return payloadTooLarge(request?.routeOptions.bodyLimit)
+
   const isOfClient = statusCode < 500
   return responsesByCode[code] ?? (isOfClient ? invalidHttp : internalError)
 }
@@ -130,7 +138,7 @@ export function sendError(
   request: FastifyRequest,
   reply: FastifyReply
 ): void {
-  const { body, headers } = toHttpError(thrown)
+  const { body, headers } = toHttpError(thrown, request)
   request.errorCode = body.code
   if (body.status === 500) request.log.error({ err: thrown }, body.code)
   if (thrown instanceof OutcomeUnknown)

@@ -120,12 +120,7 @@ const themeFile = (filename: string) => ({
 
 /** The origin of the first server: the default of clients. */
 function productionOrigin({ document }: ApiDocument): string {
-  const server = document.servers?.[0]
-  const expanded = String(server?.url).replace(
-    /\{(\w+)\}/g,
-    (_, name: string) => String(server?.variables?.[name]?.default)
-  )
-  return new URL(expanded, 'http://localhost').origin
+  return new URL(String(document.servers?.[0]?.url), 'http://localhost').origin
 }
 
 /** The code samples by operationId, as `x-codeSamples` has them. */

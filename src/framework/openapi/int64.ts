@@ -5,8 +5,6 @@ import type { DataValidationCxt } from 'ajv/dist/types/index.js'
 export interface Schema {
   type?: string
   format?: string
-  enum?: unknown[]
-  const?: unknown
   minimum?: number
   maximum?: number
   nullable?: boolean

@@ -84,22 +84,24 @@ function validator(schema: Schema, root: string) {
 
 /** Describes a value and its rule, such as `body.name must be string`. */
 const describe = (error: ErrorObject, root: string) =>
-  `${root}${error.instancePath.replaceAll('/', '.')} ${ruleOf(error)}`
+  `${root}${error.instancePath.replaceAll('/', '.')} ${ruleOf(error, root)}`
 
 /** Ajv names neither the properties nor the values that it allows. */
-function ruleOf(error: ErrorObject): string {
+function ruleOf(error: ErrorObject, root: string): string {
   const { keyword, params, data, message } = error
   const schema = error.parentSchema as Schema
 
   if (schema['x-must'] !== undefined) return `must ${schema['x-must']}`
-  const { enum: allowed = [schema.const] } = schema
-  if (keyword === 'enum' || keyword === 'const')
-    return `must be one of: ${allowed.join(', ')}`
+  const allowed: unknown = params['allowedValues'] ?? params['allowedValue']
+  if (allowed !== undefined)
+    return `must be one of: ${[allowed].flat().join(', ')}`
   if (keyword === 'additionalProperties') {
     const known = Object.keys({ ...schema.properties }).join(', ')
     const unknown = String(params['additionalProperty'])
     return `must not have "${unknown}"; it may have ${known || 'none'}`
   }
+  if (keyword === 'required' && root !== 'body')
+    return `must have the parameter "${params['missingProperty']}"`
   // A client takes an integer of any size for an integer.
   if (keyword === 'type' && typeof data === 'bigint')
     return `must be within ±${Number.MAX_SAFE_INTEGER}`

@@ -48,8 +48,21 @@ const flood = request('GET /', { X: 'a'.repeat(2_000_000) })
 const rejected: [status: number, message: string, ...requests: string[]][] = [
   [
     404,
-    'There is nothing at this path',
+    'There is nothing at this path: did you mean /v1/tags?',
+    get('/tags'),
     get('/v1/tags/'),
+    get('/api/Tags?limit=1')
+  ],
+  [
+    404,
+    'There is nothing at this path: did you mean /v1/notes/{noteId}?',
+    get('/v2/notes/7')
+  ],
+  [404, 'There is nothing at this path: did you mean /docs?', get('/v1/docs')],
+  [
+    404,
+    'There is nothing at this path: /docs shows the operations, below /v1/',
+    get('/swagger?next=/notes'),
     get('/docs/static/..%2f..%2fpackage.json'),
     request('PURGE /v1/dogs', withoutKey, '{')
   ],
@@ -116,7 +129,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
   // The body of a create.
   [
     413,
-    'The body is larger than this deployment accepts',
+    'The body is larger than 65536 bytes, the limit of this deployment',
     createRequest('', { 'Content-Length': '1048577' }),
     createRequest(`100001\r\n${'a'.repeat(0x100001)}\r\n0\r\n\r\n`, chunked)
   ],

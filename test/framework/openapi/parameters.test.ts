@@ -100,7 +100,7 @@ t.test('a parameter of another type is rejected', async (t) => {
     await get('1', { 'X-TENANT': 'x', 'x-shard': 'x' }),
     'header.x-shard must be integer'
   )
-  t.equal(await get('1', {}), "header must have required property 'x-tenant'")
+  t.equal(await get('1', {}), 'header must have the parameter "x-tenant"')
 })
 
 const knownParameters = 'limit, ratio, deep, tags, names, after, text'
