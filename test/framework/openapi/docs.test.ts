@@ -92,12 +92,15 @@ t.test(
   }
 )
 
-/** The files that the page loads, as paths. */
-async function filesOf(page: string): Promise<string[]> {
+/** The files that the page loads or links to, as paths. */
+async function filesOf(page: string): Promise<Set<string>> {
   const { body } = await app.inject(page)
-  const files = [...body.matchAll(/(?:href|src)="([^"]+)"/g)]
-  return files.map(
-    ([, file]) => new URL(String(file), `http://localhost${page}`).pathname
+  const files = body.matchAll(/(?:href|src)="([^"]+)"/g)
+  return new Set(
+    Array.from(
+      files,
+      ([, file]) => new URL(String(file), `http://localhost${page}`).pathname
+    )
   )
 }
 
