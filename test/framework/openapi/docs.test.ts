@@ -92,16 +92,16 @@ t.test(
   }
 )
 
-/** The files that the page loads or links to, as paths. */
+/** What the page loads or links to here, as paths. */
 async function filesOf(page: string): Promise<Set<string>> {
   const { body } = await app.inject(page)
-  const files = body.matchAll(/(?:href|src)="([^"]+)"/g)
-  return new Set(
-    Array.from(
-      files,
-      ([, file]) => new URL(String(file), `http://localhost${page}`).pathname
-    )
+  const here = `http://localhost${page}`
+  const urls = Array.from(
+    body.matchAll(/(?:href|src)="([^"]+)"/g),
+    ([, file]) => new URL(String(file), here)
   )
+  const own = urls.filter(({ hostname }) => hostname === 'localhost')
+  return new Set(own.map(({ pathname }) => pathname))
 }
 
 for (const page of ['/docs', '/docs/', '/docs/guide', '/docs/changelog']) {
