@@ -103,9 +103,13 @@ export default defineConfig(
     languageOptions: {
       globals: {
         addEventListener: 'readonly',
+        crypto: 'readonly',
         document: 'readonly',
+        fetch: 'readonly',
+        getSelection: 'readonly',
         location: 'readonly',
-        SwaggerUIStandalonePreset: 'readonly'
+        sessionStorage: 'readonly',
+        window: 'readonly'
       }
     }
   }

@@ -78,7 +78,7 @@ export async function buildApp({
   await app.register(docsPage, {
     apiDocument,
     samples: api.samples,
-    guide: api.guide,
+    pages: api.pages,
     environment: config.ENVIRONMENT
   })
   const checkReady = migrationCheck(database, api.migrations)

@@ -1,7 +1,7 @@
 // Writes these files, or the marked parts of them:
 //
 // - generated/, from openapi.yaml, samples/ and the statements of src/handlers
-// - generated/guide.html, from docs/clients.md
+// - generated/pages/, from docs/clients.md and CHANGELOG.md
 // - README.md: the operations, from openapi.yaml
 // - docs/clients.md: the errors of single operations, from openapi.yaml
 // - .env.example and docs/configuration.md, from src/framework/variables.ts
@@ -25,7 +25,7 @@ import {
   readApiDocument
 } from '../src/framework/openapi/document.ts'
 import { configurationPage, envExample } from './generate/configuration-docs.ts'
-import { guidePage, guideSource } from './generate/guide.ts'
+import { guideSource, pageHtml, pageMarkdown } from './generate/guide.ts'
 import {
   bodyColumnsFile,
   header,
@@ -130,6 +130,11 @@ async function generate(): Promise<Files> {
   const { name } = JSON.parse(read('package.json')) as { name: string }
   const names = namesOf(apiDocument, name)
   const guide = await guideWith(apiDocument, read(guideSource))
+  const pages = {
+    guide: pageMarkdown(guide, read),
+    changelog: pageMarkdown(read('CHANGELOG.md'), read)
+  }
+  const { title } = apiDocument.document.info
 
   return {
     ...ofDocuments,
@@ -139,10 +144,11 @@ async function generate(): Promise<Files> {
     ),
     'generated/names.ts': namesFile(names),
     [guideSource]: guide,
-    'generated/guide.html': guidePage(
-      apiDocument.document.info.title,
-      guide,
-      read
+    'generated/pages/guide.md': pages.guide,
+    'generated/pages/guide.html': pageHtml(`Guide · ${title}`, pages.guide),
+    'generated/pages/changelog.html': pageHtml(
+      `Changelog · ${title}`,
+      pages.changelog
     ),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     'deploy/kubernetes/monitoring/rules.yaml': await prometheusRule(

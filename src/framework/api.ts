@@ -26,10 +26,10 @@ export interface Api {
    */
   samples?: URL
   /**
-   * The guide for its clients: `generated/guide.html`. Without one,
-   * the service has no /docs/guide.
+   * The folder of the pages beside the docs page, `generated/pages/`:
+   * `guide.html` is at /docs/guide.
    */
-  guide?: URL
+  pages?: URL
   /**
    * Makes the handler of each operation, by operationId.
    * `generated/operations.ts` has its type, which the framework does not know.

@@ -1,9 +1,12 @@
 import t from 'tap'
-import { guidePage } from '../../tools/generate/guide.ts'
+import { pageHtml, pageMarkdown } from '../../tools/generate/guide.ts'
 
 /** The HTML of a guide, in a repository of these files. */
-const render = (markdown: string, files: Record<string, string> = {}) =>
-  guidePage('Pets', markdown, (name) => String(files[name]))
+const render = (source: string, files: Record<string, string> = {}) =>
+  pageHtml(
+    'Pets',
+    pageMarkdown(source, (name) => String(files[name]))
+  )
 
 t.test('the contents list the sections, which are links to themselves', (t) => {
   const html = render('# Guide\n\n## First `step`\n\n### Detail\n\n## Second\n')
@@ -38,26 +41,28 @@ t.test('a deployment serves what the guide links to', (t) => {
   t.match(render('[x](#y)'), '<a href="#y">x</a>')
   t.match(render('[x](https://x.test)'), '<a href="https://x.test">x</a>')
   t.match(render('[x](../openapi.yaml)'), '<a href="../openapi.yaml">x</a>')
-  t.match(render('[folder](../tools/x)'), '<p>folder</p>')
+  t.match(render('[x](docs/clients.md#y)'), '<a href="guide#y">x</a>')
   t.throws(() => render('[x](security.md)'), {
-    message:
-      'docs/clients.md links to security.md, which a deployment does not serve'
+    message: 'a deployment does not serve security.md'
   })
   t.end()
 })
 
 t.test('the text of a linked file is at the end, once', (t) => {
-  const link = '[retry.ts](../tools/clients/retry.ts)'
+  const link = '[retry.ts](../tools/clients/retry/retry.ts)'
   const html = render(`${link} ${link}\n\n## Last\n`, {
-    'tools/clients/retry.ts': 'if (1 < 2) retry()\n'
+    'tools/clients/retry/retry.ts': 'if (1 < 2) retry()\n'
   })
 
-  t.match(html, '<p><a href="#retryts">retry.ts</a> <a href="#retryts">')
+  t.match(
+    html,
+    '<p><a href="#retryretryts">retry.ts</a> <a href="#retryretryts">'
+  )
   t.match(html, '<li><a href="#files">Files</a></li>\n</ol>')
   const [, files = ''] = html.split('<h2 id="files">')
   t.match(
     files,
-    `<h3 id="retryts"><a href="#retryts">retry.ts</a></h3>
+    `<h3 id="retryretryts"><a href="#retryretryts">retry/retry.ts</a></h3>
 <pre><code class="language-ts">if (1 &lt; 2) retry()
 </code></pre>
 </main>`
@@ -68,7 +73,7 @@ t.test('the text of a linked file is at the end, once', (t) => {
 
 t.test('comments are left out, and other HTML is rejected', (t) => {
   t.notMatch(render('<!-- clients -->\n\n| a |\n| - |\n'), '<!--')
-  const message = /^docs\/clients\.md has HTML, write Markdown: <b>/
+  const message = /^write Markdown in place of HTML: <b>/
   t.throws(() => render('x <b>y</b>'), { message })
   t.throws(() => render('<b>\ny\n</b>\n'), { message })
   t.end()

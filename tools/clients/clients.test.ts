@@ -84,7 +84,7 @@ t.test('the commands of the guide print what it shows', async (t) => {
   const blocks = guide.replace(generators, '').matchAll(shellBlocks)
   for (const [, source = '', shown] of blocks) {
     const command = source
-      .replace('http://127.0.0.1:3000/v1', baseUrl)
+      .replace('https://api.petstore.example/v1', baseUrl)
       .replace('petcat_…', service.key)
     const { code, output } = await run(t, command, folder)
     t.equal(code, 0, source + output)

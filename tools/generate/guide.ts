@@ -1,16 +1,13 @@
-// generated/guide.html: the guide for API clients, which the service serves.
-import path from 'node:path'
+// generated/pages/: the guide for API clients and the changelog, which the
+// service serves.
 import GithubSlugger, { slug } from 'github-slugger'
 import { marked, Renderer, type Tokens } from 'marked'
 
 /** The page of which the guide is made. */
 export const guideSource = 'docs/clients.md'
 
-/** Served beside the guide, at the same relative path. */
-const servedFile = '../openapi.yaml'
-
-/** A file or folder that a deployment does not serve. */
-const toolFile = /^\.\.\/(tools\/.+)$/
+/** A link to a file that a deployment does not serve. */
+const toolLink = /\]\(\.\.\/(tools\/[^)]+)\)/g
 
 interface Heading {
   /** 1 to 6. */
@@ -19,45 +16,68 @@ interface Heading {
   html: string
 }
 
+/** What a deployment serves, relative to a page. */
+const served = /^(#|https:|\.\.\/openapi\.yaml$|guide\b)/
+
 /**
- * The guide as a page: a `nav`, its contents, and a `main`, its text.
- * The text of each file that it links to follows at its end. A link to a folder
- * becomes plain text.
+ * The Markdown of a page, without comments. The text of each file of tools/
+ * that it links to follows at its end.
  *
- * @param markdown the text of `guideSource`
  * @param readFile the text of a file, by its path in this repository
+ */
+export function pageMarkdown(
+  source: string,
+  readFile: (name: string) => string
+): string {
+  const files = new Map<string, string>()
+  const text = source
+    .replace(/<!--[^]*?-->\n*/g, '')
+    .replaceAll(`](${guideSource}`, '](guide')
+    .replace(toolLink, (_, name: string) => {
+      // Two programs may have one name.
+      const title = name.split('/').slice(-2).join('/')
+      files.set(title, readFile(name))
+      return `](#${slug(title)})`
+    })
+  const sections = Array.from(files, ([title, content]) => {
+    const language = title.split('.').at(-1)
+    return `\n### ${title}\n\n\`\`\`\`${language}\n${content}\`\`\`\`\n`
+  })
+
+  return files.size === 0 ? text : `${text}\n## Files\n${sections.join('')}`
+}
+
+/**
+ * A page: a `nav`, its contents, and a `main`, its text.
+ *
  * @throws Error for HTML in the Markdown, and for a link to what a deployment
  *   does not serve
  */
-export function guidePage(
-  title: string,
-  markdown: string,
-  readFile: (name: string) => string
-): string {
-  const renderer = new GuideRenderer()
-  const render = (text: string) =>
-    marked.parse(text, { renderer, async: false })
-  const guide = render(markdown)
-  const files = render(filesSection(renderer.files, readFile))
+export function pageHtml(title: string, markdown: string): string {
+  const renderer = new PageRenderer()
+  const text = marked.parse(markdown, { renderer, async: false })
 
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Guide · ${title}</title>
+<title>${title}</title>
 <link rel="stylesheet" href="guide.css">
 <link rel="icon" type="image/png" href="static/favicon-32x32.png">
+<script src="guide.js" defer></script>
 </head>
 <body>
 <header>
 <p>${title}</p>
-<p><a href="../docs">Operations</a> <a href="../openapi.yaml">openapi.yaml</a></p>
+<p><a href="../docs">Operations</a> <a href="guide">Guide</a>
+<a href="guide.md">as Markdown</a> <a href="changelog">Changelog</a>
+<a href="../openapi.yaml">openapi.yaml</a></p>
 </header>
 <nav aria-label="Contents">
 ${contentsList(renderer.headings)}</nav>
 <main>
-${guide}${files}</main>
+${text}</main>
 </body>
 </html>
 `
@@ -73,25 +93,9 @@ function contentsList(headings: Heading[]): string {
   return `<ol>\n${items.join('')}</ol>\n`
 }
 
-/** The text of these files, as Markdown; empty without a file. */
-function filesSection(
-  names: Set<string>,
-  readFile: (name: string) => string
-): string {
-  const files = [...names].map((name) => {
-    const language = path.extname(name).slice(1)
-    const fence = `\`\`\`\`${language}\n${readFile(name)}\`\`\`\`\n`
-    return `\n### ${path.basename(name)}\n\n${fence}`
-  })
-
-  return files.length === 0 ? '' : `## Files\n${files.join('')}`
-}
-
 /** Renders headings with anchors, and tables that scroll by themselves. */
-class GuideRenderer extends Renderer {
+class PageRenderer extends Renderer {
   readonly headings: Heading[] = []
-  /** The files that the text links to and a deployment does not serve. */
-  readonly files = new Set<string>()
   /** Makes the same anchors as GitHub and GitLab. */
   readonly #slugger = new GithubSlugger()
 
@@ -103,9 +107,8 @@ class GuideRenderer extends Renderer {
   }
 
   override link(token: Tokens.Link): string {
-    const href = this.#targetOf(token.href)
-    if (href === undefined) return this.parser.parseInline(token.tokens)
-    return super.link({ ...token, href })
+    if (served.test(token.href)) return super.link(token)
+    throw new Error(`a deployment does not serve ${token.href}`)
   }
 
   /** The keyboard can scroll an element only if it can have the focus. */
@@ -116,28 +119,6 @@ class GuideRenderer extends Renderer {
   }
 
   override html({ text }: Tokens.HTML | Tokens.Tag): string {
-    if (/^<!--[^]*-->\s*$/.test(text)) return ''
-    throw new Error(`${guideSource} has HTML, write Markdown: ${text.trim()}`)
-  }
-
-  /**
-   * The href of a link in the HTML; undefined for a folder.
-   *
-   * @throws Error for a link to what a deployment does not serve
-   */
-  #targetOf(href: string): string | undefined {
-    if (/^(#|https:)/.test(href) || href === servedFile) return href
-
-    const [, name] = toolFile.exec(href) ?? []
-    if (name === undefined) {
-      throw new Error(
-        `${guideSource} links to ${href}, which a deployment does not serve`
-      )
-    }
-    if (path.extname(name) === '') return undefined
-
-    this.files.add(name)
-
-    return `#${slug(path.basename(name))}`
+    throw new Error(`write Markdown in place of HTML: ${text.trim()}`)
   }
 }

@@ -1,10 +1,13 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname } from 'node:path'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
+import type { RouteHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { OpenAPIV3 } from 'openapi-types'
-import { type ApiDocument, methods } from './document.ts'
-import { PageFile } from './page-file.ts'
+import { docsHtml, entriesOf, hashOf } from './docs-html.ts'
+import type { ApiDocument } from './document.ts'
+import { PageFile, sendWithOrigin } from './page-file.ts'
 
 /**
  * The Content-Security-Policy of the page: only scripts, styles, images and
@@ -16,111 +19,116 @@ const contentPolicy =
   "img-src 'self' data:; connect-src 'self'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'"
 
-const javaScript = 'text/javascript; charset=utf-8'
-const css = 'text/css; charset=utf-8'
-const html = 'text/html; charset=utf-8'
-const icon = 'image/png'
+/** Content-Types by the extensions of files. */
+const types: Record<string, string> = {
+  '.css': 'text/css',
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.json': 'application/json',
+  '.md': 'text/markdown',
+  '.png': 'image/png',
+  '.yaml': 'application/yaml'
+}
+const typeOf = (name: string) => `${types[extname(name)]}; charset=utf-8`
+
+const send = (name: string, content: string | Buffer) =>
+  new PageFile(typeOf(name), content).send
+
+/** The files of the pages that are ours. */
+const ownFiles = new URL('docs/', import.meta.url)
 
 /**
  * The files of @fastify/swagger-ui that the page loads. @fastify/static would
  * neither compress them, nor close one whose client leaves.
  */
-const files = new Map(
-  Object.entries({
-    'swagger-ui.css': css,
-    'index.css': css,
-    'swagger-ui-bundle.js': javaScript,
-    'swagger-ui-standalone-preset.js': javaScript,
-    'favicon-32x32.png': icon,
-    'favicon-16x16.png': icon
-  }).map(([name, type]) => {
-    const source = import.meta.resolve(`@fastify/swagger-ui/static/${name}`)
-    return [name, new PageFile(type, readFileSync(new URL(source)))]
-  })
-)
-
-/** What @fastify/swagger-ui serves, and the page does not load. */
-const unusedRoutes = ['/docs/yaml', '/docs/static/index.html', '/docs/static/*']
+const swaggerUiFiles = [
+  'swagger-ui.css',
+  'swagger-ui-bundle.js',
+  'favicon-32x32.png'
+]
 
 interface Options {
   apiDocument: ApiDocument
   /** The code samples of the operations; undefined if the API has none. */
   samples: URL | undefined
-  /** The HTML of the guide; undefined if the API has none. */
-  guide: URL | undefined
+  /** The folder of the pages beside the docs page, if the API has some. */
+  pages: URL | undefined
   environment: string
 }
 
 /**
- * Swagger UI at /docs, changed by docs/page.js and docs/page.css. The guide for
- * clients of the API at /docs/guide. The OpenAPI document at /openapi.yaml,
- * byte for byte, and as JSON at /openapi.json.
+ * Swagger UI at /docs, changed by docs/page.js and docs/page.css. The pages
+ * beside it, such as /docs/guide. The OpenAPI document at /openapi.yaml, byte
+ * for byte, and as JSON at /openapi.json.
  */
 export const docsPage = fp<Options>(
-  async (app, { apiDocument, samples, guide, environment }) => {
-    const { yaml, json } = apiDocument
-    const document = documentOfPage(apiDocument, samples)
-    const uiConfig = {
-      persistAuthorization: true,
-      showExtensions: true,
-      // The limits of parameters.
-      showCommonExtensions: true,
-      // Ours, for page.js.
-      production: productionOrigin(apiDocument)
+  async (app, { apiDocument, samples, pages, environment }) => {
+    const { yaml, json, document, firstPath } = apiDocument
+    const production = productionOrigin(document)
+    const folders = pages === undefined ? [ownFiles] : [ownFiles, pages]
+    const names = folders.flatMap((folder) => readdirSync(folder))
+    const page = send('docs.html', docsHtml(document, environment, names))
+    const spec = JSON.stringify(documentOfPage(apiDocument, samples))
+    /** In place of the handlers of @fastify/swagger-ui. */
+    const handlers: Record<string, RouteHandler> = {
+      '/docs': page,
+      '/docs/': page,
+      '/docs/json': sendWithOrigin(typeOf('docs.json'), spec, production),
+      // The page does not load them.
+      '/docs/yaml': notFound,
+      '/docs/static/*': notFound
     }
 
     app.get('/', (_request, reply) => reply.redirect('docs'))
-    app.get(
-      '/openapi.yaml',
-      new PageFile('application/yaml; charset=utf-8', yaml).send
-    )
-    app.get(
-      '/openapi.json',
-      new PageFile('application/json; charset=utf-8', json).send
-    )
+    app.get('/openapi.yaml', send('openapi.yaml', yaml))
+    app.get('/openapi.json', send('openapi.json', json))
 
     await app.register(swagger, { mode: 'static', specification: { document } })
     await app.register(async (scope) => {
       scope.addHook('onRoute', (route) => {
-        if (unusedRoutes.includes(route.url))
-          route.handler = (_request, reply) => reply.callNotFound()
+        route.handler = handlers[route.url] ?? route.handler
       })
       scope.addHook('onRequest', (_request, reply, done) => {
         reply.header('content-security-policy', contentPolicy)
         done()
       })
-      for (const [name, file] of files)
-        scope.get(`/docs/static/${name}`, file.send)
-      if (guide !== undefined) {
-        const style = readDocsFile('guide.css')
-        scope.get('/docs/guide', new PageFile(html, readFileSync(guide)).send)
-        scope.get('/docs/guide.css', new PageFile(css, style).send)
+      for (const name of swaggerUiFiles) {
+        const source = import.meta.resolve(`@fastify/swagger-ui/static/${name}`)
+        const file = readFileSync(new URL(source))
+        scope.get(`/docs/static/${name}`, send(name, file))
+      }
+      for (const folder of folders) {
+        for (const name of readdirSync(folder)) {
+          const text = readFileSync(new URL(name, folder), 'utf8')
+          scope.get(
+            `/docs/${name.replace('.html', '')}`,
+            sendWithOrigin(typeOf(name), text, production)
+          )
+        }
       }
       await scope.register(swaggerUi, {
         routePrefix: '/docs',
-        uiConfig,
-        theme: {
-          title: `${document.info.title} · ${environment}`,
-          css: [themeFile('page.css')],
-          js: [themeFile('page.js')]
-        }
+        uiConfig: uiConfig(firstPath)
       })
     })
   },
   { name: 'docs-page' }
 )
 
-const readDocsFile = (name: string) =>
-  readFileSync(new URL(`docs/${name}`, import.meta.url), 'utf8')
-
-const themeFile = (filename: string) => ({
-  filename,
-  content: readDocsFile(filename)
+const uiConfig = (firstPath: string) => ({
+  layout: 'BaseLayout',
+  showExtensions: true,
+  // The limits of parameters.
+  showCommonExtensions: true,
+  // Ours: page.js tries a key there.
+  firstPath
 })
 
-/** The origin of the first server: the default of clients. */
-function productionOrigin({ document }: ApiDocument): string {
-  return new URL(String(document.servers?.[0]?.url), 'http://localhost').origin
+const notFound: RouteHandler = (_request, reply) => reply.callNotFound()
+
+/** The origin of the first server, which samples and the guide name. */
+function productionOrigin({ servers }: OpenAPIV3.Document): string {
+  return new URL(String(servers?.[0]?.url), 'http://localhost').origin
 }
 
 /** The code samples by operationId, as `x-codeSamples` has them. */
@@ -139,17 +147,13 @@ function documentOfPage(
   const samples = (
     file === undefined ? {} : JSON.parse(readFileSync(file, 'utf8'))
   ) as Samples
-  const links = new Map<string, string>()
+  const entries = entriesOf(document)
+  const links = new Map(
+    entries.map((entry) => [entry.id, `[${entry.id}](${hashOf(entry)})`])
+  )
 
-  for (const item of Object.values(document.paths)) {
-    for (const method of methods) {
-      const operation = item?.[method]
-      if (operation?.operationId === undefined) continue
-      const { operationId: id, tags: [tag = 'default'] = [] } = operation
-      links.set(id, `[${id}](#/${encodeURIComponent(tag)}/${id})`)
-      Object.assign(operation, { 'x-codeSamples': samples[id] })
-    }
-  }
+  for (const { id, operation } of entries)
+    Object.assign(operation, { 'x-codeSamples': samples[id] })
 
   const linkNames = (text: string) =>
     text.replace(/`[^`]*`|\w+/g, (word) => links.get(word) ?? word)

@@ -1,4 +1,5 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteHandler } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { CachedBody } from '../http/encodings.ts'
 
 /** A file in memory, compressed once, that browsers and proxies may cache. */
@@ -23,4 +24,22 @@ export class PageFile {
 
     return reply.type(this.#type).send(bytes)
   }
+}
+
+/** Deployments are known by few names. Anybody can send another Host. */
+const maxOrigins = 10
+
+/** Handles requests for a text, with its deployment in place of `origin`. */
+export function sendWithOrigin(type: string, text: string, origin: string) {
+  const files = new LRUCache<string, PageFile>({
+    max: maxOrigins,
+    memoMethod: (own) => new PageFile(type, text.replaceAll(origin, own))
+  })
+
+  return ((request, reply) => {
+    const own = `${request.protocol}://${request.host}`
+    // Without characters that have a meaning in HTML, JSON or a shell.
+    const isPlain = /^https?:\/\/[\w.:[\]-]+$/.test(own)
+    return files.memo(isPlain ? own : origin).send(request, reply)
+  }) satisfies RouteHandler
 }

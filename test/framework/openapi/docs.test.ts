@@ -33,7 +33,8 @@ t.test('/openapi.json is the same document', async (t) => {
 
 t.test('the page calls this deployment, and has the samples', async (t) => {
   const published = (await app.inject('/openapi.json')).json<Document>()
-  const ofPage = (await app.inject('/docs/json')).json<Document>()
+  const url = 'http://pets.test:81/docs/json'
+  const ofPage = (await app.inject(url)).json<Document>()
   t.match(published.servers[0]?.url, /^https:/, 'the default of clients')
   t.equal(ofPage.servers[0]?.url, '/v1', 'the default of the page')
   t.equal(ofPage.servers.length, published.servers.length)
@@ -41,24 +42,69 @@ t.test('the page calls this deployment, and has the samples', async (t) => {
   const operations = Object.values(ofPage.paths).flatMap((item) =>
     Object.values(item)
   )
+  const samples = readFileSync('generated/samples.json', 'utf8')
   t.same(
     Object.fromEntries(
       operations.map((one) => [one.operationId, one['x-codeSamples']])
     ),
-    JSON.parse(readFileSync('generated/samples.json', 'utf8'))
+    JSON.parse(
+      samples.replaceAll('https://api.petstore.example', 'http://pets.test:81')
+    )
   )
 })
 
-/** The files that the page loads, as paths. */
-async function filesOf(page: string): Promise<string[]> {
-  const { body } = await app.inject(page)
-  const files = [...body.matchAll(/(?:href|src)="([^"]+)"/g)]
-  return files.map(
-    ([, file]) => new URL(String(file), `http://localhost${page}`).pathname
+t.test('the HTML of the page lists the operations', async (t) => {
+  const { body } = await app.inject('/docs')
+  const [, list = ''] =
+    /<nav aria-label="List of operations">([^]*)<\/nav>/.exec(body) ?? []
+  t.equal(list.match(/<a href="#\//g)?.length, 8)
+  t.match(
+    list,
+    `<p>Orders</p>
+<ul>
+<li><a href="#/Orders/listOrders"><b>GET</b> List all orders (beta)</a></li>`
   )
+})
+
+const baseUrl = (origin: string) => `export BASE_URL=${origin}/v1\n`
+
+t.test('the guide and its Markdown name the deployment', async (t) => {
+  for (const path of ['/docs/guide', '/docs/guide.md']) {
+    const { body, headers } = await app.inject(`http://pets.test:81${path}`)
+    const type = path.endsWith('.md') ? 'markdown' : 'html'
+    t.equal(headers['content-type'], `text/${type}; charset=utf-8`)
+    t.match(body, baseUrl('http://pets.test:81'), path)
+    t.notMatch(body, '](../tools')
+  }
+
+  for (const host of ['a"b', 'a<b', 'a$(id)']) {
+    const { body } = await app.inject({ url: '/docs/guide', headers: { host } })
+    t.match(body, baseUrl('https://api.petstore.example'), host)
+  }
+})
+
+t.test(
+  '/docs/changelog is the changelog, with links to the guide',
+  async (t) => {
+    const { body } = await app.inject('/docs/changelog')
+    t.match(body, '<h1 id="changelog">')
+    t.match(body, '<a href="guide#versions-and-deprecation">')
+  }
+)
+
+/** What the page loads or links to here, as paths. */
+async function filesOf(page: string): Promise<Set<string>> {
+  const { body } = await app.inject(page)
+  const here = `http://localhost${page}`
+  const urls = Array.from(
+    body.matchAll(/(?:href|src)="([^"]+)"/g),
+    ([, file]) => new URL(String(file), here)
+  )
+  const own = urls.filter(({ hostname }) => hostname === 'localhost')
+  return new Set(own.map(({ pathname }) => pathname))
 }
 
-for (const page of ['/docs', '/docs/', '/docs/guide']) {
+for (const page of ['/docs', '/docs/', '/docs/guide', '/docs/changelog']) {
   t.test(`${page} loads its own files, without HTTPS`, async (t) => {
     const { headers } = await app.inject(page)
     const policy = String(headers['content-security-policy'])

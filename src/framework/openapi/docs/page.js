@@ -1,9 +1,4 @@
-// Changes Swagger UI by its plugin API. SwaggerUIStandalonePreset is an array
-// of plugins; `uiConfig.plugins` would replace those of @fastify/swagger-ui.
-document.head.insertAdjacentHTML(
-  'beforeend',
-  '<meta name="viewport" content="width=device-width" />'
-)
+// Changes Swagger UI by its plugin API.
 
 /** Indents JSON, but JSON.parse() alone rounds integers above 2^53: ids. */
 function indent(json) {
@@ -33,34 +28,124 @@ const exactBodies = ({ React }) => ({
   }
 })
 
-/** The code samples of an operation before its parameters, for this host. */
+/** The code samples of an operation beside its parameters, for this host. */
 const samples = ({ React: { createElement: h, Fragment }, getSystem }) => {
-  const codeSample = ({ lang, label = lang, source }) => {
+  const code = (source, language) => {
     const HighlightCode = getSystem().getComponent('HighlightCode', true)
-    const language = lang === 'Shell' ? 'bash' : undefined
-    return h(
-      'details',
-      { key: lang },
-      h('summary', null, label),
-      h(HighlightCode, { language, canCopy: true }, source)
-    )
+    return h(HighlightCode, { language, canCopy: true }, source)
   }
+
+  const codeSample = ({ lang, label = lang, source }) =>
+    h(
+      'details',
+      { key: lang, open: lang === 'Shell' },
+      h('summary', null, label),
+      code(source, lang === 'Shell' ? 'bash' : undefined)
+    )
 
   const parameters = (Original) => (props) => {
     const codeSamples = props.operation.get('x-codeSamples')?.toJS() ?? []
-    return h(Fragment, null, codeSamples.map(codeSample), h(Original, props))
+    return h(
+      Fragment,
+      null,
+      h('div', { className: 'samples' }, codeSamples.map(codeSample)),
+      h(Original, props)
+    )
   }
 
-  /** Samples and the link to the guide name production. */
-  const updateSpec =
-    (original, { getConfigs }) =>
-    (text) =>
-      original(text.replaceAll(getConfigs().production, location.origin))
+  /** The command of a request, with a variable in place of the key. */
+  const curl =
+    () =>
+    ({ request }) => {
+      const command = getSystem().fn.requestSnippetGenerator_curl_bash(request)
+      const shown = command.replace(
+        /'(Authorization: Bearer ).*'/,
+        '"$1$$API_KEY"'
+      )
+      return h('div', null, h('h4', null, 'Curl'), code(shown, 'bash'))
+    }
+
+  return { wrapComponents: { curl, parameters } }
+}
+
+/** A key is checked before its use, and kept until the tab is closed. */
+const authorization = ({ React }) => {
+  const authorizeWithPersistOption =
+    (original, { errActions, getConfigs }) =>
+    async (form) => {
+      for (const [authId, { value }] of Object.entries(form)) {
+        const headers = { Authorization: `Bearer ${value}` }
+        const options = { method: 'HEAD', headers }
+        // An error if the key has characters that no header can have.
+        const { status = 401, message = 'This key is not valid' } = await fetch(
+          getConfigs().firstPath,
+          options
+        ).catch((error) => error)
+
+        errActions.clear({ authId })
+        if (status === 401) errActions.newAuthErr({ authId, message })
+        else original(form)
+      }
+    }
+
+  const persistAuthorizationIfNeeded =
+    (_original, { authSelectors }) =>
+    () =>
+      sessionStorage.setItem(
+        'authorized',
+        JSON.stringify(authSelectors.authorized())
+      )
+
+  const authError =
+    () =>
+    ({ error }) =>
+      React.createElement('p', { role: 'alert' }, error.get('message'))
 
   return {
-    statePlugins: { spec: { wrapActions: { updateSpec } } },
-    wrapComponents: { parameters }
+    afterLoad({ authActions }) {
+      const authorized = JSON.parse(sessionStorage.getItem('authorized'))
+      if (authorized) authActions.restoreAuthorization({ authorized })
+    },
+    statePlugins: {
+      auth: {
+        wrapActions: {
+          authorizeWithPersistOption,
+          persistAuthorizationIfNeeded
+        }
+      }
+    },
+    wrapComponents: { authError }
   }
+}
+
+/** Try it out of a create sends a new key, the same for each Execute. */
+const idempotencyKeys = ({ React: { createElement: h, ...React } }) => {
+  // crypto.randomUUID() needs HTTPS.
+  const newKey = () => crypto.getRandomValues(new BigUint64Array(2)).join('-')
+
+  const parameterRow = (Original) => (props) => {
+    const { rawParam, isExecute, onChange } = props
+    const hasKey = isExecute && rawParam.get('name') === 'Idempotency-Key'
+    const renew = () => onChange(rawParam, newKey())
+    React.useEffect(() => {
+      if (hasKey) renew()
+    }, [hasKey])
+    if (!hasKey) return h(Original, props)
+
+    const button = { className: 'btn', onClick: renew }
+    return h(
+      React.Fragment,
+      null,
+      h(Original, props),
+      h(
+        'tr',
+        null,
+        h('td', { colSpan: 2 }, h('button', button, 'New Idempotency-Key'))
+      )
+    )
+  }
+
+  return { wrapComponents: { parameterRow } }
 }
 
 /** A modal dialog keeps the focus inside, and returns it at its end. */
@@ -148,9 +233,7 @@ const layout = ({ React: { createElement: h } }) => ({
     FilterContainer: () =>
       h('section', { 'aria-label': 'Operations' }, h('h2', null, 'Operations')),
     // The policy of the page blocks requests to other servers.
-    ServersContainer: () => null,
-    Topbar: () =>
-      h('header', { className: 'topbar', role: 'banner' }, document.title)
+    ServersContainer: () => null
   },
   wrapComponents: {
     OperationExt: (Original) => (props) => {
@@ -160,11 +243,14 @@ const layout = ({ React: { createElement: h } }) => ({
   }
 })
 
-SwaggerUIStandalonePreset.push(
+// In place of Swagger UI's standalone preset, which the page does not load.
+window.SwaggerUIStandalonePreset = [
   exactBodies,
   samples,
+  authorization,
+  idempotencyKeys,
   authorizationDialog,
   links,
   accessibility,
   layout
-)
+]
