@@ -67,9 +67,9 @@ const bigintType = ts.factory.createKeywordTypeNode(ts.SyntaxKind.BigIntKeyword)
 const nullType = ts.factory.createLiteralTypeNode(ts.factory.createNull())
 
 function int64AsBigint(schema: SchemaObject): ts.TypeNode | undefined {
-  const isInt64 = schema.type === 'integer' && schema.format === 'int64'
-  if (!isInt64) return undefined
-  if (!schema.nullable) return bigintType
+  const types = [schema.type].flat()
+  if (schema.format !== 'int64' || !types.includes('integer')) return undefined
+  if (!schema.nullable && !types.includes('null')) return bigintType
   return ts.factory.createUnionTypeNode([bigintType, nullType])
 }
 

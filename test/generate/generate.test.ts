@@ -35,13 +35,16 @@ const getDog = `  /dogs/{dogId}:
 
 const dog = `    Dog:
       type: object
-      required: [id]
-      properties: { id: { type: integer } }
+      required: [id, owner]
+      properties:
+        id: { type: integer }
+        owner: { type: [integer, 'null'], format: int64 }
 `
 
-/** The document with the operation getDog. */
+/** The document with the operation getDog, in OpenAPI 3.1. */
 const withDogs = (document: string) =>
   document
+    .replace('openapi: 3.0.3', 'openapi: 3.1.1')
     .replace(/(?=^components:\n)/m, getDog)
     .replace(/(?<=^ {2}schemas:\n)/m, dog)
 
@@ -79,7 +82,8 @@ t.test('npm run generate writes what --check reports', async (t) => {
 
   const written = {
     'generated/operations.ts': "getDog: notImplemented('getDog')",
-    'generated/json.ts': "rowJson<Schemas['Dog']>",
+    'generated/types.ts': 'owner: bigint | null;',
+    'generated/json.ts': `coalesce("owner"::text, 'null')`,
     'generated/samples.json': '# edited',
     'docs/clients.md':
       /`GET .dogs.{dogId}` +\| 409 +\| `dog_asleep` +\| Until noon /,

@@ -24,7 +24,7 @@ type Headers = Record<string, string>
 
 type OperationObject = OpenAPIV3.OperationObject<Extensions>
 
-/** The methods that an OpenAPI 3.0 path item can have and Fastify can route. */
+/** The methods that a path item can have and Fastify can route. */
 export const methods = [
   'get',
   'put',
@@ -69,6 +69,7 @@ export interface ApiDocument {
   /** The file, byte for byte. */
   yaml: Buffer
   json: string
+  /** In the words of OpenAPI 3.0, also if the file is OpenAPI 3.1. */
   document: Document
   /** The servers of the OpenAPI document. The one that is a path is first. */
   servers: Server[]
@@ -90,12 +91,12 @@ export interface ApiDocument {
  */
 export function readApiDocument(file: URL | string): ApiDocument {
   const yaml = readFileSync(file)
-  const document = parse(yaml.toString()) as Document
+  const json = JSON.stringify(parse(yaml.toString()))
+  const document = JSON.parse(json, withNullable) as Document
   const servers = pathFirst(document.servers ?? defaultServers)
   const basePath = String(servers[0]?.url).replace(/\/$/, '')
   const operations = readOperations(document)
   const scopes = new Set(operations.flatMap((operation) => operation.scopes))
-  const json = JSON.stringify(document)
 
   return {
     yaml,
@@ -107,6 +108,17 @@ export function readApiDocument(file: URL | string): ApiDocument {
     operations,
     scopes: [...scopes].sort()
   }
+}
+
+/**
+ * Makes `type: [integer, 'null']` of OpenAPI 3.1 the `nullable` of 3.0: Fastify
+ * could not write the bigint of an int64 that has two types.
+ */
+function withNullable(_key: string, value: unknown): unknown {
+  const { type } = (value ?? {}) as { type?: unknown }
+  if (!Array.isArray(type) || !type.includes('null')) return value
+  const single: unknown = type.find((one) => one !== 'null')
+  return { ...(value as object), type: single, nullable: true }
 }
 
 function pathFirst(servers: Server[]): Server[] {

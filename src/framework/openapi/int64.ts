@@ -6,7 +6,7 @@ export interface Schema {
   type?: string
   format?: string
   enum?: unknown[]
-  default?: unknown
+  const?: unknown
   minimum?: number
   maximum?: number
   nullable?: boolean
@@ -32,7 +32,6 @@ const range = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }
 export function replaceInt64(schema: Schema): Record<string, unknown> {
   if (schema.type === 'integer' && schema.format === 'int64') {
     return {
-      default: schema.default,
       'x-must': schema['x-must'],
       int64: { ...range, ...schema }
     }

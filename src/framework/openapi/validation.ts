@@ -92,7 +92,9 @@ function ruleOf(error: ErrorObject): string {
   const schema = error.parentSchema as Schema
 
   if (schema['x-must'] !== undefined) return `must ${schema['x-must']}`
-  if (keyword === 'enum') return `must be one of: ${schema.enum?.join(', ')}`
+  const { enum: allowed = [schema.const] } = schema
+  if (keyword === 'enum' || keyword === 'const')
+    return `must be one of: ${allowed.join(', ')}`
   if (keyword === 'additionalProperties') {
     const known = Object.keys({ ...schema.properties }).join(', ')
     const unknown = String(params['additionalProperty'])

@@ -19,7 +19,12 @@ async function servePost(t: Test, schema: object) {
     responses: anything
   }
 
-  const app = await serve(t, { '/things': { post } }, ({ body }) => show(body))
+  const app = await serve(
+    t,
+    { '/things': { post } },
+    ({ body }) => show(body),
+    { openapi: '3.1.0' }
+  )
 
   return (payload: string) =>
     send(app, {
@@ -36,15 +41,15 @@ t.test(
     const create = await servePost(t, {
       type: 'object',
       properties: {
-        id: { ...int64, nullable: true },
+        id: { ...int64, type: ['integer', 'null'] },
         ids: { type: 'array', items: { allOf: [int64] } },
         map: { type: 'object', additionalProperties: int64 },
-        version: { ...int64, default: 1 },
+        note: { type: ['string', 'null'], examples: ['x'] },
         color: { type: 'string', default: 'red', example: 'red' }
       }
     })
 
-    const defaults = { version: '1n', color: 'red' }
+    const defaults = { color: 'red' }
     const bodies = [
       {
         sent: '{"ids":[1,9007199254740993],"map":{"a":2},"other":"1"}',
@@ -56,7 +61,7 @@ t.test(
       },
       { sent: `{"id":${maxInt64}}`, received: { id: `${maxInt64}n` } },
       { sent: '{"id":null}', received: { id: null } },
-      { sent: '{"version":7}', received: { version: '7n' } }
+      { sent: '{"note":null}', received: { note: null } }
     ]
 
     for (const { sent, received } of bodies)
@@ -77,6 +82,7 @@ const rules = {
     names: { type: 'array', items: { type: 'string', minLength: 1 } },
     day: { type: 'string', pattern: '^x', 'x-must': 'be a day of the week' },
     color: { type: 'string', enum: ['red', 'blue'] },
+    kind: { type: 'string', const: 'card' },
     at: { type: 'string', format: 'date-time' },
     point: {
       type: 'object',
@@ -94,6 +100,7 @@ const messagesByBody = {
   '{"names":["a",""]}': 'body.names.1 must NOT have fewer than 1 characters',
   '{"day":"7"}': 'body.day must be a day of the week',
   '{"color":"green"}': 'body.color must be one of: red, blue',
+  '{"kind":"cash"}': 'body.kind must be one of: card',
   '{"point":{"x":1,"z":1}}': 'body.point must not have "z"; it may have x, y',
   '{"price":"1","at":"today"}':
     'body.price must be number; body.at must match format "date-time"'
@@ -109,4 +116,20 @@ t.test('a message lists ten errors at most', async (t) => {
   const create = await servePost(t, { type: 'array', items: int64 })
   const message = await create(JSON.stringify(Array(50).fill('x')))
   t.equal(String(message).split('; ').length, 10)
+})
+
+t.test('a response may have an int64 or null', async (t) => {
+  const id = { ...int64, type: ['integer', 'null'] }
+  const schema = { type: 'object', properties: { id, other: id } }
+  const get = {
+    operationId: 'get',
+    responses: { 200: { description: 'OK', ...jsonOf(schema) } }
+  }
+  const respond = () => ({ id: maxInt64, other: null })
+  const rest = { openapi: '3.1.0' }
+  const app = await serve(t, { '/things': { get } }, respond, rest)
+  t.equal(
+    (await app.inject('/v1/things')).body,
+    `{"id":${maxInt64},"other":null}`
+  )
 })

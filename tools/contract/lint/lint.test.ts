@@ -56,7 +56,10 @@ const faults: Record<string, Edits[]> = {
     { ...deprecated, [`${list} x-deprecated-sunset`]: '2027-01-01' }
   ],
   'dates-are-dates': [{ ...deprecated, [`${list} x-sunset`]: '2027-02-30' }],
-  'openapi-is-3-0': [{ openapi: '3.1.0' }],
+  'openapi-is-3-0-or-3-1': [{ openapi: '3.2.0' }],
+  'type-is-single': [
+    { openapi: '3.1.1', [`${name} type`]: ['string', 'integer'] }
+  ],
   'one-server-is-path': [
     { servers: [{ url: 'https://api.petstore.example/v1' }] },
     { servers: [{ url: '/v1' }, { url: '/v2' }] },
@@ -107,9 +110,12 @@ const faults: Record<string, Edits[]> = {
   'parameter-array-is-in-query': [{ [`${header} schema type`]: 'array' }],
   'keyword-is-supported': [
     { [`${name} not`]: { enum: ['Dog'] } },
-    { [`${category} id readOnly`]: true }
+    { openapi: '3.1.1', [`${category} id prefixItems`]: [] }
   ],
-  'format-of-string-is-checked': [{ [`${name} format`]: 'country' }],
+  'format-of-string-is-checked': [
+    { [`${name} format`]: 'country' },
+    { [name]: { type: ['string', 'null'], format: 'country' } }
+  ],
   'format-of-integer-is-checked': [{ [`${quantity} format`]: 'uuid' }],
   'format-of-number-is-checked': [
     { [`${quantity} type`]: 'number', [`${quantity} format`]: 'int32' }
@@ -124,7 +130,7 @@ const faults: Record<string, Edits[]> = {
 const serviceFaults: Record<string, Edits[]> = {
   'request-is-bounded': [
     { [`${name} maxLength`]: undefined },
-    { [name]: { type: 'string', format: 'email', description: 'x' } },
+    { [name]: { type: ['string', 'null'], format: 'email', description: 'x' } },
     { [name]: { type: 'array', description: 'x', items: {} } },
     { 'components schemas NewMessage additionalProperties': undefined }
   ],
@@ -150,7 +156,12 @@ const accepted: Edits[] = [
     }
   },
   query({ type: 'string', format: 'date-time', maxLength: 40 }),
-  query({ type: 'array', items: { type: 'integer' } })
+  query({ type: 'array', items: { type: 'integer' } }),
+  {
+    openapi: '3.1.1',
+    [`${category} description type`]: ['string', 'null'],
+    ...query({ type: 'string', const: 'now', examples: ['now'] })
+  }
 ]
 
 const openapi = readFileSync('openapi.yaml', 'utf8')

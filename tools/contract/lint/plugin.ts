@@ -7,22 +7,30 @@ import {
   type UserContext
 } from '@redocly/openapi-core'
 
+/** A schema of OpenAPI 3.0 or 3.1, without the type `'null'`. */
+type Schema = Omit<Oas3Schema, 'type'> & {
+  type: string | undefined
+  const?: unknown
+}
+
 /** Returns what a schema lacks and what to do about it, or undefined. */
-type Check = (schema: Oas3Schema) => string | undefined
+type Check = (schema: Schema) => string | undefined
 
 /**
  * The formats of texts of limited length. A date-time may have any fraction.
  */
 const boundedFormats = ['date', 'ipv4', 'ipv6', 'uuid']
 
-const isUnboundedText: (schema: Oas3Schema) => boolean = ({
+const isUnboundedText: (schema: Schema) => boolean = ({
   type,
   enum: values,
+  const: value,
   format = '',
   maxLength
 }) =>
   type === 'string' &&
   values === undefined &&
+  value === undefined &&
   maxLength === undefined &&
   !boundedFormats.includes(format)
 
@@ -70,11 +78,15 @@ const responseIsSerializable: Check = ({
   return undefined
 }
 
+/** The type of a schema that may also be null. */
+const typeOf = ({ type }: { type?: string | string[] }) =>
+  [type].flat().find((one) => one !== 'null')
+
 /** Reports the problems of a schema, and of the schemas in it. */
 function report(check: Check) {
   return (schema: unknown, ctx: UserContext) => {
     for (const [place, node] of schemasIn(schema, ctx)) {
-      const problem = check(node)
+      const problem = check({ ...node, type: typeOf(node) })
       if (problem !== undefined) ctx.report({ message: `${place} ${problem}` })
     }
   }
