@@ -1,4 +1,5 @@
 import type { Metrics } from '../../src/framework/metrics.ts'
+import type { Service } from './service.ts'
 
 /**
  * The value of a sample, such as `name{label="value"}`; undefined if there is
@@ -18,3 +19,13 @@ export async function sample(
 
   return Number(value)
 }
+
+/** How often a statement has succeeded, by its name. */
+export const successes = async (
+  { database }: Service,
+  statement: string
+): Promise<number> =>
+  (await sample(
+    database,
+    `database_statement_seconds_count{statement="${statement}",outcome="ok"}`
+  )) ?? 0

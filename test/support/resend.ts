@@ -146,3 +146,37 @@ export function startClients(
     }
   }
 }
+
+/**
+ * Checks lists, one after the other, while something runs: each must have what
+ * was acknowledged before its request.
+ *
+ * @returns the number of lists
+ */
+export async function checkLists(
+  { url, key, resource = 'notes' }: Endpoint,
+  creates: CreateHistoryChecker,
+  running: Promise<unknown>
+): Promise<number> {
+  let lists = 0
+  let isRunning = true
+
+  async function list(): Promise<boolean> {
+    const expected = [...creates.acknowledged]
+    const response = await fetch(`${url}/v1/${resource}`, {
+      headers: { authorization: `Bearer ${key}` }
+    })
+    const rows = (await response.json()) as object[]
+    if (response.ok) {
+      creates.checkList(expected, rows, `a list from ${url}`)
+      lists++
+    }
+    return !isRunning
+  }
+
+  const ended = running.finally(() => {
+    isRunning = false
+  })
+  await Promise.all([ended, until(list, 'it has ended', 3 * failoverTime)])
+  return lists
+}

@@ -2,7 +2,6 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { FastifyInstance } from 'fastify'
-import type { QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import { ApiKeyStore } from '../../src/framework/keys/store.ts'
@@ -11,7 +10,6 @@ import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/framework/config.ts'
 import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
-import type { Query } from '../../src/framework/postgres/statements.ts'
 import { api as thisApi } from '../../src/handlers/index.ts'
 import { createDatabase, silent } from './database.ts'
 
@@ -37,23 +35,6 @@ export interface ServiceOptions {
   config?: Partial<Config>
   databaseUrl?: string
   log?: Logger
-  /** Called with the name of every statement. */
-  onStatement?: (name: string) => void
-}
-
-/** Reports the names of the statements of requests. */
-class WatchedDatabase extends Database {
-  onStatement: (name: string) => void = () => {}
-
-  override read<Row extends QueryResultRow>(query: Query) {
-    this.onStatement(String(query.name))
-    return super.read<Row>(query)
-  }
-
-  override write<Row extends QueryResultRow>(query: Query) {
-    this.onStatement(String(query.name))
-    return super.write<Row>(query)
-  }
 }
 
 /** A fast machine would exceed the default limits. */
@@ -70,16 +51,10 @@ export async function startService(
   t: Test,
   options: ServiceOptions = {}
 ): Promise<Service> {
-  const { api = thisApi, log = silent, onStatement = () => {} } = options
+  const { api = thisApi, log = silent } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
-  const database = new WatchedDatabase(
-    databaseUrl,
-    config,
-    log,
-    api.names.service
-  )
-  database.onStatement = onStatement
+  const database = new Database(databaseUrl, config, log, api.names.service)
 
   const apiDocument = readApiDocument(api.openapi)
   const app = await buildApp({ config, api, apiDocument, database, log })

@@ -7,7 +7,11 @@ import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { migrate, query } from '../../test/support/database.ts'
-import { createUntilStored, type Endpoint } from '../../test/support/resend.ts'
+import {
+  checkLists,
+  createUntilStored,
+  type Endpoint
+} from '../../test/support/resend.ts'
 import { startService } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
 import { type Clients, databaseOutage, underLoad } from './under-load.ts'
@@ -93,29 +97,6 @@ async function timed(
   t.comment(`seconds until ${what}: ${seconds.toFixed(1)}`)
 }
 
-/** Checks lists of the categories, again and again, while something runs. */
-async function checkLists(
-  { url, key }: Endpoint,
-  { creates }: Clients,
-  running: Promise<unknown>
-): Promise<void> {
-  let hasEnded = false
-  const ended = running.finally(() => {
-    hasEnded = true
-  })
-  const list = async () => {
-    const expected = [...creates.acknowledged]
-    const response = await fetch(`${url}/v1/categories`, {
-      headers: { authorization: `Bearer ${key}` }
-    })
-    const rows = (await response.json()) as object[]
-    if (response.ok) creates.checkList(expected, rows, `a list from ${url}`)
-    return hasEnded
-  }
-  await until(list, 'the primary has failed and healed', 3 * recoveryTime)
-  await ended
-}
-
 for (const host of hosts) await act('start', host)
 t.teardown(() => {
   if (t.passing()) return
@@ -129,7 +110,11 @@ await migrate(proxyUrl)
 const replica = await startService(t, { databaseUrl: proxyUrl })
 const { url } = await startService(t, { databaseUrl: proxyUrl })
 /** One client uses both. */
-const targets: [Endpoint, Endpoint] = [replica, { url, key: replica.key }]
+const resource = 'categories'
+const targets: [Endpoint, Endpoint] = [
+  { ...replica, resource },
+  { url, key: replica.key, resource }
+]
 
 /** Lets the primary fail and heal. Another host is the primary then. */
 async function failOver(
@@ -145,8 +130,8 @@ async function failOver(
     Promise.all(
       targets.map(async (target) => {
         const name = randomUUID()
-        const store = () => ({ ...target, resource: 'categories' })
-        clients.creates.record(name, await createUntilStored(store, name))
+        const response = await createUntilStored(() => target, name)
+        clients.creates.record(name, response)
       })
     )
   )
@@ -168,7 +153,7 @@ for (const [title, fail, heal] of failures) {
       await clients.stores(500)
       const running = failOver(t, fail, heal, clients)
       await Promise.all(
-        targets.map((target) => checkLists(target, clients, running))
+        targets.map((target) => checkLists(target, clients.creates, running))
       )
     }
     await underLoad(t, targets, failAndHeal, databaseOutage)

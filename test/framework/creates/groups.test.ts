@@ -1,9 +1,12 @@
 // Creates that arrive together share a statement. A row at fault fails alone.
+import type { Logger } from 'pino'
 import t, { type Test } from 'tap'
 import { query } from '../../support/database.ts'
+import { successes } from '../../support/metrics.ts'
 import { createNote, startNotes, storedNames } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
 import { codeOrStatus, gather, post } from '../../support/requests.ts'
+import type { Service } from '../../support/service.ts'
 
 interface Item {
   payload: object
@@ -13,39 +16,38 @@ interface Item {
 /** A slow machine needs seconds until 1,100 creates have gathered. */
 const longTimeout = 600_000
 
-/** A service with the note 1, and the names of its creating statements. */
-async function start(t: Test) {
-  const statements: string[] = []
-  const { lines, log } = recorder()
-  const service = await startNotes(t, {
-    log,
-    onStatement: (name) => {
-      if (name.startsWith('create')) statements.push(name)
-    },
-    config: { DATABASE_TIMEOUT_MS: longTimeout }
+/** Starts a service with the note 1, whose description is `taken`. */
+async function start(t: Test, log?: Logger): Promise<Service> {
+  const config = { DATABASE_TIMEOUT_MS: longTimeout }
+  const service = await startNotes(t, { config, ...(log && { log }) })
+  await query(
+    service.databaseUrl,
+    "INSERT INTO notes (name, description) VALUES ('one', 'taken')"
+  )
+  return service
+}
+
+const send = (service: Service, path: string, { payload, key }: Item) =>
+  post(service, path, payload, key ? { 'idempotency-key': key } : {})
+
+/**
+ * The codes or statuses of items that are sent together, behind one with a key
+ * and one without.
+ */
+async function resultsOf(
+  t: Test,
+  service: Service,
+  table: string,
+  leader: object,
+  followers: Item[]
+) {
+  const all = await gather(t, service, {
+    table,
+    send: (item: Item) => codeOrStatus(send(service, table, item)),
+    leaders: [{ payload: leader }, { payload: leader, key: 'leader' }],
+    followers
   })
-  const run = (sql: string) => query(service.databaseUrl, sql)
-  await run("INSERT INTO notes (name, description) VALUES ('one', 'taken')")
-
-  const send = (path: string, { payload, key }: Item) =>
-    post(service, path, payload, key ? { 'idempotency-key': key } : {})
-  const names = () => storedNames(service.databaseUrl)
-
-  /**
-   * The codes or statuses of items that are sent together, behind one with a
-   * key and one without.
-   */
-  async function results(table: string, leader: object, followers: Item[]) {
-    const all = await gather(t, service, {
-      table,
-      send: (item: Item) => codeOrStatus(send(table, item)),
-      leaders: [{ payload: leader }, { payload: leader, key: 'leader' }],
-      followers
-    })
-    return all.slice(2)
-  }
-
-  return { service, run, statements, send, names, results, lines }
+  return all.slice(2)
 }
 
 /** Every second item has a key. */
@@ -54,7 +56,7 @@ const keyOf = (index: number) => ({ key: index % 2 ? `key-${index}` : '' })
 t.test(
   'creates that arrive together share statements in their order, up to a full queue',
   async (t) => {
-    const { service, statements, names } = await start(t)
+    const service = await start(t)
     const sent = Array.from({ length: 1100 }, (_, index) => `name ${index}`)
 
     const [leader, ...followers] = await gather(t, service, {
@@ -66,8 +68,13 @@ t.test(
     t.equal(leader?.statusCode, 201)
 
     // One for the leader, and those of 250 rows.
-    t.same(statements, Array<string>(5).fill('createNote'))
-    t.same(await names(), ['one', 'leader', ...sent.slice(0, 1000)])
+    t.equal(await successes(service, 'createNote'), 5)
+    const { databaseUrl } = service
+    t.same(await storedNames(databaseUrl), [
+      'one',
+      'leader',
+      ...sent.slice(0, 1000)
+    ])
     const stored = followers.slice(0, 1000).map((one) => one.json<object>())
     t.same(
       stored,
@@ -129,8 +136,10 @@ for (const [reason, rejection] of Object.entries(rejections)) {
   t.test(
     `a create that fails ${reason} fails alone, and its key stays free`,
     async (t) => {
-      const { run, send, names, results, lines } = await start(t)
-      await run(rejection.reject)
+      const { lines, log } = recorder()
+      const service = await start(t, log)
+      const { databaseUrl } = service
+      await query(databaseUrl, rejection.reject)
 
       const group = Array.from({ length: 20 }, (_, index) => {
         const isBad = [3, 6].includes(index % 10)
@@ -142,20 +151,21 @@ for (const [reason, rejection] of Object.entries(rejections)) {
       })
       const { code = 'internal_error', cause } = rejection
       t.same(
-        await results('notes', { name: 'leader' }, group),
+        await resultsOf(t, service, 'notes', { name: 'leader' }, group),
         group.map(({ isBad }) => (isBad ? code : 201))
       )
-      t.equal((await names()).length, 1 + 2 + 16)
+      t.equal((await storedNames(databaseUrl)).length, 1 + 2 + 16)
       if (cause !== undefined)
         t.ok(lines.some(({ err }) => (err as Error)?.message === cause))
 
-      await run(
+      await query(
+        databaseUrl,
         `DROP TRIGGER IF EXISTS bad ON notes;
          ALTER TABLE notes DROP CONSTRAINT IF EXISTS bad`
       )
       for (const { isBad, ...item } of group.filter(({ key }) => key))
         t.equal(
-          await codeOrStatus(send('notes', item)),
+          await codeOrStatus(send(service, 'notes', item)),
           isBad ? 201 : '201 replayed'
         )
     }
@@ -163,44 +173,54 @@ for (const [reason, rejection] of Object.entries(rejections)) {
 }
 
 t.test('a response shows what triggers have changed', async (t) => {
-  const { run, send, names } = await start(t)
-  await run(triggerOfBad(`NEW.name = ''good''; RETURN NEW`))
+  const service = await start(t)
+  const { databaseUrl } = service
+  await query(databaseUrl, triggerOfBad(`NEW.name = ''good''; RETURN NEW`))
 
   for (const key of ['', 'key', 'key']) {
-    const response = await send('notes', { payload: { name: 'bad' }, key })
+    const item = { payload: { name: 'bad' }, key }
+    const response = await send(service, 'notes', item)
     t.match(response.json(), { name: 'good' })
   }
-  t.same(await names(), ['one', 'good', 'good'])
+  t.same(await storedNames(databaseUrl), ['one', 'good', 'good'])
 })
 
 t.test(
   'a remark on an unknown note fails alone, without another statement',
   async (t) => {
-    const { run, statements, results } = await start(t)
+    const service = await start(t)
     const group = Array.from({ length: 40 }, (_, index) => {
       const noteId = index % 5 === 2 ? 2 : 1
       return { payload: { text: `remark ${index}`, noteId }, ...keyOf(index) }
     })
 
     t.same(
-      await results('remarks', { text: 'leader', noteId: 1 }, group),
+      await resultsOf(
+        t,
+        service,
+        'remarks',
+        { text: 'leader', noteId: 1 },
+        group
+      ),
       group.map(({ payload }) =>
         payload.noteId === 1 ? 202 : 'invalid_request'
       )
     )
-    const [plain, keyed] = ['createRemark', 'createRemark-once']
-    t.same(statements.sort(), [plain, plain, keyed, keyed])
-    t.equal((await run('SELECT FROM remarks')).length, 2 + 32)
+    t.equal(await successes(service, 'createRemark'), 2)
+    t.equal(await successes(service, 'createRemark-once'), 2)
+    const remarks = await query(service.databaseUrl, 'SELECT FROM remarks')
+    t.equal(remarks.length, 2 + 32)
   }
 )
 
 t.test('one of the creates with one key in one group is stored', async (t) => {
-  const { names, results } = await start(t)
+  const service = await start(t)
   const item = (name: string, key: string) => ({ payload: { name }, key })
   const a = item('a', 'one')
 
   const group = [a, a, item('b', 'two'), a]
-  const codes = await results('notes', { name: 'leader' }, group)
+  const codes = await resultsOf(t, service, 'notes', { name: 'leader' }, group)
   t.same(codes.sort(), [201, 201, '201 replayed', '201 replayed'])
-  t.same((await names()).sort(), ['a', 'b', 'leader', 'leader', 'one'])
+  const names = await storedNames(service.databaseUrl)
+  t.same(names.sort(), ['a', 'b', 'leader', 'leader', 'one'])
 })

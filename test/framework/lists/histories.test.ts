@@ -1,6 +1,7 @@
 import t from 'tap'
-import { startHistory } from '../../support/history.ts'
+import { startNotes, storedNotes } from '../../support/notes.ts'
 import { startPostgres } from '../../support/postgres.ts'
+import { checkLists, startClients } from '../../support/resend.ts'
 import { scale, seed } from '../../support/scale.ts'
 
 // Only commits make transaction ids durable.
@@ -10,21 +11,28 @@ const postgres = await startPostgres(t, settings)
 t.test(
   `lists show what was acknowledged, through restarts and kills (seed ${seed})`,
   async (t) => {
-    const history = await startHistory(t, postgres.url, seed)
-    const strikes = [postgres.restart, postgres.killBackend, postgres.crash]
+    const { url: databaseUrl, restart, killBackend, crash } = postgres
+    const first = await startNotes(t, { databaseUrl })
+    const second = await startNotes(t, { databaseUrl })
+    const replicas = [first, { ...second, key: first.key }]
+    const clients = startClients(replicas, seed)
 
-    for (let round = 0; round < scale(20, 1); round++) {
-      for (const strike of strikes) {
-        await history.commits(10)
-        await strike()
+    async function strikeAll(): Promise<void> {
+      for (let round = 0; round < scale(20, 1); round++) {
+        for (const strike of [restart, killBackend, crash]) {
+          await clients.stores(50)
+          await strike()
+        }
+        await clients.stores(50)
       }
-      await history.commits(10)
     }
 
-    t.same(await history.stop(), [])
-
-    const codings = ['gzip', 'br', 'identity']
-    for (const result of [304, 'ROLLBACK', ...codings])
-      t.ok(history.counts[result], `${result}: ${history.counts[result]}`)
+    const struck = strikeAll()
+    const readers = [...replicas, ...replicas, ...replicas]
+    const lists = await Promise.all(
+      readers.map((replica) => checkLists(replica, clients.creates, struck))
+    )
+    t.same(await clients.stop(() => storedNotes(databaseUrl)), [])
+    t.ok(Math.min(...lists) > 0, `lists of each reader: ${lists.join(', ')}`)
   }
 )
