@@ -2,8 +2,8 @@ import type { Measurer } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**
- * An API key that was replaced counts if it was used since: its client has to
- * change to the successor.
+ * An API key that was replaced counts if it was used an hour later: its client
+ * has yet to change to the successor.
  */
 const nextExpiry = sql`
   SELECT extract(epoch FROM min(expires_at) - now())::float8 AS seconds
@@ -13,7 +13,7 @@ const nextExpiry = sql`
     AND last_used_at > greatest(
       now() - interval '24 hours',
       (
-        SELECT successor.created_at
+        SELECT successor.created_at + interval '1 hour'
         FROM api_keys AS successor
         WHERE successor.id = api_keys.replaced_by
       )
