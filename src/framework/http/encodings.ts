@@ -57,10 +57,17 @@ export class CachedBody {
     if (coding === null || this.#bytes.length < minCompressedSize)
       return this.#bytes
 
+    const bytes = await (this.#compressed.get(coding) ?? this.#compress(coding))
     reply.header('content-encoding', coding)
-    const bytes =
-      this.#compressed.get(coding) ?? compressors[coding](this.#bytes)
+
+    return bytes
+  }
+
+  /** Compresses once. After a failure, the next request tries again. */
+  #compress(coding: Coding): Promise<Buffer> {
+    const bytes = compressors[coding](this.#bytes)
     this.#compressed.set(coding, bytes)
+    bytes.catch(() => this.#compressed.delete(coding))
 
     return bytes
   }

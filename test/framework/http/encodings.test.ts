@@ -46,3 +46,25 @@ t.test('a small body is not compressed', async (t) => {
   const body = new CachedBody(text.subarray(0, 1000))
   t.equal((await select(body, 'gzip')).coding, undefined)
 })
+
+t.test(
+  'after a failure to compress, the next request tries again',
+  async (t) => {
+    type Done = (error: Error | null, bytes?: Buffer) => void
+    const results: Parameters<Done>[] = [
+      [new Error('no memory')],
+      [null, Buffer.from('compressed')]
+    ]
+    const gzip = (_bytes: Buffer, done: Done) =>
+      done(...(results.shift() ?? [null]))
+    const modified = await t.mockImport<
+      typeof import('../../../src/framework/http/encodings.ts')
+    >('../../../src/framework/http/encodings.ts', {
+      'node:zlib': { ...zlib, gzip }
+    })
+
+    const body = new modified.CachedBody(text)
+    await t.rejects(select(body, 'gzip'), { message: 'no memory' })
+    t.equal((await select(body, 'gzip')).bytes?.toString(), 'compressed')
+  }
+)

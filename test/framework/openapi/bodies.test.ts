@@ -44,12 +44,12 @@ t.test(
         id: { ...int64, type: ['integer', 'null'] },
         ids: { type: 'array', items: { allOf: [int64] } },
         map: { type: 'object', additionalProperties: int64 },
-        note: { type: ['string', 'null'], examples: ['x'] },
+        note: { type: ['string', 'null'], default: null },
         color: { type: 'string', default: 'red', example: 'red' }
       }
     })
 
-    const defaults = { color: 'red' }
+    const defaults = { note: null, color: 'red' }
     const bodies = [
       {
         sent: '{"ids":[1,9007199254740993],"map":{"a":2},"other":"1"}',

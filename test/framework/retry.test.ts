@@ -1,0 +1,52 @@
+import t from 'tap'
+import { retry } from '../../src/framework/retry.ts'
+
+t.test('each new reason is reported once', async (t) => {
+  const messages = ['busy', 'busy', 'gone', 'busy']
+  const reports: unknown[] = []
+  const result = await retry(
+    () => {
+      const message = messages.shift()
+      return message === undefined
+        ? Promise.resolve('done')
+        : Promise.reject(new Error(message))
+    },
+    {
+      report: (error) => reports.push(String(error)),
+      intervalMs: 1
+    }
+  )
+
+  t.equal(result, 'done')
+  t.same(reports, ['Error: busy', 'Error: gone', 'Error: busy'])
+})
+
+t.test('an error that cannot pass ends it', async (t) => {
+  await t.rejects(
+    retry(() => Promise.reject(new Error('wrong')), {
+      report: () => t.fail('reported'),
+      mayPass: () => false
+    }),
+    { message: 'wrong' }
+  )
+})
+
+t.test('the last attempt ends it', async (t) => {
+  let attempts = 0
+  const attempt = () => {
+    attempts++
+    return Promise.reject(new Error('busy'))
+  }
+  const options = { report: () => undefined, maxAttempts: 3, intervalMs: 1 }
+
+  await t.rejects(retry(attempt, options), { message: 'busy' })
+  t.equal(attempts, 3)
+})
+
+t.test('a signal ends it', async (t) => {
+  const attempt = () => Promise.reject(new Error('busy'))
+  const signal = AbortSignal.abort()
+  const options = { report: () => undefined, signal }
+
+  await t.rejects(retry(attempt, options), { name: 'AbortError' })
+})
