@@ -99,7 +99,7 @@ stored AS (
   INSERT INTO categories (id, "name", "description")
   SELECT id, "name", "description"
   FROM new_row
-  WHERE obstacle IS NULL
+  WHERE id IS NOT NULL
   RETURNING
     id,
     '{"id":' || coalesce("id"::text, missing_property('Category.id'))
@@ -161,7 +161,7 @@ stored AS (
   INSERT INTO categories (id, "name", "description")
   SELECT id, "name", "description"
   FROM new_row
-  WHERE obstacle IS NULL
+  WHERE id IS NOT NULL
   RETURNING
     id,
     '{"id":' || coalesce("id"::text, missing_property('Category.id'))
@@ -214,7 +214,7 @@ stored AS (
   INSERT INTO messages (id, "message")
   SELECT id, "message"
   FROM new_row
-  WHERE obstacle IS NULL
+  WHERE id IS NOT NULL
   RETURNING
     id,
     '{"id":' || coalesce(to_json("id")::text, missing_property('Message.id'))
@@ -276,7 +276,7 @@ stored AS (
   INSERT INTO messages (id, "message")
   SELECT id, "message"
   FROM new_row
-  WHERE obstacle IS NULL
+  WHERE id IS NOT NULL
   RETURNING
     id,
     '{"id":' || coalesce(to_json("id")::text, missing_property('Message.id'))
@@ -510,7 +510,7 @@ stored AS (
   INSERT INTO pets (id, "name", "category_id", "status")
   SELECT id, "name", "category_id", "status"
   FROM new_row
-  WHERE obstacle IS NULL
+  WHERE id IS NOT NULL
   RETURNING
     id,
     '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
@@ -574,7 +574,7 @@ stored AS (
   INSERT INTO pets (id, "name", "category_id", "status")
   SELECT id, "name", "category_id", "status"
   FROM new_row
-  WHERE obstacle IS NULL
+  WHERE id IS NOT NULL
   RETURNING
     id,
     '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
