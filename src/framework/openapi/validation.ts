@@ -36,6 +36,9 @@ function parameterValidator(schema: Schema, root: string) {
   const { properties = {} } = schema
 
   return (parameters: Parameters) => {
+    // PostgreSQL has no text with it.
+    if (Object.values(parameters).join().includes('\0'))
+      return { error: badRequest(`${root} must not have U+0000`) }
     convertParameters(parameters, properties)
     return validate(parameters)
   }
