@@ -33,7 +33,8 @@ export interface OpenedDatabase {
 /**
  * Opens DATABASE_URL, or else the embedded PostgreSQL.
  *
- * @param mayShare whether the embedded PostgreSQL of another process will do
+ * @param mayShare whether the embedded PostgreSQL of another process will do,
+ *   as for a command
  * @throws Error if the URL or DATA_DIR can never be used. The process must end
  *   then, which also stops the embedded PostgreSQL.
  */

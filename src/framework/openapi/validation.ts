@@ -110,9 +110,9 @@ function ruleOf(error: ErrorObject, root: string): string {
   const schema = error.parentSchema as Schema
 
   if (schema['x-must'] !== undefined) return `must ${schema['x-must']}`
-  const allowed: unknown = params['allowedValues'] ?? params['allowedValue']
-  if (allowed !== undefined)
-    return `must be one of: ${[allowed].flat().join(', ')}`
+  if (keyword === 'enum')
+    return `must be one of: ${(params['allowedValues'] as unknown[]).join(', ')}`
+  if (keyword === 'const') return `must be ${String(params['allowedValue'])}`
   if (keyword === 'additionalProperties') {
     const known = Object.keys({ ...schema.properties }).join(', ')
     const unknown = String(params['additionalProperty'])
