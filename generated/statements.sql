@@ -305,16 +305,12 @@ LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
 PREPARE "cancel-order" AS
-WITH item AS (
-  DELETE FROM orders
-  WHERE id = $1
-    AND NOT complete
-    AND (ship_date IS NULL OR ship_date > now())
-  RETURNING id
-)
-SELECT
-FROM item
-WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL;
+DELETE FROM orders
+WHERE id = $1
+  AND NOT complete
+  AND (ship_date IS NULL OR ship_date > now())
+  AND (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+RETURNING id;
 
 PREPARE "orders-by-id" AS
 SELECT found.json

@@ -182,6 +182,8 @@ export const rarelyNeededVariables = {
   MAX_RESPONSE_BUFFER_BYTES: {
     ...count,
     default: 33_554_432,
+    // PostgreSQL compares the size of a list with it, as an integer.
+    maximum: 2_147_483_647,
     description:
       'Maximum size of a list, then 503; and maximum memory for responses ' +
       'that clients have yet to read: the oldest are closed for a new one. ' +

@@ -47,6 +47,8 @@ const inEnvironment: Record<string, Record<string, string>[]> = {
   ],
   'MAX_CONNECTIONS must be >= 1: Maximum open connections. Further ones are closed.':
     [{ MAX_CONNECTIONS: '0' }],
+  'MAX_RESPONSE_BUFFER_BYTES must be <= 2147483647: Maximum size of a list, then 503; and maximum memory for responses that clients have yet to read: the oldest are closed for a new one. The process may use eight times this memory.':
+    [{ MAX_RESPONSE_BUFFER_BYTES: '2147483648' }],
   'LOG_LEVEL must be equal to one of the allowed values: Minimum level to log: fatal, error, warn, info, debug, trace, silent':
     [{ LOG_LEVEL: 'INFO' }],
   'MIGRATE_ON_START must be boolean: Whether to migrate DATABASE_URL at start. If false, run `npm run migrate`.':
