@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { pino, type Logger } from 'pino'
-import { apiKeyPattern } from './api-key-pattern.ts'
+import { apiKeyPattern } from './keys/key.ts'
 import { messageOf } from './message-of.ts'
 
 /** Bytes that may wait to be written. Further lines are dropped. */

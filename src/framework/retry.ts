@@ -27,11 +27,11 @@ export async function retry<Result>(
   const { intervalMs = 1000, signal } = options
   let lastMessage = ''
 
-  for (let attempts = 1; ; attempts++) {
+  for (let attempts = 1; attempts < maxAttempts; attempts++) {
     try {
       return await attempt()
     } catch (error) {
-      if (attempts === maxAttempts || !mayPass(error)) throw error
+      if (!mayPass(error)) throw error
 
       const message = messageOf(error)
       if (message !== lastMessage) report(error)
@@ -39,4 +39,6 @@ export async function retry<Result>(
     }
     await sleep(intervalMs, undefined, { signal })
   }
+
+  return attempt()
 }

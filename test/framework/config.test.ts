@@ -44,6 +44,9 @@ const inEnvironment: Record<string, Record<string, string>[]> = {
   ],
   'PORT must be <= 65535: ': [{ PORT: '70000' }],
   'MAX_CONNECTIONS must be >= 1: ': [{ MAX_CONNECTIONS: '0' }],
+  'MAX_RESPONSE_BUFFER_BYTES must be <= 2147483647: ': [
+    { MAX_RESPONSE_BUFFER_BYTES: '2147483648' }
+  ],
   'LOG_LEVEL must be equal to one of ': [{ LOG_LEVEL: 'INFO' }],
   'MIGRATE_ON_START must be boolean: ': [{ MIGRATE_ON_START: 'yes' }],
   'CORS_ORIGINS must match pattern ': [{ CORS_ORIGINS: 'https://a.example/' }],

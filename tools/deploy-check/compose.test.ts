@@ -128,9 +128,10 @@ async function logged(part: string): Promise<string> {
 
 const remove = () =>
   sh(`
+    docker rm -f $IMAGE-consumer
     docker compose down --volumes --remove-orphans --timeout 1
     docker image ls -q $IMAGE | sort -u | xargs -r docker image rm -f
-    docker image rm -f $IMAGE-db:17`)
+    docker image rm -f $IMAGE-db:17 $IMAGE-db:19 `)
 
 // What a run that was cut off has left.
 t.before(remove)
@@ -459,6 +460,31 @@ t.test('the options combine, in any order', async () => {
   }
 })
 
+/** Kills a script, and what it has started, when `db` has a setting. */
+const killed = (command: string, setting: string) =>
+  sh(`
+    set -m
+    ${command} &
+    until docker inspect -f '{{.Config}}' $(docker compose ps -aq db) | grep -q ${setting}
+    do sleep 0.1
+    done
+    kill -KILL -- -$!
+    wait $! || true`)
+
+/** The service is where it was after a script was killed. */
+async function isUnchanged(t: Test): Promise<void> {
+  await t.rejects(documented('Back up', 0, { BACKUPS }), /was killed/)
+  await inline('docker compose up -d --wait')
+  t.ok(await serves())
+}
+
+t.test('two scripts do not run at the same time', async (t) => {
+  const locked = (command: string) =>
+    sh(`exec 8<deploy; flock 8; ${command}; true`)
+  for (const script of ['deploy/roll', 'deploy/restore .env'])
+    await t.rejects(locked(script), /Another script/)
+})
+
 const BACKUPS = path.join(folder, 'backups')
 
 t.test('a dump is restored as a test, and old dumps are removed', async (t) => {
@@ -604,8 +630,7 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
     sh(`docker compose exec -T db sh -c 'cd /archive/17; ${command}'`)
   await inArchive('echo broken >copy-$(date -u +%Y%m%dT%H%M%SZ).tar.gz')
   const broken = recover(await now())
-  await t.rejects(broken, /previous cluster is started again/)
-  t.ok(await serves())
+  await t.rejects(broken, /Nothing was changed/)
   await inArchive('rm $(ls copy-* | tail -n 1)')
 
   await create(t, 'kept')
@@ -614,6 +639,8 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
   const right = await now()
   await create(t, 'by-mistake')
 
+  await killed(`deploy/recover '${tooEarly}'`, 'listen_addresses=127')
+  await isUnchanged(t)
   t.match(await recover(tooEarly), /The service is ready/)
   t.notOk((await names()).includes('wanted'))
   await create(t, 'later')
@@ -632,22 +659,86 @@ t.test('the database is replaced by a new minor version', async (t) => {
   await replaces(t, ['db'], update, databaseOutage)
 })
 
+/**
+ * Starts a consumer, with a role of its own, that writes to the database.
+ *
+ * @returns checks that nothing is lost of what it wrote, and that it goes on
+ */
+async function consumer(): Promise<(t: Test) => Promise<void>> {
+  await sql("CREATE ROLE consumer LOGIN PASSWORD 'change-me'")
+  await sql('GRANT CONNECT ON DATABASE pet_categories TO consumer')
+  await sql('GRANT SELECT, INSERT ON messages TO consumer')
+  const insert =
+    'INSERT INTO messages (id, message) VALUES (gen_random_uuid(), $i) RETURNING message'
+  write(
+    'consumer.sh',
+    `i=0
+    while sleep 0.1; do
+      i=$((i + 1))
+      psql -qAtX postgres://consumer:change-me@db/pet_categories -c "${insert.replace('$i', "'consumed-$i'")}"
+    done`
+  )
+  const container = await sh(`
+    docker run -d --name ${project}-consumer --network ${project}_back \
+      --entrypoint sh -v "$PWD/consumer.sh:/consumer.sh:ro" postgres:17-alpine /consumer.sh`)
+  const written = async () =>
+    (await sh(`docker logs ${container} 2>/dev/null`)).split('\n')
+  const writes = async () => {
+    const { length } = await written()
+    await eventually(
+      async () => (await written()).length > length + 5,
+      'the consumer writes'
+    )
+  }
+  await writes()
+  return async (t) => {
+    await writes()
+    const acknowledged = await written()
+    await sh(`docker rm -f ${container}`)
+    const stored = await sql(
+      "SELECT message FROM messages WHERE message LIKE 'consumed-%'"
+    )
+    const rows = new Set(stored.split('\n'))
+    t.same(
+      acknowledged.filter((one) => !rows.has(one)),
+      [],
+      'nothing is lost of what the consumer wrote'
+    )
+  }
+}
+
 t.test(
   'the database moves to a new major version, the old one stays, and archiving goes on',
   async (t) => {
     const before = await names()
     const upgrade = () => documented('Update PostgreSQL', 2)
+    await killed(installation.block('Update PostgreSQL', 2), '/18-')
+    await isUnchanged(t)
+    // An image whose server ends at once.
+    await sh(`docker build -q -t ${project}-db:19 - <<'IMAGE'
+FROM postgres:17-alpine
+RUN printf '#!/bin/sh\\necho "postgres (PostgreSQL) 19.0"\\n' >/usr/local/sbin/postgres
+RUN chmod +x /usr/local/sbin/postgres
+ENV PATH=/usr/local/sbin:$PATH
+IMAGE`)
+    await t.rejects(
+      sh(`deploy/upgrade-database ${project}-db:19`),
+      /19 does not start[^]*previous cluster is started again/
+    )
+
+    const consumed = await consumer()
     await underLoad(t, upgrade, databaseOutage)
+    await consumed(t)
     t.match(await sql('SHOW server_version'), /^18/)
     t.match(await upgrade(), 'runs PostgreSQL 18')
     t.same((await names()).slice(0, before.length), before)
     t.equal(await sql('SHOW archive_mode'), 'on')
-    t.match(readdirSync(path.join(folder, 'archive/18')).join(), 'copy-')
+    t.match(await sh('ls archive/18-*'), 'copy-')
 
     const volume = 'docker compose exec -T db ls /var/lib/postgresql/data'
-    t.match(await sh(volume), /^17\n18\nrestored-.+\nrestored-[^\n]+$/)
+    t.match(await sh(volume), /^17\n(18-.+\n){2}(restored-.+\n?){3}$/)
     await documented('Update PostgreSQL', 3)
-    t.equal(await sh(volume), '18')
+    t.match(await sh(volume), /^18-.+$/)
   }
 )
 

@@ -1,11 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
-import {
-  isFaultOfRow,
-  lockTimeoutContext,
-  violatedConstraint
-} from '../postgres/failures.ts'
+import { isFaultOfRow, sentIn } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
 import type { RowOutcome } from './insert.ts'
 
@@ -18,6 +14,9 @@ const maxQueued = 1000
 /** Milliseconds between two attempts to store a row: they become longer. */
 const firstPauseMs = 50
 const longestPauseMs = 400
+
+/** The SQLSTATE after a lock_timeout. */
+const lockNotAvailable = '55P03'
 
 /** Values of an input row, in the order of its columns. */
 type Row = unknown[]
@@ -93,9 +92,10 @@ const isBlocked = ({ outcome }: Outcome) =>
 
 /** How another transaction has made a statement fail, if one has. */
 function obstacleOf(error: unknown): 'blocked' | 'held' | undefined {
-  if (violatedConstraint(error) === 'idempotency_keys_pkey') return 'held'
+  const { code, constraint, where } = sentIn(error)
+  if (constraint === 'idempotency_keys_pkey') return 'held'
+  if (code !== lockNotAvailable) return undefined
 
-  const context = lockTimeoutContext(error)
-  if (context === undefined) return undefined
-  return context.includes('idempotency_keys') ? 'held' : 'blocked'
+  // PostgreSQL names the table whose lock it waited for.
+  return where?.includes('idempotency_keys') ? 'held' : 'blocked'
 }

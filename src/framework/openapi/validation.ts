@@ -14,14 +14,14 @@ const maxReportedErrors = 10
  */
 export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
   schema,
+  method,
   httpPart
 }) => {
   switch (httpPart) {
     case 'body':
       return validator(schema, 'body')
     case 'headers':
-      // Fastify leaves this to the validator compiler.
-      return parameterValidator(withLowerCaseNames(schema), 'header')
+      return headerValidator(schema, String(method))
     case 'params':
       return parameterValidator(schema, 'path')
     default:
@@ -39,6 +39,35 @@ function parameterValidator(schema: Schema, root: string) {
     convertParameters(parameters, properties)
     return validate(parameters)
   }
+}
+
+const unsupported = {
+  not: {},
+  'x-must': 'not be sent: the operation does not support it'
+}
+
+/**
+ * Rejects conditions of a request that an operation does not evaluate. To
+ * ignore them would let a request take effect that its client has forbidden.
+ *
+ * They are the preconditions of RFC 9110, section 13.1, that compare an ETag,
+ * and the Idempotency-Key: take effect only once. The other preconditions
+ * compare a modification date. This service has none, so it ignores them.
+ */
+function headerValidator(schema: Schema, method: string) {
+  // Without an ETag, no tag matches: If-None-Match does not prevent a read.
+  const isRead = ['GET', 'HEAD'].includes(method)
+  const conditions = {
+    'if-match': unsupported,
+    'idempotency-key': unsupported,
+    ...(!isRead && { 'if-none-match': unsupported })
+  }
+  const known = withLowerCaseNames(schema)
+
+  return parameterValidator(
+    { ...known, properties: { ...conditions, ...known.properties } },
+    'header'
+  )
 }
 
 /** Unknown parameters are errors: a misspelt filter would be lost silently. */
@@ -92,9 +121,9 @@ function ruleOf(error: ErrorObject, root: string): string {
   const schema = error.parentSchema as Schema
 
   if (schema['x-must'] !== undefined) return `must ${schema['x-must']}`
-  const allowed: unknown = params['allowedValues'] ?? params['allowedValue']
-  if (allowed !== undefined)
-    return `must be one of: ${[allowed].flat().join(', ')}`
+  if (keyword === 'enum')
+    return `must be one of: ${(params['allowedValues'] as unknown[]).join(', ')}`
+  if (keyword === 'const') return `must be ${String(params['allowedValue'])}`
   if (keyword === 'additionalProperties') {
     const known = Object.keys({ ...schema.properties }).join(', ')
     const unknown = String(params['additionalProperty'])

@@ -141,8 +141,9 @@ export class Database {
   }
 
   /**
-   * Like `write`, for a statement of one row, which may wait for a lock. Few
-   * run at the same time. Also rejects with Overloaded if too many wait.
+   * Like `write`, for a statement of one row, which may wait for its lock: give
+   * it `limitLockWait`. Few run at the same time. Also rejects with Overloaded
+   * if too many wait.
    */
   writeAlone<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
     return this.#alone(query) as Promise<Row[]>

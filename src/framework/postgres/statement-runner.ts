@@ -5,9 +5,8 @@ import {
   failureOf,
   meaningOf,
   OutcomeUnknown,
-  sqlStateOf,
-  Unavailable,
-  violatedConstraint
+  sentIn,
+  Unavailable
 } from './failures.ts'
 import { unreplicated } from './pool.ts'
 import { inStatementSpan } from './statement-span.ts'
@@ -104,7 +103,8 @@ function runOn<Row extends QueryResultRow>(
 
       // A late CancelRequest could cancel the next statement.
       connection.release(isLate || !isReusable(cause))
-      if (isLate && error !== null && sqlStateOf(error) === '') onAbandoned()
+      if (isLate && error !== null && sentIn(error).code === undefined)
+        onAbandoned()
       const outcome = cause === null ? 'ok' : 'failed'
       measure({ outcome: isLate ? 'timeout' : outcome })
 
@@ -143,9 +143,10 @@ function report(
   if (!isOfDatabase) {
     // Operations may respond with a 4xx to a violated constraint, but to no
     // other error of PostgreSQL.
-    const isOfConstraint = violatedConstraint(failure) !== ''
-    const code = isOfConstraint ? 'constraint_violated' : 'internal_error'
-    metrics.databaseErrors.inc({ code })
+    const { constraint } = sentIn(failure)
+    metrics.databaseErrors.inc({
+      code: constraint === undefined ? 'internal_error' : 'constraint_violated'
+    })
     return
   }
 

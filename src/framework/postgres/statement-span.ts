@@ -5,7 +5,7 @@ import {
   SpanStatusCode,
   trace
 } from '@opentelemetry/api'
-import { sqlStateOf } from './failures.ts'
+import { sentIn } from './failures.ts'
 
 // Records nothing until an SDK is registered.
 const tracer = trace.getTracer('postgres')
@@ -43,6 +43,6 @@ function failureAttributes(error: unknown): Attributes {
   const { code } = error as { code?: string }
   return {
     'error.type': code,
-    'db.response.status_code': sqlStateOf(error) || undefined
+    'db.response.status_code': sentIn(error).code
   }
 }

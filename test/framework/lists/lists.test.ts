@@ -210,7 +210,8 @@ t.test(
   async (t) => {
     const limit = 128 * 2 ** 20
     const service = await startNotes(t, {
-      config: { MAX_RESPONSE_BUFFER_BYTES: limit }
+      // A busy machine takes seconds to read it.
+      config: { MAX_RESPONSE_BUFFER_BYTES: limit, DATABASE_TIMEOUT_MS: 60_000 }
     })
     const { databaseUrl } = service
     // 59 MB.

@@ -9,9 +9,8 @@ import { pageOperation } from '../../../src/framework/lists/pages.ts'
 import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
 import { sendJson } from '../../../src/framework/openapi/send-json.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
-import { sql } from '../../../src/framework/postgres/sql.ts'
+import { limitLockWait, sql } from '../../../src/framework/postgres/sql.ts'
 import { rowReader } from '../../../src/framework/rows/row-reader.ts'
-import { rowDeleter } from '../../../src/framework/rows/row-deleter.ts'
 import { newNoteColumns, newRemarkColumns } from './generated/columns.ts'
 import { noteJson, remarkJson } from './generated/json.ts'
 import { type Operations, stubs } from './generated/operations.ts'
@@ -42,6 +41,7 @@ const notesById = sql`
 const deleteNoteById = sql`
   DELETE FROM notes
   WHERE id = $1
+    AND ${limitLockWait}
   RETURNING id
 `
 
@@ -52,10 +52,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     statement: notesById,
     json: noteJson
   })
-  const deleteNote = rowDeleter(database, {
-    name: 'delete-note',
-    statement: deleteNoteById
-  })
+  const deletion = database.statements.add('delete-note', deleteNoteById)
 
   return {
     listNotes: listOperation(database, memory, {
@@ -81,7 +78,9 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     },
 
     deleteNote: async ({ params: { noteId } }, reply) => {
-      if (!(await deleteNote([noteId]))) throw notFound('note', noteId)
+      const values = [noteId]
+      const deleted = await database.writeAlone({ ...deletion, values })
+      if (deleted.length === 0) throw notFound('note', noteId)
 
       return reply.code(204).send()
     }

@@ -127,7 +127,7 @@ const plugin: Plugin = {
       'response-is-serializable': () => ({
         Response: { Schema: report(responseIsSerializable) }
       }),
-      // Headers have MAX_HEADER_BYTES.
+      // Node.js limits the headers.
       'parameter-is-bounded': () => ({
         Parameter: {
           skip: (parameter) => parameter.in === 'header',
