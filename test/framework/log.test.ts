@@ -80,7 +80,7 @@ t.test('a process exits although nobody reads its log', async (t) => {
 })
 
 t.test(
-  'the log of a full disk keeps up to 16 MiB, and writes it when there is room again',
+  'the log of a full disk keeps 16 MiB, and writes it when it can',
   async (t) => {
     const fd = openSync('/dev/full', 'a')
     const log = createLogger('info', apiKeyPrefix, { fd })

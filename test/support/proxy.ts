@@ -28,7 +28,6 @@ interface Faults {
  */
 export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string) {
   const target = new URL(serverUrl)
-  const socketFolder = target.searchParams.get('host')
   const state: Faults = {
     serverPort: Number(target.port || 5432),
     resets: () => false,
@@ -40,14 +39,9 @@ export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string) {
   const sockets = new Set<Socket>()
   let connections = 0
 
-  const connectToServer = () =>
-    socketFolder === null
-      ? connect(state.serverPort, target.hostname)
-      : connect(`${socketFolder}/.s.PGSQL.${state.serverPort}`)
-
   const server = createServer((client) => {
     connections++
-    const upstream = connectToServer()
+    const upstream = connectTo(target, state.serverPort)
     endTogether(sockets, client, upstream)
     client.on('data', (chunk) => sentChunks.push(chunk))
     passOn(client, upstream, state, cut)
@@ -70,16 +64,12 @@ export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string) {
     refuse()
   })
 
-  const url = new URL(target)
-  url.host = `127.0.0.1:${port}`
-  url.searchParams.delete('host')
-
   return {
     state,
     sentChunks,
     port,
     /** The URL of the server through the proxy. */
-    url: url.href,
+    url: urlThrough(target, port),
     /** Number of connections from clients. */
     connections: () => connections,
     cut,
@@ -89,6 +79,20 @@ export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string) {
     },
     refuse
   }
+}
+
+function connectTo(target: URL, port: number): Socket {
+  const socketFolder = target.searchParams.get('host')
+  return socketFolder === null
+    ? connect(port, target.hostname)
+    : connect(`${socketFolder}/.s.PGSQL.${port}`)
+}
+
+function urlThrough(target: URL, port: number): string {
+  const url = new URL(target)
+  url.host = `127.0.0.1:${port}`
+  url.searchParams.delete('host')
+  return url.href
 }
 
 /** Passes on what both send, with the faults that `state` has then. */
