@@ -1,9 +1,6 @@
-// The docs page in Chromium, and its picture in the README: run it with
-// `npm test --prefix tools/docs-page`.
-import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+// The docs page in Chromium: run it with `npm test --prefix tools/docs-page`.
 import type { Page } from 'playwright-core'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { api } from '../../src/handlers/index.ts'
 import { query } from '../../test/support/database.ts'
@@ -199,57 +196,4 @@ t.test('a link of the list opens its operation, as a hash does', async (t) => {
   })
   await isOpen(page, 'createPet')
   t.same(faults, [])
-})
-
-/** The address in the picture. */
-const host = 'localhost:3000'
-const site = `http://${host}`
-
-/** Opens the page as the picture shows it. */
-async function openForPicture(t: Test): Promise<Page> {
-  const { page } = await openDocs(t, url, desktop)
-  await page.route(`${site}/**`, async (route) => {
-    const headers = { ...route.request().headers(), host }
-    const address = route.request().url().replace(site, url)
-    const response = await route.fetch({ url: address, headers })
-    await route.fulfill({ response })
-  })
-  await page.goto(`${site}/docs`)
-  await openOperation(page, 'createCategory')
-  await page.locator(':focus').blur()
-  await page.mouse.move(0, 0)
-  await page.locator('.scheme-container').evaluate((bar) => {
-    bar.scrollIntoView()
-  })
-  return page
-}
-
-/**
- * Returns a digest of what the page shows: its text and styles, not its pixels,
- * which depend on fonts and browser.
- */
-async function fingerprintOf(page: Page): Promise<string> {
-  const text = await page.locator('body').innerText()
-  const shown = [text.replace(/\s+/g, ' ')]
-  for (const name of ['static/swagger-ui.css', 'page.css']) {
-    const response = await fetch(`${url}/docs/${name}`)
-    shown.push(await response.text())
-  }
-  return createHash('sha256').update(shown.join()).digest('hex')
-}
-
-t.test('docs/page.png shows the page as it is', async (t) => {
-  const picture = 'docs/page.png'
-  const fingerprintFile = `${picture}.sha256`
-  const page = await openForPicture(t)
-  const fingerprint = `${await fingerprintOf(page)}\n`
-  const isCurrent =
-    existsSync(fingerprintFile) &&
-    readFileSync(fingerprintFile, 'utf8') === fingerprint
-
-  if (!isCurrent) {
-    await page.screenshot({ path: picture, animations: 'disabled' })
-    writeFileSync(fingerprintFile, fingerprint)
-  }
-  t.ok(isCurrent, 'or both files are rewritten: commit them')
 })

@@ -84,7 +84,7 @@ t.test('requests and their errors are counted', async (t) => {
       ...config,
       MAX_REQUESTS_PER_MINUTE: 6,
       MAX_REJECTED_KEYS_PER_MINUTE: 1,
-      HEADERS_TIMEOUT_MS: 500
+      REQUEST_TIMEOUT_MS: 500
     }
   })
 

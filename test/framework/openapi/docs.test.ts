@@ -111,6 +111,7 @@ for (const page of ['/docs', '/docs/', '/docs/guide', '/docs/changelog']) {
     const { headers } = await app.inject(page)
     const policy = String(headers['content-security-policy'])
     t.match(policy, "default-src 'none'; script-src 'self'; style-src 'self'")
+    t.match(policy, "frame-ancestors 'none'")
     t.notMatch(policy, /upgrade-insecure-requests|https?:|unsafe|sha256/)
 
     let size = 0

@@ -1,16 +1,19 @@
 REVOKE ALL ON
-  pgmigrations, api_keys, key_events, idempotency_keys, notes, remarks
+  pgmigrations, api_keys, key_events, idempotency_keys, notes, remarks, replies
 FROM :"role";
 
-REVOKE ALL ON SEQUENCE notes_id_seq FROM :"role";
+REVOKE ALL ON SEQUENCE notes_id_seq, replies_id_seq FROM :"role";
 
 -- The framework, as in migrations/grants.sql
 GRANT SELECT ON pgmigrations TO :"role";
 GRANT SELECT, INSERT, UPDATE ON api_keys TO :"role";
 GRANT SELECT, INSERT ON key_events TO :"role";
 GRANT SELECT, INSERT, DELETE ON idempotency_keys TO :"role";
+GRANT EXECUTE ON FUNCTION
+  missing_property(text), missing_row(text), finite_number(text, text)
+TO :"role";
 
 -- The notes
 GRANT SELECT, INSERT, DELETE ON notes TO :"role";
-GRANT USAGE ON SEQUENCE notes_id_seq TO :"role";
-GRANT SELECT, INSERT ON remarks TO :"role";
+GRANT USAGE ON SEQUENCE notes_id_seq, replies_id_seq TO :"role";
+GRANT SELECT, INSERT ON remarks, replies TO :"role";
