@@ -1,9 +1,8 @@
 import { newPetColumns } from '../../generated/columns.ts'
 import { petJson } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
-import type { RowCheck } from '../framework/creates/insert.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
-import { notFound } from '../framework/http/errors.ts'
+import { badRequest, notFound } from '../framework/http/errors.ts'
 import { pageOperation } from '../framework/lists/pages.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import { sendJson } from '../framework/openapi/send-json.ts'
@@ -35,13 +34,6 @@ const petsById = sql`
   FROM pets
   WHERE pets.id = input.id
 `
-
-const categoryExists: RowCheck<{ categoryId: bigint }> = {
-  obstacle: 'category_obstacle(category_id)',
-  message: ({ categoryId }) =>
-    'body.categoryId must be the id of an existing category, ' +
-    `not ${categoryId}`
-}
 
 /** The operations on pets. */
 export function petHandlers(database: Database, memory: ResponseMemory) {
@@ -80,7 +72,14 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       table: 'pets',
       id: `nextval('pets_id_seq')`,
       columns: newPetColumns,
-      check: categoryExists,
+      obstacle: 'category_obstacle(category_id)',
+      errors: {
+        invalid: ({ body: { categoryId } }) =>
+          badRequest(
+            'body.categoryId must be the id of an existing category, ' +
+              `not ${categoryId}`
+          )
+      },
       json: petJson,
       location: ({ id }) => `pets/${id}`
     }),

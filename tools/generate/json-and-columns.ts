@@ -125,12 +125,13 @@ function isoTime(column: string): string {
 
 function bodyColumn({ path, name, column, schema }: Property): string {
   const { type, format } = schema
-  const sqlType = sqlTypes[`${type} ${format}`] ?? sqlTypes[String(type)]
+  const sqlType =
+    sqlTypes[`${type} ${format}`] ?? sqlTypes[String(type)] ?? 'jsonb'
   rejectColumnOfCreates(path, column)
   return `  { property: '${name}', column: '${column}', type: '${sqlType}' }`
 }
 
-/** By the type of a property, or its type and format. */
+/** By the type of a property, or its type and format. Others are jsonb. */
 const sqlTypes: Record<string, string> = {
   string: 'text',
   'string uuid': 'uuid',
@@ -149,14 +150,24 @@ const sqlTypes: Record<string, string> = {
  */
 function propertiesOf({ document }: Documented, name: string): Property[] {
   const schemas = document.components?.schemas as Record<string, Schema>
-  const { properties = {}, required = [] }: Schema = { ...schemas[name] }
+  const schemaOf = (schema?: Schema): Schema =>
+    schema?.$ref === undefined
+      ? { ...schema }
+      : schemaOf(schemas[nameIn(schema.$ref)])
+  const isJson = (schema: Schema): boolean => {
+    const { type, oneOf = [] } = schemaOf(schema)
+    return type === undefined
+      ? oneOf.length > 0 && oneOf.every(isJson)
+      : ['array', 'object'].includes(type)
+  }
+  const { properties = {}, required = [] } = schemaOf(schemas[name])
 
-  return Object.entries(properties).map(([property, schema]) => {
+  return Object.entries(properties).map(([property, inner]) => {
     const path = `${name}.${property}`
-    if (!(String(schema.type) in sqlTypes)) {
+    const schema = schemaOf(inner)
+    if (!(String(schema.type) in sqlTypes || isJson(schema))) {
       throw new Error(
-        `openapi.yaml: ${path} must be a string, integer, number or boolean. ` +
-          'To have arrays or objects in rows, extend tools/generate/json-and-columns.ts'
+        `openapi.yaml: ${path} must have a type, or oneOf with objects only`
       )
     }
 
@@ -170,12 +181,15 @@ function propertiesOf({ document }: Documented, name: string): Property[] {
   })
 }
 
+/** The name of the schema that a reference has. */
+const nameIn = (reference: string) => String(reference.split('/').at(-1))
+
 /** The names of the schemas that messages have, alone or in an array. */
 function schemasOf(messages: Message[]): string[] {
   const names = messages.flatMap(({ content }) => {
     const schema = content?.['application/json'].schema ?? {}
     const { $ref } = schema.items ?? schema
-    return $ref?.split('/').slice(-1) ?? []
+    return $ref === undefined ? [] : nameIn($ref)
   })
 
   return [...new Set(names)].sort()

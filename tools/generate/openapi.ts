@@ -9,6 +9,7 @@ export interface Schema {
   format?: string
   nullable?: boolean
   items?: Schema
+  oneOf?: Schema[]
   properties?: Record<string, Schema>
   required?: string[]
 }

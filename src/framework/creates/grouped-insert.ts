@@ -27,8 +27,8 @@ type Outcome = RowOutcome | { outcome: 'held' }
 /**
  * Inserts single rows by a statement for many. Rows that arrive together share
  * it. The next group gathers while one commits, so an idle service adds no
- * delay. If a row makes its group fail, the rows of the group run alone, while
- * the next groups go on.
+ * delay. If a row makes its group fail, each row of the group runs alone at
+ * least once, while the next groups go on.
  *
  * @param text takes `inputParameters`, and returns a RowOutcome for each row
  * @returns a function that inserts one row. It resolves with 'blocked' or
@@ -48,7 +48,7 @@ export function groupedInsert(
     return { ...statement, values: inputParameters(rows) }
   }
 
-  /** Undefined stands for a row that must run alone. */
+  /** Resolves with undefined if the group has failed, and stored nothing. */
   const inGroup = batch(
     (rows: Row[]): Promise<(Outcome | undefined)[]> =>
       database.write<RowOutcome>(queryOf(rows)).catch((error: unknown) => {

@@ -12,7 +12,8 @@ interface DocumentedIdempotencyKey {
 }
 
 /** A valid request to an operation that takes an Idempotency-Key. */
-export interface KeyedRequest<Body> {
+export interface KeyedRequest<Body, Params> {
+  params: Params
   headers: DocumentedIdempotencyKey
   apiKeyCheck: ApiKeyCheck | undefined
   body: Body
@@ -25,15 +26,16 @@ export interface KeyedRequest<Body> {
  * - of the Idempotency-Key, its owner and the operation. The owner is the API
  *   key, including all keys that it was rotated to. To another operation, the
  *   same Idempotency-Key is a different one.
- * - of the validated body, in which int64s are exact: equal bodies have equal
- *   hashes.
+ * - of the validated body, in which int64s are exact, and of the other values
+ *   of the row: equal ones have equal hashes.
  *
  * @throws Error without an API key: all such callers would share their keys
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
  */
 export function claimOf(
-  { headers, apiKeyCheck, body }: KeyedRequest<object>,
-  operation: string
+  { headers, apiKeyCheck, body }: KeyedRequest<object, unknown>,
+  operation: string,
+  others: unknown[]
 ): [keyHash: string, bodyHash: string] | undefined {
   const header = headers['idempotency-key']
   if (header === undefined) return undefined
@@ -45,7 +47,7 @@ export function claimOf(
   return [
     sha256(`${owner} ${operation} ${unquoted(header)}`),
     // Properties are sorted by name.
-    sha256(stringify(body))
+    sha256(stringify([body, ...others]))
   ]
 }
 

@@ -1,27 +1,29 @@
 import { parse } from 'lossless-json'
-import { badRequest, HttpError } from '../http/errors.ts'
+import { HttpError } from '../http/errors.ts'
 import { parseNumber } from '../http/json-body.ts'
 import type { Sent } from '../openapi/handler.ts'
 import { objectBytes } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
-import { OutcomeUnknown, Unavailable } from '../postgres/failures.ts'
+import { OutcomeUnknown, sentIn, Unavailable } from '../postgres/failures.ts'
 import { groupedInsert } from './grouped-insert.ts'
 import { claimOf, type KeyedRequest } from './idempotency-key.ts'
 import { type InsertDefinition, insertStatement } from './insert.ts'
 
 /**
- * The handler of an operation that creates a row from the body of its request,
- * once for each Idempotency-Key.
+ * The handler of an operation that creates a row from its request, once for
+ * each Idempotency-Key.
  *
  * @returns a handler that rejects like `Database.write`, with Overloaded if too
- *   many requests wait, and with HttpError 400, 409 and 422
+ *   many requests wait, and with HttpError
  */
-export function insertOperation<Body extends object, Status, Schema>(
+export function insertOperation<Body extends object, Params, Status, Schema>(
   database: Database,
-  definition: InsertDefinition<Body, Status, Schema>
+  definition: InsertDefinition<Body, Params, Status, Schema>
 ) {
-  const { operationId, status, columns, json, check, location } = definition
+  const { operationId, status, columns, json, location } = definition
+  const { fromRequest = [] } = definition
+  const errors: typeof definition.errors = { ...outcomes, ...definition.errors }
   const insertBy = (statement: string, areKeyed: boolean) =>
     groupedInsert(database, statement, insertStatement(definition, areKeyed))
   const insert = insertBy(operationId, false)
@@ -37,32 +39,26 @@ export function insertOperation<Body extends object, Status, Schema>(
   }
 
   return async (
-    request: KeyedRequest<Body>,
+    request: KeyedRequest<Body, Params>,
     reply: JsonReply<Status, Schema>
   ): Promise<Sent> => {
-    const row = columns.map(({ property }) => request.body[property])
-    const claim = claimOf(request, operationId)
-    const result =
-      claim === undefined
-        ? await insert(row)
-        : await insertClaimed([...row, ...claim])
-
-    switch (result.outcome) {
-      case 'invalid':
-        throw badRequest(String(check?.message(request.body)))
-      case 'reused':
-        throw idempotencyKeyReused()
-      case 'held':
-        throw idempotencyKeyInUse()
-      case 'blocked':
-        throw new Unavailable(new Error('another transaction holds a lock'))
-      case 'replayed':
-        reply.header('idempotent-replayed', 'true')
-        break
-      case 'created':
-        break // The response follows.
+    const reject = (name: string, error: unknown): never => {
+      throw errors[name]?.(request) ?? error
     }
+    const others = fromRequest.map(({ value }) => value(request))
+    const row = columns.map(({ property }): unknown => request.body[property])
+    row.push(...others)
+    const claim = claimOf(request, operationId, others)
+    const inserted =
+      claim === undefined ? insert(row) : insertClaimed([...row, ...claim])
+    const result = await inserted.catch((error: unknown) =>
+      reject(sentIn(error).constraint ?? '', error)
+    )
 
+    if (result.outcome === 'replayed')
+      reply.header('idempotent-replayed', 'true')
+    else if (result.outcome !== 'created')
+      return reject(result.outcome, new Error(result.outcome))
     const { response } = result
     if (location !== undefined)
       reply.header('location', location(parseRow(response) as Schema))
@@ -80,20 +76,23 @@ function rethrowAsRetryable(error: unknown): never {
   throw error
 }
 
-function idempotencyKeyReused(): HttpError {
-  return new HttpError(
-    422,
-    'idempotency_key_reused',
-    'This Idempotency-Key was used with another body: send a new key'
-  )
-}
+/** The errors of outcomes that each create can have. */
+const outcomes = {
+  blocked: () => new Unavailable(new Error('another transaction holds a lock')),
 
-function idempotencyKeyInUse(): HttpError {
-  return new HttpError(
-    409,
-    'idempotency_key_in_use',
-    'Another request with this Idempotency-Key is in progress: ' +
-      'retry with the same key',
-    { 'retry-after': '1' }
-  )
+  reused: () =>
+    new HttpError(
+      422,
+      'idempotency_key_reused',
+      'This Idempotency-Key was used with another body: send a new key'
+    ),
+
+  held: () =>
+    new HttpError(
+      409,
+      'idempotency_key_in_use',
+      'Another request with this Idempotency-Key is in progress: ' +
+        'retry with the same key',
+      { 'retry-after': '1' }
+    )
 }

@@ -1,8 +1,9 @@
 import type { BodyColumn, RowJson } from '../openapi/json.ts'
 import { inputTable, limitLockWait, sql } from '../postgres/sql.ts'
+import type { KeyedRequest } from './idempotency-key.ts'
 
-/** An operation that creates a row of a table from the body of its request. */
-export interface InsertDefinition<Body, Status, Schema> {
+/** An operation that creates a row of a table from its request. */
+export interface InsertDefinition<Body, Params, Status, Schema> {
   /**
    * Each operation has its own Idempotency-Keys. If a later version changed its
    * id, a request that is sent again would create a second row.
@@ -16,9 +17,29 @@ export interface InsertDefinition<Body, Status, Schema> {
   /** From generated/columns.ts. */
   columns: BodyColumn<Body>[]
   /**
-   * Finds rows that cannot be stored. Leave it out if every valid body can be.
+   * Columns whose values are not in the body: an id in the path, or the owner,
+   * `apiKeyCheck.root`.
    */
-  check?: RowCheck<Body>
+  fromRequest?: {
+    column: string
+    /** The SQL type of the column. */
+    type: string
+    value: (request: KeyedRequest<Body, Params>) => unknown
+  }[]
+  /**
+   * An SQL expression of the columns above, for rows that cannot be stored:
+   * - NULL: the row can be stored
+   * - 'invalid': the request breaks a rule
+   * - 'blocked': another transaction has locked a row that it refers to, so it
+   *   must be tried again
+   */
+  obstacle?: string
+  /**
+   * The responses to rows that cannot be stored, by the names of the
+   * constraints that they violate, and to those that are `invalid`. Requests of
+   * the same statement run again after a violation, which `obstacle` avoids.
+   */
+  errors?: Record<string, (request: KeyedRequest<Body, Params>) => Error>
   /** Writes the response to a row. From generated/json.ts. */
   json: RowJson<Schema>
   /**
@@ -28,20 +49,6 @@ export interface InsertDefinition<Body, Status, Schema> {
    * @param row the response; its integers beyond 2^53 are bigints
    */
   location?: (row: Schema) => string
-}
-
-/** Finds rows that cannot be stored. */
-export interface RowCheck<Body> {
-  /**
-   * An SQL expression of the columns of a body:
-   * - NULL: the row can be stored
-   * - 'invalid': the body breaks a rule
-   * - 'blocked': another transaction has locked a row that it refers to, so it
-   *   must be tried again
-   */
-  obstacle: string
-  /** The message of the 400 for an invalid body. */
-  message: (body: Body) => string
 }
 
 /** What a statement did with one input row. */
@@ -61,15 +68,16 @@ export type RowOutcome =
  * @param areKeyed whether each row has an Idempotency-Key. Without keys, a
  *   statement that has nothing to do with their table is faster
  */
-export function insertStatement<Body, Status, Schema>(
-  { table, id, columns, check, json }: InsertDefinition<Body, Status, Schema>,
+export function insertStatement<Body, Params, Status, Schema>(
+  definition: InsertDefinition<Body, Params, Status, Schema>,
   areKeyed: boolean
 ): string {
-  const names = ['id', ...columns.map(({ column }) => column)].join(', ')
+  const { table, id, columns, fromRequest = [], json } = definition
+  const { obstacle = 'NULL' } = definition
   const types = Object.fromEntries(
-    columns.map(({ column, type }) => [column, type])
+    [...columns, ...fromRequest].map(({ column, type }) => [column, type])
   )
-  const obstacle = check?.obstacle ?? 'NULL'
+  const names = ['id', ...Object.keys(types)].join(', ')
 
   return sql`
     WITH new_row AS MATERIALIZED (

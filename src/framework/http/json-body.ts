@@ -55,17 +55,17 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  */
 function parseJson(bytes: Uint8Array): unknown {
   try {
-    return parse(utf8.decode(bytes), requireWellFormed, { parseNumber })
+    return parse(utf8.decode(bytes), requireStorable, { parseNumber })
   } catch (error) {
     throw badRequest(`The body must be JSON in UTF-8: ${messageOf(error)}`)
   }
 }
 
-/** PostgreSQL cannot store unpaired surrogates. */
-function requireWellFormed(name: string, value: unknown): unknown {
-  const isWellFormed =
-    name.isWellFormed() && (typeof value !== 'string' || value.isWellFormed())
-  if (!isWellFormed) throw new Error('it has an unpaired surrogate')
+/** PostgreSQL cannot store unpaired surrogates and U+0000. */
+function requireStorable(name: string, value: unknown): unknown {
+  const text = typeof value === 'string' ? `${name} ${value}` : name
+  if (!text.isWellFormed() || text.includes('\0'))
+    throw new Error('it has an unpaired surrogate or U+0000')
 
   return value
 }

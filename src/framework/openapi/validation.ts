@@ -7,6 +7,19 @@ import { convertParameters, withLowerCaseNames } from './parameters.ts'
 
 const maxReportedErrors = 10
 
+const ajv = new Ajv({
+  // OpenAPI has keywords that JSON Schema lacks, such as example. The linter
+  // finds misspelt ones.
+  strict: false,
+  strictNumbers: true,
+  logger: false,
+  verbose: true,
+  useDefaults: true,
+  allErrors: true,
+  keywords: [int64]
+})
+addFormats.default(ajv)
+
 /**
  * Compiles a schema of the OpenAPI document to a validator of a part of a
  * request. It adds defaults, makes each int64 a bigint, and converts parameters
@@ -25,7 +38,11 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
     case 'params':
       return parameterValidator(schema, 'path')
     default:
-      return queryValidator(schema)
+      // A misspelt filter would be lost silently.
+      return parameterValidator(
+        { ...schema, additionalProperties: false },
+        'query'
+      )
   }
 }
 
@@ -36,6 +53,9 @@ function parameterValidator(schema: Schema, root: string) {
   const { properties = {} } = schema
 
   return (parameters: Parameters) => {
+    // PostgreSQL has no text with it.
+    if (Object.values(parameters).join().includes('\0'))
+      return { error: badRequest(`${root} must not have U+0000`) }
     convertParameters(parameters, properties)
     return validate(parameters)
   }
@@ -70,36 +90,8 @@ function headerValidator(schema: Schema, method: string) {
   )
 }
 
-/** Unknown parameters are errors: a misspelt filter would be lost silently. */
-function queryValidator({ properties = {}, ...rest }: Schema) {
-  const schema = { ...rest, properties, additionalProperties: false }
-  const validate = parameterValidator(schema, 'query')
-
-  return (parameters: Parameters) => {
-    const repeated = Object.keys(parameters).find(
-      (name) =>
-        Array.isArray(parameters[name]) && properties[name]?.type !== 'array'
-    )
-    return repeated === undefined
-      ? validate(parameters)
-      : { error: badRequest(`query.${repeated} must be sent once`) }
-  }
-}
-
 /** @param root what messages call the whole value */
 function validator(schema: Schema, root: string) {
-  const ajv = new Ajv({
-    // OpenAPI has keywords that JSON Schema lacks, such as example. The linter
-    // finds misspelt ones.
-    strict: false,
-    strictNumbers: true,
-    logger: false,
-    verbose: true,
-    useDefaults: true,
-    allErrors: true,
-    keywords: [int64]
-  })
-  addFormats.default(ajv)
   const validate: ValidateFunction = ajv.compile(replaceInt64(schema))
 
   return (value: unknown) => {

@@ -119,9 +119,8 @@ export class Database {
       }
     )
 
-    const { pool } = ofRequests
     const kinds = Object.values(this.#kinds)
-    this.metrics.observeDatabase({ pool, maxConnections, kinds })
+    this.metrics.observeDatabase({ ...ofRequests, maxConnections, kinds })
   }
 
   /**
@@ -176,13 +175,14 @@ export class Database {
   }
 }
 
-/** Reads a state of the database, and sets its metrics. */
-export type Measure = () => Promise<void>
-
 /** What is measured while the service runs. */
 export interface Measurer {
   /** For the log. */
   name: string
-  /** Adds the statement and its metrics, if they are not the framework's. */
-  start: (database: Database) => Measure
+  /**
+   * Adds the statement and its metrics, if they are not the framework's.
+   *
+   * @returns a function that runs the statement, and sets the metrics
+   */
+  start: (database: Database) => () => Promise<void>
 }

@@ -130,19 +130,12 @@ export class OutcomeUnknown extends Error {
  * @param isRepeatable whether the statement can be sent again if its outcome is
  *   not known, as a read can
  */
-export function failureOf(
-  error: Error,
-  isRepeatable: boolean
-): Error & { code?: string } {
-  switch (meaningOf(error)) {
-    case 'value':
-    case 'statement':
-      return error
-    case 'doubtful':
-      return isRepeatable ? new Unavailable(error) : new OutcomeUnknown(error)
-    default:
-      return new Unavailable(error)
-  }
+export function failureOf(error: Error, isRepeatable: boolean): Error {
+  const meaning = meaningOf(error)
+  if (meaning === 'value' || meaning === 'statement') return error
+  return meaning === 'doubtful' && !isRepeatable
+    ? new OutcomeUnknown(error)
+    : new Unavailable(error)
 }
 
 /**

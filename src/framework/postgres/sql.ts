@@ -1,4 +1,5 @@
 import dedent from 'dedent'
+import { stringify } from 'safe-stable-stringify'
 
 /**
  * A template tag for SQL that reads well in the code and in
@@ -66,6 +67,6 @@ export function inputParameters(
   return [JSON.stringify(rows.map((row) => row.map(jsonOf)))]
 }
 
-/** JSON has no bigint. */
+/** Text, also of jsonb: JSON.stringify knows no bigint. */
 const jsonOf = (value: unknown) =>
-  typeof value === 'bigint' ? value.toString() : value
+  value === null || typeof value === 'string' ? value : stringify(value)

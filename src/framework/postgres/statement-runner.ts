@@ -62,17 +62,13 @@ export function runStatement<Row extends QueryResultRow>(
   })
 }
 
-function connect(kind: StatementKind): Promise<PoolClient> {
-  const { pool, use, metrics } = kind
-  const measureWait = metrics.poolWait.startTimer({ use })
-
-  return pool
+const connect = ({ pool, use, metrics }: StatementKind): Promise<PoolClient> =>
+  pool
     .connect()
     .catch((error: unknown) => {
       throw new Unavailable(error)
     })
-    .finally(measureWait)
-}
+    .finally(metrics.poolWait.startTimer({ use }))
 
 /**
  * Cancels the statement after its timeout. A statement_timeout would not end a
@@ -138,22 +134,20 @@ function report(
   failure: unknown,
   { availability, metrics }: StatementKind
 ): void {
-  const isOfDatabase =
-    failure instanceof Unavailable || failure instanceof OutcomeUnknown
-  if (!isOfDatabase) {
-    // Operations may respond with a 4xx to a violated constraint, but to no
-    // other error of PostgreSQL.
-    const { constraint } = sentIn(failure)
-    metrics.databaseErrors.inc({
-      code: constraint === undefined ? 'internal_error' : 'constraint_violated'
-    })
+  if (failure instanceof Unavailable || failure instanceof OutcomeUnknown) {
+    metrics.databaseErrors.inc({ code: failure.code })
+    const meaning = meaningOf(failure)
+    const hint =
+      meaning === 'schema' ? ': migrations or grants may be missing' : ''
+    // A conflict is the fault of another statement.
+    if (meaning !== 'conflict') availability.failed(failure.cause, hint)
     return
   }
 
-  metrics.databaseErrors.inc({ code: failure.code })
-  const meaning = meaningOf(failure)
-  const hint =
-    meaning === 'schema' ? ': migrations or grants may be missing' : ''
-  // A conflict is the fault of another statement.
-  if (meaning !== 'conflict') availability.failed(failure.cause, hint)
+  // Operations may respond with a 4xx to a violated constraint, but to no other
+  // error of PostgreSQL.
+  const { constraint } = sentIn(failure)
+  const code =
+    constraint === undefined ? 'internal_error' : 'constraint_violated'
+  metrics.databaseErrors.inc({ code })
 }

@@ -6,10 +6,10 @@ import { inputParameters } from '../postgres/sql.ts'
 /** Maximum number of input rows of a statement. */
 const maxInputRows = 100
 
-/** What finds a row, by the columns of `input`. */
+/** What finds a row, by the columns of `input`: undefined becomes NULL. */
 export type InputRow<Column extends string> = Record<
   Column,
-  string | number | bigint
+  string | number | bigint | boolean | null | undefined
 >
 
 /** A statement for any number of input rows. */
@@ -60,8 +60,8 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
   })
 
   return (inputRow) => {
-    const values: string[] = []
-    for (const column in inputTypes) values.push(String(inputRow[column]))
+    const values: unknown[] = []
+    for (const column in inputTypes) values.push(inputRow[column]?.toString())
     return read(JSON.stringify(values))
   }
 }

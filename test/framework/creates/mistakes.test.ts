@@ -10,7 +10,11 @@ const keyed = { 'idempotency-key': 'key' }
 /** The message of each mistake of a developer, and what makes it. */
 const mistakes: Record<string, () => unknown> = {
   'the Idempotency-Key of x needs an API key': () =>
-    claimOf({ headers: keyed, apiKeyCheck: undefined, body: {} }, 'x'),
+    claimOf(
+      { params: {}, headers: keyed, apiKeyCheck: undefined, body: {} },
+      'x',
+      []
+    ),
   'the column days of input cannot be of the type date[]: make it jsonb, and convert it in the statement':
     () => inputTable({ name: 'text', days: 'date[]' }),
   'two operations have different statements called x: give one of them another name, as in name: …':

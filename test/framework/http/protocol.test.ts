@@ -151,7 +151,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
   ],
   [
     400,
-    'The body must be JSON in UTF-8: it has an unpaired surrogate',
+    'The body must be JSON in UTF-8: it has an unpaired surrogate or U+0000',
     createRequest('{"a":[1,{"b":"\\ud83d"}]}'),
     createRequest('{"name":"x","\\udc00":1}')
   ],

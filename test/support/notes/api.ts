@@ -1,9 +1,8 @@
 // The API of the framework's tests. A change of the API of this repository must
 // not change them.
 import type { Api } from '../../../src/framework/api.ts'
-import type { RowCheck } from '../../../src/framework/creates/insert.ts'
 import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
-import { notFound } from '../../../src/framework/http/errors.ts'
+import { badRequest, notFound } from '../../../src/framework/http/errors.ts'
 import { listOperation } from '../../../src/framework/lists/lists.ts'
 import { pageOperation } from '../../../src/framework/lists/pages.ts'
 import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
@@ -11,8 +10,12 @@ import { sendJson } from '../../../src/framework/openapi/send-json.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
 import { limitLockWait, sql } from '../../../src/framework/postgres/sql.ts'
 import { rowReader } from '../../../src/framework/rows/row-reader.ts'
-import { newNoteColumns, newRemarkColumns } from './generated/columns.ts'
-import { noteJson, remarkJson } from './generated/json.ts'
+import {
+  newNoteColumns,
+  newRemarkColumns,
+  newReplyColumns
+} from './generated/columns.ts'
+import { noteJson, remarkJson, replyJson } from './generated/json.ts'
 import { type Operations, stubs } from './generated/operations.ts'
 
 /** Processes with TEST_API=notes serve it: see ../typescript.js. */
@@ -28,7 +31,8 @@ function handlers(database: Database, memory: ResponseMemory): Operations {
   return {
     ...stubs,
     ...noteHandlers(database, memory),
-    ...remarkHandlers(database, memory)
+    ...remarkHandlers(database, memory),
+    ...replyHandlers(database, memory)
   }
 }
 
@@ -95,15 +99,11 @@ const pagesOfRemarks = sql`
   LIMIT input.size + 1
 `
 
-const noteExists: RowCheck<{ noteId: bigint }> = {
-  obstacle: sql`
-    CASE WHEN (SELECT id FROM notes WHERE id = note_id LIMIT 1) IS NULL THEN
-      'invalid'
-    END
-  `,
-  message: ({ noteId }) =>
-    `body.noteId must be the id of an existing note, not ${noteId}`
-}
+const noteObstacle = sql`
+  CASE WHEN (SELECT id FROM notes WHERE id = note_id LIMIT 1) IS NULL THEN
+    'invalid'
+  END
+`
 
 function remarkHandlers(database: Database, memory: ResponseMemory) {
   const pages = pageOperation(database, memory, {
@@ -123,8 +123,77 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
       table: 'remarks',
       id: 'gen_random_uuid()',
       columns: newRemarkColumns,
-      check: noteExists,
+      obstacle: noteObstacle,
+      errors: {
+        invalid: ({ body: { noteId } }) =>
+          badRequest(
+            `body.noteId must be the id of an existing note, not ${noteId}`
+          )
+      },
       json: remarkJson
+    })
+  } satisfies Partial<Operations>
+}
+
+const pagesOfReplies = sql`
+  SELECT *
+  FROM replies
+  WHERE replies.note_id = input.note_id
+    AND replies.owner = input.owner
+    AND replies.pinned IS NOT DISTINCT FROM input.pinned
+    AND coalesce(replies.text = input.text, true)
+    AND id > input.after
+  ORDER BY id
+  LIMIT input.size + 1
+`
+
+function replyHandlers(database: Database, memory: ResponseMemory) {
+  const pages = pageOperation(database, memory, {
+    name: 'pages-of-replies',
+    idType: 'bigint',
+    filterTypes: {
+      note_id: 'bigint',
+      owner: 'bigint',
+      pinned: 'boolean',
+      text: 'text'
+    },
+    statement: pagesOfReplies,
+    json: replyJson
+  })
+
+  return {
+    listReplies: (request, reply) => {
+      const { params, query, apiKeyCheck } = request
+      return pages(request, reply, {
+        note_id: params.noteId,
+        owner: apiKeyCheck?.root,
+        pinned: query.pinned,
+        text: query.text
+      })
+    },
+
+    createReply: insertOperation(database, {
+      operationId: 'createReply',
+      status: 201,
+      table: 'replies',
+      id: `nextval('replies_id_seq')`,
+      columns: newReplyColumns,
+      fromRequest: [
+        {
+          column: 'note_id',
+          type: 'bigint',
+          value: ({ params }) => params.noteId
+        },
+        {
+          column: 'owner',
+          type: 'bigint',
+          value: ({ apiKeyCheck }) => apiKeyCheck?.root
+        }
+      ],
+      errors: {
+        replies_note_id_fkey: ({ params }) => notFound('note', params.noteId)
+      },
+      json: replyJson
     })
   } satisfies Partial<Operations>
 }

@@ -134,12 +134,14 @@ const serviceFaults: Record<string, Edits[]> = {
     { [name]: { type: 'array', description: 'x', items: {} } },
     { 'components schemas NewMessage additionalProperties': undefined }
   ],
+  'input-has-own-name': [
+    { 'components schemas NewOrder': { $ref: '#/components/schemas/Order' } }
+  ],
   'parameter-is-bounded': [
     query({ type: 'string' }),
     query({ type: 'string', format: 'date-time' })
   ],
   'response-is-serializable': [
-    { [`${created} schema`]: { oneOf: [{ type: 'object' }] } },
     { [`${category} name type`]: undefined },
     { 'components schemas Message additionalProperties': false }
   ]

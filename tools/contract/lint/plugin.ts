@@ -52,17 +52,10 @@ const requestIsBounded: Check = (schema) => {
 const responseIsSerializable: Check = ({
   type,
   allOf,
-  anyOf,
   oneOf,
   additionalProperties
 }) => {
-  if (anyOf || oneOf) {
-    return (
-      'needs optional properties instead of anyOf and oneOf, with which the ' +
-      'serializer loses properties and int64'
-    )
-  }
-  if (!type && !allOf) {
+  if (!type && !allOf && !oneOf) {
     return (
       'needs a type, because the serializer cannot write an int64 in a value ' +
       'without one'
@@ -88,6 +81,20 @@ function report(check: Check) {
     for (const [place, node] of schemasIn(schema, ctx)) {
       const problem = check({ ...node, type: typeOf(node) })
       if (problem !== undefined) ctx.report({ message: `${place} ${problem}` })
+    }
+  }
+}
+
+/** Reports `NewPet` beside `Pet`: in Go, it is also the constructor of `Pet`. */
+function reportConstructors(exceptions: string[] = []) {
+  return (schemas: Record<string, unknown>, ctx: UserContext) => {
+    for (const name of Object.keys(schemas)) {
+      const type = name.replace(/^New/, '')
+      if (type === name || !(type in schemas) || exceptions.includes(name))
+        continue
+      ctx.report({
+        message: `Write ${type}Input instead of ${name}, which clients in Go have as the constructor of ${type}`
+      })
     }
   }
 }
@@ -126,6 +133,9 @@ const plugin: Plugin = {
       }),
       'response-is-serializable': () => ({
         Response: { Schema: report(responseIsSerializable) }
+      }),
+      'input-has-own-name': ({ exceptions }) => ({
+        NamedSchemas: reportConstructors(exceptions)
       }),
       // Node.js limits the headers.
       'parameter-is-bounded': () => ({

@@ -20,6 +20,13 @@ export const newRemarkColumns: BodyColumn<Schemas['NewRemark']>[] = [
   { property: 'kind', column: '"kind"', type: 'text' }
 ]
 
+/** The columns that store the body NewReply. */
+export const newReplyColumns: BodyColumn<Schemas['NewReply']>[] = [
+  { property: 'text', column: '"text"', type: 'text' },
+  { property: 'pinned', column: '"pinned"', type: 'boolean' },
+  { property: 'source', column: '"source"', type: 'jsonb' }
+]
+
 /** The columns that store the body NewTag. */
 export const newTagColumns: BodyColumn<Schemas['NewTag']>[] = [
   { property: 'name', column: '"name"', type: 'text' },

@@ -26,6 +26,16 @@ export const remarkJson = rowJson<Schemas['Remark']>(
   || '}'`
 )
 
+/** Writes a row as the JSON of the schema Reply. */
+export const replyJson = rowJson<Schemas['Reply']>(
+  `'{"id":' || coalesce("id"::text, missing_property('Reply.id'))
+  || ',"noteId":' || coalesce("note_id"::text, missing_property('Reply.noteId'))
+  || ',"text":' || coalesce(to_json("text")::text, missing_property('Reply.text'))
+  || coalesce(',"pinned":' || "pinned"::text, '')
+  || ',"source":' || coalesce("source"::text, missing_property('Reply.source'))
+  || '}'`
+)
+
 /** Writes a row as the JSON of the schema Tag. */
 export const tagJson = rowJson<Schemas['Tag']>(
   `'{"id":' || coalesce("id"::text, missing_property('Tag.id'))

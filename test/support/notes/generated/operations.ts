@@ -14,6 +14,10 @@ export interface Operations {
   getNote: Handler<operations['getNote']>
   /** DELETE /notes/{noteId} */
   deleteNote: Handler<operations['deleteNote']>
+  /** GET /notes/{noteId}/replies */
+  listReplies: Handler<operations['listReplies']>
+  /** POST /notes/{noteId}/replies */
+  createReply: Handler<operations['createReply']>
   /** GET /remarks */
   listRemarks: Handler<operations['listRemarks']>
   /** POST /remarks */
@@ -30,6 +34,8 @@ export const stubs: Operations = {
   createNote: notImplemented('createNote'),
   getNote: notImplemented('getNote'),
   deleteNote: notImplemented('deleteNote'),
+  listReplies: notImplemented('listReplies'),
+  createReply: notImplemented('createReply'),
   listRemarks: notImplemented('listRemarks'),
   createRemark: notImplemented('createRemark'),
   listTags: notImplemented('listTags'),

@@ -33,6 +33,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/notes/{noteId}/replies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The replies of the owner of the API key */
+        get: operations["listReplies"];
+        put?: never;
+        post: operations["createReply"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/remarks": {
         parameters: {
             query?: never;
@@ -112,6 +129,26 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
         };
+        NewReply: {
+            text: string;
+            pinned?: boolean;
+            source: components["schemas"]["Source"];
+        };
+        Reply: {
+            /** Format: int64 */
+            id: bigint;
+            /** Format: int64 */
+            noteId: bigint;
+            text: string;
+            pinned?: boolean;
+            source: components["schemas"]["Source"];
+        };
+        Source: {
+            urls: string[];
+        } | {
+            /** Format: int64 */
+            line: bigint;
+        };
         NewTag: {
             name: string;
             color: string;
@@ -140,6 +177,7 @@ export interface components {
         };
     };
     parameters: {
+        NoteId: bigint;
         IdempotencyKey: string;
     };
     requestBodies: never;
@@ -250,6 +288,62 @@ export interface operations {
                 content?: never;
             };
             409: components["responses"]["Error"];
+            default: components["responses"]["Error"];
+        };
+    };
+    listReplies: {
+        parameters: {
+            query: {
+                limit: number;
+                pinned?: boolean;
+                text?: string;
+            };
+            header?: never;
+            path: {
+                noteId: components["parameters"]["NoteId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of replies, by their ids */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reply"][];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    createReply: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                noteId: components["parameters"]["NoteId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewReply"];
+            };
+        };
+        responses: {
+            /** @description The reply */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reply"];
+                };
+            };
             default: components["responses"]["Error"];
         };
     };

@@ -1,8 +1,8 @@
 REVOKE ALL ON
-  pgmigrations, api_keys, key_events, idempotency_keys, notes, remarks
+  pgmigrations, api_keys, key_events, idempotency_keys, notes, remarks, replies
 FROM :"role";
 
-REVOKE ALL ON SEQUENCE notes_id_seq FROM :"role";
+REVOKE ALL ON SEQUENCE notes_id_seq, replies_id_seq FROM :"role";
 
 -- The framework, as in migrations/grants.sql
 GRANT SELECT ON pgmigrations TO :"role";
@@ -15,5 +15,5 @@ TO :"role";
 
 -- The notes
 GRANT SELECT, INSERT, DELETE ON notes TO :"role";
-GRANT USAGE ON SEQUENCE notes_id_seq TO :"role";
-GRANT SELECT, INSERT ON remarks TO :"role";
+GRANT USAGE ON SEQUENCE notes_id_seq, replies_id_seq TO :"role";
+GRANT SELECT, INSERT ON remarks, replies TO :"role";
