@@ -22,17 +22,19 @@ interface Faults {
   change: (chunk: Buffer) => Bytes | Promise<Bytes>
 }
 
+const noFaults = (serverPort: number): Faults => ({
+  serverPort,
+  resets: () => false,
+  change: (chunk) => chunk
+})
+
 /**
  * Starts a TCP proxy in front of PostgreSQL or the service, with faults that
  * the test controls. It stops when the test ends.
  */
 export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string) {
   const target = new URL(serverUrl)
-  const state: Faults = {
-    serverPort: Number(target.port || 5432),
-    resets: () => false,
-    change: (chunk) => chunk
-  }
+  const state = noFaults(Number(target.port || 5432))
   /** The bytes of the clients. */
   const sentChunks: Buffer[] = []
   /** Of clients and to the server. */
