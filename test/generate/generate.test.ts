@@ -1,4 +1,10 @@
-import { appendFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync
+} from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { call } from '../support/process.ts'
@@ -89,16 +95,17 @@ const stale = [
   'generated/statements.sql'
 ].map((name) => `${name} is stale: run npm run generate and commit it\n`)
 
-const missing = ['sh', 'ts', 'py', 'go'].map(
-  (extension) => `samples/getDog.${extension} is missing: write it by hand\n`
-)
+const samples = readdirSync('samples')
+const missing = ['.sh', '.ts', '.py', '.go']
+  .filter((end) => samples.some((name) => name.endsWith(end)))
+  .map((end) => `samples/getDog${end} is missing: write it by hand\n`)
 
 t.test('npm run generate writes what --check reports', async (t) => {
   const page = 'docs/configuration.md'
   const edited = ['generated/statements.sql', '.env.example']
   write('openapi.yaml', withDogs(read('openapi.yaml')))
   write(page, read(page).replace(/^\| `PORT`.*\n/m, ''))
-  for (const name of [...edited, 'samples/listPets.sh'])
+  for (const name of [...edited, `samples/${samples[0]}`])
     appendFileSync(file(name), '# edited\n')
   appendFileSync(file('docs/clients.md'), '\n## Last words\n')
 

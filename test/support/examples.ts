@@ -12,7 +12,7 @@ import {
 } from '../../tools/generate/openapi.ts'
 
 const apiDocument = readApiDocument(api.openapi)
-export const { document, basePath } = apiDocument
+export const { document, basePath, scopes } = apiDocument
 
 /** The headers of HTTP, and those that `info.description` documents. */
 const generalHeaders = [
@@ -66,20 +66,37 @@ function alternatives(
     : all.map(([name, { value }]) => [name, value])
 }
 
-const idsOf = ({ parameters = [] }: Operation) =>
-  alternatives(parameters.find((one) => one.in === 'path')?.examples)
+type Parameter = NonNullable<Operation['parameters']>[number]
 
-const bodiesOf = ({ requestBody }: Operation) =>
+const valuesOf = ({ example, examples }: Parameter) =>
+  alternatives(examples ?? { '': { value: example } })
+
+/** The examples of the last parameter in the path. */
+const idsOf = ({ parameters = [] }: Operation) => {
+  const last = parameters.findLast((one) => one.in === 'path')
+  return last === undefined ? alternatives() : valuesOf(last)
+}
+
+/** The first example of each required parameter in this place. */
+const requiredIn = (place: string, { parameters = [] }: Operation) =>
+  Object.fromEntries(
+    parameters
+      .filter((one) => one.in === place && one.required)
+      .map((one) => [one.name, valuesOf(one)[0]?.[1]])
+  ) as Record<string, string>
+
+export const bodiesOf = ({ requestBody }: Operation) =>
   alternatives(jsonOf(requestBody)?.examples)
 
-function requestOf(
+/** The first request of an operation, with these changes. */
+export function requestOf(
   operation: Operation,
-  { path: values = {}, query, headers, body }: RequestExtension
+  { path: values, query, headers, body }: RequestExtension = {}
 ): InjectOptions {
   const [method, path = ''] = operation.request.split(' ')
-  const [[, id] = []] = idsOf(operation)
+  const ids = { ...requiredIn('path', operation), ...values }
   const url = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
-    encodeURIComponent(String(values[name] ?? id))
+    encodeURIComponent(String(ids[name]))
   )
   const payload = (body ?? bodiesOf(operation)[0]?.[1]) as object | undefined
 
@@ -88,7 +105,7 @@ function requestOf(
     url: basePath + url,
     // In lower case, as `inject` needs it to replace a header.
     headers: Object.fromEntries(new Headers(headers)),
-    ...(query && { query }),
+    query: { ...requiredIn('query', operation), ...query },
     ...(payload !== undefined && { payload })
   }
 }
@@ -98,7 +115,7 @@ function requestOf(
  * of the response with its name.
  */
 function namedRequests(operation: Operation): ExampleRequest[] {
-  const [, parameter = ''] = /\{(\w+)\}/.exec(operation.request) ?? []
+  const [, parameter = ''] = /.*\{(\w+)\}/.exec(operation.request) ?? []
   const responses = responseExamples(operation)
 
   return idsOf(operation).flatMap(([idName, id]) =>

@@ -29,6 +29,14 @@ type Examples = Record<
   { value: unknown; 'x-request'?: RequestExtension }
 >
 
+interface Parameter {
+  name: string
+  in: string
+  required?: boolean
+  example?: unknown
+  examples?: Examples
+}
+
 /** A response or the body of a request. */
 export interface Message {
   headers?: Record<string, { example?: unknown }>
@@ -42,7 +50,7 @@ interface Operation {
   request: string
   summary: string
   deprecated?: boolean
-  parameters?: { in: string; examples?: Examples }[]
+  parameters?: Parameter[]
   requestBody?: Message
   responses: [status: string, Message][]
 }

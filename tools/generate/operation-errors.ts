@@ -7,8 +7,9 @@ import { operationsOf } from './openapi.ts'
 const writtenRow = /^\| (\d{3}) +\| `(\w+)` /gm
 
 /**
- * The guide with each 4xx of an operation of openapi.yaml that it does not
- * explain already, with the message of its first example.
+ * The guide with the URL of the first server, and with each 4xx of an operation
+ * of openapi.yaml that it does not explain already, with the message of its
+ * first example.
  */
 export function guideWith(
   apiDocument: ApiDocument,
@@ -36,7 +37,9 @@ export function guideWith(
 
   const head = ['request', 'status', '`code`', '`message`, for example']
   const text = rows.length === 0 ? 'No operation has one.' : tableOf(head, rows)
-  return withSection(guide, 'errors of operations', text)
+  const [server] = apiDocument.document.servers ?? []
+  const named = guide.replace(/(?<=^export BASE_URL=).*/m, String(server?.url))
+  return withSection(named, 'errors of operations', text)
 }
 
 /** Text that Markdown would read as markup, as it stands. */
