@@ -29,9 +29,9 @@ t.test('bookings have owners, and payments are sent once', async (t) => {
     cwd: fork.folder,
     env: { PORT: '0', LOG_LEVEL: 'error' }
   })
-  const [, curl = ''] = await service.sees(/Try it {2}(curl .*)\/stations/)
+  const [, curl = ''] = await service.sees(/Try it {2}(curl .*)/)
   const send = async (path: string, options = '') => {
-    const command = `${curl}${path} -s ${options}`
+    const command = `${curl.replace('/stations', path)} -s ${options}`
     return (await call(t, ['sh', '-c', command])).output
   }
   const id = '1725ff48-ab45-4bb5-9d02-88745177dedb'
