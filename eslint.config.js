@@ -36,7 +36,7 @@ export default defineConfig(
     'generated/',
     '.tap/',
     '**/.venv/',
-    'tools/another-api/museum/',
+    'tools/another-api/train/',
     'tools/clients/.work/',
     'tools/clients/programs/',
     ...notInstalled

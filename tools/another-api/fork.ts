@@ -14,22 +14,23 @@ import path from 'node:path'
 import { parse, stringify } from 'yaml'
 
 const root = path.resolve(import.meta.dirname, '../..')
-const museum = path.join(import.meta.dirname, 'museum')
+const train = path.join(import.meta.dirname, 'train')
 
 /** What belongs to an API. The rest is the framework. */
 const partsOfApi =
-  /^(openapi[.]yaml|package[.]json|README[.]md|docs\/(clients|metrics)[.]md|(generated|samples)\/|migrations\/(?!0001_framework)|(src|test)\/handlers\/)/
+  /^(openapi[.]yaml|package[.]json|README[.]md|deploy\/haproxy[.]cfg|docs\/(clients|metrics)[.]md|(generated|samples)\/|migrations\/(?!0001_framework)|(src|test)\/handlers\/|tools\/seed[.]ts)/
 
-/** The generator reads these files, which it also writes, and package.json. */
+/** What the fork keeps of it, as docs/architecture.md says. */
 const kept =
-  /^(package[.]json|README[.]md|docs\/(clients|metrics)[.]md|generated\/names[.]ts)$/
+  /^(package[.]json|README[.]md|deploy|docs|generated\/(names|pages)|test\/handlers\/(examples|statements)[.])/
 
-/** Where the files of the museum belong. */
+/** Where the files of the trains belong. */
 const targets = {
-  '0002_events.sql': 'migrations/0002_events.sql',
+  '0002_trains.sql': 'migrations/0002_trains.sql',
   'grants.sql': 'migrations/grants.sql',
-  'events.ts': 'src/handlers/events.ts',
+  'trains.ts': 'src/handlers/trains.ts',
   'index.ts': 'src/handlers/index.ts',
+  'seed.ts': 'tools/seed.ts',
   samples: 'samples'
 }
 
@@ -46,9 +47,9 @@ const filesIn = (folder: string, ...options: string[]): string[] =>
     .split('\n')
     .filter((file) => file !== '')
 
-/** A copy of this repository in which the API is that of the museum. */
+/** A copy of this repository in which the API is that of the trains. */
 export class Fork {
-  readonly folder = mkdtempSync(path.join(tmpdir(), 'petcat-fork-'))
+  readonly folder = mkdtempSync(path.join(tmpdir(), 'another-api-'))
 
   constructor() {
     for (const file of filesIn(root, '--cached', '--others')) {
@@ -64,8 +65,13 @@ export class Fork {
     git(this.folder, 'add', '.')
 
     for (const [file, target] of Object.entries(targets))
-      cpSync(path.join(museum, file), this.path(target), { recursive: true })
-    writeFileSync(this.path('openapi.yaml'), museumDocument())
+      cpSync(path.join(train, file), this.path(target), { recursive: true })
+    writeFileSync(this.path('openapi.yaml'), trainDocument())
+    const renamed = this.read('package.json').replace(
+      /(?<="name": ").*(?=")/,
+      'train-travel'
+    )
+    writeFileSync(this.path('package.json'), renamed)
   }
 
   path = (file: string): string => path.join(this.folder, file)
@@ -82,16 +88,15 @@ export class Fork {
 }
 
 const readDocument = (file: string) =>
-  parse(readFileSync(file, 'utf8')) as Document
+  parse(readFileSync(file, 'utf8'), { merge: true }) as Document
 
 /**
- * The document of the museum, with those components of this repository's that
- * describe the framework and that the museum refers to.
+ * The document of the trains, with those components of this repository's that
+ * describe the framework and that the trains refer to.
  */
-function museumDocument(): string {
-  const document = readDocument(path.join(museum, 'openapi.yaml'))
+function trainDocument(): string {
+  const document = readDocument(path.join(train, 'openapi.yaml'))
   const { components } = readDocument(path.join(root, 'openapi.yaml'))
-  document.components['securitySchemes'] = components['securitySchemes'] ?? {}
 
   const add = (value: unknown): void => {
     const references = JSON.stringify(value).matchAll(

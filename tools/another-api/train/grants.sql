@@ -1,0 +1,16 @@
+REVOKE ALL ON
+  pgmigrations, api_keys, key_events, idempotency_keys,
+  stations, trips, bookings, payments
+FROM :"role";
+
+GRANT SELECT ON pgmigrations TO :"role";
+GRANT SELECT, INSERT, UPDATE ON api_keys TO :"role";
+GRANT SELECT, INSERT ON key_events TO :"role";
+GRANT SELECT, INSERT, DELETE ON idempotency_keys TO :"role";
+GRANT EXECUTE ON FUNCTION
+  missing_property(text), missing_row(text), finite_number(text, text)
+TO :"role";
+
+GRANT SELECT ON stations, trips TO :"role";
+GRANT SELECT, INSERT, DELETE ON bookings TO :"role";
+GRANT SELECT, INSERT ON payments TO :"role";

@@ -1,0 +1,2 @@
+curl --fail-with-body "https://api.example.com/v1/bookings" \
+  -H "Authorization: Bearer $API_KEY"

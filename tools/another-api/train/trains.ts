@@ -1,0 +1,172 @@
+import {
+  bookingInputColumns,
+  bookingPaymentInputColumns
+} from '../../generated/columns.ts'
+import {
+  bookingJson,
+  bookingPaymentJson,
+  stationJson,
+  tripJson
+} from '../../generated/json.ts'
+import type { Operations } from '../../generated/operations.ts'
+import { insertOperation } from '../framework/creates/insert-operation.ts'
+import { notFound } from '../framework/http/errors.ts'
+import type { ApiKeyCheck } from '../framework/keys/key.ts'
+import { pageOperation } from '../framework/lists/pages.ts'
+import type { ResponseMemory } from '../framework/lists/response-memory.ts'
+import { sendJson } from '../framework/openapi/send-json.ts'
+import type { Database } from '../framework/postgres/database.ts'
+import { sql } from '../framework/postgres/sql.ts'
+import { rowDeleter } from '../framework/rows/row-deleter.ts'
+import { rowReader } from '../framework/rows/row-reader.ts'
+
+/** A page of the rows of a table that fit the filter. */
+const pageOf = (table: string, filter: string) => sql`
+  SELECT *
+  FROM ${table}
+  WHERE id > input.after
+    AND ${filter}
+  ORDER BY id
+  LIMIT input.size + 1
+`
+
+const ownerOf = (request: { apiKeyCheck: ApiKeyCheck | undefined }) =>
+  request.apiKeyCheck?.root
+
+const owner = { column: 'owner', type: 'bigint', value: ownerOf }
+
+export const trainHandlers = (
+  database: Database,
+  memory: ResponseMemory
+): Operations => ({
+  ...timetableHandlers(database, memory),
+  ...bookingHandlers(database, memory),
+  ...createHandlers(database)
+})
+
+function timetableHandlers(database: Database, memory: ResponseMemory) {
+  const stations = pageOperation(database, memory, {
+    name: 'stations',
+    idType: 'uuid',
+    filterTypes: { search: 'text', country: 'text' },
+    statement: pageOf(
+      'stations',
+      sql`coalesce(country_code = input.country, true)
+        AND coalesce(name || address ILIKE '%' || input.search || '%', true)`
+    ),
+    json: stationJson
+  })
+  const trips = pageOperation(database, memory, {
+    name: 'trips',
+    idType: 'uuid',
+    filterTypes: {
+      origin: 'uuid',
+      destination: 'uuid',
+      date: 'timestamptz',
+      bicycles: 'boolean',
+      dogs: 'boolean'
+    },
+    statement: pageOf(
+      'trips',
+      sql`trips.origin = input.origin
+        AND trips.destination = input.destination
+        AND departure_time BETWEEN input.date AND input.date + interval '1 day'
+        AND (bicycles_allowed OR NOT bicycles)
+        AND (dogs_allowed OR NOT dogs)`
+    ),
+    json: tripJson
+  })
+  return {
+    getStations: (request, reply) => {
+      const { search, country } = request.query
+      return stations(request, reply, { search, country })
+    },
+
+    getTrips: (request, reply) => trips(request, reply, request.query)
+  } satisfies Partial<Operations>
+}
+
+function bookingHandlers(database: Database, memory: ResponseMemory) {
+  const bookings = pageOperation(database, memory, {
+    name: 'bookings',
+    idType: 'uuid',
+    filterTypes: { owner: 'bigint' },
+    statement: pageOf('bookings', 'bookings.owner = input.owner'),
+    json: bookingJson
+  })
+  const readBooking = rowReader(database, {
+    name: 'booking',
+    inputTypes: { id: 'uuid', owner: 'bigint' },
+    statement: sql`
+      SELECT *
+      FROM bookings
+      WHERE bookings.id = input.id
+        AND bookings.owner = input.owner
+    `,
+    json: bookingJson
+  })
+  const deleteBooking = rowDeleter(database, {
+    name: 'delete-booking',
+    statement: sql`
+      DELETE FROM bookings
+      WHERE id = $1
+        AND owner = $2
+      RETURNING id
+    `
+  })
+
+  return {
+    getBookings: (request, reply) =>
+      bookings(request, reply, { owner: ownerOf(request) }),
+
+    getBooking: async (request, reply) => {
+      const { bookingId: id } = request.params
+      const booking = await readBooking({ id, owner: ownerOf(request) })
+      if (booking === undefined) throw notFound('booking', id)
+      return sendJson(reply, 200, booking)
+    },
+
+    deleteBooking: async (request, reply) => {
+      const { bookingId: id } = request.params
+      if (!(await deleteBooking([id, ownerOf(request)])))
+        throw notFound('booking', id)
+      return reply.code(204).send()
+    }
+  } satisfies Partial<Operations>
+}
+
+const createHandlers = (database: Database) =>
+  ({
+    createBooking: insertOperation(database, {
+      operationId: 'createBooking',
+      status: 201,
+      table: 'bookings',
+      id: 'gen_random_uuid()',
+      columns: bookingInputColumns,
+      fromRequest: [owner],
+      errors: {
+        bookings_trip_id_fkey: ({ body }) => notFound('trip', body.trip_id)
+      },
+      json: bookingJson
+    }),
+
+    createBookingPayment: insertOperation(database, {
+      operationId: 'createBookingPayment',
+      status: 200,
+      table: 'payments',
+      id: 'gen_random_uuid()',
+      columns: bookingPaymentInputColumns,
+      fromRequest: [
+        owner,
+        {
+          column: 'booking_id',
+          type: 'uuid',
+          value: ({ params }) => params.bookingId
+        }
+      ],
+      errors: {
+        payments_booking: ({ params }) => notFound('booking', params.bookingId)
+      },
+      json: bookingPaymentJson
+    })
+  }) satisfies Partial<Operations>
