@@ -1,6 +1,6 @@
-# What the scripts share that change the database. Begins in the root of the clone.
+# What the scripts share. Begins in the root of the clone.
 set -eu
-# Dumps are for their owner only.
+# Dumps and .env are for their owner only.
 umask 077
 cd "$(dirname "$0")/.."
 
@@ -14,17 +14,25 @@ fail() {
   exit 1
 }
 
+# Lets one script run at a time: lock SECONDS, for which it waits for another
+lock() {
+  exec 9<deploy
+  flock -w "$1" 9 ||
+    fail 'Another script of deploy/ runs. Nothing was changed: try again when it has ended.'
+}
+
+# As lock, for scripts that change the database.
+lock_db() {
+  lock "$1"
+  ! docker compose ps -aq db | xargs -r docker inspect -f '{{.Config.Cmd}}' |
+    grep -q listen_addresses=127 ||
+    fail 'A script was killed while the service was stopped. First: docker compose up -d --wait'
+}
+
 in_db() { docker compose exec -T db "$@"; }
 
 sql() {
   in_db psql -qAtX -v ON_ERROR_STOP=1 -U postgres -d pet_categories -c "$1" </dev/null
-}
-
-# Sets a variable in .env: configure NAME VALUE
-configure() {
-  # The last line may have no end.
-  sed -i -e "/^$1=/d" -e '$a\' .env
-  echo "$1=$2" >>.env
 }
 
 has_archive() { in_db sh -c 'test -d "${ARCHIVE_FOLDER:-}"' </dev/null; }
@@ -34,22 +42,66 @@ in_volume() {
   docker compose run --rm --no-deps -T "$@" db sh -eu
 }
 
-# Lets `db` use another cluster of the volume: use_cluster FOLDER [IMAGE]
-use_cluster() {
-  cp -p .env .env.part
-  mv .env.part .env.previous
-  configure DATABASE_FOLDER "$1"
-  if [ $# = 2 ]; then configure DATABASE_IMAGE "$2"; fi
+# Stops the service.
+stop_api() {
+  echo 'The service is stopped now. If this script is killed: docker compose up -d --wait' >&2
+  docker compose stop api
 }
 
-# Starts the previous cluster and the service again: go_back FOLDER, which is removed
+# Another cluster, $folder, takes the place of the current one: replace_cluster, then
+# use_cluster or go_back. Until use_cluster, only variables name it, and .env the
+# current one. Nobody but these scripts can connect to either meanwhile.
+replace_cluster() {
+  trap go_back EXIT
+  stop_api
+  export DATABASE_LISTEN=127.0.0.1
+}
+
+# Removes what the other one has written.
+discard() {
+  echo "rm -rf /var/lib/postgresql/data/$folder /archive/$folder" | in_volume
+}
+
+undo='mv .env.previous .env && docker compose up -d --wait'
+
 go_back() {
   trap - EXIT
-  echo 'This failed. The previous cluster is started again. The log of the new one:' >&2
+  rm -f upgrade.dump
+  echo 'This failed. The previous cluster is started again. The log of the database:' >&2
   docker compose logs --no-log-prefix --tail 10 db >&2 || true
   docker compose stop db || true
-  mv .env.previous .env
-  echo "rm -rf /var/lib/postgresql/data/$1" | in_volume
+  unset DATABASE_FOLDER DATABASE_IMAGE DATABASE_LISTEN
+  discard
   docker compose up -d --wait
   exit 1
+}
+
+# Writes a new file, on disk, before it replaces the old one.
+replace_file() {
+  sync "$1"
+  mv "$1" "$2"
+}
+
+# Sets a variable in .env.part: configure NAME VALUE
+configure() {
+  # The last line may have no end.
+  sed -i -e "/^$1=/d" -e '$a\' .env.part
+  echo "$1=$2" >>.env.part
+}
+
+use_cluster() {
+  cp -p .env .env.part
+  replace_file .env.part .env.previous
+  cp -p .env.previous .env.part
+  configure DATABASE_FOLDER "$folder"
+  if [ -n "${DATABASE_IMAGE:-}" ]; then configure DATABASE_IMAGE "$DATABASE_IMAGE"; fi
+  replace_file .env.part .env
+  unset DATABASE_LISTEN
+  trap - EXIT
+  docker compose up -d --wait ||
+    fail "The database is replaced, but the service does not become ready. To undo it: $undo"
+  if has_archive; then
+    exec 9<&-
+    deploy/copy || fail 'The service is ready, but not its copy in the archive: run deploy/copy.'
+  fi
 }

@@ -99,7 +99,7 @@ stored AS (
   INSERT INTO categories (id, "name", "description")
   SELECT id, "name", "description"
   FROM new_row
-  WHERE obstacle IS NULL
+  WHERE id IS NOT NULL
   RETURNING
     id,
     '{"id":' || coalesce("id"::text, missing_property('Category.id'))
@@ -161,7 +161,7 @@ stored AS (
   INSERT INTO categories (id, "name", "description")
   SELECT id, "name", "description"
   FROM new_row
-  WHERE obstacle IS NULL
+  WHERE id IS NOT NULL
   RETURNING
     id,
     '{"id":' || coalesce("id"::text, missing_property('Category.id'))
@@ -214,7 +214,7 @@ stored AS (
   INSERT INTO messages (id, "message")
   SELECT id, "message"
   FROM new_row
-  WHERE obstacle IS NULL
+  WHERE id IS NOT NULL
   RETURNING
     id,
     '{"id":' || coalesce(to_json("id")::text, missing_property('Message.id'))
@@ -276,7 +276,7 @@ stored AS (
   INSERT INTO messages (id, "message")
   SELECT id, "message"
   FROM new_row
-  WHERE obstacle IS NULL
+  WHERE id IS NOT NULL
   RETURNING
     id,
     '{"id":' || coalesce(to_json("id")::text, missing_property('Message.id'))
@@ -305,16 +305,12 @@ LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
 PREPARE "cancel-order" AS
-WITH item AS (
-  DELETE FROM orders
-  WHERE id = $1
-    AND NOT complete
-    AND (ship_date IS NULL OR ship_date > now())
-  RETURNING id
-)
-SELECT
-FROM item
-WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL;
+DELETE FROM orders
+WHERE id = $1
+  AND NOT complete
+  AND (ship_date IS NULL OR ship_date > now())
+  AND (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+RETURNING id;
 
 PREPARE "orders-by-id" AS
 SELECT found.json
@@ -510,7 +506,7 @@ stored AS (
   INSERT INTO pets (id, "name", "category_id", "status")
   SELECT id, "name", "category_id", "status"
   FROM new_row
-  WHERE obstacle IS NULL
+  WHERE id IS NOT NULL
   RETURNING
     id,
     '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
@@ -574,7 +570,7 @@ stored AS (
   INSERT INTO pets (id, "name", "category_id", "status")
   SELECT id, "name", "category_id", "status"
   FROM new_row
-  WHERE obstacle IS NULL
+  WHERE id IS NOT NULL
   RETURNING
     id,
     '{"id":' || coalesce("id"::text, missing_property('Pet.id'))

@@ -3,7 +3,6 @@ import type { Logger } from 'pino'
 import type { Api } from './framework/api.ts'
 import { apiKeys } from './framework/keys/bearer.ts'
 import type { Config } from './framework/config.ts'
-import { corsOptions } from './framework/http/cors-options.ts'
 import { responseHeaders } from './framework/http/default-headers.ts'
 import { health } from './framework/http/health.ts'
 import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
@@ -53,8 +52,18 @@ export async function buildApp({
 
   // @fastify/cors, before the plugins that reject requests, so that a page can
   // read their errors.
-  if (config.CORS_ORIGINS !== undefined)
-    await app.register(cors, corsOptions(config.CORS_ORIGINS))
+  if (config.CORS_ORIGINS !== undefined) {
+    await app.register(cors, {
+      origin: config.CORS_ORIGINS.split(','),
+      methods: '*',
+      exposedHeaders: '*',
+      // Seconds, the maximum in browsers.
+      maxAge: 7200,
+      // Otherwise an OPTIONS request that is not a preflight gets a 400 without
+      // an Error body.
+      strictPreflight: false
+    })
+  }
 
   // 404 and 405, before authentication.
   await app.register(unknownRoutes, { apiDocument })

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { pino, type Logger } from 'pino'
-import { apiKeyPattern } from './api-key-pattern.ts'
+import { apiKeyPattern } from './keys/key.ts'
 import { messageOf } from './message-of.ts'
 
 /** Bytes that may wait to be written. Further lines are dropped. */
@@ -25,8 +25,9 @@ export function createLogger(
   output: { fd: number; isTTY?: boolean } = process.stdout
 ): Logger {
   const format = output.isTTY ? readableFormat() : undefined
-  const withoutApiKeys = apiKeyMask(apiKeyPrefix)
-  const streamWrite = (line: string) => withoutApiKeys(format?.(line) ?? line)
+  const apiKeys = new RegExp(apiKeyPattern(apiKeyPrefix), 'gi')
+  const streamWrite = (line: string) =>
+    (format?.(line) ?? line).replace(apiKeys, '$1***')
   const destination = openDestination(
     output.fd,
     output.isTTY ? 0 : minWriteBytes
@@ -85,12 +86,6 @@ function readableFormat(): (line: string) => string {
     ignore: 'pid,hostname',
     translateTime: 'SYS:HH:MM:ss.l'
   })
-}
-
-/** Returns a function that leaves of an API key what `keys list` shows. */
-function apiKeyMask(apiKeyPrefix: string): (text: string) => string {
-  const apiKeys = new RegExp(apiKeyPattern(apiKeyPrefix), 'gi')
-  return (text) => text.replace(apiKeys, '$1***')
 }
 
 /**

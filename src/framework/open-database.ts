@@ -33,7 +33,8 @@ export interface OpenedDatabase {
 /**
  * Opens DATABASE_URL, or else the embedded PostgreSQL.
  *
- * @param isCommand whether it may share the embedded PostgreSQL of a service
+ * @param mayShare whether the embedded PostgreSQL of another process will do,
+ *   as for a command
  * @throws Error if the URL or DATA_DIR can never be used. The process must end
  *   then, which also stops the embedded PostgreSQL.
  */
@@ -41,10 +42,10 @@ export async function openDatabase(
   config: Config,
   { migrations, names }: Api,
   log: Logger,
-  isCommand: boolean
+  mayShare: boolean
 ): Promise<OpenedDatabase> {
   const isEmbedded = config.DATABASE_URL === undefined
-  const { url, stop, crashed } = await openServer(config, log, isCommand)
+  const { url, stop, crashed } = await openServer(config, log, mayShare)
   const database = await orUnusable(
     () => new Database(url, config, log, names.service)
   )

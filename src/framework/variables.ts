@@ -179,16 +179,11 @@ export const rarelyNeededVariables = {
     description: 'Maximum size of a request body. Larger ones get 413.'
   },
 
-  MAX_HEADER_BYTES: {
-    ...count,
-    default: 16_384,
-    minimum: 1024,
-    description: 'Maximum size of the header section. Larger ones get 431.'
-  },
-
   MAX_RESPONSE_BUFFER_BYTES: {
     ...count,
     default: 33_554_432,
+    // PostgreSQL compares the size of a list with it, as an integer.
+    maximum: 2_147_483_647,
     description:
       'Maximum size of a list, then 503; and maximum memory for responses ' +
       'that clients have yet to read: the oldest are closed for a new one. ' +
@@ -202,12 +197,6 @@ export const rarelyNeededVariables = {
     description: 'Maximum open connections. Further ones are closed.'
   },
 
-  HEADERS_TIMEOUT_MS: {
-    ...milliseconds,
-    default: 10_000,
-    description: 'Time to receive the headers of a request, then 408'
-  },
-
   REQUEST_TIMEOUT_MS: {
     ...milliseconds,
     default: 30_000,
@@ -218,15 +207,8 @@ export const rarelyNeededVariables = {
     ...milliseconds,
     default: 72_000,
     description:
-      'Time between two requests before a connection is closed; ' +
-      'longer than a proxy keeps idle connections'
-  },
-
-  IDLE_TIMEOUT_MS: {
-    ...milliseconds,
-    default: 120_000,
-    description:
-      'Time without a byte in either direction before a connection is closed'
+      'Time without a byte in either direction before a connection is ' +
+      'closed; longer than a proxy keeps idle connections'
   },
 
   SHUTDOWN_DELAY_MS: {

@@ -4,15 +4,15 @@ import { HttpError, notFound } from '../framework/http/errors.ts'
 import { listOperation } from '../framework/lists/lists.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import type { Database } from '../framework/postgres/database.ts'
-import { sql } from '../framework/postgres/sql.ts'
+import { limitLockWait, sql } from '../framework/postgres/sql.ts'
 import { rowReader } from '../framework/rows/row-reader.ts'
-import { rowDeleter } from '../framework/rows/row-deleter.ts'
 
 const deleteOpenOrder = sql`
   DELETE FROM orders
   WHERE id = $1
     AND NOT complete
     AND (ship_date IS NULL OR ship_date > now())
+    AND ${limitLockWait}
   RETURNING id
 `
 
@@ -24,10 +24,7 @@ const ordersById = sql`
 
 /** The operations on orders. */
 export function orderHandlers(database: Database, memory: ResponseMemory) {
-  const cancel = rowDeleter(database, {
-    name: 'cancel-order',
-    statement: deleteOpenOrder
-  })
+  const cancel = database.statements.add('cancel-order', deleteOpenOrder)
 
   const readOrder = rowReader(database, {
     name: 'orders-by-id',
@@ -43,7 +40,8 @@ export function orderHandlers(database: Database, memory: ResponseMemory) {
     }),
 
     cancelOrder: async ({ params: { orderId: id } }, reply) => {
-      if (await cancel([id])) return reply.code(204).send()
+      const cancelled = await database.writeAlone({ ...cancel, values: [id] })
+      if (cancelled.length > 0) return reply.code(204).send()
 
       // Only a second statement sees the commit that the first one waited for.
       const order = await readOrder({ id })

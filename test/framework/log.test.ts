@@ -80,7 +80,7 @@ t.test('a process exits although nobody reads its log', async (t) => {
 })
 
 t.test(
-  'the log of a full disk keeps up to 16 MiB, and writes it when there is room again',
+  'the log of a full disk keeps 16 MiB, and writes it when it can',
   async (t) => {
     const fd = openSync('/dev/full', 'a')
     const log = createLogger('info', apiKeyPrefix, { fd })
@@ -194,18 +194,11 @@ t.test('the cause of an internal error is logged, not sent', async (t) => {
 const anonymously = (path: string, headers = {}) =>
   request(`GET ${path}`, { Authorization: undefined, ...headers })
 
-/** A character of a path, percent-encoded without need. */
-const encoded = (character = '') => `%${character.charCodeAt(0).toString(16)}`
-
 /** Unknown paths that hold the key in different ways. */
 const pathsWith = (key: string) => [
   '/v1/tags/$KEY',
   'http://user:$KEY@test/none',
-  `/$KEY/${key.toUpperCase()}`,
-  `/${key.replace('_', '%5F')}`,
-  `/${key.replace('e', '%65')}`,
-  `/${key.replace('t', '%2554')}`,
-  `/${key.replace(/_./, (text) => `_${encoded(text[1])}`)}`
+  `/$KEY/${key.toUpperCase()}`
 ]
 
 /** Requests with a key in different places, by the status of the response. */

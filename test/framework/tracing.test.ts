@@ -22,12 +22,14 @@ import {
   serviceName,
   startNotes
 } from '../support/notes.ts'
+import { sample } from '../support/metrics.ts'
 import { started } from '../support/process.ts'
 import { startProxy } from '../support/proxy.ts'
 import { kind, type ReceivedSpan, startReceiver } from '../support/receiver.ts'
 import { recorder } from '../support/recorder.ts'
 import { get } from '../support/requests.ts'
 import { createKeyIn, type Service } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const callerId = '00f067aa0ba902b7'
@@ -74,7 +76,7 @@ async function abortList(t: Test, service: Service): Promise<void> {
  */
 async function sendAll(
   service: Service,
-  disconnect: () => void
+  disconnect: () => Promise<unknown>
 ): Promise<void> {
   await get(service, 'notes/1?x=secret', sampled)
   await createNote(service, 'one', sampled)
@@ -85,7 +87,7 @@ async function sendAll(
   await deleteNote(service)
   await query(service.databaseUrl, 'DROP VIEW notes')
   await deleteNote(service)
-  disconnect()
+  await disconnect()
   await deleteNote(service)
 }
 
@@ -155,6 +157,9 @@ t.test('requests and their statements have spans', async (t) => {
   await sendAll(service, () => {
     proxy.refuse()
     proxy.cut()
+    const idle = 'database_connections{state="idle"}'
+    const isNoticed = async () => (await sample(service.database, idle)) === 0
+    return until(isNoticed, 'the pool has no connection')
   })
   diag.warn('one')
   diag.warn('another, within a minute')
@@ -214,6 +219,6 @@ t.test(
       if (behaviour === 'reject')
         t.match(service.output(), '"traces: the last spans are lost"')
     }
-    t.ok(receiver.paths.length > 0)
+    t.ok(receiver.spans.length > 0)
   }
 )

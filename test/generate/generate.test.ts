@@ -1,15 +1,42 @@
 import {
   appendFileSync,
+  cpSync,
   readdirSync,
   readFileSync,
   writeFileSync
 } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { copyRepository } from '../support/copy.ts'
 import { call } from '../support/process.ts'
 
-const cwd = copyRepository(t)
+/** What the generator reads and writes. */
+const copied = [
+  '.env.example',
+  'CHANGELOG.md',
+  'README.md',
+  'openapi.yaml',
+  'package.json',
+  'tsconfig.json',
+  '.prettierrc.json',
+  'deploy',
+  'docs',
+  'generated',
+  'migrations',
+  'samples',
+  'src',
+  'test/support/notes',
+  'tools/clients/programs',
+  'tools/clients/retry',
+  'tools/generate',
+  'tools/generate.ts'
+]
+
+const cwd = t.testdir({
+  node_modules: t.fixture('symlink', path.resolve('node_modules'))
+})
+for (const name of copied)
+  cpSync(name, path.join(cwd, name), { recursive: true })
+
 const file = (name: string) => path.join(cwd, name)
 const read = (name: string) => readFileSync(file(name), 'utf8')
 const write = (name: string, text: string) => writeFileSync(file(name), text)

@@ -35,7 +35,7 @@ async function printed(
 const isUpToDate = 'The database is up to date.'
 
 t.test(
-  'keys are created, listed and revoked while the service runs and while it does not',
+  'keys are created, listed and revoked with and without a service',
   async (t) => {
     const cwd = t.testdir()
     copyData(path.join(cwd, '.data'))
@@ -62,7 +62,7 @@ t.test(
 )
 
 t.test(
-  'a service and three commands that start together on a new folder all succeed',
+  'a service and three commands may start together on a new folder',
   async (t) => {
     const cwd = t.testdir()
     const creating = Promise.all(

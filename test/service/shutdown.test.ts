@@ -133,7 +133,7 @@ t.test('another signal a second later ends it immediately', async (t) => {
 })
 
 t.test(
-  'under load, shutdown fails /readyz first, then closes connections, and fails no request',
+  'a shutdown under load fails /readyz first, and then no request',
   async (t) => {
     const { service, key, url, databaseUrl } = await serveOnDatabase(t, {
       SHUTDOWN_DELAY_MS: '5000'

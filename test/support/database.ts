@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import pg from 'pg'
@@ -79,12 +79,7 @@ export async function dropDatabase(
  */
 export function copyData(directory: string): void {
   mkdirSync(directory, { recursive: true })
-  const { status, stderr } = spawnSync(
-    'cp',
-    ['-a', environment('TEST_DATA'), directory],
-    { encoding: 'utf8' }
-  )
-  if (status !== 0) throw new Error(stderr)
+  execFileSync('cp', ['-a', environment('TEST_DATA'), directory])
 }
 
 function environment(

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -17,90 +17,76 @@ import { until } from './until.ts'
 /** Settings of PostgreSQL, by name. */
 type Settings = Record<string, string>
 
-/** A PostgreSQL server on TCP. Tests pass its actions on as functions. */
-class PostgresServer {
-  readonly url: string
-  readonly port: number
-  readonly #command: string[]
-  #process: ChildProcess
+/** A process of PostgreSQL on TCP. */
+function startServer(port: number, data: string, settings: Settings) {
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  const [program = '', ...args] = [
+    ...embeddedPrograms()('postgres'),
+    ...['-D', data, '-h', '127.0.0.1', '-p', String(port), '-k', ''],
+    ...Object.entries(settings).map(([name, value]) => `--${name}=${value}`)
+  ]
+  const spawnServer = () =>
+    spawn(program, args, { stdio: 'ignore', env: programEnvironment })
+  let server = spawnServer()
 
-  constructor(port: number, data: string, settings: Settings) {
-    this.port = port
-    this.url = `postgres://postgres@127.0.0.1:${port}/postgres`
-    this.#command = [
-      ...embeddedPrograms()('postgres'),
-      ...['-D', data, '-h', '127.0.0.1', '-p', String(port), '-k', ''],
-      ...Object.entries(settings).map(([name, value]) => `--${name}=${value}`)
-    ]
-    this.#process = this.#spawn()
-  }
+  const responds = () =>
+    until(async () => {
+      // Shared memory of a killed server remains for a moment, and prevents the
+      // start.
+      if (server.exitCode !== null) server = spawnServer()
+      return query(url, 'SELECT').then(Boolean, () => false)
+    }, 'PostgreSQL responds')
 
   /** Starts it again, and resolves when it responds. */
-  start = async (): Promise<void> => {
-    this.#process = this.#spawn()
-    await this.responds()
+  async function start(): Promise<void> {
+    server = spawnServer()
+    await responds()
+  }
+
+  /** Sends the signal to a server that runs; resolves when it has exited. */
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    if (server.exitCode !== null || server.signalCode !== null) return
+    const exited = once(server, 'exit')
+    server.kill(signal)
+    await exited
   }
 
   /** Kills all its processes, as a machine that fails does. */
-  kill = async (): Promise<void> => {
-    const backends = await query(this.url, 'SELECT pid FROM pg_stat_activity')
-    const exited = this.end('SIGKILL')
+  async function kill(): Promise<void> {
+    const backends = await query(url, 'SELECT pid FROM pg_stat_activity')
+    const exited = end('SIGKILL')
     spawnSync('kill', ['-KILL', ...backends.map(({ pid }) => String(pid))])
     await exited
   }
 
-  /** Kills it and starts it again. */
-  crash = async (): Promise<void> => {
-    await this.kill()
-    await this.start()
+  return { url, port, start, end, kill, responds }
+}
+
+/** Ways in which a server may end and come back. */
+function strikesOf(server: ReturnType<typeof startServer>) {
+  const { url, start, end, kill } = server
+  const writer = async () => {
+    const sql =
+      "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
+    const [row] = await query(url, sql).catch(() => [])
+    return Number(row?.['pid'] ?? 0)
   }
 
-  /** Shuts it down and starts it again. */
-  restart = async (): Promise<void> => {
-    await this.end('SIGINT')
-    await this.start()
-  }
-
-  /**
-   * Kills one of its processes, after which it ends the others and recovers.
-   * Resolves when that is done.
-   */
-  killBackend = async (): Promise<void> => {
-    const writer = async () => {
-      const sql =
-        "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
-      const [row] = await query(this.url, sql).catch(() => [])
-      return Number(row?.['pid'] ?? 0)
+  return {
+    /** Kills it and starts it again. */
+    crash: () => kill().then(start),
+    /** Shuts it down and starts it again. */
+    restart: () => end('SIGINT').then(start),
+    /**
+     * Kills one of its processes, after which it ends the others and recovers.
+     * Resolves when that is done.
+     */
+    killBackend: async () => {
+      const victim = await until(writer, 'PostgreSQL writes')
+      process.kill(victim, 'SIGKILL')
+      const hasRecovered = async () => ![0, victim].includes(await writer())
+      await until(hasRecovered, 'PostgreSQL has recovered')
     }
-    const victim = await until(writer, 'PostgreSQL writes')
-    process.kill(victim, 'SIGKILL')
-    await until(
-      async () => ![0, victim].includes(await writer()),
-      'PostgreSQL has recovered'
-    )
-  }
-
-  /** Sends the signal to a server that runs; resolves when it has exited. */
-  async end(signal: NodeJS.Signals): Promise<void> {
-    const { exitCode, signalCode } = this.#process
-    if (exitCode !== null || signalCode !== null) return
-    const exited = once(this.#process, 'exit')
-    this.#process.kill(signal)
-    await exited
-  }
-
-  async responds(): Promise<void> {
-    await until(async () => {
-      // Shared memory of a killed server remains for a moment, and prevents the
-      // start.
-      if (this.#process.exitCode !== null) this.#process = this.#spawn()
-      return query(this.url, 'SELECT').then(Boolean, () => false)
-    }, 'PostgreSQL responds')
-  }
-
-  #spawn(): ChildProcess {
-    const [program = '', ...args] = this.#command
-    return spawn(program, args, { stdio: 'ignore', env: programEnvironment })
   }
 }
 
@@ -114,7 +100,7 @@ export async function startPostgres(
   t: Test,
   settings: Settings = {},
   files: Record<string, string> = {}
-): Promise<PostgresServer> {
+) {
   // Not t.testdir(), which removes the folder when a test calls it again.
   const directory = mkdtempSync(path.join(tmpdir(), 'petcat-test-'))
   const data = path.join(directory, 'postgres')
@@ -122,7 +108,7 @@ export async function startPostgres(
   for (const [name, text] of Object.entries(files))
     writeFileSync(path.join(data, name), text, { mode: 0o600 })
 
-  const server = new PostgresServer(await freePort(), data, settings)
+  const server = startServer(await freePort(), data, settings)
   t.teardown(async () => {
     await server.end('SIGKILL')
     rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
@@ -132,7 +118,7 @@ export async function startPostgres(
   const isStandby = 'standby.signal' in files
   if (!isStandby) await migrate(server.url)
 
-  return server
+  return { ...server, ...strikesOf(server) }
 }
 
 /** Changes a setting of the server at `url`, which may be read-only. */

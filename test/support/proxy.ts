@@ -22,122 +22,116 @@ interface Faults {
   change: (chunk: Buffer) => Bytes | Promise<Bytes>
 }
 
+const noFaults = (serverPort: number): Faults => ({
+  serverPort,
+  resets: () => false,
+  change: (chunk) => chunk
+})
+
 /**
- * A TCP proxy in front of PostgreSQL or the service, with faults that the test
- * controls.
+ * Starts a TCP proxy in front of PostgreSQL or the service, with faults that
+ * the test controls. It stops when the test ends.
  */
-class Proxy {
-  readonly state: Faults
+export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string) {
+  const target = new URL(serverUrl)
+  const state = noFaults(Number(target.port || 5432))
   /** The bytes of the clients. */
-  readonly sentChunks: Buffer[] = []
-  readonly #target: URL
+  const sentChunks: Buffer[] = []
   /** Of clients and to the server. */
-  readonly #sockets = new Set<Socket>()
-  readonly #server = createServer((client) => this.#accept(client))
-  #connections = 0
+  const sockets = new Set<Socket>()
+  let connections = 0
 
-  constructor(serverUrl: string) {
-    this.#target = new URL(serverUrl)
-    this.state = {
-      serverPort: Number(this.#target.port || 5432),
-      resets: () => false,
-      change: (chunk) => chunk
-    }
-  }
-
-  async listen(): Promise<void> {
-    this.#server.listen(0, '127.0.0.1')
-    await once(this.#server, 'listening')
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port
-  }
-
-  /** The URL of the server through the proxy. */
-  get url(): string {
-    const url = new URL(this.#target)
-    url.host = `127.0.0.1:${this.port}`
-    url.searchParams.delete('host')
-
-    return url.href
-  }
-
-  /** Number of connections from clients. */
-  connections = (): number => this.#connections
+  const server = createServer((client) => {
+    connections++
+    const upstream = connectTo(target, state.serverPort)
+    endTogether(sockets, client, upstream)
+    client.on('data', (chunk) => sentChunks.push(chunk))
+    passOn(client, upstream, state, cut)
+  })
 
   /** Closes all connections. Returns what the server then sends: nothing. */
-  cut = (): undefined => {
-    for (const socket of this.#sockets) socket.destroy()
+  function cut(): undefined {
+    for (const socket of sockets) socket.destroy()
   }
 
-  /** Closes all connections when the server sends this text, which is lost. */
-  cutAt(text: string): void {
-    this.state.change = (chunk) => (chunk.includes(text) ? this.cut() : chunk)
-  }
-
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
   /** Refuses new connections from now on. */
-  refuse = (): void => {
-    this.#server.close()
+  const refuse = () => {
+    server.close()
   }
+  t.teardown(() => {
+    cut()
+    refuse()
+  })
 
-  #connect(): Socket {
-    const { serverPort } = this.state
-    const socketFolder = this.#target.searchParams.get('host')
-
-    return socketFolder === null
-      ? connect(serverPort, this.#target.hostname)
-      : connect(`${socketFolder}/.s.PGSQL.${serverPort}`)
-  }
-
-  #accept(client: Socket): void {
-    this.#connections++
-    const upstream = this.#connect()
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client]
-    ] as const) {
-      this.#sockets.add(socket)
-      socket.on('error', () => {})
-      socket.on('close', () => {
-        other.destroy()
-        this.#sockets.delete(socket)
-      })
-    }
-
-    const isReset = (chunk: Buffer): boolean => {
-      const resets = this.state.resets(chunk)
-      if (resets) client.resetAndDestroy()
-      return resets
-    }
-    client.on('data', (chunk: Buffer) => {
-      this.sentChunks.push(chunk)
-      if (!isReset(chunk)) upstream.write(chunk, () => isReset(chunk))
-    })
-    upstream.on('data', (chunk: Buffer) => {
-      if (!isReset(chunk)) this.#respond(client, chunk).catch(() => this.cut())
-    })
-  }
-
-  async #respond(client: Socket, chunk: Buffer): Promise<void> {
-    const bytes = await this.state.change(chunk)
-    if (bytes !== undefined) client.write(bytes)
+  return {
+    state,
+    sentChunks,
+    port,
+    /** The URL of the server through the proxy. */
+    url: urlThrough(target, port),
+    /** Number of connections from clients. */
+    connections: () => connections,
+    cut,
+    /** Closes all connections when the server sends this text. */
+    cutAt: (text: string) => {
+      state.change = (chunk) => (chunk.includes(text) ? cut() : chunk)
+    },
+    refuse
   }
 }
 
-/** Starts a proxy, which stops when the test ends. */
-export async function startProxy(
-  t: Pick<Test, 'teardown'>,
-  serverUrl: string
-): Promise<Proxy> {
-  const proxy = new Proxy(serverUrl)
-  await proxy.listen()
-  t.teardown(() => {
-    proxy.cut()
-    proxy.refuse()
-  })
+function connectTo(target: URL, port: number): Socket {
+  const socketFolder = target.searchParams.get('host')
+  return socketFolder === null
+    ? connect(port, target.hostname)
+    : connect(`${socketFolder}/.s.PGSQL.${port}`)
+}
 
-  return proxy
+function urlThrough(target: URL, port: number): string {
+  const url = new URL(target)
+  url.host = `127.0.0.1:${port}`
+  url.searchParams.delete('host')
+  return url.href
+}
+
+/** Passes on what both send, with the faults that `state` has then. */
+function passOn(
+  client: Socket,
+  upstream: Socket,
+  state: Faults,
+  cut: () => void
+): void {
+  const isReset = (chunk: Buffer): boolean => {
+    const resets = state.resets(chunk)
+    if (resets) client.resetAndDestroy()
+    return resets
+  }
+  const respond = async (chunk: Buffer) => {
+    const bytes = await state.change(chunk)
+    if (bytes !== undefined) client.write(bytes)
+  }
+
+  client.on('data', (chunk: Buffer) => {
+    if (!isReset(chunk)) upstream.write(chunk, () => isReset(chunk))
+  })
+  upstream.on('data', (chunk: Buffer) => {
+    if (!isReset(chunk)) respond(chunk).catch(cut)
+  })
+}
+
+/** Adds both sockets to the set. When one closes, the other one does. */
+function endTogether(sockets: Set<Socket>, ...pair: [Socket, Socket]): void {
+  for (const socket of pair) {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      sockets.delete(socket)
+      for (const other of pair) other.destroy()
+    })
+  }
 }
 
 /** An ErrorResponse of fields such as `C08P01`. */

@@ -1,5 +1,5 @@
 // A receiver of OTLP over HTTP in JSON.
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { listenOnLoopback } from './loopback.ts'
@@ -34,24 +34,18 @@ type Behaviour = 'accept' | 'reject' | 'hang'
 
 /** Starts a receiver, which is stopped when the test ends. */
 export async function startReceiver(t: Test) {
+  /** Also those that it rejects. */
   const spans: ReceivedSpan[] = []
-  /** The path of each request. */
-  const paths: string[] = []
   let behaviour: Behaviour = 'accept'
 
-  async function receive(request: IncomingMessage): Promise<void> {
-    paths.push(String(request.url))
-    const body = (await json(request)) as ExportRequest
-    if (behaviour === 'accept') spans.push(...spansIn(body))
-  }
-
   const server = createServer((request, response) => {
-    const respond = () => {
+    const respond = (body: unknown) => {
+      spans.push(...spansIn(body as ExportRequest))
       if (behaviour === 'hang') return
       response.writeHead(behaviour === 'accept' ? 200 : 400).end('{}')
     }
     // A request that ends early is of a service that has been stopped.
-    receive(request).then(respond, () => {})
+    json(request).then(respond, () => {})
   })
   const port = await listenOnLoopback(t, server)
 
@@ -59,7 +53,6 @@ export async function startReceiver(t: Test) {
     /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
     endpoint: `http://127.0.0.1:${port}`,
     spans,
-    paths,
     /** Responds from now on like this. */
     respond: (next: Behaviour) => {
       behaviour = next

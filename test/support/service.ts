@@ -1,7 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
 import { ApiKeyStore } from '../../src/framework/keys/store.ts'
@@ -16,18 +15,7 @@ import { createDatabase, silent } from './database.ts'
 /** Keeps the developer's `.env` out of the tests. */
 export const noFile = '/dev/null'
 
-export interface Service {
-  app: FastifyInstance
-  /** Where it listens, without a slash at the end. */
-  url: string
-  port: number
-  databaseUrl: string
-  database: Database
-  keys: ApiKeyStore
-  key: string
-  /** The headers of an accepted request. */
-  auth: { authorization: string }
-}
+export type Service = Awaited<ReturnType<typeof startService>>
 
 export interface ServiceOptions {
   /** By default that of this repository. */
@@ -47,10 +35,7 @@ const unlimited = {
  * Starts the service on a new database and a free port, with one API key and no
  * rate limits; stopped when the test ends.
  */
-export async function startService(
-  t: Test,
-  options: ServiceOptions = {}
-): Promise<Service> {
+export async function startService(t: Test, options: ServiceOptions = {}) {
   const { api = thisApi, log = silent } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
@@ -70,12 +55,14 @@ export async function startService(
 
   return {
     app,
+    /** Where it listens, without a slash at the end. */
     url,
     port: Number(new URL(url).port),
     databaseUrl,
     database,
     keys,
     key,
+    /** The headers of an accepted request. */
     auth: { authorization: `Bearer ${key}` }
   }
 }

@@ -128,9 +128,10 @@ async function logged(part: string): Promise<string> {
 
 const remove = () =>
   sh(`
+    docker rm -f $IMAGE-consumer
     docker compose down --volumes --remove-orphans --timeout 1
     docker image ls -q $IMAGE | sort -u | xargs -r docker image rm -f
-    docker image rm -f $IMAGE-db:17`)
+    docker image rm -f $IMAGE-db:17 $IMAGE-db:19 `)
 
 // What a run that was cut off has left.
 t.before(remove)
@@ -397,21 +398,34 @@ t.test('proxy and database are replaced, and nothing else', async (t) => {
 
 t.test('a roll that is interrupted leaves the version that runs', async (t) => {
   const before = await replicas()
-  const interrupt = `
+  const end = (signal: string) =>
+    sh(`
     set -m
     deploy/roll >/dev/null 2>&1 &
     until [ "$(docker compose ps -q api | wc -l)" -gt ${before.length} ]
     do sleep 0.1
     done
-    kill -INT -- -$!
-    wait $! || echo $?`
+    kill -${signal} -- -$!
+    wait $! || echo $?`)
   await replaces(t, [], async () => {
-    t.equal(await sh(interrupt), '1')
+    t.equal(await end('INT'), '1')
   })
   t.same(await replicas(), before)
+
+  await replaces(t, ['api'], async () => {
+    await end('KILL')
+    await sh('deploy/roll')
+  })
+  t.equal((await replicas()).length, before.length)
 })
 
 t.test('secrets are rotated without one failed request, twice', async (t) => {
+  const current = read('secrets/database_url')
+  await sh(`
+    cp secrets/database_url secrets/database_url.new
+    : >secrets/database_url
+    deploy/secrets database_url`)
+  t.equal(read('secrets/database_url'), current, 'one cut off is completed')
   for (const next of [/:pet_categories_2:/, /:pet_categories:/]) {
     const old = read('secrets/database_url').trim()
     await underLoad(t, () => documented('Rotate secrets'))
@@ -457,6 +471,31 @@ t.test('the options combine, in any order', async () => {
       ARCHIVE: './archive'
     })
   }
+})
+
+/** Kills a script, and what it has started, when `db` has a setting. */
+const killed = (command: string, setting: string) =>
+  sh(`
+    set -m
+    ${command.trim()} &
+    until docker inspect -f '{{.Config}}' $(docker compose ps -aq db) | grep -q ${setting}
+    do sleep 0.1
+    done
+    kill -KILL -- -$!
+    wait $! || true`)
+
+/** The service is where it was after a script was killed. */
+async function isUnchanged(t: Test): Promise<void> {
+  await t.rejects(documented('Back up', 0, { BACKUPS }), /was killed/)
+  await inline('docker compose up -d --wait')
+  t.ok(await serves())
+}
+
+t.test('two scripts do not run at the same time', async (t) => {
+  const locked = (command: string) =>
+    sh(`exec 8<deploy; flock 8; ${command}; true`)
+  for (const script of ['deploy/roll', 'deploy/restore .env'])
+    await t.rejects(locked(script), /Another script/)
 })
 
 const BACKUPS = path.join(folder, 'backups')
@@ -604,8 +643,7 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
     sh(`docker compose exec -T db sh -c 'cd /archive/17; ${command}'`)
   await inArchive('echo broken >copy-$(date -u +%Y%m%dT%H%M%SZ).tar.gz')
   const broken = recover(await now())
-  await t.rejects(broken, /previous cluster is started again/)
-  t.ok(await serves())
+  await t.rejects(broken, /Nothing was changed/)
   await inArchive('rm $(ls copy-* | tail -n 1)')
 
   await create(t, 'kept')
@@ -614,6 +652,8 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
   const right = await now()
   await create(t, 'by-mistake')
 
+  await killed(`deploy/recover '${tooEarly}'`, 'listen_addresses=127')
+  await isUnchanged(t)
   t.match(await recover(tooEarly), /The service is ready/)
   t.notOk((await names()).includes('wanted'))
   await create(t, 'later')
@@ -632,22 +672,86 @@ t.test('the database is replaced by a new minor version', async (t) => {
   await replaces(t, ['db'], update, databaseOutage)
 })
 
+/**
+ * Starts a consumer, with a role of its own, that writes to the database.
+ *
+ * @returns checks that nothing is lost of what it wrote, and that it goes on
+ */
+async function consumer(): Promise<(t: Test) => Promise<void>> {
+  await sql("CREATE ROLE consumer LOGIN PASSWORD 'change-me'")
+  await sql('GRANT CONNECT ON DATABASE pet_categories TO consumer')
+  await sql('GRANT SELECT, INSERT ON messages TO consumer')
+  const insert =
+    'INSERT INTO messages (id, message) VALUES (gen_random_uuid(), $i) RETURNING message'
+  write(
+    'consumer.sh',
+    `i=0
+    while sleep 0.1; do
+      i=$((i + 1))
+      psql -qAtX postgres://consumer:change-me@db/pet_categories -c "${insert.replace('$i', "'consumed-$i'")}"
+    done`
+  )
+  const container = await sh(`
+    docker run -d --name ${project}-consumer --network ${project}_back \
+      --entrypoint sh -v "$PWD/consumer.sh:/consumer.sh:ro" postgres:17-alpine /consumer.sh`)
+  const written = async () =>
+    (await sh(`docker logs ${container} 2>/dev/null`)).split('\n')
+  const writes = async () => {
+    const { length } = await written()
+    await eventually(
+      async () => (await written()).length > length + 5,
+      'the consumer writes'
+    )
+  }
+  await writes()
+  return async (t) => {
+    await writes()
+    const acknowledged = await written()
+    await sh(`docker rm -f ${container}`)
+    const stored = await sql(
+      "SELECT message FROM messages WHERE message LIKE 'consumed-%'"
+    )
+    const rows = new Set(stored.split('\n'))
+    t.same(
+      acknowledged.filter((one) => !rows.has(one)),
+      [],
+      'nothing is lost of what the consumer wrote'
+    )
+  }
+}
+
 t.test(
   'the database moves to a new major version, the old one stays, and archiving goes on',
   async (t) => {
     const before = await names()
     const upgrade = () => documented('Update PostgreSQL', 2)
+    await killed(installation.block('Update PostgreSQL', 2), '/18-')
+    await isUnchanged(t)
+    // An image whose server ends at once.
+    await sh(`docker build -q -t ${project}-db:19 - <<'IMAGE'
+FROM postgres:17-alpine
+RUN printf '#!/bin/sh\\necho "postgres (PostgreSQL) 19.0"\\n' >/usr/local/sbin/postgres
+RUN chmod +x /usr/local/sbin/postgres
+ENV PATH=/usr/local/sbin:$PATH
+IMAGE`)
+    await t.rejects(
+      sh(`deploy/upgrade-database ${project}-db:19`),
+      /19 does not start[^]*previous cluster is started again/
+    )
+
+    const consumed = await consumer()
     await underLoad(t, upgrade, databaseOutage)
+    await consumed(t)
     t.match(await sql('SHOW server_version'), /^18/)
     t.match(await upgrade(), 'runs PostgreSQL 18')
     t.same((await names()).slice(0, before.length), before)
     t.equal(await sql('SHOW archive_mode'), 'on')
-    t.match(readdirSync(path.join(folder, 'archive/18')).join(), 'copy-')
+    t.match(await sh('ls archive/18-*'), 'copy-')
 
     const volume = 'docker compose exec -T db ls /var/lib/postgresql/data'
-    t.match(await sh(volume), /^17\n18\nrestored-.+\nrestored-[^\n]+$/)
+    t.match(await sh(volume), /^17\n(18-.+\n)+(restored-.+\n?)+$/)
     await documented('Update PostgreSQL', 3)
-    t.equal(await sh(volume), '18')
+    t.match(await sh(volume), /^18-.+$/)
   }
 )
 
@@ -669,11 +773,12 @@ t.test('after a reboot the containers start in any order', async (t) => {
   await upReplacesNothing(t)
 })
 
+const renew = async (validity = {}) => {
+  const { cert, private: privateKey } = await certify('localhost', validity)
+  write('secrets/tls/localhost.pem', `${cert}\n${privateKey}`)
+}
+
 t.test('a certificate is renewed without a restart', async (t) => {
-  const renew = async (validity = {}) => {
-    const { cert, private: privateKey } = await certify('localhost', validity)
-    write('secrets/tls/localhost.pem', `${cert}\n${privateKey}`)
-  }
   /** Evaluates an expression of a TLS connection to the proxy. */
   const overTls = (expression: string) =>
     inService(`process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'; ${expression}`)
@@ -762,6 +867,19 @@ t.test('one command adds Prometheus, which finds every exporter', async (t) => {
 t.test(
   'incidents raise their alerts, and their commands end them',
   async (t) => {
+    // Several at once, because each takes a while.
+    await renew({ notAfterDate: new Date(Date.now() + 5 * 86_400_000) })
+    const SLOT = 'forgotten'
+    await sql(`SELECT pg_create_physical_replication_slot('${SLOT}')`)
+    const setMode = (mode: string) =>
+      sh(`docker compose exec -T db sh -c 'chmod ${mode} "$ARCHIVE_FOLDER"'`)
+    await setMode('0')
+    await sql('SELECT pg_current_xact_id(), pg_switch_wal()')
+    await sh(`
+      deploy/reload
+      docker compose stop alertmanager
+      echo backup_last_success_timestamp_seconds 0 >metrics/backup.prom`)
+
     const headers = { authorization: `Bearer ${installation.key}` }
     const wrong = () => status(`${url}/v1/pets/0`, headers)
     // rate() does not see the first value of a series: the flood goes on.
@@ -770,18 +888,19 @@ t.test(
     )
     await incident('flood')
 
-    const SLOT = 'forgotten'
-    await sql(`SELECT pg_create_physical_replication_slot('${SLOT}')`)
-    await fires('SlotUnused')
-    await inline(`db "SELECT pg_drop_replication_slot('$SLOT')"`, { SLOT })
-
-    const setMode = (mode: string) =>
-      sh(`docker compose exec -T db sh -c 'chmod ${mode} "$ARCHIVE_FOLDER"'`)
-    await setMode('0')
-    await sql('SELECT pg_current_xact_id(), pg_switch_wal()')
-    await fires('ArchivingFails')
+    for (const name of [
+      'CertificateExpires',
+      'SlotUnused',
+      'ArchivingFails',
+      'ExporterDown',
+      'NoBackup'
+    ])
+      await fires(name)
     t.match(await incident('archiving fails'), 'archive command failed')
     await setMode('700')
+    await inline(`db "SELECT pg_drop_replication_slot('$SLOT')"`, { SLOT })
+    await renew()
+    await documented('Certificates')
 
     await sh(`docker kill ${(await replicas())[0]}`)
     await fires('ReplicasMissing')

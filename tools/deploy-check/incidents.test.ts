@@ -171,7 +171,12 @@ incident('a key in use expires', ['KeyExpires'], async (t) => {
 
 incident(
   'a table is locked',
-  ['StatementsTimeOut', 'PoolExhausted', 'ErrorBudgetBurnsFast'],
+  [
+    'StatementsTimeOut',
+    'PoolExhausted',
+    'ErrorBudgetBurnsFast',
+    'SlowRequests'
+  ],
   async (t) => {
     await lockTable(t, databaseUrl, 'categories')
     const resources = ['categories', 'pets', 'pets/1', 'orders']

@@ -62,11 +62,6 @@ async function restartPooler(): Promise<void> {
   pooler = await startPooler()
 }
 
-async function restartPostgres(): Promise<void> {
-  await postgres.kill()
-  await postgres.start()
-}
-
 await migrate(databaseUrl)
 const config = { DATABASE_TIMEOUT_MS: 1000, MAX_REQUESTS_PER_MINUTE: 0 }
 const service = await startService(t, { databaseUrl, config })
@@ -104,7 +99,7 @@ t.test('while PostgreSQL is down, creates are unavailable', async (t) => {
 
 for (const [what, restart] of [
   ['PgBouncer', restartPooler],
-  ['PostgreSQL', restartPostgres]
+  ['PostgreSQL', postgres.crash]
 ] as const) {
   t.test(`a kill of ${what} under load loses and doubles no create`, (t) =>
     underLoad(

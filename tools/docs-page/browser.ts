@@ -46,14 +46,18 @@ export async function openDocs(
 ) {
   const browser = await chromium.launch({ executablePath, args })
   t.teardown(() => browser.close())
-  const page = await browser.newPage(options)
+  const context = await browser.newContext(options)
+  const page = await context.newPage()
   const faults: string[] = []
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type()))
       faults.push(message.text())
   })
   page.on('pageerror', (error) => faults.push(error.message))
-  page.on('requestfailed', (request) => faults.push(`failed: ${request.url()}`))
+  page.on('requestfailed', (request) => {
+    // Chromium reports each HEAD whose response is not read, of status 200 too.
+    if (request.method() !== 'HEAD') faults.push(`failed: ${request.url()}`)
+  })
   page.on('request', (request) => {
     const { origin, protocol } = new URL(request.url())
     if (origin !== url && protocol !== 'data:')
@@ -117,12 +121,19 @@ export async function execute(page: Page, id: string, body?: string) {
   }
 }
 
-/** Enters a key in the Authorize dialog. */
-export async function authorize(page: Page, key: string): Promise<void> {
+/** Enters a key in the Authorize dialog, which stays open. */
+export async function enterKey(page: Page, key: string) {
   await page.locator('.schemes .authorize').first().click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Value').fill(key)
   await dialog.getByRole('button', { name: 'Authorize' }).click()
+  return dialog
+}
+
+/** Enters a valid key, and closes the dialog. */
+export async function authorize(page: Page, key: string): Promise<void> {
+  const dialog = await enterKey(page, key)
+  await dialog.getByText('Authorized').waitFor()
   await dialog.locator('.btn-done').click()
 }
 

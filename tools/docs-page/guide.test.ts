@@ -50,6 +50,21 @@ t.test('the docs page leads to the guide, and back', async (t) => {
 
   await page.goto(`${url}/docs/guide`)
   await page.getByRole('link', { name: 'Operations', exact: true }).click()
-  await page.getByText('List all categories').waitFor()
+  await page.getByRole('navigation').getByText('List all categories').waitFor()
   t.same(faults, [])
+})
+
+t.test('a button copies the code of the guide', async (t) => {
+  const { page } = await openDocs(t, url)
+  await page.goto(`${url}/docs/guide`)
+  const buttons = page.getByRole('button', { name: 'Copy' })
+  t.equal(await buttons.count(), await page.locator('pre').count())
+  await buttons.first().click()
+
+  // Pastes it, for which a page needs no permission.
+  await page.goto(`${url}/docs`)
+  await page.locator('.schemes .authorize').click()
+  const field = page.getByLabel('Value')
+  await field.press('Control+V')
+  t.match(await field.inputValue(), `export BASE_URL=${url}/v1`)
 })

@@ -1,10 +1,7 @@
 // The names of this API: where they are used, they come from openapi.yaml and
 // package.json.
 import type { ApiDocument } from '../../src/framework/openapi/document.ts'
-import {
-  apiKeyPattern,
-  shownDigits
-} from '../../src/framework/api-key-pattern.ts'
+import { apiKeyPattern, shownDigits } from '../../src/framework/keys/key.ts'
 
 type Names = ReturnType<typeof namesOf>
 

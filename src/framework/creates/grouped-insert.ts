@@ -1,11 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
-import {
-  isFaultOfRow,
-  lockTimeoutContext,
-  violatedConstraint
-} from '../postgres/failures.ts'
+import { isFaultOfRow, sentIn } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
 import type { RowOutcome } from './insert.ts'
 
@@ -19,6 +15,9 @@ const maxQueued = 1000
 const firstPauseMs = 50
 const longestPauseMs = 400
 
+/** The SQLSTATE after a lock_timeout. */
+const lockNotAvailable = '55P03'
+
 /** Values of an input row, in the order of its columns. */
 type Row = unknown[]
 
@@ -28,8 +27,8 @@ type Outcome = RowOutcome | { outcome: 'held' }
 /**
  * Inserts single rows by a statement for many. Rows that arrive together share
  * it. The next group gathers while one commits, so an idle service adds no
- * delay. If a row makes its group fail, the rows of the group run alone, while
- * the next groups go on.
+ * delay. If a row makes its group fail, each row of the group runs alone at
+ * least once, while the next groups go on.
  *
  * @param text takes `inputParameters`, and returns a RowOutcome for each row
  * @returns a function that inserts one row. It resolves with 'blocked' or
@@ -49,7 +48,7 @@ export function groupedInsert(
     return { ...statement, values: inputParameters(rows) }
   }
 
-  /** Undefined stands for a row that must run alone. */
+  /** Resolves with undefined if the group has failed, and stored nothing. */
   const inGroup = batch(
     (rows: Row[]): Promise<(Outcome | undefined)[]> =>
       database.write<RowOutcome>(queryOf(rows)).catch((error: unknown) => {
@@ -93,9 +92,10 @@ const isBlocked = ({ outcome }: Outcome) =>
 
 /** How another transaction has made a statement fail, if one has. */
 function obstacleOf(error: unknown): 'blocked' | 'held' | undefined {
-  if (violatedConstraint(error) === 'idempotency_keys_pkey') return 'held'
+  const { code, constraint, where } = sentIn(error)
+  if (constraint === 'idempotency_keys_pkey') return 'held'
+  if (code !== lockNotAvailable) return undefined
 
-  const context = lockTimeoutContext(error)
-  if (context === undefined) return undefined
-  return context.includes('idempotency_keys') ? 'held' : 'blocked'
+  // PostgreSQL names the table whose lock it waited for.
+  return where?.includes('idempotency_keys') ? 'held' : 'blocked'
 }

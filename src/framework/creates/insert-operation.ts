@@ -5,11 +5,7 @@ import type { Sent } from '../openapi/handler.ts'
 import { objectBytes } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
-import {
-  OutcomeUnknown,
-  Unavailable,
-  violatedConstraint
-} from '../postgres/failures.ts'
+import { OutcomeUnknown, sentIn, Unavailable } from '../postgres/failures.ts'
 import { groupedInsert } from './grouped-insert.ts'
 import { claimOf, type KeyedRequest } from './idempotency-key.ts'
 import { type InsertDefinition, insertStatement } from './insert.ts'
@@ -56,7 +52,7 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
     const inserted =
       claim === undefined ? insert(row) : insertClaimed([...row, ...claim])
     const result = await inserted.catch((error: unknown) =>
-      reject(violatedConstraint(error), error)
+      reject(sentIn(error).constraint ?? '', error)
     )
 
     if (result.outcome === 'replayed')

@@ -60,8 +60,10 @@ export type RowOutcome =
  * The statement that inserts rows. It returns a RowOutcome for each input row,
  * in their order.
  *
- * Only a row to store uses an id. The response is made from the stored row,
- * with what triggers have changed.
+ * Only a row to store has an id. The planner expects few NULLs, so it matches
+ * the stored rows by a hash of their ids. If `obstacle` selected them, it would
+ * expect one row, and compare each with each. The response is made from the
+ * stored row, with what triggers have changed.
  *
  * @param areKeyed whether each row has an Idempotency-Key. Without keys, a
  *   statement that has nothing to do with their table is faster
@@ -98,7 +100,7 @@ export function insertStatement<Body, Params, Status, Schema>(
       INSERT INTO ${table} (${names})
       SELECT ${names}
       FROM new_row
-      WHERE obstacle IS NULL
+      WHERE id IS NOT NULL
       RETURNING
         id,
         ${json.expression}

@@ -82,16 +82,12 @@ function openServer(
   connections: Connections,
   accept: RequestListener
 ) {
-  const { HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS } = config
   const options = {
     // Without Host, Node.js would respond without an Error body.
     requireHostHeader: false,
     joinDuplicateHeaders: true,
-    maxHeaderSize: config.MAX_HEADER_BYTES,
     keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    // Node.js rejects a larger one.
-    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS),
+    requestTimeout: config.REQUEST_TIMEOUT_MS,
     connectionsCheckingInterval: timeoutCheckIntervalMs
   }
   const server = createServer(options, accept)
@@ -100,10 +96,10 @@ function openServer(
   server.on('checkExpectation', accept)
 
   return Object.assign(server, {
-    timeout: config.IDLE_TIMEOUT_MS,
+    timeout: config.KEEP_ALIVE_TIMEOUT_MS,
     maxConnections: config.MAX_CONNECTIONS,
     // Node.js silently drops headers beyond a count, even Authorization.
-    // MAX_HEADER_BYTES limits their size instead.
+    // It limits their size, to 16 KiB.
     maxHeadersCount: 0,
     // A client may close its sending half after a request. It still receives
     // the response. In no documentation, but an option since 2010.

@@ -1,3 +1,4 @@
+import type { onRequestHookHandler, preValidationHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import { parse } from 'lossless-json'
 import { messageOf } from '../message-of.ts'
@@ -20,6 +21,30 @@ export const jsonBody = fp(
   },
   { name: 'json-body' }
 )
+
+/**
+ * Fastify validates a body by the schema of its Content-Type, and so skips a
+ * request without either. jsonBody has rejected other types than JSON.
+ */
+export const requireBody: preValidationHookHandler = ({ body }, _reply, done) =>
+  done(body === undefined ? badRequest('body must not be empty') : undefined)
+
+/**
+ * Rejects a request with content, for operations without a request body: it
+ * would be lost (RFC 9110, sections 9.3.1 and 9.3.5). Clients add a
+ * Content-Length of 0, or a Content-Type, which are accepted. Nothing of a body
+ * is read: the connection closes after the response.
+ */
+export const rejectBody: onRequestHookHandler = ({ raw }, reply, done) => {
+  const { headers } = raw
+  const { 'content-length': length = '0' } = headers
+  // Without it, Fastify does not parse the empty body of a DELETE.
+  delete headers['content-type']
+  if (Number(length) === 0 && !('transfer-encoding' in headers)) return done()
+
+  reply.header('connection', 'close')
+  done(badRequest('The request must not have a body'))
+}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

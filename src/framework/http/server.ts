@@ -21,7 +21,7 @@ export function createServer(
     genReqId: requestId,
     trustProxy: trustedProxies(config.TRUST_PROXY),
     bodyLimit: config.MAX_BODY_BYTES,
-    // MAX_HEADER_BYTES limits the whole URL.
+    // Node.js limits the whole URL, with the headers.
     routerOptions: { maxParamLength: 65536 },
     // While closing, requests on open connections are served, with
     // Connection: close.

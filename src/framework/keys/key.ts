@@ -1,8 +1,9 @@
 import { hash, randomBytes } from 'node:crypto'
-import { shownDigits } from '../api-key-pattern.ts'
 
 const randomBytesInKey = 20
 const checksumLength = 8
+/** Random digits of an API key that people may see. */
+export const shownDigits = 8
 const hiddenDigits = randomBytesInKey * 2 + checksumLength - shownDigits
 
 /**
@@ -29,6 +30,13 @@ const withChecksum = (prefix: string, random: string): string =>
  */
 export const shownPartOf = (apiKey: string): string =>
   apiKey.slice(0, -hiddenDigits)
+
+/**
+ * The pattern of an API key in a text, for a match in any case. Its first group
+ * is the shown part. The logs of the service and of the proxy use it.
+ */
+export const apiKeyPattern = (prefix: string): string =>
+  `(${prefix}[0-9a-f]{${shownDigits}})[0-9a-f]+`
 
 /**
  * SHA-256 of an API key in hexadecimal: the only stored form of the whole key.

@@ -5,7 +5,7 @@ import type { Sent } from '../openapi/handler.ts'
 import { arrayBytes, type RowJson } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
-import { sqlStateOf } from '../postgres/failures.ts'
+import { sentIn } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statements.ts'
 import { type ResponseMemory, tooLong } from './response-memory.ts'
@@ -72,10 +72,17 @@ interface ListRow {
   body: string | null
 }
 
-/** The last list that was read. */
-type ReadList = { version: string } & (
-  { kind: 'whole'; body: CachedBody } | { kind: 'too long'; size: number }
-)
+/** A list that was read. */
+interface ReadList {
+  version: string
+  /** Bytes. */
+  size: number
+  /** Undefined if the list is too long. */
+  body: CachedBody | undefined
+}
+
+/** Differs from every version, so the list is read. */
+const unread: ReadList = { version: '', size: 0, body: undefined }
 
 /** The rows of a list. The order is that of the column `id`. */
 interface List<Item> {
@@ -116,13 +123,13 @@ export function listOperation<Item>(
     request: ListRequest,
     reply: ListReply<Item>
   ): Promise<Sent> => {
-    const list = await read()
-    if (list.kind === 'too long') throw reject(list.size, request)
+    const { size, body } = await read()
+    if (body === undefined) throw reject(size, request)
 
     // The client may keep the list, but must check before each use that it is
     // unchanged (RFC 9111, section 5.2.2).
     reply.header('cache-control', 'private, no-cache')
-    const bytes = await list.body.select(request.headers, reply)
+    const bytes = await body.select(request.headers, reply)
     if (bytes === undefined) return reply.code(304).send()
 
     memory.hold(bytes, reply.raw)
@@ -140,12 +147,12 @@ function listReader(
   maxSize: number,
   statement: NamedStatement
 ) {
-  let last: ReadList = { kind: 'too long', version: '', size: 0 }
+  let last = unread
 
-  function bodyOf(text: string): CachedBody {
-    const read = new CachedBody(Buffer.from(text))
-    if (last.kind === 'whole' && last.body.etag === read.etag) return last.body
-    return read
+  function bodyOf(text: string | null): CachedBody | undefined {
+    if (text === null) return undefined
+    const body = new CachedBody(Buffer.from(text))
+    return last.body?.etag === body.etag ? last.body : body
   }
 
   return shareRuns(async (requestCount): Promise<ReadList> => {
@@ -153,15 +160,13 @@ function listReader(
     const values = [last.version, maxSize]
     try {
       const rows = await database.read<ListRow>({ ...statement, values })
-      for (const { version, size, body } of rows) {
-        if (body !== null) last = { kind: 'whole', version, body: bodyOf(body) }
-        else if (size !== null) last = { kind: 'too long', version, size }
-      }
+      for (const { version, size, body } of rows)
+        if (size !== null) last = { version, size, body: bodyOf(body) }
       return last
     } catch (error) {
       // program_limit_exceeded: the longest text of PostgreSQL has 1 GiB.
-      if (sqlStateOf(error) !== '54000') throw error
-      return { kind: 'too long', version: '', size: 2 ** 30 }
+      if (sentIn(error).code !== '54000') throw error
+      return { ...unread, size: 2 ** 30 }
     }
   })
 }

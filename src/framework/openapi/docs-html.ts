@@ -22,19 +22,16 @@ export function entriesOf({ paths }: OpenAPIV3.Document): Entry[] {
   )
 }
 
-/** Opens an operation in Swagger UI. */
-export const hashOf = ({ tag, id }: Entry) =>
-  `#/${encodeURIComponent(tag)}/${id}`
-
 const escapeHtml = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 
 /** The operations by their tags, as links. */
 function listOf(document: OpenAPIV3.Document): string {
   const entries = entriesOf(document)
-  const item = (entry: Entry) =>
-    `<li><a href="${hashOf(entry)}"><b>${entry.method}</b> ` +
-    `${escapeHtml(entry.operation.summary ?? entry.id)}</a></li>\n`
+  /** A link that opens the operation in Swagger UI. */
+  const item = ({ id, tag, method, operation: { summary = id } }: Entry) =>
+    `<li><a href="#/${encodeURIComponent(tag)}/${id}"><b>${method}</b> ` +
+    `${escapeHtml(summary)}</a></li>\n`
 
   const tags = (document.tags ?? []).map(({ name }) => name)
   const allTags = new Set([...tags, ...entries.map(({ tag }) => tag)])

@@ -5,7 +5,7 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { RouteHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { OpenAPIV3 } from 'openapi-types'
-import { docsHtml, entriesOf, hashOf } from './docs-html.ts'
+import { docsHtml, entriesOf } from './docs-html.ts'
 import type { ApiDocument } from './document.ts'
 import { PageFile, sendWithOrigin } from './page-file.ts'
 
@@ -37,10 +37,7 @@ const send = (name: string, content: string | Buffer) =>
 /** The files of the pages that are ours. */
 const ownFiles = new URL('docs/', import.meta.url)
 
-/**
- * The files of @fastify/swagger-ui that the page loads. @fastify/static would
- * neither compress them, nor close one whose client leaves.
- */
+/** The files of @fastify/swagger-ui that the page loads. */
 const swaggerUiFiles = [
   'swagger-ui.css',
   'swagger-ui-bundle.js',
@@ -69,14 +66,20 @@ export const docsPage = fp<Options>(
     const names = folders.flatMap((folder) => readdirSync(folder))
     const page = send('docs.html', docsHtml(document, environment, names))
     const spec = JSON.stringify(documentOfPage(apiDocument, samples))
-    /** In place of the handlers of @fastify/swagger-ui. */
+    const assets = new Map(
+      swaggerUiFiles.map((name) => [name, send(name, readAsset(name))])
+    )
+    // Those of @fastify/swagger-ui would neither compress a file, nor close one
+    // whose client leaves.
     const handlers: Record<string, RouteHandler> = {
       '/docs': page,
       '/docs/': page,
       '/docs/json': sendWithOrigin(typeOf('docs.json'), spec, production),
-      // The page does not load them.
-      '/docs/yaml': notFound,
-      '/docs/static/*': notFound
+      '/docs/yaml': send('openapi.yaml', yaml),
+      '/docs/static/*': (request, reply) => {
+        const { '*': name } = request.params as { '*': string }
+        return assets.get(name)?.(request, reply) ?? reply.callNotFound()
+      }
     }
 
     app.get('/', (_request, reply) => reply.redirect('docs'))
@@ -92,11 +95,6 @@ export const docsPage = fp<Options>(
         reply.header('content-security-policy', contentPolicy)
         done()
       })
-      for (const name of swaggerUiFiles) {
-        const source = import.meta.resolve(`@fastify/swagger-ui/static/${name}`)
-        const file = readFileSync(new URL(source))
-        scope.get(`/docs/static/${name}`, send(name, file))
-      }
       for (const folder of folders) {
         for (const name of readdirSync(folder)) {
           const text = readFileSync(new URL(name, folder), 'utf8')
@@ -120,11 +118,16 @@ const uiConfig = (firstPath: string) => ({
   showExtensions: true,
   // The limits of parameters.
   showCommonExtensions: true,
+  // Clients and texts call operations by it.
+  displayOperationId: true,
   // Ours: page.js tries a key there.
   firstPath
 })
 
-const notFound: RouteHandler = (_request, reply) => reply.callNotFound()
+const readAsset = (name: string) =>
+  readFileSync(
+    new URL(import.meta.resolve(`@fastify/swagger-ui/static/${name}`))
+  )
 
 /** The origin of the first server, which samples and the guide name. */
 function productionOrigin({ servers }: OpenAPIV3.Document): string {
@@ -136,8 +139,7 @@ type Samples = Record<string, object[]>
 
 /**
  * The OpenAPI document for Swagger UI, which sends its requests to the first
- * server: with the servers in that order, the code samples, and links where a
- * text names an operation.
+ * server: with the servers in that order, and the code samples.
  */
 function documentOfPage(
   { json, servers }: ApiDocument,
@@ -147,22 +149,9 @@ function documentOfPage(
   const samples = (
     file === undefined ? {} : JSON.parse(readFileSync(file, 'utf8'))
   ) as Samples
-  const entries = entriesOf(document)
-  const links = new Map(
-    entries.map((entry) => [entry.id, `[${entry.id}](${hashOf(entry)})`])
-  )
 
-  for (const { id, operation } of entries)
+  for (const { id, operation } of entriesOf(document))
     Object.assign(operation, { 'x-codeSamples': samples[id] })
 
-  const linkNames = (text: string) =>
-    text.replace(/`[^`]*`|\w+/g, (word) => links.get(word) ?? word)
-
-  return JSON.parse(
-    JSON.stringify({ ...document, servers }),
-    (key, value: unknown) =>
-      key === 'description' && typeof value === 'string'
-        ? linkNames(value)
-        : value
-  ) as OpenAPIV3.Document
+  return { ...document, servers }
 }

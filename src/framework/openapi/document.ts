@@ -48,18 +48,12 @@ export interface Operation {
   /** The scopes that its API key must have. */
   scopes: string[]
   hasBody: boolean
-  /** The headers that are parameters, in lower case. */
-  headers: string[]
-  /**
-   * The headers that announce its deprecation, by the status of the responses
-   * that document them.
-   */
-  deprecation: Map<number, Headers>
+  /** The headers that announce its deprecation. */
+  deprecation: Headers
 }
 
 type Document = OpenAPIV3.Document<Extensions>
 type Server = OpenAPIV3.ServerObject
-type Reference = OpenAPIV3.ReferenceObject
 
 /** What OpenAPI assumes of a document without servers. */
 const defaultServers: Server[] = [{ url: '/' }]
@@ -152,12 +146,7 @@ function readOperations(document: Document): Operation[] {
         security: security.flatMap(Object.keys),
         scopes: operation['x-scopes'] ?? [],
         hasBody: operation.requestBody !== undefined,
-        headers: headerParameters(operation, document),
-        deprecation: documentedHeaders(
-          deprecationHeaders(path, operation),
-          operation,
-          document
-        )
+        deprecation: deprecationHeaders(path, operation)
       })
     }
   }
@@ -190,46 +179,4 @@ function deprecationHeaders(path: string, operation: OperationObject): Headers {
   }
 
   return headers
-}
-
-/** Selects the headers that each response of the operation documents. */
-function documentedHeaders(
-  headers: Headers,
-  { responses }: OperationObject,
-  { components }: Document
-): Map<number, Headers> {
-  const byStatus = new Map<number, Headers>()
-
-  for (const [status, response] of Object.entries(responses)) {
-    const own = resolve(response, components?.responses)?.headers ?? {}
-    const names = Object.keys(own).map((name) => name.toLowerCase())
-    const documented = Object.entries(headers).filter(([name]) =>
-      names.includes(name)
-    )
-    if (documented.length > 0)
-      byStatus.set(Number(status), Object.fromEntries(documented))
-  }
-
-  return byStatus
-}
-
-/** The names of the headers among the parameters, in lower case. */
-function headerParameters(
-  { parameters = [] }: OperationObject,
-  { components }: Document
-): string[] {
-  return parameters
-    .map((parameter) => resolve(parameter, components?.parameters))
-    .filter((parameter) => parameter?.in === 'header')
-    .map((parameter) => String(parameter?.name).toLowerCase())
-}
-
-/** @param shared the components of the same kind, by their names */
-function resolve<Component extends object>(
-  node: Component | Reference | undefined,
-  shared: Record<string, Component | Reference> = {}
-): Component | undefined {
-  if (node === undefined || !('$ref' in node)) return node
-  const name = String(node.$ref).split('/').at(-1)
-  return resolve(shared[String(name)], shared)
 }

@@ -11,6 +11,7 @@ export interface Schema {
   items?: Schema
   properties?: Record<string, Schema>
   required?: string[]
+  additionalProperties?: boolean
   /** The rule of the schema in its own words: `must ...`. */
   'x-must'?: string
 }

@@ -21,11 +21,11 @@ export function convertParameters(
   }
 }
 
-/** @param value text, or an array of texts if an array was repeated */
+/** @param value text, or an array of texts if a parameter was repeated */
 function convert(value: unknown, { type, items = {} }: Schema): unknown {
   if (type === 'array')
     return [value].flat().map((item) => convert(item, items))
-  return convertText(String(value), type)
+  return typeof value === 'string' ? convertText(value, type) : value
 }
 
 function convertText(text: string, type: string | undefined): unknown {

@@ -1,15 +1,11 @@
 import type {
   onRequestHookHandler,
-  onSendHookHandler,
-  preValidationHookHandler,
+  preHandlerHookHandler,
   RouteOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
-import { badRequest } from '../http/errors.ts'
-import { jsonBody } from '../http/json-body.ts'
-import { rejectBody } from '../http/reject-body.ts'
-import { rejectPreconditions } from '../http/reject-preconditions.ts'
+import { jsonBody, rejectBody, requireBody } from '../http/json-body.ts'
 import type { ApiDocument, Operation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
 
@@ -37,9 +33,7 @@ interface Options {
  * - Authentication before the body is read. The `securityHandlers` of glue run
  *   after the body has been parsed and validated.
  * - Rejection of a missing body: glue ignores that it is required.
- * - Rejection of a body where the operation has none, and of query parameters
- *   where it has none.
- * - Rejection of preconditions that the operation does not evaluate.
+ * - Rejection of a body where the operation has none.
  * - The headers of a deprecation.
  * - Errors at the start. An operation without a handler would fail at each
  *   call. One without a hook for its security scheme would be open, and one
@@ -55,7 +49,7 @@ export const operationRoutes = fp<Options>(
   async (app, { apiDocument, handlers, securityHooks }) => {
     await app.register(jsonBody)
     app.setValidatorCompiler(validatorCompiler)
-    app.addHook('onRoute', validateEveryQuery)
+    app.addHook('onRoute', validateParameters)
 
     const routes = new Map<string, object>()
     for (const operation of apiDocument.operations) {
@@ -63,11 +57,10 @@ export const operationRoutes = fp<Options>(
         handler: handlerOf(operation, handlers),
         onRequest: [
           ...hooksOf(operation, securityHooks),
-          rejectPreconditions(operation),
           ...(operation.hasBody ? [] : [rejectBody])
         ],
         preValidation: operation.hasBody ? [requireBody] : [],
-        onSend: announceDeprecation(operation)
+        preHandler: announceDeprecation(operation)
       })
     }
 
@@ -83,9 +76,10 @@ export const operationRoutes = fp<Options>(
   { name: 'operation-routes', encapsulate: true }
 )
 
-/** Fastify validates no query without a schema: this one allows nothing. */
-function validateEveryQuery(route: RouteOptions): void {
-  route.schema = { querystring: { type: 'object' }, ...route.schema }
+/** Without schemas, Fastify would not validate queries and headers. */
+function validateParameters(route: RouteOptions): void {
+  const none = { type: 'object' }
+  route.schema = { querystring: none, headers: none, ...route.schema }
 }
 
 function handlerOf({ id }: Operation, handlers: object): unknown {
@@ -112,21 +106,10 @@ function hooksOf(
   })
 }
 
-/** Keeps a Link that the handler has set: the next page matters more. */
+/** Before the handler: its own Link, to the next page, matters more. */
 const announceDeprecation =
-  ({ deprecation }: Operation): onSendHookHandler =>
-  (_request, reply, payload, done) => {
-    const headers = Object.entries(deprecation.get(reply.statusCode) ?? {})
-    for (const [name, value] of headers)
-      if (!reply.hasHeader(name)) reply.header(name, value)
-    done(null, payload)
+  ({ deprecation }: Operation): preHandlerHookHandler =>
+  (_request, reply, done) => {
+    reply.headers(deprecation)
+    done()
   }
-
-/**
- * Fastify validates a body by the schema of its Content-Type, and so skips a
- * request without either. jsonBody has rejected other types than JSON.
- */
-const requireBody: preValidationHookHandler = (request, _reply, done) => {
-  if (request.body === undefined) done(badRequest('body must not be empty'))
-  else done()
-}

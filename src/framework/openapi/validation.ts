@@ -7,6 +7,19 @@ import { convertParameters, withLowerCaseNames } from './parameters.ts'
 
 const maxReportedErrors = 10
 
+const ajv = new Ajv({
+  // OpenAPI has keywords that JSON Schema lacks, such as example. The linter
+  // finds misspelt ones.
+  strict: false,
+  strictNumbers: true,
+  logger: false,
+  verbose: true,
+  useDefaults: true,
+  allErrors: true,
+  keywords: [int64]
+})
+addFormats.default(ajv)
+
 /**
  * Compiles a schema of the OpenAPI document to a validator of a part of a
  * request. It adds defaults, makes each int64 a bigint, and converts parameters
@@ -14,18 +27,22 @@ const maxReportedErrors = 10
  */
 export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
   schema,
+  method,
   httpPart
 }) => {
   switch (httpPart) {
     case 'body':
       return validator(schema, 'body')
     case 'headers':
-      // Fastify leaves this to the validator compiler.
-      return parameterValidator(withLowerCaseNames(schema), 'header')
+      return headerValidator(schema, String(method))
     case 'params':
       return parameterValidator(schema, 'path')
     default:
-      return queryValidator(schema)
+      // A misspelt filter would be lost silently.
+      return parameterValidator(
+        { ...schema, additionalProperties: false },
+        'query'
+      )
   }
 }
 
@@ -44,36 +61,37 @@ function parameterValidator(schema: Schema, root: string) {
   }
 }
 
-/** Unknown parameters are errors: a misspelt filter would be lost silently. */
-function queryValidator({ properties = {}, ...rest }: Schema) {
-  const schema = { ...rest, properties, additionalProperties: false }
-  const validate = parameterValidator(schema, 'query')
+const unsupported = {
+  not: {},
+  'x-must': 'not be sent: the operation does not support it'
+}
 
-  return (parameters: Parameters) => {
-    const repeated = Object.keys(parameters).find(
-      (name) =>
-        Array.isArray(parameters[name]) && properties[name]?.type !== 'array'
-    )
-    return repeated === undefined
-      ? validate(parameters)
-      : { error: badRequest(`query.${repeated} must be sent once`) }
+/**
+ * Rejects conditions of a request that an operation does not evaluate. To
+ * ignore them would let a request take effect that its client has forbidden.
+ *
+ * They are the preconditions of RFC 9110, section 13.1, that compare an ETag,
+ * and the Idempotency-Key: take effect only once. The other preconditions
+ * compare a modification date. This service has none, so it ignores them.
+ */
+function headerValidator(schema: Schema, method: string) {
+  // Without an ETag, no tag matches: If-None-Match does not prevent a read.
+  const isRead = ['GET', 'HEAD'].includes(method)
+  const conditions = {
+    'if-match': unsupported,
+    'idempotency-key': unsupported,
+    ...(!isRead && { 'if-none-match': unsupported })
   }
+  const known = withLowerCaseNames(schema)
+
+  return parameterValidator(
+    { ...known, properties: { ...conditions, ...known.properties } },
+    'header'
+  )
 }
 
 /** @param root what messages call the whole value */
 function validator(schema: Schema, root: string) {
-  const ajv = new Ajv({
-    // OpenAPI has keywords that JSON Schema lacks, such as example. The linter
-    // finds misspelt ones.
-    strict: false,
-    strictNumbers: true,
-    logger: false,
-    verbose: true,
-    useDefaults: true,
-    allErrors: true,
-    keywords: [int64]
-  })
-  addFormats.default(ajv)
   const validate: ValidateFunction = ajv.compile(replaceInt64(schema))
 
   return (value: unknown) => {
@@ -95,9 +113,9 @@ function ruleOf(error: ErrorObject, root: string): string {
   const schema = error.parentSchema as Schema
 
   if (schema['x-must'] !== undefined) return `must ${schema['x-must']}`
-  const allowed: unknown = params['allowedValues'] ?? params['allowedValue']
-  if (allowed !== undefined)
-    return `must be one of: ${[allowed].flat().join(', ')}`
+  if (keyword === 'enum')
+    return `must be one of: ${(params['allowedValues'] as unknown[]).join(', ')}`
+  if (keyword === 'const') return `must be ${String(params['allowedValue'])}`
   if (keyword === 'additionalProperties') {
     const known = Object.keys({ ...schema.properties }).join(', ')
     const unknown = String(params['additionalProperty'])

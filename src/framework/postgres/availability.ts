@@ -17,9 +17,9 @@ export type Availability = ReturnType<typeof trackAvailability>
 
 /** Tracks the availability of the database for one use. Logs its outages. */
 export function trackAvailability(use: string, log: Logger) {
-  let lastFailure = -Infinity
-  /** Whether a success has ended the last outage. */
-  let isOver = true
+  const never = -Infinity
+  /** In the outage that no success has ended. */
+  let lastFailure = never
   const sinceFailure = () => performance.now() - lastFailure
 
   return {
@@ -28,7 +28,7 @@ export function trackAvailability(use: string, log: Logger) {
      * or for a minute.
      */
     get isAvailable(): boolean {
-      return isOver || sinceFailure() > forgetAfterMs
+      return sinceFailure() > forgetAfterMs
     },
 
     /**
@@ -39,13 +39,12 @@ export function trackAvailability(use: string, log: Logger) {
     failed(cause: unknown, hint: string): void {
       const message = `the database is unavailable for ${use}${hint}`
       if (this.isAvailable) log.error({ err: cause }, message)
-      isOver = false
       lastFailure = performance.now()
     },
 
     succeeded(): void {
-      if (isOver || sinceFailure() < quietMs) return
-      isOver = true
+      if (lastFailure === never || sinceFailure() < quietMs) return
+      lastFailure = never
       log.info(`the database is available again for ${use}`)
     }
   }

@@ -119,9 +119,8 @@ export class Database {
       }
     )
 
-    const { pool } = ofRequests
     const kinds = Object.values(this.#kinds)
-    this.metrics.observeDatabase({ pool, maxConnections, kinds })
+    this.metrics.observeDatabase({ ...ofRequests, maxConnections, kinds })
   }
 
   /**
@@ -141,8 +140,9 @@ export class Database {
   }
 
   /**
-   * Like `write`, for a statement of one row, which may wait for a lock. Few
-   * run at the same time. Also rejects with Overloaded if too many wait.
+   * Like `write`, for a statement of one row, which may wait for its lock: give
+   * it `limitLockWait`. Few run at the same time. Also rejects with Overloaded
+   * if too many wait.
    */
   writeAlone<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
     return this.#alone(query) as Promise<Row[]>
@@ -175,13 +175,14 @@ export class Database {
   }
 }
 
-/** Reads a state of the database, and sets its metrics. */
-export type Measure = () => Promise<void>
-
 /** What is measured while the service runs. */
 export interface Measurer {
   /** For the log. */
   name: string
-  /** Adds the statement and its metrics, if they are not the framework's. */
-  start: (database: Database) => Measure
+  /**
+   * Adds the statement and its metrics, if they are not the framework's.
+   *
+   * @returns a function that runs the statement, and sets the metrics
+   */
+  start: (database: Database) => () => Promise<void>
 }

@@ -75,44 +75,23 @@ const meanings = new Map(
   )
 )
 
-const lockNotAvailable = '55P03'
-
 /**
  * Returns what an error means for its statement: without a SQLSTATE, such as
  * after a lost connection, it is doubtful.
  */
 export function meaningOf(error: unknown): Meaning {
-  const code = sqlStateOf(error)
-  if (code === '') return 'doubtful'
+  const { code } = sentIn(error)
+  if (code === undefined) return 'doubtful'
   return meanings.get(code) ?? meanings.get(code.slice(0, 2)) ?? 'value'
 }
 
-/** What PostgreSQL has sent, as an error or as the cause of one. */
-function sentIn(error: unknown): pg.DatabaseError | undefined {
+/**
+ * The fields that PostgreSQL has sent in an error, or in its cause: `code` is
+ * the SQLSTATE. Without any, it was another error.
+ */
+export function sentIn(error: unknown): Partial<pg.DatabaseError> {
   if (error instanceof pg.DatabaseError) return error
-  return error instanceof Error ? sentIn(error.cause) : undefined
-}
-
-/** The SQLSTATE of an error or of its cause; otherwise an empty text. */
-export function sqlStateOf(error: unknown): string {
-  return sentIn(error)?.code ?? ''
-}
-
-/**
- * Returns the name of the constraint or unique index that a statement violates;
- * an empty text for another error.
- */
-export function violatedConstraint(error: unknown): string {
-  return sentIn(error)?.constraint ?? ''
-}
-
-/**
- * Returns where a statement has waited for a lock for too long, in words that
- * name the table; undefined for another error.
- */
-export function lockTimeoutContext(error: unknown): string | undefined {
-  const isLockTimeout = sqlStateOf(error) === lockNotAvailable
-  return isLockTimeout ? String(sentIn(error)?.where) : undefined
+  return error instanceof Error ? sentIn(error.cause) : {}
 }
 
 /**
@@ -151,19 +130,12 @@ export class OutcomeUnknown extends Error {
  * @param isRepeatable whether the statement can be sent again if its outcome is
  *   not known, as a read can
  */
-export function failureOf(
-  error: Error,
-  isRepeatable: boolean
-): Error & { code?: string } {
-  switch (meaningOf(error)) {
-    case 'value':
-    case 'statement':
-      return error
-    case 'doubtful':
-      return isRepeatable ? new Unavailable(error) : new OutcomeUnknown(error)
-    default:
-      return new Unavailable(error)
-  }
+export function failureOf(error: Error, isRepeatable: boolean): Error {
+  const meaning = meaningOf(error)
+  if (meaning === 'value' || meaning === 'statement') return error
+  return meaning === 'doubtful' && !isRepeatable
+    ? new OutcomeUnknown(error)
+    : new Unavailable(error)
 }
 
 /**

@@ -160,10 +160,11 @@ export function migrationCheck(
   return shareRuns(async () => {
     const pending = await findPendingMigrations(database, folder)
     database.metrics.pendingMigrations.set(pending.length)
-    if (pending.length === 0) return
-
-    const list = pending.join(', ')
-    throw new Error(`migrations are pending (${list}): run \`npm run migrate\``)
+    if (pending.length > 0) {
+      throw new Error(
+        `migrations are pending (${pending.join(', ')}): run \`npm run migrate\``
+      )
+    }
   })
 }
 

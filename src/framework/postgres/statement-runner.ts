@@ -5,9 +5,8 @@ import {
   failureOf,
   meaningOf,
   OutcomeUnknown,
-  sqlStateOf,
-  Unavailable,
-  violatedConstraint
+  sentIn,
+  Unavailable
 } from './failures.ts'
 import { unreplicated } from './pool.ts'
 import { inStatementSpan } from './statement-span.ts'
@@ -63,17 +62,13 @@ export function runStatement<Row extends QueryResultRow>(
   })
 }
 
-function connect(kind: StatementKind): Promise<PoolClient> {
-  const { pool, use, metrics } = kind
-  const measureWait = metrics.poolWait.startTimer({ use })
-
-  return pool
+const connect = ({ pool, use, metrics }: StatementKind): Promise<PoolClient> =>
+  pool
     .connect()
     .catch((error: unknown) => {
       throw new Unavailable(error)
     })
-    .finally(measureWait)
-}
+    .finally(metrics.poolWait.startTimer({ use }))
 
 /**
  * Cancels the statement after its timeout. A statement_timeout would not end a
@@ -104,7 +99,8 @@ function runOn<Row extends QueryResultRow>(
 
       // A late CancelRequest could cancel the next statement.
       connection.release(isLate || !isReusable(cause))
-      if (isLate && error !== null && sqlStateOf(error) === '') onAbandoned()
+      if (isLate && error !== null && sentIn(error).code === undefined)
+        onAbandoned()
       const outcome = cause === null ? 'ok' : 'failed'
       measure({ outcome: isLate ? 'timeout' : outcome })
 
@@ -138,21 +134,20 @@ function report(
   failure: unknown,
   { availability, metrics }: StatementKind
 ): void {
-  const isOfDatabase =
-    failure instanceof Unavailable || failure instanceof OutcomeUnknown
-  if (!isOfDatabase) {
-    // Operations may respond with a 4xx to a violated constraint, but to no
-    // other error of PostgreSQL.
-    const isOfConstraint = violatedConstraint(failure) !== ''
-    const code = isOfConstraint ? 'constraint_violated' : 'internal_error'
-    metrics.databaseErrors.inc({ code })
+  if (failure instanceof Unavailable || failure instanceof OutcomeUnknown) {
+    metrics.databaseErrors.inc({ code: failure.code })
+    const meaning = meaningOf(failure)
+    const hint =
+      meaning === 'schema' ? ': migrations or grants may be missing' : ''
+    // A conflict is the fault of another statement.
+    if (meaning !== 'conflict') availability.failed(failure.cause, hint)
     return
   }
 
-  metrics.databaseErrors.inc({ code: failure.code })
-  const meaning = meaningOf(failure)
-  const hint =
-    meaning === 'schema' ? ': migrations or grants may be missing' : ''
-  // A conflict is the fault of another statement.
-  if (meaning !== 'conflict') availability.failed(failure.cause, hint)
+  // Operations may respond with a 4xx to a violated constraint, but to no other
+  // error of PostgreSQL.
+  const { constraint } = sentIn(failure)
+  const code =
+    constraint === undefined ? 'internal_error' : 'constraint_violated'
+  metrics.databaseErrors.inc({ code })
 }

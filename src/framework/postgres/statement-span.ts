@@ -1,11 +1,5 @@
-import {
-  type Attributes,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  trace
-} from '@opentelemetry/api'
-import { sqlStateOf } from './failures.ts'
+import { type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { sentIn } from './failures.ts'
 
 // Records nothing until an SDK is registered.
 const tracer = trace.getTracer('postgres')
@@ -20,29 +14,25 @@ export function inStatementSpan<Result>(
 ): Promise<Result> {
   if (trace.getActiveSpan()?.isRecording() !== true) return run()
 
-  const attributes = {
-    'db.system.name': 'postgresql',
-    'db.query.summary': name
+  const options = {
+    kind: SpanKind.CLIENT,
+    attributes: {
+      'db.system.name': 'postgresql',
+      'db.query.summary': name
+    }
   }
-
-  const options = { kind: SpanKind.CLIENT, attributes }
 
   return tracer.startActiveSpan(name, options, (span) =>
     run(span)
-      .catch((error: unknown) => {
+      .catch((error: Error & { code?: string }) => {
         span.setStatus({ code: SpanStatusCode.ERROR })
-        span.setAttributes(failureAttributes(error))
+        // Only codes: the message may contain values of a request.
+        span.setAttributes({
+          'error.type': error.code,
+          'db.response.status_code': sentIn(error).code
+        })
         throw error
       })
       .finally(() => span.end())
   )
-}
-
-/** The codes of an error. Its message may contain values of a request. */
-function failureAttributes(error: unknown): Attributes {
-  const { code } = error as { code?: string }
-  return {
-    'error.type': code,
-    'db.response.status_code': sqlStateOf(error) || undefined
-  }
 }

@@ -35,14 +35,15 @@ export class Statements {
    * @throws Error if the name belongs to another text
    */
   add(name: string, text: string): NamedStatement {
-    if ((this.texts.get(name) ?? text) !== text) {
+    const known = this.texts.get(name)
+    if (known === undefined) {
+      this.#metrics.initializeStatement(name)
+    } else if (known !== text) {
       throw new Error(
         `two operations have different statements called ${name}: ` +
           'give one of them another name, as in name: …'
       )
     }
-
-    if (!this.texts.has(name)) this.#metrics.initializeStatement(name)
     this.texts.set(name, text)
 
     return { name, text }

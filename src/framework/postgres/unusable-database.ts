@@ -1,5 +1,5 @@
 import { messageOf } from '../message-of.ts'
-import { sqlStateOf } from './failures.ts'
+import { sentIn } from './failures.ts'
 
 /**
  * What the operator can do about a reason, which matches the SQLSTATE, if any,
@@ -46,8 +46,9 @@ const remedies: [reason: RegExp, remedy: string][] = [
  */
 export function unusableDatabase(error: unknown): Error {
   const message = messageOf(error)
-  const text = `${sqlStateOf(error)} ${message}`
-  const [, remedy] = remedies.find(([reason]) => reason.test(text)) ?? []
+  const { code = '' } = sentIn(error)
+  const [, remedy] =
+    remedies.find(([reason]) => reason.test(`${code} ${message}`)) ?? []
   const hint = remedy === undefined ? '' : `: ${remedy}`
 
   return new Error(`the database cannot be used: ${message}${hint}`, {

@@ -54,7 +54,7 @@ async function resultsOf(
 const keyOf = (index: number) => ({ key: index % 2 ? `key-${index}` : '' })
 
 t.test(
-  'creates that arrive together share statements in their order, up to a full queue',
+  'creates that arrive together share statements in their order',
   async (t) => {
     const service = await start(t)
     const sent = Array.from({ length: 1100 }, (_, index) => `name ${index}`)

@@ -53,9 +53,13 @@ const firstLock = locks['its trigger waits for an advisory lock']
 async function start(
   t: Test,
   { prepare, hold }: { prepare: string; hold: string },
-  timeout: number
+  timeout: number,
+  maxConnections = 10
 ) {
-  const config = { DATABASE_TIMEOUT_MS: timeout }
+  const config = {
+    DATABASE_TIMEOUT_MS: timeout,
+    MAX_DATABASE_CONNECTIONS: maxConnections
+  }
   const service = await startNotes(t, { config })
   await query(service.databaseUrl, prepare)
   const client = await connect(t, service.databaseUrl)
@@ -139,48 +143,57 @@ t.test(
   }
 )
 
-t.test(
-  'locks of all rows that are written leave connections to reads',
-  async (t) => {
-    const prepare = `
-    INSERT INTO notes (name) VALUES ('x');
-    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
-      'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END';
-    CREATE TRIGGER wait BEFORE INSERT ON notes
-      FOR EACH ROW EXECUTE FUNCTION wait();
-    CREATE TRIGGER wait BEFORE INSERT ON remarks
-      FOR EACH ROW EXECUTE FUNCTION wait()`
-    const hold = `${firstLock.hold}; SELECT FROM notes WHERE id = 1 FOR UPDATE`
-    const { service } = await start(t, { prepare, hold }, 1000)
+/** Of the service, and which of them may wait for locks. */
+const connections = [
+  // A group of each create, and three rows that run alone.
+  { max: 10, waiting: 7 },
+  // Each wait for a lock is short, so a read has one of them soon.
+  { max: 3, waiting: 3 }
+]
 
-    let isLocked = true
-    let sent = 0
-    const keyed = () => ({ 'idempotency-key': `key-${sent++}` })
-    const remark = { text: 'x', noteId: 1 }
-    const writes = [
-      () => createNote(service, 'x'),
-      () => createNote(service, 'x', keyed()),
-      () => post(service, 'remarks', remark),
-      () => post(service, 'remarks', remark, keyed()),
-      () => sendRequest(service, 'DELETE', 'notes/1')
-    ]
-    const results = new Set<unknown>()
-    const clients = writes.flatMap((write) =>
-      Array.from({ length: 8 }, async () => {
-        while (isLocked) results.add(await codeOrStatus(write()))
-      })
-    )
-    // A group of each create, and three rows that run alone.
-    await lockAwaited(service.databaseUrl, 7)
+for (const { max, waiting } of connections) {
+  t.test(
+    `locks of all rows that are written leave reads some of ${max} connections`,
+    async (t) => {
+      const prepare = `
+        INSERT INTO notes (name) VALUES ('x');
+        CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+          'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END';
+        CREATE TRIGGER wait BEFORE INSERT ON notes
+          FOR EACH ROW EXECUTE FUNCTION wait();
+        CREATE TRIGGER wait BEFORE INSERT ON remarks
+          FOR EACH ROW EXECUTE FUNCTION wait()`
+      const hold = `${firstLock.hold}; SELECT FROM notes WHERE id = 1 FOR UPDATE`
+      const { service } = await start(t, { prepare, hold }, 5000, max)
 
-    for (let round = 0; round < 50; round++) {
-      t.equal(await codeOrStatus(listNotes(service)), 200)
-      t.equal((await service.app.inject('/readyz')).statusCode, 200)
-      t.ok((await lockWaits(service.databaseUrl)) <= 7)
+      let isLocked = true
+      let sent = 0
+      const keyed = () => ({ 'idempotency-key': `key-${sent++}` })
+      const remark = { text: 'x', noteId: 1 }
+      const writes = [
+        () => createNote(service, 'x'),
+        () => createNote(service, 'x', keyed()),
+        () => post(service, 'remarks', remark),
+        () => post(service, 'remarks', remark, keyed()),
+        () => sendRequest(service, 'DELETE', 'notes/1')
+      ]
+      const results = new Set<unknown>()
+      const clients = writes.flatMap((write) =>
+        Array.from({ length: 8 }, async () => {
+          while (isLocked) results.add(await codeOrStatus(write()))
+        })
+      )
+      await lockAwaited(service.databaseUrl, waiting)
+
+      for (let round = 0; round < 20; round++) {
+        t.equal(await codeOrStatus(listNotes(service)), 200)
+        t.equal((await service.app.inject('/readyz')).statusCode, 200)
+        t.ok((await lockWaits(service.databaseUrl)) <= waiting)
+      }
+
+      isLocked = false
+      await Promise.all(clients)
+      t.same(results, new Set(['unavailable']))
     }
-
-    isLocked = false
-    await Promise.all(clients)
-    t.same(results, new Set(['unavailable']))
-  }
-)
+  )
+}

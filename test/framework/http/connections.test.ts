@@ -28,7 +28,7 @@ const halfSent = (headers: Headers = {}) =>
   createRequest('{', { ...keepAlive, 'Content-Length': '100', ...headers })
 
 const late: [config: Partial<Config>, bytes: string][] = [
-  [{ HEADERS_TIMEOUT_MS: 200 }, 'GET /v1/notes HTTP/1.1\r\nHost: x\r\n'],
+  [{ REQUEST_TIMEOUT_MS: 200 }, 'GET /v1/notes HTTP/1.1\r\nHost: x\r\n'],
   [{ REQUEST_TIMEOUT_MS: 200 }, 'GET / HTTP/1.1\r\n'],
   [{ REQUEST_TIMEOUT_MS: 200 }, halfSent()]
 ]
@@ -80,17 +80,20 @@ await fillNotes({ databaseUrl }, 8000)
 const isComplete = (received: string) =>
   received.length > 16_000_000 && received.endsWith('}]')
 
-t.test('IDLE_TIMEOUT_MS ends the connection of an idle reader', async (t) => {
-  const config = { IDLE_TIMEOUT_MS: 500 }
-  const service = await startNotes(t, { databaseUrl, config })
-  const arrived = once(service.app.server, 'request')
-  const bytes = listRequest(keepAlive)
-  const { socket, received } = openConnection(t, service, bytes)
-  socket.pause()
-  await arrived
-  await disconnected(service)
-  t.notOk(isComplete(received()))
-})
+t.test(
+  'KEEP_ALIVE_TIMEOUT_MS ends the connection of an idle reader',
+  async (t) => {
+    const config = { KEEP_ALIVE_TIMEOUT_MS: 500 }
+    const service = await startNotes(t, { databaseUrl, config })
+    const arrived = once(service.app.server, 'request')
+    const bytes = listRequest(keepAlive)
+    const { socket, received } = openConnection(t, service, bytes)
+    socket.pause()
+    await arrived
+    await disconnected(service)
+    t.notOk(isComplete(received()))
+  }
+)
 
 t.test('a reader gets the whole list during a shutdown', async (t) => {
   const config = { KEEP_ALIVE_TIMEOUT_MS: 86_400_000 }

@@ -78,13 +78,16 @@ const violation = `
     RAISE unique_violation USING CONSTRAINT = 'notes_name_key';
   END $$`
 
+/** The codes of the malformed requests below. */
+const malformed = ['invalid_request', 'request_timeout', 'headers_too_large']
+
 t.test('requests and their errors are counted', async (t) => {
   const service = await startNotes(t, {
     config: {
       ...config,
       MAX_REQUESTS_PER_MINUTE: 6,
       MAX_REJECTED_KEYS_PER_MINUTE: 1,
-      HEADERS_TIMEOUT_MS: 500
+      REQUEST_TIMEOUT_MS: 500
     }
   })
 
@@ -116,11 +119,7 @@ t.test('requests and their errors are counted', async (t) => {
     const series = `{operation="${operation}",status="${status}"}`
     t.equal(await sample(service.app, duration + series), count, series)
   }
-  for (const code of [
-    'invalid_request',
-    'request_timeout',
-    'headers_too_large'
-  ]) {
+  for (const code of malformed) {
     const series = `http_errors_total{operation="none",code="${code}"}`
     t.equal(await sample(service.app, series), 1, series)
   }

@@ -23,7 +23,6 @@ const getList = listRequest(keepAlive)
 const service = await startNotes(t, {
   config: {
     METRICS_PORT: 0,
-    HEADERS_TIMEOUT_MS: 1000,
     REQUEST_TIMEOUT_MS: 1000
   }
 })

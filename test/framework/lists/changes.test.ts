@@ -175,18 +175,22 @@ const commitDuringList: Change = async (scene) => {
   await listing
 }
 
-/** The ids of commits that were not flushed are used again. */
+/**
+ * A list has a row whose commit is lost in a crash. Another commit then gets
+ * the id of the lost one, so the snapshot is the same again.
+ */
 const reusedIds: Change = async (scene) => {
   await until(async () => {
+    // Writes the log, so that the next commit alone is not flushed.
     await scene.run('SELECT pg_switch_wal(), pg_current_xact_id()')
     await scene.run('CHECKPOINT')
     await scene.run(`SET synchronous_commit = off; ${insert('lost')}`)
     await scene.listAll()
-    const id = await scene.nextId()
+    const nextId = await scene.nextId()
 
     await server.killBackend()
-    const isLost = (await scene.nextId()) < id
-    if (isLost) await scene.useIdsUntil(id - 1)
+    const isLost = (await scene.nextId()) < nextId
+    if (isLost) await scene.useIdsUntil(nextId - 1)
     await scene.run(insert('kept'))
     return isLost
   }, 'the id of a commit is lost')

@@ -6,35 +6,59 @@ import { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
 import { Metrics } from '../../../src/framework/metrics.ts'
 import { sample } from '../../support/metrics.ts'
 
-const limit = 2_500_000
+const megabyte = 1_000_000
+const body = () => Buffer.alloc(megabyte)
+const reader = () => new ServerResponse(new IncomingMessage(new Socket()))
 
-const response = () => new ServerResponse(new IncomingMessage(new Socket()))
-const body = () => Buffer.alloc(1_000_000)
-
-t.test('only bodies that clients have yet to read are counted', async (t) => {
+/** A memory for two bodies, but not for three. */
+function start() {
   const metrics = new Metrics()
+  const memory = new ResponseMemory(2.5 * megabyte, metrics)
   const held = () => sample({ metrics }, 'response_memory_bytes')
-  const memory = new ResponseMemory(limit, metrics)
-  const closed = response()
-  closed.destroy()
-  memory.hold(body(), closed)
-  t.equal(await held(), 0)
+  return { memory, held }
+}
 
-  const [oldest, second, third, fourth] = [0, 1, 2, 3].map(response)
-  const current = body()
-  memory.hold(current, oldest!)
-  memory.hold(body(), second!)
-  t.throws(() => memory.hold(Buffer.alloc(limit + 1), response()), {
+t.test('a body whose client has left is not counted', async (t) => {
+  const { memory, held } = start()
+  const gone = reader()
+  gone.destroy()
+  memory.hold(body(), gone)
+  t.equal(await held(), 0)
+})
+
+t.test('a third body closes the readers of the first', async (t) => {
+  const { memory, held } = start()
+  const [first, second, third] = [reader(), reader(), reader()]
+  memory.hold(body(), first)
+  memory.hold(body(), second)
+  t.notOk(first.destroyed)
+
+  memory.hold(body(), third)
+  t.ok(first.destroyed)
+  t.notOk(second.destroyed)
+  t.equal(await held(), 2 * megabyte)
+})
+
+t.test('a body that never fits is rejected, and closes nothing', (t) => {
+  const { memory } = start()
+  const first = reader()
+  memory.hold(body(), first)
+  t.throws(() => memory.hold(Buffer.alloc(3 * megabyte), reader()), {
     message: 'The list is too long for this service: ask its operator'
   })
-  t.notOk(oldest?.destroyed, 'a body beyond the limit closes nothing')
+  t.notOk(first.destroyed)
+  t.end()
+})
 
-  memory.hold(body(), third!)
-  t.ok(oldest?.destroyed)
-  t.notOk(second?.destroyed)
+t.test('a body that is sent again after its readers were closed', async (t) => {
+  const { memory, held } = start()
+  const sentAgain = body()
+  const closed = reader()
+  memory.hold(sentAgain, closed)
+  for (const next of [body(), body()]) memory.hold(next, reader())
+  t.ok(closed.destroyed)
 
-  memory.hold(current, fourth!)
-  t.ok(second?.destroyed)
-  oldest?.emit('close')
-  t.equal(await held(), 2_000_000, 'what is held again stays counted')
+  memory.hold(sentAgain, reader())
+  closed.emit('close')
+  t.equal(await held(), 2 * megabyte, 'it stays counted')
 })

@@ -100,7 +100,7 @@ const messagesByBody = {
   '{"names":["a",""]}': 'body.names.1 must NOT have fewer than 1 characters',
   '{"day":"7"}': 'body.day must be a day of the week',
   '{"color":"green"}': 'body.color must be one of: red, blue',
-  '{"kind":"cash"}': 'body.kind must be one of: card',
+  '{"kind":"cash"}': 'body.kind must be card',
   '{"point":{"x":1,"z":1}}': 'body.point must not have "z"; it may have x, y',
   '{"price":"1","at":"today"}':
     'body.price must be number; body.at must match format "date-time"'

@@ -2,30 +2,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import t from 'tap'
 import { notFound } from '../../../src/framework/http/errors.ts'
-import { jsonOf, serve } from './serve.ts'
-
-const announcing = (...names: string[]) => ({
-  description: 'OK',
-  headers: Object.fromEntries(
-    names.map((name) => [name, { schema: { type: 'string' } }])
-  ),
-  ...jsonOf({ type: 'object' })
-})
+import { anything, serve } from './serve.ts'
 
 const old = {
   operationId: 'old',
   deprecated: true,
   'x-successor': '/new/ones',
-  responses: {
-    200: announcing('Deprecation', 'Sunset', 'Link'),
-    400: { $ref: '#/components/responses/Invalid' },
-    404: announcing('Sunset')
-  }
+  responses: anything
 }
 
-const components = { responses: { Invalid: announcing('X-Other') } }
-
-t.test('a response has those headers that it documents', async (t) => {
+t.test('each response to a valid request has the headers', async (t) => {
   const get = {
     ...old,
     'x-deprecated-at': '2023-06-30',
@@ -35,7 +21,7 @@ t.test('a response has those headers that it documents', async (t) => {
     if (headers['x-missing']) throw notFound('thing', 1n)
     return {}
   }
-  const app = await serve(t, { '/very/old': { get } }, respond, { components })
+  const app = await serve(t, { '/very/old': { get } }, respond)
   const announcedBy = async (query = '', headers = {}) => {
     const response = await app.inject({ url: `/v1/very/old${query}`, headers })
     const { deprecation, sunset, link } = response.headers
@@ -43,16 +29,9 @@ t.test('a response has those headers that it documents', async (t) => {
   }
 
   const sunset = 'Wed, 31 Jan 2024 11:00:00 GMT'
-  t.same(await announcedBy(), [
-    '@1688083200',
-    sunset,
-    '<../new/ones>; rel="successor-version"'
-  ])
-  t.same(await announcedBy('', { 'x-missing': '1' }), [
-    undefined,
-    sunset,
-    undefined
-  ])
+  const successor = '<../new/ones>; rel="successor-version"'
+  for (const headers of [{}, { 'x-missing': '1' }])
+    t.same(await announcedBy('', headers), ['@1688083200', sunset, successor])
   t.same(await announcedBy('?unknown'), [undefined, undefined, undefined])
 })
 
@@ -60,7 +39,7 @@ t.test('a deprecated page keeps the Link to the next one', async (t) => {
   const nextPage = '<?cursor=x>; rel="next"'
   const respond = (_request: FastifyRequest, reply: FastifyReply) =>
     reply.header('link', nextPage).send({})
-  const app = await serve(t, { '/old': { get: old } }, respond, { components })
+  const app = await serve(t, { '/old': { get: old } }, respond)
 
   t.equal((await app.inject('/v1/old')).headers.link, nextPage)
 })

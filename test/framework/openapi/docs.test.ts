@@ -28,11 +28,13 @@ const { app, url: site } = await startService(t, {
   config: { ENVIRONMENT: 'staging' }
 })
 
-t.test('/openapi.yaml is the hand-written file, byte for byte', async (t) => {
-  const { rawPayload, headers } = await app.inject('/openapi.yaml')
-  t.equal(headers['content-type'], 'application/yaml; charset=utf-8')
-  t.same(rawPayload, readFileSync('openapi.yaml'))
-})
+for (const path of ['/openapi.yaml', '/docs/yaml']) {
+  t.test(`${path} is the hand-written file, byte for byte`, async (t) => {
+    const { rawPayload, headers } = await app.inject(path)
+    t.equal(headers['content-type'], 'application/yaml; charset=utf-8')
+    t.same(rawPayload, readFileSync('openapi.yaml'))
+  })
+}
 
 t.test('/openapi.json is the same document', async (t) => {
   const { body, headers } = await app.inject('/openapi.json')
@@ -111,6 +113,7 @@ for (const page of ['/docs', '/docs/', '/docs/guide', '/docs/changelog']) {
     const { headers } = await app.inject(page)
     const policy = String(headers['content-security-policy'])
     t.match(policy, "default-src 'none'; script-src 'self'; style-src 'self'")
+    t.match(policy, "frame-ancestors 'none'")
     t.notMatch(policy, /upgrade-insecure-requests|https?:|unsafe|sha256/)
 
     let size = 0
@@ -156,7 +159,6 @@ t.test('a file of the page is compressed, and not sent twice', async (t) => {
 
 /** What @fastify/swagger-ui would serve, and the page does not load. */
 const unusedFiles = [
-  '/docs/yaml',
   '/docs/static/',
   '/docs/static/swagger-ui.js',
   '/docs/static/../../package.json'

@@ -196,7 +196,7 @@ t.test('a statement that takes too long is cancelled', async (t) => {
 
 for (const isRefused of [false, true]) {
   t.test(
-    `the outcome of a write to a silent server is unknown, also if new connections are refused: ${isRefused}`,
+    `a write to a silent server is outcome_unknown; refused: ${isRefused}`,
     async (t) => {
       const proxy = await startProxy(t, await createDatabase(t))
       const database = openDatabase(t, proxy.url, 1000)

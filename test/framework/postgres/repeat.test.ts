@@ -5,7 +5,7 @@ import { repeat } from '../../../src/framework/postgres/repeat.ts'
 import { recorder } from '../../support/recorder.ts'
 
 t.test(
-  'a task is repeated until it is stopped, and logs a series of equal failures once',
+  'a task is repeated until it is stopped; equal failures log once',
   async (t) => {
     const { lines, log } = recorder()
     const stop = new AbortController()

@@ -8,9 +8,8 @@ import { pageOperation } from '../../../src/framework/lists/pages.ts'
 import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
 import { sendJson } from '../../../src/framework/openapi/send-json.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
-import { sql } from '../../../src/framework/postgres/sql.ts'
+import { limitLockWait, sql } from '../../../src/framework/postgres/sql.ts'
 import { rowReader } from '../../../src/framework/rows/row-reader.ts'
-import { rowDeleter } from '../../../src/framework/rows/row-deleter.ts'
 import {
   newNoteColumns,
   newRemarkColumns,
@@ -46,6 +45,7 @@ const notesById = sql`
 const deleteNoteById = sql`
   DELETE FROM notes
   WHERE id = $1
+    AND ${limitLockWait}
   RETURNING id
 `
 
@@ -56,10 +56,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     statement: notesById,
     json: noteJson
   })
-  const deleteNote = rowDeleter(database, {
-    name: 'delete-note',
-    statement: deleteNoteById
-  })
+  const deletion = database.statements.add('delete-note', deleteNoteById)
 
   return {
     listNotes: listOperation(database, memory, {
@@ -85,7 +82,9 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     },
 
     deleteNote: async ({ params: { noteId } }, reply) => {
-      if (!(await deleteNote([noteId]))) throw notFound('note', noteId)
+      const values = [noteId]
+      const deleted = await database.writeAlone({ ...deletion, values })
+      if (deleted.length === 0) throw notFound('note', noteId)
 
       return reply.code(204).send()
     }

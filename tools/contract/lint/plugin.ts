@@ -137,7 +137,7 @@ const plugin: Plugin = {
       'input-has-own-name': ({ exceptions }) => ({
         NamedSchemas: reportConstructors(exceptions)
       }),
-      // Headers have MAX_HEADER_BYTES.
+      // Node.js limits the headers.
       'parameter-is-bounded': () => ({
         Parameter: {
           skip: (parameter) => parameter.in === 'header',

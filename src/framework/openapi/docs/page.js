@@ -169,19 +169,18 @@ const authorizationDialog = ({ React }) => ({
   }
 })
 
-/** Opens the operation that a link leads to, in this tab. */
+/** Opens the operation of a link, also of one that was followed before. */
 const links = () => ({
   afterLoad({ layoutActions }) {
-    addEventListener('click', (event) => {
-      const link = event.target.closest('a[href^="#/"]')
-      if (link === null) return
-      event.preventDefault()
-      location.hash = link.hash
-    })
-    addEventListener('hashchange', () => {
-      layoutActions.parseDeepLinkHash(location.hash)
-      const id = `operations${location.hash.slice(1).replaceAll('/', '-')}`
+    const open = ({ hash }) => {
+      layoutActions.parseDeepLinkHash(hash)
+      const id = `operations${hash.slice(1).replaceAll('/', '-')}`
       document.getElementById(id)?.scrollIntoView()
+    }
+    addEventListener('hashchange', () => open(location))
+    document.querySelector('nav').addEventListener('click', ({ target }) => {
+      const link = target.closest('a')
+      if (link !== null) open(link)
     })
   }
 })

@@ -9,6 +9,9 @@ GRANT SELECT ON pgmigrations TO :"role";
 GRANT SELECT, INSERT, UPDATE ON api_keys TO :"role";
 GRANT SELECT, INSERT ON key_events TO :"role";
 GRANT SELECT, INSERT, DELETE ON idempotency_keys TO :"role";
+GRANT EXECUTE ON FUNCTION
+  missing_property(text), missing_row(text), finite_number(text, text)
+TO :"role";
 
 -- The notes
 GRANT SELECT, INSERT, DELETE ON notes TO :"role";
