@@ -2,8 +2,8 @@ interface LoadRequest {
   method: 'GET' | 'POST'
   /** Below the version. */
   path: string
-  headers?: Record<string, string>
-  body?: string
+  /** As JSON. */
+  body?: object
 }
 
 /** One row of the tables. */
@@ -18,15 +18,13 @@ export interface Work {
   hasPets?: boolean
   /** Whether creates are deleted again, so that lists keep their length. */
   isTrimmed?: boolean
-  rounds: number
 }
 
 const get = (path: string): LoadRequest => ({ method: 'GET', path })
 const post = (path: string, body: object): LoadRequest => ({
   method: 'POST',
   path,
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify(body)
+  body
 })
 const times = <Item>(length: number, item: (index: number) => Item) =>
   Array.from({ length }, (_, index) => item(index))
@@ -37,88 +35,44 @@ const createCategory = post('/categories', {
   description: 'Small mammals with long ears'
 })
 
-/** Each round measures the work on each server, one after the other. */
-const rounds = 5
-const fewRounds = 3
-
-const titleOf = (what: string, connections: number) =>
-  `${what}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`
-
-export const list = (rows: number, connections: number): Work => ({
-  title: titleOf(`list, ${rows} rows`, connections),
-  requests: [listCategories],
-  connections,
-  rows,
-  rounds: rows < 10_000 ? rounds : fewRounds
-})
-
-export const create = (connections: number): Work => ({
-  title: titleOf('create', connections),
-  requests: [createCategory],
-  connections,
-  rows: 100,
-  rounds
-})
-
-const mixed: Work = {
-  title: titleOf('90 % list, 10 % create', 64),
-  requests: [createCategory, ...times(9, () => listCategories)],
+const manyAtOnce = (what: string, requests: LoadRequest[]): Work => ({
+  title: `${what}, 64 connections`,
+  requests,
   connections: 64,
-  rows: 100,
-  isTrimmed: true,
-  rounds
+  rows: 100
+})
+
+/** A work at one connection, and at many. */
+const bothOf = (what: string, request: LoadRequest, rows = 100): Work[] => {
+  const many = { ...manyAtOnce(what, [request]), rows }
+  return [{ ...many, title: `${what}, 1 connection`, connections: 1 }, many]
 }
 
 const pets = 10_000
-/** Spread over the table. */
-const anyPet = (index: number) => 1 + ((index * 7919) % pets)
+const ofPets = (work: Work): Work => ({ ...work, rows: pets, hasPets: true })
 
 /** A page in the middle of the sold pets. Its cursor is that of the service. */
-function soldAfter(id: number): string {
-  const cursor = Buffer.from(String(Math.trunc(id))).toString('base64url')
-  return `/pets?status=sold&limit=20&cursor=${cursor}`
+function soldPage(index: number): LoadRequest {
+  // Spread over the table.
+  const id = String((index * 7919) % (pets / 2))
+  const cursor = Buffer.from(id).toString('base64url')
+  return get(`/pets?status=sold&limit=20&cursor=${cursor}`)
 }
 
-const ofPets = (
-  what: string,
-  requests: LoadRequest[],
-  connections = 64
-): Work => ({
-  title: titleOf(what, connections),
-  requests,
-  connections,
-  rows: pets,
-  hasPets: true,
-  rounds: fewRounds
-})
+const petOf = (index: number) =>
+  post('/pets', { name: 'Milo', categoryId: index + 1 })
 
-const anyOf100Pets = ofPets(
-  'one of 100 pets',
-  times(100, (index) => get(`/pets/${anyPet(index)}`))
-)
-
-const createPet = ofPets(
-  'create a pet',
-  times(10, (index) => post('/pets', { name: 'Milo', categoryId: index + 1 }))
-)
-
-const soldPets = ofPets(
-  '20 sold pets of 100 pages',
-  times(100, (index) => get(soldAfter(anyPet(index) / 2)))
-)
+const mixed = [createCategory, ...times(9, () => listCategories)]
 
 export const works: Work[] = [
-  ...[20, 100, 1_000, 10_000].flatMap((rows) => [
-    list(rows, 1),
-    list(rows, 64)
-  ]),
-  create(1),
-  create(64),
-  mixed,
-  ofPets('100 pets', [get('/pets?limit=100')]),
-  soldPets,
-  ofPets('the same pet', [get('/pets/5000')], 1),
-  ofPets('the same pet', [get('/pets/5000')]),
-  anyOf100Pets,
-  createPet
+  ...[20, 100, 1_000, 10_000].flatMap((rows) =>
+    bothOf(`list, ${rows} rows`, listCategories, rows)
+  ),
+  ...bothOf('create', createCategory),
+  { ...manyAtOnce('90 % list, 10 % create', mixed), isTrimmed: true },
+  ...[
+    manyAtOnce('20 sold pets of 100 pages', times(100, soldPage)),
+    ...bothOf('the same pet', get('/pets/5000')),
+    manyAtOnce('create a pet', times(10, petOf))
+  ].map(ofPets)
 ]

@@ -14,12 +14,13 @@ import {
   urlOf
 } from '../../test/support/database.ts'
 import { Tables } from './database.ts'
-import { create, list, type Work, works } from './plan.ts'
+import { type Work, works } from './plan.ts'
 import { report, type Result, type Sample, writeReport } from './report.ts'
 import { build, programs, type Server, startServer } from './servers.ts'
 import { loadByWrk } from './wrk.ts'
 
 const isQuick = process.argv.includes('--quick')
+const rounds = isQuick ? 1 : 5
 const folder = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
 
 // So that the servers end with it.
@@ -28,13 +29,9 @@ process.once('SIGINT', () => process.exit(1))
 
 async function openPostgres() {
   const url = process.env['DATABASE_URL']
-  if (url !== undefined)
-    return { url, origin: 'from DATABASE_URL', stop: async () => {} }
+  if (url !== undefined) return { url, stop: async () => {} }
 
-  const logger = createLogger('warn', apiKeyPrefix)
-  const embedded = await startEmbeddedPostgres(folder, logger)
-
-  return { ...embedded, origin: 'embedded' }
+  return startEmbeddedPostgres(folder, createLogger('warn', apiKeyPrefix))
 }
 
 function createKey(): string {
@@ -55,20 +52,11 @@ const tables = new Tables(databaseUrl)
 await tables.connect()
 
 const started: Server[] = []
-const missing: string[] = []
-
-async function startServers(): Promise<void> {
-  for (const program of programs) {
-    const { title } = program
-    console.error(`start ${title}`)
-    const reason = build(program)
-    if (reason === undefined) {
-      const service = started[0]?.url
-      started.push(await startServer(program, databaseUrl, key, service))
-    } else {
-      missing.push(`${title} was not measured: ${reason}.`)
-    }
-  }
+for (const program of programs) {
+  console.error(`start ${program.title}`)
+  if (!build(program)) continue
+  const service = started[0]?.url
+  started.push(await startServer(program, databaseUrl, key, service))
 }
 
 async function measure(server: Server, work: Work): Promise<Sample> {
@@ -82,61 +70,48 @@ async function measure(server: Server, work: Work): Promise<Sample> {
     ? tables.trim(work, trimming.signal)
     : undefined
   const target = { url: server.url, key }
-  await loadByWrk(target, work, 1)
+  await loadByWrk(target, work)
   await server.settle()
 
   const before = server.cpu()
-  const measured = await loadByWrk(target, work, 1)
+  const { requests, duration } = await loadByWrk(target, work)
   const cpu = server.cpu() - before
 
   trimming.abort()
   await trimmed
   await server.settle()
 
-  return { ...measured, cpuPerRequest: cpu / measured.responses }
+  return { rate: requests / (duration / 1e6), cpuPerRequest: cpu / requests }
 }
 
 /** Measures a work on each server, one after the other, in rounds. */
 async function measureWork(work: Work): Promise<Result> {
-  const measured = started.filter(
-    ({ program }) => !work.hasPets || program.hasPets
-  )
+  const { title, hasPets } = work
   const samples = new Map<string, Sample[]>()
-  for (let round = 1; round <= work.rounds; round++) {
-    for (const server of measured) {
-      const { title } = server.program
+  for (let round = 1; round <= rounds; round++) {
+    for (const server of started) {
+      const { program } = server
+      if (hasPets && !program.hasPets) continue
       const sample = await measure(server, work)
-      samples.set(title, [...(samples.get(title) ?? []), sample])
+      const earlier = samples.get(program.title) ?? []
+      samples.set(program.title, [...earlier, sample])
       const rate = Math.round(sample.rate)
-      console.error(`${work.title}, round ${round}: ${title} ${rate}/s`)
+      console.error(`${title}, round ${round}: ${program.title} ${rate}/s`)
     }
   }
 
-  return { title: work.title, samples }
+  return { title, samples }
 }
 
-await startServers()
-console.error('warm up')
-for (const work of [list(100, 64), create(64)])
-  await measureWork({ ...work, rounds: 1 })
-
 const results: Result[] = []
-for (const work of works)
-  results.push(await measureWork(isQuick ? { ...work, rounds: 1 } : work))
+for (const work of works) results.push(await measureWork(work))
 
 for (const server of started) await server.stop()
-const serverVersion = await tables.end()
+const version = await tables.end()
 await dropDatabase(postgres.url, databaseName)
 await postgres.stop()
 rmSync(folder, { recursive: true, force: true })
 
-const text = report({
-  plan: isQuick
-    ? 'quick run'
-    : 'full run, medians of 5 rounds (3 with pets or 10,000 rows)',
-  results,
-  missing,
-  postgres: `${serverVersion} (${postgres.origin})`
-})
+const text = report(results, rounds, version)
 console.log(text)
-if (!isQuick) await writeReport(text)
+if (!isQuick) writeReport(text)

@@ -8,15 +8,13 @@ const list = 'paths /categories get'
 const create = 'paths /categories post'
 const pets = 'paths /pets get'
 const getPet = 'paths /pets/{petId} get'
-const sent = 'components schemas NewCategory properties'
 const received = 'components schemas Pet properties'
-const property = { type: 'string', description: 'x' }
 
 const released = edit(readFileSync('openapi.yaml', 'utf8'), {
   [`${getPet} x-sunset`]: '2020-01-01'
 })
 
-/** Where the policy is stricter than oasdiff, and one change of each kind. */
+/** Where the policy is stricter than oasdiff. */
 const breaking: Record<string, Edits> = {
   'an operation removed': { [create]: undefined },
   'an operation removed after its sunset': { [getPet]: undefined },
@@ -30,10 +28,6 @@ const breaking: Record<string, Edits> = {
   'a parameter with another default': {
     [`${pets} parameters 0 schema default`]: 10
   },
-  'a request property required': {
-    'components schemas NewCategory required': ['name', 'description']
-  },
-  'a request property with another type': { [`${sent} name type`]: 'integer' },
   'an error status removed': { [`${create} responses 400`]: undefined },
   'a response header removed': {
     [`${list} responses 200 headers ETag`]: undefined
@@ -47,11 +41,9 @@ const breaking: Record<string, Edits> = {
 
 const compatible: Record<string, Edits> = {
   'no change': {},
-  'an operation added': {
-    'paths /owners': { get: { operationId: 'listOwners', responses: {} } }
+  'a response property added': {
+    [`${received} colour`]: { type: 'string', description: 'x' }
   },
-  'an optional request property added': { [`${sent} colour`]: property },
-  'a response property added': { [`${received} colour`]: property },
   'an operation deprecated in time': {
     [`${list} deprecated`]: true,
     [`${list} x-sunset`]: '2999-01-01'
@@ -63,25 +55,21 @@ const compatible: Record<string, Edits> = {
   }
 }
 
-const run = (...files: string[]) =>
-  spawnSync('tools/contract/diff/diff.sh', files, { encoding: 'utf8' })
-
-const cases = [
-  ...Object.entries(breaking).map((change) => [...change, 1] as const),
-  ...Object.entries(compatible).map((change) => [...change, 0] as const)
-]
-
-for (const [title, edits, expected] of cases) {
-  t.test(`exits with ${expected} for ${title}`, (t) => {
-    const folder = t.testdir({
-      'before.yaml': released,
-      'after.yaml': edit(released, edits)
+function expectStatus(expected: number, changes: Record<string, Edits>) {
+  for (const [title, edits] of Object.entries(changes)) {
+    t.test(`exits with ${expected} for ${title}`, (t) => {
+      const after = edit(released, edits)
+      const folder = t.testdir({ before: released, after })
+      const { status, output } = spawnSync(
+        'tools/contract/diff/diff.sh',
+        [path.join(folder, 'before'), path.join(folder, 'after')],
+        { encoding: 'utf8' }
+      )
+      t.equal(status, expected, output.join(''))
+      t.end()
     })
-    const { status, stdout, stderr } = run(
-      path.join(folder, 'before.yaml'),
-      path.join(folder, 'after.yaml')
-    )
-    t.equal(status, expected, stdout + stderr)
-    t.end()
-  })
+  }
 }
+
+expectStatus(1, breaking)
+expectStatus(0, compatible)

@@ -85,7 +85,11 @@ function report(check: Check) {
   }
 }
 
-/** Reports `NewPet` beside `Pet`: in Go, it is also the constructor of `Pet`. */
+interface Options {
+  exceptions?: string[]
+}
+
+/** Reports `NewPet` beside `Pet`: in Go, it is also that type's constructor. */
 function reportConstructors(exceptions: string[] = []) {
   return (schemas: Record<string, unknown>, ctx: UserContext) => {
     for (const name of Object.keys(schemas)) {
@@ -134,7 +138,7 @@ const plugin: Plugin = {
       'response-is-serializable': () => ({
         Response: { Schema: report(responseIsSerializable) }
       }),
-      'input-has-own-name': ({ exceptions }) => ({
+      'input-has-own-name': ({ exceptions }: Options) => ({
         NamedSchemas: reportConstructors(exceptions)
       }),
       // Node.js limits the headers.
