@@ -9,6 +9,7 @@ import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
 import { unknownRoutes } from './framework/http/not-found.ts'
 import { createServer } from './framework/http/server.ts'
 import { ResponseMemory } from './framework/lists/response-memory.ts'
+import type { Metrics } from './framework/metrics.ts'
 import type { ApiDocument } from './framework/openapi/document.ts'
 import { docsPage } from './framework/openapi/docs.ts'
 import { operationRoutes } from './framework/openapi/routes.ts'
@@ -22,6 +23,7 @@ export interface Parts {
   /** The OpenAPI document at `api.openapi`. */
   apiDocument: ApiDocument
   database: Database
+  metrics: Metrics
   log: Logger
 }
 
@@ -34,10 +36,11 @@ export async function buildApp({
   api,
   apiDocument,
   database,
+  metrics,
   log
 }: Parts) {
   const { version } = apiDocument.document.info
-  const app = createServer(config, database.metrics, log)
+  const app = createServer(config, metrics, log)
 
   // The SDK of OpenTelemetry takes 16 MB of memory.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) {
@@ -73,10 +76,7 @@ export async function buildApp({
 
   // fastify-openapi-glue: the operations of the OpenAPI document, each with its
   // authentication, its validation and its handler.
-  const memory = new ResponseMemory(
-    config.MAX_RESPONSE_BUFFER_BYTES,
-    app.metrics
-  )
+  const memory = new ResponseMemory(config.MAX_RESPONSE_BUFFER_BYTES, metrics)
   await app.register(operationRoutes, {
     apiDocument,
     handlers: api.handlers(database, memory),

@@ -1,5 +1,5 @@
-// The metrics of the framework. `npm run generate` writes docs/metrics.md from
-// them.
+// The metrics of the framework, except the gauges of connections and of the
+// database, which these make. `npm run generate` writes docs/metrics.md.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 declare module 'fastify' {
@@ -38,14 +38,6 @@ const databaseErrorCodes = [
  * - failed: for another reason.
  */
 const statementOutcomes = ['ok', 'timeout', 'failed']
-
-/** What the gauges of the database show. */
-interface ObservedDatabase {
-  /** The counts of a pg pool. */
-  pool: { totalCount: number; idleCount: number; waitingCount: number }
-  maxConnections: number
-  kinds: { use: string; availability: { isAvailable: boolean } }[]
-}
 
 /**
  * The metrics of one instance of the service.
@@ -175,7 +167,7 @@ export class Metrics {
     this.apiKeysExpiring.set(Infinity)
   }
 
-  /** Makes a gauge, also for an API. `collect` sets it at each scrape. */
+  /** Makes a gauge. `collect` sets it at each scrape. */
   gauge<Label extends string>(
     name: string,
     help: string,
@@ -191,60 +183,6 @@ export class Metrics {
         collect(this)
       }
     })
-  }
-
-  /** Makes the gauges of connections, each with its newest response. */
-  observeConnections(
-    connections: Map<unknown, { closed: boolean } | undefined>,
-    maxConnections: number
-  ): void {
-    this.gauge(
-      'http_connections',
-      'Open connections of clients and proxies',
-      [],
-      (gauge) => gauge.set(connections.size)
-    )
-    this.gauge('http_connections_max', 'MAX_CONNECTIONS').set(maxConnections)
-    this.gauge(
-      'http_requests_in_flight',
-      'Requests without a complete response',
-      [],
-      (gauge) => {
-        const responses = [...connections.values()]
-        gauge.set(responses.filter((one) => one?.closed === false).length)
-      }
-    )
-  }
-
-  /** Makes the gauges of a database. */
-  observeDatabase({ pool, maxConnections, kinds }: ObservedDatabase): void {
-    this.gauge(
-      'database_up',
-      '0 while the database is unavailable for reads, writes or background',
-      ['use'],
-      (gauge) => {
-        for (const { use, availability } of kinds)
-          gauge.set({ use }, Number(availability.isAvailable))
-      }
-    )
-    this.gauge(
-      'database_connections',
-      'Connections of the pool, by state: idle or active',
-      ['state'],
-      (gauge) => {
-        gauge.set({ state: 'idle' }, pool.idleCount)
-        gauge.set({ state: 'active' }, pool.totalCount - pool.idleCount)
-      }
-    )
-    this.gauge('database_connections_max', 'MAX_DATABASE_CONNECTIONS').set(
-      maxConnections
-    )
-    this.gauge(
-      'database_statements_waiting',
-      'Statements waiting for a connection',
-      [],
-      (gauge) => gauge.set(pool.waitingCount)
-    )
   }
 
   /** Creates the series of each outcome, at 0. */

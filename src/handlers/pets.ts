@@ -2,7 +2,11 @@ import { newPetColumns } from '../../generated/columns.ts'
 import { petJson } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
-import { badRequest, notFound } from '../framework/http/errors.ts'
+import {
+  badRequest,
+  type HttpError,
+  notFound
+} from '../framework/http/errors.ts'
 import { pageOperation } from '../framework/lists/pages.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import { sendJson } from '../framework/openapi/send-json.ts'
@@ -73,13 +77,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       id: `nextval('pets_id_seq')`,
       columns: newPetColumns,
       obstacle: 'category_obstacle(category_id)',
-      errors: {
-        invalid: ({ body: { categoryId } }) =>
-          badRequest(
-            'body.categoryId must be the id of an existing category, ' +
-              `not ${categoryId}`
-          )
-      },
+      errors: { invalid: ({ body }) => unknownCategory(body.categoryId) },
       json: petJson,
       location: ({ id }) => `pets/${id}`
     }),
@@ -91,3 +89,8 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     }
   } satisfies Partial<Operations>
 }
+
+const unknownCategory = (id: bigint): HttpError =>
+  badRequest(
+    `body.categoryId must be the id of an existing category, not ${id}`
+  )

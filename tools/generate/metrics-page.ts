@@ -1,7 +1,9 @@
 // The table of docs/metrics.md, from the metrics that the service registers.
+import { loadConfig } from '../../src/framework/config.ts'
+import { connectionOptions } from '../../src/framework/http/connections.ts'
 import { api } from '../../src/handlers/index.ts'
 import { tableOf, withSection } from './markdown.ts'
-import { idleDatabase } from './statements.ts'
+import { idleDatabase, noFile } from './statements.ts'
 
 interface Metric {
   name: string
@@ -25,13 +27,13 @@ export function metricsPage(page: string): Promise<string> {
     [...page.matchAll(writtenRow)].map(([, name, look]) => [name, look])
   )
   const database = idleDatabase()
-  database.metrics.observeConnections(new Map(), 0)
-  for (const measurer of api.measurers) measurer.start(database)
+  const { metrics } = database
+  connectionOptions(loadConfig({}, noFile), metrics)
+  for (const measurer of api.measurers) measurer.start(database, metrics)
   // The types of prom-client lack labelNames.
-  const metrics =
-    database.metrics.registry.getMetricsAsArray() as unknown as Metric[]
+  const all = metrics.registry.getMetricsAsArray() as unknown as Metric[]
 
-  const rows = metrics.map(({ name, type, labelNames, help }) => {
+  const rows = all.map(({ name, type, labelNames, help }) => {
     const look = looks.get(name)
     if (look === undefined) {
       throw new Error(

@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import { loadConfig } from '../../src/framework/config.ts'
 import { ResponseMemory } from '../../src/framework/lists/response-memory.ts'
+import { Metrics } from '../../src/framework/metrics.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { api } from '../../src/handlers/index.ts'
 
@@ -16,13 +17,13 @@ const header = `-- The SQL statements of the operations, in the order of src/han
 `
 
 /** Keeps the developer's `.env` out. */
-const noFile = '/dev/null'
+export const noFile = '/dev/null'
 
 /** A database that connects at the first statement, so never. */
 export function idleDatabase(): Database {
   const config = loadConfig({}, noFile)
   const log = pino({ level: 'silent' })
-  return new Database('postgres://localhost', config, log)
+  return new Database('postgres://localhost', config, log, new Metrics())
 }
 
 /** The text of generated/statements.sql. */

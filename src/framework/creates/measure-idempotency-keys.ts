@@ -12,7 +12,7 @@ const estimate = sql`
 export const idempotencyKeyMeasurer: Measurer = {
   name: 'number of Idempotency-Keys',
 
-  start(database) {
+  start(database, metrics) {
     const statement = database.statements.add(
       'estimate-of-idempotency-keys',
       estimate
@@ -22,8 +22,7 @@ export const idempotencyKeyMeasurer: Measurer = {
       const estimates = await database.runInBackground<{ rows: number }>(
         statement
       )
-      for (const { rows } of estimates)
-        database.metrics.idempotencyKeyRows.set(rows)
+      for (const { rows } of estimates) metrics.idempotencyKeyRows.set(rows)
     }
   }
 }

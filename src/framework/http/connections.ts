@@ -31,7 +31,7 @@ type Connections = Map<Socket, ServerResponse | undefined>
  */
 export function connectionOptions(config: Config, metrics: Metrics) {
   const connections: Connections = new Map()
-  metrics.observeConnections(connections, config.MAX_CONNECTIONS)
+  addGauges(metrics, connections, config.MAX_CONNECTIONS)
 
   /** Rejects bytes that are not HTTP, or came too late. */
   function reject(socket: Socket, error: HttpError): void {
@@ -75,6 +75,29 @@ export function connectionOptions(config: Config, metrics: Metrics) {
     clientErrorHandler: ({ code }, socket) =>
       reject(socket, toHttpError({ code, statusCode: 400 }))
   } satisfies FastifyServerOptions
+}
+
+function addGauges(
+  metrics: Metrics,
+  connections: Connections,
+  maxConnections: number
+): void {
+  metrics.gauge(
+    'http_connections',
+    'Open connections of clients and proxies',
+    [],
+    (gauge) => gauge.set(connections.size)
+  )
+  metrics.gauge('http_connections_max', 'MAX_CONNECTIONS').set(maxConnections)
+  metrics.gauge(
+    'http_requests_in_flight',
+    'Requests without a complete response',
+    [],
+    (gauge) => {
+      const responses = [...connections.values()]
+      gauge.set(responses.filter((one) => one?.closed === false).length)
+    }
+  )
 }
 
 function openServer(

@@ -24,7 +24,7 @@ const nextExpiry = sql`
 export const apiKeyMeasurer: Measurer = {
   name: 'expiry of API keys',
 
-  start(database) {
+  start(database, metrics) {
     const statement = database.statements.add(
       'next-expiry-of-api-keys',
       nextExpiry
@@ -35,7 +35,7 @@ export const apiKeyMeasurer: Measurer = {
         statement
       )
       for (const { seconds } of rows)
-        database.metrics.apiKeysExpiring.set(seconds ?? Infinity)
+        metrics.apiKeysExpiring.set(seconds ?? Infinity)
     }
   }
 }

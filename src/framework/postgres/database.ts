@@ -2,7 +2,7 @@ import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { batch } from '../batch.ts'
 import type { Config } from '../config.ts'
-import { Metrics } from '../metrics.ts'
+import type { Metrics } from '../metrics.ts'
 import { trackAvailability } from './availability.ts'
 import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
@@ -56,11 +56,11 @@ export class Database {
   /** Milliseconds until a statement of a request is cancelled. */
   readonly timeoutMs: number
 
-  /** The metrics of all that works with this database: of the service. */
-  readonly metrics = new Metrics()
+  /** For all that works with this database. */
+  readonly metrics: Metrics
 
   /** The statements that have names. */
-  readonly statements = new Statements(this.metrics)
+  readonly statements: Statements
 
   readonly #kinds: Record<DatabaseUse, StatementKind>
 
@@ -77,6 +77,7 @@ export class Database {
     url: string,
     config: DatabaseConfig,
     log: Logger,
+    metrics: Metrics,
     applicationName = 'service'
   ) {
     const timeoutMs = config.DATABASE_TIMEOUT_MS
@@ -97,13 +98,15 @@ export class Database {
     const kind = (use: DatabaseUse, from = ofRequests): StatementKind => ({
       ...from,
       use,
-      metrics: this.metrics,
+      metrics,
       isRepeatable: use !== 'writes',
       availability: trackAvailability(use, log),
       onAbandoned: () => this.#endHangingCommits()
     })
 
     this.timeoutMs = timeoutMs
+    this.metrics = metrics
+    this.statements = new Statements(metrics)
     this.#kinds = {
       reads: kind('reads'),
       writes: kind('writes'),
@@ -119,8 +122,7 @@ export class Database {
       }
     )
 
-    const kinds = Object.values(this.#kinds)
-    this.metrics.observeDatabase({ ...ofRequests, maxConnections, kinds })
+    this.#addGauges(ofRequests.pool, maxConnections)
   }
 
   /**
@@ -163,6 +165,36 @@ export class Database {
     await Promise.all([reads.pool.end(), background.pool.end()])
   }
 
+  #addGauges(pool: pg.Pool, maxConnections: number): void {
+    this.metrics.gauge(
+      'database_up',
+      '0 while the database is unavailable for reads, writes or background',
+      ['use'],
+      (gauge) => {
+        for (const [use, { availability }] of Object.entries(this.#kinds))
+          gauge.set({ use }, Number(availability.isAvailable))
+      }
+    )
+    this.metrics.gauge(
+      'database_connections',
+      'Connections of the pool, by state: idle or active',
+      ['state'],
+      (gauge) => {
+        gauge.set({ state: 'idle' }, pool.idleCount)
+        gauge.set({ state: 'active' }, pool.totalCount - pool.idleCount)
+      }
+    )
+    this.metrics
+      .gauge('database_connections_max', 'MAX_DATABASE_CONNECTIONS')
+      .set(maxConnections)
+    this.metrics.gauge(
+      'database_statements_waiting',
+      'Statements waiting for a connection',
+      [],
+      (gauge) => gauge.set(pool.waitingCount)
+    )
+  }
+
   #endHangingCommits(): void {
     const statement = this.statements.add(
       'terminate-hanging-commits',
@@ -184,5 +216,5 @@ export interface Measurer {
    *
    * @returns a function that runs the statement, and sets the metrics
    */
-  start: (database: Database) => () => Promise<void>
+  start: (database: Database, metrics: Metrics) => () => Promise<void>
 }
