@@ -1,7 +1,3 @@
-REVOKE ALL ON
-  pgmigrations, api_keys, key_events, idempotency_keys, events
-FROM :"role";
-
 -- The framework
 GRANT SELECT ON pgmigrations TO :"role";
 GRANT SELECT, INSERT, UPDATE ON api_keys TO :"role";
