@@ -32,8 +32,9 @@ type Outcome = RowOutcome | { outcome: 'held' }
  *
  * @param text takes `inputParameters`, and returns a RowOutcome for each row
  * @returns a function that inserts one row. It resolves with 'blocked' or
- *   'held' only after DATABASE_TIMEOUT_MS: until then, it tries again. It
- *   rejects like `Database.writeAlone`
+ *   'held' only after DATABASE_TIMEOUT_MS: until then, it tries again. That
+ *   time also limits each wait and each attempt, not their sum. It rejects like
+ *   `Database.writeAlone`
  */
 export function groupedInsert(
   database: Database,

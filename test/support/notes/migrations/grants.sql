@@ -1,9 +1,3 @@
-REVOKE ALL ON
-  pgmigrations, api_keys, key_events, idempotency_keys, notes, remarks, replies
-FROM :"role";
-
-REVOKE ALL ON SEQUENCE notes_id_seq, replies_id_seq FROM :"role";
-
 -- The framework, as in migrations/grants.sql
 GRANT SELECT ON pgmigrations TO :"role";
 GRANT SELECT, INSERT, UPDATE ON api_keys TO :"role";
