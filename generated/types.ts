@@ -15,7 +15,7 @@ export interface paths {
          *
          *     To avoid downloading an unchanged list, cache the body with its `ETag`
          *     and send that as `If-None-Match`: a `304` means that your cached copy
-         *     is current. Lists of 1 KiB to 8 MiB are compressed if
+         *     is current. Lists of 1 KiB or more are compressed if
          *     `Accept-Encoding` allows `br` or `gzip`.
          *
          *     A list over the limit of the deployment, by default 32 MiB, gets `503`.

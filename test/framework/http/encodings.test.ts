@@ -42,9 +42,15 @@ t.test('Accept-Encoding selects the coding', async (t) => {
     }
 })
 
-t.test('a small body is not compressed', async (t) => {
-  const body = new CachedBody(text.subarray(0, 1000))
-  t.equal((await select(body, 'gzip')).coding, undefined)
+t.test('a body of 1 KiB or more is compressed', async (t) => {
+  for (const [size, coding] of [
+    [2 ** 10 - 1, undefined],
+    [2 ** 10, 'gzip'],
+    [2 ** 25, 'gzip']
+  ] as const) {
+    const body = new CachedBody(Buffer.alloc(size))
+    t.equal((await select(body, 'gzip')).coding, coding, `${size} bytes`)
+  }
 })
 
 t.test(
