@@ -1,8 +1,3 @@
-REVOKE ALL ON
-  pgmigrations, api_keys, key_events, idempotency_keys,
-  stations, trips, bookings, payments
-FROM :"role";
-
 GRANT SELECT ON pgmigrations TO :"role";
 GRANT SELECT, INSERT, UPDATE ON api_keys TO :"role";
 GRANT SELECT, INSERT ON key_events TO :"role";

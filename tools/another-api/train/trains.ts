@@ -16,8 +16,7 @@ import { pageOperation } from '../framework/lists/pages.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import { sendJson } from '../framework/openapi/send-json.ts'
 import type { Database } from '../framework/postgres/database.ts'
-import { sql } from '../framework/postgres/sql.ts'
-import { rowDeleter } from '../framework/rows/row-deleter.ts'
+import { limitLockWait, sql } from '../framework/postgres/sql.ts'
 import { rowReader } from '../framework/rows/row-reader.ts'
 
 /** A page of the rows of a table that fit the filter. */
@@ -28,6 +27,14 @@ const pageOf = (table: string, filter: string) => sql`
     AND ${filter}
   ORDER BY id
   LIMIT input.size + 1
+`
+
+const deleteOwnBooking = sql`
+  DELETE FROM bookings
+  WHERE id = $1
+    AND owner = $2
+    AND ${limitLockWait}
+  RETURNING id
 `
 
 const ownerOf = (request: { apiKeyCheck: ApiKeyCheck | undefined }) =>
@@ -105,15 +112,7 @@ function bookingHandlers(database: Database, memory: ResponseMemory) {
     `,
     json: bookingJson
   })
-  const deleteBooking = rowDeleter(database, {
-    name: 'delete-booking',
-    statement: sql`
-      DELETE FROM bookings
-      WHERE id = $1
-        AND owner = $2
-      RETURNING id
-    `
-  })
+  const deletion = database.statements.add('delete-booking', deleteOwnBooking)
 
   return {
     getBookings: (request, reply) =>
@@ -128,8 +127,9 @@ function bookingHandlers(database: Database, memory: ResponseMemory) {
 
     deleteBooking: async (request, reply) => {
       const { bookingId: id } = request.params
-      if (!(await deleteBooking([id, ownerOf(request)])))
-        throw notFound('booking', id)
+      const values = [id, ownerOf(request)]
+      const deleted = await database.writeAlone({ ...deletion, values })
+      if (deleted.length === 0) throw notFound('booking', id)
       return reply.code(204).send()
     }
   } satisfies Partial<Operations>
