@@ -24,6 +24,9 @@ type Row = unknown[]
 /** What became of one row. 'held': another transaction is recording its key. */
 type Outcome = RowOutcome | { outcome: 'held' }
 
+/** The group stored nothing: the row must run alone. */
+type FailedGroup = { outcome: 'alone' }
+
 /**
  * Inserts single rows by a statement for many. Rows that arrive together share
  * it. The next group gathers while one commits, so an idle service adds no
@@ -49,20 +52,20 @@ export function groupedInsert(
     return { ...statement, values: inputParameters(rows) }
   }
 
-  /** Resolves with undefined if the group has failed, and stored nothing. */
   const inGroup = batch(
-    (rows: Row[]): Promise<(Outcome | undefined)[]> =>
+    (rows: Row[]): Promise<(Outcome | FailedGroup)[]> =>
       database.write<RowOutcome>(queryOf(rows)).catch((error: unknown) => {
         if (!isFaultOfRow(error)) throw error
-        return rows.map(() => undefined)
+        return rows.map(() => ({ outcome: 'alone' }))
       }),
     { maxSize, maxQueued, maxWaitMs }
   )
 
-  async function alone(row: Row): Promise<Outcome | undefined> {
+  async function alone(row: Row): Promise<Outcome> {
     try {
       const [result] = await database.writeAlone<RowOutcome>(queryOf([row]))
-      return result
+      // The statement returns a row for each input row.
+      return result as RowOutcome
     } catch (error) {
       const outcome = obstacleOf(error)
       if (outcome === undefined) throw error
@@ -75,10 +78,7 @@ export function groupedInsert(
     let pauseMs = 0
     let result = await inGroup(row)
 
-    while (
-      result === undefined ||
-      (isBlocked(result) && performance.now() < deadline)
-    ) {
+    while (result.outcome === 'alone' || mayRetry(result, deadline)) {
       await sleep(pauseMs)
       pauseMs = Math.min(2 * pauseMs + firstPauseMs, longestPauseMs)
       result = await alone(row)
@@ -88,8 +88,8 @@ export function groupedInsert(
   }
 }
 
-const isBlocked = ({ outcome }: Outcome) =>
-  outcome === 'blocked' || outcome === 'held'
+const mayRetry = ({ outcome }: Outcome, deadline: number) =>
+  (outcome === 'blocked' || outcome === 'held') && performance.now() < deadline
 
 /** How another transaction has made a statement fail, if one has. */
 function obstacleOf(error: unknown): 'blocked' | 'held' | undefined {
