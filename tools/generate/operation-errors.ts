@@ -36,10 +36,9 @@ export function guideWith(
   })
 
   const head = ['request', 'status', '`code`', '`message`, for example']
-  const text = rows.length === 0 ? 'No operation has one.' : tableOf(head, rows)
   const [server] = apiDocument.document.servers ?? []
   const named = guide.replace(/(?<=^export BASE_URL=).*/m, String(server?.url))
-  return withSection(named, 'errors of operations', text)
+  return withSection(named, 'errors of operations', tableOf(head, rows))
 }
 
 /** Text that Markdown would read as markup, as it stands. */
