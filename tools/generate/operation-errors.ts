@@ -36,9 +36,11 @@ export function guideWith(
   })
 
   const head = ['request', 'status', '`code`', '`message`, for example']
-  const [server] = apiDocument.document.servers ?? []
-  const named = guide.replace(/(?<=^export BASE_URL=).*/m, String(server?.url))
-  return withSection(named, 'errors of operations', tableOf(head, rows))
+  const text = rows.length === 0 ? 'No operation has one.' : tableOf(head, rows)
+  const urls = apiDocument.servers.map(({ url }) => url)
+  const url = urls.find((one) => URL.canParse(one))
+  const named = guide.replace(/(?<=^export BASE_URL=).*/m, String(url))
+  return withSection(named, 'errors of operations', text)
 }
 
 /** Text that Markdown would read as markup, as it stands. */
