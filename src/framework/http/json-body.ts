@@ -61,14 +61,15 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** PostgreSQL cannot store unpaired surrogates and U+0000. */
 function requireStorable(name: string, value: unknown): unknown {
-  const text = typeof value === 'string' ? `${name} ${value}` : name
-  if (!text.isWellFormed() || text.includes('\0'))
+  if (!isStorable(name) || (typeof value === 'string' && !isStorable(value)))
     throw new Error('it has an unpaired surrogate or U+0000')
 
   return value
 }
+
+/** PostgreSQL cannot store unpaired surrogates and U+0000. */
+const isStorable = (text: string) => text.isWellFormed() && !text.includes('\0')
 
 /**
  * Parses a decimal number, to a bigint if it is an integer that a number would

@@ -36,13 +36,10 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
     case 'headers':
       return headerValidator(schema, String(method))
     case 'params':
-      return parameterValidator(schema, 'path')
+      return urlValidator(schema, 'path')
     default:
       // A misspelt filter would be lost silently.
-      return parameterValidator(
-        { ...schema, additionalProperties: false },
-        'query'
-      )
+      return urlValidator({ ...schema, additionalProperties: false }, 'query')
   }
 }
 
@@ -53,12 +50,19 @@ function parameterValidator(schema: Schema, root: string) {
   const { properties = {} } = schema
 
   return (parameters: Parameters) => {
-    // PostgreSQL has no text with it.
-    if (Object.values(parameters).join().includes('\0'))
-      return { error: badRequest(`${root} must not have U+0000`) }
     convertParameters(parameters, properties)
     return validate(parameters)
   }
+}
+
+/** Rejects U+0000, which PostgreSQL cannot store. Headers never have it. */
+function urlValidator(schema: Schema, root: string) {
+  const validate = parameterValidator(schema, root)
+
+  return (parameters: Parameters) =>
+    Object.values(parameters).join().includes('\0')
+      ? { error: badRequest(`${root} must not have U+0000`) }
+      : validate(parameters)
 }
 
 const unsupported = {
