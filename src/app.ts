@@ -1,4 +1,4 @@
-import cors from '@fastify/cors'
+import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { Logger } from 'pino'
 import type { Api } from './framework/api.ts'
 import { apiKeys } from './framework/keys/bearer.ts'
@@ -55,18 +55,8 @@ export async function buildApp({
 
   // @fastify/cors, before the plugins that reject requests, so that a page can
   // read their errors.
-  if (config.CORS_ORIGINS !== undefined) {
-    await app.register(cors, {
-      origin: config.CORS_ORIGINS.split(','),
-      methods: '*',
-      exposedHeaders: '*',
-      // Seconds, the maximum in browsers.
-      maxAge: 7200,
-      // Otherwise an OPTIONS request that is not a preflight gets a 400 without
-      // an Error body.
-      strictPreflight: false
-    })
-  }
+  if (config.CORS_ORIGINS !== undefined)
+    await app.register(cors, corsOptions(config.CORS_ORIGINS))
 
   // 404 and 405, before authentication.
   await app.register(unknownRoutes, { apiDocument })
@@ -95,3 +85,15 @@ export async function buildApp({
 
   return app
 }
+
+/** Pages of these origins may send every request and read every header. */
+const corsOptions = (origins: string): FastifyCorsOptions => ({
+  origin: origins.split(','),
+  methods: '*',
+  exposedHeaders: '*',
+  // Seconds, the maximum in browsers.
+  maxAge: 7200,
+  // Otherwise an OPTIONS request that is not a preflight gets a 400 without an
+  // Error body.
+  strictPreflight: false
+})
