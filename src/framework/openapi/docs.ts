@@ -63,8 +63,10 @@ export const docsPage = fp<Options>(
     const { yaml, json, document, firstPath } = apiDocument
     const production = productionOrigin(document)
     const folders = pages === undefined ? [ownFiles] : [ownFiles, pages]
-    const names = folders.flatMap((folder) => readdirSync(folder))
+    const files = folders.flatMap(readFiles)
+    const names = files.map(({ name }) => name)
     const page = send('docs.html', docsHtml(document, environment, names))
+    const yamlFile = send('openapi.yaml', yaml)
     const spec = JSON.stringify(documentOfPage(apiDocument, samples))
     const assets = new Map(
       swaggerUiFiles.map((name) => [name, send(name, readAsset(name))])
@@ -75,7 +77,7 @@ export const docsPage = fp<Options>(
       '/docs': page,
       '/docs/': page,
       '/docs/json': sendWithOrigin(typeOf('docs.json'), spec, production),
-      '/docs/yaml': send('openapi.yaml', yaml),
+      '/docs/yaml': yamlFile,
       '/docs/static/*': (request, reply) => {
         const { '*': name } = request.params as { '*': string }
         return assets.get(name)?.(request, reply) ?? reply.callNotFound()
@@ -83,7 +85,7 @@ export const docsPage = fp<Options>(
     }
 
     app.get('/', (_request, reply) => reply.redirect('docs'))
-    app.get('/openapi.yaml', send('openapi.yaml', yaml))
+    app.get('/openapi.yaml', yamlFile)
     app.get('/openapi.json', send('openapi.json', json))
 
     await app.register(swagger, { mode: 'static', specification: { document } })
@@ -95,14 +97,11 @@ export const docsPage = fp<Options>(
         reply.header('content-security-policy', contentPolicy)
         done()
       })
-      for (const folder of folders) {
-        for (const name of readdirSync(folder)) {
-          const text = readFileSync(new URL(name, folder), 'utf8')
-          scope.get(
-            `/docs/${name.replace('.html', '')}`,
-            sendWithOrigin(typeOf(name), text, production)
-          )
-        }
+      for (const { name, text } of files) {
+        scope.get(
+          `/docs/${name.replace('.html', '')}`,
+          sendWithOrigin(typeOf(name), text, production)
+        )
       }
       await scope.register(swaggerUi, {
         routePrefix: '/docs',
@@ -123,6 +122,12 @@ const uiConfig = (firstPath: string) => ({
   // Ours: page.js tries a key there.
   firstPath
 })
+
+const readFiles = (folder: URL) =>
+  readdirSync(folder).map((name) => ({
+    name,
+    text: readFileSync(new URL(name, folder), 'utf8')
+  }))
 
 const readAsset = (name: string) =>
   readFileSync(
