@@ -34,15 +34,32 @@ t.test('bookings have owners, and payments are sent once', async (t) => {
     const command = `${curl.replace('/stations', path)} -s ${options}`
     return (await call(t, ['sh', '-c', command])).output
   }
-  const id = '1725ff48-ab45-4bb5-9d02-88745177dedb'
+  const booking = '/bookings/1725ff48-ab45-4bb5-9d02-88745177dedb'
+  const unknownTrip =
+    '{"trip_id":"1725ff48-ab45-4bb5-9d02-88745177dedb","passenger_name":"J"}'
   const payment =
     '{"amount":1,"currency":"eur","source":{"name":"J","number":"0001","account_type":"company","bank_name":"S","country":"gb"}}'
-  const booking = `{"trip_id":"${id}","passenger_name":"J"}`
+  const pay = () =>
+    send(`${booking}/payment`, `-i -H 'Idempotency-Key: 1' --json '${payment}'`)
 
   t.equal(await send('/stations'), '[]')
-  t.match(await send('/bookings', `--json '${booking}'`), 'There is no trip')
-  const unpaid = await send(`/bookings/${id}/payment`, `--json '${payment}'`)
-  t.match(unpaid, 'There is no booking')
+  const unbooked = await send('/bookings', `--json '${unknownTrip}'`)
+  t.match(unbooked, 'There is no trip')
+  t.match(await pay(), 'There is no booking')
+
+  // The booking belongs to the key that `npm start` has shown.
+  await succeeds(t, 'npm run -s seed')
+  t.match(await send(booking), '"passenger_name":"John Doe"')
+  t.match(await pay(), / 200 OK[^]*"amount":1/)
+  t.match(await pay(), /^idempotent-replayed: true$[^]*"amount":1/m)
+
+  const create = ['npm', 'run', '-s', 'keys', '--', 'create', '--name', 'other']
+  const { output } = await call(t, create, { cwd: fork.folder })
+  const apiKey = /\w+_[0-9a-f]{48}/
+  const [otherKey = ''] = apiKey.exec(output) ?? []
+  const command = curl.replace('/stations', booking).replace(apiKey, otherKey)
+  const others = await call(t, ['sh', '-c', `${command} -s`])
+  t.match(others.output, 'There is no booking')
   t.equal(await service.stop(), 0)
 })
 
