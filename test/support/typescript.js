@@ -43,11 +43,7 @@ export async function load(url, context, next) {
 }
 
 async function compiled(file) {
-  const output = path.join(
-    root,
-    '.tap/compiled',
-    `${path.relative(root, file)}.js`
-  )
+  const output = path.join(root, '.tap/compiled', `${file}.js`)
   const compiledAt = statSync(output, { throwIfNoEntry: false })?.mtimeMs ?? 0
   if (compiledAt > statSync(file).mtimeMs) return readFileSync(output)
   const { default: ts } = await import('typescript')
