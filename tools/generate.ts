@@ -73,23 +73,17 @@ function int64AsBigint(schema: SchemaObject): ts.TypeNode | undefined {
   return ts.factory.createUnionTypeNode([bigintType, nullType])
 }
 
-/** generated/operations.ts: the type and a stub of each handler. */
+/** generated/operations.ts: the type of each handler. */
 function operationsFile(operations: Operation[], root: string): string {
   const member = ({ id, method, path: route }: Operation) =>
     `  /** ${method} ${route} */\n  ${id}: Handler<operations['${id}']>\n`
-  const stub = ({ id }: Operation) => `  ${id}: notImplemented('${id}'),\n`
 
   return `${header}import type { Handler } from '${root}/src/framework/openapi/handler.ts'
-import { notImplemented } from '${root}/src/framework/openapi/handler.ts'
 import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
 export interface Operations {
 ${operations.map(member).join('')}}
-
-/** Handlers that respond with 501, until their operations are implemented. */
-export const stubs: Operations = {
-${operations.map(stub).join('')}}
 `
 }
 

@@ -115,7 +115,7 @@ t.test('npm run generate writes what --check reports', async (t) => {
   t.same(await generate('--check'), { code: 1, output: missing.join('') })
 
   const written = {
-    'generated/operations.ts': "getDog: notImplemented('getDog')",
+    'generated/operations.ts': "getDog: Handler<operations['getDog']>",
     'generated/types.ts': 'owner: bigint | null;',
     'generated/json.ts': `coalesce("owner"::text, 'null')`,
     'generated/samples.json': '# edited',
