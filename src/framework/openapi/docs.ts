@@ -75,20 +75,20 @@ interface Options {
   apiDocument: ApiDocument
   /** The code samples of the operations; undefined if the API has none. */
   samples: URL | undefined
-  /** The folder of the pages beside the docs page, if the API has some. */
-  pages: URL | undefined
+  /** The folder of the manual; undefined if the API has none. */
+  manual: URL | undefined
   environment: string
 }
 
 /**
- * Swagger UI at /docs, changed by docs/page.js and docs/page.css. The pages
+ * Swagger UI at /docs, changed by docs/page.js and docs/page.css. The manual
  * beside it, such as /docs/guide. The OpenAPI document at /openapi.yaml, byte
  * for byte, and as JSON at /openapi.json.
  */
 export const docsPage = fp<Options>(
-  async (app, { apiDocument, samples, pages, environment }) => {
+  async (app, { apiDocument, samples, manual, environment }) => {
     const { yaml, json, document, firstPath } = apiDocument
-    const folders = pages === undefined ? [ownFiles] : [ownFiles, pages]
+    const folders = manual === undefined ? [ownFiles] : [ownFiles, manual]
     const files = folders.flatMap(readFiles)
     const names = files.map(({ name }) => name)
     const page = send('docs.html', docsHtml(document, environment, names))
