@@ -171,6 +171,8 @@ function documentOfPage(
   { json, servers }: ApiDocument,
   file: URL | undefined
 ): OpenAPIV3.Document {
+  // Another copy: `apiDocument.document` is in the words of OpenAPI 3.0, and
+  // used by others.
   const document = JSON.parse(json) as OpenAPIV3.Document
   const samples = (
     file === undefined ? {} : JSON.parse(readFileSync(file, 'utf8'))
