@@ -87,8 +87,8 @@ const stale = [
   'generated/json.ts',
   'generated/samples.json',
   'docs/clients.md',
-  'generated/pages/guide.md',
-  'generated/pages/guide.html',
+  'generated/manual/guide.md',
+  'generated/manual/guide.html',
   '.env.example',
   'docs/configuration.md',
   'README.md',
@@ -115,13 +115,13 @@ t.test('npm run generate writes what --check reports', async (t) => {
   t.same(await generate('--check'), { code: 1, output: missing.join('') })
 
   const written = {
-    'generated/operations.ts': "getDog: notImplemented('getDog')",
+    'generated/operations.ts': "getDog: Handler<operations['getDog']>",
     'generated/types.ts': 'owner: bigint | null;',
     'generated/json.ts': `coalesce("owner"::text, 'null')`,
     'generated/samples.json': '# edited',
     'docs/clients.md':
       /`GET .dogs.{dogId}` +\| 409 +\| `dog_asleep` +\| Until noon /,
-    'generated/pages/guide.html': '<a href="#last-words">',
+    'generated/manual/guide.html': '<a href="#last-words">',
     'README.md': /`GET .v1.dogs.{dogId}` +\| 200 +\| Get a dog /
   }
   for (const [name, text] of Object.entries(written))
