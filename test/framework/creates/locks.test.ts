@@ -139,7 +139,7 @@ t.test(
 /** Of the service, and which of them may wait for locks. */
 const connections = [
   // A group of each create, and three rows that run alone.
-  { max: 10, waiting: 7 },
+  { max: 10, waiting: 5 },
   // Each wait for a lock is short, so a read has one of them soon.
   { max: 3, waiting: 3 }
 ]
