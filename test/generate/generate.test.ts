@@ -96,9 +96,12 @@ const stale = [
 ].map((name) => `${name} is stale: run npm run generate and commit it\n`)
 
 const samples = readdirSync('samples')
-const missing = ['.sh', '.ts', '.py', '.go']
-  .filter((end) => samples.some((name) => name.endsWith(end)))
-  .map((end) => `samples/getDog${end} is missing: write it by hand\n`)
+const problems = [
+  ...['.sh', '.ts', '.py', '.go']
+    .filter((end) => samples.some((name) => name.endsWith(end)))
+    .map((end) => `samples/getDog${end} is missing: write it by hand\n`),
+  'samples/getDog.rb belongs to no operation or language\n'
+]
 
 t.test('npm run generate writes what --check reports', async (t) => {
   const page = 'docs/configuration.md'
@@ -108,11 +111,12 @@ t.test('npm run generate writes what --check reports', async (t) => {
   for (const name of [...edited, `samples/${samples[0]}`])
     appendFileSync(file(name), '# edited\n')
   appendFileSync(file('docs/clients.md'), '\n## Last words\n')
+  write('samples/getDog.rb', '')
 
-  const output = [...stale, ...missing].join('')
+  const output = [...stale, ...problems].join('')
   t.same(await generate('--check'), { code: 1, output })
   t.same(await generate(), { code: 0, output: '' })
-  t.same(await generate('--check'), { code: 1, output: missing.join('') })
+  t.same(await generate('--check'), { code: 1, output: problems.join('') })
 
   const written = {
     'generated/operations.ts': "getDog: Handler<operations['getDog']>",
