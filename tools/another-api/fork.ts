@@ -23,7 +23,7 @@ const partsOfApi =
 
 /** What the fork keeps of it, as docs/architecture.md says. */
 const kept =
-  /^(package[.]json|README[.]md|deploy|docs|generated\/(names|pages)|test\/handlers\/(examples|statements)[.])/
+  /^(package[.]json|README[.]md|deploy|docs|generated\/(names|manual)|test\/handlers\/(examples|statements)[.])/
 
 /** Where the files of the trains belong. */
 const targets = {
