@@ -41,7 +41,7 @@ export const queueMeasurer: Measurer = {
   name: 'queue of messages',
 
   start(database, metrics) {
-    const statement = database.statements.add('queue-of-messages', queueState)
+    const statement = database.prepare('queue-of-messages', queueState)
     const queued = metrics.gauge(
       'messages_queued',
       'Messages that wait for a consumer, counted up to 10000'

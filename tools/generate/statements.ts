@@ -32,7 +32,7 @@ export function statementsFile(): string {
   new ApiKeyStore(database, api.names.apiKeyPrefix)
   api.handlers(database, new ResponseMemory(0, database.metrics))
 
-  const statements = [...database.statements.texts].map(
+  const statements = [...database.statements].map(
     ([name, text]) => `\nPREPARE "${name}" AS\n${text.trim()};\n`
   )
 

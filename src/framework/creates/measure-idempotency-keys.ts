@@ -13,10 +13,7 @@ export const idempotencyKeyMeasurer: Measurer = {
   name: 'number of Idempotency-Keys',
 
   start(database, metrics) {
-    const statement = database.statements.add(
-      'estimate-of-idempotency-keys',
-      estimate
-    )
+    const statement = database.prepare('estimate-of-idempotency-keys', estimate)
 
     return async () => {
       const estimates = await database.runInBackground<{ rows: number }>(

@@ -25,10 +25,7 @@ export const apiKeyMeasurer: Measurer = {
   name: 'expiry of API keys',
 
   start(database, metrics) {
-    const statement = database.statements.add(
-      'next-expiry-of-api-keys',
-      nextExpiry
-    )
+    const statement = database.prepare('next-expiry-of-api-keys', nextExpiry)
 
     return async () => {
       const rows = await database.runInBackground<{ seconds: number | null }>(

@@ -9,9 +9,10 @@ import { sql } from './sql.ts'
 import {
   cancelGraceMs,
   type DatabaseUse,
+  type NamedStatement,
+  type Query,
   runStatement
 } from './statement-runner.ts'
-import { type Query, Statements } from './statements.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
@@ -58,8 +59,8 @@ export class Database {
   /** For all that works with this database. */
   readonly metrics: Metrics
 
-  /** The statements that have names. */
-  readonly statements: Statements
+  /** The texts of the prepared statements by their names, in their order. */
+  readonly statements = new Map<string, string>()
 
   readonly #uses: Record<'reads' | 'writes' | 'background', DatabaseUse>
 
@@ -105,7 +106,6 @@ export class Database {
 
     this.timeoutMs = timeoutMs
     this.metrics = metrics
-    this.statements = new Statements(metrics)
     this.#uses = {
       reads: use('reads'),
       writes: use('writes'),
@@ -122,6 +122,32 @@ export class Database {
     )
 
     this.#addGauges(ofRequests.pool, maxConnections)
+  }
+
+  /**
+   * Gives a name to a statement, by which each connection prepares it once.
+   * PostgreSQL would reject another text with the name, but only at the first
+   * request that runs it.
+   *
+   * @example
+   * const pets = database.prepare('pets', 'SELECT * FROM pets LIMIT $1')
+   * await database.read({ ...pets, values: [20] })
+   *
+   * @throws Error if the name belongs to another text
+   */
+  prepare(name: string, text: string): NamedStatement {
+    const known = this.statements.get(name)
+    if (known === undefined) {
+      this.metrics.initializeStatement(name)
+      this.statements.set(name, text)
+    } else if (known !== text) {
+      throw new Error(
+        `two different statements are called ${name}: ` +
+          'change the name, operationId or table of one'
+      )
+    }
+
+    return { name, text }
   }
 
   /**
@@ -195,7 +221,7 @@ export class Database {
   }
 
   #endHangingCommits(): void {
-    const statement = this.statements.add(
+    const statement = this.prepare(
       'terminate-hanging-commits',
       terminateHangingCommits
     )
