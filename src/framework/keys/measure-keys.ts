@@ -24,7 +24,7 @@ const nextExpiry = sql`
 export const apiKeyMeasurer: Measurer = {
   name: 'expiry of API keys',
 
-  start(database, metrics) {
+  start(database) {
     const statement = database.prepare('next-expiry-of-api-keys', nextExpiry)
 
     return async () => {
@@ -32,7 +32,7 @@ export const apiKeyMeasurer: Measurer = {
         statement
       )
       for (const { seconds } of rows)
-        metrics.apiKeysExpiring.set(seconds ?? Infinity)
+        database.metrics.apiKeysExpiring.set(seconds ?? Infinity)
     }
   }
 }

@@ -2,7 +2,7 @@ import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { batch } from '../batch.ts'
 import type { Config } from '../config.ts'
-import type { Metrics } from '../metrics.ts'
+import { Metrics } from '../metrics.ts'
 import { trackAvailability } from './availability.ts'
 import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
@@ -56,8 +56,8 @@ export class Database {
   /** Milliseconds until a statement of a request is cancelled. */
   readonly timeoutMs: number
 
-  /** For all that works with this database. */
-  readonly metrics: Metrics
+  /** Of the whole service: all that is measured works with the database. */
+  readonly metrics = new Metrics()
 
   /** The texts of the prepared statements by their names, in their order. */
   readonly statements = new Map<string, string>()
@@ -77,7 +77,6 @@ export class Database {
     url: string,
     config: DatabaseConfig,
     log: Logger,
-    metrics: Metrics,
     applicationName = 'service'
   ) {
     const timeoutMs = config.DATABASE_TIMEOUT_MS
@@ -98,14 +97,13 @@ export class Database {
     const use = (name: string, from = ofRequests): DatabaseUse => ({
       ...from,
       name,
-      metrics,
+      metrics: this.metrics,
       isRepeatable: name !== 'writes',
       availability: trackAvailability(name, log),
       onAbandoned: () => this.#endHangingCommits()
     })
 
     this.timeoutMs = timeoutMs
-    this.metrics = metrics
     this.#uses = {
       reads: use('reads'),
       writes: use('writes'),
@@ -241,5 +239,5 @@ export interface Measurer {
    *
    * @returns a function that runs the statement, and sets the metrics
    */
-  start: (database: Database, metrics: Metrics) => () => Promise<void>
+  start: (database: Database) => () => Promise<void>
 }
