@@ -9,7 +9,6 @@ import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
 import { unknownRoutes } from './framework/http/not-found.ts'
 import { createServer } from './framework/http/server.ts'
 import { ResponseMemory } from './framework/lists/response-memory.ts'
-import type { Metrics } from './framework/metrics.ts'
 import type { ApiDocument } from './framework/openapi/document.ts'
 import { docsPage } from './framework/openapi/docs.ts'
 import { operationRoutes } from './framework/openapi/routes.ts'
@@ -23,7 +22,6 @@ export interface Parts {
   /** The OpenAPI document at `api.openapi`. */
   apiDocument: ApiDocument
   database: Database
-  metrics: Metrics
   log: Logger
 }
 
@@ -36,10 +34,10 @@ export async function buildApp({
   api,
   apiDocument,
   database,
-  metrics,
   log
 }: Parts) {
   const { version } = apiDocument.document.info
+  const { metrics } = database
   const app = createServer(config, metrics, log)
 
   // The SDK of OpenTelemetry takes 16 MB of memory.
