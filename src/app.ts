@@ -3,7 +3,6 @@ import type { Logger } from 'pino'
 import type { Api } from './framework/api.ts'
 import { apiKeys } from './framework/keys/bearer.ts'
 import type { Config } from './framework/config.ts'
-import { responseHeaders } from './framework/http/default-headers.ts'
 import { health } from './framework/http/health.ts'
 import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
 import { unknownRoutes } from './framework/http/not-found.ts'
@@ -38,6 +37,8 @@ export async function buildApp({
 }: Parts) {
   const { version } = apiDocument.document.info
   const { metrics } = database
+
+  // Connections, the default headers, errors and the access log.
   const app = createServer(config, metrics, log)
 
   // The SDK of OpenTelemetry takes 16 MB of memory.
@@ -46,8 +47,6 @@ export async function buildApp({
     await app.register(tracing, { name: api.names.service, version })
   }
 
-  // X-Request-Id and the other headers of every response.
-  await app.register(responseHeaders)
   if (config.METRICS_PORT !== undefined)
     await app.register(metricsEndpoint, { config, apiDocument })
 
