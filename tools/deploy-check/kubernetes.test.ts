@@ -10,7 +10,6 @@
 import { rmSync } from 'node:fs'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
-import { inlineCommand } from '../../test/support/documented-commands.ts'
 import { until } from '../../test/support/until.ts'
 import { certify, eventually, Installation } from './installation.ts'
 import {
@@ -37,7 +36,7 @@ const installation = new Installation({
     KUBECONFIG: 'kubeconfig'
   }
 })
-const { block, documented, edit, folder, incident, inline } = installation
+const { block, documented, edit, folder, incident, inline, left } = installation
 const { newKey, read, serves, sh, sql, underLoad, write } = installation
 
 interface Pod {
@@ -92,7 +91,9 @@ t.before(async () => {
     rmSync(folder, { recursive: true })
   })
 
-  const secrets = inlineCommand('DATABASE_HOST=db.example.com deploy/secrets')
+  const secrets = installation.command(
+    'DATABASE_HOST=db.example.com deploy/secrets'
+  )
   await sh(`
     docker build -q -t $IMAGE:one --build-arg VERSION=one --build-arg NODE_IMAGE .
     derive() {
@@ -374,7 +375,7 @@ t.test(
   'a version that crashes some seconds after it was ready replaces no pod',
   async (t) => {
     const before = await podNames()
-    const command = '["timeout", "8", "node", "dist/src/main.js"]'
+    const shortLived = '["timeout", "8", "node", "dist/src/main.js"]'
     const hasCrashed = async () =>
       (await pods()).some(({ status }) =>
         status.containerStatuses?.some(({ restartCount }) => restartCount > 0)
@@ -382,7 +383,7 @@ t.test(
     const crashAndRollBack = async () => {
       await sh(
         `kubectl patch deployment api --type=json \
-          --patch='[{"op": "add", "path": "/spec/template/spec/containers/0/command", "value": ${command}}]'`
+          --patch='[{"op": "add", "path": "/spec/template/spec/containers/0/command", "value": ${shortLived}}]'`
       )
       await eventually(hasCrashed, 'the new version crashes')
       await inline(
@@ -446,6 +447,7 @@ t.test('the commands of incidents find what they look for', async (t) => {
     await incidentsAreFound(t, installation)
     t.match(await inline('kubectl get pods'), /^api-.* Running/m)
     t.match(await inline('kubectl get hpa api'), /<unknown>/)
+    await inline('kubectl logs -l app=migrate --tail=20')
   })
   await lockIsReleased(t, installation)
 })
@@ -475,3 +477,67 @@ t.test(
     await underLoad(t, loseNode, ['lost'])
   }
 )
+
+/** What operators add that this cluster lacks: it only stores their objects. */
+const kinds =
+  'Cluster.postgresql.cnpg.io Pooler.postgresql.cnpg.io Backup.postgresql.cnpg.io ScheduledBackup.postgresql.cnpg.io ObjectStore.barmancloud.cnpg.io PodMonitor.monitoring.coreos.com Certificate.cert-manager.io'
+
+t.test('the objects of CloudNativePG and cert-manager are found', async (t) => {
+  const DATABASE = `${database}-cnpg`
+  const variables = { DATABASE, DATABASE_NAMESPACE: DATABASE }
+  t.teardown(() =>
+    sh(`
+      kubectl delete namespace ${DATABASE}
+      kubectl delete -f kinds.yaml`)
+  )
+  await sh(`
+    for name in ${kinds}; do
+      kind=\${name%%.*}
+      cat <<YAML
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: \${kind,,}s.\${name#*.} }
+spec:
+  group: \${name#*.}
+  scope: Namespaced
+  names: { kind: $kind, plural: \${kind,,}s }
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          x-kubernetes-preserve-unknown-fields: true
+YAML
+    done >kinds.yaml
+    kubectl create -f kinds.yaml
+    kubectl wait --for=condition=Established -f kinds.yaml
+    rm -r secrets`)
+  await inline(
+    'DATABASE_HOST=db-rw.$DATABASE_NAMESPACE deploy/secrets',
+    variables
+  )
+  await documented('CloudNativePG', 0, variables)
+  const password = await sh(
+    `kubectl -n ${DATABASE} get secret service -o jsonpath={.data.password} | base64 -d`
+  )
+  t.match(read('secrets/database_url'), `:${password}@db-rw.${DATABASE}:`)
+
+  const looks = {
+    'kubectl -n $DATABASE get cluster,pods': '/db',
+    'kubectl -n $DATABASE describe cluster db': 'Instances:',
+    'kubectl -n $DATABASE get backup,scheduledbackup': 'scheduledbackup',
+    'kubectl get certificate': ''
+  }
+  for (const [look, finding] of Object.entries(looks))
+    t.match(await inline(look, variables), finding, look)
+})
+
+t.test('every command of the pages has run', (t) => {
+  t.same(left('docs/kubernetes.md'), [])
+  const onKubernetes = (line: string) => line.includes('kubectl')
+  t.same(left('docs/runbook.md', onKubernetes), [])
+  t.end()
+})
