@@ -175,6 +175,7 @@ recorded AS (
   SELECT key_hash, body_hash, response
   FROM new_row
   JOIN stored ON stored.id = new_row.id
+  WHERE key_hash IS NOT NULL
   ORDER BY key_hash
 )
 SELECT
@@ -291,6 +292,7 @@ recorded AS (
   SELECT key_hash, body_hash, response
   FROM new_row
   JOIN stored ON stored.id = new_row.id
+  WHERE key_hash IS NOT NULL
   ORDER BY key_hash
 )
 SELECT
@@ -585,6 +587,7 @@ recorded AS (
   SELECT key_hash, body_hash, response
   FROM new_row
   JOIN stored ON stored.id = new_row.id
+  WHERE key_hash IS NOT NULL
   ORDER BY key_hash
 )
 SELECT

@@ -77,7 +77,7 @@ export async function buildApp({
   await app.register(docsPage, {
     apiDocument,
     samples: api.samples,
-    pages: api.pages,
+    manual: api.manual,
     environment: config.ENVIRONMENT
   })
   const checkReady = migrationCheck(database, api.migrations)

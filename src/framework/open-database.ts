@@ -7,8 +7,8 @@ import { Metrics } from './metrics.ts'
 import { Database } from './postgres/database.ts'
 import {
   applyMigrations,
-  findPendingMigrations,
-  migrationCheck
+  migrationCheck,
+  pendingMigrations
 } from './postgres/migrate.ts'
 import { unusableDatabase } from './postgres/unusable-database.ts'
 import { retry } from './retry.ts'
@@ -58,8 +58,7 @@ export async function openDatabase(
   return {
     database,
     crashed,
-    findPending: () =>
-      orUnusable(() => findPendingMigrations(database, migrations)),
+    findPending: () => orUnusable(pendingMigrations(database, migrations)),
     migrate,
     prepare: isEmbedded ? migrate : () => orUnusable(check),
     closeDatabase: async () => {

@@ -26,11 +26,8 @@ export const empty = "TEMPLATE template0 ENCODING 'UTF8'"
 const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
 
 /** The URL of another database on the server. */
-export function urlOf(server: string, name: string): string {
-  const url = new URL(server)
-  url.pathname = `/${name}`
-  return url.href
-}
+export const urlOf = (server: string, name: string): string =>
+  Object.assign(new URL(server), { pathname: `/${name}` }).href
 
 /** Creates a database on the server. */
 async function makeDatabase(
@@ -83,9 +80,7 @@ export function copyData(directory: string): void {
   execFileSync('cp', ['-a', environment('TEST_DATA'), directory])
 }
 
-function environment(
-  name: 'TEST_SERVER' | 'TEST_TEMPLATE' | 'TEST_DATA'
-): string {
+function environment(name: string): string {
   const value = process.env[name]
   if (value === undefined)
     throw new Error(`${name} is not set: run the tests by npm test`)
@@ -146,34 +141,37 @@ export function openDatabase(t: Test, url: string, timeout = 5000): Database {
   return database
 }
 
-/** Locks the table until `release` is called or the test ends. */
-export async function lockTable(
-  t: Test,
-  url: string,
-  table: string
-): Promise<{ release: () => Promise<void> }> {
+/**
+ * Runs statements in a transaction that stays open until `commit`, until
+ * `release`, which rolls it back, or until the test ends.
+ */
+export async function begin(t: Test, url: string, statements: string) {
   const client = await connect(t, url)
-  await client.query(`BEGIN; LOCK TABLE ${table}`)
-  return { release: () => client.end() }
+  await client.query(`BEGIN; ${statements}`)
+  return {
+    commit: () => client.query('COMMIT'),
+    release: () => client.end()
+  }
 }
+
+/** Locks a table. */
+export const lockTable = (t: Test, url: string, table: string) =>
+  begin(t, url, `LOCK TABLE ${table}`)
 
 /**
- * Forgets the idempotency keys, and holds them until `release` is called or the
- * test ends, as a replica does whose commit has not ended. It is rolled back.
+ * Forgets the idempotency keys, and holds them, as a replica does whose commit
+ * has not ended.
  */
-export async function holdKeys(
-  t: Test,
-  url: string
-): Promise<{ release: () => Promise<void> }> {
-  const client = await connect(t, url)
-  await client.query(
+export const holdKeys = (t: Test, url: string) =>
+  begin(
+    t,
+    url,
     `CREATE TEMPORARY TABLE held AS TABLE idempotency_keys;
-     DELETE FROM idempotency_keys`
+     DELETE FROM idempotency_keys;
+     COMMIT;
+     BEGIN;
+     INSERT INTO idempotency_keys TABLE held`
   )
-  await client.query('BEGIN; INSERT INTO idempotency_keys TABLE held')
-
-  return { release: () => client.end() }
-}
 
 /**
  * The number of the statements that wait for a lock.
@@ -217,7 +215,7 @@ export async function createRoles(
   const owner = uniqueName()
   const service = uniqueName()
   const server = environment('TEST_SERVER')
-  t.teardown(() => query(server, `DROP ROLE ${owner}; DROP ROLE ${service}`))
+  t.teardown(() => query(server, `DROP ROLE ${owner}, ${service}`))
 
   for (const role of [owner, service])
     await query(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import type { Test } from 'tap'
@@ -42,24 +42,6 @@ function environment(
   }
 }
 
-/** Kills the process group of a child that still runs. */
-function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
-  const isRunning = exitCode === null && signalCode === null
-  if (isRunning) process.kill(-Number(pid), 'SIGKILL')
-}
-
-/** The text of stdout and stderr so far, as a function. */
-function outputOf({ stdout, stderr }: ChildProcess): () => string {
-  let output = ''
-  for (const stream of [stdout, stderr]) {
-    stream?.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-    })
-  }
-
-  return () => output
-}
-
 /**
  * Runs a command in a separate process group, which is killed when the test
  * ends.
@@ -77,7 +59,11 @@ export function run(
     detached: true,
     stdio: ['pipe', stdio, stdio]
   })
-  const output = outputOf(child)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
 
   let hasEnded = false
   /** Resolves with the exit code, or the signal that ended the process. */
@@ -86,7 +72,8 @@ export function run(
     return (code ?? signal) as number | string
   })
   t.teardown(() => {
-    killGroup(child)
+    const isRunning = child.exitCode === null && child.signalCode === null
+    if (isRunning) process.kill(-Number(child.pid), 'SIGKILL')
     return exited
   })
 
@@ -96,9 +83,9 @@ export function run(
    */
   const sees = (pattern: RegExp) =>
     until(() => {
-      const match = pattern.exec(output())
+      const match = pattern.exec(output)
       if (match === null && hasEnded)
-        throw new Error(`ended without ${pattern}:\n${output()}`)
+        throw new Error(`ended without ${pattern}:\n${output}`)
       return match
     }, `the output has ${pattern}`)
 
@@ -108,7 +95,7 @@ export function run(
     return exited
   }
 
-  return { child, output, sees, exited, stop }
+  return { child, output: () => output, sees, exited, stop }
 }
 
 /** Runs a command to its end. */

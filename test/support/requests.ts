@@ -20,18 +20,12 @@ export const post = (
     payload
   })
 
-/** Sends a request of another method with the API key of the service. */
-export const sendRequest = (
-  { app, auth }: Service,
-  method: 'PATCH' | 'PUT' | 'DELETE',
-  path: string,
-  payload?: object
-) =>
+/** Sends a DELETE request with the API key of the service. */
+export const remove = ({ app, auth }: Service, path: string, headers = {}) =>
   app.inject({
-    method,
+    method: 'DELETE',
     url: `/v1/${path}`,
-    headers: auth,
-    ...(payload && { payload })
+    headers: { ...auth, ...headers }
   })
 
 /**

@@ -1,11 +1,10 @@
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { format } from 'node:util'
 import {
   CreateHistoryChecker,
   type CreateResponse
 } from './create-history-checker.ts'
 import { postNamed } from './process.ts'
-import { randomizer, seed as ownSeed } from './scale.ts'
 import { until } from './until.ts'
 
 /** A replica, or a proxy in front of it, and an API key. */
@@ -91,33 +90,27 @@ function recordFailures() {
  * request again.
  *
  * @param targets which may change meanwhile
- * @param seed of the random choices
  */
-export function startClients(
-  targets: Endpoint[],
-  seed = ownSeed,
-  clientCount = 16
-) {
-  const { random, pick } = randomizer(seed)
+export function startClients(targets: Endpoint[], clientCount = 16) {
   const creates = new CreateHistoryChecker()
   const { failed, ...sentAgain } = recordFailures()
   let isStopped = false
 
   async function create(name: string): Promise<void> {
-    const target = () => pick(targets)
+    const target = () => targets[randomInt(targets.length)]!
     creates.record(name, await createUntilStored(target, name, failed))
   }
 
   async function work(): Promise<void> {
     while (!isStopped) {
       const name = randomUUID()
-      const isImpatient = random(4) === 0
+      const isImpatient = randomInt(4) === 0
       // Does not wait for the response to its first request.
       if (isImpatient) await Promise.all([create(name), create(name)])
       else await create(name)
 
       // Sends the request again although it had a response.
-      const isForgetful = random(4) === 0
+      const isForgetful = randomInt(4) === 0
       if (isForgetful) await create(name)
     }
   }

@@ -127,14 +127,14 @@ export function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
 /** Splits a raw response into its parts; headers by name in lower case. */
 export function parseRaw(response: string) {
   const [head = '', ...rest] = response.split('\r\n\r\n')
-  const [statusLine = '', ...lines] = head.split('\r\n')
-  const fields = lines.map((line) => {
-    const [name = '', ...value] = line.split(':')
-    return [name.toLowerCase(), value.join(':').trim()]
-  })
+  const [, status] = / (\d+)/.exec(head) ?? []
+  const fields = Array.from(
+    head.matchAll(/^([\w-]+): ?(.*)/gm),
+    ([, name = '', value = '']) => [name.toLowerCase(), value]
+  )
 
   return {
-    status: Number(statusLine.split(' ')[1]),
+    status: Number(status),
     headers: Object.fromEntries(fields) as Record<string, string>,
     body: rest.join('\r\n\r\n')
   }

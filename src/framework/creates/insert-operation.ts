@@ -24,19 +24,13 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
   const { operationId, status, columns, json, location } = definition
   const { fromRequest = [] } = definition
   const errors: typeof definition.errors = { ...outcomes, ...definition.errors }
-  const insertBy = (statement: string, areKeyed: boolean) =>
-    groupedInsert(database, statement, insertStatement(definition, areKeyed))
-  const insert = insertBy(operationId, false)
-  const insertOnce = insertBy(`${operationId}-once`, true)
-  const { metrics } = database
+  const { metrics, statements } = database
+  const insert = groupedInsert(
+    database,
+    statements.add(operationId, insertStatement(definition, false)),
+    statements.add(`${operationId}-once`, insertStatement(definition, true))
+  )
   metrics.initializeIdempotentCreates(operationId)
-
-  async function insertClaimed(row: unknown[]) {
-    const result = await insertOnce(row).catch(rethrowAsRetryable)
-    const { outcome } = result
-    metrics.idempotentCreates.inc({ operation: operationId, outcome })
-    return result
-  }
 
   return async (
     request: KeyedRequest<Body, Params>,
@@ -46,19 +40,22 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
       throw errors[name]?.(request) ?? error
     }
     const others = fromRequest.map(({ value }) => value(request))
-    const row = columns.map(({ property }): unknown => request.body[property])
-    row.push(...others)
+    const body = columns.map(({ property }) => request.body[property])
     const claim = claimOf(request, operationId, others)
-    const inserted =
-      claim === undefined ? insert(row) : insertClaimed([...row, ...claim])
-    const result = await inserted.catch((error: unknown) =>
-      reject(sentIn(error).constraint ?? '', error)
-    )
+    const isKeyed = claim.length > 0
+    const values = [...body, ...others, ...claim]
+    const result = await insert({ values, isKeyed }).catch((error: unknown) => {
+      // The Idempotency-Key makes it safe to send the request again.
+      if (isKeyed && error instanceof OutcomeUnknown)
+        throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
+      return reject(sentIn(error).constraint ?? '', error)
+    })
 
-    if (result.outcome === 'replayed')
-      reply.header('idempotent-replayed', 'true')
-    else if (result.outcome !== 'created')
-      return reject(result.outcome, new Error(result.outcome))
+    const { outcome } = result
+    if (isKeyed)
+      metrics.idempotentCreates.inc({ operation: operationId, outcome })
+    if (outcome === 'replayed') reply.header('idempotent-replayed', 'true')
+    else if (outcome !== 'created') return reject(outcome, new Error(outcome))
     const { response } = result
     if (location !== undefined)
       reply.header('location', location(parseRow(response) as Schema))
@@ -68,13 +65,6 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
 }
 
 const parseRow = (text: string) => parse(text, undefined, { parseNumber })
-
-/** The Idempotency-Key makes it safe to send the request again. */
-function rethrowAsRetryable(error: unknown): never {
-  if (error instanceof OutcomeUnknown)
-    throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
-  throw error
-}
 
 /** The errors of outcomes that each create can have. */
 const outcomes = {

@@ -34,7 +34,7 @@ export class AccessLog extends LogController {
     const { method, url, ip, errorCode: code, apiKeyCheck } = request
     const operation = operationOf(request)
     const isQuiet = operation === undefined && (status < 400 || status === 503)
-    const { id, state = 'valid' } = apiKeyCheck ?? {}
+    const state = apiKeyCheck?.state
     const rejected = state === 'valid' ? undefined : state
     // The metrics count them.
     const isFlood = rejected !== undefined && status === 429
@@ -42,7 +42,7 @@ export class AccessLog extends LogController {
 
     // Without the query, into which people paste secrets.
     const path = url.replace(/\?.*/, '')
-    const key = id?.toString()
+    const key = apiKeyCheck?.id?.toString()
     request.log.info(
       { method, path, operation, status, code, ms, key, rejected, ip },
       'request'

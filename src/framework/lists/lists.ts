@@ -106,7 +106,8 @@ type ListReply<Item> = JsonReply<200, Item[]> & {
  * response has everything that was committed before the request arrived.
  *
  * @param version only for tests
- * @throws Error if another list of the table has other items
+ * @throws Error if another list of the table has other items: let one be of a
+ *   view
  */
 export function listOperation<Item>(
   database: Database,

@@ -9,8 +9,7 @@ import { sql } from './sql.ts'
 import {
   cancelGraceMs,
   type DatabaseUse,
-  runStatement,
-  type StatementKind
+  runStatement
 } from './statement-runner.ts'
 import { type Query, Statements } from './statements.ts'
 
@@ -62,7 +61,7 @@ export class Database {
   /** The statements that have names. */
   readonly statements: Statements
 
-  readonly #kinds: Record<DatabaseUse, StatementKind>
+  readonly #uses: Record<'reads' | 'writes' | 'background', DatabaseUse>
 
   readonly #alone: (query: Query) => Promise<QueryResultRow[]>
 
@@ -95,22 +94,22 @@ export class Database {
 
     const ofRequests = open(maxConnections, timeoutMs)
     const ofBackground = open(1, Math.min(timeoutMs, maxBackgroundTimeoutMs))
-    const kind = (use: DatabaseUse, from = ofRequests): StatementKind => ({
+    const use = (name: string, from = ofRequests): DatabaseUse => ({
       ...from,
-      use,
+      name,
       metrics,
-      isRepeatable: use !== 'writes',
-      availability: trackAvailability(use, log),
+      isRepeatable: name !== 'writes',
+      availability: trackAvailability(name, log),
       onAbandoned: () => this.#endHangingCommits()
     })
 
     this.timeoutMs = timeoutMs
     this.metrics = metrics
     this.statements = new Statements(metrics)
-    this.#kinds = {
-      reads: kind('reads'),
-      writes: kind('writes'),
-      background: kind('background', ofBackground)
+    this.#uses = {
+      reads: use('reads'),
+      writes: use('writes'),
+      background: use('background', ofBackground)
     }
     this.#alone = batch(
       (queries: Query[]) => Promise.all(queries.map((one) => this.write(one))),
@@ -130,7 +129,7 @@ export class Database {
    * database cannot run it now.
    */
   read<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return runStatement(this.#kinds.reads, query)
+    return runStatement(this.#uses.reads, query)
   }
 
   /**
@@ -138,7 +137,7 @@ export class Database {
    * effect, OutcomeUnknown if that is not known.
    */
   write<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return runStatement(this.#kinds.writes, query)
+    return runStatement(this.#uses.writes, query)
   }
 
   /**
@@ -156,12 +155,12 @@ export class Database {
    * with Unavailable even if the outcome of a write is not known.
    */
   runInBackground<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return runStatement(this.#kinds.background, query)
+    return runStatement(this.#uses.background, query)
   }
 
   /** Waits for the statements in flight and closes every connection. */
   async close(): Promise<void> {
-    const { reads, background } = this.#kinds
+    const { reads, background } = this.#uses
     await Promise.all([reads.pool.end(), background.pool.end()])
   }
 
@@ -171,8 +170,8 @@ export class Database {
       '0 while the database is unavailable for reads, writes or background',
       ['use'],
       (gauge) => {
-        for (const [use, { availability }] of Object.entries(this.#kinds))
-          gauge.set({ use }, Number(availability.isAvailable))
+        for (const { name, availability } of Object.values(this.#uses))
+          gauge.set({ use: name }, Number(availability.isAvailable))
       }
     )
     this.metrics.gauge(

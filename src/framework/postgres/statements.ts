@@ -40,8 +40,8 @@ export class Statements {
       this.#metrics.initializeStatement(name)
     } else if (known !== text) {
       throw new Error(
-        `two operations have different statements called ${name}: ` +
-          'give one of them another name, as in name: …'
+        `two different statements are called ${name}: ` +
+          'change the name, operationId or table of one'
       )
     }
     this.texts.set(name, text)

@@ -17,7 +17,7 @@ const mistakes: Record<string, () => unknown> = {
     ),
   'the column days of input cannot be of the type date[]: make it jsonb, and convert it in the statement':
     () => inputTable({ name: 'text', days: 'date[]' }),
-  'two operations have different statements called x: give one of them another name, as in name: …':
+  'two different statements are called x: change the name, operationId or table of one':
     () => ['SELECT 1', 'SELECT 2'].map((text) => statements.add('x', text))
 }
 
