@@ -108,7 +108,7 @@ export async function query(
   sql: string,
   values: unknown[] = []
 ): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
+  const client = new pg.Client(url)
   // A lost connection also rejects the query.
   client.on('error', () => {})
   await client.connect()
@@ -121,7 +121,7 @@ export async function query(
 
 /** Connects a client, and disconnects it when the test ends. */
 export async function connect(t: Test, url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url })
+  const client = new pg.Client(url)
   await client.connect()
   t.teardown(() => client.end())
   return client

@@ -21,8 +21,6 @@ const generalHeaders = [
   'content-length',
   'content-type',
   'date',
-  'keep-alive',
-  'transfer-encoding',
   'cache-control',
   'content-security-policy',
   'x-content-type-options'

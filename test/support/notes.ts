@@ -1,8 +1,9 @@
 // The API of notes/openapi.yaml, for tests that are not about the API of this
 // repository.
 import type { Test } from 'tap'
-import { query } from './database.ts'
+import { openDatabase, query } from './database.ts'
 import * as keys from '../../src/framework/keys/key.ts'
+import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import { api as notes } from './notes/api.ts'
 import * as processes from './process.ts'
 import { get, post } from './requests.ts'
@@ -14,6 +15,10 @@ export const { service: serviceName, apiKeyPrefix, realm } = notes.names
 
 /** Makes a key of the notes that is not stored. */
 export const makeKey = () => keys.makeKey(apiKeyPrefix)
+
+/** Creates an API key of the notes in the database at `url`. */
+export const createKey = (t: Test, url: string) =>
+  new ApiKeyStore(openDatabase(t, url), apiKeyPrefix, 'test').create('test')
 
 /** Like startService, with the API of the notes. */
 export const startNotes = (t: Test, options: ServiceOptions = {}) =>

@@ -82,23 +82,6 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
   }
 }
 
-/** Creates an API key in the database at `url`. */
-export async function createKeyIn(
-  url: string,
-  { apiKeyPrefix } = thisApi.names
-): Promise<string> {
-  const database = new Database(
-    url,
-    { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
-    silent,
-    new Metrics()
-  )
-
-  return new ApiKeyStore(database, apiKeyPrefix, 'test')
-    .create('test')
-    .finally(() => database.close())
-}
-
 /** Resolves when `count` more requests have reached their handlers. */
 export function handled(t: Test, count: number): Promise<void> {
   const channel = 'tracing:fastify.request.handler:start'
