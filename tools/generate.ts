@@ -11,7 +11,7 @@
 //
 // With --check it writes nothing, and exits 1 when a file is missing or stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import path from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
 import openapiTS, {
   astToString,
@@ -37,7 +37,7 @@ import { prometheusRule } from './generate/prometheus-rule.ts'
 import { readmeWith } from './generate/readme.ts'
 import { sampleProblems, samplesFile } from './generate/samples.ts'
 
-process.chdir(resolve(import.meta.dirname, '..'))
+process.chdir(path.resolve(import.meta.dirname, '..'))
 
 const read = (name: string) => readFileSync(name, 'utf8')
 
@@ -87,17 +87,10 @@ ${operations.map(member).join('')}}
 `
 }
 
-/**
- * The files of a document.
- *
- * @param root the folder of the service, from the folder of the files
- */
-async function filesOf(
-  file: string,
-  folder: string,
-  root: string
-): Promise<Files> {
+/** The files of a document, in a folder. */
+async function filesOf(file: string, folder: string): Promise<Files> {
   const types = await typesFile(read(file))
+  const root = path.relative(folder, '.')
   const apiDocument = readApiDocument(file)
 
   return {
@@ -113,12 +106,8 @@ const notes = 'test/support/notes'
 /** The files that need no handlers. */
 async function generate(): Promise<Files> {
   const ofDocuments = {
-    ...(await filesOf('openapi.yaml', 'generated', '..')),
-    ...(await filesOf(
-      `${notes}/openapi.yaml`,
-      `${notes}/generated`,
-      '../../../..'
-    ))
+    ...(await filesOf('openapi.yaml', 'generated')),
+    ...(await filesOf(`${notes}/openapi.yaml`, `${notes}/generated`))
   }
   const apiDocument = readApiDocument('openapi.yaml')
   const { name } = JSON.parse(read('package.json')) as { name: string }

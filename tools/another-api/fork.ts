@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { parse, stringify } from 'yaml'
+import { type Ours, trainDocument } from './document.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const train = path.join(import.meta.dirname, 'train')
@@ -32,10 +33,6 @@ const targets = {
   'index.ts': 'src/handlers/index.ts',
   'seed.ts': 'tools/seed.ts',
   samples: 'samples'
-}
-
-interface Document {
-  components: Record<string, Record<string, unknown>>
 }
 
 const git = (cwd: string, ...options: string[]) =>
@@ -66,7 +63,7 @@ export class Fork {
 
     for (const [file, target] of Object.entries(targets))
       cpSync(path.join(train, file), this.path(target), { recursive: true })
-    writeFileSync(this.path('openapi.yaml'), trainDocument())
+    writeFileSync(this.path('openapi.yaml'), openapi())
     const renamed = this.read('package.json').replace(
       /(?<="name": ").*(?=")/,
       'train-travel'
@@ -87,25 +84,27 @@ export class Fork {
   }
 }
 
-const readDocument = (file: string) =>
-  parse(readFileSync(file, 'utf8'), { merge: true }) as Document
+type Components = Record<string, Record<string, unknown>>
 
 /**
  * The document of the trains, with those components of this repository's that
  * describe the framework and that the trains refer to.
  */
-function trainDocument(): string {
-  const document = readDocument(path.join(train, 'openapi.yaml'))
-  const { components } = readDocument(path.join(root, 'openapi.yaml'))
+function openapi(): string {
+  const ours = parse(readFileSync(path.join(root, 'openapi.yaml'), 'utf8'), {
+    merge: true
+  }) as Ours
+  const document = trainDocument(ours)
+  const components: Components = document.components
 
   const add = (value: unknown): void => {
     const references = JSON.stringify(value).matchAll(
       /"#\/components\/(\w+)\/(\w+)"/g
     )
     for (const [, kind = '', name = ''] of references) {
-      const present = (document.components[kind] ??= {})
+      const present = (components[kind] ??= {})
       if (name in present) continue
-      present[name] = components[kind]?.[name]
+      present[name] = (ours.components as Components)[kind]?.[name]
       add(present[name])
     }
   }

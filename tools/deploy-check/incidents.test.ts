@@ -72,26 +72,21 @@ const key = await newKey()
 const createStatus = async (apiKey = key) =>
   (await postNamed(url, apiKey, 'x')).status
 
+/** What goes on until the alerts of an incident fire. */
+type GoesOn = () => Promise<unknown>
+
 /** Resolves when an alert with these labels fires. */
 async function fires(
   name: string,
-  goesOn: () => Promise<unknown>,
+  goesOn: GoesOn,
   labels: Record<string, string> = {}
 ): Promise<void> {
-  const expected = Object.entries({ ...labels, alertname: name })
   const isFiring = async () => {
     await goesOn()
-    return (await prometheus.alerts()).some(
-      (alert) =>
-        alert.state === 'firing' &&
-        expected.every(([label, value]) => alert.labels[label] === value)
-    )
+    return prometheus.has({ ...labels, alertname: name }, 'firing')
   }
   await until(isFiring, `the alert ${name} fires`, 180)
 }
-
-/** What goes on until the alerts of an incident fire. */
-type GoesOn = () => Promise<unknown>
 
 /**
  * Provokes an incident, until its alerts fire.
@@ -101,7 +96,7 @@ type GoesOn = () => Promise<unknown>
 function incident(
   title: string,
   names: string[],
-  provoke: (t: Test) => Promise<GoesOn>,
+  provoke: (t: Test) => GoesOn | Promise<GoesOn>,
   labels: Record<string, string> = {}
 ): void {
   t.test(title, async (t) => {
@@ -203,13 +198,11 @@ incident('an operation fails', ['InternalErrors'], async (t) => {
   return readiness
 })
 
-incident('the replica gets no CPU', ['EventLoopBusy'], () =>
-  Promise.resolve(async () => {
-    service.child.kill('SIGSTOP')
-    await sleep(700)
-    service.child.kill('SIGCONT')
-  })
-)
+incident('the replica gets no CPU', ['EventLoopBusy'], () => async () => {
+  service.child.kill('SIGSTOP')
+  await sleep(700)
+  service.child.kill('SIGCONT')
+})
 
 incident('one key floods', ['FloodByKey'], async () => {
   const flooding = await newKey()
@@ -219,7 +212,7 @@ incident('one key floods', ['FloodByKey'], async () => {
 incident(
   'keys are guessed',
   ['KeysGuessed'],
-  () => Promise.resolve(() => createTimes(100, makeKey(apiKeyPrefix))),
+  () => () => createTimes(100, makeKey(apiKeyPrefix)),
   { reason: 'unknown' }
 )
 
@@ -308,12 +301,14 @@ const isUp = (up: 0 | 1) =>
     60
   )
 
-incident('the replica crashes again and again', ['CrashLoop'], () =>
-  Promise.resolve(async () => {
+incident(
+  'the replica crashes again and again',
+  ['CrashLoop'],
+  () => async () => {
     await killReplica()
     service = await startReplica()
     await isUp(1)
-  })
+  }
 )
 
 incident(
