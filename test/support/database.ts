@@ -23,6 +23,7 @@ export const silent = pino(
 /** The options of CREATE DATABASE for a database without tables. */
 export const empty = "TEMPLATE template0 ENCODING 'UTF8'"
 
+/** A name of a database or role that no other test uses. */
 const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
 
 /** The URL of another database on the server. */
@@ -64,6 +65,7 @@ export async function createTemplate(
   return name
 }
 
+/** Drops a database, and ends its connections. */
 export async function dropDatabase(
   server: string,
   name: string
@@ -80,6 +82,7 @@ export function copyData(directory: string): void {
   execFileSync('cp', ['-a', environment('TEST_DATA'), directory])
 }
 
+/** A variable that test/run.ts sets for the tests. */
 function environment(name: string): string {
   const value = process.env[name]
   if (value === undefined)

@@ -11,6 +11,7 @@ import { type Service, type ServiceOptions, startService } from './service.ts'
 
 export { notes }
 
+/** What the notes are called in logs, keys and challenges. */
 export const { service: serviceName, apiKeyPrefix, realm } = notes.names
 
 /** Makes a key of the notes that is not stored. */
@@ -35,9 +36,11 @@ export const serveNotes: typeof processes.serve = (t, env, ...rest) =>
 export const postNote = (url: string, key: string, name: string) =>
   processes.postNamed(url, key, name, 'notes')
 
+/** Lists the notes. */
 export const listNotes = (service: Service, headers = {}) =>
   get(service, 'notes', headers)
 
+/** Creates a note. */
 export const createNote = (service: Service, name = 'x', headers = {}) =>
   post(service, 'notes', { name }, headers)
 
@@ -55,5 +58,6 @@ export const breakNotes = (url: string) =>
 export const storedNotes = (url: string) =>
   query(url, 'SELECT id, name FROM notes ORDER BY id')
 
+/** The names of all notes, in the order of their ids. */
 export const storedNames = async (url: string) =>
   (await storedNotes(url)).map(({ name }) => String(name))

@@ -38,6 +38,7 @@ export async function createKeyed(
 const isWorthResending = ({ status }: CreateResponse): boolean =>
   status >= 500 || status === 409 || status === 429
 
+/** Gets what made a client send its create again. */
 type OnFailure = (code: string, error?: unknown) => void
 
 /**

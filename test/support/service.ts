@@ -16,8 +16,10 @@ import { createDatabase, silent } from './database.ts'
 /** Keeps the developer's `.env` out of the tests. */
 export const noFile = '/dev/null'
 
+/** A service in this process, with its API key. */
 export type Service = Awaited<ReturnType<typeof startService>>
 
+/** What a test wants other than by default. */
 export interface ServiceOptions {
   /** By default that of this repository. */
   api?: Api
