@@ -15,8 +15,10 @@ import { createDatabase, silent } from './database.ts'
 /** Keeps the developer's `.env` out of the tests. */
 export const noFile = '/dev/null'
 
+/** A service in this process, with its API key. */
 export type Service = Awaited<ReturnType<typeof startService>>
 
+/** What a test wants other than by default. */
 export interface ServiceOptions {
   /** By default that of this repository. */
   api?: Api
@@ -71,22 +73,6 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
     /** The headers of an accepted request. */
     auth: { authorization: `Bearer ${key}` }
   }
-}
-
-/** Creates an API key in the database at `url`. */
-export async function createKeyIn(
-  url: string,
-  { apiKeyPrefix } = thisApi.names
-): Promise<string> {
-  const database = new Database(
-    url,
-    { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
-    silent
-  )
-
-  return new ApiKeyStore(database, apiKeyPrefix, 'test')
-    .create('test')
-    .finally(() => database.close())
 }
 
 /** Resolves when `count` more requests have reached their handlers. */

@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import { apiKeyPrefix } from '../../generated/names.ts'
-import { createLogger } from '../../src/framework/log.ts'
 import { startEmbeddedPostgres } from '../../src/framework/embedded/postgres.ts'
+import { ApiKeyStore } from '../../src/framework/keys/store.ts'
+import { createLogger } from '../../src/framework/log.ts'
+import { Database } from '../../src/framework/postgres/database.ts'
 import { api } from '../../src/handlers/index.ts'
 import {
   createTemplate,
@@ -14,7 +16,6 @@ import {
   query,
   urlOf
 } from '../../test/support/database.ts'
-import { createKeyIn } from '../../test/support/service.ts'
 import { fill, trim } from './database.ts'
 import { type Work, works } from './plan.ts'
 import { report, type Result, type Sample } from './report.ts'
@@ -29,17 +30,23 @@ const folder = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
 process.once('SIGTERM', () => process.exit(1))
 process.once('SIGINT', () => process.exit(1))
 
+const log = createLogger('warn', apiKeyPrefix)
+
 async function openPostgres() {
   const url = process.env['DATABASE_URL']
   if (url !== undefined) return { url, stop: async () => {} }
 
-  return startEmbeddedPostgres(folder, createLogger('warn', apiKeyPrefix))
+  return startEmbeddedPostgres(folder, log)
 }
 
 const postgres = await openPostgres()
 const databaseName = await createTemplate(postgres.url, [api.migrations])
 const databaseUrl = urlOf(postgres.url, databaseName)
-const key = await createKeyIn(databaseUrl)
+const limits = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 }
+const database = new Database(databaseUrl, limits, log)
+const key = await new ApiKeyStore(database, apiKeyPrefix).create('bench')
+await database.close()
+
 // Nothing of this client is measured.
 const options = '-c synchronous_commit=off'
 const client = new pg.Client({ connectionString: databaseUrl, options })
