@@ -11,8 +11,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { parse, stringify } from 'yaml'
-import { type Ours, trainDocument } from './document.ts'
+import { stringify } from 'yaml'
+import { type Document, readYaml, trainDocument } from './document.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const train = path.join(import.meta.dirname, 'train')
@@ -84,18 +84,14 @@ export class Fork {
   }
 }
 
-type Components = Record<string, Record<string, unknown>>
-
 /**
  * The document of the trains, with those components of this repository's that
  * describe the framework and that the trains refer to.
  */
 function openapi(): string {
-  const ours = parse(readFileSync(path.join(root, 'openapi.yaml'), 'utf8'), {
-    merge: true
-  }) as Ours
-  const document = trainDocument(ours)
-  const components: Components = document.components
+  const ours = readYaml(path.join(root, 'openapi.yaml')) as Document
+  const document = trainDocument()
+  const { components } = document
 
   const add = (value: unknown): void => {
     const references = JSON.stringify(value).matchAll(
@@ -104,7 +100,7 @@ function openapi(): string {
     for (const [, kind = '', name = ''] of references) {
       const present = (components[kind] ??= {})
       if (name in present) continue
-      present[name] = (ours.components as Components)[kind]?.[name]
+      present[name] = ours.components[kind]?.[name]
       add(present[name])
     }
   }
