@@ -4,7 +4,6 @@ import { mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { Metrics } from '../../src/framework/metrics.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { applyMigrations } from '../../src/framework/postgres/migrate.ts'
 import { api } from '../../src/handlers/index.ts'
@@ -133,7 +132,6 @@ export function openDatabase(t: Test, url: string, timeout = 5000): Database {
     url,
     { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: timeout },
     silent,
-    new Metrics(),
     notes.names.service
   )
   t.teardown(() => database.close())

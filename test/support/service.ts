@@ -7,7 +7,6 @@ import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import type { Api } from '../../src/framework/api.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/framework/config.ts'
-import { Metrics } from '../../src/framework/metrics.ts'
 import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { api as thisApi } from '../../src/handlers/index.ts'
@@ -40,14 +39,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
   const { api = thisApi, log = silent } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
-  const metrics = new Metrics()
-  const database = new Database(
-    databaseUrl,
-    config,
-    log,
-    metrics,
-    api.names.service
-  )
+  const database = new Database(databaseUrl, config, log, api.names.service)
 
   const apiDocument = readApiDocument(api.openapi)
   const app = await buildApp({
@@ -55,7 +47,6 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
     api,
     apiDocument,
     database,
-    metrics,
     log
   })
   // Before the database is dropped: tap runs the newest teardown first.
@@ -90,8 +81,7 @@ export async function createKeyIn(
   const database = new Database(
     url,
     { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
-    silent,
-    new Metrics()
+    silent
   )
 
   return new ApiKeyStore(database, apiKeyPrefix, 'test')

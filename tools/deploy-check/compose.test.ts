@@ -303,6 +303,9 @@ t.test('a new version rolls out and back', async (t) => {
       async () => (await addedStatus()) === expected,
       'the proxy has loaded its configuration'
     )
+  /** Uses connections that the clients have left. */
+  const onIdleConnections = () =>
+    Promise.all(Array.from({ length: 30 }, () => listStatus()))
   const released = await sh(`node -p "require('./package.json').version"`)
 
   await replaces(t, ['api'], async () => {
@@ -317,6 +320,7 @@ t.test('a new version rolls out and back', async (t) => {
     t.match(output, /proxy is not up to date[^]*deploy\/reload/)
     t.equal(await imageOfService(), `${project}:two`)
     t.equal(await sql('SELECT count(next) FROM categories'), '0')
+    await onIdleConnections()
     await sh('deploy/reload')
     await loaded(200)
   })
@@ -325,6 +329,7 @@ t.test('a new version rolls out and back', async (t) => {
     configure('VERSION', released)
     edit(proxyFile, added, '')
     await documented('Roll back')
+    t.same(new Set(await onIdleConnections()), new Set([200]))
     t.equal(await imageOfService(), `${project}:${released}`)
     await sh('deploy/reload')
     await loaded(404)

@@ -23,11 +23,11 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
   const { operationId, status, columns, json, location } = definition
   const { fromRequest = [] } = definition
   const errors: typeof definition.errors = { ...outcomes, ...definition.errors }
-  const { metrics, statements } = database
+  const { metrics } = database
   const insert = groupedInsert(
     database,
-    statements.add(operationId, insertStatement(definition, false)),
-    statements.add(`${operationId}-once`, insertStatement(definition, true))
+    database.prepare(operationId, insertStatement(definition, false)),
+    database.prepare(`${operationId}-once`, insertStatement(definition, true))
   )
   metrics.initializeIdempotentCreates(operationId)
 
