@@ -2,9 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { parse, stringify } from 'yaml'
+import { stringify } from 'yaml'
 import { copyFiles } from '../copy-files.ts'
-import { type Ours, trainDocument } from './document.ts'
+import { type Document, readYaml, trainDocument } from './document.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
@@ -44,18 +44,14 @@ export function makeFork(): string {
 export const changedFiles = (folder: string): string[] =>
   filesIn(folder, '--modified').filter((file) => !partsOfApi.test(file))
 
-type Components = Record<string, Record<string, unknown>>
-
 /**
  * The document of the trains, with those components of this repository's that
  * describe the framework and that the trains refer to.
  */
 function openapi(): string {
-  const ours = parse(readFileSync(path.join(root, 'openapi.yaml'), 'utf8'), {
-    merge: true
-  }) as Ours
-  const document = trainDocument(ours)
-  const components: Components = document.components
+  const ours = readYaml(path.join(root, 'openapi.yaml')) as Document
+  const document = trainDocument()
+  const { components } = document
 
   const add = (value: unknown): void => {
     const references = JSON.stringify(value).matchAll(
@@ -64,7 +60,7 @@ function openapi(): string {
     for (const [, kind = '', name = ''] of references) {
       const present = (components[kind] ??= {})
       if (name in present) continue
-      present[name] = (ours.components as Components)[kind]?.[name]
+      present[name] = ours.components[kind]?.[name]
       add(present[name])
     }
   }
