@@ -140,12 +140,14 @@ export function startClients(targets: Endpoint[], clientCount = 16) {
  * Checks lists, one after the other, while something runs: each must have what
  * was acknowledged before its request.
  *
+ * @param areDurable whether the rows that the lists show must stay
  * @returns the number of lists
  */
 export async function checkLists(
   { url, key, resource = 'notes' }: Endpoint,
   creates: CreateHistoryChecker,
-  running: Promise<unknown>
+  running: Promise<unknown>,
+  areDurable = true
 ): Promise<number> {
   let lists = 0
   let isRunning = true
@@ -157,7 +159,7 @@ export async function checkLists(
     })
     const rows = (await response.json()) as object[]
     if (response.ok) {
-      creates.checkList(expected, rows, `a list from ${url}`)
+      creates.checkList(expected, rows, `a list from ${url}`, areDurable)
       lists++
     }
     return !isRunning

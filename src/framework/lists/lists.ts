@@ -107,7 +107,7 @@ type ListReply<Item> = JsonReply<200, Item[]> & {
  *
  * @param version only for tests
  * @throws Error if another list of the table has other items: let one be of a
- *   view
+ *   view. It must read only tables: nothing else changes the version
  */
 export function listOperation<Item>(
   database: Database,
