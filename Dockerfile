@@ -34,6 +34,9 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=2m --start-interval=1s CM
 ENTRYPOINT []
 CMD ["node", "dist/src/main.js"]
 ARG NODE_IMAGE
+ARG BASE_NAME=${NODE_IMAGE%@*}
+# Empty if the base is named without its digest.
+ARG BASE_DIGEST=${NODE_IMAGE#$BASE_NAME}
 ARG VERSION=unknown
 ARG REVISION=unknown
 ARG SOURCE=unknown
@@ -43,5 +46,5 @@ LABEL org.opencontainers.image.title="Pet Categories" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.source="${SOURCE}" \
-      org.opencontainers.image.base.name="${NODE_IMAGE%@*}" \
-      org.opencontainers.image.base.digest="${NODE_IMAGE#*@}"
+      org.opencontainers.image.base.name="${BASE_NAME}" \
+      org.opencontainers.image.base.digest="${BASE_DIGEST#@}"

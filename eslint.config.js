@@ -102,6 +102,7 @@ export default defineConfig(
     files: ['src/framework/openapi/docs/*.js'],
     languageOptions: {
       globals: {
+        URL: 'readonly',
         addEventListener: 'readonly',
         crypto: 'readonly',
         document: 'readonly',

@@ -1,7 +1,6 @@
 // Generated from openapi.yaml by `npm run generate`. Do not edit.
 
 import type { Handler } from '../src/framework/openapi/handler.ts'
-import { notImplemented } from '../src/framework/openapi/handler.ts'
 import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
@@ -22,16 +21,4 @@ export interface Operations {
   listOrders: Handler<operations['listOrders']>
   /** DELETE /store/orders/{orderId} */
   cancelOrder: Handler<operations['cancelOrder']>
-}
-
-/** Handlers that respond with 501, until their operations are implemented. */
-export const stubs: Operations = {
-  listCategories: notImplemented('listCategories'),
-  createCategory: notImplemented('createCategory'),
-  createMessage: notImplemented('createMessage'),
-  listPets: notImplemented('listPets'),
-  createPet: notImplemented('createPet'),
-  getPet: notImplemented('getPet'),
-  listOrders: notImplemented('listOrders'),
-  cancelOrder: notImplemented('cancelOrder'),
 }

@@ -5,7 +5,7 @@ import requests
 response = requests.get(
     "https://api.petstore.example/v1/store/orders",
     headers={"Authorization": f"Bearer {os.environ['API_KEY']}"},
-    timeout=30,
+    timeout=35,
 )
 if not response.ok:
     raise requests.HTTPError(response.text)

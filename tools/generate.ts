@@ -1,7 +1,7 @@
 // Writes these files, or the marked parts of them:
 //
 // - generated/, from openapi.yaml, samples/ and the statements of src/handlers
-// - generated/pages/, from docs/clients.md and CHANGELOG.md
+// - generated/manual/, from docs/clients.md and CHANGELOG.md
 // - README.md: the operations, from openapi.yaml
 // - docs/clients.md: the errors of single operations, from openapi.yaml
 // - .env.example and docs/configuration.md, from src/framework/variables.ts
@@ -11,7 +11,7 @@
 //
 // With --check it writes nothing, and exits 1 when a file is missing or stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import path from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
 import openapiTS, {
   astToString,
@@ -37,7 +37,7 @@ import { prometheusRule } from './generate/prometheus-rule.ts'
 import { readmeWith } from './generate/readme.ts'
 import { sampleProblems, samplesFile } from './generate/samples.ts'
 
-process.chdir(resolve(import.meta.dirname, '..'))
+process.chdir(path.resolve(import.meta.dirname, '..'))
 
 const read = (name: string) => readFileSync(name, 'utf8')
 
@@ -73,37 +73,24 @@ function int64AsBigint(schema: SchemaObject): ts.TypeNode | undefined {
   return ts.factory.createUnionTypeNode([bigintType, nullType])
 }
 
-/** generated/operations.ts: the type and a stub of each handler. */
+/** generated/operations.ts: the type of each handler. */
 function operationsFile(operations: Operation[], root: string): string {
   const member = ({ id, method, path: route }: Operation) =>
     `  /** ${method} ${route} */\n  ${id}: Handler<operations['${id}']>\n`
-  const stub = ({ id }: Operation) => `  ${id}: notImplemented('${id}'),\n`
 
   return `${header}import type { Handler } from '${root}/src/framework/openapi/handler.ts'
-import { notImplemented } from '${root}/src/framework/openapi/handler.ts'
 import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
 export interface Operations {
 ${operations.map(member).join('')}}
-
-/** Handlers that respond with 501, until their operations are implemented. */
-export const stubs: Operations = {
-${operations.map(stub).join('')}}
 `
 }
 
-/**
- * The files of a document.
- *
- * @param root the folder of the service, from the folder of the files
- */
-async function filesOf(
-  file: string,
-  folder: string,
-  root: string
-): Promise<Files> {
+/** The files of a document, in a folder. */
+async function filesOf(file: string, folder: string): Promise<Files> {
   const types = await typesFile(read(file))
+  const root = path.relative(folder, '.')
   const apiDocument = readApiDocument(file)
 
   return {
@@ -119,18 +106,14 @@ const notes = 'test/support/notes'
 /** The files that need no handlers. */
 async function generate(): Promise<Files> {
   const ofDocuments = {
-    ...(await filesOf('openapi.yaml', 'generated', '..')),
-    ...(await filesOf(
-      `${notes}/openapi.yaml`,
-      `${notes}/generated`,
-      '../../../..'
-    ))
+    ...(await filesOf('openapi.yaml', 'generated')),
+    ...(await filesOf(`${notes}/openapi.yaml`, `${notes}/generated`))
   }
   const apiDocument = readApiDocument('openapi.yaml')
   const { name } = JSON.parse(read('package.json')) as { name: string }
   const names = namesOf(apiDocument, name)
   const guide = await guideWith(apiDocument, read(guideSource))
-  const pages = {
+  const manual = {
     guide: pageMarkdown(guide, read),
     changelog: pageMarkdown(read('CHANGELOG.md'), read)
   }
@@ -144,11 +127,11 @@ async function generate(): Promise<Files> {
     ),
     'generated/names.ts': namesFile(names),
     [guideSource]: guide,
-    'generated/pages/guide.md': pages.guide,
-    'generated/pages/guide.html': pageHtml(`Guide · ${title}`, pages.guide),
-    'generated/pages/changelog.html': pageHtml(
+    'generated/manual/guide.md': manual.guide,
+    'generated/manual/guide.html': pageHtml(`Guide · ${title}`, manual.guide),
+    'generated/manual/changelog.html': pageHtml(
       `Changelog · ${title}`,
-      pages.changelog
+      manual.changelog
     ),
     'deploy/haproxy.cfg': haproxyConfig(read('deploy/haproxy.cfg'), names),
     'deploy/kubernetes/monitoring/rules.yaml': await prometheusRule(

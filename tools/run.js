@@ -24,14 +24,10 @@ await import(new URL(program, root)).catch(explainMissingPackage)
 
 /** Ends the process if this Node.js is older than package.json demands. */
 function requireNode() {
+  const { node } = process.versions
   const needed = engines.node.replace('>=', '')
-  const [major, minor] = process.versions.node.split('.').map(Number)
-  const [neededMajor, neededMinor] = needed.split('.').map(Number)
-
-  const isOld =
-    major < neededMajor || (major === neededMajor && minor < neededMinor)
-  if (isOld)
-    exit(`Node.js ${needed} or later is needed, not ${process.versions.node}`)
+  const isOld = node.localeCompare(needed, 'en', { numeric: true }) < 0
+  if (isOld) exit(`Node.js ${needed} or later is needed, not ${node}`)
 }
 
 /** Lets this process import TypeScript: by tsx, or by Node.js itself. */

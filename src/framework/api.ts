@@ -26,10 +26,10 @@ export interface Api {
    */
   samples?: URL
   /**
-   * The folder of the pages beside the docs page, `generated/pages/`:
+   * The folder of the texts beside the docs page, `generated/manual/`:
    * `guide.html` is at /docs/guide.
    */
-  pages?: URL
+  manual?: URL
   /**
    * Makes the handler of each operation, by operationId.
    * `generated/operations.ts` has its type, which the framework does not know.

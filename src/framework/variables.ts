@@ -182,6 +182,7 @@ export const rarelyNeededVariables = {
   MAX_RESPONSE_BUFFER_BYTES: {
     ...count,
     default: 33_554_432,
+    minimum: 1,
     // PostgreSQL compares the size of a list with it, as an integer.
     maximum: 2_147_483_647,
     description:

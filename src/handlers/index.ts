@@ -1,5 +1,5 @@
 import { apiKeyPrefix, realm, serviceName } from '../../generated/names.ts'
-import { type Operations, stubs } from '../../generated/operations.ts'
+import type { Operations } from '../../generated/operations.ts'
 import type { Api } from '../framework/api.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import type { Database } from '../framework/postgres/database.ts'
@@ -13,32 +13,29 @@ export const api: Api = {
   names: { service: serviceName, apiKeyPrefix, realm },
   openapi: new URL('../../openapi.yaml', import.meta.url),
   samples: new URL('../../generated/samples.json', import.meta.url),
-  pages: new URL('../../generated/pages/', import.meta.url),
+  manual: new URL('../../generated/manual/', import.meta.url),
   handlers: operationHandlers,
   migrations: new URL('../../migrations/', import.meta.url),
   measurers: [queueMeasurer]
 }
 
 /**
- * Operations without a handler, as a union: their generated stubs respond with
- * 501. The compiler reports each other operation that has none.
+ * Operations without a handler, as a union: they respond with 501. The compiler
+ * reports each other operation that has none.
  */
 type Unimplemented = never
 
 /** The handlers that src/handlers must have. */
 export type Implemented = Omit<Operations, Unimplemented>
 
-/** The handler of each operation. */
 function operationHandlers(
   database: Database,
   memory: ResponseMemory
-): Operations {
-  const implemented: Implemented = {
+): Implemented {
+  return {
     ...categoryHandlers(database, memory),
     ...messageHandlers(database),
     ...orderHandlers(database, memory),
     ...petHandlers(database, memory)
   }
-
-  return { ...stubs, ...implemented }
 }

@@ -44,6 +44,9 @@ const inEnvironment: Record<string, Record<string, string>[]> = {
   ],
   'PORT must be <= 65535: ': [{ PORT: '70000' }],
   'MAX_CONNECTIONS must be >= 1: ': [{ MAX_CONNECTIONS: '0' }],
+  'MAX_RESPONSE_BUFFER_BYTES must be >= 1: ': [
+    { MAX_RESPONSE_BUFFER_BYTES: '0' }
+  ],
   'MAX_RESPONSE_BUFFER_BYTES must be <= 2147483647: ': [
     { MAX_RESPONSE_BUFFER_BYTES: '2147483648' }
   ],

@@ -1,6 +1,8 @@
-// Spans, as a receiver of OTLP gets them, and the service without one.
+// Spans, as they are exported, and the service without them.
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
-import { diag } from '@opentelemetry/api'
+import { diag, SpanKind, SpanStatusCode } from '@opentelemetry/api'
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-node'
 import t, { type Test } from 'tap'
 import {
   disconnected,
@@ -15,26 +17,29 @@ import {
 } from '../support/database.ts'
 import {
   breakNotes,
+  createKey,
   createNote,
   listNotes,
-  notes,
   serveNotes,
   serviceName,
   startNotes
 } from '../support/notes.ts'
+import { listenOnLoopback } from '../support/loopback.ts'
 import { sample } from '../support/metrics.ts'
 import { started } from '../support/process.ts'
 import { startProxy } from '../support/proxy.ts'
-import { kind, type ReceivedSpan, startReceiver } from '../support/receiver.ts'
 import { recorder } from '../support/recorder.ts'
-import { get } from '../support/requests.ts'
-import { createKeyIn, type Service } from '../support/service.ts'
+import { get, remove } from '../support/requests.ts'
+import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const callerId = '00f067aa0ba902b7'
 const sampled = { traceparent: `00-${traceId}-${callerId}-01` }
 const unsampled = { traceparent: `00-${traceId}-${callerId}-00` }
+
+/** Of a collector: nothing listens on the port of discard. */
+const absent = 'http://127.0.0.1:9'
 
 /** Whether this process has loaded the SDK. */
 function hasSdk(): boolean {
@@ -52,10 +57,10 @@ t.test('without an endpoint, the SDK is not loaded', async (t) => {
 })
 
 /** The only span of this name. */
-function only(spans: ReceivedSpan[], name: string): ReceivedSpan {
+function only(spans: ReadableSpan[], name: string): ReadableSpan {
   const [span, ...others] = spans.filter((one) => one.name === name)
   if (span === undefined || others.length > 0)
-    throw new Error(`${name}: ${JSON.stringify(spans, null, 2)}`)
+    throw new Error(`${name}: ${spans.map((one) => one.name).join()}`)
   return span
 }
 
@@ -91,29 +96,24 @@ async function sendAll(
   await deleteNote(service)
 }
 
-const deleteNote = ({ app, auth }: Service) =>
-  app.inject({
-    method: 'DELETE',
-    url: '/v1/notes/1',
-    headers: { ...auth, ...sampled }
-  })
+const deleteNote = (service: Service) => remove(service, 'notes/1', sampled)
 
 /** The spans of a create and of three deletions that failed. */
 function statementsAreTraced(
   t: Test,
   { databaseUrl }: Service,
-  spans: ReceivedSpan[],
+  spans: ReadableSpan[],
   parentId: string
 ) {
   t.match(only(spans, 'createNote'), {
-    kind: kind.client,
-    parentSpanId: parentId,
+    kind: SpanKind.CLIENT,
+    parentSpanContext: { spanId: parentId },
     attributes: {
       'db.system.name': 'postgresql',
       'db.query.summary': 'createNote',
       'db.namespace': new URL(databaseUrl).pathname.slice(1)
     },
-    events: ['connected']
+    events: [{ name: 'connected' }]
   })
 
   t.match(
@@ -122,15 +122,17 @@ function statementsAreTraced(
       { 'error.type': '22012', 'db.response.status_code': '22012' },
       { 'error.type': 'unavailable', 'db.response.status_code': '42P01' },
       { 'error.type': 'unavailable', 'db.response.status_code': undefined }
-    ].map((attributes) => ({ isError: true, attributes }))
+    ].map((attributes) => ({
+      status: { code: SpanStatusCode.ERROR },
+      attributes
+    }))
   )
 }
 
 const rejectedRead = {
-  kind: kind.server,
-  traceId,
-  parentSpanId: callerId,
-  isError: false,
+  kind: SpanKind.SERVER,
+  parentSpanContext: { traceId, spanId: callerId },
+  status: { code: SpanStatusCode.UNSET },
   attributes: {
     'http.request.method': 'GET',
     'http.route': '/v1/notes/:noteId',
@@ -138,18 +140,25 @@ const rejectedRead = {
     'error.type': 'invalid_request'
   },
   resource: {
-    'service.name': serviceName,
-    'service.version': '1.0.0',
-    'telemetry.sdk.language': 'nodejs'
+    attributes: {
+      'service.name': serviceName,
+      'service.version': '1.0.0',
+      'telemetry.sdk.language': 'nodejs'
+    }
   }
 }
 
 t.test('requests and their statements have spans', async (t) => {
   const { lines, log } = recorder()
-  const receiver = await startReceiver(t)
-  const config = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint }
-  // The SDK reads its variables from the environment.
-  Object.assign(process.env, config)
+  const { OTLPTraceExporter } =
+    await import('@opentelemetry/exporter-trace-otlp-http')
+  const exported = t.capture(
+    OTLPTraceExporter.prototype,
+    'export',
+    (_spans: ReadableSpan[], done: (result: { code: number }) => void) =>
+      done({ code: 0 })
+  )
+  const config = { OTEL_EXPORTER_OTLP_ENDPOINT: absent }
   const proxy = await startProxy(t, await createDatabase(t))
   const service = await startNotes(t, { log, config, databaseUrl: proxy.url })
 
@@ -165,20 +174,20 @@ t.test('requests and their statements have spans', async (t) => {
   diag.warn('another, within a minute')
   // Exports what is left.
   await service.app.close()
-  const { spans } = receiver
+  const spans = exported().flatMap(({ args: [some] }) => some)
 
   t.match(only(spans, 'GET /v1/notes/:noteId'), rejectedRead)
 
   // Its body is read before its statement is sent.
-  const { traceId: createId, spanId } = only(spans, 'POST /v1/notes')
+  const create = only(spans, 'POST /v1/notes').spanContext()
   t.match(
     lines.find(({ operation }) => operation === 'createNote'),
-    { trace_id: createId, span_id: spanId }
+    { trace_id: create.traceId, span_id: create.spanId }
   )
-  statementsAreTraced(t, service, spans, spanId)
+  statementsAreTraced(t, service, spans, create.spanId)
 
   t.match(only(spans, 'GET /v1/notes'), {
-    isError: true,
+    status: { code: SpanStatusCode.ERROR },
     attributes: { 'error.type': 'aborted' }
   })
   t.same(
@@ -190,35 +199,46 @@ t.test('requests and their statements have spans', async (t) => {
     spans.some(({ name }) => name.includes('livez')),
     false
   )
-  t.notMatch(JSON.stringify(spans), /secret|note_[0-9a-f]{9}/)
-  t.equal(spans.filter(({ kind: one }) => one === kind.server).length, 6)
+  const texts = spans.map(({ name, attributes, events }) =>
+    JSON.stringify([name, attributes, events])
+  )
+  t.notMatch(texts.join(), /secret|note_[0-9a-f]{9}/)
+  t.equal(spans.filter(({ kind }) => kind === SpanKind.SERVER).length, 6)
 })
 
 t.test(
   'a collector that is absent, hangs or rejects delays nothing',
   async (t) => {
-    const receiver = await startReceiver(t)
+    let received = ''
+    let isRejecting = false
+    const collector = createServer((request, response) => {
+      request.on('data', (chunk: Buffer) => {
+        received += chunk.toString()
+      })
+      request.on('end', () => {
+        if (isRejecting) response.writeHead(400).end()
+      })
+    })
+    const present = `http://127.0.0.1:${await listenOnLoopback(t, collector)}`
     const databaseUrl = await createDatabase(t)
-    const key = await createKeyIn(databaseUrl, notes.names)
+    const key = await createKey(t, databaseUrl)
     const headers = { authorization: `Bearer ${key}` }
 
-    for (const behaviour of ['absent', 'hang', 'reject'] as const) {
-      if (behaviour !== 'absent') receiver.respond(behaviour)
-      // Nothing listens on the port of discard.
-      const absent = 'http://127.0.0.1:9'
+    const collectors = { absent, hanging: present, rejecting: present }
+    for (const [behaviour, endpoint] of Object.entries(collectors)) {
+      isRejecting = behaviour === 'rejecting'
       const service = serveNotes(t, {
         DATABASE_URL: databaseUrl,
-        OTEL_EXPORTER_OTLP_ENDPOINT:
-          behaviour === 'absent' ? absent : receiver.endpoint
+        OTEL_EXPORTER_OTLP_ENDPOINT: endpoint
       })
       const url = await started(service)
       t.equal((await fetch(`${url}/v1/notes`, { headers })).status, 200)
 
       t.equal(await service.stop(), 0)
       t.match(service.output(), '"stopped"')
-      if (behaviour === 'reject')
+      if (isRejecting)
         t.match(service.output(), '"traces: the last spans are lost"')
     }
-    t.ok(receiver.spans.length > 0)
+    t.match(received, '"name":"GET /v1/notes"')
   }
 )

@@ -87,8 +87,8 @@ const stale = [
   'generated/json.ts',
   'generated/samples.json',
   'docs/clients.md',
-  'generated/pages/guide.md',
-  'generated/pages/guide.html',
+  'generated/manual/guide.md',
+  'generated/manual/guide.html',
   '.env.example',
   'docs/configuration.md',
   'README.md',
@@ -96,9 +96,12 @@ const stale = [
 ].map((name) => `${name} is stale: run npm run generate and commit it\n`)
 
 const samples = readdirSync('samples')
-const missing = ['.sh', '.ts', '.py', '.go']
-  .filter((end) => samples.some((name) => name.endsWith(end)))
-  .map((end) => `samples/getDog${end} is missing: write it by hand\n`)
+const problems = [
+  ...['.sh', '.ts', '.py', '.go']
+    .filter((end) => samples.some((name) => name.endsWith(end)))
+    .map((end) => `samples/getDog${end} is missing: write it by hand\n`),
+  'samples/getDog.rb belongs to no operation or language\n'
+]
 
 t.test('npm run generate writes what --check reports', async (t) => {
   const page = 'docs/configuration.md'
@@ -108,20 +111,21 @@ t.test('npm run generate writes what --check reports', async (t) => {
   for (const name of [...edited, `samples/${samples[0]}`])
     appendFileSync(file(name), '# edited\n')
   appendFileSync(file('docs/clients.md'), '\n## Last words\n')
+  write('samples/getDog.rb', '')
 
-  const output = [...stale, ...missing].join('')
+  const output = [...stale, ...problems].join('')
   t.same(await generate('--check'), { code: 1, output })
   t.same(await generate(), { code: 0, output: '' })
-  t.same(await generate('--check'), { code: 1, output: missing.join('') })
+  t.same(await generate('--check'), { code: 1, output: problems.join('') })
 
   const written = {
-    'generated/operations.ts': "getDog: notImplemented('getDog')",
+    'generated/operations.ts': "getDog: Handler<operations['getDog']>",
     'generated/types.ts': 'owner: bigint | null;',
     'generated/json.ts': `coalesce("owner"::text, 'null')`,
     'generated/samples.json': '# edited',
     'docs/clients.md':
       /`GET .dogs.{dogId}` +\| 409 +\| `dog_asleep` +\| Until noon /,
-    'generated/pages/guide.html': '<a href="#last-words">',
+    'generated/manual/guide.html': '<a href="#last-words">',
     'README.md': /`GET .v1.dogs.{dogId}` +\| 200 +\| Get a dog /
   }
   for (const [name, text] of Object.entries(written))

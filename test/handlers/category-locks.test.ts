@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { connect, createDatabase, query } from '../support/database.ts'
+import { begin, createDatabase, query } from '../support/database.ts'
 import { successes } from '../support/metrics.ts'
 import { codeOrStatus, post } from '../support/requests.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -16,10 +16,9 @@ async function start(t: Test, timeout: number, statement: string) {
     service.databaseUrl,
     "INSERT INTO categories (name) VALUES ('Dog'), ('Cat')"
   )
-  const other = await connect(t, service.databaseUrl)
-  await other.query(`BEGIN; ${statement}`)
+  const other = await begin(t, service.databaseUrl, statement)
 
-  return { service, end: (sql: string) => other.query(sql) }
+  return { service, ...other }
 }
 
 const create = (service: Service, categoryId: number, key?: string) =>
@@ -37,7 +36,7 @@ const lock = 'SELECT FROM categories WHERE id = 1 FOR UPDATE'
 t.test(
   'creates of other categories do not wait for one that is locked',
   async (t) => {
-    const { service, end } = await start(t, 60_000, lock)
+    const { service, commit } = await start(t, 60_000, lock)
     const settled: unknown[] = []
     const blocked = ['dog-1', 'dog-2', undefined].map((key) =>
       create(service, 1, key).finally(() => settled.push(key))
@@ -51,7 +50,7 @@ t.test(
     }
     t.same(settled, [])
 
-    await end('COMMIT')
+    await commit()
     t.same(await Promise.all(blocked), [201, 201, 201])
   }
 )
@@ -59,20 +58,20 @@ t.test(
 t.test(
   'a pet whose category stays locked gets 503, and can be sent again',
   async (t) => {
-    const { service, end } = await start(t, 1000, lock)
+    const { service, commit } = await start(t, 1000, lock)
 
     t.equal(await create(service, 1), 'unavailable')
     t.equal(await create(service, 1, 'key'), 'unavailable')
     t.same(await query(service.databaseUrl, 'SELECT FROM pets'), [])
 
-    await end('COMMIT')
+    await commit()
     t.equal(await create(service, 1, 'key'), 201)
   }
 )
 
 for (const [end, result] of [
-  ['COMMIT', 'invalid_request'],
-  ['ROLLBACK', 201]
+  ['commit', 'invalid_request'],
+  ['release', 201]
 ] as const) {
   t.test(
     `a pet whose category is deleted meanwhile gets ${result} after ${end}`,
@@ -87,7 +86,7 @@ for (const [end, result] of [
           (await successes(service, 'createPet-once')) > 0,
         'both creates have met the deletion'
       )
-      await other.end(end)
+      await other[end]()
 
       t.same(await Promise.all(creates), [result, result])
     }

@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
-import { connect, lockAwaited, query } from '../support/database.ts'
+import { begin, lockAwaited, query } from '../support/database.ts'
 import {
   createDocumentedRole,
   documentedSql
 } from '../support/documented-sql.ts'
-import { get, sendRequest } from '../support/requests.ts'
+import { get, remove } from '../support/requests.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /** A service with the pet 1. */
@@ -27,7 +27,7 @@ const listOrders = (service: Service, headers = {}) =>
   get(service, 'store/orders', headers)
 
 const cancel = (service: Service, id: number) =>
-  sendRequest(service, 'DELETE', `store/orders/${id}`)
+  remove(service, `store/orders/${id}`)
 
 const insert = documentedSql('docs/orders.md', 'INSERT')
 const complete = documentedSql('docs/orders.md', 'UPDATE')
@@ -102,11 +102,10 @@ for (const { change, status } of changes) {
     async (t) => {
       const service = await start(t)
       await order(service, 'NULL', false)
-      const other = await connect(t, service.databaseUrl)
-      await other.query(`BEGIN; ${change}`)
+      const { commit } = await begin(t, service.databaseUrl, change)
       const response = cancel(service, 1)
       await lockAwaited(service.databaseUrl)
-      await other.query('COMMIT')
+      await commit()
       t.equal((await response).statusCode, status)
     }
   )

@@ -9,8 +9,9 @@ export interface CreateResponse {
 const faultsShown = 20
 
 /**
- * Collects the 201 of every create, and checks them against the table: each
- * create must have one row, and each response to it the body of the first.
+ * Collects the 201 of every create, and the rows of lists, and checks them
+ * against the table: each create must have one row, each response to it the
+ * body of the first, and each row of a list must stay.
  */
 export class CreateHistoryChecker {
   readonly faults: string[] = []
@@ -20,6 +21,8 @@ export class CreateHistoryChecker {
   readonly #bodies = new Map<string, string>()
   /** The creates that had a response which was not a replay. */
   readonly #created = new Set<string>()
+  /** The rows of lists that must be in the table. */
+  readonly #listed = new Set<string>()
 
   /** Number of creates with a response. */
   get size(): number {
@@ -47,9 +50,11 @@ export class CreateHistoryChecker {
   /** Returns what is wrong, given all rows of the table: the first faults. */
   check(rows: Record<string, unknown>[]): string[] {
     const lost = new Set(this.acknowledged)
+    const vanished = new Set(this.#listed)
     const surplus: string[] = []
     for (const { id, name } of rows) {
       const body = JSON.stringify({ id: Number(id), name })
+      vanished.delete(body)
       const isExpected = lost.delete(body)
       if (!isExpected) surplus.push(body)
     }
@@ -57,7 +62,8 @@ export class CreateHistoryChecker {
     return [
       ...this.faults,
       ...surplus.map((body) => `${body} is not the body of a response`),
-      ...[...lost].map((body) => `${body} is lost`)
+      ...[...lost].map((body) => `${body} is lost`),
+      ...[...vanished].map((body) => `${body} was in a list, and is lost`)
     ].slice(0, faultsShown)
   }
 
@@ -66,9 +72,21 @@ export class CreateHistoryChecker {
    *
    * @param expected what was acknowledged before its request was sent
    * @param source the response in words, for the fault
+   * @param isDurable whether its rows must stay
    */
-  checkList(expected: string[], rows: object[], source: string): void {
-    const listed = new Set(rows.map((row) => JSON.stringify(row)))
+  checkList(
+    expected: string[],
+    rows: object[],
+    source: string,
+    isDurable = true
+  ): void {
+    const listed = new Set<string>()
+    for (const body of rows.map((row) => JSON.stringify(row))) {
+      if (listed.has(body)) this.faults.push(`${source} has ${body} twice`)
+      listed.add(body)
+      if (isDurable) this.#listed.add(body)
+    }
+
     const missing = expected.filter((body) => !listed.has(body))
     this.faults.push(...missing.map((body) => `${source} lacks ${body}`))
   }

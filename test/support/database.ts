@@ -4,7 +4,6 @@ import { mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { Metrics } from '../../src/framework/metrics.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { applyMigrations } from '../../src/framework/postgres/migrate.ts'
 import { api } from '../../src/handlers/index.ts'
@@ -23,14 +22,12 @@ export const silent = pino(
 /** The options of CREATE DATABASE for a database without tables. */
 export const empty = "TEMPLATE template0 ENCODING 'UTF8'"
 
+/** A name of a database or role that no other test uses. */
 const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
 
 /** The URL of another database on the server. */
-export function urlOf(server: string, name: string): string {
-  const url = new URL(server)
-  url.pathname = `/${name}`
-  return url.href
-}
+export const urlOf = (server: string, name: string): string =>
+  Object.assign(new URL(server), { pathname: `/${name}` }).href
 
 /** Creates a database on the server. */
 async function makeDatabase(
@@ -67,6 +64,7 @@ export async function createTemplate(
   return name
 }
 
+/** Drops a database, and ends its connections. */
 export async function dropDatabase(
   server: string,
   name: string
@@ -83,9 +81,8 @@ export function copyData(directory: string): void {
   execFileSync('cp', ['-a', environment('TEST_DATA'), directory])
 }
 
-function environment(
-  name: 'TEST_SERVER' | 'TEST_TEMPLATE' | 'TEST_DATA'
-): string {
+/** A variable that test/run.ts sets for the tests. */
+function environment(name: string): string {
   const value = process.env[name]
   if (value === undefined)
     throw new Error(`${name} is not set: run the tests by npm test`)
@@ -113,7 +110,7 @@ export async function query(
   sql: string,
   values: unknown[] = []
 ): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
+  const client = new pg.Client(url)
   // A lost connection also rejects the query.
   client.on('error', () => {})
   await client.connect()
@@ -126,7 +123,7 @@ export async function query(
 
 /** Connects a client, and disconnects it when the test ends. */
 export async function connect(t: Test, url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url })
+  const client = new pg.Client(url)
   await client.connect()
   t.teardown(() => client.end())
   return client
@@ -138,7 +135,6 @@ export function openDatabase(t: Test, url: string, timeout = 5000): Database {
     url,
     { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: timeout },
     silent,
-    new Metrics(),
     notes.names.service
   )
   t.teardown(() => database.close())
@@ -146,34 +142,37 @@ export function openDatabase(t: Test, url: string, timeout = 5000): Database {
   return database
 }
 
-/** Locks the table until `release` is called or the test ends. */
-export async function lockTable(
-  t: Test,
-  url: string,
-  table: string
-): Promise<{ release: () => Promise<void> }> {
+/**
+ * Runs statements in a transaction that stays open until `commit`, until
+ * `release`, which rolls it back, or until the test ends.
+ */
+export async function begin(t: Test, url: string, statements: string) {
   const client = await connect(t, url)
-  await client.query(`BEGIN; LOCK TABLE ${table}`)
-  return { release: () => client.end() }
+  await client.query(`BEGIN; ${statements}`)
+  return {
+    commit: () => client.query('COMMIT'),
+    release: () => client.end()
+  }
 }
+
+/** Locks a table. */
+export const lockTable = (t: Test, url: string, table: string) =>
+  begin(t, url, `LOCK TABLE ${table}`)
 
 /**
- * Forgets the idempotency keys, and holds them until `release` is called or the
- * test ends, as a replica does whose commit has not ended. It is rolled back.
+ * Forgets the idempotency keys, and holds them, as a replica does whose commit
+ * has not ended.
  */
-export async function holdKeys(
-  t: Test,
-  url: string
-): Promise<{ release: () => Promise<void> }> {
-  const client = await connect(t, url)
-  await client.query(
+export const holdKeys = (t: Test, url: string) =>
+  begin(
+    t,
+    url,
     `CREATE TEMPORARY TABLE held AS TABLE idempotency_keys;
-     DELETE FROM idempotency_keys`
+     DELETE FROM idempotency_keys;
+     COMMIT;
+     BEGIN;
+     INSERT INTO idempotency_keys TABLE held`
   )
-  await client.query('BEGIN; INSERT INTO idempotency_keys TABLE held')
-
-  return { release: () => client.end() }
-}
 
 /**
  * The number of the statements that wait for a lock.
@@ -217,7 +216,7 @@ export async function createRoles(
   const owner = uniqueName()
   const service = uniqueName()
   const server = environment('TEST_SERVER')
-  t.teardown(() => query(server, `DROP ROLE ${owner}; DROP ROLE ${service}`))
+  t.teardown(() => query(server, `DROP ROLE ${owner}, ${service}`))
 
   for (const role of [owner, service])
     await query(server, `CREATE ROLE ${role} LOGIN PASSWORD 'secret'`)

@@ -12,6 +12,7 @@ import {
 } from '../../tools/generate/openapi.ts'
 
 const apiDocument = readApiDocument(api.openapi)
+/** The OpenAPI document of this API, the path it serves, and its scopes. */
 export const { document, basePath, scopes } = apiDocument
 
 /** The headers of HTTP, and those that `info.description` documents. */
@@ -21,8 +22,6 @@ const generalHeaders = [
   'content-length',
   'content-type',
   'date',
-  'keep-alive',
-  'transfer-encoding',
   'cache-control',
   'content-security-policy',
   'x-content-type-options'
@@ -33,15 +32,7 @@ export const operations = operationsOf(apiDocument)
 
 type Operation = (typeof operations)[number]
 
-/** A request, and the example of its response. */
-interface ExampleRequest {
-  /** As in `getPet 404 unknown`. */
-  title: string
-  request: InjectOptions
-  /** Undefined: any success. */
-  expected: { status: number; body: unknown } | undefined
-}
-
+/** The JSON content of a request or response. */
 const jsonOf = (message?: Message) => message?.content?.['application/json']
 
 /** The examples of the responses of an operation. */
@@ -68,14 +59,9 @@ function alternatives(
 
 type Parameter = NonNullable<Operation['parameters']>[number]
 
+/** The examples of a parameter, by their names. */
 const valuesOf = ({ example, examples }: Parameter) =>
   alternatives(examples ?? { '': { value: example } })
-
-/** The examples of the last parameter in the path. */
-const idsOf = ({ parameters = [] }: Operation) => {
-  const last = parameters.findLast((one) => one.in === 'path')
-  return last === undefined ? alternatives() : valuesOf(last)
-}
 
 /** The first example of each required parameter in this place. */
 const requiredIn = (place: string, { parameters = [] }: Operation) =>
@@ -85,6 +71,7 @@ const requiredIn = (place: string, { parameters = [] }: Operation) =>
       .map((one) => [one.name, valuesOf(one)[0]?.[1]])
   ) as Record<string, string>
 
+/** The examples of a body, or undefined for an operation without one. */
 export const bodiesOf = ({ requestBody }: Operation) =>
   alternatives(jsonOf(requestBody)?.examples)
 
@@ -111,17 +98,23 @@ export function requestOf(
 }
 
 /**
- * Each example of a path with each of a body. The example of the path has that
- * of the response with its name.
+ * Each example of the last parameter in the path with each of a body. The
+ * response is expected whose example has the name of the parameter's, or else
+ * any success.
  */
-function namedRequests(operation: Operation): ExampleRequest[] {
-  const [, parameter = ''] = /.*\{(\w+)\}/.exec(operation.request) ?? []
+function namedRequests(operation: Operation) {
+  const { operationId, parameters = [] } = operation
+  const last = parameters.findLast((one) => one.in === 'path')
+  const ids = last === undefined ? alternatives() : valuesOf(last)
   const responses = responseExamples(operation)
 
-  return idsOf(operation).flatMap(([idName, id]) =>
+  return ids.flatMap(([idName, id]) =>
     bodiesOf(operation).map(([bodyName, body]) => ({
-      title: `${operation.operationId} ${idName} ${bodyName}`,
-      request: requestOf(operation, { path: { [parameter]: id }, body }),
+      title: `${operationId} ${idName} ${bodyName}`,
+      request: requestOf(operation, {
+        path: { [last?.name ?? '']: id },
+        body
+      }),
       expected: responses.find(({ name }) => name === idName)?.response
     }))
   )
@@ -131,7 +124,7 @@ function namedRequests(operation: Operation): ExampleRequest[] {
  * The requests of the examples of an operation, in the order of the OpenAPI
  * document: those above, and those of responses with `x-request`.
  */
-export function requestsOf(operation: Operation): ExampleRequest[] {
+export function requestsOf(operation: Operation) {
   const { operationId } = operation
   const extended = responseExamples(operation).flatMap(
     ({ name, request, response }) =>

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { Server as HttpServer } from 'node:http'
+import type { AddressInfo, Server } from 'node:net'
 import type { Test } from 'tap'
 
 /**
@@ -16,7 +16,7 @@ export async function listenOnLoopback(
   await once(server, 'listening')
   t.teardown(() => {
     server.close()
-    server.closeAllConnections()
+    if (server instanceof HttpServer) server.closeAllConnections()
   })
 
   const { port } = server.address() as AddressInfo

@@ -1,10 +1,11 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import {
   embeddedPrograms,
@@ -17,77 +18,39 @@ import { until } from './until.ts'
 /** Settings of PostgreSQL, by name. */
 type Settings = Record<string, string>
 
-/** A process of PostgreSQL on TCP. */
-function startServer(port: number, data: string, settings: Settings) {
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-  const [program = '', ...args] = [
-    ...embeddedPrograms()('postgres'),
-    ...['-D', data, '-h', '127.0.0.1', '-p', String(port), '-k', ''],
-    ...Object.entries(settings).map(([name, value]) => `--${name}=${value}`)
-  ]
-  const spawnServer = () =>
-    spawn(program, args, { stdio: 'ignore', env: programEnvironment })
-  let server = spawnServer()
+/** The commands that start and end a server, which wait until it is done. */
+function commandsOf(directory: string, data: string) {
+  const [program = '', ...args] = embeddedPrograms()('pg_ctl')
+  args.push('-D', data, '-l', path.join(directory, 'log'))
+  const run = (...action: string[]) =>
+    promisify(execFile)(program, [...args, ...action], {
+      env: programEnvironment
+    })
 
-  const responds = () =>
-    until(async () => {
-      // Shared memory of a killed server remains for a moment, and prevents the
-      // start.
-      if (server.exitCode !== null) server = spawnServer()
-      return query(url, 'SELECT').then(Boolean, () => false)
-    }, 'PostgreSQL responds')
-
-  /** Starts it again, and resolves when it responds. */
-  async function start(): Promise<void> {
-    server = spawnServer()
-    await responds()
+  return {
+    start: () => run('start'),
+    /** Ends it without a checkpoint, as a machine that fails does. */
+    kill: () => run('stop', '--mode=immediate'),
+    crash: () => run('restart', '--mode=immediate'),
+    restart: () => run('restart')
   }
-
-  /** Sends the signal to a server that runs; resolves when it has exited. */
-  async function end(signal: NodeJS.Signals): Promise<void> {
-    if (server.exitCode !== null || server.signalCode !== null) return
-    const exited = once(server, 'exit')
-    server.kill(signal)
-    await exited
-  }
-
-  /** Kills all its processes, as a machine that fails does. */
-  async function kill(): Promise<void> {
-    const backends = await query(url, 'SELECT pid FROM pg_stat_activity')
-    const exited = end('SIGKILL')
-    spawnSync('kill', ['-KILL', ...backends.map(({ pid }) => String(pid))])
-    await exited
-  }
-
-  return { url, port, start, end, kill, responds }
 }
 
-/** Ways in which a server may end and come back. */
-function strikesOf(server: ReturnType<typeof startServer>) {
-  const { url, start, end, kill } = server
+/**
+ * Kills one process of the server, which then ends the others and recovers.
+ * Resolves when that is done.
+ */
+async function killBackend(url: string): Promise<void> {
+  const sql =
+    "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
   const writer = async () => {
-    const sql =
-      "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
     const [row] = await query(url, sql).catch(() => [])
     return Number(row?.['pid'] ?? 0)
   }
-
-  return {
-    /** Kills it and starts it again. */
-    crash: () => kill().then(start),
-    /** Shuts it down and starts it again. */
-    restart: () => end('SIGINT').then(start),
-    /**
-     * Kills one of its processes, after which it ends the others and recovers.
-     * Resolves when that is done.
-     */
-    killBackend: async () => {
-      const victim = await until(writer, 'PostgreSQL writes')
-      process.kill(victim, 'SIGKILL')
-      const hasRecovered = async () => ![0, victim].includes(await writer())
-      await until(hasRecovered, 'PostgreSQL has recovered')
-    }
-  }
+  const victim = await until(writer, 'PostgreSQL writes')
+  process.kill(victim, 'SIGKILL')
+  const hasRecovered = async () => ![0, victim].includes(await writer())
+  await until(hasRecovered, 'PostgreSQL has recovered')
 }
 
 /**
@@ -108,17 +71,27 @@ export async function startPostgres(
   for (const [name, text] of Object.entries(files))
     writeFileSync(path.join(data, name), text, { mode: 0o600 })
 
-  const server = startServer(await freePort(), data, settings)
+  const port = await freePort()
+  const own = { port, unix_socket_directories: '', ...settings }
+  for (const [name, value] of Object.entries(own))
+    appendFileSync(
+      path.join(data, 'postgresql.auto.conf'),
+      `${name} = '${value}'\n`
+    )
+
+  const commands = commandsOf(directory, data)
   t.teardown(async () => {
-    await server.end('SIGKILL')
+    // It may have ended.
+    await commands.kill().catch(() => {})
     rmSync(directory, { recursive: true, force: true, maxRetries: 10 })
   })
+  await commands.start()
 
-  await server.responds()
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
   const isStandby = 'standby.signal' in files
-  if (!isStandby) await migrate(server.url)
+  if (!isStandby) await migrate(url)
 
-  return { ...server, ...strikesOf(server) }
+  return { url, port, ...commands, killBackend: () => killBackend(url) }
 }
 
 /** Changes a setting of the server at `url`, which may be read-only. */

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import type { Test } from 'tap'
@@ -6,6 +6,7 @@ import { until } from './until.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
+/** A process that `run` has started. */
 export type Running = ReturnType<typeof run>
 
 /** `file` receives stdout and stderr. */
@@ -42,24 +43,6 @@ function environment(
   }
 }
 
-/** Kills the process group of a child that still runs. */
-function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
-  const isRunning = exitCode === null && signalCode === null
-  if (isRunning) process.kill(-Number(pid), 'SIGKILL')
-}
-
-/** The text of stdout and stderr so far, as a function. */
-function outputOf({ stdout, stderr }: ChildProcess): () => string {
-  let output = ''
-  for (const stream of [stdout, stderr]) {
-    stream?.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-    })
-  }
-
-  return () => output
-}
-
 /**
  * Runs a command in a separate process group, which is killed when the test
  * ends.
@@ -77,7 +60,11 @@ export function run(
     detached: true,
     stdio: ['pipe', stdio, stdio]
   })
-  const output = outputOf(child)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
 
   let hasEnded = false
   /** Resolves with the exit code, or the signal that ended the process. */
@@ -86,7 +73,8 @@ export function run(
     return (code ?? signal) as number | string
   })
   t.teardown(() => {
-    killGroup(child)
+    const isRunning = child.exitCode === null && child.signalCode === null
+    if (isRunning) process.kill(-Number(child.pid), 'SIGKILL')
     return exited
   })
 
@@ -96,9 +84,9 @@ export function run(
    */
   const sees = (pattern: RegExp) =>
     until(() => {
-      const match = pattern.exec(output())
+      const match = pattern.exec(output)
       if (match === null && hasEnded)
-        throw new Error(`ended without ${pattern}:\n${output()}`)
+        throw new Error(`ended without ${pattern}:\n${output}`)
       return match
     }, `the output has ${pattern}`)
 
@@ -108,7 +96,7 @@ export function run(
     return exited
   }
 
-  return { child, output, sees, exited, stop }
+  return { child, output: () => output, sees, exited, stop }
 }
 
 /** Runs a command to its end. */
@@ -153,6 +141,7 @@ export async function started(service: Running): Promise<string> {
   return url
 }
 
+/** What an API key looks like, whatever its prefix. */
 export const keyPattern = /[a-z]+_[0-9a-f]{48}/
 
 /** Milliseconds for a response: more than the service may take. */

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { pipeline } from 'node:stream/promises'
 import type { Test } from 'tap'
-
-type Bytes = Buffer | undefined
+import { listenOnLoopback } from './loopback.ts'
 
 /** The code in a CancelRequest. */
 export const cancelRequest = Buffer.from([0x04, 0xd2, 0x16, 0x2e])
@@ -16,128 +15,86 @@ interface Faults {
    * bytes of a client on, and before a response.
    */
   resets: (chunk: Buffer) => boolean
-  /**
-   * Changes or delays the bytes of the server; they are lost without a result.
-   */
-  change: (chunk: Buffer) => Bytes | Promise<Bytes>
+  /** Changes the bytes of the server; they are lost without a result. */
+  change: (chunk: Buffer) => Buffer | undefined
 }
-
-const noFaults = (serverPort: number): Faults => ({
-  serverPort,
-  resets: () => false,
-  change: (chunk) => chunk
-})
 
 /**
  * Starts a TCP proxy in front of PostgreSQL or the service, with faults that
  * the test controls. It stops when the test ends.
  */
-export async function startProxy(t: Pick<Test, 'teardown'>, serverUrl: string) {
-  const target = new URL(serverUrl)
-  const state = noFaults(Number(target.port || 5432))
+export async function startProxy(t: Test, serverUrl: string) {
+  const url = new URL(serverUrl)
+  const { hostname } = url
+  const socketFolder = url.searchParams.get('host')
+  const state: Faults = {
+    serverPort: Number(url.port || 5432),
+    resets: () => false,
+    change: (chunk) => chunk
+  }
   /** The bytes of the clients. */
   const sentChunks: Buffer[] = []
-  /** Of clients and to the server. */
-  const sockets = new Set<Socket>()
-  let connections = 0
+  const clients = new Set<Socket>()
 
   const server = createServer((client) => {
-    connections++
-    const upstream = connectTo(target, state.serverPort)
-    endTogether(sockets, client, upstream)
-    client.on('data', (chunk) => sentChunks.push(chunk))
-    passOn(client, upstream, state, cut)
+    clients.add(client)
+    const upstream =
+      socketFolder === null
+        ? connect(state.serverPort, hostname)
+        : connect(`${socketFolder}/.s.PGSQL.${state.serverPort}`)
+    const { requests, responses } = faulty(client, state, sentChunks)
+    // When one side closes, the other one does.
+    pipeline(client, requests, upstream, responses, client)
+      .catch(() => {})
+      .finally(() => clients.delete(client))
   })
 
   /** Closes all connections. Returns what the server then sends: nothing. */
   function cut(): undefined {
-    for (const socket of sockets) socket.destroy()
+    for (const client of clients) client.destroy()
   }
 
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  /** Refuses new connections from now on. */
-  const refuse = () => {
-    server.close()
-  }
-  t.teardown(() => {
-    cut()
-    refuse()
-  })
+  t.teardown(cut)
+  const port = await listenOnLoopback(t, server)
+  url.host = `127.0.0.1:${port}`
+  url.searchParams.delete('host')
 
   return {
     state,
     sentChunks,
     port,
     /** The URL of the server through the proxy. */
-    url: urlThrough(target, port),
-    /** Number of connections from clients. */
-    connections: () => connections,
+    url: url.href,
     cut,
     /** Closes all connections when the server sends this text. */
     cutAt: (text: string) => {
       state.change = (chunk) => (chunk.includes(text) ? cut() : chunk)
     },
-    refuse
+    /** Refuses new connections from now on. */
+    refuse: () => {
+      server.close()
+    }
   }
-}
-
-function connectTo(target: URL, port: number): Socket {
-  const socketFolder = target.searchParams.get('host')
-  return socketFolder === null
-    ? connect(port, target.hostname)
-    : connect(`${socketFolder}/.s.PGSQL.${port}`)
-}
-
-function urlThrough(target: URL, port: number): string {
-  const url = new URL(target)
-  url.host = `127.0.0.1:${port}`
-  url.searchParams.delete('host')
-  return url.href
 }
 
 /** Passes on what both send, with the faults that `state` has then. */
-function passOn(
-  client: Socket,
-  upstream: Socket,
-  state: Faults,
-  cut: () => void
-): void {
-  const isReset = (chunk: Buffer): boolean => {
-    const resets = state.resets(chunk)
-    if (resets) client.resetAndDestroy()
-    return resets
-  }
-  const respond = async (chunk: Buffer) => {
-    const bytes = await state.change(chunk)
-    if (bytes !== undefined) client.write(bytes)
+function faulty(client: Socket, state: Faults, sentChunks: Buffer[]) {
+  async function* requests(chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      sentChunks.push(chunk)
+      if (state.resets(chunk)) return client.resetAndDestroy()
+      yield chunk
+      if (state.resets(chunk)) return client.resetAndDestroy()
+    }
   }
 
-  client.on('data', (chunk: Buffer) => {
-    if (!isReset(chunk)) upstream.write(chunk, () => isReset(chunk))
-  })
-  upstream.on('data', (chunk: Buffer) => {
-    if (!isReset(chunk)) respond(chunk).catch(cut)
-  })
-}
-
-/** Adds both sockets to the set. When one closes, the other one does. */
-function endTogether(sockets: Set<Socket>, ...pair: [Socket, Socket]): void {
-  for (const socket of pair) {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    socket.on('close', () => {
-      sockets.delete(socket)
-      for (const other of pair) other.destroy()
-    })
+  async function* responses(chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      if (state.resets(chunk)) return client.resetAndDestroy()
+      const bytes = state.change(chunk)
+      if (bytes !== undefined) yield bytes
+    }
   }
-}
 
-/** An ErrorResponse of fields such as `C08P01`. */
-export function errorResponse(fields: string[]): Buffer {
-  const body = Buffer.from(fields.map((field) => `${field}\0`).join('') + '\0')
-  const head = Buffer.from('E\0\0\0\0')
-  head.writeInt32BE(body.length + 4, 1)
-  return Buffer.concat([head, body])
+  return { requests, responses }
 }

@@ -1,11 +1,10 @@
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { format } from 'node:util'
 import {
   CreateHistoryChecker,
   type CreateResponse
 } from './create-history-checker.ts'
 import { postNamed } from './process.ts'
-import { randomizer, seed as ownSeed } from './scale.ts'
 import { until } from './until.ts'
 
 /** A replica, or a proxy in front of it, and an API key. */
@@ -25,8 +24,9 @@ export async function createKeyed(
   idempotencyKey: string,
   name: string
 ): Promise<CreateResponse> {
-  const headers = { 'idempotency-key': idempotencyKey }
-  const response = await postNamed(url, key, name, resource, headers)
+  const response = await postNamed(url, key, name, resource, {
+    'idempotency-key': idempotencyKey
+  })
   return {
     status: response.status,
     body: await response.text(),
@@ -38,6 +38,7 @@ export async function createKeyed(
 const isWorthResending = ({ status }: CreateResponse): boolean =>
   status >= 500 || status === 409 || status === 429
 
+/** Gets what made a client send its create again. */
 type OnFailure = (code: string, error?: unknown) => void
 
 /**
@@ -70,12 +71,19 @@ export function createUntilStored(
   return until(send, `${name} is stored`, failoverTime)
 }
 
-/** Records what made clients send requests again. */
-function recordFailures() {
-  /** Number of failures by their code. */
+/**
+ * Clients that create records until they are stopped. They send each failed
+ * request again.
+ *
+ * @param targets which may change meanwhile
+ */
+export function startClients(targets: Endpoint[], clientCount = 16) {
+  const creates = new CreateHistoryChecker()
+  /** Number of requests that were sent again, by the code of their failure. */
   const failures: Record<string, number> = {}
   /** How connections were lost. */
   const losses = new Set<string>()
+  let isStopped = false
 
   const failed: OnFailure = (code, error) => {
     failures[code] = (failures[code] ?? 0) + 1
@@ -83,41 +91,21 @@ function recordFailures() {
       losses.add(format('%s: %s', error.message, error.cause))
   }
 
-  return { failures, losses, failed }
-}
-
-/**
- * Clients that create records until they are stopped. They send each failed
- * request again.
- *
- * @param targets which may change meanwhile
- * @param seed of the random choices
- */
-export function startClients(
-  targets: Endpoint[],
-  seed = ownSeed,
-  clientCount = 16
-) {
-  const { random, pick } = randomizer(seed)
-  const creates = new CreateHistoryChecker()
-  const { failed, ...sentAgain } = recordFailures()
-  let isStopped = false
-
   async function create(name: string): Promise<void> {
-    const target = () => pick(targets)
+    const target = () => targets[randomInt(targets.length)]!
     creates.record(name, await createUntilStored(target, name, failed))
   }
 
   async function work(): Promise<void> {
     while (!isStopped) {
       const name = randomUUID()
-      const isImpatient = random(4) === 0
+      const isImpatient = randomInt(4) === 0
       // Does not wait for the response to its first request.
       if (isImpatient) await Promise.all([create(name), create(name)])
       else await create(name)
 
       // Sends the request again although it had a response.
-      const isForgetful = random(4) === 0
+      const isForgetful = randomInt(4) === 0
       if (isForgetful) await create(name)
     }
   }
@@ -125,8 +113,9 @@ export function startClients(
   const working = Promise.all(Array.from({ length: clientCount }, work))
 
   return {
-    ...sentAgain,
     creates,
+    failures,
+    losses,
 
     /** Resolves when this many more creates are stored. */
     async stores(count: number): Promise<void> {
@@ -151,12 +140,14 @@ export function startClients(
  * Checks lists, one after the other, while something runs: each must have what
  * was acknowledged before its request.
  *
+ * @param areDurable whether the rows that the lists show must stay
  * @returns the number of lists
  */
 export async function checkLists(
   { url, key, resource = 'notes' }: Endpoint,
   creates: CreateHistoryChecker,
-  running: Promise<unknown>
+  running: Promise<unknown>,
+  areDurable = true
 ): Promise<number> {
   let lists = 0
   let isRunning = true
@@ -168,7 +159,7 @@ export async function checkLists(
     })
     const rows = (await response.json()) as object[]
     if (response.ok) {
-      creates.checkList(expected, rows, `a list from ${url}`)
+      creates.checkList(expected, rows, `a list from ${url}`, areDurable)
       lists++
     }
     return !isRunning

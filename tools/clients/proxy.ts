@@ -17,9 +17,9 @@ export type Fault = 'none' | 'before' | 'after' | 'midway' | 'busy'
 
 /** A request that reached the proxy, and the response, if there was one. */
 export interface Exchange {
-  method: string
-  path: string
-  idempotencyKey: string
+  /** As in `GET /v1/pets`. */
+  request: string
+  hasIdempotencyKey: boolean
   /** Milliseconds since the start of the process. */
   time: number
   /** 0 without a response of the service. */
@@ -33,12 +33,6 @@ export interface Exchange {
 interface State {
   exchanges: Exchange[]
   faults: Fault[]
-}
-
-const busyError = {
-  code: 'unavailable',
-  message: 'The service is unavailable',
-  status: 503
 }
 
 /**
@@ -77,9 +71,8 @@ async function forward(
   const { method = '', url: path = '', headers, socket } = incoming
   const fault = faults.shift() ?? 'none'
   const exchange: Exchange = {
-    method,
-    path,
-    idempotencyKey: String(headers['idempotency-key'] ?? ''),
+    request: `${method} ${path}`,
+    hasIdempotencyKey: 'idempotency-key' in headers,
     time: performance.now(),
     status: 0,
     hasNextPage: false,
@@ -92,9 +85,7 @@ async function forward(
     return
   }
   if (fault === 'busy') {
-    outgoing.setHeader('Content-Type', 'application/json')
-    outgoing.setHeader('Retry-After', 1)
-    outgoing.writeHead(503).end(JSON.stringify(busyError))
+    outgoing.writeHead(503, { 'Retry-After': 1 }).end()
     return
   }
 

@@ -11,10 +11,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { apiKeyPrefix } from '../../generated/names.ts'
 import { makeKey } from '../../src/framework/keys/key.ts'
-import { lockTable, query } from '../../test/support/database.ts'
+import { ApiKeyStore } from '../../src/framework/keys/store.ts'
+import { lockTable, openDatabase, query } from '../../test/support/database.ts'
 import { postNamed, serve, started } from '../../test/support/process.ts'
 import { freePort, startPostgres } from '../../test/support/postgres.ts'
-import { createKeyIn } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
 import {
   alerts,
@@ -55,7 +55,8 @@ const prometheus = await Prometheus.start(t, writeHastyRules(), {
 })
 
 const sql = (statement: string) => query(databaseUrl, statement)
-const newKey = () => createKeyIn(databaseUrl)
+const keys = new ApiKeyStore(openDatabase(t, databaseUrl), apiKeyPrefix, 'test')
+const newKey = () => keys.create('test')
 const readiness = async () => (await fetch(`${url}/readyz`)).status
 const createTimes = (count: number, apiKey: string, target = url) =>
   Promise.all(
@@ -71,26 +72,21 @@ const key = await newKey()
 const createStatus = async (apiKey = key) =>
   (await postNamed(url, apiKey, 'x')).status
 
+/** What goes on until the alerts of an incident fire. */
+type GoesOn = () => Promise<unknown>
+
 /** Resolves when an alert with these labels fires. */
 async function fires(
   name: string,
-  goesOn: () => Promise<unknown>,
+  goesOn: GoesOn,
   labels: Record<string, string> = {}
 ): Promise<void> {
-  const expected = Object.entries({ ...labels, alertname: name })
   const isFiring = async () => {
     await goesOn()
-    return (await prometheus.alerts()).some(
-      (alert) =>
-        alert.state === 'firing' &&
-        expected.every(([label, value]) => alert.labels[label] === value)
-    )
+    return prometheus.has({ ...labels, alertname: name }, 'firing')
   }
   await until(isFiring, `the alert ${name} fires`, 180)
 }
-
-/** What goes on until the alerts of an incident fire. */
-type GoesOn = () => Promise<unknown>
 
 /**
  * Provokes an incident, until its alerts fire.
@@ -100,7 +96,7 @@ type GoesOn = () => Promise<unknown>
 function incident(
   title: string,
   names: string[],
-  provoke: (t: Test) => Promise<GoesOn>,
+  provoke: (t: Test) => GoesOn | Promise<GoesOn>,
   labels: Record<string, string> = {}
 ): void {
   t.test(title, async (t) => {
@@ -202,13 +198,11 @@ incident('an operation fails', ['InternalErrors'], async (t) => {
   return readiness
 })
 
-incident('the replica gets no CPU', ['EventLoopBusy'], () =>
-  Promise.resolve(async () => {
-    service.child.kill('SIGSTOP')
-    await sleep(700)
-    service.child.kill('SIGCONT')
-  })
-)
+incident('the replica gets no CPU', ['EventLoopBusy'], () => async () => {
+  service.child.kill('SIGSTOP')
+  await sleep(700)
+  service.child.kill('SIGCONT')
+})
 
 incident('one key floods', ['FloodByKey'], async () => {
   const flooding = await newKey()
@@ -218,7 +212,7 @@ incident('one key floods', ['FloodByKey'], async () => {
 incident(
   'keys are guessed',
   ['KeysGuessed'],
-  () => Promise.resolve(() => createTimes(100, makeKey(apiKeyPrefix))),
+  () => () => createTimes(100, makeKey(apiKeyPrefix)),
   { reason: 'unknown' }
 )
 
@@ -307,12 +301,14 @@ const isUp = (up: 0 | 1) =>
     60
   )
 
-incident('the replica crashes again and again', ['CrashLoop'], () =>
-  Promise.resolve(async () => {
+incident(
+  'the replica crashes again and again',
+  ['CrashLoop'],
+  () => async () => {
     await killReplica()
     service = await startReplica()
     await isUp(1)
-  })
+  }
 )
 
 incident(

@@ -1,13 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  cpSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { generate } from 'selfsigned'
@@ -18,9 +11,8 @@ import {
 } from '../../test/support/documented-commands.ts'
 import { lastLine, status } from '../../test/support/installation.ts'
 import { until } from '../../test/support/until.ts'
+import { copyFiles } from '../copy-files.ts'
 import { type Commands, underLoad } from './under-load.ts'
-
-const root = path.resolve(import.meta.dirname, '../..')
 
 type Variables = Record<string, string>
 
@@ -43,20 +35,6 @@ const commandsOf = (page: string): string[] =>
   [...page.matchAll(documented)].flatMap(([, block, command = '']) =>
     block ? block.trim().split('\n') : command.replaceAll(/\s+/g, ' ')
   )
-
-/** Copies the files that a fresh clone has. Returns their new folder. */
-function copyFiles(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-'))
-  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
-    cwd: root,
-    encoding: 'utf8'
-  })
-  for (const file of files.trim().split('\n'))
-    cpSync(path.join(root, file), path.join(folder, file))
-  // As of somebody with a strict umask.
-  execFileSync('chmod', ['-R', 'go-rwx', folder])
-  return folder
-}
 
 /** Waits for what must come true by itself, and may fail meanwhile. */
 export const eventually = (check: () => Promise<boolean>, what: string) =>
@@ -91,6 +69,8 @@ export class Installation {
 
   constructor(options: Options) {
     this.#options = options
+    // As of somebody with a strict umask.
+    execFileSync('chmod', ['-R', 'go-rwx', this.folder])
   }
 
   /**

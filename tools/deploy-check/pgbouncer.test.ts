@@ -5,13 +5,10 @@ import { execFileSync } from 'node:child_process'
 import path from 'node:path'
 import { writeFileSync } from 'node:fs'
 import t from 'tap'
-import { apiKeyPrefix } from '../../generated/names.ts'
-import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import {
   lockTable,
   lockWaits,
   migrate,
-  openDatabase,
   query
 } from '../../test/support/database.ts'
 import { freePort, startPostgres } from '../../test/support/postgres.ts'
@@ -67,17 +64,11 @@ const config = { DATABASE_TIMEOUT_MS: 1000, MAX_REQUESTS_PER_MINUTE: 0 }
 const service = await startService(t, { databaseUrl, config })
 const created = () => codeOrStatus(post(service, 'categories', { name: 'x' }))
 const listed = () => codeOrStatus(get(service, 'categories'))
-
-t.test('creates and lists work', async (t) => {
-  const responses = await Promise.all(
-    Array.from({ length: 100 }, (_, n) => (n % 2 ? created() : listed()))
-  )
-  t.same(new Set(responses), new Set([200, 201]))
-})
+const isStored = async () => (await created()) === 201
 
 t.test('a slow statement is cancelled at the server', async (t) => {
   await restartPooler()
-  await until(async () => (await created()) === 201, 'creates are stored')
+  await until(isStored, 'creates are stored')
   const lock = await lockTable(t, postgres.url, 'categories')
   t.equal(await created(), 'unavailable')
   t.equal(await lockWaits(postgres.url), 0)
@@ -88,13 +79,10 @@ t.test('a slow statement is cancelled at the server', async (t) => {
 t.test('while PostgreSQL is down, creates are unavailable', async (t) => {
   await postgres.kill()
   // The connections that PgBouncer had to it.
-  await until(
-    async () => (await created()) === 'unavailable',
-    'creates are known to have no effect'
-  )
-  t.same([await created(), await listed()], ['unavailable', 'unavailable'])
+  await until(async () => (await created()) === 'unavailable', 'they are lost')
+  t.equal(await listed(), 'unavailable')
   await postgres.start()
-  await until(async () => (await created()) === 201, 'PgBouncer connects again')
+  await until(isStored, 'PgBouncer connects again')
 })
 
 for (const [what, restart] of [
@@ -115,9 +103,3 @@ for (const [what, restart] of [
     )
   )
 }
-
-t.test('a revoked key is rejected', async (t) => {
-  const database = openDatabase(t, databaseUrl)
-  await new ApiKeyStore(database, apiKeyPrefix).revoke('1')
-  await until(async () => (await listed()) === 'unauthorized', 'it is rejected')
-})

@@ -58,6 +58,20 @@ export class Prometheus {
     return (await this.#get<{ alerts: Alert[] }>('alerts')).alerts
   }
 
+  /** Whether an alert with these labels has one of these states. */
+  async has(
+    labels: Record<string, string>,
+    ...states: Alert['state'][]
+  ): Promise<boolean> {
+    const expected = Object.entries(labels)
+    const alerts = await this.alerts()
+    return alerts.some(
+      (alert) =>
+        states.includes(alert.state) &&
+        expected.every(([label, value]) => alert.labels[label] === value)
+    )
+  }
+
   /** The first value of an expression; NaN if it has none. */
   async value(expression: string): Promise<number> {
     const [first] = await this.#values(expression)

@@ -7,8 +7,9 @@ import {
   documentedCommands,
   inlineCommand
 } from '../../test/support/documented-commands.ts'
+import { status } from '../../test/support/installation.ts'
 import { freePort } from '../../test/support/postgres.ts'
-import { call, keyPattern, run, started } from '../../test/support/process.ts'
+import { keyPattern, run, started } from '../../test/support/process.ts'
 
 const page = 'README.md'
 const block = (heading: string, index: number) =>
@@ -21,18 +22,14 @@ function replaced(commands: string, part: string, by: string): string {
 }
 
 /** Runs commands in the clone. */
-const shell = (t: Test, commands: string, env: Record<string, string> = {}) =>
+const shell = (t: Test, commands: string, env = {}) =>
   run(t, ['bash', '-euc', commands], { env })
 
 /** Runs commands to their end. Returns what they printed. */
-async function outputOf(
-  t: Test,
-  commands: string,
-  env: Record<string, string> = {}
-): Promise<string> {
-  const { code, output } = await call(t, ['bash', '-euc', commands], { env })
-  t.equal(code, 0)
-  return output
+async function outputOf(t: Test, commands: string, env = {}): Promise<string> {
+  const { exited, output } = shell(t, commands, env)
+  t.equal(await exited, 0)
+  return output()
 }
 
 t.test('the quick start prints what it says', async (t) => {
@@ -66,9 +63,6 @@ t.test('the service starts on a PostgreSQL of your own', async (t) => {
   const service = shell(t, commands, { PORT: String(port) })
   const address = await started(service)
   const [key] = await service.sees(keyPattern)
-
-  const response = await fetch(`${address}/v1/categories`, {
-    headers: { authorization: `Bearer ${key}` }
-  })
-  t.equal(response.status, 200)
+  const headers = { authorization: `Bearer ${key}` }
+  t.equal(await status(`${address}/v1/categories`, headers), 200)
 })

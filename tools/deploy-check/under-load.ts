@@ -1,6 +1,5 @@
 import type { Test } from 'tap'
 import { type Endpoint, startClients } from '../../test/support/resend.ts'
-import { seed } from '../../test/support/scale.ts'
 
 const clientCount = 8
 
@@ -55,7 +54,6 @@ export async function underLoad(
   const earlier = new Set((await categoriesOf(target)).map(({ id }) => id))
   const clients = startClients(
     targets.map(({ url, key }) => ({ url, key, resource: 'categories' })),
-    seed,
     clientCount
   )
   t.teardown(() => clients.stop(() => Promise.resolve([])))

@@ -5,16 +5,13 @@ import { startService } from '../../test/support/service.ts'
 import { desktop, openDocs, openOperation } from './browser.ts'
 
 /** The address in the picture. */
-const host = 'localhost:3000'
-const site = `http://${host}`
+const site = 'http://localhost:3000'
 
 const { url } = await startService(t)
 const { page } = await openDocs(t, url, desktop)
 await page.route(`${site}/**`, async (route) => {
-  const headers = { ...route.request().headers(), host }
   const address = route.request().url().replace(site, url)
-  const response = await route.fetch({ url: address, headers })
-  await route.fulfill({ response })
+  await route.fulfill({ response: await route.fetch({ url: address }) })
 })
 await page.goto(`${site}/docs`)
 await openOperation(page, 'createCategory')

@@ -33,19 +33,17 @@ function exampleOf(title: string, group: Group): string {
 
 /** docs/configuration.md with the tables of the variables. */
 export async function configurationPage(page: string): Promise<string> {
-  const [common, rarelyNeeded] = [commonVariables, rarelyNeededVariables].map(
-    variablesTable
-  )
-  const half = await withSection(page, 'common variables', String(common))
-
-  return withSection(half, 'rarely needed variables', String(rarelyNeeded))
+  const common = variablesTable(commonVariables)
+  const half = await withSection(page, 'common variables', common)
+  const rarelyNeeded = variablesTable(rarelyNeededVariables)
+  return withSection(half, 'rarely needed variables', rarelyNeeded)
 }
 
 function variablesTable(group: Group): string {
   const rows = Object.entries(group).map(([name, variable]) => {
     const value = defaultOf(variable)
-    const cell = value === '' ? '' : `\`${value}\``
-    return [`\`${name}\``, cell, descriptionOf(variable)]
+    const shown = value && `\`${value}\``
+    return [`\`${name}\``, shown, descriptionOf(variable)]
   })
 
   return tableOf(['Variable', 'Default', 'Meaning'], rows)

@@ -1,4 +1,4 @@
-// generated/pages/: the guide for API clients and the changelog, which the
+// generated/manual/: the guide for API clients and the changelog, which the
 // service serves.
 import GithubSlugger, { slug } from 'github-slugger'
 import { marked, Renderer, type Tokens } from 'marked'

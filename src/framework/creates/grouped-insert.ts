@@ -3,6 +3,7 @@ import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 import { isFaultOfRow, sentIn } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
+import type { NamedStatement } from '../postgres/statement-runner.ts'
 import type { RowOutcome } from './insert.ts'
 
 /** Rows of one statement. */
@@ -18,8 +19,12 @@ const longestPauseMs = 400
 /** The SQLSTATE after a lock_timeout. */
 const lockNotAvailable = '55P03'
 
-/** Values of an input row, in the order of its columns. */
-type Row = unknown[]
+/** An input row. */
+interface Row {
+  /** In the order of the columns. Without an Idempotency-Key, its two lack. */
+  values: unknown[]
+  isKeyed: boolean
+}
 
 /** What became of one row. 'held': another transaction is recording its key. */
 type Outcome = RowOutcome | { outcome: 'held' }
@@ -33,7 +38,9 @@ type FailedGroup = { outcome: 'alone' }
  * delay. If a row makes its group fail, each row of the group runs alone at
  * least once, while the next groups go on.
  *
- * @param text takes `inputParameters`, and returns a RowOutcome for each row
+ * @param unkeyed the statement for a group without Idempotency-Keys. It takes
+ *   `inputParameters`, and returns a RowOutcome for each row
+ * @param keyed the statement for every other group
  * @returns a function that inserts one row. It resolves with 'blocked' or
  *   'held' only after DATABASE_TIMEOUT_MS: until then, it tries again. That
  *   time also limits each wait and each attempt, not their sum. It rejects like
@@ -41,15 +48,16 @@ type FailedGroup = { outcome: 'alone' }
  */
 export function groupedInsert(
   database: Database,
-  name: string,
-  text: string
+  unkeyed: NamedStatement,
+  keyed: NamedStatement
 ): (row: Row) => Promise<Outcome> {
   const { metrics, timeoutMs: maxWaitMs } = database
-  const statement = database.statements.add(name, text)
 
   function queryOf(rows: Row[]) {
+    const { name, text } = rows.some((row) => row.isKeyed) ? keyed : unkeyed
     metrics.groupedWrites.observe({ statement: name }, rows.length)
-    return { ...statement, values: inputParameters(rows) }
+    const values = inputParameters(rows.map((row) => row.values))
+    return { name, text, values }
   }
 
   const inGroup = batch(

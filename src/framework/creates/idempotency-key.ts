@@ -21,7 +21,7 @@ export interface KeyedRequest<Body, Params> {
 
 /**
  * What PostgreSQL stores of the Idempotency-Key of a request, as two SHA-256
- * hashes; undefined without one:
+ * hashes; empty without one:
  *
  * - of the Idempotency-Key, its owner and the operation. The owner is the API
  *   key, including all keys that it was rotated to. To another operation, the
@@ -36,9 +36,9 @@ export function claimOf(
   { headers, apiKeyCheck, body }: KeyedRequest<object, unknown>,
   operation: string,
   others: unknown[]
-): [keyHash: string, bodyHash: string] | undefined {
+): [] | [keyHash: string, bodyHash: string] {
   const header = headers['idempotency-key']
-  if (header === undefined) return undefined
+  if (header === undefined) return []
 
   const owner = apiKeyCheck?.root
   if (owner == null)

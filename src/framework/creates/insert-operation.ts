@@ -1,6 +1,5 @@
 import { parse } from 'lossless-json'
 import { HttpError } from '../http/errors.ts'
-import { parseNumber } from '../http/json-body.ts'
 import type { Sent } from '../openapi/handler.ts'
 import { objectBytes } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
@@ -24,19 +23,13 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
   const { operationId, status, columns, json, location } = definition
   const { fromRequest = [] } = definition
   const errors: typeof definition.errors = { ...outcomes, ...definition.errors }
-  const insertBy = (statement: string, areKeyed: boolean) =>
-    groupedInsert(database, statement, insertStatement(definition, areKeyed))
-  const insert = insertBy(operationId, false)
-  const insertOnce = insertBy(`${operationId}-once`, true)
   const { metrics } = database
+  const insert = groupedInsert(
+    database,
+    database.prepare(operationId, insertStatement(definition, false)),
+    database.prepare(`${operationId}-once`, insertStatement(definition, true))
+  )
   metrics.initializeIdempotentCreates(operationId)
-
-  async function insertClaimed(row: unknown[]) {
-    const result = await insertOnce(row).catch(rethrowAsRetryable)
-    const { outcome } = result
-    metrics.idempotentCreates.inc({ operation: operationId, outcome })
-    return result
-  }
 
   return async (
     request: KeyedRequest<Body, Params>,
@@ -46,35 +39,32 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
       throw errors[name]?.(request) ?? error
     }
     const others = fromRequest.map(({ value }) => value(request))
-    const row = columns.map(({ property }): unknown => request.body[property])
-    row.push(...others)
+    const body = columns.map(({ property }) => request.body[property])
     const claim = claimOf(request, operationId, others)
-    const inserted =
-      claim === undefined ? insert(row) : insertClaimed([...row, ...claim])
-    const result = await inserted.catch((error: unknown) =>
-      reject(sentIn(error).constraint ?? '', error)
-    )
+    const isKeyed = claim.length > 0
+    const values = [...body, ...others, ...claim]
+    const result = await insert({ values, isKeyed }).catch((error: unknown) => {
+      // The Idempotency-Key makes it safe to send the request again.
+      if (isKeyed && error instanceof OutcomeUnknown)
+        throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
+      return reject(sentIn(error).constraint ?? '', error)
+    })
 
-    if (result.outcome === 'replayed')
-      reply.header('idempotent-replayed', 'true')
-    else if (result.outcome !== 'created')
-      return reject(result.outcome, new Error(result.outcome))
+    const { outcome } = result
+    if (isKeyed)
+      metrics.idempotentCreates.inc({ operation: operationId, outcome })
+    if (outcome === 'replayed') reply.header('idempotent-replayed', 'true')
+    else if (outcome !== 'created') return reject(outcome, new Error(outcome))
     const { response } = result
     if (location !== undefined)
-      reply.header('location', location(parseRow(response) as Schema))
+      reply.header('location', location(idIn(response)))
 
     return sendJson(reply, status, objectBytes(json, response))
   }
 }
 
-const parseRow = (text: string) => parse(text, undefined, { parseNumber })
-
-/** The Idempotency-Key makes it safe to send the request again. */
-function rethrowAsRetryable(error: unknown): never {
-  if (error instanceof OutcomeUnknown)
-    throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
-  throw error
-}
+/** The id of a row of JSON, as text: a number would round it. */
+const idIn = (row: string) => String((parse(row) as { id: unknown }).id)
 
 /** The errors of outcomes that each create can have. */
 const outcomes = {

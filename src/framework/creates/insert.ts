@@ -45,10 +45,8 @@ export interface InsertDefinition<Body, Params, Status, Schema> {
   /**
    * The URL of the new row for the header `Location`, relative to the URL of
    * the request: a proxy may change the base path.
-   *
-   * @param row the response; its integers beyond 2^53 are bigints
    */
-  location?: (row: Schema) => string
+  location?: (id: string) => string
 }
 
 /** What a statement did with one input row. */
@@ -65,7 +63,7 @@ export type RowOutcome =
  * expect one row, and compare each with each. The response is made from the
  * stored row, with what triggers have changed.
  *
- * @param areKeyed whether each row has an Idempotency-Key. Without keys, a
+ * @param areKeyed whether rows may have Idempotency-Keys. Without keys, a
  *   statement that has nothing to do with their table is faster
  */
 export function insertStatement<Body, Params, Status, Schema>(
@@ -157,5 +155,6 @@ const recordKeys = sql`
     SELECT key_hash, body_hash, response
     FROM new_row
     JOIN stored ON stored.id = new_row.id
+    WHERE key_hash IS NOT NULL
     ORDER BY key_hash
   )`

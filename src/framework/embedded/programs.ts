@@ -22,8 +22,6 @@ const leaveRoot = [
   '--ambient-caps=-all,+dac_override'
 ]
 
-type Program = 'initdb' | 'postgres'
-
 /**
  * Returns the commands that run the programs of the embedded PostgreSQL, as
  * another user if this process runs as root.
@@ -31,7 +29,7 @@ type Program = 'initdb' | 'postgres'
  * @throws Error when the npm package for this machine is missing, or there is
  *   no way to leave root
  */
-export function embeddedPrograms(): (program: Program) => string[] {
+export function embeddedPrograms(): (program: string) => string[] {
   const folder = packageFolder()
   createLinks(folder)
   const prefix = userPrefix()

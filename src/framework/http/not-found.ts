@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import { closestMatch } from 'leven'
 import type { ApiDocument } from '../openapi/document.ts'
 import { HttpError } from './errors.ts'
 
@@ -36,20 +37,31 @@ export const unknownRoutes = fp<{ apiDocument: ApiDocument }>(
   { name: 'not-found' }
 )
 
-/** Names the documented path that ends like an unknown one. */
+/** Names the documented path that ends most like an unknown one. */
 function hints({ basePath, operations }: ApiDocument) {
   const paths = operations.map(({ path }) => basePath + path)
-  const ends = ['/docs', '/openapi.yaml', ...paths].map((path) => {
-    const end = path
-      .replace(/^.*(?=\/[^/{]+(\/\{\w+\})*$)/, '')
-      .replaceAll(/\{\w+\}/g, '[^/?]+')
-    return { path, end: new RegExp(`^[^?]*${end}/?(\\?|$)`, 'i') }
-  })
+  const pathsByEnd = new Map(
+    ['/openapi.yaml', ...paths].map((path) => [endOf(path), path])
+  )
 
   return (url: string): string => {
-    const meant = ends.find(({ end }) => end.test(url))
-    return meant === undefined
+    const end = endOf(url)
+    const { length } = end.replace(/\/.*/, '')
+    // One letter of /dogs, three of /category: no hint is better than a wrong
+    // one.
+    const maxDistance = Math.floor((length * 3) / 8)
+    const known = closestMatch(end, [...pathsByEnd.keys()], { maxDistance })
+    return known === undefined
       ? `/docs shows the operations, below ${basePath}/`
-      : `did you mean ${meant.path}?`
+      : `did you mean ${pathsByEnd.get(known)}?`
   }
+}
+
+/** The last word of a path and the ids behind it: `pets/{}` of `/v1/pets/7`. */
+function endOf(url: string): string {
+  const path = url.toLowerCase().replace(/(\.\w+)?\/?(\?.*)?$/, '')
+  // Each id has a digit, also a UUID.
+  const isId = (part: string) => /[{\d]/.test(part)
+  const parts = path.split('/').map((part) => (isId(part) ? '{}' : part))
+  return parts.slice(parts.findLastIndex((part) => part !== '{}')).join('/')
 }

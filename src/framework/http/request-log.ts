@@ -7,9 +7,7 @@ import '../keys/bearer.ts'
 import './errors.ts'
 
 /** The client's X-Request-Id if it is well-formed, otherwise a new one. */
-export function requestId({
-  headers
-}: Pick<IncomingMessage, 'headers'>): string {
+export function requestId({ headers }: IncomingMessage): string {
   const id = String(headers['x-request-id'] ?? '')
   return /^[\w.~-]{1,128}$/.test(id) ? id : randomUUID()
 }
@@ -34,7 +32,7 @@ export class AccessLog extends LogController {
     const { method, url, ip, errorCode: code, apiKeyCheck } = request
     const operation = operationOf(request)
     const isQuiet = operation === undefined && (status < 400 || status === 503)
-    const { id, state = 'valid' } = apiKeyCheck ?? {}
+    const state = apiKeyCheck?.state
     const rejected = state === 'valid' ? undefined : state
     // The metrics count them.
     const isFlood = rejected !== undefined && status === 429
@@ -42,7 +40,7 @@ export class AccessLog extends LogController {
 
     // Without the query, into which people paste secrets.
     const path = url.replace(/\?.*/, '')
-    const key = id?.toString()
+    const key = apiKeyCheck?.id?.toString()
     request.log.info(
       { method, path, operation, status, code, ms, key, rejected, ip },
       'request'

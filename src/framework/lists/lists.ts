@@ -7,7 +7,7 @@ import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { sentIn } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
-import type { NamedStatement } from '../postgres/statements.ts'
+import type { NamedStatement } from '../postgres/statement-runner.ts'
 import { type ResponseMemory, tooLong } from './response-memory.ts'
 
 /** Milliseconds between two lines of the log about one list. */
@@ -106,7 +106,8 @@ type ListReply<Item> = JsonReply<200, Item[]> & {
  * response has everything that was committed before the request arrived.
  *
  * @param version only for tests
- * @throws Error if another list of the table has other items
+ * @throws Error if another list of the table has other items: let one be of a
+ *   view. It must read only tables: nothing else changes the version
  */
 export function listOperation<Item>(
   database: Database,
@@ -115,7 +116,7 @@ export function listOperation<Item>(
   version = snapshotVersion
 ) {
   const text = listStatement(table, json.expression, version)
-  const statement = database.statements.add(`list-of-${table}`, text)
+  const statement = database.prepare(`list-of-${table}`, text)
   const read = listReader(database, memory.limit, statement)
   const reject = tooLongError(table, memory.limit)
 

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import type { RouteHandler } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { OpenAPIV3 } from 'openapi-types'
+import { CachedBody } from '../http/encodings.ts'
 import { docsHtml, entriesOf } from './docs-html.ts'
 import type { ApiDocument } from './document.ts'
-import { PageFile, sendWithOrigin } from './page-file.ts'
 
 /**
  * The Content-Security-Policy of the page: only scripts, styles, images and
@@ -31,8 +31,35 @@ const types: Record<string, string> = {
 }
 const typeOf = (name: string) => `${types[extname(name)]}; charset=utf-8`
 
-const send = (name: string, content: string | Buffer) =>
-  new PageFile(typeOf(name), content).send
+/** Handles requests for a file, which browsers and proxies may cache. */
+function send(name: string, content: string | Buffer) {
+  const body = new CachedBody(Buffer.from(content))
+
+  return async ({ headers }: FastifyRequest, reply: FastifyReply) => {
+    reply.header('cache-control', 'public, no-cache')
+    const bytes = await body.select(headers, reply)
+    if (bytes === undefined) return reply.code(304).send()
+
+    return reply.type(typeOf(name)).send(bytes)
+  }
+}
+
+/**
+ * Handles requests for Markdown. Its readers run no scripts, so it names the
+ * deployment as docs/guide.js does. No cache keeps what a Host has changed.
+ */
+function sendMarkdown(text: string): RouteHandler {
+  return ({ protocol, host }, reply) => {
+    const origin = `${protocol}://${host}`
+    // Without characters that have a meaning in a shell.
+    const isPlain = /^https?:\/\/[\w.:[\]-]+$/.test(origin)
+    const own = /(?<=BASE_URL=)https?:\/\/[^/]+/
+
+    reply
+      .type(typeOf('page.md'))
+      .send(isPlain ? text.replace(own, origin) : text)
+  }
+}
 
 /** The files of the pages that are ours. */
 const ownFiles = new URL('docs/', import.meta.url)
@@ -48,21 +75,20 @@ interface Options {
   apiDocument: ApiDocument
   /** The code samples of the operations; undefined if the API has none. */
   samples: URL | undefined
-  /** The folder of the pages beside the docs page, if the API has some. */
-  pages: URL | undefined
+  /** The folder of the manual; undefined if the API has none. */
+  manual: URL | undefined
   environment: string
 }
 
 /**
- * Swagger UI at /docs, changed by docs/page.js and docs/page.css. The pages
+ * Swagger UI at /docs, changed by docs/page.js and docs/page.css. The manual
  * beside it, such as /docs/guide. The OpenAPI document at /openapi.yaml, byte
  * for byte, and as JSON at /openapi.json.
  */
 export const docsPage = fp<Options>(
-  async (app, { apiDocument, samples, pages, environment }) => {
+  async (app, { apiDocument, samples, manual, environment }) => {
     const { yaml, json, document, firstPath } = apiDocument
-    const production = productionOrigin(document)
-    const folders = pages === undefined ? [ownFiles] : [ownFiles, pages]
+    const folders = manual === undefined ? [ownFiles] : [ownFiles, manual]
     const files = folders.flatMap(readFiles)
     const names = files.map(({ name }) => name)
     const page = send('docs.html', docsHtml(document, environment, names))
@@ -76,7 +102,7 @@ export const docsPage = fp<Options>(
     const handlers: Record<string, RouteHandler> = {
       '/docs': page,
       '/docs/': page,
-      '/docs/json': sendWithOrigin(typeOf('docs.json'), spec, production),
+      '/docs/json': send('docs.json', spec),
       '/docs/yaml': yamlFile,
       '/docs/static/*': (request, reply) => {
         const { '*': name } = request.params as { '*': string }
@@ -100,7 +126,7 @@ export const docsPage = fp<Options>(
       for (const { name, text } of files) {
         scope.get(
           `/docs/${name.replace('.html', '')}`,
-          sendWithOrigin(typeOf(name), text, production)
+          name.endsWith('.md') ? sendMarkdown(text) : send(name, text)
         )
       }
       await scope.register(swaggerUi, {
@@ -134,11 +160,6 @@ const readAsset = (name: string) =>
     new URL(import.meta.resolve(`@fastify/swagger-ui/static/${name}`))
   )
 
-/** The origin of the first server, which samples and the guide name. */
-function productionOrigin({ servers }: OpenAPIV3.Document): string {
-  return new URL(String(servers?.[0]?.url), 'http://localhost').origin
-}
-
 /** The code samples by operationId, as `x-codeSamples` has them. */
 type Samples = Record<string, object[]>
 
@@ -150,6 +171,8 @@ function documentOfPage(
   { json, servers }: ApiDocument,
   file: URL | undefined
 ): OpenAPIV3.Document {
+  // Another copy: `apiDocument.document` is in the words of OpenAPI 3.0, and
+  // used by others.
   const document = JSON.parse(json) as OpenAPIV3.Document
   const samples = (
     file === undefined ? {} : JSON.parse(readFileSync(file, 'utf8'))

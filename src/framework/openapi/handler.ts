@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { HttpError } from '../http/errors.ts'
 import type { JsonBytes } from './json.ts'
 
 /** The shape that openapi-typescript gives an operation. */
@@ -64,12 +63,3 @@ export type Handler<Operation extends OperationTypes> = (
     >
   }>
 ) => Promise<Sent> | Sent
-
-/** A handler that responds with 501: documented, but not implemented. */
-export const notImplemented = (operationId: string) => () => {
-  throw new HttpError(
-    501,
-    'not_implemented',
-    `The operation ${operationId} is not implemented yet`
-  )
-}

@@ -5,7 +5,8 @@ import type {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
-import { jsonBody, rejectBody, requireBody } from '../http/json-body.ts'
+import { HttpError } from '../http/errors.ts'
+import { acceptJson, rejectBody, requireBody } from '../http/json-body.ts'
 import type { ApiDocument, Operation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
 
@@ -15,8 +16,9 @@ type OperationResolver =
 interface Options {
   apiDocument: ApiDocument
   /**
-   * The handlers by operationId. Their types are in generated/operations.ts,
-   * which this folder must not import.
+   * The handlers by operationId; an operation without one responds with 501.
+   * Their types are in generated/operations.ts, which this folder must not
+   * import.
    */
   handlers: object
   /**
@@ -35,26 +37,27 @@ interface Options {
  * - Rejection of a missing body: glue ignores that it is required.
  * - Rejection of a body where the operation has none.
  * - The headers of a deprecation.
- * - Errors at the start. An operation without a handler would fail at each
- *   call. One without a hook for its security scheme would be open, and one
- *   without scopes would be open to every API key.
+ * - A 501 of an operation without a handler.
+ * - Errors at the start. An operation without a hook for its security scheme
+ *   would be open, and one without scopes would be open to every API key.
  *
  * Also, glue ignores `servers`, so their path is its option `prefix`. Headers
  * are matched in lower case by validation.ts.
  *
- * @throws (at start) when an operation has no handler, or needs an API key but
- *   no scope, or a security scheme has no hook
+ * @throws (at start) when an operation needs an API key but no scope, or a
+ *   security scheme has no hook
  */
 export const operationRoutes = fp<Options>(
   async (app, { apiDocument, handlers, securityHooks }) => {
-    await app.register(jsonBody)
+    acceptJson(app)
     app.setValidatorCompiler(validatorCompiler)
     app.addHook('onRoute', validateParameters)
 
+    const handlersById = new Map<string, unknown>(Object.entries(handlers))
     const routes = new Map<string, object>()
     for (const operation of apiDocument.operations) {
       routes.set(operation.id, {
-        handler: handlerOf(operation, handlers),
+        handler: handlersById.get(operation.id) ?? notImplemented,
         onRequest: [
           ...hooksOf(operation, securityHooks),
           ...(operation.hasBody ? [] : [rejectBody])
@@ -82,10 +85,12 @@ function validateParameters(route: RouteOptions): void {
   route.schema = { querystring: none, headers: none, ...route.schema }
 }
 
-function handlerOf({ id }: Operation, handlers: object): unknown {
-  if (!Object.hasOwn(handlers, id))
-    throw new Error(`The operation ${id} has no handler: run npm run generate`)
-  return Reflect.get(handlers, id)
+function notImplemented(): never {
+  throw new HttpError(
+    501,
+    'not_implemented',
+    'This operation is not implemented yet'
+  )
 }
 
 function hooksOf(

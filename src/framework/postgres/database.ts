@@ -2,17 +2,17 @@ import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { batch } from '../batch.ts'
 import type { Config } from '../config.ts'
-import type { Metrics } from '../metrics.ts'
+import { Metrics } from '../metrics.ts'
 import { trackAvailability } from './availability.ts'
 import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
 import {
   cancelGraceMs,
   type DatabaseUse,
-  runStatement,
-  type StatementKind
+  type NamedStatement,
+  type Query,
+  runStatement
 } from './statement-runner.ts'
-import { type Query, Statements } from './statements.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
@@ -56,13 +56,13 @@ export class Database {
   /** Milliseconds until a statement of a request is cancelled. */
   readonly timeoutMs: number
 
-  /** For all that works with this database. */
-  readonly metrics: Metrics
+  /** Of the whole service: all that is measured works with the database. */
+  readonly metrics = new Metrics()
 
-  /** The statements that have names. */
-  readonly statements: Statements
+  /** The texts of the prepared statements by their names, in their order. */
+  readonly statements = new Map<string, string>()
 
-  readonly #kinds: Record<DatabaseUse, StatementKind>
+  readonly #uses: Record<'reads' | 'writes' | 'background', DatabaseUse>
 
   readonly #alone: (query: Query) => Promise<QueryResultRow[]>
 
@@ -77,7 +77,6 @@ export class Database {
     url: string,
     config: DatabaseConfig,
     log: Logger,
-    metrics: Metrics,
     applicationName = 'service'
   ) {
     const timeoutMs = config.DATABASE_TIMEOUT_MS
@@ -95,22 +94,20 @@ export class Database {
 
     const ofRequests = open(maxConnections, timeoutMs)
     const ofBackground = open(1, Math.min(timeoutMs, maxBackgroundTimeoutMs))
-    const kind = (use: DatabaseUse, from = ofRequests): StatementKind => ({
+    const use = (name: string, from = ofRequests): DatabaseUse => ({
       ...from,
-      use,
-      metrics,
-      isRepeatable: use !== 'writes',
-      availability: trackAvailability(use, log),
+      name,
+      metrics: this.metrics,
+      isRepeatable: name !== 'writes',
+      availability: trackAvailability(name, log),
       onAbandoned: () => this.#endHangingCommits()
     })
 
     this.timeoutMs = timeoutMs
-    this.metrics = metrics
-    this.statements = new Statements(metrics)
-    this.#kinds = {
-      reads: kind('reads'),
-      writes: kind('writes'),
-      background: kind('background', ofBackground)
+    this.#uses = {
+      reads: use('reads'),
+      writes: use('writes'),
+      background: use('background', ofBackground)
     }
     this.#alone = batch(
       (queries: Query[]) => Promise.all(queries.map((one) => this.write(one))),
@@ -126,11 +123,37 @@ export class Database {
   }
 
   /**
+   * Gives a name to a statement, by which each connection prepares it once.
+   * PostgreSQL would reject another text with the name, but only at the first
+   * request that runs it.
+   *
+   * @example
+   * const pets = database.prepare('pets', 'SELECT * FROM pets LIMIT $1')
+   * await database.read({ ...pets, values: [20] })
+   *
+   * @throws Error if the name belongs to another text
+   */
+  prepare(name: string, text: string): NamedStatement {
+    const known = this.statements.get(name)
+    if (known === undefined) {
+      this.metrics.initializeStatement(name)
+      this.statements.set(name, text)
+    } else if (known !== text) {
+      throw new Error(
+        `two different statements are called ${name}: ` +
+          'change the name, operationId or table of one'
+      )
+    }
+
+    return { name, text }
+  }
+
+  /**
    * Runs one statement that changes nothing. Rejects with Unavailable if the
    * database cannot run it now.
    */
   read<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return runStatement(this.#kinds.reads, query)
+    return runStatement(this.#uses.reads, query)
   }
 
   /**
@@ -138,7 +161,7 @@ export class Database {
    * effect, OutcomeUnknown if that is not known.
    */
   write<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return runStatement(this.#kinds.writes, query)
+    return runStatement(this.#uses.writes, query)
   }
 
   /**
@@ -156,12 +179,12 @@ export class Database {
    * with Unavailable even if the outcome of a write is not known.
    */
   runInBackground<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return runStatement(this.#kinds.background, query)
+    return runStatement(this.#uses.background, query)
   }
 
   /** Waits for the statements in flight and closes every connection. */
   async close(): Promise<void> {
-    const { reads, background } = this.#kinds
+    const { reads, background } = this.#uses
     await Promise.all([reads.pool.end(), background.pool.end()])
   }
 
@@ -171,8 +194,8 @@ export class Database {
       '0 while the database is unavailable for reads, writes or background',
       ['use'],
       (gauge) => {
-        for (const [use, { availability }] of Object.entries(this.#kinds))
-          gauge.set({ use }, Number(availability.isAvailable))
+        for (const { name, availability } of Object.values(this.#uses))
+          gauge.set({ use: name }, Number(availability.isAvailable))
       }
     )
     this.metrics.gauge(
@@ -196,7 +219,7 @@ export class Database {
   }
 
   #endHangingCommits(): void {
-    const statement = this.statements.add(
+    const statement = this.prepare(
       'terminate-hanging-commits',
       terminateHangingCommits
     )
@@ -216,5 +239,5 @@ export interface Measurer {
    *
    * @returns a function that runs the statement, and sets the metrics
    */
-  start: (database: Database, metrics: Metrics) => () => Promise<void>
+  start: (database: Database) => () => Promise<void>
 }

@@ -103,7 +103,7 @@ async function applyInTransaction(
   try {
     await connection.query(begin(lockTimeoutMs))
     const { rows } = await connection.query<Applied>(appliedMigrations)
-    const pending = pendingOf(folder, rows)
+    const pending = lackingIn(rows, migrationsIn(folder))
     for (const name of pending) {
       await runFile(connection, folder, `${name}.sql`)
       await connection.query(
@@ -137,16 +137,16 @@ async function runFile(
   }
 }
 
-/** The names of the migrations in the folder that are not applied yet. */
-function pendingOf(folder: URL, applied: Applied[]): string[] {
-  const names = applied.map(({ name }) => name)
-
-  return readdirSync(folder)
+/** The names of the migrations in a folder. */
+const migrationsIn = (folder: URL): string[] =>
+  readdirSync(folder)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
     .map((file) => file.replace('.sql', ''))
-    .filter((name) => !names.includes(name))
     .sort()
-}
+
+/** The names that are not applied yet. */
+const lackingIn = (applied: Applied[], names: string[]): string[] =>
+  names.filter((name) => !applied.some((one) => one.name === name))
 
 /**
  * Returns a check that throws unless the database responds and has every
@@ -157,8 +157,10 @@ export function migrationCheck(
   database: Database,
   folder: URL
 ): () => Promise<void> {
+  const findPending = pendingMigrations(database, folder)
+
   return shareRuns(async () => {
-    const pending = await findPendingMigrations(database, folder)
+    const pending = await findPending()
     database.metrics.pendingMigrations.set(pending.length)
     if (pending.length > 0) {
       throw new Error(
@@ -168,20 +170,24 @@ export function migrationCheck(
   })
 }
 
-/** Returns the names of the migrations that the database lacks. */
-export async function findPendingMigrations(
+/**
+ * Reads the folder, and returns a function that finds the names of the
+ * migrations that the database lacks.
+ */
+export function pendingMigrations(
   database: Database,
   folder: URL
-): Promise<string[]> {
-  const statement = database.statements.add(
-    'applied-migrations',
-    appliedMigrations
-  )
-  try {
-    return pendingOf(folder, await database.read<Applied>(statement))
-  } catch (error) {
-    // Without the table, or the privilege to read it, there was no migration.
-    if (meaningOf(error) === 'schema') return pendingOf(folder, [])
-    throw error
+): () => Promise<string[]> {
+  const names = migrationsIn(folder)
+  const statement = database.prepare('applied-migrations', appliedMigrations)
+
+  return async () => {
+    try {
+      return lackingIn(await database.read<Applied>(statement), names)
+    } catch (error) {
+      // Without the table, or the privilege to read it, there was no migration.
+      if (meaningOf(error) === 'schema') return names
+      throw error
+    }
   }
 }

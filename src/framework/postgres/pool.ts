@@ -1,5 +1,6 @@
 import pg, { type ClientBase } from 'pg'
 import { parseIntoClientConfig } from 'pg-connection-string'
+import type { PoolConfig } from './undocumented.ts'
 
 /**
  * Milliseconds without a packet after which a connection is probed. A wait for
@@ -23,15 +24,16 @@ export const unreplicated = new WeakSet<ClientBase>()
  *   used
  */
 export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
-  const pool = new pg.Pool({
+  const config: PoolConfig = {
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
     ...options,
     // Reads the certificate files: pg would read them for each connection, and
     // throw in its own callbacks if they are missing.
     ...parseIntoClientConfig(url),
-    ...checks
-  })
+    onConnect: rejectReadOnly
+  }
+  const pool = new pg.Pool(config)
 
   pool.on('connect', (connection) => {
     // A lost connection also fails its statement.
@@ -55,5 +57,3 @@ async function rejectReadOnly(connection: ClientBase): Promise<void> {
   if (rows[0]?.transaction_read_only === 'on')
     throw new Error('the server is read-only')
 }
-
-const checks = { onConnect: rejectReadOnly }

@@ -10,7 +10,6 @@ import {
 } from './failures.ts'
 import { unreplicated } from './pool.ts'
 import { inStatementSpan } from './statement-span.ts'
-import type { Query } from './statements.ts'
 import { sendCancelRequest } from './undocumented.ts'
 
 /**
@@ -19,12 +18,23 @@ import { sendCancelRequest } from './undocumented.ts'
  */
 export const cancelGraceMs = 1000
 
-/** What statements are for. */
-export type DatabaseUse = 'reads' | 'writes' | 'background'
+/** A prepared statement, whose name belongs to no other text. */
+export interface NamedStatement {
+  name: string
+  text: string
+}
 
-/** How statements of one kind run. */
-export interface StatementKind {
-  use: DatabaseUse
+/** A statement: without a name, PostgreSQL plans it each time. */
+export interface Query {
+  name?: string
+  text: string
+  values?: unknown[]
+}
+
+/** What statements are for, and how they run. */
+export interface DatabaseUse {
+  /** For the metrics and the log. */
+  name: string
   metrics: Metrics
   /** Whether a statement can be sent again if its outcome is not known. */
   isRepeatable: boolean
@@ -44,31 +54,31 @@ export interface StatementKind {
  * @throws Unavailable, OutcomeUnknown, or the error that PostgreSQL sent
  */
 export function runStatement<Row extends QueryResultRow>(
-  kind: StatementKind,
+  use: DatabaseUse,
   query: Query
 ): Promise<Row[]> {
   return inStatementSpan(query.name ?? 'unnamed', async (span) => {
     try {
-      const connection = await connect(kind)
+      const connection = await connect(use)
       span?.addEvent('connected')
       span?.setAttribute('db.namespace', String(connection.database))
-      const rows = await runOn<Row>(connection, kind, query)
-      kind.availability.succeeded()
+      const rows = await runOn<Row>(connection, use, query)
+      use.availability.succeeded()
       return rows
     } catch (error) {
-      report(error, kind)
+      report(error, use)
       throw error
     }
   })
 }
 
-const connect = ({ pool, use, metrics }: StatementKind): Promise<PoolClient> =>
+const connect = ({ pool, name, metrics }: DatabaseUse): Promise<PoolClient> =>
   pool
     .connect()
     .catch((error: unknown) => {
       throw new Unavailable(error)
     })
-    .finally(metrics.poolWait.startTimer({ use }))
+    .finally(metrics.poolWait.startTimer({ use: name }))
 
 /**
  * Cancels the statement after its timeout. A statement_timeout would not end a
@@ -77,7 +87,7 @@ const connect = ({ pool, use, metrics }: StatementKind): Promise<PoolClient> =>
  */
 function runOn<Row extends QueryResultRow>(
   connection: PoolClient,
-  { timeoutMs, isRepeatable, onAbandoned, metrics }: StatementKind,
+  { timeoutMs, isRepeatable, onAbandoned, metrics }: DatabaseUse,
   query: Query
 ): Promise<Row[]> {
   const measure = metrics.statementDuration.startTimer({
@@ -132,7 +142,7 @@ const isReusable = (cause: Error | null): boolean =>
 /** Counts a failure, and logs it if it begins an outage. */
 function report(
   failure: unknown,
-  { availability, metrics }: StatementKind
+  { availability, metrics }: DatabaseUse
 ): void {
   if (failure instanceof Unavailable || failure instanceof OutcomeUnknown) {
     metrics.databaseErrors.inc({ code: failure.code })

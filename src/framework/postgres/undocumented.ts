@@ -9,7 +9,12 @@
 // | connection.stream              | failures: a silent server              |
 // | a rejection by onConnect       | failover: a read-only server           |
 // | routine of a notice            | synchronous: an operator cancels it    |
-import pg from 'pg'
+import pg, { type ClientBase } from 'pg'
+
+/** In pg's types, onConnect cannot be asynchronous. */
+export type PoolConfig = pg.PoolConfig & {
+  onConnect: (connection: ClientBase) => Promise<void>
+}
 
 // Missing in pg's types.
 declare module 'pg' {

@@ -1,6 +1,6 @@
 // Rows with values from the path and the API key, and with jsonb.
 import t from 'tap'
-import { connect, lockAwaited, query } from '../../support/database.ts'
+import { begin, lockAwaited, query } from '../../support/database.ts'
 import { startNotes } from '../../support/notes.ts'
 import { codeOrStatus, get, post } from '../../support/requests.ts'
 
@@ -101,12 +101,11 @@ t.test('a reference that does not exist gets its error', async (t) => {
 })
 
 t.test('also if it is deleted at the same moment', async (t) => {
-  const deleting = await connect(t, databaseUrl)
-  await deleting.query('BEGIN')
-  await deleting.query('DELETE FROM notes WHERE id = 2')
+  const deletion = 'DELETE FROM notes WHERE id = 2'
+  const { commit } = await begin(t, databaseUrl, deletion)
   const creating = create('notes/2/replies')
   await lockAwaited(databaseUrl)
-  await deleting.query('COMMIT')
+  await commit()
 
   t.equal(await codeOrStatus(creating), 'not_found')
 })

@@ -30,10 +30,7 @@ async function start(t: Test, log?: Logger): Promise<Service> {
 const send = (service: Service, path: string, { payload, key }: Item) =>
   post(service, path, payload, key ? { 'idempotency-key': key } : {})
 
-/**
- * The codes or statuses of items that are sent together, behind one with a key
- * and one without.
- */
+/** The codes or statuses of items that are sent together, behind a leader. */
 async function resultsOf(
   t: Test,
   service: Service,
@@ -41,13 +38,10 @@ async function resultsOf(
   leader: object,
   followers: Item[]
 ) {
-  const all = await gather(t, service, {
-    table,
-    send: (item: Item) => codeOrStatus(send(service, table, item)),
-    leaders: [{ payload: leader }, { payload: leader, key: 'leader' }],
-    followers
-  })
-  return all.slice(2)
+  const sends = (item: Item) => () => codeOrStatus(send(service, table, item))
+  const first = sends({ payload: leader })
+  const all = await gather(t, service, table, first, followers.map(sends))
+  return all.slice(1)
 }
 
 /** Every second item has a key. */
@@ -59,12 +53,14 @@ t.test(
     const service = await start(t)
     const sent = Array.from({ length: 1100 }, (_, index) => `name ${index}`)
 
-    const [leader, ...followers] = await gather(t, service, {
-      table: 'notes',
-      send: (name: string) => createNote(service, name),
-      leaders: ['leader'],
-      followers: sent
-    })
+    const creates = (name: string) => () => createNote(service, name)
+    const [leader, ...followers] = await gather(
+      t,
+      service,
+      'notes',
+      creates('leader'),
+      sent.map(creates)
+    )
     t.equal(leader?.statusCode, 201)
 
     // One for the leader, and those of 250 rows.
@@ -154,7 +150,7 @@ for (const [reason, rejection] of Object.entries(rejections)) {
         await resultsOf(t, service, 'notes', { name: 'leader' }, group),
         group.map(({ isBad }) => (isBad ? code : 201))
       )
-      t.equal((await storedNames(databaseUrl)).length, 1 + 2 + 16)
+      t.equal((await storedNames(databaseUrl)).length, 1 + 1 + 16)
       if (cause !== undefined)
         t.ok(lines.some(({ err }) => (err as Error)?.message === cause))
 
@@ -186,30 +182,32 @@ t.test('a response shows what triggers have changed', async (t) => {
 })
 
 t.test(
-  'a remark on an unknown note fails alone, without another statement',
+  'creates with and without keys, and one on an unknown note, are one statement',
   async (t) => {
     const service = await start(t)
     const group = Array.from({ length: 40 }, (_, index) => {
       const noteId = index % 5 === 2 ? 2 : 1
       return { payload: { text: `remark ${index}`, noteId }, ...keyOf(index) }
     })
+    const sendGroup = () =>
+      resultsOf(t, service, 'remarks', { text: 'leader', noteId: 1 }, group)
+    const results = (ofKeyed: string | number) =>
+      group.map(({ payload: { noteId }, key }) => {
+        if (noteId === 2) return 'invalid_request'
+        return key ? ofKeyed : 202
+      })
 
-    t.same(
-      await resultsOf(
-        t,
-        service,
-        'remarks',
-        { text: 'leader', noteId: 1 },
-        group
-      ),
-      group.map(({ payload }) =>
-        payload.noteId === 1 ? 202 : 'invalid_request'
-      )
-    )
+    t.same(await sendGroup(), results(202))
+    t.same(await sendGroup(), results('202 replayed'))
+
+    // Those of the leaders, and those of the groups.
     t.equal(await successes(service, 'createRemark'), 2)
     t.equal(await successes(service, 'createRemark-once'), 2)
-    const remarks = await query(service.databaseUrl, 'SELECT FROM remarks')
-    t.equal(remarks.length, 2 + 32)
+    const { databaseUrl } = service
+    const remarks = await query(databaseUrl, 'SELECT FROM remarks')
+    t.equal(remarks.length, 2 + 32 + 16)
+    const keys = await query(databaseUrl, 'SELECT FROM idempotency_keys')
+    t.equal(keys.length, 16)
   }
 )
 
@@ -218,9 +216,9 @@ t.test('one of the creates with one key in one group is stored', async (t) => {
   const item = (name: string, key: string) => ({ payload: { name }, key })
   const a = item('a', 'one')
 
-  const group = [a, a, item('b', 'two'), a]
+  const group = [a, a, item('b', 'two'), a, item('c', '')]
   const codes = await resultsOf(t, service, 'notes', { name: 'leader' }, group)
-  t.same(codes.sort(), [201, 201, '201 replayed', '201 replayed'])
+  t.same(codes.sort(), [201, 201, 201, '201 replayed', '201 replayed'])
   const names = await storedNames(service.databaseUrl)
-  t.same(names.sort(), ['a', 'b', 'leader', 'leader', 'one'])
+  t.same(names.sort(), ['a', 'b', 'c', 'leader', 'one'])
 })

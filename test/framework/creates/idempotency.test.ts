@@ -3,7 +3,7 @@ import { createDatabase, query } from '../../support/database.ts'
 import { startNotes, storedNames } from '../../support/notes.ts'
 import { startProxy } from '../../support/proxy.ts'
 import { codeOrStatus, post } from '../../support/requests.ts'
-import { parseRaw, sendRaw } from '../../support/service.ts'
+import * as raw from '../http/raw-requests.ts'
 
 /** A service whose notes have ids that a double cannot tell apart. */
 async function start(t: Test, options = {}) {
@@ -142,21 +142,9 @@ t.test(
 )
 
 t.test('a repeated key gets 400', async (t) => {
-  const { port, key } = await start(t)
-  const body = '{"name":"a"}'
-  const request = [
-    'POST /v1/notes HTTP/1.1',
-    'Host: a',
-    'Connection: close',
-    `Authorization: Bearer ${key}`,
-    'Idempotency-Key: "a"',
-    'idempotency-key: "a"',
-    'Content-Type: application/json',
-    `Content-Length: ${body.length}`,
-    '',
-    body
-  ].join('\r\n')
-  t.match(parseRaw(await sendRaw(port, request)), {
+  const headers = { 'Idempotency-Key': ['"a"', '"a"'] }
+  const request = raw.createRequest('{"name":"a"}', headers)
+  t.match(await raw.send(await start(t), request), {
     status: 400,
     body: /be sent once/
   })

@@ -1,18 +1,13 @@
 // A row that waits for another transaction must not delay the others.
 import t, { type Test } from 'tap'
-import {
-  connect,
-  lockAwaited,
-  lockWaits,
-  query
-} from '../../support/database.ts'
+import { begin, lockAwaited, lockWaits, query } from '../../support/database.ts'
 import {
   createNote,
   listNotes,
   startNotes,
   storedNames
 } from '../../support/notes.ts'
-import { codeOrStatus, get, post, sendRequest } from '../../support/requests.ts'
+import { codeOrStatus, get, post, remove } from '../../support/requests.ts'
 import type { Service } from '../../support/service.ts'
 
 const lockedName = 'locked'
@@ -62,10 +57,9 @@ async function start(
   }
   const service = await startNotes(t, { config })
   await query(service.databaseUrl, prepare)
-  const client = await connect(t, service.databaseUrl)
-  await client.query(`BEGIN; ${hold}`)
+  const { release } = await begin(t, service.databaseUrl, hold)
 
-  return { service, release: () => client.query('ROLLBACK') }
+  return { service, release }
 }
 
 const create = (service: Service, name: string, key = '') =>
@@ -120,8 +114,7 @@ t.test(
 
     let isLocked = true
     const results = new Set<unknown>()
-    const deleteNote = () =>
-      codeOrStatus(sendRequest(service, 'DELETE', 'notes/1'))
+    const deleteNote = () => codeOrStatus(remove(service, 'notes/1'))
     const deletions = Array.from({ length: 12 }, async () => {
       while (isLocked) results.add(await deleteNote())
     })
@@ -139,14 +132,14 @@ t.test(
     await Promise.all(deletions)
     t.same(results, new Set(['unavailable']))
     await release()
-    t.equal((await sendRequest(service, 'DELETE', 'notes/1')).statusCode, 204)
+    t.equal((await remove(service, 'notes/1')).statusCode, 204)
   }
 )
 
 /** Of the service, and which of them may wait for locks. */
 const connections = [
   // A group of each create, and three rows that run alone.
-  { max: 10, waiting: 7 },
+  { max: 10, waiting: 5 },
   // Each wait for a lock is short, so a read has one of them soon.
   { max: 3, waiting: 3 }
 ]
@@ -175,7 +168,7 @@ for (const { max, waiting } of connections) {
         () => createNote(service, 'x', keyed()),
         () => post(service, 'remarks', remark),
         () => post(service, 'remarks', remark, keyed()),
-        () => sendRequest(service, 'DELETE', 'notes/1')
+        () => remove(service, 'notes/1')
       ]
       const results = new Set<unknown>()
       const clients = writes.flatMap((write) =>

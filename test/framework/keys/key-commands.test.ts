@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { keyCommands } from '../../../src/framework/keys/key-commands.ts'
 import { hashKey, shownPartOf } from '../../../src/framework/keys/key.ts'
 import type { PrintedRow } from '../../../src/framework/keys/store.ts'
-import { connect, lockAwaited, query } from '../../support/database.ts'
+import { begin, lockAwaited, query } from '../../support/database.ts'
 import { listNotes, startNotes } from '../../support/notes.ts'
 import { keyPattern } from '../../support/process.ts'
 
@@ -153,14 +153,14 @@ t.test('a mistake changes nothing', async (t) => {
 
 t.test('of concurrent rotations of one key, one succeeds', async (t) => {
   const { databaseUrl, keys, rows } = await start(t)
-  const holder = await connect(t, databaseUrl)
-  await holder.query('BEGIN; UPDATE api_keys SET last_used_at = now()')
+  const update = 'UPDATE api_keys SET last_used_at = now()'
+  const { commit } = await begin(t, databaseUrl, update)
   const rotations = Promise.allSettled(
     [1, 2, 3].map(() => keys.rotate('1', '24h'))
   )
   // All have seen the key as it was.
   await lockAwaited(databaseUrl, 3)
-  await holder.query('COMMIT')
+  await commit()
 
   t.same((await rotations).map(({ status }) => status).sort(), [
     'fulfilled',

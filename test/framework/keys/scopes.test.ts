@@ -61,23 +61,14 @@ t.test('the first check that fails is the response', async (t) => {
   t.equal(await statusOf('/v1/notes', '{}'), 429, 'a 403 counts')
 })
 
-t.test('a replay needs the scope, which a rotated key keeps', async (t) => {
+t.test('a replay needs the scope', async (t) => {
   const service = await startNotes(t)
-  const { keys, databaseUrl } = service
-  const create = (apiKey: string) =>
-    createNote(service, 'x', { ...withKey(apiKey), 'idempotency-key': 'once' })
-  const first = await create(
-    await keys.create('writer', { scopes: ['notes:write'] })
-  )
-  t.equal(first.statusCode, 201)
-
-  const successor = await keys.rotate('2', '1h')
-  const replay = await create(successor)
-  t.equal(replay.headers['idempotent-replayed'], 'true')
-  t.equal(replay.body, first.body)
+  const create = () => createNote(service, 'x', { 'idempotency-key': 'once' })
+  t.equal((await create()).statusCode, 201)
 
   // No command does this.
-  await query(databaseUrl, "UPDATE api_keys SET scopes = '{notes:read}'")
-  const isForbidden = async () => (await create(successor)).statusCode === 403
+  const change = "UPDATE api_keys SET scopes = '{notes:read}'"
+  await query(service.databaseUrl, change)
+  const isForbidden = async () => (await create()).statusCode === 403
   await until(isForbidden, 'the changed scopes are noticed')
 })

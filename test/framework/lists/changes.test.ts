@@ -9,8 +9,8 @@ import {
 } from '../../../src/framework/lists/lists.ts'
 import { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
-import type { Query } from '../../../src/framework/postgres/statements.ts'
-import { connect, openDatabase, query } from '../../support/database.ts'
+import type { Query } from '../../../src/framework/postgres/statement-runner.ts'
+import { begin, connect, openDatabase, query } from '../../support/database.ts'
 import { noteJson } from '../../support/notes/generated/json.ts'
 import { startPair, startPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
@@ -133,18 +133,15 @@ const after =
 
 /** A transaction that has an id and commits after others. */
 const lateCommit: Change = async (scene) => {
-  const late = await connect(scene.t, scene.url)
-  await late.query('BEGIN')
-  await late.query(insert('late'))
+  const late = await begin(scene.t, scene.url, insert('late'))
   await scene.listAll()
   await scene.run(insert('early'))
   scene.t.ok(await scene.isFresh(), 'the early one is listed')
-  await late.query('COMMIT')
+  await late.commit()
 }
 
 const openTransaction: Change = async (scene) => {
-  const open = await connect(scene.t, scene.url)
-  await open.query('BEGIN; SELECT pg_current_xact_id()')
+  await begin(scene.t, scene.url, 'SELECT pg_current_xact_id()')
   await scene.listAll()
   await scene.run(insert('meanwhile'))
 }
@@ -248,7 +245,6 @@ async function isFreshAfter(
   change: Change | undefined,
   version = snapshotVersion
 ): Promise<boolean> {
-  await server.responds()
   await query(server.url, 'DROP TABLE IF EXISTS child; TRUNCATE notes CASCADE')
   const scene = new Scene(t, server.url, version)
   await scene.listAll()

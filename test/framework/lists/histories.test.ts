@@ -2,20 +2,20 @@ import t from 'tap'
 import { startNotes, storedNotes } from '../../support/notes.ts'
 import { startPostgres } from '../../support/postgres.ts'
 import { checkLists, startClients } from '../../support/resend.ts'
-import { scale, seed } from '../../support/scale.ts'
+import { scale } from '../../support/scale.ts'
 
 // Only commits make transaction ids durable.
 const settings = { wal_writer_delay: '10s', autovacuum: 'off' }
 const postgres = await startPostgres(t, settings)
 
 t.test(
-  `lists show what was acknowledged, through restarts and kills (seed ${seed})`,
+  'lists show what was acknowledged, through restarts and kills',
   async (t) => {
     const { url: databaseUrl, restart, killBackend, crash } = postgres
     const first = await startNotes(t, { databaseUrl })
     const second = await startNotes(t, { databaseUrl })
     const replicas = [first, { ...second, key: first.key }]
-    const clients = startClients(replicas, seed)
+    const clients = startClients(replicas)
 
     async function strikeAll(): Promise<void> {
       for (let round = 0; round < scale(20, 1); round++) {

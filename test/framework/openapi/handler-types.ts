@@ -1,6 +1,7 @@
 // The compiler is the test, in `npm run check`. It accepts `accepted`, and
 // rejects the line after each `@ts-expect-error`.
 import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
+import { listOperation } from '../../../src/framework/lists/lists.ts'
 import { pageOperation } from '../../../src/framework/lists/pages.ts'
 import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
 import {
@@ -66,7 +67,7 @@ export const acceptedInsert: Operations['createNote'] = insertOperation(
     status: 201,
     columns: newNoteColumns,
     json: noteJson,
-    location: ({ id }) => `notes/${id}`
+    location: (id) => `notes/${id}`
   }
 )
 
@@ -88,6 +89,8 @@ const remarks = pageOperation(database, memory, { ...page, json: remarkJson })
 const tags = pageOperation(database, memory, { ...page, json: tagJson })
 
 export const acceptedStatements: Partial<Operations> = {
+  listNotes: listOperation(database, memory, { table: 'x', json: noteJson }),
+
   getNote: async ({ params: { noteId } }, reply) => {
     const found = await readNote({ id: noteId })
 
@@ -109,6 +112,10 @@ export const handlersOfAnotherSchema: Partial<Operations>[] = [
       // @ts-expect-error a tag that was read is not a note
       return sendJson(reply, 200, tag)
     }
+  },
+  {
+    // @ts-expect-error a list of tags has no notes
+    listNotes: listOperation(database, memory, { table: 'x', json: tagJson })
   },
   {
     listRemarks: (request, reply) =>

@@ -14,7 +14,7 @@ import {
   storedNames,
   makeKey
 } from '../../support/notes.ts'
-import { errorResponse, startProxy } from '../../support/proxy.ts'
+import { startProxy } from '../../support/proxy.ts'
 import { recorder } from '../../support/recorder.ts'
 import { codeOrStatus } from '../../support/requests.ts'
 
@@ -94,9 +94,13 @@ t.test('a connection is kept when its statement fails', async (t) => {
   t.same(await session(), first)
 })
 
-/** What PgBouncer sends if it gets no response from the server. */
-const crashed = (severity: string) =>
-  errorResponse([`S${severity}`, 'C08P01', 'Mserver conn crashed?'])
+/** The ErrorResponse of PgBouncer if it gets none from the server. */
+function crashed(severity: string): Buffer {
+  const fields = `S${severity}\0C08P01\0Mserver conn crashed?\0\0`
+  const response = Buffer.from(`E\0\0\0\0${fields}`)
+  response.writeInt32BE(fields.length + 4, 1)
+  return response
+}
 
 const losses = {
   'the connection is lost': undefined,
@@ -223,7 +227,7 @@ for (const isRefused of [false, true]) {
 t.test('an outdated prepared statement is replaced', async (t) => {
   const url = await createDatabase(t)
   const database = openDatabase(t, url)
-  const ids = database.statements.add('ids', 'SELECT id FROM notes')
+  const ids = database.prepare('ids', 'SELECT id FROM notes')
   await database.read(ids)
 
   await query(url, 'ALTER TABLE notes ALTER id TYPE integer')

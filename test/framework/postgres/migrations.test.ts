@@ -1,10 +1,8 @@
-import fs from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { applyMigrations } from '../../../src/framework/postgres/migrate.ts'
-import { api } from '../../../src/handlers/index.ts'
 import {
-  connect,
+  begin,
   createDatabase,
   empty,
   lockAwaited,
@@ -24,13 +22,6 @@ const namesOfApplied = async (url: string) => {
 /** A folder of migrations with these files, for one test. */
 const folderOf = (t: Test, files: Record<string, string>) =>
   pathToFileURL(`${t.testdir(files)}/`)
-
-/** A transaction that has read the notes. */
-async function readNotes(t: Test, url: string) {
-  const reader = await connect(t, url)
-  await reader.query('BEGIN; SELECT FROM notes')
-  return reader
-}
 
 t.test('concurrent migrations are applied once, in order', async (t) => {
   const url = await createDatabase(t, empty)
@@ -52,7 +43,7 @@ t.test('a migration that fails is named, and none is applied', async (t) => {
 t.test('creates go on while a migration waits for a reader', async (t) => {
   const service = await startNotes(t, { config: { DATABASE_TIMEOUT_MS: 5000 } })
   const { databaseUrl } = service
-  const reader = await readNotes(t, databaseUrl)
+  const reader = await begin(t, databaseUrl, 'SELECT FROM notes')
   const folder = folderOf(t, {
     '9999_color.sql': 'ALTER TABLE notes ADD COLUMN color text'
   })
@@ -66,7 +57,7 @@ t.test('creates go on while a migration waits for a reader', async (t) => {
   await clients.stores(1000)
   t.equal((await namesOfApplied(databaseUrl)).includes('9999_color'), false)
 
-  await reader.query('COMMIT')
+  await reader.release()
   await migration
   t.same(await clients.stop(() => storedNotes(databaseUrl)), [])
   t.same(clients.failures, {})
@@ -78,12 +69,4 @@ t.test('creates go on while a migration waits for a reader', async (t) => {
       'migrated'
     ]
   )
-})
-
-t.test('the framework of the notes is that of this repository', (t) => {
-  const [ours, theirs] = [api, notes].map(({ migrations }) =>
-    fs.readFileSync(new URL('0001_framework.sql', migrations), 'utf8')
-  )
-  t.equal(ours, theirs)
-  t.end()
 })

@@ -74,7 +74,6 @@ t.test('a CancelRequest is encrypted', async (t) => {
   })
 
   await t.rejects(slow, { cause: { code: '57014' } })
-  t.equal(proxy.connections(), 2)
   t.notOk(
     Buffer.concat(proxy.sentChunks).includes(cancelRequest),
     'the secret key of the connection is not sent in the clear'

@@ -16,7 +16,7 @@ import {
   newReplyColumns
 } from './generated/columns.ts'
 import { noteJson, remarkJson, replyJson } from './generated/json.ts'
-import { type Operations, stubs } from './generated/operations.ts'
+import type { Operations } from './generated/operations.ts'
 
 /** Processes with TEST_API=notes serve it: see ../typescript.js. */
 export const api: Api = {
@@ -27,9 +27,8 @@ export const api: Api = {
   migrations: new URL('migrations/', import.meta.url)
 }
 
-function handlers(database: Database, memory: ResponseMemory): Operations {
+function handlers(database: Database, memory: ResponseMemory) {
   return {
-    ...stubs,
     ...noteHandlers(database, memory),
     ...remarkHandlers(database, memory),
     ...replyHandlers(database, memory)
@@ -56,7 +55,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     statement: notesById,
     json: noteJson
   })
-  const deletion = database.statements.add('delete-note', deleteNoteById)
+  const deletion = database.prepare('delete-note', deleteNoteById)
 
   return {
     listNotes: listOperation(database, memory, {

@@ -21,45 +21,47 @@ const query = (schema: object) => ({
   [header]: { in: 'query', name: 'since', description: 'Since when', schema }
 })
 
-/** What each rule of redocly.yaml, without its `rule/`, must report. */
-const faults: Record<string, Edits[]> = {
-  'body-has-examples': [{ [`${created} examples`]: undefined }],
-  'path-parameter-has-examples': [
-    { 'paths /pets/{petId} get parameters 0 examples': undefined }
-  ],
-  'header-has-example': [
-    { 'components headers RetryAfter example': undefined }
-  ],
-  'property-has-description': [{ [`${category} name description`]: undefined }],
-  'operation-has-errors': [{ [`${create} responses 403`]: undefined }],
-  'body-has-413': [{ [`${create} responses 413`]: undefined }],
-  'idempotency-key-has-errors': [{ [`${create} responses 422`]: undefined }],
-  'deprecation-is-documented': [
-    { ...deprecated, [`${list} x-deprecated-at`]: '2027-01-01' }
-  ],
-  'sunset-is-documented': [
-    { 'paths /pets/{petId} get responses 200 headers Sunset': undefined }
-  ],
-  'successor-is-documented': [
-    { ...deprecated, [`${list} x-successor`]: '/pets' }
-  ],
-  'code-samples-are-files': [{ [`${list} x-codeSamples`]: [] }],
+/** What each rule of redocly.yaml and plugin.ts must report. */
+const faults: Record<string, Edits | Edits[]> = {
+  'body-has-examples': { [`${created} examples`]: undefined },
+  'path-parameter-has-examples': {
+    'paths /pets/{petId} get parameters 0 examples': undefined
+  },
+  'header-has-example': { 'components headers RetryAfter example': undefined },
+  'property-has-description': { [`${category} name description`]: undefined },
+  'operation-has-errors': { [`${create} responses 403`]: undefined },
+  'body-has-413': { [`${create} responses 413`]: undefined },
+  'idempotency-key-has-errors': { [`${create} responses 422`]: undefined },
+  'deprecation-is-documented': {
+    ...deprecated,
+    [`${list} x-deprecated-at`]: '2027-01-01'
+  },
+  'sunset-is-documented': {
+    'paths /pets/{petId} get responses 200 headers Sunset': undefined
+  },
+  'successor-is-documented': {
+    ...deprecated,
+    [`${list} x-successor`]: '/pets'
+  },
+  'code-samples-are-files': { [`${list} x-codeSamples`]: [] },
   'status-is-exact': [
     { [`${list} responses default`]: serverError },
     { [`${list} responses 4XX`]: serverError }
   ],
-  'error-has-body': [
-    { 'components responses TooManyRequests content': undefined }
-  ],
-  'dates-need-deprecated': [{ [`${list} x-sunset`]: '2027-01-01' }],
-  'sunset-has-one-name': [
-    { ...deprecated, [`${list} x-deprecated-sunset`]: '2027-01-01' }
-  ],
-  'dates-are-dates': [{ ...deprecated, [`${list} x-sunset`]: '2027-02-30' }],
-  'openapi-is-3-0-or-3-1': [{ openapi: '3.2.0' }],
-  'type-is-single': [
-    { openapi: '3.1.1', [`${name} type`]: ['string', 'integer'] }
-  ],
+  'error-has-body': {
+    'components responses TooManyRequests content': undefined
+  },
+  'dates-need-deprecated': { [`${list} x-sunset`]: '2027-01-01' },
+  'sunset-has-one-name': {
+    ...deprecated,
+    [`${list} x-deprecated-sunset`]: '2027-01-01'
+  },
+  'dates-are-dates': { ...deprecated, [`${list} x-sunset`]: '2027-02-30' },
+  'openapi-is-3-0-or-3-1': { openapi: '3.2.0' },
+  'type-is-single': {
+    openapi: '3.1.1',
+    [`${name} type`]: ['string', 'integer']
+  },
   'one-server-is-path': [
     { servers: [{ url: 'https://api.petstore.example/v1' }] },
     { servers: [{ url: '/v1' }, { url: '/v2' }] },
@@ -73,41 +75,37 @@ const faults: Record<string, Edits[]> = {
     { 'paths /categories parameters': [] },
     { 'paths /categories trace': operation }
   ],
-  'operation-id-is-identifier': [
-    { [`${list} operationId`]: 'list-categories' }
-  ],
-  'operation-has-no-servers': [{ [`${list} servers`]: [{ url: '/v2' }] }],
-  'get-has-no-body': [{ [`${list} requestBody`]: { content: {} } }],
-  'request-body-is-required': [
-    { [`${create} requestBody required`]: undefined }
-  ],
-  'body-is-json': [{ [`${create} requestBody content`]: {} }],
-  'body-has-schema': [{ [`${created} schema`]: undefined }],
+  'operation-id-is-identifier': { [`${list} operationId`]: 'list-categories' },
+  'operation-has-no-servers': { [`${list} servers`]: [{ url: '/v2' }] },
+  'get-has-no-body': { [`${list} requestBody`]: { content: {} } },
+  'request-body-is-required': { [`${create} requestBody required`]: undefined },
+  'body-is-json': { [`${create} requestBody content`]: {} },
+  'body-has-schema': { [`${created} schema`]: undefined },
   'one-security-requirement': [
     { [`${list} security`]: [] },
     { [`${list} security`]: [{ bearerAuth: [] }, { bearerAuth: [] }] }
   ],
-  'one-security-requirement-by-default': [
-    { security: [{ bearerAuth: [] }, { bearerAuth: [] }] }
-  ],
-  'security-is-bearer': [{ [`${list} security`]: [{}] }],
-  'security-scheme-has-hook': [
-    { 'components securitySchemes other': { type: 'http', scheme: 'bearer' } }
-  ],
-  'security-scheme-is-bearer': [{ [`${bearer} scheme`]: 'basic' }],
+  'one-security-requirement-by-default': {
+    security: [{ bearerAuth: [] }, { bearerAuth: [] }]
+  },
+  'security-is-bearer': { [`${list} security`]: [{}] },
+  'security-scheme-has-hook': {
+    'components securitySchemes other': { type: 'http', scheme: 'bearer' }
+  },
+  'security-scheme-is-bearer': { [`${bearer} scheme`]: 'basic' },
   'operation-has-scopes': [
     { [`${list} x-scopes`]: undefined },
     { [`${list} x-scopes`]: ['categories:list'] }
   ],
-  'key-prefix-is-word': [{ [`${bearer} x-key-prefix`]: 'a.b_' }],
-  'realm-is-word': [{ [`${bearer} x-realm`]: 'a"b' }],
-  'parameter-place': [{ [`${header} in`]: 'cookie' }],
+  'key-prefix-is-word': { [`${bearer} x-key-prefix`]: 'a.b_' },
+  'realm-is-word': { [`${bearer} x-realm`]: 'a"b' },
+  'parameter-place': { [`${header} in`]: 'cookie' },
   'parameter-style': [
     { [`${header} style`]: 'simple' },
     { [`${header} schema`]: undefined }
   ],
-  'parameter-type': [{ [`${header} schema type`]: 'object' }],
-  'parameter-array-is-in-query': [{ [`${header} schema type`]: 'array' }],
+  'parameter-type': { [`${header} schema type`]: 'object' },
+  'parameter-array-is-in-query': { [`${header} schema type`]: 'array' },
   'keyword-is-supported': [
     { [`${name} not`]: { enum: ['Dog'] } },
     { openapi: '3.1.1', [`${category} id prefixItems`]: [] }
@@ -116,27 +114,24 @@ const faults: Record<string, Edits[]> = {
     { [`${name} format`]: 'country' },
     { [name]: { type: ['string', 'null'], format: 'country' } }
   ],
-  'format-of-integer-is-checked': [{ [`${quantity} format`]: 'uuid' }],
-  'format-of-number-is-checked': [
-    { [`${quantity} type`]: 'number', [`${quantity} format`]: 'int32' }
-  ],
-  'other-types-have-no-format': [{ [`${listed} format`]: 'date' }],
-  'int64-keywords': [{ [`${category} id multipleOf`]: 2 }],
-  'array-has-items': [{ [`${listed} items`]: undefined }],
-  'no-unique-items': [{ [`${listed} uniqueItems`]: true }]
-}
-
-/** What each rule of plugin.ts must report. */
-const serviceFaults: Record<string, Edits[]> = {
+  'format-of-integer-is-checked': { [`${quantity} format`]: 'uuid' },
+  'format-of-number-is-checked': {
+    [`${quantity} type`]: 'number',
+    [`${quantity} format`]: 'int32'
+  },
+  'other-types-have-no-format': { [`${listed} format`]: 'date' },
+  'int64-keywords': { [`${category} id multipleOf`]: 2 },
+  'array-has-items': { [`${listed} items`]: undefined },
+  'no-unique-items': { [`${listed} uniqueItems`]: true },
   'request-is-bounded': [
     { [`${name} maxLength`]: undefined },
     { [name]: { type: ['string', 'null'], format: 'email', description: 'x' } },
     { [name]: { type: 'array', description: 'x', items: {} } },
     { 'components schemas NewMessage additionalProperties': undefined }
   ],
-  'input-has-own-name': [
-    { 'components schemas NewOrder': { $ref: '#/components/schemas/Order' } }
-  ],
+  'input-has-own-name': {
+    'components schemas NewOrder': { $ref: '#/components/schemas/Order' }
+  },
   'parameter-is-bounded': [
     query({ type: 'string' }),
     query({ type: 'string', format: 'date-time' })
@@ -176,7 +171,7 @@ async function reportersOf(edits: Edits): Promise<string[]> {
     absoluteRef: 'openapi.yaml',
     config
   })
-  return problems.map(({ ruleId }) => ruleId)
+  return problems.map(({ ruleId }) => ruleId.replace(/.*\//, ''))
 }
 
 for (const edits of accepted) {
@@ -185,17 +180,9 @@ for (const edits of accepted) {
   })
 }
 
-const all = [
-  ...Object.entries(faults).map((fault) => ['rule', ...fault] as const),
-  ...Object.entries(serviceFaults).map(
-    (fault) => ['service', ...fault] as const
-  )
-]
-
-for (const [kind, title, allEdits] of all) {
-  const rule = `${kind}/${title}`
+for (const [rule, variants] of Object.entries(faults)) {
   t.test(rule, async (t) => {
-    for (const edits of allEdits) {
+    for (const edits of [variants].flat()) {
       const reporters = await reportersOf(edits)
       t.ok(reporters.includes(rule), JSON.stringify({ edits, reporters }))
     }
@@ -204,11 +191,7 @@ for (const [kind, title, allEdits] of all) {
 
 t.test('each rule has a fault that it reports', (t) => {
   const redocly = readFileSync('redocly.yaml', 'utf8')
-  const rules = redocly.match(/(rule|service)\/[a-z0-9-]+/g) ?? []
-  const tested = all.map(([kind, title]) => `${kind}/${title}`)
-  t.same(
-    rules.filter((rule) => !tested.includes(rule)),
-    []
-  )
+  for (const [, rule = ''] of redocly.matchAll(/(?:rule|service)\/([\w-]+)/g))
+    t.ok(rule in faults, rule)
   t.end()
 })

@@ -21,23 +21,17 @@ type Check = (schema: Schema) => string | undefined
  */
 const boundedFormats = ['date', 'ipv4', 'ipv6', 'uuid']
 
-const isUnboundedText: (schema: Schema) => boolean = ({
-  type,
-  enum: values,
-  const: value,
-  format = '',
-  maxLength
-}) =>
-  type === 'string' &&
-  values === undefined &&
-  value === undefined &&
-  maxLength === undefined &&
-  !boundedFormats.includes(format)
-
-const textIsBounded: Check = (schema) =>
-  isUnboundedText(schema)
-    ? 'needs maxLength, an enum, or the format date or uuid'
-    : undefined
+const textIsBounded: Check = (schema) => {
+  const isBounded =
+    schema.type !== 'string' ||
+    schema.enum !== undefined ||
+    schema.const !== undefined ||
+    schema.maxLength !== undefined ||
+    boundedFormats.includes(String(schema.format))
+  return isBounded
+    ? undefined
+    : 'needs maxLength, an enum, or the format date or uuid'
+}
 
 const requestIsBounded: Check = (schema) => {
   const { type, maxItems, additionalProperties } = schema

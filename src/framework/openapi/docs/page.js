@@ -28,7 +28,19 @@ const exactBodies = ({ React }) => ({
   }
 })
 
-/** The code samples of an operation beside its parameters, for this host. */
+/** Samples and links name this deployment in place of production. */
+const ownOrigin = () => {
+  const updateSpec = (original) => (json) => {
+    // The path of every deployment, then the first server of openapi.yaml.
+    const [path, production = path] = JSON.parse(json).servers
+    const { origin } = new URL(production.url, location)
+    original(json.replaceAll(origin, location.origin))
+  }
+
+  return { statePlugins: { spec: { wrapActions: { updateSpec } } } }
+}
+
+/** The code samples of an operation beside its parameters. */
 const samples = ({ React: { createElement: h, Fragment }, getSystem }) => {
   const code = (source, language) => {
     const HighlightCode = getSystem().getComponent('HighlightCode', true)
@@ -245,6 +257,7 @@ const layout = ({ React: { createElement: h } }) => ({
 // In place of Swagger UI's standalone preset, which the page does not load.
 window.SwaggerUIStandalonePreset = [
   exactBodies,
+  ownOrigin,
   samples,
   authorization,
   idempotencyKeys,

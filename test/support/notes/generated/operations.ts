@@ -1,7 +1,6 @@
 // Generated from openapi.yaml by `npm run generate`. Do not edit.
 
 import type { Handler } from '../../../../src/framework/openapi/handler.ts'
-import { notImplemented } from '../../../../src/framework/openapi/handler.ts'
 import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
@@ -26,18 +25,4 @@ export interface Operations {
   listTags: Handler<operations['listTags']>
   /** POST /tags */
   createTag: Handler<operations['createTag']>
-}
-
-/** Handlers that respond with 501, until their operations are implemented. */
-export const stubs: Operations = {
-  listNotes: notImplemented('listNotes'),
-  createNote: notImplemented('createNote'),
-  getNote: notImplemented('getNote'),
-  deleteNote: notImplemented('deleteNote'),
-  listReplies: notImplemented('listReplies'),
-  createReply: notImplemented('createReply'),
-  listRemarks: notImplemented('listRemarks'),
-  createRemark: notImplemented('createRemark'),
-  listTags: notImplemented('listTags'),
-  createTag: notImplemented('createTag'),
 }

@@ -18,14 +18,6 @@ console.log('created', created.data.id, created.data.name)
 const list = await client.GET('/categories')
 for (const { id, name } of list.data ?? []) console.log('listed', id, name)
 
-const message = await client.POST('/messages', { body: { message: 'Hello' } })
-if (message.data) console.log(message.data.status, message.data.message)
-
 const rejected = await client.POST('/categories', { body: { name: '' } })
 if (rejected.error)
   console.log('rejected', rejected.error.status, rejected.error.code)
-
-const stranger = createClient<paths>({ baseUrl })
-const unknown = await stranger.GET('/categories')
-if (unknown.error)
-  console.log('rejected', unknown.error.status, unknown.error.code)

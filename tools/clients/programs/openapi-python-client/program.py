@@ -1,14 +1,12 @@
 import os
 
-from client import AuthenticatedClient, Client
+from client import AuthenticatedClient
 from client.api.categories import create_category, list_categories
-from client.api.quickstart import create_message
-from client.models import Category, Error, Message, NewCategory, NewMessage
+from client.models import Category, Error, NewCategory
 from retry import RetryingTransport
 
-base_url = os.environ["BASE_URL"]
 client = AuthenticatedClient(
-    base_url=base_url,
+    base_url=os.environ["BASE_URL"],
     token=os.environ["API_KEY"],
     httpx_args={"transport": RetryingTransport()},
 )
@@ -22,14 +20,6 @@ listed = list_categories.sync(client=client)
 for category in listed if isinstance(listed, list) else []:
     print("listed", category.id, category.name)
 
-message = create_message.sync(client=client, body=NewMessage(message="Hello"))
-if isinstance(message, Message):
-    print(message.status, message.message)
-
 rejected = create_category.sync(client=client, body=NewCategory(name=""))
 if isinstance(rejected, Error):
     print("rejected", rejected.status, rejected.code)
-
-unknown = list_categories.sync(client=Client(base_url=base_url))
-if isinstance(unknown, Error):
-    print("rejected", unknown.status, unknown.code)

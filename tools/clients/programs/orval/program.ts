@@ -1,8 +1,4 @@
-import {
-  createCategory,
-  createMessage,
-  listCategories
-} from './client/client.ts'
+import { createCategory, listCategories } from './client/client.ts'
 
 const created = await createCategory({
   name: 'Rabbit',
@@ -15,16 +11,6 @@ const list = await listCategories()
 if (list.status === 200)
   for (const { id, name } of list.data) console.log('listed', String(id), name)
 
-const message = await createMessage({ message: 'Hello' })
-if (message.status === 202)
-  console.log(message.data.status, message.data.message)
-
 const rejected = await createCategory({ name: '' })
 if (rejected.status === 400)
   console.log('rejected', rejected.data.status, rejected.data.code)
-
-const unknown = await listCategories({
-  headers: { Authorization: 'Bearer petcat_unknown' }
-})
-if (unknown.status === 401)
-  console.log('rejected', unknown.data.status, unknown.data.code)

@@ -42,9 +42,8 @@ CREATE TABLE payments (
 
 CREATE FUNCTION hide_source() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  NEW.source := NEW.source - 'cvc' || jsonb_build_object(
-    'number', '*' || right(NEW.source ->> 'number', 4)
-  );
+  NEW.source := NEW.source - '{cvc,address_line1,address_line2}'::text[]
+    || jsonb_build_object('number', '*' || right(NEW.source ->> 'number', 4));
   RETURN NEW;
 END $$;
 

@@ -7,7 +7,7 @@ export const api: Api = {
   names: { service: serviceName, apiKeyPrefix, realm },
   openapi: new URL('../../openapi.yaml', import.meta.url),
   samples: new URL('../../generated/samples.json', import.meta.url),
-  pages: new URL('../../generated/pages/', import.meta.url),
+  manual: new URL('../../generated/manual/', import.meta.url),
   handlers: trainHandlers,
   measurers: [],
   migrations: new URL('../../migrations/', import.meta.url)
