@@ -120,7 +120,7 @@ FROM new_row
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
-PREPARE "createCategory-once" AS
+PREPARE "createCategory-with-keys" AS
 WITH new_row AS MATERIALIZED (
   SELECT
     *,
@@ -131,8 +131,8 @@ WITH new_row AS MATERIALIZED (
     SELECT
       *,
       CASE
-        WHEN recorded_hash = body_hash THEN 'replayed'
-        WHEN recorded_hash IS NOT NULL THEN 'reused'
+        WHEN record_body_hash = body_hash THEN 'replayed'
+        WHEN record_body_hash IS NOT NULL THEN 'reused'
         ELSE NULL
       END
       AS obstacle
@@ -147,8 +147,8 @@ WITH new_row AS MATERIALIZED (
     ) AS input
     LEFT JOIN LATERAL (
       SELECT
-        body_hash AS recorded_hash,
-        response AS recorded_response,
+        body_hash AS record_body_hash,
+        response AS record_response,
         pg_logical_emit_message(true, 'idempotency-key', '')
       FROM idempotency_keys
       WHERE idempotency_keys.key_hash = input.key_hash
@@ -171,7 +171,7 @@ stored AS (
       || '}'
     AS response
 ),
-recorded AS (
+new_record AS (
   INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
   FROM new_row
@@ -185,7 +185,7 @@ SELECT
     WHEN stored.id IS NULL THEN missing_row('categories')
     ELSE 'created'
   END AS outcome,
-  coalesce(recorded_response, response) AS response
+  coalesce(record_response, response) AS response
 FROM new_row
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
@@ -237,7 +237,7 @@ FROM new_row
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
-PREPARE "createMessage-once" AS
+PREPARE "createMessage-with-keys" AS
 WITH new_row AS MATERIALIZED (
   SELECT
     *,
@@ -248,8 +248,8 @@ WITH new_row AS MATERIALIZED (
     SELECT
       *,
       CASE
-        WHEN recorded_hash = body_hash THEN 'replayed'
-        WHEN recorded_hash IS NOT NULL THEN 'reused'
+        WHEN record_body_hash = body_hash THEN 'replayed'
+        WHEN record_body_hash IS NOT NULL THEN 'reused'
         ELSE NULL
       END
       AS obstacle
@@ -263,8 +263,8 @@ WITH new_row AS MATERIALIZED (
     ) AS input
     LEFT JOIN LATERAL (
       SELECT
-        body_hash AS recorded_hash,
-        response AS recorded_response,
+        body_hash AS record_body_hash,
+        response AS record_response,
         pg_logical_emit_message(true, 'idempotency-key', '')
       FROM idempotency_keys
       WHERE idempotency_keys.key_hash = input.key_hash
@@ -288,7 +288,7 @@ stored AS (
       || '}'
     AS response
 ),
-recorded AS (
+new_record AS (
   INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
   FROM new_row
@@ -302,7 +302,7 @@ SELECT
     WHEN stored.id IS NULL THEN missing_row('messages')
     ELSE 'created'
   END AS outcome,
-  coalesce(recorded_response, response) AS response
+  coalesce(record_response, response) AS response
 FROM new_row
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
@@ -530,7 +530,7 @@ FROM new_row
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;
 
-PREPARE "createPet-once" AS
+PREPARE "createPet-with-keys" AS
 WITH new_row AS MATERIALIZED (
   SELECT
     *,
@@ -541,8 +541,8 @@ WITH new_row AS MATERIALIZED (
     SELECT
       *,
       CASE
-        WHEN recorded_hash = body_hash THEN 'replayed'
-        WHEN recorded_hash IS NOT NULL THEN 'reused'
+        WHEN record_body_hash = body_hash THEN 'replayed'
+        WHEN record_body_hash IS NOT NULL THEN 'reused'
         ELSE category_obstacle(category_id)
       END
       AS obstacle
@@ -558,8 +558,8 @@ WITH new_row AS MATERIALIZED (
     ) AS input
     LEFT JOIN LATERAL (
       SELECT
-        body_hash AS recorded_hash,
-        response AS recorded_response,
+        body_hash AS record_body_hash,
+        response AS record_response,
         pg_logical_emit_message(true, 'idempotency-key', '')
       FROM idempotency_keys
       WHERE idempotency_keys.key_hash = input.key_hash
@@ -583,7 +583,7 @@ stored AS (
       || '}'
     AS response
 ),
-recorded AS (
+new_record AS (
   INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
   FROM new_row
@@ -597,7 +597,7 @@ SELECT
     WHEN stored.id IS NULL THEN missing_row('pets')
     ELSE 'created'
   END AS outcome,
-  coalesce(recorded_response, response) AS response
+  coalesce(record_response, response) AS response
 FROM new_row
 LEFT JOIN stored ON stored.id = new_row.id
 ORDER BY ordinal;

@@ -69,7 +69,7 @@ const counts = {
   'idempotent_creates_total{operation="createNote",outcome="created"}': 1,
   'idempotent_creates_total{operation="createNote",outcome="replayed"}': 1,
   'idempotent_creates_total{operation="createNote",outcome="reused"}': 1,
-  'idempotent_creates_total{operation="createNote",outcome="held"}': 0,
+  'idempotent_creates_total{operation="createNote",outcome="in_use"}': 0,
   shared_read_requests_sum: 2
 }
 
