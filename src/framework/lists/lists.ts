@@ -86,6 +86,9 @@ const unread: ReadList = { version: '', size: 0, body: undefined }
 
 /** The rows of a list. The order is that of the column `id`. */
 interface List<Item> {
+  /** The name of the prepared statement. */
+  name: string
+  /** Or a view that reads only tables: nothing else changes the version. */
   table: string
   /** Writes an item. From generated/json.ts. */
   json: RowJson<Item>
@@ -106,17 +109,15 @@ type ListReply<Item> = JsonReply<200, Item[]> & {
  * response has everything that was committed before the request arrived.
  *
  * @param version only for tests
- * @throws Error if another list of the table has other items: let one be of a
- *   view. It must read only tables: nothing else changes the version
  */
 export function listOperation<Item>(
   database: Database,
   memory: ResponseMemory,
-  { table, json }: List<Item>,
+  { name, table, json }: List<Item>,
   version = snapshotVersion
 ) {
   const text = listStatement(table, json.expression, version)
-  const statement = database.prepare(`list-of-${table}`, text)
+  const statement = database.prepare(name, text)
   const read = listReader(database, memory.limit, statement)
   const reject = tooLongError(table, memory.limit)
 

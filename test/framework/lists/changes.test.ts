@@ -38,7 +38,7 @@ function startReplica(
   database: Database,
   version = snapshotVersion
 ): Replica {
-  const notes = { table: 'notes', json: noteJson }
+  const notes = { name: 'listNotes', table: 'notes', json: noteJson }
   const memory = new ResponseMemory(2 ** 20, database.metrics)
   const app = Fastify()
   app.get('/', listOperation(database, memory, notes, version))
