@@ -37,15 +37,13 @@ WHERE id IN (
 );
 
 PREPARE "listCategories" AS
-WITH present AS MATERIALIZED (
-  SELECT
-    concat_ws(
-      ' ',
-      pg_current_snapshot(),
-      pg_postmaster_start_time(),
-      pg_stat_get_bgwriter_stat_reset_time()
-    )
-    AS version
+WITH current_version AS MATERIALIZED (
+  SELECT concat_ws(
+    ' ',
+    pg_current_snapshot(),
+    pg_postmaster_start_time(),
+    pg_stat_get_bgwriter_stat_reset_time()
+  ) AS version
 ),
 
 list AS MATERIALIZED (
@@ -64,7 +62,7 @@ list AS MATERIALIZED (
         FROM categories
       ) AS item
     ) END AS body
-  FROM present
+  FROM current_version
 )
 
 SELECT
@@ -342,15 +340,13 @@ LEFT JOIN LATERAL (
 ORDER BY ordinal;
 
 PREPARE "listOrders" AS
-WITH present AS MATERIALIZED (
-  SELECT
-    concat_ws(
-      ' ',
-      pg_current_snapshot(),
-      pg_postmaster_start_time(),
-      pg_stat_get_bgwriter_stat_reset_time()
-    )
-    AS version
+WITH current_version AS MATERIALIZED (
+  SELECT concat_ws(
+    ' ',
+    pg_current_snapshot(),
+    pg_postmaster_start_time(),
+    pg_stat_get_bgwriter_stat_reset_time()
+  ) AS version
 ),
 
 list AS MATERIALIZED (
@@ -371,7 +367,7 @@ list AS MATERIALIZED (
         FROM orders
       ) AS item
     ) END AS body
-  FROM present
+  FROM current_version
 )
 
 SELECT
