@@ -1,5 +1,6 @@
 import type { ResponseMemory } from './lists/response-memory.ts'
-import type { Database, Measurer } from './postgres/database.ts'
+import type { Database } from './postgres/database.ts'
+import type { Measurer } from './postgres/measurer.ts'
 
 /** The names by which the framework calls itself. */
 export interface Names {
@@ -42,9 +43,8 @@ export interface Api {
    */
   migrations: URL
   /**
-   * Read the metrics of the API from the database: every ten seconds, while the
-   * service has a METRICS_PORT. Their statements need a bound, because no
-   * request limits them.
+   * Measure what the metrics of the API show, every ten seconds. Their
+   * statements need a bound, because no request limits them.
    */
   measurers: Measurer[]
 }

@@ -2,7 +2,8 @@ import { newMessageColumns } from '../../generated/columns.ts'
 import { messageJson } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
-import type { Database, Measurer } from '../framework/postgres/database.ts'
+import type { Database } from '../framework/postgres/database.ts'
+import type { Measurer } from '../framework/postgres/measurer.ts'
 import { sql } from '../framework/postgres/sql.ts'
 
 /** The operations on messages. */
@@ -52,15 +53,10 @@ export const queueMeasurer: Measurer = {
     )
 
     return async () => {
-      const rows = await database.runInBackground<{
-        queued: number
-        oldestAge: number
-      }>(statement)
-
-      for (const row of rows) {
-        queued.set(row.queued)
-        oldestAge.set(row.oldestAge)
-      }
+      const rows = await database.runInBackground(statement)
+      const [state] = rows as [{ queued: number; oldestAge: number }]
+      queued.set(state.queued)
+      oldestAge.set(state.oldestAge)
     }
   }
 }

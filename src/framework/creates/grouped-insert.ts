@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
-import { isFaultOfRow, sentIn } from '../postgres/failures.ts'
+import { mayBeFaultOfRow, postgresErrorIn } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
 import type { RowOutcome } from './insert.ts'
@@ -64,7 +64,7 @@ export function groupedInsert(
   const inGroup = batch(
     (rows: Row[]): Promise<(Outcome | FailedGroup)[]> =>
       database.write<RowOutcome>(queryOf(rows)).catch((error: unknown) => {
-        if (!isFaultOfRow(error)) throw error
+        if (!mayBeFaultOfRow(error)) throw error
         return rows.map(() => ({ outcome: 'alone' }))
       }),
     { maxSize, maxQueued, maxWaitMs }
@@ -103,7 +103,7 @@ const mayRetry = ({ outcome }: Outcome, deadline: number) =>
 
 /** How another transaction has made a statement fail, if one has. */
 function obstacleOf(error: unknown): 'blocked' | 'in_use' | undefined {
-  const { code, constraint, where } = sentIn(error)
+  const { code, constraint, where } = postgresErrorIn(error)
   if (constraint === 'idempotency_keys_pkey') return 'in_use'
   if (code !== lockNotAvailable) return undefined
 

@@ -4,7 +4,11 @@ import type { Sent } from '../openapi/handler.ts'
 import { objectBytes } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
-import { OutcomeUnknown, sentIn, Unavailable } from '../postgres/failures.ts'
+import {
+  OutcomeUnknown,
+  postgresErrorIn,
+  Unavailable
+} from '../postgres/failures.ts'
 import { groupedInsert } from './grouped-insert.ts'
 import { keyHashesOf, type KeyedRequest } from './idempotency-key.ts'
 import {
@@ -55,7 +59,7 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
       // The Idempotency-Key makes it safe to send the request again.
       if (hasKey && error instanceof OutcomeUnknown)
         throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
-      const { constraint = '' } = sentIn(error)
+      const { constraint = '' } = postgresErrorIn(error)
       return reject(violations[constraint], error)
     })
 

@@ -1,4 +1,4 @@
-import type { Measurer } from '../postgres/database.ts'
+import type { Measurer } from '../postgres/measurer.ts'
 import { sql } from '../postgres/sql.ts'
 
 /** Before the first ANALYZE, the estimate is -1. Counting would scan. */
@@ -16,11 +16,9 @@ export const idempotencyKeyMeasurer: Measurer = {
     const statement = database.prepare('estimate-of-idempotency-keys', estimate)
 
     return async () => {
-      const estimates = await database.runInBackground<{ rows: number }>(
-        statement
-      )
-      for (const { rows } of estimates)
-        database.metrics.idempotencyKeyRows.set(rows)
+      const found = await database.runInBackground(statement)
+      const [{ rows }] = found as [{ rows: number }]
+      database.metrics.idempotencyKeyRows.set(rows)
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { Measurer } from '../postgres/database.ts'
+import type { Measurer } from '../postgres/measurer.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**
@@ -28,11 +28,9 @@ export const apiKeyMeasurer: Measurer = {
     const statement = database.prepare('next-expiry-of-api-keys', nextExpiry)
 
     return async () => {
-      const rows = await database.runInBackground<{ seconds: number | null }>(
-        statement
-      )
-      for (const { seconds } of rows)
-        database.metrics.apiKeysExpiring.set(seconds ?? Infinity)
+      const rows = await database.runInBackground(statement)
+      const [{ seconds }] = rows as [{ seconds: number | null }]
+      database.metrics.apiKeysExpiring.set(seconds ?? Infinity)
     }
   }
 }

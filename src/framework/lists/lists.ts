@@ -5,7 +5,7 @@ import type { Sent } from '../openapi/handler.ts'
 import { arrayBytes, type RowJson } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
-import { sentIn } from '../postgres/failures.ts'
+import { postgresErrorIn } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
 import { type ResponseMemory, tooLong } from './response-memory.ts'
@@ -157,7 +157,7 @@ function listReader(
       return last
     } catch (error) {
       // program_limit_exceeded: the longest text of PostgreSQL has 1 GiB.
-      if (sentIn(error).code !== '54000') throw error
+      if (postgresErrorIn(error).code !== '54000') throw error
       return { ...noList, size: 2 ** 30 }
     }
   })

@@ -62,8 +62,15 @@ export class Database {
   /** The texts of the prepared statements by their names, in their order. */
   readonly statements = new Map<string, string>()
 
+  readonly #pool: pg.Pool
+
+  /** One connection, so that requests cannot occupy it. */
+  readonly #backgroundPool: pg.Pool
+
   readonly #uses: Record<'reads' | 'writes' | 'background', DatabaseUse>
 
+  // A batch of single queries, for its limits: waiting for a connection of a
+  // full pool would count as an outage of the database.
   readonly #alone: (query: Query) => Promise<QueryResultRow[]>
 
   /**
@@ -80,34 +87,33 @@ export class Database {
     applicationName = 'service'
   ) {
     const timeoutMs = config.DATABASE_TIMEOUT_MS
-    const maxConnections = config.MAX_DATABASE_CONNECTIONS
-    const open = (max: number, statementTimeoutMs: number) => {
-      const pool = openPool(url, {
-        application_name: applicationName,
-        connectionTimeoutMillis: timeoutMs,
-        query_timeout: statementTimeoutMs + cancelGraceMs,
-        max,
-        types
-      })
-      return { pool, timeoutMs: statementTimeoutMs }
+    const backgroundTimeoutMs = Math.min(timeoutMs, maxBackgroundTimeoutMs)
+    const options = {
+      application_name: applicationName,
+      connectionTimeoutMillis: timeoutMs,
+      types
     }
-
-    const ofRequests = open(maxConnections, timeoutMs)
-    const ofBackground = open(1, Math.min(timeoutMs, maxBackgroundTimeoutMs))
-    const use = (name: string, from = ofRequests): DatabaseUse => ({
-      ...from,
-      name,
-      metrics: this.metrics,
-      isRepeatable: name !== 'writes',
-      availability: trackAvailability(name, log),
-      onAbandoned: () => this.#endHangingCommits()
+    this.timeoutMs = timeoutMs
+    this.#pool = openPool(url, {
+      ...options,
+      query_timeout: timeoutMs + cancelGraceMs,
+      max: config.MAX_DATABASE_CONNECTIONS
+    })
+    this.#backgroundPool = openPool(url, {
+      ...options,
+      query_timeout: backgroundTimeoutMs + cancelGraceMs,
+      max: 1
     })
 
-    this.timeoutMs = timeoutMs
     this.#uses = {
-      reads: use('reads'),
-      writes: use('writes'),
-      background: use('background', ofBackground)
+      reads: { ...this.#use('reads', log), isSafeToResend: true },
+      writes: { ...this.#use('writes', log), isSafeToResend: false },
+      background: {
+        ...this.#use('background', log),
+        isSafeToResend: true,
+        pool: this.#backgroundPool,
+        timeoutMs: backgroundTimeoutMs
+      }
     }
     this.#alone = batch(
       (queries: Query[]) => Promise.all(queries.map((one) => this.write(one))),
@@ -119,7 +125,7 @@ export class Database {
       }
     )
 
-    this.#addGauges(ofRequests.pool, maxConnections)
+    this.#addGauges(config.MAX_DATABASE_CONNECTIONS)
   }
 
   /**
@@ -182,11 +188,22 @@ export class Database {
 
   /** Waits for the statements in flight and closes every connection. */
   async close(): Promise<void> {
-    const { reads, background } = this.#uses
-    await Promise.all([reads.pool.end(), background.pool.end()])
+    await Promise.all([this.#pool.end(), this.#backgroundPool.end()])
   }
 
-  #addGauges(pool: pg.Pool, maxConnections: number): void {
+  #use(name: string, log: Logger) {
+    return {
+      name,
+      pool: this.#pool,
+      timeoutMs: this.timeoutMs,
+      metrics: this.metrics,
+      availability: trackAvailability(name, log),
+      onAbandoned: () => this.#endHangingCommits()
+    }
+  }
+
+  #addGauges(maxConnections: number): void {
+    const pool = this.#pool
     this.metrics.gauge(
       'database_up',
       '0 while the database is unavailable for reads, writes or background',
@@ -226,16 +243,4 @@ export class Database {
       () => {}
     )
   }
-}
-
-/** What is measured while the service runs. */
-export interface Measurer {
-  /** For the log. */
-  name: string
-  /**
-   * Adds the statement and its metrics, if they are not the framework's.
-   *
-   * @returns a function that runs the statement, and sets the metrics
-   */
-  start: (database: Database) => () => Promise<void>
 }

@@ -2,14 +2,14 @@ import pg from 'pg'
 import { messageOf } from '../message-of.ts'
 
 /**
- * What an error says about its statement, by SQLSTATEs and their classes: the
- * first two characters. Every other SQLSTATE counts as `value`: the statement
- * had no effect, and would fail again. The severity says nothing, because
- * lc_messages translates it.
+ * The kinds of errors, by SQLSTATEs and their classes: the first two
+ * characters. Every other SQLSTATE is `permanent`: the statement had no effect,
+ * and would fail again. The severity says nothing, because lc_messages
+ * translates it.
  *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
-const sqlStates = {
+const sqlStatesByKind = {
   /** A privilege, column, function or table is missing. */
   schema: [
     '42501', // insufficient_privilege
@@ -67,31 +67,31 @@ const sqlStates = {
   ]
 }
 
-type Meaning = keyof typeof sqlStates | 'value'
+type ErrorKind = keyof typeof sqlStatesByKind | 'permanent'
 
-const meanings = new Map(
-  Object.entries(sqlStates).flatMap(([meaning, codes]) =>
-    codes.map((code) => [code, meaning as Meaning])
+const kinds = new Map(
+  Object.entries(sqlStatesByKind).flatMap(([kind, codes]) =>
+    codes.map((code) => [code, kind as ErrorKind])
   )
 )
 
 /**
- * Returns what an error means for its statement: without a SQLSTATE, such as
- * after a lost connection, it is doubtful.
+ * The kind of an error, by its SQLSTATE: without one, such as after a lost
+ * connection, it is doubtful.
  */
-export function meaningOf(error: unknown): Meaning {
-  const { code } = sentIn(error)
+export function errorKindOf(error: unknown): ErrorKind {
+  const { code } = postgresErrorIn(error)
   if (code === undefined) return 'doubtful'
-  return meanings.get(code) ?? meanings.get(code.slice(0, 2)) ?? 'value'
+  return kinds.get(code) ?? kinds.get(code.slice(0, 2)) ?? 'permanent'
 }
 
 /**
  * The fields that PostgreSQL has sent in an error, or in its cause: `code` is
  * the SQLSTATE. Without any, it was another error.
  */
-export function sentIn(error: unknown): Partial<pg.DatabaseError> {
+export function postgresErrorIn(error: unknown): Partial<pg.DatabaseError> {
   if (error instanceof pg.DatabaseError) return error
-  return error instanceof Error ? sentIn(error.cause) : {}
+  return error instanceof Error ? postgresErrorIn(error.cause) : {}
 }
 
 /**
@@ -127,13 +127,13 @@ export class OutcomeUnknown extends Error {
  * Returns the error for the caller of a failed statement: Unavailable,
  * OutcomeUnknown, or the error itself if it would occur again.
  *
- * @param isRepeatable whether the statement can be sent again if its outcome is
- *   not known, as a read can
+ * @param isSafeToResend whether the statement can be sent again if its outcome
+ *   is not known, as a read can
  */
-export function failureOf(error: Error, isRepeatable: boolean): Error {
-  const meaning = meaningOf(error)
-  if (meaning === 'value' || meaning === 'statement') return error
-  return meaning === 'doubtful' && !isRepeatable
+export function failureOf(error: Error, isSafeToResend: boolean): Error {
+  const kind = errorKindOf(error)
+  if (kind === 'permanent' || kind === 'statement') return error
+  return kind === 'doubtful' && !isSafeToResend
     ? new OutcomeUnknown(error)
     : new Unavailable(error)
 }
@@ -143,6 +143,6 @@ export function failureOf(error: Error, isRepeatable: boolean): Error {
  * worth retrying in parts. A trigger can raise any error for one row, and
  * row-level security raises 42501.
  */
-export function isFaultOfRow(error: unknown): boolean {
-  return !['server', 'doubtful'].includes(meaningOf(error))
+export function mayBeFaultOfRow(error: unknown): boolean {
+  return !['server', 'doubtful'].includes(errorKindOf(error))
 }

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import { messageOf } from '../message-of.ts'
 import { retry } from '../retry.ts'
 import type { Database } from './database.ts'
-import { meaningOf } from './failures.ts'
+import { errorKindOf } from './failures.ts'
 import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
 
@@ -16,8 +16,11 @@ import { sql } from './sql.ts'
  */
 const maxLockWaitMs = 2000
 
-/** Three minutes: as long as most reports and dumps of a table take. */
-const maxAttempts = 60
+/**
+ * With a second between two attempts, three minutes: as long as most reports
+ * and dumps of a table take.
+ */
+const maxAttempts = 180_000 / (maxLockWaitMs + 1000)
 
 const migrationLock = '7241865325823964'
 
@@ -85,7 +88,7 @@ export async function applyMigrations(
 
   await retry(() => applyInTransaction(pool, config, folder, log), {
     report: (error) => log.warn(`${messageOf(error)}; trying again`),
-    mayPass: (error) => meaningOf(error) === 'conflict',
+    mayPass: (error) => errorKindOf(error) === 'conflict',
     maxAttempts
   }).finally(() => pool.end())
 }
@@ -165,7 +168,7 @@ export function pendingMigrations(
       .read<Applied>(statement)
       .catch((error: unknown) => {
         // Without the table, or the privilege to read it, there was none.
-        if (meaningOf(error) === 'schema') return []
+        if (errorKindOf(error) === 'schema') return []
         throw error
       })
     const pending = missing(applied, names)

@@ -3,9 +3,9 @@ import type { Metrics } from '../metrics.ts'
 import type { Availability } from './availability.ts'
 import {
   failureOf,
-  meaningOf,
+  errorKindOf,
   OutcomeUnknown,
-  sentIn,
+  postgresErrorIn,
   Unavailable
 } from './failures.ts'
 import { unreplicated } from './pool.ts'
@@ -37,7 +37,7 @@ export interface DatabaseUse {
   name: string
   metrics: Metrics
   /** Whether a statement can be sent again if its outcome is not known. */
-  isRepeatable: boolean
+  isSafeToResend: boolean
   pool: Pool
   /** Milliseconds until the service cancels a statement, or its commit. */
   timeoutMs: number
@@ -72,13 +72,16 @@ export function runStatement<Row extends QueryResultRow>(
   })
 }
 
-const connect = ({ pool, name, metrics }: DatabaseUse): Promise<PoolClient> =>
-  pool
-    .connect()
-    .catch((error: unknown) => {
-      throw new Unavailable(error)
-    })
-    .finally(metrics.poolWait.startTimer({ use: name }))
+async function connect(use: DatabaseUse): Promise<PoolClient> {
+  const measure = use.metrics.poolWait.startTimer({ use: use.name })
+  try {
+    return await use.pool.connect()
+  } catch (error) {
+    throw new Unavailable(error)
+  } finally {
+    measure()
+  }
+}
 
 /**
  * Cancels the statement after its timeout. A statement_timeout would not end a
@@ -87,7 +90,7 @@ const connect = ({ pool, name, metrics }: DatabaseUse): Promise<PoolClient> =>
  */
 function runOn<Row extends QueryResultRow>(
   connection: PoolClient,
-  { timeoutMs, isRepeatable, onAbandoned, metrics }: DatabaseUse,
+  { timeoutMs, isSafeToResend, onAbandoned, metrics }: DatabaseUse,
   query: Query
 ): Promise<Row[]> {
   const measure = metrics.statementDuration.startTimer({
@@ -105,17 +108,17 @@ function runOn<Row extends QueryResultRow>(
 
     connection.query<Row>(query, (error: Error | null, result) => {
       clearTimeout(timer)
-      const cause = error ?? doubtAbout(connection, isLate && !isRepeatable)
+      const cause = error ?? doubtAbout(connection, isLate && !isSafeToResend)
 
       // A late CancelRequest could cancel the next statement.
       connection.release(isLate || !isReusable(cause))
-      if (isLate && error !== null && sentIn(error).code === undefined)
+      if (isLate && error !== null && postgresErrorIn(error).code === undefined)
         onAbandoned()
       const outcome = cause === null ? 'ok' : 'failed'
       measure({ outcome: isLate ? 'timeout' : outcome })
 
       if (cause === null) resolve(result.rows)
-      else reject(failureOf(cause, isRepeatable))
+      else reject(failureOf(cause, isSafeToResend))
     })
   })
 }
@@ -137,7 +140,7 @@ function doubtAbout(connection: PoolClient, isCancelled: boolean) {
  * service, the outcome of the next statement would be unknown.
  */
 const isReusable = (cause: Error | null): boolean =>
-  cause === null || ['value', 'conflict'].includes(meaningOf(cause))
+  cause === null || ['permanent', 'conflict'].includes(errorKindOf(cause))
 
 /** Counts a failure, and logs it if it begins an outage. */
 function report(
@@ -146,17 +149,17 @@ function report(
 ): void {
   if (failure instanceof Unavailable || failure instanceof OutcomeUnknown) {
     metrics.databaseErrors.inc({ code: failure.code })
-    const meaning = meaningOf(failure)
+    const kind = errorKindOf(failure)
     const hint =
-      meaning === 'schema' ? ': migrations or grants may be missing' : ''
+      kind === 'schema' ? ': migrations or grants may be missing' : ''
     // A conflict is the fault of another statement.
-    if (meaning !== 'conflict') availability.failed(failure.cause, hint)
+    if (kind !== 'conflict') availability.failed(failure.cause, hint)
     return
   }
 
   // Operations may respond with a 4xx to a violated constraint, but to no other
   // error of PostgreSQL.
-  const { constraint } = sentIn(failure)
+  const { constraint } = postgresErrorIn(failure)
   const code =
     constraint === undefined ? 'internal_error' : 'constraint_violated'
   metrics.databaseErrors.inc({ code })

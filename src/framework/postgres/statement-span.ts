@@ -1,5 +1,5 @@
 import { type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
-import { sentIn } from './failures.ts'
+import { postgresErrorIn } from './failures.ts'
 
 // Records nothing until an SDK is registered.
 const tracer = trace.getTracer('postgres')
@@ -29,7 +29,7 @@ export function inStatementSpan<Result>(
         // Only codes: the message may contain values of a request.
         span.setAttributes({
           'error.type': error.code,
-          'db.response.status_code': sentIn(error).code
+          'db.response.status_code': postgresErrorIn(error).code
         })
         throw error
       })

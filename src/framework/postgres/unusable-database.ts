@@ -1,5 +1,5 @@
 import { messageOf } from '../message-of.ts'
-import { sentIn } from './failures.ts'
+import { postgresErrorIn } from './failures.ts'
 
 /**
  * What the operator can do about a reason, which matches the SQLSTATE, if any,
@@ -46,7 +46,7 @@ const remedies: [reason: RegExp, remedy: string][] = [
  */
 export function unusableDatabase(error: unknown): Error {
   const message = messageOf(error)
-  const { code = '' } = sentIn(error)
+  const { code = '' } = postgresErrorIn(error)
   const [, remedy] =
     remedies.find(([reason]) => reason.test(`${code} ${message}`)) ?? []
   const hint = remedy === undefined ? '' : `: ${remedy}`
