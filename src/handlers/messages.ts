@@ -3,7 +3,7 @@ import { messageJson } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
 import type { Database } from '../framework/postgres/database.ts'
-import type { Measurer } from '../framework/postgres/measurer.ts'
+import { measurer } from '../framework/postgres/measurer.ts'
 import { sql } from '../framework/postgres/sql.ts'
 
 /** The operations on messages. */
@@ -38,25 +38,22 @@ const queueState = sql`
 `
 
 /** Measures the queue of messages. */
-export const queueMeasurer: Measurer = {
-  name: 'queue of messages',
-
-  start(database) {
-    const statement = database.prepare('queue-of-messages', queueState)
-    const queued = database.metrics.gauge(
+export const queueMeasurer = measurer(
+  'queue-of-messages',
+  queueState,
+  (metrics) => {
+    const queued = metrics.gauge(
       'messages_queued',
       'Messages that wait for a consumer, counted up to 10000'
     )
-    const oldestAge = database.metrics.gauge(
+    const oldestAge = metrics.gauge(
       'messages_oldest_queued_seconds',
       'Age of the oldest message that waits for a consumer; 0 without one'
     )
 
-    return async () => {
-      const rows = await database.runInBackground(statement)
-      const [state] = rows as [{ queued: number; oldestAge: number }]
-      queued.set(state.queued)
-      oldestAge.set(state.oldestAge)
+    return (row: { queued: number; oldestAge: number }) => {
+      queued.set(row.queued)
+      oldestAge.set(row.oldestAge)
     }
   }
-}
+)

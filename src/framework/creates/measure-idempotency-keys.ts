@@ -1,4 +1,4 @@
-import type { Measurer } from '../postgres/measurer.ts'
+import { measurer } from '../postgres/measurer.ts'
 import { sql } from '../postgres/sql.ts'
 
 /** Before the first ANALYZE, the estimate is -1. Counting would scan. */
@@ -9,16 +9,10 @@ const estimate = sql`
 `
 
 /** Estimates how many Idempotency-Keys are stored. */
-export const idempotencyKeyMeasurer: Measurer = {
-  name: 'number of Idempotency-Keys',
-
-  start(database) {
-    const statement = database.prepare('estimate-of-idempotency-keys', estimate)
-
-    return async () => {
-      const found = await database.runInBackground(statement)
-      const [{ rows }] = found as [{ rows: number }]
-      database.metrics.idempotencyKeyRows.set(rows)
-    }
-  }
-}
+export const idempotencyKeyMeasurer = measurer(
+  'estimate-of-idempotency-keys',
+  estimate,
+  (metrics) =>
+    ({ rows }: { rows: number }) =>
+      metrics.idempotencyKeyRows.set(rows)
+)

@@ -1,4 +1,4 @@
-import type { Measurer } from '../postgres/measurer.ts'
+import { measurer } from '../postgres/measurer.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**
@@ -21,16 +21,10 @@ const nextExpiry = sql`
 `
 
 /** Measures when the first API key in use expires. */
-export const apiKeyMeasurer: Measurer = {
-  name: 'expiry of API keys',
-
-  start(database) {
-    const statement = database.prepare('next-expiry-of-api-keys', nextExpiry)
-
-    return async () => {
-      const rows = await database.runInBackground(statement)
-      const [{ seconds }] = rows as [{ seconds: number | null }]
-      database.metrics.apiKeysExpiring.set(seconds ?? Infinity)
-    }
-  }
-}
+export const apiKeyMeasurer = measurer(
+  'next-expiry-of-api-keys',
+  nextExpiry,
+  (metrics) =>
+    ({ seconds }: { seconds: number | null }) =>
+      metrics.apiKeysExpiring.set(seconds ?? Infinity)
+)
