@@ -12,8 +12,8 @@ export class Overloaded extends Error {
 
 interface Call<Item, Result> {
   item: Item
-  /** By the clock of `performance`. */
-  arrivedAt: number
+  /** When it has waited for too long, by the clock of `performance`. */
+  deadline: number
   /** Has the span of the caller, if there is one. */
   context: Context
   resolve: (result: Result) => void
@@ -60,7 +60,7 @@ export function batch<Item, Result>(
     while (waiting.length > 0) {
       // Calls of the same tick share a run.
       await setImmediate()
-      rejectLate(waiting, maxWaitMs)
+      rejectLate(waiting)
 
       const calls = waiting.splice(0, maxSize)
       const [first] = calls
@@ -78,9 +78,9 @@ export function batch<Item, Result>(
         reject(new Overloaded())
         return
       }
-      const arrivedAt = performance.now()
+      const deadline = performance.now() + maxWaitMs
       const caller = context.active()
-      waiting.push({ item, arrivedAt, context: caller, resolve, reject })
+      waiting.push({ item, deadline, context: caller, resolve, reject })
       // `runAll` never rejects: only the linter needs the catch.
       if (runs < maxRuns) runAll().catch(reject)
     })
@@ -105,15 +105,9 @@ export function shareRuns<Result>(
 }
 
 /** Rejects the calls that have waited for too long: the oldest are first. */
-function rejectLate<Item, Result>(
-  waiting: Call<Item, Result>[],
-  maxWaitMs: number
-): void {
-  const earliestArrival = performance.now() - maxWaitMs
-  const isLate = ({ arrivedAt }: Call<Item, Result>) =>
-    arrivedAt < earliestArrival
-
-  while (waiting[0] !== undefined && isLate(waiting[0]))
+function rejectLate<Item, Result>(waiting: Call<Item, Result>[]): void {
+  const now = performance.now()
+  while (waiting[0] !== undefined && waiting[0].deadline < now)
     waiting.shift()?.reject(new Overloaded())
 }
 

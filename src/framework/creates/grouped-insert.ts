@@ -29,9 +29,6 @@ interface Row {
 /** What became of one row. 'in_use': another transaction is storing its key. */
 type Outcome = RowOutcome | { outcome: 'in_use' }
 
-/** The group stored nothing: the row must run alone. */
-type FailedGroup = { outcome: 'alone' }
-
 /**
  * Inserts single rows by a statement for many. Rows that arrive together share
  * it. The next group gathers while one commits, so an idle service adds no
@@ -62,10 +59,11 @@ export function groupedInsert(
   }
 
   const inGroup = batch(
-    (rows: Row[]): Promise<(Outcome | FailedGroup)[]> =>
+    (rows: Row[]): Promise<(Outcome | undefined)[]> =>
       database.write<RowOutcome>(queryOf(rows)).catch((error: unknown) => {
         if (!mayBeFaultOfRow(error)) throw error
-        return rows.map(() => ({ outcome: 'alone' }))
+        // The group stored nothing: each row must run alone.
+        return rows.map(() => undefined)
       }),
     { maxSize, maxQueued, maxWaitMs }
   )
@@ -87,7 +85,7 @@ export function groupedInsert(
     let pauseMs = 0
     let result = await inGroup(row)
 
-    while (result.outcome === 'alone' || mayRetry(result, deadline)) {
+    while (result === undefined || mayRetry(result, deadline)) {
       await sleep(pauseMs)
       pauseMs = Math.min(2 * pauseMs + firstPauseMs, longestPauseMs)
       result = await alone(row)
