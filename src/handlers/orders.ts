@@ -48,16 +48,12 @@ export function orderHandlers(database: Database, memory: ResponseMemory) {
       const order = await readOrder({ id })
       if (order === undefined) throw notFound('order', id)
 
-      throw orderNotCancellable()
+      throw new HttpError(
+        409,
+        'order_not_cancellable',
+        'The order cannot be cancelled, ' +
+          'because it is complete or its shipDate is past'
+      )
     }
   } satisfies Partial<Operations>
-}
-
-function orderNotCancellable(): HttpError {
-  return new HttpError(
-    409,
-    'order_not_cancellable',
-    'The order cannot be cancelled, ' +
-      'because it is complete or its shipDate is past'
-  )
 }

@@ -2,11 +2,7 @@ import { newPetColumns } from '../../generated/columns.ts'
 import { petJson } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
-import {
-  badRequest,
-  type HttpError,
-  notFound
-} from '../framework/http/errors.ts'
+import { badRequest, notFound } from '../framework/http/errors.ts'
 import { pageOperation } from '../framework/lists/pages.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import { sendJson } from '../framework/openapi/send-json.ts'
@@ -77,7 +73,10 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       id: `nextval('pets_id_seq')`,
       columns: newPetColumns,
       obstacle: 'category_obstacle(category_id)',
-      invalid: ({ body }) => unknownCategory(body.categoryId),
+      invalid: ({ body: { categoryId } }) =>
+        badRequest(
+          `body.categoryId must be the id of an existing category, not ${categoryId}`
+        ),
       json: petJson,
       location: (id) => `pets/${id}`
     }),
@@ -89,8 +88,3 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     }
   } satisfies Partial<Operations>
 }
-
-const unknownCategory = (id: bigint): HttpError =>
-  badRequest(
-    `body.categoryId must be the id of an existing category, not ${id}`
-  )

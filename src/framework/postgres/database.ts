@@ -203,8 +203,9 @@ export class Database {
   }
 
   #addGauges(maxConnections: number): void {
+    const { metrics } = this
     const pool = this.#pool
-    this.metrics.gauge(
+    metrics.gauge(
       'database_up',
       '0 while the database is unavailable for reads, writes or background',
       ['use'],
@@ -213,7 +214,7 @@ export class Database {
           gauge.set({ use: name }, Number(availability.isAvailable))
       }
     )
-    this.metrics.gauge(
+    metrics.gauge(
       'database_connections',
       'Connections of the pool, by state: idle or active',
       ['state'],
@@ -222,10 +223,10 @@ export class Database {
         gauge.set({ state: 'active' }, pool.totalCount - pool.idleCount)
       }
     )
-    this.metrics
+    metrics
       .gauge('database_connections_max', 'MAX_DATABASE_CONNECTIONS')
       .set(maxConnections)
-    this.metrics.gauge(
+    metrics.gauge(
       'database_statements_waiting',
       'Statements waiting for a connection',
       [],
