@@ -3,13 +3,11 @@ import type { Logger } from 'pino'
 import type { Api } from './framework/api.ts'
 import { apiKeys } from './framework/keys/bearer.ts'
 import type { Config } from './framework/config.ts'
-import { responseHeaders } from './framework/http/default-headers.ts'
 import { health } from './framework/http/health.ts'
 import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
 import { unknownRoutes } from './framework/http/not-found.ts'
 import { createServer } from './framework/http/server.ts'
 import { ResponseMemory } from './framework/lists/response-memory.ts'
-import type { Metrics } from './framework/metrics.ts'
 import type { ApiDocument } from './framework/openapi/document.ts'
 import { docsPage } from './framework/openapi/docs.ts'
 import { operationRoutes } from './framework/openapi/routes.ts'
@@ -23,7 +21,6 @@ export interface Parts {
   /** The OpenAPI document at `api.openapi`. */
   apiDocument: ApiDocument
   database: Database
-  metrics: Metrics
   log: Logger
 }
 
@@ -36,10 +33,12 @@ export async function buildApp({
   api,
   apiDocument,
   database,
-  metrics,
   log
 }: Parts) {
   const { version } = apiDocument.document.info
+  const { metrics } = database
+
+  // Connections, the default headers, errors and the access log.
   const app = createServer(config, metrics, log)
 
   // The SDK of OpenTelemetry takes 16 MB of memory.
@@ -48,8 +47,6 @@ export async function buildApp({
     await app.register(tracing, { name: api.names.service, version })
   }
 
-  // X-Request-Id and the other headers of every response.
-  await app.register(responseHeaders)
   if (config.METRICS_PORT !== undefined)
     await app.register(metricsEndpoint, { config, apiDocument })
 

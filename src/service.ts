@@ -10,7 +10,6 @@ import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
 import { ApiKeyStore } from './framework/keys/store.ts'
 import { createLogger, exitOnError } from './framework/log.ts'
 import { messageOf } from './framework/message-of.ts'
-import { Metrics } from './framework/metrics.ts'
 import { openForService } from './framework/open-database.ts'
 import { readApiDocument } from './framework/openapi/document.ts'
 import { repeat } from './framework/postgres/repeat.ts'
@@ -34,16 +33,15 @@ export async function start(api: Api) {
   // 1. Read the configuration and the OpenAPI document.
   const config = loadConfig(process.env)
   const log = createLogger(config.LOG_LEVEL, apiKeyPrefix)
-  const metrics = new Metrics()
   const apiDocument = readApiDocument(api.openapi)
 
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
-  const { ready, ...opened } = await openForService(config, api, log, metrics)
+  const { ready, ...opened } = await openForService(config, api, log)
   const { database, crashed } = opened
   crashed?.then(exitWithError).catch(() => {})
 
   // 3. Build the app and listen. Without its database, it responds with 503.
-  const parts = { config, api, apiDocument, database, metrics, log }
+  const parts = { config, api, apiDocument, database, log }
   const app = await buildApp(parts)
   const url = await listen(app, config)
 
@@ -120,7 +118,7 @@ function listen(app: FastifyInstance, config: Config): Promise<string> {
 
 /** Starts the work that no request waits for. */
 function startBackgroundWork(
-  { config, api, database, metrics, log }: Parts,
+  { config, api, database, log }: Parts,
   signal: AbortSignal
 ): void {
   const { IDEMPOTENCY_KEY_HOURS, METRICS_PORT } = config
@@ -137,7 +135,7 @@ function startBackgroundWork(
   for (const measurer of measurers) {
     const task = {
       name: `measure: ${measurer.name}`,
-      work: measurer.start(database, metrics),
+      work: measurer.start(database),
       intervalMs: measureIntervalMs
     }
     repeat(task, log, signal)

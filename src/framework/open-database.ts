@@ -3,7 +3,6 @@ import type { Api } from './api.ts'
 import type { Config } from './config.ts'
 import type { Server } from './embedded/server.ts'
 import { messageOf } from './message-of.ts'
-import { Metrics } from './metrics.ts'
 import { Database } from './postgres/database.ts'
 import {
   applyMigrations,
@@ -43,13 +42,12 @@ export async function openDatabase(
   config: Config,
   { migrations, names }: Api,
   log: Logger,
-  mayShare: boolean,
-  metrics = new Metrics()
+  mayShare: boolean
 ): Promise<OpenedDatabase> {
   const isEmbedded = config.DATABASE_URL === undefined
   const { url, stop, crashed } = await openServer(config, log, mayShare)
   const database = await orUnusable(
-    () => new Database(url, config, log, metrics, names.service)
+    () => new Database(url, config, log, names.service)
   )
   const check = migrationCheck(database, migrations)
   const migrate = () =>
@@ -101,10 +99,9 @@ async function orUnusable<Result>(
 export async function openForService(
   config: Config,
   api: Api,
-  log: Logger,
-  metrics: Metrics
+  log: Logger
 ): Promise<OpenedDatabase & { ready: Promise<void> }> {
-  const opened = await openDatabase(config, api, log, false, metrics)
+  const opened = await openDatabase(config, api, log, false)
   const { migrate, prepare } = opened
   if (config.DATABASE_URL === undefined) {
     await migrate()

@@ -40,13 +40,13 @@ const queueState = sql`
 export const queueMeasurer: Measurer = {
   name: 'queue of messages',
 
-  start(database, metrics) {
-    const statement = database.statements.add('queue-of-messages', queueState)
-    const queued = metrics.gauge(
+  start(database) {
+    const statement = database.prepare('queue-of-messages', queueState)
+    const queued = database.metrics.gauge(
       'messages_queued',
       'Messages that wait for a consumer, counted up to 10000'
     )
-    const oldestAge = metrics.gauge(
+    const oldestAge = database.metrics.gauge(
       'messages_oldest_queued_seconds',
       'Age of the oldest message that waits for a consumer; 0 without one'
     )

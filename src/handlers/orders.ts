@@ -24,7 +24,7 @@ const ordersById = sql`
 
 /** The operations on orders. */
 export function orderHandlers(database: Database, memory: ResponseMemory) {
-  const cancel = database.statements.add('cancel-order', deleteOpenOrder)
+  const cancel = database.prepare('cancel-order', deleteOpenOrder)
 
   const readOrder = rowReader(database, {
     name: 'orders-by-id',

@@ -79,7 +79,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       obstacle: 'category_obstacle(category_id)',
       errors: { invalid: ({ body }) => unknownCategory(body.categoryId) },
       json: petJson,
-      location: ({ id }) => `pets/${id}`
+      location: (id) => `pets/${id}`
     }),
 
     getPet: async ({ params: { petId } }, reply) => {

@@ -17,9 +17,9 @@ import {
 } from '../support/database.ts'
 import {
   breakNotes,
+  createKey,
   createNote,
   listNotes,
-  notes,
   serveNotes,
   serviceName,
   startNotes
@@ -30,7 +30,7 @@ import { started } from '../support/process.ts'
 import { startProxy } from '../support/proxy.ts'
 import { recorder } from '../support/recorder.ts'
 import { get, remove } from '../support/requests.ts'
-import { createKeyIn, type Service } from '../support/service.ts'
+import type { Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -221,7 +221,7 @@ t.test(
     })
     const present = `http://127.0.0.1:${await listenOnLoopback(t, collector)}`
     const databaseUrl = await createDatabase(t)
-    const key = await createKeyIn(databaseUrl, notes.names)
+    const key = await createKey(t, databaseUrl)
     const headers = { authorization: `Bearer ${key}` }
 
     const collectors = { absent, hanging: present, rejecting: present }

@@ -95,7 +95,7 @@ const queueMessages = (url: string, count: number) =>
 t.test('the queue is measured', async (t) => {
   const url = await createDatabase(t)
   const database = openDatabase(t, url)
-  const measure = queueMeasurer.start(database, database.metrics)
+  const measure = queueMeasurer.start(database)
   const oldestAge = () => sample(database, 'messages_oldest_queued_seconds')
 
   await measure()

@@ -9,16 +9,20 @@ import {
   lockTable,
   query
 } from '../support/database.ts'
-import { notes, postNote, serveNotes, storedNotes } from '../support/notes.ts'
+import {
+  createKey,
+  postNote,
+  serveNotes,
+  storedNotes
+} from '../support/notes.ts'
 import { keyPattern, run, type Running, started } from '../support/process.ts'
 import { startClients } from '../support/resend.ts'
-import { createKeyIn } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 /** Starts a service process on a database of its own, with an API key. */
 async function serveOnDatabase(t: Test, env: Record<string, string>) {
   const databaseUrl = await createDatabase(t)
-  const key = await createKeyIn(databaseUrl, notes.names)
+  const key = await createKey(t, databaseUrl)
   const service = serveNotes(t, { DATABASE_URL: databaseUrl, ...env })
   return { service, key, url: await started(service), databaseUrl }
 }

@@ -4,7 +4,6 @@ import { mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { Metrics } from '../../src/framework/metrics.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { applyMigrations } from '../../src/framework/postgres/migrate.ts'
 import { api } from '../../src/handlers/index.ts'
@@ -23,6 +22,7 @@ export const silent = pino(
 /** The options of CREATE DATABASE for a database without tables. */
 export const empty = "TEMPLATE template0 ENCODING 'UTF8'"
 
+/** A name of a database or role that no other test uses. */
 const uniqueName = () => `petcat_test_${randomBytes(6).toString('hex')}`
 
 /** The URL of another database on the server. */
@@ -64,6 +64,7 @@ export async function createTemplate(
   return name
 }
 
+/** Drops a database, and ends its connections. */
 export async function dropDatabase(
   server: string,
   name: string
@@ -80,6 +81,7 @@ export function copyData(directory: string): void {
   execFileSync('cp', ['-a', environment('TEST_DATA'), directory])
 }
 
+/** A variable that test/run.ts sets for the tests. */
 function environment(name: string): string {
   const value = process.env[name]
   if (value === undefined)
@@ -108,7 +110,7 @@ export async function query(
   sql: string,
   values: unknown[] = []
 ): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
+  const client = new pg.Client(url)
   // A lost connection also rejects the query.
   client.on('error', () => {})
   await client.connect()
@@ -121,7 +123,7 @@ export async function query(
 
 /** Connects a client, and disconnects it when the test ends. */
 export async function connect(t: Test, url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url })
+  const client = new pg.Client(url)
   await client.connect()
   t.teardown(() => client.end())
   return client
@@ -133,7 +135,6 @@ export function openDatabase(t: Test, url: string, timeout = 5000): Database {
     url,
     { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: timeout },
     silent,
-    new Metrics(),
     notes.names.service
   )
   t.teardown(() => database.close())

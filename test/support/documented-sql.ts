@@ -32,8 +32,7 @@ export async function createDocumentedRole(
     .replaceAll(new RegExp(`\\b${role}\\b`, 'g'), name)
     .replaceAll('pet_categories', database)
 
-  await query(url, `REVOKE ALL ON DATABASE ${database} FROM PUBLIC`)
-  await query(url, sql)
+  await query(url, `REVOKE ALL ON DATABASE ${database} FROM PUBLIC; ${sql}`)
   t.teardown(() => query(url, `DROP OWNED BY ${name}; DROP ROLE ${name}`))
 
   const login = { username: name, password: 'change-me' }

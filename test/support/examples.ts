@@ -12,6 +12,7 @@ import {
 } from '../../tools/generate/openapi.ts'
 
 const apiDocument = readApiDocument(api.openapi)
+/** The OpenAPI document of this API, the path it serves, and its scopes. */
 export const { document, basePath, scopes } = apiDocument
 
 /** The headers of HTTP, and those that `info.description` documents. */
@@ -21,8 +22,6 @@ const generalHeaders = [
   'content-length',
   'content-type',
   'date',
-  'keep-alive',
-  'transfer-encoding',
   'cache-control',
   'content-security-policy',
   'x-content-type-options'
@@ -33,6 +32,7 @@ export const operations = operationsOf(apiDocument)
 
 type Operation = (typeof operations)[number]
 
+/** The JSON content of a request or response. */
 const jsonOf = (message?: Message) => message?.content?.['application/json']
 
 /** The examples of the responses of an operation. */
@@ -59,6 +59,7 @@ function alternatives(
 
 type Parameter = NonNullable<Operation['parameters']>[number]
 
+/** The examples of a parameter, by their names. */
 const valuesOf = ({ example, examples }: Parameter) =>
   alternatives(examples ?? { '': { value: example } })
 
@@ -70,6 +71,7 @@ const requiredIn = (place: string, { parameters = [] }: Operation) =>
       .map((one) => [one.name, valuesOf(one)[0]?.[1]])
   ) as Record<string, string>
 
+/** The examples of a body, or undefined for an operation without one. */
 export const bodiesOf = ({ requestBody }: Operation) =>
   alternatives(jsonOf(requestBody)?.examples)
 

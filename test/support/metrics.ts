@@ -13,11 +13,9 @@ export async function sample(
 ): Promise<number | undefined> {
   const lines = (await metrics.registry.metrics()).split('\n')
   const line = lines.find((one) => one.startsWith(`${name} `))
-  if (line === undefined) return undefined
+  const value = line?.slice(name.length).replace('Inf', 'Infinity')
 
-  const value = line.slice(name.length).replace('Inf', 'Infinity')
-
-  return Number(value)
+  return value === undefined ? undefined : Number(value)
 }
 
 /** How often a statement has succeeded, by its name. */

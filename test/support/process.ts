@@ -6,6 +6,7 @@ import { until } from './until.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
+/** A process that `run` has started. */
 export type Running = ReturnType<typeof run>
 
 /** `file` receives stdout and stderr. */
@@ -140,6 +141,7 @@ export async function started(service: Running): Promise<string> {
   return url
 }
 
+/** What an API key looks like, whatever its prefix. */
 export const keyPattern = /[a-z]+_[0-9a-f]{48}/
 
 /** Milliseconds for a response: more than the service may take. */

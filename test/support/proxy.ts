@@ -24,9 +24,11 @@ interface Faults {
  * the test controls. It stops when the test ends.
  */
 export async function startProxy(t: Test, serverUrl: string) {
-  const target = new URL(serverUrl)
+  const url = new URL(serverUrl)
+  const { hostname } = url
+  const socketFolder = url.searchParams.get('host')
   const state: Faults = {
-    serverPort: Number(target.port || 5432),
+    serverPort: Number(url.port || 5432),
     resets: () => false,
     change: (chunk) => chunk
   }
@@ -36,7 +38,10 @@ export async function startProxy(t: Test, serverUrl: string) {
 
   const server = createServer((client) => {
     clients.add(client)
-    const upstream = connectTo(target, state.serverPort)
+    const upstream =
+      socketFolder === null
+        ? connect(state.serverPort, hostname)
+        : connect(`${socketFolder}/.s.PGSQL.${state.serverPort}`)
     const { requests, responses } = faulty(client, state, sentChunks)
     // When one side closes, the other one does.
     pipeline(client, requests, upstream, responses, client)
@@ -51,13 +56,15 @@ export async function startProxy(t: Test, serverUrl: string) {
 
   t.teardown(cut)
   const port = await listenOnLoopback(t, server)
+  url.host = `127.0.0.1:${port}`
+  url.searchParams.delete('host')
 
   return {
     state,
     sentChunks,
     port,
     /** The URL of the server through the proxy. */
-    url: urlThrough(target, port),
+    url: url.href,
     cut,
     /** Closes all connections when the server sends this text. */
     cutAt: (text: string) => {
@@ -68,20 +75,6 @@ export async function startProxy(t: Test, serverUrl: string) {
       server.close()
     }
   }
-}
-
-function connectTo(target: URL, port: number): Socket {
-  const socketFolder = target.searchParams.get('host')
-  return socketFolder === null
-    ? connect(port, target.hostname)
-    : connect(`${socketFolder}/.s.PGSQL.${port}`)
-}
-
-function urlThrough(target: URL, port: number): string {
-  const url = new URL(target)
-  url.host = `127.0.0.1:${port}`
-  url.searchParams.delete('host')
-  return url.href
 }
 
 /** Passes on what both send, with the faults that `state` has then. */

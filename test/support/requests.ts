@@ -41,33 +41,27 @@ export async function codeOrStatus(
   return response.json<{ code?: string }>().code ?? response.statusCode
 }
 
-interface Gathering<Item, Response> {
-  /** The table that is locked meanwhile. */
-  table: string
-  send: (item: Item) => PromiseLike<Response>
-  /** Each is sent alone, and waits for the lock. */
-  leaders: Item[]
-  /** They are sent while the leaders wait. */
-  followers: Item[]
-}
-
 /**
- * Makes the followers gather in one batch, behind leaders that wait for a lock.
- * Returns the responses to all, those to the leaders first.
+ * Makes requests gather in one batch, behind one that waits for a lock of the
+ * table. Each function sends one.
+ *
+ * @returns the responses to all, that to the leader first
  */
-export async function gather<Item, Response>(
+export async function gather<Response>(
   t: Test,
   { databaseUrl }: Service,
-  { table, send, leaders, followers }: Gathering<Item, Response>
+  table: string,
+  leader: () => PromiseLike<Response>,
+  followers: (() => PromiseLike<Response>)[]
 ): Promise<Response[]> {
   const lock = await lockTable(t, databaseUrl, table)
-  const waiting = leaders.map((item) => send(item))
-  await lockAwaited(databaseUrl, leaders.length)
+  const first = leader()
+  await lockAwaited(databaseUrl)
 
   const allCame = handled(t, followers.length)
-  const gathered = followers.map((item) => send(item))
+  const gathered = followers.map((send) => send())
   await allCame
   await lock.release()
 
-  return Promise.all([...waiting, ...gathered])
+  return Promise.all([first, ...gathered])
 }

@@ -24,8 +24,9 @@ export async function createKeyed(
   idempotencyKey: string,
   name: string
 ): Promise<CreateResponse> {
-  const headers = { 'idempotency-key': idempotencyKey }
-  const response = await postNamed(url, key, name, resource, headers)
+  const response = await postNamed(url, key, name, resource, {
+    'idempotency-key': idempotencyKey
+  })
   return {
     status: response.status,
     body: await response.text(),
@@ -37,6 +38,7 @@ export async function createKeyed(
 const isWorthResending = ({ status }: CreateResponse): boolean =>
   status >= 500 || status === 409 || status === 429
 
+/** Gets what made a client send its create again. */
 type OnFailure = (code: string, error?: unknown) => void
 
 /**
@@ -69,22 +71,6 @@ export function createUntilStored(
   return until(send, `${name} is stored`, failoverTime)
 }
 
-/** Records what made clients send requests again. */
-function recordFailures() {
-  /** Number of failures by their code. */
-  const failures: Record<string, number> = {}
-  /** How connections were lost. */
-  const losses = new Set<string>()
-
-  const failed: OnFailure = (code, error) => {
-    failures[code] = (failures[code] ?? 0) + 1
-    if (error instanceof Error)
-      losses.add(format('%s: %s', error.message, error.cause))
-  }
-
-  return { failures, losses, failed }
-}
-
 /**
  * Clients that create records until they are stopped. They send each failed
  * request again.
@@ -93,8 +79,17 @@ function recordFailures() {
  */
 export function startClients(targets: Endpoint[], clientCount = 16) {
   const creates = new CreateHistoryChecker()
-  const { failed, ...sentAgain } = recordFailures()
+  /** Number of requests that were sent again, by the code of their failure. */
+  const failures: Record<string, number> = {}
+  /** How connections were lost. */
+  const losses = new Set<string>()
   let isStopped = false
+
+  const failed: OnFailure = (code, error) => {
+    failures[code] = (failures[code] ?? 0) + 1
+    if (error instanceof Error)
+      losses.add(format('%s: %s', error.message, error.cause))
+  }
 
   async function create(name: string): Promise<void> {
     const target = () => targets[randomInt(targets.length)]!
@@ -118,8 +113,9 @@ export function startClients(targets: Endpoint[], clientCount = 16) {
   const working = Promise.all(Array.from({ length: clientCount }, work))
 
   return {
-    ...sentAgain,
     creates,
+    failures,
+    losses,
 
     /** Resolves when this many more creates are stored. */
     async stores(count: number): Promise<void> {

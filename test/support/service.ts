@@ -7,7 +7,6 @@ import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import type { Api } from '../../src/framework/api.ts'
 import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/framework/config.ts'
-import { Metrics } from '../../src/framework/metrics.ts'
 import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { api as thisApi } from '../../src/handlers/index.ts'
@@ -16,8 +15,10 @@ import { createDatabase, silent } from './database.ts'
 /** Keeps the developer's `.env` out of the tests. */
 export const noFile = '/dev/null'
 
+/** A service in this process, with its API key. */
 export type Service = Awaited<ReturnType<typeof startService>>
 
+/** What a test wants other than by default. */
 export interface ServiceOptions {
   /** By default that of this repository. */
   api?: Api
@@ -40,14 +41,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
   const { api = thisApi, log = silent } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
-  const metrics = new Metrics()
-  const database = new Database(
-    databaseUrl,
-    config,
-    log,
-    metrics,
-    api.names.service
-  )
+  const database = new Database(databaseUrl, config, log, api.names.service)
 
   const apiDocument = readApiDocument(api.openapi)
   const app = await buildApp({
@@ -55,7 +49,6 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
     api,
     apiDocument,
     database,
-    metrics,
     log
   })
   // Before the database is dropped: tap runs the newest teardown first.
@@ -80,23 +73,6 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
     /** The headers of an accepted request. */
     auth: { authorization: `Bearer ${key}` }
   }
-}
-
-/** Creates an API key in the database at `url`. */
-export async function createKeyIn(
-  url: string,
-  { apiKeyPrefix } = thisApi.names
-): Promise<string> {
-  const database = new Database(
-    url,
-    { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 },
-    silent,
-    new Metrics()
-  )
-
-  return new ApiKeyStore(database, apiKeyPrefix, 'test')
-    .create('test')
-    .finally(() => database.close())
 }
 
 /** Resolves when `count` more requests have reached their handlers. */

@@ -1,16 +1,17 @@
 // Run by `npm test --prefix tools/another-api`.
+import { rmSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { call, keyPattern, run } from '../../test/support/process.ts'
 import { patience } from '../../test/support/until.ts'
-import { Fork } from './fork.ts'
+import { changedFiles, makeFork } from './fork.ts'
 
-const fork = new Fork()
-t.teardown(() => fork.remove())
+const folder = makeFork()
+t.teardown(() => rmSync(folder, { recursive: true }))
 
 /** Runs a command in the fork, and shows its output if it fails. */
 async function succeeds(test: Test, command: string) {
   const { code, output } = await call(test, ['sh', '-c', command], {
-    cwd: fork.folder,
+    cwd: folder,
     env: { TEST_PATIENCE_SECONDS: String(patience) }
   })
 
@@ -19,6 +20,7 @@ async function succeeds(test: Test, command: string) {
 }
 
 t.test('the fork generates its code and passes the check', async (t) => {
+  await succeeds(t, 'npm pkg set name=train-travel')
   await succeeds(t, 'npx prettier --write openapi.yaml')
   await succeeds(t, 'npm run -s generate')
   await succeeds(t, 'npm run -s check')
@@ -41,7 +43,7 @@ const json = { 'content-type': 'application/json' }
 
 t.test('bookings have owners, and payments are sent once', async (t) => {
   const service = run(t, ['npm', 'start'], {
-    cwd: fork.folder,
+    cwd: folder,
     env: { PORT: '0', LOG_LEVEL: 'error' }
   })
   const [, url = '', key = ''] = await service.sees(
@@ -72,7 +74,7 @@ t.test('bookings have owners, and payments are sent once', async (t) => {
   t.match(await pay(), { isReplayed: true, text: '"amount":1' })
 
   const create = 'npm run -s keys -- create --name other'.split(' ')
-  const { output } = await call(t, create, { cwd: fork.folder })
+  const { output } = await call(t, create, { cwd: folder })
   const [otherKey] = keyPattern.exec(output) ?? []
   const others = await send(booking, undefined, otherKey)
   t.match(others, { text: 'There is no booking' })
@@ -85,6 +87,6 @@ t.test('it passes all tests of the framework, and its examples', async (t) => {
 })
 
 t.test('no file of the framework was changed', (t) => {
-  t.same(fork.changedFiles(), [])
+  t.same(changedFiles(folder), [])
   t.end()
 })

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
 import { arch, cpus, platform, release, totalmem } from 'node:os'
+import { format } from 'prettier'
 
 export interface Sample {
   /** Responses per second. */
@@ -57,11 +57,18 @@ function table(results: Result[], servers: string[], cell: Cell): string {
     .join('\n')
 }
 
-/** The findings as Markdown. */
-export function report(results: Result[], rounds: number, postgres: string) {
+/**
+ * The findings as Markdown.
+ *
+ * @param postgres its version
+ */
+export function report(
+  results: Result[],
+  rounds: number,
+  postgres: string
+): Promise<string> {
   const servers = [...(results[0]?.samples.keys() ?? [])]
-
-  return `# Benchmark results
+  const text = `# Benchmark results
 
 Written by \`npm run bench\`. [docs/performance.md](../../docs/performance.md) describes the servers.
 
@@ -80,13 +87,8 @@ In parentheses: microseconds of CPU of the server per request.
 
 ${table(results, servers, rateCell)}
 `
-}
 
-/** Writes RESULTS.md. */
-export function writeReport(text: string): void {
-  const file = 'tools/bench/RESULTS.md'
-  writeFileSync(file, text)
-  execFileSync('npx', ['prettier', '--write', file])
+  return format(text, { parser: 'markdown' })
 }
 
 function conditions(rounds: number, postgres: string): string {

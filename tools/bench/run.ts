@@ -1,21 +1,24 @@
 // Compares this service with its ceiling and peers, and writes RESULTS.md.
 // `--quick` measures each work once, and only prints.
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import pg from 'pg'
 import { apiKeyPrefix } from '../../generated/names.ts'
-import { createLogger } from '../../src/framework/log.ts'
 import { startEmbeddedPostgres } from '../../src/framework/embedded/postgres.ts'
+import { ApiKeyStore } from '../../src/framework/keys/store.ts'
+import { createLogger } from '../../src/framework/log.ts'
+import { Database } from '../../src/framework/postgres/database.ts'
 import { api } from '../../src/handlers/index.ts'
 import {
   createTemplate,
   dropDatabase,
+  query,
   urlOf
 } from '../../test/support/database.ts'
-import { Tables } from './database.ts'
+import { fill, trim } from './database.ts'
 import { type Work, works } from './plan.ts'
-import { report, type Result, type Sample, writeReport } from './report.ts'
+import { report, type Result, type Sample } from './report.ts'
 import { build, programs, type Server, startServer } from './servers.ts'
 import { loadByWrk } from './wrk.ts'
 
@@ -27,29 +30,27 @@ const folder = mkdtempSync(path.join(tmpdir(), 'petcat-bench-'))
 process.once('SIGTERM', () => process.exit(1))
 process.once('SIGINT', () => process.exit(1))
 
+const log = createLogger('warn', apiKeyPrefix)
+
 async function openPostgres() {
   const url = process.env['DATABASE_URL']
   if (url !== undefined) return { url, stop: async () => {} }
 
-  return startEmbeddedPostgres(folder, createLogger('warn', apiKeyPrefix))
-}
-
-function createKey(): string {
-  const command = ['dist/src/commands/keys.js', 'create', '--name', 'benchmark']
-  const key = execFileSync(process.execPath, command, {
-    env: { ...process.env, DATABASE_URL: databaseUrl },
-    encoding: 'utf8'
-  })
-
-  return key.trim()
+  return startEmbeddedPostgres(folder, log)
 }
 
 const postgres = await openPostgres()
 const databaseName = await createTemplate(postgres.url, [api.migrations])
 const databaseUrl = urlOf(postgres.url, databaseName)
-const key = createKey()
-const tables = new Tables(databaseUrl)
-await tables.connect()
+const limits = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 }
+const database = new Database(databaseUrl, limits, log)
+const key = await new ApiKeyStore(database, apiKeyPrefix).create('bench')
+await database.close()
+
+// Nothing of this client is measured.
+const options = '-c synchronous_commit=off'
+const client = new pg.Client({ connectionString: databaseUrl, options })
+await client.connect()
 
 const started: Server[] = []
 for (const program of programs) {
@@ -60,21 +61,20 @@ for (const program of programs) {
 }
 
 async function measure(server: Server, work: Work): Promise<Sample> {
-  await tables.fill(work)
+  await fill(client, work)
   // Only bare Fastify has this method: it forgets the former responses.
   await server.settle('DELETE')
   await server.settle()
 
   const trimming = new AbortController()
   const trimmed = work.isTrimmed
-    ? tables.trim(work, trimming.signal)
+    ? trim(client, work, trimming.signal)
     : undefined
-  const target = { url: server.url, key }
-  await loadByWrk(target, work)
+  await loadByWrk(server.url, key, work)
   await server.settle()
 
   const before = server.cpu()
-  const { requests, duration } = await loadByWrk(target, work)
+  const { requests, duration } = await loadByWrk(server.url, key, work)
   const cpu = server.cpu() - before
 
   trimming.abort()
@@ -106,12 +106,13 @@ async function measureWork(work: Work): Promise<Result> {
 const results: Result[] = []
 for (const work of works) results.push(await measureWork(work))
 
-for (const server of started) await server.stop()
-const version = await tables.end()
+for (const server of started) server.stop()
+await client.end()
+const [version] = await query(postgres.url, 'SHOW server_version')
 await dropDatabase(postgres.url, databaseName)
 await postgres.stop()
 rmSync(folder, { recursive: true, force: true })
 
-const text = report(results, rounds, version)
+const text = await report(results, rounds, String(version?.['server_version']))
 console.log(text)
-if (!isQuick) writeReport(text)
+if (!isQuick) writeFileSync('tools/bench/RESULTS.md', text)

@@ -1,7 +1,5 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import pg from 'pg'
 import { freePort } from '../../test/support/postgres.ts'
 import { until } from '../../test/support/until.ts'
@@ -9,100 +7,46 @@ import { until } from '../../test/support/until.ts'
 /** What is measured: a program in Node.js, or what a compiler builds. */
 interface Program {
   title: string
-  file: string
+  command: string
   build?: string
   hasPets?: boolean
 }
 
 /** Where `npm run build` of this package puts the servers in TypeScript. */
 const built = 'tools/bench/dist/tools/bench/servers'
+const go = 'tools/bench/servers/go'
+const rust = 'tools/bench/servers/rust'
 
 /** In the order of the tables. */
 export const programs: Program[] = [
-  { title: 'this service', file: 'dist/src/main.js', hasPets: true },
-  { title: 'bare Fastify', file: `${built}/bare-fastify.js`, hasPets: true },
+  { title: 'this service', command: 'node dist/src/main.js', hasPets: true },
+  {
+    title: 'bare Fastify',
+    command: `node ${built}/bare-fastify.js`,
+    hasPets: true
+  },
   {
     title: 'Go',
-    file: 'tools/bench/servers/go/target/peer',
-    build: 'go build -o target/peer .'
+    build: `cd ${go} && go build -o target/peer .`,
+    command: `${go}/target/peer`
   },
   {
     title: 'Rust',
-    file: 'tools/bench/servers/rust/target/release/peer',
-    build: 'cargo build --release --locked --quiet --target-dir target'
+    build: `cd ${rust} && cargo build --release --locked --quiet --target-dir target`,
+    command: `${rust}/target/release/peer`
   },
-  { title: 'baseline', file: `${built}/baseline.js`, hasPets: true }
+  { title: 'baseline', command: `node ${built}/baseline.js`, hasPets: true }
 ]
 
 /** Builds a peer in another language. Returns whether it can be measured. */
-export function build({ file, build: command }: Program): boolean {
-  const cwd = file.replace(/target.*/, '')
-  return (
-    command === undefined ||
-    spawnSync(command, { cwd, shell: true, stdio: 'inherit' }).status === 0
-  )
-}
+export const build = ({ build: command }: Program): boolean =>
+  command === undefined ||
+  spawnSync(command, { shell: true, stdio: 'inherit' }).status === 0
 
-/** A server that is measured, as a process without its log. */
-export class Server {
-  /** With the version. */
-  readonly url: string
-  readonly program: Program
-  readonly #key: string
-  readonly #child: ChildProcess
-
-  constructor(
-    program: Program,
-    key: string,
-    port: number,
-    env: Record<string, string>
-  ) {
-    this.url = `http://127.0.0.1:${port}/v1`
-    this.program = program
-    this.#key = key
-
-    const command = program.build === undefined ? [process.execPath] : []
-    const [file = '', ...options] = [...command, path.resolve(program.file)]
-    this.#child = spawn(file, options, {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: {
-        ...process.env,
-        ...env,
-        PORT: String(port),
-        HOST: '127.0.0.1',
-        BENCH_KEY: key,
-        // Requests are counted as in production, but never rejected.
-        MAX_REQUESTS_PER_MINUTE: '1000000000'
-      }
-    })
-    process.on('exit', () => this.#child.kill('SIGKILL'))
-  }
-
-  /** Microseconds of CPU: /proc has clock ticks of 10 ms. */
-  cpu(): number {
-    const stat = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8')
-    const [, user, system] = /\) (?:\S+ ){11}(\d+) (\d+)/.exec(stat) ?? []
-    return (Number(user) + Number(system)) * 10_000
-  }
-
-  /** Waits until the server has finished earlier requests. */
-  async settle(method = 'GET'): Promise<void> {
-    const response = await fetch(`${this.url}/categories`, {
-      method,
-      headers: { authorization: `Bearer ${this.#key}` }
-    })
-    await response.arrayBuffer()
-  }
-
-  async stop(): Promise<void> {
-    const exit = once(this.#child, 'exit')
-    this.#child.kill('SIGKILL')
-    await exit
-  }
-}
+export type Server = Awaited<ReturnType<typeof startServer>>
 
 /**
- * Starts a server, and waits until it listens.
+ * Starts a server as a process without its log, and waits until it listens.
  *
  * @param service the base URL of the service, from which bare Fastify copies
  */
@@ -111,19 +55,47 @@ export async function startServer(
   databaseUrl: string,
   key: string,
   service = ''
-): Promise<Server> {
+) {
   const isPeer = program.build !== undefined
-  const server = new Server(program, key, await freePort(), {
-    DATABASE_URL: isPeer ? parametersOf(databaseUrl) : databaseUrl,
-    SERVICE: service
+  const port = await freePort()
+  /** With the version. */
+  const url = `http://127.0.0.1:${port}/v1`
+
+  const [file = '', ...options] = program.command.split(' ')
+  const child = spawn(file, options, {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      ...process.env,
+      DATABASE_URL: isPeer ? parametersOf(databaseUrl) : databaseUrl,
+      SERVICE: service,
+      PORT: String(port),
+      HOST: '127.0.0.1',
+      BENCH_KEY: key,
+      // Requests are counted as in production, but never rejected.
+      MAX_REQUESTS_PER_MINUTE: '1000000000'
+    }
   })
-  const listens = () =>
-    server.settle().then(
-      () => true,
-      () => false
-    )
+  const stop = () => child.kill('SIGKILL')
+  process.on('exit', stop)
+
+  /** Waits until the server has finished earlier requests. */
+  const settle = async (method = 'GET') => {
+    const headers = { authorization: `Bearer ${key}` }
+    const response = await fetch(`${url}/categories`, { method, headers })
+    await response.arrayBuffer()
+    return true
+  }
+  const listens = () => settle().catch(() => false)
   await until(listens, `${program.title} listens`)
-  return server
+
+  return { program, url, stop, settle, cpu: () => cpuOf(child.pid) }
+}
+
+/** Microseconds of CPU: /proc has clock ticks of 10 ms. */
+function cpuOf(pid = 0): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const [, user, system] = /\) (?:\S+ ){11}(\d+) (\d+)/.exec(stat) ?? []
+  return (Number(user) + Number(system)) * 10_000
 }
 
 /**

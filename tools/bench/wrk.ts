@@ -2,13 +2,6 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Work } from './plan.ts'
 
-/** Where a measurement sends its requests. */
-export interface Endpoint {
-  /** With the version. */
-  url: string
-  key: string
-}
-
 /** What load.lua prints. */
 interface Summary {
   requests: number
@@ -22,10 +15,12 @@ interface Summary {
  * Sends requests by wrk for a second, with one thread: it must leave a core to
  * the server.
  *
+ * @param url with the version
  * @throws Error if a request fails
  */
 export async function loadByWrk(
-  { url, key }: Endpoint,
+  url: string,
+  key: string,
   { title, requests, connections }: Work
 ): Promise<Summary> {
   const version = new URL(url).pathname

@@ -14,7 +14,10 @@ import {
   commonVariables,
   rarelyNeededVariables
 } from '../../src/framework/variables.ts'
-import { operationsPages } from '../../test/support/documented-commands.ts'
+import {
+  documentedCommands,
+  operationsPages
+} from '../../test/support/documented-commands.ts'
 import { lastLine, listed, status } from '../../test/support/installation.ts'
 import { createKeyed } from '../../test/support/resend.ts'
 import { parseRaw, sendRaw } from '../../test/support/service.ts'
@@ -30,6 +33,8 @@ import { type Commands, databaseOutage, outage } from './under-load.ts'
 
 const proxyFile = 'deploy/haproxy.cfg'
 const project = 'petcat-compose-test'
+const registry = '127.0.0.1:3911'
+const database17 = `${registry}/${project}-db:17`
 const installation = new Installation({
   pages: operationsPages,
   functions: 0,
@@ -129,10 +134,11 @@ async function logged(part: string): Promise<string> {
 
 const remove = () =>
   sh(`
-    docker rm -f $IMAGE-consumer
+    docker rm -f $IMAGE-consumer $IMAGE-own $IMAGE-registry
     docker compose down --volumes --remove-orphans --timeout 1
     docker image ls -q $IMAGE | sort -u | xargs -r docker image rm -f
-    docker image rm -f $IMAGE-db:17 $IMAGE-db:19 `)
+    docker image rm -f ${database17} $IMAGE-db:19
+    docker logout ${registry}`)
 
 // What a run that was cut off has left.
 t.before(remove)
@@ -142,8 +148,9 @@ t.teardown(async () => {
 })
 
 t.test('the documented commands install a fresh clone', async (t) => {
+  const quickly = documentedCommands(['README.md'], 'For operators')
+  installation.key = lastLine(await sh(quickly))
   await documented('Install')
-  installation.key = await newKey()
   t.match(installation.key, /^petcat_[0-9a-f]{48}$/)
   for (const resource of ['/readyz', '/docs/', '/docs/guide'])
     t.equal(await status(url + resource), 200, resource)
@@ -303,6 +310,9 @@ t.test('a new version rolls out and back', async (t) => {
       async () => (await addedStatus()) === expected,
       'the proxy has loaded its configuration'
     )
+  /** Uses connections that the clients have left. */
+  const onIdleConnections = () =>
+    Promise.all(Array.from({ length: 30 }, () => listStatus()))
   const released = await sh(`node -p "require('./package.json').version"`)
 
   await replaces(t, ['api'], async () => {
@@ -317,6 +327,7 @@ t.test('a new version rolls out and back', async (t) => {
     t.match(output, /proxy is not up to date[^]*deploy\/reload/)
     t.equal(await imageOfService(), `${project}:two`)
     t.equal(await sql('SELECT count(next) FROM categories'), '0')
+    await onIdleConnections()
     await sh('deploy/reload')
     await loaded(200)
   })
@@ -325,6 +336,7 @@ t.test('a new version rolls out and back', async (t) => {
     configure('VERSION', released)
     edit(proxyFile, added, '')
     await documented('Roll back')
+    t.same(new Set(await onIdleConnections()), new Set([200]))
     t.equal(await imageOfService(), `${project}:${released}`)
     await sh('deploy/reload')
     await loaded(404)
@@ -438,20 +450,6 @@ t.test('every variable of the service can be set in .env', (t) => {
   t.end()
 })
 
-t.test('the options combine, in any order', async () => {
-  for (const [one, two] of [
-    ['archive', 'monitoring'],
-    ['monitoring', 'archive'],
-    ['monitoring', 'own-database'],
-    ['own-database', 'monitoring']
-  ]) {
-    await compose('config -q', {
-      COMPOSE_FILE: `docker-compose.yml:deploy/${one}.yml:deploy/${two}.yml`,
-      ARCHIVE: './archive'
-    })
-  }
-})
-
 /** Kills a script, and what it has started, when `db` has a setting. */
 const killed = (command: string, setting: string) =>
   sh(`
@@ -541,18 +539,24 @@ t.test('a killed database loses and doubles no create', async (t) => {
 
 t.test('the commands of incidents find what they look for', async (t) => {
   await sql("SELECT pg_create_physical_replication_slot('old')")
+  const [CONTAINER = ''] = await replicas()
+  const variables = { SLOT: 'old', CONTAINER }
   const found: [command: string, finding: string | RegExp][] = [
     ['docker compose logs --tail 20 db', 'db-1'],
     ['docker compose ps --all', /migrate.*Exited \(0\)/],
     ['docker compose logs --tail 20 api', '"level":30'],
     ['docker compose logs --tail 20 migrate', 'migrat'],
+    ['docker image prune --force', 'reclaimed'],
+    ['docker builder prune --force', 'Total'],
+    ['api pet-categories-keys list', 'valid'],
+    ['docker restart $CONTAINER', /./],
     ['command -v docker', 'docker'],
     [`db "SELECT pg_drop_replication_slot('$SLOT')"`, '1 row']
   ]
   await underLoad(t, async () => {
     await incidentsAreFound(t, installation)
     for (const [command, finding] of found)
-      t.match(await inline(command, { SLOT: 'old' }), finding, command)
+      t.match(await inline(command, variables), finding, command)
   })
 })
 
@@ -634,11 +638,33 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
   t.equal(await sql('SHOW archive_mode'), 'on')
 })
 
-t.test('the database is replaced by a new minor version', async (t) => {
-  const image = `${project}-db:17`
-  configure('DATABASE_IMAGE', image)
-  await sh(`docker build -q -t ${image} - <<< 'FROM postgres:17-alpine'`)
-  const update = () => documented('Update PostgreSQL', 1)
+t.test('images come from a registry, such as a minor version', async (t) => {
+  // The password is `test`, as of `htpasswd -B`.
+  write(
+    'htpasswd',
+    'test:$2y$05$abcdefghijklmnopqrstuuMceFj4VbmHOj8C7PetMxzZkwre/z.Ri'
+  )
+  const login = installation.command('docker login registry.example.com')
+  const service = await imageOfService()
+  await sh(`
+    docker run -d --name $IMAGE-registry -p ${registry}:5000 \
+      -v "$PWD/htpasswd:/htpasswd:ro" \
+      -e REGISTRY_AUTH=htpasswd \
+      -e REGISTRY_AUTH_HTPASSWD_REALM=test \
+      -e REGISTRY_AUTH_HTPASSWD_PATH=/htpasswd registry:2
+    until ${login.replace('registry.example.com', registry)} -u test -p test
+    do sleep 0.1
+    done
+    docker tag ${service} ${registry}/${service}
+    docker build -q -t ${database17} - <<< 'FROM postgres:17-alpine'
+    for image in ${registry}/${service} ${database17}; do
+      docker push -q $image
+      docker image rm $image
+    done`)
+  const IMAGE = `${registry}/${project}`
+  await documented('Check', 0, { IMAGE, PULL_POLICY: 'missing' })
+  configure('DATABASE_IMAGE', database17)
+  const update = () => documented('Update PostgreSQL')
   await replaces(t, ['db'], update, databaseOutage)
 })
 
@@ -680,8 +706,8 @@ async function consumer(): Promise<(t: Test) => Promise<void>> {
 
 t.test('the database moves to a new major version', async (t) => {
   const before = await names()
-  const upgrade = () => documented('Update PostgreSQL', 2)
-  await killed(installation.block('Update PostgreSQL', 2), '/18-')
+  const upgrade = () => documented('Update PostgreSQL', 1)
+  await killed(installation.block('Update PostgreSQL', 1), '/18-')
   await isUnchanged(t)
   // An image whose server ends at once.
   await sh(`docker build -q -t ${project}-db:19 - <<'IMAGE'
@@ -695,6 +721,7 @@ IMAGE`)
     /19 does not start[^]*previous cluster is started again/
   )
 
+  const TIME = await now()
   const consumed = await consumer()
   await underLoad(t, upgrade, databaseOutage)
   await consumed(t)
@@ -706,8 +733,12 @@ IMAGE`)
 
   const folders = () => inDatabase('ls /var/lib/postgresql/data')
   t.match(await folders(), /^17\n(18-.+\n)+(restored-.+\n?)+$/)
-  await documented('Update PostgreSQL', 3)
-  t.match(await folders(), /^18-.+$/)
+  await inline('DATABASE_IMAGE=postgres:17-alpine deploy/recover "$TIME"', {
+    TIME
+  })
+  t.same(await names(), before)
+  await documented('Update PostgreSQL', 2)
+  t.match(await folders(), /^restored-.+$/)
 })
 
 t.test('after a reboot the containers start in any order', async (t) => {
@@ -767,6 +798,11 @@ t.test('a certificate is renewed without a restart', async (t) => {
     const isServed = async () => (await served()) !== before
     await eventually(isServed, 'the new certificate is served')
   })
+  const HOST = await sh(
+    "docker inspect $(docker compose ps -q proxy) -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}'"
+  )
+  const shown = incident('certificate expired', 0, { HOST, PORT: '8443' })
+  t.match(await shown, 'localhost')
 })
 
 /** How many values expressions have. */
@@ -868,6 +904,8 @@ t.test(
     await fires('ServiceUnreachable')
     t.match(await incident('proxy down'), 'Exited')
     await incident('proxy down', 1)
+    const verify = installation.command('curl -f http://127.0.0.1:3000/readyz')
+    await sh(verify.replace('http://127.0.0.1:3000', url))
     await incident('monitoring down')
   }
 )
@@ -967,4 +1005,56 @@ t.test('sources and keys are limited over all replicas', async (t) => {
   t.equal(reported.length, 1)
   t.match(reported[0], `key=${limited.slice(0, 15)}`)
   t.notMatch(log, limited.slice(0, 16))
+})
+
+t.test('a PostgreSQL of your own is used, over TLS', async (t) => {
+  await sh(`
+    docker compose down --volumes
+    rm -r secrets
+    cp deploy/production.env .env`)
+  await inline('DATABASE_HOST=db.example.com deploy/secrets')
+  const { cert, private: KEY } = await certify('db.example.com')
+  write('secrets/database-ca.pem', cert)
+  write('psql', `exec docker exec -i ${project}-own psql "$@"`)
+  addOption('deploy/own-database.yml')
+  const [tls = ''] = /\?sslmode=[^`]+/.exec(read('docs/operations.md')) ?? []
+  await sh(
+    `
+    sed -i 's|$|${tls.replace('&', '\\&')}|' secrets/*database_url
+    chmod +x psql
+    docker compose create
+    export PGPASSWORD=$(cat secrets/postgres_password)
+    docker run -d --name $IMAGE-own --network ${project}_back \
+      --network-alias db.example.com -e CERTIFICATE -e KEY -e PGPASSWORD \
+      -e POSTGRES_PASSWORD=$PGPASSWORD -e POSTGRES_DB=pet_categories \
+      --entrypoint sh postgres:17-alpine -euc '
+        umask 077
+        cd /tmp
+        echo "$CERTIFICATE" >server.crt
+        echo "$KEY" >server.key
+        chown postgres server.*
+        exec docker-entrypoint.sh postgres -c ssl=on \
+          -c ssl_cert_file=$PWD/server.crt -c ssl_key_file=$PWD/server.key'
+    until ./psql -h db.example.com -U postgres -c 'SELECT 1'
+    do sleep 0.1
+    done`,
+    { CERTIFICATE: cert, KEY }
+  )
+  for (let time = 0; time < 2; time++) {
+    await inline(
+      'PSQL="psql -h db.example.com -U postgres" SECRETS=secrets deploy/roles.sh',
+      { PATH: `${folder}:${process.env['PATH']}` }
+    )
+  }
+  await inline('docker compose up -d --wait')
+  installation.key = await newKey()
+  await underLoad(t, () => sh('deploy/roll'))
+})
+
+t.test('every command of the pages has run', (t) => {
+  for (const page of operationsPages) {
+    const left = installation.left(page, (line) => !line.includes('kubectl'))
+    t.same(left, [], page)
+  }
+  t.end()
 })

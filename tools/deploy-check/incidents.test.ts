@@ -11,10 +11,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { apiKeyPrefix } from '../../generated/names.ts'
 import { makeKey } from '../../src/framework/keys/key.ts'
-import { lockTable, query } from '../../test/support/database.ts'
+import { ApiKeyStore } from '../../src/framework/keys/store.ts'
+import { lockTable, openDatabase, query } from '../../test/support/database.ts'
 import { postNamed, serve, started } from '../../test/support/process.ts'
 import { freePort, startPostgres } from '../../test/support/postgres.ts'
-import { createKeyIn } from '../../test/support/service.ts'
 import { until } from '../../test/support/until.ts'
 import {
   alerts,
@@ -55,7 +55,8 @@ const prometheus = await Prometheus.start(t, writeHastyRules(), {
 })
 
 const sql = (statement: string) => query(databaseUrl, statement)
-const newKey = () => createKeyIn(databaseUrl)
+const keys = new ApiKeyStore(openDatabase(t, databaseUrl), apiKeyPrefix, 'test')
+const newKey = () => keys.create('test')
 const readiness = async () => (await fetch(`${url}/readyz`)).status
 const createTimes = (count: number, apiKey: string, target = url) =>
   Promise.all(

@@ -1,13 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  cpSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { generate } from 'selfsigned'
@@ -18,9 +11,8 @@ import {
 } from '../../test/support/documented-commands.ts'
 import { lastLine, status } from '../../test/support/installation.ts'
 import { until } from '../../test/support/until.ts'
+import { copyFiles } from '../copy-files.ts'
 import { type Commands, underLoad } from './under-load.ts'
-
-const root = path.resolve(import.meta.dirname, '../..')
 
 type Variables = Record<string, string>
 
@@ -34,19 +26,15 @@ interface Options {
   psql: string
 }
 
-/** Copies the files that a fresh clone has. Returns their new folder. */
-function copyFiles(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'petcat-'))
-  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
-    cwd: root,
-    encoding: 'utf8'
-  })
-  for (const file of files.trim().split('\n'))
-    cpSync(path.join(root, file), path.join(folder, file))
-  // As of somebody with a strict umask.
-  execFileSync('chmod', ['-R', 'go-rwx', folder])
-  return folder
-}
+/** A block of commands, or one command in a sentence or table. */
+const documented =
+  /^```sh\n(.*?)^```$|`([A-Z_]+=[^`]* deploy\/[^`]*|(?:api|crontab|curl|db|docker|kubectl|patronictl|systemctl) [^`]*)`/gms
+
+/** The commands of a page, line by line. */
+const commandsOf = (page: string): string[] =>
+  [...page.matchAll(documented)].flatMap(([, block, command = '']) =>
+    block ? block.trim().split('\n') : command.replaceAll(/\s+/g, ' ')
+  )
 
 /** Waits for what must come true by itself, and may fail meanwhile. */
 export const eventually = (check: () => Promise<boolean>, what: string) =>
@@ -76,9 +64,13 @@ export class Installation {
   /** The API key of the clients. */
   key = ''
   readonly #options: Options
+  /** The lines of the pages that have run. */
+  readonly #ran = new Set<string>()
 
   constructor(options: Options) {
     this.#options = options
+    // As of somebody with a strict umask.
+    execFileSync('chmod', ['-R', 'go-rwx', this.folder])
   }
 
   /**
@@ -107,7 +99,32 @@ export class Installation {
 
   /** Returns a block of commands below a heading of the pages, from 0. */
   block = (heading: string, index = 0): string =>
-    documentedCommands(this.#options.pages, heading, index, this.folder)
+    this.#record(
+      documentedCommands(this.#options.pages, heading, index, this.folder)
+    )
+
+  /** Returns a command that must be in a sentence or table of a page. */
+  command = (command: string): string =>
+    this.#record(inlineCommand(command, this.folder))
+
+  #record(commands: string): string {
+    for (const line of commands.split('\n')) this.#ran.add(line)
+    return commands
+  }
+
+  /** The commands of a page that have yet to run, but those of README.md. */
+  left = (
+    page: string,
+    isMeant: (command: string) => boolean = () => true
+  ): string[] => {
+    const excepted = this.read('tools/deploy-check/README.md')
+    return commandsOf(this.read(page)).filter(
+      (command) =>
+        isMeant(command) &&
+        !this.#ran.has(command) &&
+        !excepted.includes(`\`${command}\``)
+    )
+  }
 
   /** Runs a block of commands below a heading of the pages. */
   documented = (heading: string, index = 0, variables: Variables = {}) =>
@@ -115,7 +132,7 @@ export class Installation {
 
   /** Runs a command that must be in a sentence or table of a page. */
   inline = (command: string, variables: Variables = {}) =>
-    this.#withFunctions(inlineCommand(command, this.folder), variables)
+    this.#withFunctions(this.command(command), variables)
 
   /** Runs a block of commands of an incident of the runbook. */
   incident = (name: string, index = 0, variables: Variables = {}) =>

@@ -9,7 +9,6 @@
 //                       `docker kill $NODE` and `docker start $NODE`
 import { rmSync } from 'node:fs'
 import t from 'tap'
-import { inlineCommand } from '../../test/support/documented-commands.ts'
 import { until } from '../../test/support/until.ts'
 import { certify, eventually, Installation } from './installation.ts'
 import {
@@ -36,7 +35,7 @@ const installation = new Installation({
     KUBECONFIG: 'kubeconfig'
   }
 })
-const { block, documented, edit, folder, incident, inline } = installation
+const { block, documented, edit, folder, incident, inline, left } = installation
 const { newKey, read, serves, sh, sql, underLoad, write } = installation
 
 const kubectl = (command: string, variables?: Record<string, string>) =>
@@ -95,7 +94,9 @@ t.before(async () => {
     rmSync(folder, { recursive: true })
   })
 
-  const secrets = inlineCommand('DATABASE_HOST=db.example.com deploy/secrets')
+  const secrets = installation.command(
+    'DATABASE_HOST=db.example.com deploy/secrets'
+  )
   await sh(`
     docker build -q -t $IMAGE:one --build-arg VERSION=one --build-arg NODE_IMAGE .
     derive() {
@@ -439,6 +440,7 @@ t.test('the commands of incidents find what they look for', async (t) => {
     await incidentsAreFound(t, installation)
     t.match(await inline('kubectl get pods'), /^api-.* Running/m)
     t.match(await inline('kubectl get hpa api'), /<unknown>/)
+    await inline('kubectl logs -l app=migrate --tail=20')
   })
   await lockIsReleased(t, installation)
 })
@@ -471,3 +473,67 @@ t.test(
     await underLoad(t, loseNode, ['lost'])
   }
 )
+
+/** What operators add that this cluster lacks: it only stores their objects. */
+const kinds =
+  'Cluster.postgresql.cnpg.io Pooler.postgresql.cnpg.io Backup.postgresql.cnpg.io ScheduledBackup.postgresql.cnpg.io ObjectStore.barmancloud.cnpg.io PodMonitor.monitoring.coreos.com Certificate.cert-manager.io'
+
+t.test('the objects of CloudNativePG and cert-manager are found', async (t) => {
+  const DATABASE = `${database}-cnpg`
+  const variables = { DATABASE, DATABASE_NAMESPACE: DATABASE }
+  t.teardown(() =>
+    sh(`
+      kubectl delete namespace ${DATABASE}
+      kubectl delete -f kinds.yaml`)
+  )
+  await sh(`
+    for name in ${kinds}; do
+      kind=\${name%%.*}
+      cat <<YAML
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: \${kind,,}s.\${name#*.} }
+spec:
+  group: \${name#*.}
+  scope: Namespaced
+  names: { kind: $kind, plural: \${kind,,}s }
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          x-kubernetes-preserve-unknown-fields: true
+YAML
+    done >kinds.yaml
+    kubectl create -f kinds.yaml
+    kubectl wait --for=condition=Established -f kinds.yaml
+    rm -r secrets`)
+  await inline(
+    'DATABASE_HOST=db-rw.$DATABASE_NAMESPACE deploy/secrets',
+    variables
+  )
+  await documented('CloudNativePG', 0, variables)
+  const password = await sh(
+    `kubectl -n ${DATABASE} get secret service -o jsonpath={.data.password} | base64 -d`
+  )
+  t.match(read('secrets/database_url'), `:${password}@db-rw.${DATABASE}:`)
+
+  const looks = {
+    'kubectl -n $DATABASE get cluster,pods': '/db',
+    'kubectl -n $DATABASE describe cluster db': 'Instances:',
+    'kubectl -n $DATABASE get backup,scheduledbackup': 'scheduledbackup',
+    'kubectl get certificate': ''
+  }
+  for (const [look, finding] of Object.entries(looks))
+    t.match(await inline(look, variables), finding, look)
+})
+
+t.test('every command of the pages has run', (t) => {
+  t.same(left('docs/kubernetes.md'), [])
+  const onKubernetes = (line: string) => line.includes('kubectl')
+  t.same(left('docs/runbook.md', onKubernetes), [])
+  t.end()
+})

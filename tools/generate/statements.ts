@@ -5,7 +5,6 @@ import { pino } from 'pino'
 import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import { loadConfig } from '../../src/framework/config.ts'
 import { ResponseMemory } from '../../src/framework/lists/response-memory.ts'
-import { Metrics } from '../../src/framework/metrics.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { api } from '../../src/handlers/index.ts'
 
@@ -24,7 +23,7 @@ export const noFile = '/dev/null'
 export function idleDatabase(): Database {
   const config = loadConfig({}, noFile)
   const log = pino({ level: 'silent' })
-  return new Database('postgres://localhost', config, log, new Metrics())
+  return new Database('postgres://localhost', config, log)
 }
 
 /** The text of generated/statements.sql. */
@@ -33,7 +32,7 @@ export function statementsFile(): string {
   new ApiKeyStore(database, api.names.apiKeyPrefix)
   api.handlers(database, new ResponseMemory(0, database.metrics))
 
-  const statements = [...database.statements.texts].map(
+  const statements = [...database.statements].map(
     ([name, text]) => `\nPREPARE "${name}" AS\n${text.trim()};\n`
   )
 

@@ -37,7 +37,7 @@ export function startRemovingExpiredIdempotencyKeys(
   log: Logger,
   signal: AbortSignal
 ): void {
-  const statement = database.statements.add(
+  const statement = database.prepare(
     'remove-expired-idempotency-keys',
     deleteExpiredIdempotencyKeys
   )

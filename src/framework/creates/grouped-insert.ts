@@ -3,7 +3,7 @@ import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 import { isFaultOfRow, sentIn } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
-import type { NamedStatement } from '../postgres/statements.ts'
+import type { NamedStatement } from '../postgres/statement-runner.ts'
 import type { RowOutcome } from './insert.ts'
 
 /** Rows of one statement. */

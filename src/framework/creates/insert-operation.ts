@@ -1,6 +1,5 @@
 import { parse } from 'lossless-json'
 import { HttpError } from '../http/errors.ts'
-import { parseNumber } from '../http/json-body.ts'
 import type { Sent } from '../openapi/handler.ts'
 import { objectBytes } from '../openapi/json.ts'
 import { type JsonReply, sendJson } from '../openapi/send-json.ts'
@@ -24,11 +23,11 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
   const { operationId, status, columns, json, location } = definition
   const { fromRequest = [] } = definition
   const errors: typeof definition.errors = { ...outcomes, ...definition.errors }
-  const { metrics, statements } = database
+  const { metrics } = database
   const insert = groupedInsert(
     database,
-    statements.add(operationId, insertStatement(definition, false)),
-    statements.add(`${operationId}-once`, insertStatement(definition, true))
+    database.prepare(operationId, insertStatement(definition, false)),
+    database.prepare(`${operationId}-once`, insertStatement(definition, true))
   )
   metrics.initializeIdempotentCreates(operationId)
 
@@ -58,13 +57,14 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
     else if (outcome !== 'created') return reject(outcome, new Error(outcome))
     const { response } = result
     if (location !== undefined)
-      reply.header('location', location(parseRow(response) as Schema))
+      reply.header('location', location(idIn(response)))
 
     return sendJson(reply, status, objectBytes(json, response))
   }
 }
 
-const parseRow = (text: string) => parse(text, undefined, { parseNumber })
+/** The id of a row of JSON, as text: a number would round it. */
+const idIn = (row: string) => String((parse(row) as { id: unknown }).id)
 
 /** The errors of outcomes that each create can have. */
 const outcomes = {

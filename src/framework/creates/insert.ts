@@ -45,10 +45,8 @@ export interface InsertDefinition<Body, Params, Status, Schema> {
   /**
    * The URL of the new row for the header `Location`, relative to the URL of
    * the request: a proxy may change the base path.
-   *
-   * @param row the response; its integers beyond 2^53 are bigints
    */
-  location?: (row: Schema) => string
+  location?: (id: string) => string
 }
 
 /** What a statement did with one input row. */

@@ -12,17 +12,15 @@ const estimate = sql`
 export const idempotencyKeyMeasurer: Measurer = {
   name: 'number of Idempotency-Keys',
 
-  start(database, metrics) {
-    const statement = database.statements.add(
-      'estimate-of-idempotency-keys',
-      estimate
-    )
+  start(database) {
+    const statement = database.prepare('estimate-of-idempotency-keys', estimate)
 
     return async () => {
       const estimates = await database.runInBackground<{ rows: number }>(
         statement
       )
-      for (const { rows } of estimates) metrics.idempotencyKeyRows.set(rows)
+      for (const { rows } of estimates)
+        database.metrics.idempotencyKeyRows.set(rows)
     }
   }
 }

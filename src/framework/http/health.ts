@@ -31,5 +31,5 @@ export const health = fp<{ checkReady: () => Promise<void> }>(
       return { status: 'ok' }
     })
   },
-  { name: 'health', dependencies: ['default-headers'] }
+  { name: 'health' }
 )

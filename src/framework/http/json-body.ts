@@ -1,5 +1,8 @@
-import type { onRequestHookHandler, preValidationHookHandler } from 'fastify'
-import fp from 'fastify-plugin'
+import type {
+  FastifyInstance,
+  onRequestHookHandler,
+  preValidationHookHandler
+} from 'fastify'
 import { parse } from 'lossless-json'
 import { messageOf } from '../message-of.ts'
 import { badRequest } from './errors.ts'
@@ -8,23 +11,20 @@ import { badRequest } from './errors.ts'
  * Parses request bodies as JSON (RFC 8259) in UTF-8, and rejects bodies of
  * every other Content-Type.
  */
-export const jsonBody = fp(
-  (app) => {
-    app.removeAllContentTypeParsers()
-    app.addContentTypeParser<Buffer>(
-      'application/json',
-      { parseAs: 'buffer' },
-      (_request, bytes, done) => {
-        done(null, bytes.length === 0 ? undefined : parseJson(bytes))
-      }
-    )
-  },
-  { name: 'json-body' }
-)
+export function acceptJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<Buffer>(
+    'application/json',
+    { parseAs: 'buffer' },
+    (_request, bytes, done) => {
+      done(null, bytes.length === 0 ? undefined : parseJson(bytes))
+    }
+  )
+}
 
 /**
  * Fastify validates a body by the schema of its Content-Type, and so skips a
- * request without either. jsonBody has rejected other types than JSON.
+ * request without either. acceptJson has rejected other types than JSON.
  */
 export const requireBody: preValidationHookHandler = ({ body }, _reply, done) =>
   done(body === undefined ? badRequest('body must not be empty') : undefined)

@@ -19,34 +19,30 @@ interface Options {
  */
 export const metricsEndpoint = fp<Options>(
   (app, { config, apiDocument }) => {
-    const { document, operations } = apiDocument
-    const { httpErrors, registry, ...metrics } = app.metrics
+    const { metrics } = app
+    const { httpErrors, registry } = metrics
     collectDefaultMetrics({
       register: registry,
       // A container that restarts keeps its host name, not its address.
       labels: { host: hostname() }
     })
-    const { version } = document.info
+    const { version } = apiDocument.document.info
     metrics.buildInfo.set({ version, environment: config.ENVIRONMENT }, 1)
-    for (const { id } of [{ id: 'none' }, ...operations]) {
+    for (const { id } of [{ id: 'none' }, ...apiDocument.operations]) {
       for (const code of serverErrorCodes)
         httpErrors.inc({ operation: id, code }, 0)
     }
 
-    app.addHook('onRequest', ({ headers, ips }, _reply, done) => {
+    app.addHook('onResponse', (request, reply, done) => {
+      const operation = operationOf(request) ?? 'none'
+      const { errorCode: code, headers, ips } = request
+      const labels = { operation, status: reply.statusCode }
+      metrics.requestDuration.observe(labels, reply.elapsedTime / 1000)
+      if (code !== undefined) httpErrors.inc({ operation, code })
       // `ips` has the address of the proxy, and behind it those that
       // TRUST_PROXY trusts.
       if ('x-forwarded-for' in headers && ips?.[1] === undefined)
         metrics.untrustedForwards.inc()
-      done()
-    })
-
-    app.addHook('onResponse', (request, reply, done) => {
-      const operation = operationOf(request) ?? 'none'
-      const { errorCode: code } = request
-      const labels = { operation, status: reply.statusCode }
-      metrics.requestDuration.observe(labels, reply.elapsedTime / 1000)
-      if (code !== undefined) httpErrors.inc({ operation, code })
       done()
     })
 

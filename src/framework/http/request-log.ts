@@ -7,9 +7,7 @@ import '../keys/bearer.ts'
 import './errors.ts'
 
 /** The client's X-Request-Id if it is well-formed, otherwise a new one. */
-export function requestId({
-  headers
-}: Pick<IncomingMessage, 'headers'>): string {
+export function requestId({ headers }: IncomingMessage): string {
   const id = String(headers['x-request-id'] ?? '')
   return /^[\w.~-]{1,128}$/.test(id) ? id : randomUUID()
 }

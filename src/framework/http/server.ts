@@ -2,12 +2,23 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { type Config, trustedProxies } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { connectionOptions } from './connections.ts'
+import { defaultHeaders } from './default-headers.ts'
 import { sendError } from './errors.ts'
 import { AccessLog, requestId } from './request-log.ts'
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Set at shutdown, while requests are still served. */
+    isDraining: boolean
+  }
+}
+
 /**
- * Fastify, with an Error body for each error, and limits for connections. Each
- * limit is a variable of the configuration.
+ * Fastify, with default headers, an Error body for each error, and limits for
+ * connections. Each limit is a variable of the configuration.
+ *
+ * At shutdown, each response closes its connection, so that clients reconnect
+ * to another replica.
  */
 export function createServer(
   config: Config,
@@ -29,8 +40,18 @@ export function createServer(
     frameworkErrors: sendError
   })
   app.decorate('metrics', metrics)
+  app.decorate('isDraining', false)
   app.decorateRequest('errorCode', undefined)
   app.setErrorHandler(sendError)
+  app.addHook('onRequest', ({ id }, reply, done) => {
+    reply.headers(defaultHeaders(id))
+    done()
+  })
+  // Not onRequest: the request may have come before the shutdown.
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (app.isDraining) reply.raw.shouldKeepAlive = false
+    done(null, payload)
+  })
 
   return app
 }

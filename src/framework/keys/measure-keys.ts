@@ -24,18 +24,15 @@ const nextExpiry = sql`
 export const apiKeyMeasurer: Measurer = {
   name: 'expiry of API keys',
 
-  start(database, metrics) {
-    const statement = database.statements.add(
-      'next-expiry-of-api-keys',
-      nextExpiry
-    )
+  start(database) {
+    const statement = database.prepare('next-expiry-of-api-keys', nextExpiry)
 
     return async () => {
       const rows = await database.runInBackground<{ seconds: number | null }>(
         statement
       )
       for (const { seconds } of rows)
-        metrics.apiKeysExpiring.set(seconds ?? Infinity)
+        database.metrics.apiKeysExpiring.set(seconds ?? Infinity)
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { inputParameters, inputTable, sql } from '../postgres/sql.ts'
-import type { NamedStatement } from '../postgres/statements.ts'
+import type { NamedStatement } from '../postgres/statement-runner.ts'
 import { type ApiKeyCheck, hashKey, makeKey, shownPartOf } from './key.ts'
 
 /** No control or format characters, unpaired surrogates, or line breaks. */
@@ -166,8 +166,8 @@ export class ApiKeyStore {
     this.#database = database
     this.#apiKeyPrefix = apiKeyPrefix
     this.#command = command
-    this.#find = database.statements.add('find-api-keys', findStatement)
-    this.#recordUse = database.statements.add(
+    this.#find = database.prepare('find-api-keys', findStatement)
+    this.#recordUse = database.prepare(
       'record-use-of-api-keys',
       recordUseStatement
     )

@@ -7,7 +7,7 @@ import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { sentIn } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
-import type { NamedStatement } from '../postgres/statements.ts'
+import type { NamedStatement } from '../postgres/statement-runner.ts'
 import { type ResponseMemory, tooLong } from './response-memory.ts'
 
 /** Milliseconds between two lines of the log about one list. */
@@ -116,7 +116,7 @@ export function listOperation<Item>(
   version = snapshotVersion
 ) {
   const text = listStatement(table, json.expression, version)
-  const statement = database.statements.add(`list-of-${table}`, text)
+  const statement = database.prepare(`list-of-${table}`, text)
   const read = listReader(database, memory.limit, statement)
   const reject = tooLongError(table, memory.limit)
 

@@ -6,7 +6,7 @@ import type {
 import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
 import { HttpError } from '../http/errors.ts'
-import { jsonBody, rejectBody, requireBody } from '../http/json-body.ts'
+import { acceptJson, rejectBody, requireBody } from '../http/json-body.ts'
 import type { ApiDocument, Operation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
 
@@ -49,7 +49,7 @@ interface Options {
  */
 export const operationRoutes = fp<Options>(
   async (app, { apiDocument, handlers, securityHooks }) => {
-    await app.register(jsonBody)
+    acceptJson(app)
     app.setValidatorCompiler(validatorCompiler)
     app.addHook('onRoute', validateParameters)
 

@@ -2,16 +2,17 @@ import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { batch } from '../batch.ts'
 import type { Config } from '../config.ts'
-import type { Metrics } from '../metrics.ts'
+import { Metrics } from '../metrics.ts'
 import { trackAvailability } from './availability.ts'
 import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
 import {
   cancelGraceMs,
   type DatabaseUse,
+  type NamedStatement,
+  type Query,
   runStatement
 } from './statement-runner.ts'
-import { type Query, Statements } from './statements.ts'
 
 /** Milliseconds for a statement in the background. */
 const maxBackgroundTimeoutMs = 1000
@@ -55,11 +56,11 @@ export class Database {
   /** Milliseconds until a statement of a request is cancelled. */
   readonly timeoutMs: number
 
-  /** For all that works with this database. */
-  readonly metrics: Metrics
+  /** Of the whole service: all that is measured works with the database. */
+  readonly metrics = new Metrics()
 
-  /** The statements that have names. */
-  readonly statements: Statements
+  /** The texts of the prepared statements by their names, in their order. */
+  readonly statements = new Map<string, string>()
 
   readonly #uses: Record<'reads' | 'writes' | 'background', DatabaseUse>
 
@@ -76,7 +77,6 @@ export class Database {
     url: string,
     config: DatabaseConfig,
     log: Logger,
-    metrics: Metrics,
     applicationName = 'service'
   ) {
     const timeoutMs = config.DATABASE_TIMEOUT_MS
@@ -97,15 +97,13 @@ export class Database {
     const use = (name: string, from = ofRequests): DatabaseUse => ({
       ...from,
       name,
-      metrics,
+      metrics: this.metrics,
       isRepeatable: name !== 'writes',
       availability: trackAvailability(name, log),
       onAbandoned: () => this.#endHangingCommits()
     })
 
     this.timeoutMs = timeoutMs
-    this.metrics = metrics
-    this.statements = new Statements(metrics)
     this.#uses = {
       reads: use('reads'),
       writes: use('writes'),
@@ -122,6 +120,32 @@ export class Database {
     )
 
     this.#addGauges(ofRequests.pool, maxConnections)
+  }
+
+  /**
+   * Gives a name to a statement, by which each connection prepares it once.
+   * PostgreSQL would reject another text with the name, but only at the first
+   * request that runs it.
+   *
+   * @example
+   * const pets = database.prepare('pets', 'SELECT * FROM pets LIMIT $1')
+   * await database.read({ ...pets, values: [20] })
+   *
+   * @throws Error if the name belongs to another text
+   */
+  prepare(name: string, text: string): NamedStatement {
+    const known = this.statements.get(name)
+    if (known === undefined) {
+      this.metrics.initializeStatement(name)
+      this.statements.set(name, text)
+    } else if (known !== text) {
+      throw new Error(
+        `two different statements are called ${name}: ` +
+          'change the name, operationId or table of one'
+      )
+    }
+
+    return { name, text }
   }
 
   /**
@@ -195,7 +219,7 @@ export class Database {
   }
 
   #endHangingCommits(): void {
-    const statement = this.statements.add(
+    const statement = this.prepare(
       'terminate-hanging-commits',
       terminateHangingCommits
     )
@@ -215,5 +239,5 @@ export interface Measurer {
    *
    * @returns a function that runs the statement, and sets the metrics
    */
-  start: (database: Database, metrics: Metrics) => () => Promise<void>
+  start: (database: Database) => () => Promise<void>
 }

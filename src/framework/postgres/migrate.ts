@@ -179,10 +179,7 @@ export function pendingMigrations(
   folder: URL
 ): () => Promise<string[]> {
   const names = migrationsIn(folder)
-  const statement = database.statements.add(
-    'applied-migrations',
-    appliedMigrations
-  )
+  const statement = database.prepare('applied-migrations', appliedMigrations)
 
   return async () => {
     try {

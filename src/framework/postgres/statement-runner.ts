@@ -10,7 +10,6 @@ import {
 } from './failures.ts'
 import { unreplicated } from './pool.ts'
 import { inStatementSpan } from './statement-span.ts'
-import type { Query } from './statements.ts'
 import { sendCancelRequest } from './undocumented.ts'
 
 /**
@@ -18,6 +17,19 @@ import { sendCancelRequest } from './undocumented.ts'
  * pool's `query_timeout` closes the connection.
  */
 export const cancelGraceMs = 1000
+
+/** A prepared statement, whose name belongs to no other text. */
+export interface NamedStatement {
+  name: string
+  text: string
+}
+
+/** A statement: without a name, PostgreSQL plans it each time. */
+export interface Query {
+  name?: string
+  text: string
+  values?: unknown[]
+}
 
 /** What statements are for, and how they run. */
 export interface DatabaseUse {

@@ -36,7 +36,7 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
   database: Database,
   { name, inputTypes, text }: SharedRead<Column>
 ): (inputRow: InputRow<Column>) => Promise<Row> {
-  const statement = database.statements.add(name, text)
+  const statement = database.prepare(name, text)
 
   /** Reads each of equal inputs once. An input is the JSON of its values. */
   async function readRows(inputs: string[]): Promise<Row[]> {

@@ -38,12 +38,9 @@ async function resultsOf(
   leader: object,
   followers: Item[]
 ) {
-  const all = await gather(t, service, {
-    table,
-    send: (item: Item) => codeOrStatus(send(service, table, item)),
-    leaders: [{ payload: leader }],
-    followers
-  })
+  const sends = (item: Item) => () => codeOrStatus(send(service, table, item))
+  const first = sends({ payload: leader })
+  const all = await gather(t, service, table, first, followers.map(sends))
   return all.slice(1)
 }
 
@@ -56,12 +53,14 @@ t.test(
     const service = await start(t)
     const sent = Array.from({ length: 1100 }, (_, index) => `name ${index}`)
 
-    const [leader, ...followers] = await gather(t, service, {
-      table: 'notes',
-      send: (name: string) => createNote(service, name),
-      leaders: ['leader'],
-      followers: sent
-    })
+    const creates = (name: string) => () => createNote(service, name)
+    const [leader, ...followers] = await gather(
+      t,
+      service,
+      'notes',
+      creates('leader'),
+      sent.map(creates)
+    )
     t.equal(leader?.statusCode, 201)
 
     // One for the leader, and those of 250 rows.

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { createDatabase } from '../../support/database.ts'
 import {
-  notes,
+  createKey,
   serveNotes,
   startNotes,
   storedNotes
@@ -12,11 +12,11 @@ import { started } from '../../support/process.ts'
 import { startProxy } from '../../support/proxy.ts'
 import { startClients } from '../../support/resend.ts'
 import { scale } from '../../support/scale.ts'
-import { createKeyIn, type Service } from '../../support/service.ts'
+import type { Service } from '../../support/service.ts'
 
 /** Two replicas as processes on one database, which the test kills. */
 async function startProcesses(t: Test, databaseUrl: string) {
-  const key = await createKeyIn(databaseUrl, notes.names)
+  const key = await createKey(t, databaseUrl)
   const directory = t.testdir()
 
   async function start() {

@@ -198,6 +198,6 @@ t.test('the stored keys are counted, as of the last ANALYZE', async (t) => {
   const { first, databaseUrl } = await startReplicas(t)
   await createKeyed(first, 'key', 'name')
   await query(databaseUrl, 'ANALYZE idempotency_keys')
-  await idempotencyKeyMeasurer.start(first.database, first.database.metrics)()
+  await idempotencyKeyMeasurer.start(first.database)()
   t.equal(await sample(first.database, 'idempotency_keys_rows'), 1)
 })

@@ -16,7 +16,7 @@ const leftOut = [
 t.test('the first expiry of the API keys in use is measured', async (t) => {
   const url = await createDatabase(t)
   const database = openDatabase(t, url)
-  const measure = apiKeyMeasurer.start(database, database.metrics)
+  const measure = apiKeyMeasurer.start(database)
   const hours = async () => {
     await measure()
     return Number(await sample(database, 'api_keys_expiring_seconds')) / 3600

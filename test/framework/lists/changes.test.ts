@@ -9,7 +9,7 @@ import {
 } from '../../../src/framework/lists/lists.ts'
 import { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
-import type { Query } from '../../../src/framework/postgres/statements.ts'
+import type { Query } from '../../../src/framework/postgres/statement-runner.ts'
 import { begin, connect, openDatabase, query } from '../../support/database.ts'
 import { noteJson } from '../../support/notes/generated/json.ts'
 import { startPair, startPostgres } from '../../support/postgres.ts'

@@ -46,12 +46,9 @@ t.test(
   async (t) => {
     const service = await startNotes(t)
     await createNote(service)
-    const responses = await gather(t, service, {
-      table: 'notes',
-      send: () => listNotes(service),
-      leaders: ['leader'],
-      followers: Array<string>(50).fill('follower')
-    })
+    const list = () => listNotes(service)
+    const followers = Array<typeof list>(50).fill(list)
+    const responses = await gather(t, service, 'notes', list, followers)
 
     for (const { statusCode, body } of responses) {
       t.equal(statusCode, 200)

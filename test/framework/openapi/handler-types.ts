@@ -67,7 +67,7 @@ export const acceptedInsert: Operations['createNote'] = insertOperation(
     status: 201,
     columns: newNoteColumns,
     json: noteJson,
-    location: ({ id }) => `notes/${id}`
+    location: (id) => `notes/${id}`
   }
 )
 

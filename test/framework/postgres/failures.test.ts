@@ -227,7 +227,7 @@ for (const isRefused of [false, true]) {
 t.test('an outdated prepared statement is replaced', async (t) => {
   const url = await createDatabase(t)
   const database = openDatabase(t, url)
-  const ids = database.statements.add('ids', 'SELECT id FROM notes')
+  const ids = database.prepare('ids', 'SELECT id FROM notes')
   await database.read(ids)
 
   await query(url, 'ALTER TABLE notes ALTER id TYPE integer')

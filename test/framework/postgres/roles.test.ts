@@ -28,9 +28,9 @@ for (const api of [petShop, notes]) {
   t.test(`grants.sql is enough for ${api.names.service}`, async (t) => {
     const { service } = await createRoles(t)
     const { database } = await startService(t, { databaseUrl: service, api })
-    t.not(database.statements.texts.size, 0)
+    t.not(database.statements.size, 0)
     // It checks the privileges that the statement needs.
-    for (const [name, text] of database.statements.texts) {
+    for (const [name, text] of database.statements) {
       const parameters = new Set(text.match(/\$\d/g))
       const values = [...parameters].map(() => 'NULL').join(', ')
       const explain = `EXPLAIN EXECUTE statement ${values && `(${values})`}`

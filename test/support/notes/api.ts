@@ -55,7 +55,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
     statement: notesById,
     json: noteJson
   })
-  const deletion = database.statements.add('delete-note', deleteNoteById)
+  const deletion = database.prepare('delete-note', deleteNoteById)
 
   return {
     listNotes: listOperation(database, memory, {

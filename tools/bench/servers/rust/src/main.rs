@@ -31,11 +31,10 @@ struct Category {
 
 impl From<&Row> for Category {
     fn from(row: &Row) -> Self {
-        let (id, name, description) = (row.get(0), row.get(1), row.get(2));
         Self {
-            id,
-            name,
-            description,
+            id: row.get(0),
+            name: row.get(1),
+            description: row.get(2),
         }
     }
 }

@@ -105,7 +105,7 @@ function bookingHandlers(database: Database, memory: ResponseMemory) {
     `,
     json: bookingJson
   })
-  const deletion = database.statements.add('delete-booking', deleteOwnBooking)
+  const deletion = database.prepare('delete-booking', deleteOwnBooking)
 
   return {
     getBookings: (request, reply) =>
