@@ -6,6 +6,7 @@ import { shownPartOf } from '../../src/framework/keys/key.ts'
 import { createLogger } from '../../src/framework/log.ts'
 import { messageOf } from '../../src/framework/message-of.ts'
 import { status } from '../support/installation.ts'
+import { sample } from '../support/metrics.ts'
 import { recorder } from '../support/recorder.ts'
 import {
   breakNotes,
@@ -18,6 +19,7 @@ import { script, serve } from '../support/process.ts'
 import { get } from '../support/requests.ts'
 import { until } from '../support/until.ts'
 import {
+  abortList,
   createRequest,
   listRequest,
   request,
@@ -163,6 +165,19 @@ t.test('each request is one line, without its query or key', async (t) => {
   ])
   const text = JSON.stringify(lines)
   t.notMatch(text, new RegExp(`secret|${apiKeyPrefix}[0-9a-f]`))
+})
+
+t.test('a request whose client leaves has a line, and counts', async (t) => {
+  const { service, lines } = await startRecorded(t)
+  await abortList(t, service, { 'X-Request-Id': 'x' })
+
+  t.equal(lines.length, 1)
+  t.match(lines, [
+    { reqId: 'x', operation: 'listNotes', code: 'aborted', key: '1' }
+  ])
+  t.notOk('status' in Object(lines[0]))
+  const aborted = 'http_errors_total{operation="listNotes",code="aborted"}'
+  t.equal(await sample(service.app, aborted), 1)
 })
 
 /** The fields of the first table in docs/logs.md. */

@@ -4,7 +4,10 @@ import { defaultHeaders } from './default-headers.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The code of the Error body that it got, set by `sendError`. */
+    /**
+     * The code of its Error body, set by `sendError`; `aborted` if its client
+     * left before the response, set by `AccessLog`.
+     */
     errorCode: string | undefined
   }
 }
