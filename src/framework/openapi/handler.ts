@@ -25,9 +25,6 @@ type LowerCase<Headers> = {
  */
 export type Sent = Pick<FastifyReply, 'sent'>
 
-/** What a handler may send as a body: a value, or JSON of its shape. */
-type Sendable<Body> = Body | JsonBytes<Body>
-
 /**
  * Fastify's reply, narrowed to the documented statuses and their bodies. The
  * body of a status without one is `undefined`.
@@ -40,7 +37,7 @@ export interface Reply<Bodies> extends Pick<FastifyReply, 'raw'> {
     send(
       ...body: Bodies[Status] extends undefined
         ? []
-        : [body: Sendable<Bodies[Status]>]
+        : [body: Bodies[Status] | JsonBytes<Bodies[Status]>]
     ): Sent
   }
 }
