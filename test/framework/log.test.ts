@@ -258,8 +258,17 @@ t.test(
   }
 )
 
-t.test('a connection error without a message is shown by its code', (t) => {
-  const error = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })
-  t.equal(messageOf(error), 'ECONNREFUSED')
+/** What can be thrown, by its message. */
+const thrown = {
+  wrong: new Error('wrong'),
+  // A connection error.
+  ECONNREFUSED: Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
+  'a string': 'a string',
+  undefined: undefined
+}
+
+t.test('anything that is thrown has a message', (t) => {
+  for (const [message, error] of Object.entries(thrown))
+    t.equal(messageOf(error), message)
   t.end()
 })
