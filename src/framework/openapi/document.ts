@@ -36,7 +36,7 @@ export const methods = [
 ] as const
 
 /** What the service uses of an operation. */
-export interface Operation {
+export interface ApiOperation {
   /** The operationId. */
   id: string
   /** In upper case. */
@@ -74,7 +74,7 @@ export interface ApiDocument {
   basePath: string
   /** A path to try with GET, of the first operation that allows it. */
   firstPath: string
-  operations: Operation[]
+  operations: ApiOperation[]
   /** The scopes of all operations, sorted. */
   scopes: string[]
 }
@@ -124,15 +124,15 @@ function pathFirst(servers: Server[]): Server[] {
   ]
 }
 
-function findFirstPath(operations: Operation[], basePath: string): string {
+function findFirstPath(operations: ApiOperation[], basePath: string): string {
   const first = operations.find(
     ({ method, path }) => method === 'GET' && !path.includes('{')
   )
   return first === undefined ? '/openapi.json' : basePath + first.path
 }
 
-function readOperations(document: Document): Operation[] {
-  const operations: Operation[] = []
+function readOperations(document: Document): ApiOperation[] {
+  const operations: ApiOperation[] = []
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of methods) {
       const operation = item?.[method]
