@@ -1,7 +1,6 @@
 import { parse } from 'lossless-json'
 import { HttpError } from '../http/errors.ts'
-import type { Sent } from '../openapi/handler.ts'
-import { type JsonReply, sendJson } from '../openapi/send-json.ts'
+import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { Database } from '../postgres/database.ts'
 import { OutcomeUnknown, sentIn, Unavailable } from '../postgres/failures.ts'
 import { groupedInsert } from './grouped-insert.ts'

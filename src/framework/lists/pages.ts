@@ -1,6 +1,6 @@
 import { badRequest } from '../http/errors.ts'
+import { type JsonReply, sendJson } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
-import { type JsonReply, sendJson } from '../openapi/send-json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from '../rows/shared-reader.ts'

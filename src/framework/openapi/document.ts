@@ -2,22 +2,15 @@ import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
 
-/**
- * Extensions for what OpenAPI has no fields for, explained in
- * docs/versioning.md.
- */
-interface Deprecation {
+/** Extensions for what OpenAPI has no fields for. */
+interface Extensions {
+  // See docs/versioning.md.
   'x-deprecated-at'?: string
   'x-sunset'?: string
   'x-successor'?: string
-}
-
-/** What an API key must be allowed to do, explained in docs/security.md. */
-interface Scoped {
+  /** What an API key must be allowed to do: see docs/security.md. */
   'x-scopes'?: string[]
 }
-
-type Extensions = Deprecation & Scoped
 
 /** Values by names in lower case. */
 type Headers = Record<string, string>
@@ -55,9 +48,6 @@ export interface ApiOperation {
 type Document = OpenAPIV3.Document<Extensions>
 type Server = OpenAPIV3.ServerObject
 
-/** What OpenAPI assumes of a document without servers. */
-const defaultServers: Server[] = [{ url: '/' }]
-
 /** What the service uses of openapi.yaml. */
 export interface ApiDocument {
   /** The file, byte for byte. */
@@ -87,7 +77,8 @@ export function readApiDocument(file: URL | string): ApiDocument {
   const yaml = readFileSync(file)
   const json = JSON.stringify(parse(yaml.toString()))
   const document = JSON.parse(json, withNullable) as Document
-  const servers = pathFirst(document.servers ?? defaultServers)
+  // OpenAPI assumes this server of a document without any.
+  const servers = pathFirst(document.servers ?? [{ url: '/' }])
   const basePath = String(servers[0]?.url).replace(/\/$/, '')
   const operations = readOperations(document)
   const scopes = new Set(operations.flatMap((operation) => operation.scopes))
