@@ -1,7 +1,7 @@
 import type { ResponseMemory } from './lists/response-memory.ts'
 import type { Database, Measurer } from './postgres/database.ts'
 
-/** The names by which the framework calls itself. */
+/** What the API is called. */
 export interface Names {
   /** Of the service, on the command line and in PostgreSQL. */
   service: string

@@ -101,7 +101,7 @@ function endSpan(
     'http.request.method': method,
     'http.route': routeOptions.url,
     'http.response.status_code': headersSent ? statusCode : undefined,
-    'error.type': writableEnded ? errorCode : 'aborted'
+    'error.type': errorCode
   })
 
   // A 4xx is an error of the client only.

@@ -9,7 +9,7 @@ import {
 } from '../framework/http/errors.ts'
 import { pageOperation } from '../framework/lists/pages.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
-import { sendJson } from '../framework/openapi/send-json.ts'
+import { sendJson } from '../framework/openapi/handler.ts'
 import type { Database } from '../framework/postgres/database.ts'
 import { sql } from '../framework/postgres/sql.ts'
 import { rowReader } from '../framework/rows/row-reader.ts'

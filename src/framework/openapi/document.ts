@@ -2,22 +2,15 @@ import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
 
-/**
- * Extensions for what OpenAPI has no fields for, explained in
- * docs/versioning.md.
- */
-interface Deprecation {
+/** Extensions for what OpenAPI has no fields for. */
+interface Extensions {
+  // See docs/versioning.md.
   'x-deprecated-at'?: string
   'x-sunset'?: string
   'x-successor'?: string
-}
-
-/** What an API key must be allowed to do, explained in docs/security.md. */
-interface Scoped {
+  /** What an API key must be allowed to do: see docs/security.md. */
   'x-scopes'?: string[]
 }
-
-type Extensions = Deprecation & Scoped
 
 /** Values by names in lower case. */
 type Headers = Record<string, string>
@@ -36,7 +29,7 @@ export const methods = [
 ] as const
 
 /** What the service uses of an operation. */
-export interface Operation {
+export interface ApiOperation {
   /** The operationId. */
   id: string
   /** In upper case. */
@@ -55,9 +48,6 @@ export interface Operation {
 type Document = OpenAPIV3.Document<Extensions>
 type Server = OpenAPIV3.ServerObject
 
-/** What OpenAPI assumes of a document without servers. */
-const defaultServers: Server[] = [{ url: '/' }]
-
 /** What the service uses of openapi.yaml. */
 export interface ApiDocument {
   /** The file, byte for byte. */
@@ -74,7 +64,7 @@ export interface ApiDocument {
   basePath: string
   /** A path to try with GET, of the first operation that allows it. */
   firstPath: string
-  operations: Operation[]
+  operations: ApiOperation[]
   /** The scopes of all operations, sorted. */
   scopes: string[]
 }
@@ -87,7 +77,8 @@ export function readApiDocument(file: URL | string): ApiDocument {
   const yaml = readFileSync(file)
   const json = JSON.stringify(parse(yaml.toString()))
   const document = JSON.parse(json, withNullable) as Document
-  const servers = pathFirst(document.servers ?? defaultServers)
+  // OpenAPI assumes this server of a document without any.
+  const servers = pathFirst(document.servers ?? [{ url: '/' }])
   const basePath = String(servers[0]?.url).replace(/\/$/, '')
   const operations = readOperations(document)
   const scopes = new Set(operations.flatMap((operation) => operation.scopes))
@@ -124,15 +115,15 @@ function pathFirst(servers: Server[]): Server[] {
   ]
 }
 
-function findFirstPath(operations: Operation[], basePath: string): string {
+function findFirstPath(operations: ApiOperation[], basePath: string): string {
   const first = operations.find(
     ({ method, path }) => method === 'GET' && !path.includes('{')
   )
   return first === undefined ? '/openapi.json' : basePath + first.path
 }
 
-function readOperations(document: Document): Operation[] {
-  const operations: Operation[] = []
+function readOperations(document: Document): ApiOperation[] {
+  const operations: ApiOperation[] = []
   for (const [path, item] of Object.entries(document.paths)) {
     for (const method of methods) {
       const operation = item?.[method]

@@ -85,7 +85,7 @@ export async function applyMigrations(
 
   await retry(() => applyInTransaction(pool, config, folder, log), {
     report: (error) => log.warn(`${messageOf(error)}; trying again`),
-    mayPass: (error) => meaningOf(error) === 'conflict',
+    isTemporary: (error) => meaningOf(error) === 'conflict',
     maxAttempts
   }).finally(() => pool.end())
 }
