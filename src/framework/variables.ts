@@ -187,8 +187,8 @@ export const rarelyNeededVariables = {
     maximum: 2_147_483_647,
     description:
       'Maximum size of a list, then 503; and maximum memory for responses ' +
-      'that clients have yet to read: the oldest are closed for a new one. ' +
-      'The process may use eight times this memory.'
+      'that clients have yet to read: the least recently sent are closed ' +
+      'for a new one. The process may use eight times this memory.'
   },
 
   MAX_CONNECTIONS: {

@@ -77,7 +77,7 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       id: `nextval('pets_id_seq')`,
       columns: newPetColumns,
       obstacle: 'category_obstacle(category_id)',
-      errors: { invalid: ({ body }) => unknownCategory(body.categoryId) },
+      invalid: ({ body }) => unknownCategory(body.categoryId),
       json: petJson,
       location: (id) => `pets/${id}`
     }),

@@ -24,8 +24,8 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
   definition: InsertDefinition<Body, Params, Status, Schema>
 ) {
   const { operationId, status, columns, json, location } = definition
-  const { fromRequest = [] } = definition
-  const errors: typeof definition.errors = { ...outcomes, ...definition.errors }
+  const { fromRequest = [], invalid, violations = {} } = definition
+  const rejections = { ...rejectionsOfAll, invalid }
   const { metrics } = database
   const insert = groupedInsert(
     database,
@@ -41,8 +41,8 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
     request: KeyedRequest<Body, Params>,
     reply: JsonReply<Status, Schema>
   ): Promise<Sent> => {
-    const reject = (name: string, error: unknown): never => {
-      throw errors[name]?.(request) ?? error
+    const reject = (rejection: typeof invalid, error: unknown): never => {
+      throw rejection?.(request) ?? error
     }
     const others = fromRequest.map(({ value }) => value(request))
     const body = columns.map(({ property }) => request.body[property])
@@ -53,14 +53,16 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
       // The Idempotency-Key makes it safe to send the request again.
       if (hasKey && error instanceof OutcomeUnknown)
         throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
-      return reject(sentIn(error).constraint ?? '', error)
+      const { constraint = '' } = sentIn(error)
+      return reject(violations[constraint], error)
     })
 
     const { outcome } = result
     if (hasKey)
       metrics.idempotentCreates.inc({ operation: operationId, outcome })
     if (outcome === 'replayed') reply.header('idempotent-replayed', 'true')
-    else if (outcome !== 'created') return reject(outcome, new Error(outcome))
+    else if (outcome !== 'created')
+      return reject(rejections[outcome], new Error(outcome))
     const { response } = result
     if (location !== undefined)
       reply.header('location', location(idIn(response)))
@@ -72,8 +74,8 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
 /** The id of a row of JSON, as text: a number would round it. */
 const idIn = (row: string) => String((parse(row) as { id: unknown }).id)
 
-/** The errors of outcomes that each create can have. */
-const outcomes = {
+/** The responses to outcomes that each create can have. */
+const rejectionsOfAll = {
   blocked: () => new Unavailable(new Error('another transaction holds a lock')),
 
   reused: () =>

@@ -34,12 +34,13 @@ export interface InsertDefinition<Body, Params, Status, Schema> {
    *   must be tried again
    */
   obstacle?: string
+  /** The response to a request whose `obstacle` is 'invalid'. */
+  invalid?: (request: KeyedRequest<Body, Params>) => Error
   /**
-   * The responses to rows that cannot be stored, by the names of the
-   * constraints that they violate, and to those that are `invalid`. Requests of
-   * the same statement run again after a violation, which `obstacle` avoids.
+   * The responses to violations, by the name of the constraint. Requests of the
+   * same statement run again after a violation, which `obstacle` avoids.
    */
-  errors?: Record<string, (request: KeyedRequest<Body, Params>) => Error>
+  violations?: Record<string, (request: KeyedRequest<Body, Params>) => Error>
   /** Writes the response to a row. From generated/json.ts. */
   json: RowJson<Schema>
   /**

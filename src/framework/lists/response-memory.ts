@@ -17,14 +17,14 @@ export const tooLong = () =>
 /**
  * Limits the memory of bodies that clients have yet to read. A body counts
  * once, however many clients read it. When a new one needs room, the
- * connections that read the oldest are closed, so slow clients deny nothing to
- * others.
+ * connections that read the least recently sent one are closed, so slow clients
+ * deny nothing to others.
  */
 export class ResponseMemory {
   /** Bytes. No body may be larger. */
   readonly limit: number
   readonly #metrics: Metrics
-  /** The responses that send each body. The oldest body is first. */
+  /** The responses that send each body. The last sent body is last. */
   readonly #readers = new Map<Buffer, Set<ServerResponse>>()
   #size = 0
 
@@ -45,7 +45,9 @@ export class ResponseMemory {
     if (body.length <= uncountedSize || response.destroyed) return
 
     const readers = this.#readers.get(body) ?? this.#add(body)
-    readers.add(response)
+    // Moves the body to the end.
+    this.#readers.delete(body)
+    this.#readers.set(body, readers.add(response))
     response.once('close', () => {
       readers.delete(response)
       // After an eviction, the same body may have other readers.
@@ -56,17 +58,15 @@ export class ResponseMemory {
 
   #add(body: Buffer): Set<ServerResponse> {
     if (body.length > this.limit) throw tooLong()
-    for (const [oldest, readers] of this.#readers) {
+    for (const [other, readers] of this.#readers) {
       if (this.#size + body.length <= this.limit) break
-      this.#remove(oldest)
+      this.#remove(other)
       for (const response of readers) response.destroy()
     }
 
-    const readers = new Set<ServerResponse>()
-    this.#readers.set(body, readers)
     this.#count(body.length)
 
-    return readers
+    return new Set()
   }
 
   #remove(body: Buffer): void {

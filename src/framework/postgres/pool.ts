@@ -25,12 +25,13 @@ export const unreplicated = new WeakSet<ClientBase>()
  */
 export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
   const config: PoolConfig = {
-    keepAlive: true,
-    keepAliveInitialDelayMillis: keepAliveDelayMs,
-    ...options,
     // Reads the certificate files: pg would read them for each connection, and
     // throw in its own callbacks if they are missing.
     ...parseIntoClientConfig(url),
+    // After the parameters of the URL, which cannot override them.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveDelayMs,
+    ...options,
     onConnect: rejectReadOnly
   }
   const pool = new pg.Pool(config)

@@ -39,6 +39,21 @@ t.test('a third body closes the readers of the first', async (t) => {
   t.equal(await held(), 2 * megabyte)
 })
 
+t.test('a body that is sent again and again keeps its readers', async (t) => {
+  const { memory, held } = start()
+  const steady = body()
+  const [first, slow, newest] = [reader(), reader(), reader()]
+  memory.hold(steady, first)
+  memory.hold(body(), slow)
+  memory.hold(steady, newest)
+
+  memory.hold(body(), reader())
+  t.ok(slow.destroyed)
+  t.notOk(first.destroyed)
+  t.notOk(newest.destroyed)
+  t.equal(await held(), 2 * megabyte)
+})
+
 t.test('a body that never fits is rejected, and closes nothing', (t) => {
   const { memory } = start()
   const first = reader()

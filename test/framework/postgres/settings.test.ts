@@ -1,7 +1,7 @@
 // No setting of the database changes what clients read.
 import t, { type Test } from 'tap'
-import { createDatabase, query } from '../../support/database.ts'
-import { listNotes, startNotes } from '../../support/notes.ts'
+import { createDatabase, openDatabase, query } from '../../support/database.ts'
+import { listNotes, serviceName, startNotes } from '../../support/notes.ts'
 import { get, post } from '../../support/requests.ts'
 
 /** Settings of a database that change what SQL means, or how values look. */
@@ -66,4 +66,21 @@ t.test('pages continue, and times are in UTC', async (t) => {
   isNow(t, temporary?.['created_at'])
   const age = Date.parse(String(temporary?.['created_at']))
   t.equal(Date.parse(String(temporary?.['expires_at'])) - age, 3_600_000)
+})
+
+t.test('parameters of the URL do not override the service', async (t) => {
+  const url = new URL(databaseUrl)
+  const parameters = { max: '1', query_timeout: '1', application_name: 'x' }
+  for (const [parameter, value] of Object.entries(parameters))
+    url.searchParams.set(parameter, value)
+  const database = openDatabase(t, url.href)
+  const text = `SELECT
+    pg_backend_pid() AS pid, current_setting('application_name') AS name,
+    pg_sleep(0.1)`
+  const reads = [1, 2].map(() =>
+    database.read<{ name: string; pid: number }>({ text })
+  )
+  const [first, second] = (await Promise.all(reads)).flat()
+  t.not(first?.pid, second?.pid, 'each has a connection')
+  t.equal(first?.name, serviceName)
 })

@@ -124,12 +124,10 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
       id: 'gen_random_uuid()',
       columns: newRemarkColumns,
       obstacle: noteObstacle,
-      errors: {
-        invalid: ({ body: { noteId } }) =>
-          badRequest(
-            `body.noteId must be the id of an existing note, not ${noteId}`
-          )
-      },
+      invalid: ({ body: { noteId } }) =>
+        badRequest(
+          `body.noteId must be the id of an existing note, not ${noteId}`
+        ),
       json: remarkJson
     })
   } satisfies Partial<Operations>
@@ -190,7 +188,7 @@ function replyHandlers(database: Database, memory: ResponseMemory) {
           value: ({ apiKeyCheck }) => apiKeyCheck?.root
         }
       ],
-      errors: {
+      violations: {
         replies_note_id_fkey: ({ params }) => notFound('note', params.noteId)
       },
       json: replyJson

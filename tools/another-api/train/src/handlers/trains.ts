@@ -137,7 +137,7 @@ const createHandlers = (database: Database) =>
       id: 'gen_random_uuid()',
       columns: bookingInputColumns,
       fromRequest: [owner],
-      errors: {
+      violations: {
         bookings_trip_id_fkey: ({ body }) => notFound('trip', body.trip_id)
       },
       json: bookingJson
@@ -157,7 +157,7 @@ const createHandlers = (database: Database) =>
           value: ({ params }) => params.bookingId
         }
       ],
-      errors: {
+      violations: {
         payments_booking: ({ params }) => notFound('booking', params.bookingId)
       },
       json: bookingPaymentJson
