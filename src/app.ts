@@ -12,7 +12,6 @@ import type { ApiDocument } from './framework/openapi/document.ts'
 import { docsPage } from './framework/openapi/docs.ts'
 import { operationRoutes } from './framework/openapi/routes.ts'
 import type { Database } from './framework/postgres/database.ts'
-import { migrationCheck } from './framework/postgres/migrate.ts'
 
 /** What the app consists of. */
 export interface Parts {
@@ -21,6 +20,8 @@ export interface Parts {
   /** The OpenAPI document at `api.openapi`. */
   apiDocument: ApiDocument
   database: Database
+  /** Rejects while the database cannot serve requests. */
+  checkReady: () => Promise<void>
   log: Logger
 }
 
@@ -33,6 +34,7 @@ export async function buildApp({
   api,
   apiDocument,
   database,
+  checkReady,
   log
 }: Parts) {
   const { version } = apiDocument.document.info
@@ -77,7 +79,6 @@ export async function buildApp({
     manual: api.manual,
     environment: config.ENVIRONMENT
   })
-  const checkReady = migrationCheck(database, api.migrations)
   await app.register(health, { checkReady })
 
   return app

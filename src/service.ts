@@ -37,11 +37,11 @@ export async function start(api: Api) {
 
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
   const { ready, ...opened } = await openForService(config, api, log)
-  const { database, crashed } = opened
+  const { database, checkReady, crashed } = opened
   crashed?.then(exitWithError).catch(() => {})
 
   // 3. Build the app and listen. Without its database, it responds with 503.
-  const parts = { config, api, apiDocument, database, log }
+  const parts = { config, api, apiDocument, database, checkReady, log }
   const app = await buildApp(parts)
   const url = await listen(app, config)
 

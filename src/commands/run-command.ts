@@ -22,7 +22,7 @@ export async function runOnOpened(
   const config = loadConfig(process.env)
   const level = logLevel ?? config.LOG_LEVEL
   const log = createLogger(level, api.names.apiKeyPrefix)
-  const opened = await openDatabase(config, api, log, true)
+  const opened = await openDatabase(config, api, log, { mayShare: true })
   try {
     const result = await command(opened)
     if (typeof result === 'string') console.log(result)

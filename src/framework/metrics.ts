@@ -19,7 +19,7 @@ const createOutcomes = [
   'created',
   'replayed',
   'reused',
-  'held',
+  'in_use',
   'invalid',
   'blocked'
 ]

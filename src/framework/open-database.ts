@@ -6,8 +6,8 @@ import { messageOf } from './message-of.ts'
 import { Database } from './postgres/database.ts'
 import {
   applyMigrations,
-  migrationCheck,
-  pendingMigrations
+  pendingMigrations,
+  requireMigrations
 } from './postgres/migrate.ts'
 import { unusableDatabase } from './postgres/unusable-database.ts'
 import { retry } from './retry.ts'
@@ -19,6 +19,8 @@ export interface OpenedDatabase {
   crashed: Server['crashed']
   /** Returns the names of the migrations that the database lacks. */
   findPending: () => Promise<string[]>
+  /** Rejects unless the database responds and has every migration. */
+  checkReady: () => Promise<void>
   /** Applies the pending migrations. */
   migrate: () => Promise<void>
   /**
@@ -33,8 +35,8 @@ export interface OpenedDatabase {
 /**
  * Opens DATABASE_URL, or else the embedded PostgreSQL.
  *
- * @param mayShare whether the embedded PostgreSQL of another process will do,
- *   as for a command
+ * @param options.mayShare whether the embedded PostgreSQL of another process
+ *   will do, as for a command
  * @throws Error if the URL or DATA_DIR can never be used. The process must end
  *   then, which also stops the embedded PostgreSQL.
  */
@@ -42,23 +44,25 @@ export async function openDatabase(
   config: Config,
   { migrations, names }: Api,
   log: Logger,
-  mayShare: boolean
+  { mayShare }: { mayShare: boolean }
 ): Promise<OpenedDatabase> {
   const isEmbedded = config.DATABASE_URL === undefined
   const { url, stop, crashed } = await openServer(config, log, mayShare)
   const database = await orUnusable(
     () => new Database(url, config, log, names.service)
   )
-  const check = migrationCheck(database, migrations)
+  const findPending = pendingMigrations(database, migrations)
+  const checkReady = () => requireMigrations(findPending)
   const migrate = () =>
     orUnusable(() => applyMigrations(url, config, migrations, log))
 
   return {
     database,
     crashed,
-    findPending: () => orUnusable(pendingMigrations(database, migrations)),
+    checkReady,
+    findPending: () => orUnusable(findPending),
     migrate,
-    prepare: isEmbedded ? migrate : () => orUnusable(check),
+    prepare: isEmbedded ? migrate : () => orUnusable(checkReady),
     closeDatabase: async () => {
       await database.close()
       await stop()
@@ -101,7 +105,7 @@ export async function openForService(
   api: Api,
   log: Logger
 ): Promise<OpenedDatabase & { ready: Promise<void> }> {
-  const opened = await openDatabase(config, api, log, false)
+  const opened = await openDatabase(config, api, log, { mayShare: false })
   const { migrate, prepare } = opened
   if (config.DATABASE_URL === undefined) {
     await migrate()

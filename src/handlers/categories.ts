@@ -10,6 +10,7 @@ import type { Database } from '../framework/postgres/database.ts'
 export function categoryHandlers(database: Database, memory: ResponseMemory) {
   return {
     listCategories: listOperation(database, memory, {
+      name: 'listCategories',
       table: 'categories',
       json: categoryJson
     }),

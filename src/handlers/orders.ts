@@ -24,10 +24,10 @@ const ordersById = sql`
 
 /** The operations on orders. */
 export function orderHandlers(database: Database, memory: ResponseMemory) {
-  const cancel = database.prepare('cancel-order', deleteOpenOrder)
+  const cancel = database.prepare('cancelOrder', deleteOpenOrder)
 
   const readOrder = rowReader(database, {
-    name: 'orders-by-id',
+    name: 'cancelOrder-read',
     inputTypes: { id: 'bigint' },
     statement: ordersById,
     json: orderJson
@@ -35,6 +35,7 @@ export function orderHandlers(database: Database, memory: ResponseMemory) {
 
   return {
     listOrders: listOperation(database, memory, {
+      name: 'listOrders',
       table: 'orders',
       json: orderJson
     }),

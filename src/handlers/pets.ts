@@ -42,21 +42,21 @@ const petsById = sql`
 /** The operations on pets. */
 export function petHandlers(database: Database, memory: ResponseMemory) {
   const pages = pageOperation(database, memory, {
-    name: 'pages-of-pets',
+    name: 'listPets',
     idType: 'bigint',
     filterTypes: {},
     statement: allPets,
     json: petJson
   })
   const pagesOfStatus = pageOperation(database, memory, {
-    name: 'pages-of-status',
+    name: 'listPets-by-status',
     idType: 'bigint',
     filterTypes: { status: 'text' },
     statement: petsOfStatus,
     json: petJson
   })
   const readPet = rowReader(database, {
-    name: 'pets-by-id',
+    name: 'getPet',
     inputTypes: { id: 'bigint' },
     statement: petsById,
     json: petJson

@@ -98,7 +98,7 @@ function statementsAreTraced(
   })
 
   t.match(
-    spans.filter((span) => span.name === 'delete-note'),
+    spans.filter((span) => span.name === 'deleteNote'),
     [
       { 'error.type': '22012', 'db.response.status_code': '22012' },
       { 'error.type': 'unavailable', 'db.response.status_code': '42P01' },

@@ -83,7 +83,7 @@ for (const [end, result] of [
       await until(
         async () =>
           (await successes(service, 'createPet')) > 0 &&
-          (await successes(service, 'createPet-once')) > 0,
+          (await successes(service, 'createPet-with-keys')) > 0,
         'both creates have met the deletion'
       )
       await other[end]()

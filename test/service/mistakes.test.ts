@@ -137,7 +137,7 @@ const mistakes: [title: string, Env, subject: string, Says][] = [
 
 /** Migrates a database as `npm run migrate` does. */
 async function migrate(config: Config, ofApi = api): Promise<void> {
-  const opened = await openDatabase(config, ofApi, silent, true)
+  const opened = await openDatabase(config, ofApi, silent, { mayShare: true })
   await opened.migrate().finally(opened.closeDatabase)
 }
 

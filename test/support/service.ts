@@ -9,6 +9,10 @@ import { buildApp } from '../../src/app.ts'
 import { type Config, loadConfig } from '../../src/framework/config.ts'
 import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
+import {
+  pendingMigrations,
+  requireMigrations
+} from '../../src/framework/postgres/migrate.ts'
 import { api as thisApi } from '../../src/handlers/index.ts'
 import { createDatabase, silent } from './database.ts'
 
@@ -43,12 +47,14 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
   const database = new Database(databaseUrl, config, log, api.names.service)
 
+  const findPending = pendingMigrations(database, api.migrations)
   const apiDocument = readApiDocument(api.openapi)
   const app = await buildApp({
     config,
     api,
     apiDocument,
     database,
+    checkReady: () => requireMigrations(findPending),
     log
   })
   // Before the database is dropped: tap runs the newest teardown first.

@@ -23,11 +23,11 @@ const lockNotAvailable = '55P03'
 interface Row {
   /** In the order of the columns. Without an Idempotency-Key, its two lack. */
   values: unknown[]
-  isKeyed: boolean
+  hasKey: boolean
 }
 
-/** What became of one row. 'held': another transaction is recording its key. */
-type Outcome = RowOutcome | { outcome: 'held' }
+/** What became of one row. 'in_use': another transaction is storing its key. */
+type Outcome = RowOutcome | { outcome: 'in_use' }
 
 /** The group stored nothing: the row must run alone. */
 type FailedGroup = { outcome: 'alone' }
@@ -38,23 +38,24 @@ type FailedGroup = { outcome: 'alone' }
  * delay. If a row makes its group fail, each row of the group runs alone at
  * least once, while the next groups go on.
  *
- * @param unkeyed the statement for a group without Idempotency-Keys. It takes
- *   `inputParameters`, and returns a RowOutcome for each row
- * @param keyed the statement for every other group
+ * @param withoutKeys the statement for a group without Idempotency-Keys. It
+ *   takes `inputParameters`, and returns a RowOutcome for each row
+ * @param withKeys the statement for every other group
  * @returns a function that inserts one row. It resolves with 'blocked' or
- *   'held' only after DATABASE_TIMEOUT_MS: until then, it tries again. That
+ *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. That
  *   time also limits each wait and each attempt, not their sum. It rejects like
  *   `Database.writeAlone`
  */
 export function groupedInsert(
   database: Database,
-  unkeyed: NamedStatement,
-  keyed: NamedStatement
+  withoutKeys: NamedStatement,
+  withKeys: NamedStatement
 ): (row: Row) => Promise<Outcome> {
   const { metrics, timeoutMs: maxWaitMs } = database
 
   function queryOf(rows: Row[]) {
-    const { name, text } = rows.some((row) => row.isKeyed) ? keyed : unkeyed
+    const haveKeys = rows.some((row) => row.hasKey)
+    const { name, text } = haveKeys ? withKeys : withoutKeys
     metrics.groupedWrites.observe({ statement: name }, rows.length)
     const values = inputParameters(rows.map((row) => row.values))
     return { name, text, values }
@@ -97,14 +98,15 @@ export function groupedInsert(
 }
 
 const mayRetry = ({ outcome }: Outcome, deadline: number) =>
-  (outcome === 'blocked' || outcome === 'held') && performance.now() < deadline
+  (outcome === 'blocked' || outcome === 'in_use') &&
+  performance.now() < deadline
 
 /** How another transaction has made a statement fail, if one has. */
-function obstacleOf(error: unknown): 'blocked' | 'held' | undefined {
+function obstacleOf(error: unknown): 'blocked' | 'in_use' | undefined {
   const { code, constraint, where } = sentIn(error)
-  if (constraint === 'idempotency_keys_pkey') return 'held'
+  if (constraint === 'idempotency_keys_pkey') return 'in_use'
   if (code !== lockNotAvailable) return undefined
 
   // PostgreSQL names the table whose lock it waited for.
-  return where?.includes('idempotency_keys') ? 'held' : 'blocked'
+  return where?.includes('idempotency_keys') ? 'in_use' : 'blocked'
 }

@@ -32,7 +32,7 @@ export interface KeyedRequest<Body, Params> {
  * @throws Error without an API key: all such callers would share their keys
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
  */
-export function claimOf(
+export function keyHashesOf(
   { headers, apiKeyCheck, body }: KeyedRequest<object, unknown>,
   operation: string,
   others: unknown[]

@@ -4,8 +4,13 @@ import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { Database } from '../postgres/database.ts'
 import { OutcomeUnknown, sentIn, Unavailable } from '../postgres/failures.ts'
 import { groupedInsert } from './grouped-insert.ts'
-import { claimOf, type KeyedRequest } from './idempotency-key.ts'
-import { type InsertDefinition, insertStatement } from './insert.ts'
+import { keyHashesOf, type KeyedRequest } from './idempotency-key.ts'
+import {
+  type InsertDefinition,
+  insertStatement,
+  withKeys,
+  withoutKeys
+} from './insert.ts'
 
 /**
  * The handler of an operation that creates a row from its request, once for
@@ -24,8 +29,11 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
   const { metrics } = database
   const insert = groupedInsert(
     database,
-    database.prepare(operationId, insertStatement(definition, false)),
-    database.prepare(`${operationId}-once`, insertStatement(definition, true))
+    database.prepare(operationId, insertStatement(definition, withoutKeys)),
+    database.prepare(
+      `${operationId}-with-keys`,
+      insertStatement(definition, withKeys)
+    )
   )
   metrics.initializeIdempotentCreates(operationId)
 
@@ -38,18 +46,18 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
     }
     const others = fromRequest.map(({ value }) => value(request))
     const body = columns.map(({ property }) => request.body[property])
-    const claim = claimOf(request, operationId, others)
-    const isKeyed = claim.length > 0
-    const values = [...body, ...others, ...claim]
-    const result = await insert({ values, isKeyed }).catch((error: unknown) => {
+    const keyHashes = keyHashesOf(request, operationId, others)
+    const hasKey = keyHashes.length > 0
+    const values = [...body, ...others, ...keyHashes]
+    const result = await insert({ values, hasKey }).catch((error: unknown) => {
       // The Idempotency-Key makes it safe to send the request again.
-      if (isKeyed && error instanceof OutcomeUnknown)
+      if (hasKey && error instanceof OutcomeUnknown)
         throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
       return reject(sentIn(error).constraint ?? '', error)
     })
 
     const { outcome } = result
-    if (isKeyed)
+    if (hasKey)
       metrics.idempotentCreates.inc({ operation: operationId, outcome })
     if (outcome === 'replayed') reply.header('idempotent-replayed', 'true')
     else if (outcome !== 'created') return reject(outcome, new Error(outcome))
@@ -75,7 +83,7 @@ const outcomes = {
       'This Idempotency-Key was used with another body: send a new key'
     ),
 
-  held: () =>
+  in_use: () =>
     new HttpError(
       409,
       'idempotency_key_in_use',

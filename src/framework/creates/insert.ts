@@ -54,21 +54,81 @@ export type RowOutcome =
   | { outcome: 'created' | 'replayed'; response: string }
   | { outcome: 'invalid' | 'reused' | 'blocked' }
 
+/** The parts of the statement that Idempotency-Keys change. */
+interface KeyParts {
+  input: (types: Record<string, string>) => string
+  obstacle: (obstacle: string) => string
+  /** Selects the column `response`. */
+  response: string
+  /** Stores the records of new keys. */
+  newRecord: string
+}
+
+/**
+ * For rows without keys. The statement for both would need 13 µs more for one
+ * row, which needs 60, and 15 % more for 64 rows.
+ */
+export const withoutKeys: KeyParts = {
+  input: inputTable,
+  obstacle: (obstacle) => obstacle,
+  response: 'response',
+  newRecord: ''
+}
+
+/** For rows of which some have keys. */
+export const withKeys: KeyParts = {
+  // A replay becomes a write, whose commit waits for the synchronous standby:
+  // a record may be visible before the standby has it.
+  input: (types) => sql`
+    ${inputTable({ ...types, key_hash: 'bytea', body_hash: 'bytea' })}
+    LEFT JOIN LATERAL (
+      SELECT
+        body_hash AS record_body_hash,
+        response AS record_response,
+        pg_logical_emit_message(true, 'idempotency-key', '')
+      FROM idempotency_keys
+      WHERE idempotency_keys.key_hash = input.key_hash
+      LIMIT 1
+    ) AS record ON true`,
+
+  obstacle: (obstacle) => sql`
+    CASE
+      WHEN record_body_hash = body_hash THEN 'replayed'
+      WHEN record_body_hash IS NOT NULL THEN 'reused'
+      ELSE ${obstacle}
+    END`,
+
+  response: 'coalesce(record_response, response) AS response',
+
+  // In the same commit as the row. A key that another transaction records at
+  // the same time, or another row of this statement, violates
+  // idempotency_keys_pkey: nothing is stored. Statements record keys in the
+  // same order, so that they do not deadlock.
+  newRecord: sql`
+    ,
+    new_record AS (
+      INSERT INTO idempotency_keys (key_hash, body_hash, response)
+      SELECT key_hash, body_hash, response
+      FROM new_row
+      JOIN stored ON stored.id = new_row.id
+      WHERE key_hash IS NOT NULL
+      ORDER BY key_hash
+    )`
+}
+
 /**
  * The statement that inserts rows. It returns a RowOutcome for each input row,
  * in their order.
  *
- * Only a row to store has an id. The planner expects few NULLs, so it matches
- * the stored rows by a hash of their ids. If `obstacle` selected them, it would
- * expect one row, and compare each with each. The response is made from the
- * stored row, with what triggers have changed.
+ * The planner joins by hash only if it expects many rows. It expects few NULLs,
+ * so only a row to store has an id. With `WHERE obstacle IS NULL`, it would
+ * expect one row, and compare each new row with each stored one.
  *
- * @param areKeyed whether rows may have Idempotency-Keys. Without keys, a
- *   statement that has nothing to do with their table is faster
+ * The response is made from the stored row, with what triggers have changed.
  */
 export function insertStatement<Body, Params, Status, Schema>(
   definition: InsertDefinition<Body, Params, Status, Schema>,
-  areKeyed: boolean
+  keys: KeyParts
 ): string {
   const { table, id, columns, fromRequest = [], json } = definition
   const { obstacle = 'NULL' } = definition
@@ -87,9 +147,9 @@ export function insertStatement<Body, Params, Status, Schema>(
       FROM (
         SELECT
           *,
-          ${areKeyed ? keyedObstacle(obstacle) : obstacle}
+          ${keys.obstacle(obstacle)}
           AS obstacle
-        FROM ${areKeyed ? keyedInput(types) : inputTable(types)}
+        FROM ${keys.input(types)}
         WHERE ${limitLockWait}
       ) AS checked
       ORDER BY ordinal
@@ -103,58 +163,16 @@ export function insertStatement<Body, Params, Status, Schema>(
         id,
         ${json.expression}
         AS response
-    )${areKeyed ? recordKeys : ''}
+    )${keys.newRecord}
     SELECT
       CASE
         WHEN obstacle IS NOT NULL THEN obstacle
         WHEN stored.id IS NULL THEN missing_row('${table}')
         ELSE 'created'
       END AS outcome,
-      ${areKeyed ? 'coalesce(recorded_response, response) AS ' : ''}response
+      ${keys.response}
     FROM new_row
     LEFT JOIN stored ON stored.id = new_row.id
     ORDER BY ordinal
   `
 }
-
-/** A key that is recorded is an obstacle, too. */
-const keyedObstacle = (obstacle: string) => sql`
-  CASE
-    WHEN recorded_hash = body_hash THEN 'replayed'
-    WHEN recorded_hash IS NOT NULL THEN 'reused'
-    ELSE ${obstacle}
-  END`
-
-/**
- * The rows with the record of their Idempotency-Key. pg_logical_emit_message
- * makes a replay a write, whose commit waits for the synchronous standby: a
- * record may be visible before the standby has it.
- */
-const keyedInput = (types: Record<string, string>) => sql`
-  ${inputTable({ ...types, key_hash: 'bytea', body_hash: 'bytea' })}
-  LEFT JOIN LATERAL (
-    SELECT
-      body_hash AS recorded_hash,
-      response AS recorded_response,
-      pg_logical_emit_message(true, 'idempotency-key', '')
-    FROM idempotency_keys
-    WHERE idempotency_keys.key_hash = input.key_hash
-    LIMIT 1
-  ) AS record ON true`
-
-/**
- * Records the response of each key in the same commit. A key that another
- * transaction records at the same time, or another row of this statement,
- * violates idempotency_keys_pkey: nothing is stored. Statements record keys in
- * the same order, so that they do not deadlock.
- */
-const recordKeys = sql`
-  ,
-  recorded AS (
-    INSERT INTO idempotency_keys (key_hash, body_hash, response)
-    SELECT key_hash, body_hash, response
-    FROM new_row
-    JOIN stored ON stored.id = new_row.id
-    WHERE key_hash IS NOT NULL
-    ORDER BY key_hash
-  )`

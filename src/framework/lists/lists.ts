@@ -13,7 +13,11 @@ import { type ResponseMemory, tooLong } from './response-memory.ts'
 const logIntervalMs = 60_000
 
 /**
- * SQL for the version of all tables. Equal versions mean equal rows:
+ * SQL for a list as a JSON array, which PostgreSQL writes. `body` is NULL if
+ * the version is still $1, or if the list has more than $2 bytes. `size` is
+ * NULL only in the first case.
+ *
+ * The version is that of all tables. Equal versions mean equal rows:
  *
  * - A snapshot says of every transaction whether this statement sees it. So two
  *   statements with equal snapshots see the same rows, whatever changed them.
@@ -21,25 +25,14 @@ const logIntervalMs = 60_000
  *   recovery resets the statistics.
  * - Another server has other transactions: it was started at another time.
  */
-export const snapshotVersion = sql`
-  concat_ws(
-    ' ',
-    pg_current_snapshot(),
-    pg_postmaster_start_time(),
-    pg_stat_get_bgwriter_stat_reset_time()
-  )
-`
-
-/**
- * SQL for a list as a JSON array, which PostgreSQL writes. `body` is NULL if
- * the version is still $1, or if the list has more than $2 bytes. `size` is
- * NULL only in the first case.
- */
-const listStatement = (table: string, itemJson: string, version: string) => sql`
-  WITH present AS MATERIALIZED (
-    SELECT
-      ${version}
-      AS version
+const listStatement = (table: string, itemJson: string) => sql`
+  WITH current_version AS MATERIALIZED (
+    SELECT concat_ws(
+      ' ',
+      pg_current_snapshot(),
+      pg_postmaster_start_time(),
+      pg_stat_get_bgwriter_stat_reset_time()
+    ) AS version
   ),
 
   list AS MATERIALIZED (
@@ -55,7 +48,7 @@ const listStatement = (table: string, itemJson: string, version: string) => sql`
           FROM ${table}
         ) AS item
       ) END AS body
-    FROM present
+    FROM current_version
   )
 
   SELECT
@@ -80,11 +73,14 @@ interface ReadList {
   body: CachedBody | undefined
 }
 
-/** Differs from every version, so the list is read. */
-const unread: ReadList = { version: '', size: 0, body: undefined }
+/** Its version differs from every other, so the list is read. */
+const noList: ReadList = { version: '', size: 0, body: undefined }
 
 /** The rows of a list. The order is that of the column `id`. */
 interface List<Item> {
+  /** The name of the prepared statement. */
+  name: string
+  /** Or a view that reads only tables: nothing else changes the version. */
   table: string
   /** Writes an item. From generated/json.ts. */
   json: RowJson<Item>
@@ -103,19 +99,14 @@ type ListReply<Item> = JsonReply<200, Item[]> & {
  * wait at the same time share a statement, which returns the list only if it
  * may have changed. A request never joins a statement that has started, so its
  * response has everything that was committed before the request arrived.
- *
- * @param version only for tests
- * @throws Error if another list of the table has other items: let one be of a
- *   view. It must read only tables: nothing else changes the version
  */
 export function listOperation<Item>(
   database: Database,
   memory: ResponseMemory,
-  { table, json }: List<Item>,
-  version = snapshotVersion
+  { name, table, json }: List<Item>
 ) {
-  const text = listStatement(table, json.expression, version)
-  const statement = database.prepare(`list-of-${table}`, text)
+  const text = listStatement(table, json.expression)
+  const statement = database.prepare(name, text)
   const read = listReader(database, memory.limit, statement)
   const reject = tooLongError(table, memory.limit)
 
@@ -147,7 +138,7 @@ function listReader(
   maxSize: number,
   statement: NamedStatement
 ) {
-  let last = unread
+  let last = noList
 
   function bodyOf(text: string | null): CachedBody | undefined {
     if (text === null) return undefined
@@ -159,14 +150,14 @@ function listReader(
     database.metrics.sharedReads.observe(requestCount)
     const values = [last.version, maxSize]
     try {
-      const rows = await database.read<ListRow>({ ...statement, values })
-      for (const { version, size, body } of rows)
-        if (size !== null) last = { version, size, body: bodyOf(body) }
+      const rows = await database.read({ ...statement, values })
+      const [{ version, size, body }] = rows as [ListRow]
+      if (size !== null) last = { version, size, body: bodyOf(body) }
       return last
     } catch (error) {
       // program_limit_exceeded: the longest text of PostgreSQL has 1 GiB.
       if (sentIn(error).code !== '54000') throw error
-      return { ...unread, size: 2 ** 30 }
+      return { ...noList, size: 2 ** 30 }
     }
   })
 }

@@ -105,7 +105,7 @@ function linkTo(id: string, query: PageRequest['query']): string {
  *
  * @example
  * const toys = pageOperation(database, memory, {
- *   name: 'pages-of-toys',
+ *   name: 'listToys',
  *   idType: 'uuid',
  *   filterTypes: { color: 'text' },
  *   statement: sql`

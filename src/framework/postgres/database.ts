@@ -123,12 +123,13 @@ export class Database {
   }
 
   /**
-   * Gives a name to a statement, by which each connection prepares it once.
+   * Gives a name to a statement, by which each connection prepares it once: the
+   * operationId, with a suffix for a further statement of an operation.
    * PostgreSQL would reject another text with the name, but only at the first
    * request that runs it.
    *
    * @example
-   * const pets = database.prepare('pets', 'SELECT * FROM pets LIMIT $1')
+   * const pets = database.prepare('listPets', 'SELECT * FROM pets LIMIT $1')
    * await database.read({ ...pets, values: [20] })
    *
    * @throws Error if the name belongs to another text
@@ -139,10 +140,7 @@ export class Database {
       this.metrics.initializeStatement(name)
       this.statements.set(name, text)
     } else if (known !== text) {
-      throw new Error(
-        `two different statements are called ${name}: ` +
-          'change the name, operationId or table of one'
-      )
+      throw new Error(`two different statements are called ${name}`)
     }
 
     return { name, text }

@@ -103,7 +103,7 @@ async function applyInTransaction(
   try {
     await connection.query(begin(lockTimeoutMs))
     const { rows } = await connection.query<Applied>(appliedMigrations)
-    const pending = lackingIn(rows, migrationsIn(folder))
+    const pending = missing(rows, migrationsIn(folder))
     for (const name of pending) {
       await runFile(connection, folder, `${name}.sql`)
       await connection.query(
@@ -145,34 +145,13 @@ const migrationsIn = (folder: URL): string[] =>
     .sort()
 
 /** The names that are not applied yet. */
-const lackingIn = (applied: Applied[], names: string[]): string[] =>
+const missing = (applied: Applied[], names: string[]): string[] =>
   names.filter((name) => !applied.some((one) => one.name === name))
 
 /**
- * Returns a check that throws unless the database responds and has every
- * migration of the folder. Waiting callers share a query: /readyz needs no API
- * key, and must not occupy the pool.
- */
-export function migrationCheck(
-  database: Database,
-  folder: URL
-): () => Promise<void> {
-  const findPending = pendingMigrations(database, folder)
-
-  return shareRuns(async () => {
-    const pending = await findPending()
-    database.metrics.pendingMigrations.set(pending.length)
-    if (pending.length > 0) {
-      throw new Error(
-        `migrations are pending (${pending.join(', ')}): run \`npm run migrate\``
-      )
-    }
-  })
-}
-
-/**
  * Reads the folder, and returns a function that finds the names of the
- * migrations that the database lacks.
+ * migrations that the database lacks. Waiting callers share a query: /readyz
+ * needs no API key, and must not occupy the pool.
  */
 export function pendingMigrations(
   database: Database,
@@ -181,13 +160,28 @@ export function pendingMigrations(
   const names = migrationsIn(folder)
   const statement = database.prepare('applied-migrations', appliedMigrations)
 
-  return async () => {
-    try {
-      return lackingIn(await database.read<Applied>(statement), names)
-    } catch (error) {
-      // Without the table, or the privilege to read it, there was no migration.
-      if (meaningOf(error) === 'schema') return names
-      throw error
-    }
+  return shareRuns(async () => {
+    const applied = await database
+      .read<Applied>(statement)
+      .catch((error: unknown) => {
+        // Without the table, or the privilege to read it, there was none.
+        if (meaningOf(error) === 'schema') return []
+        throw error
+      })
+    const pending = missing(applied, names)
+    database.metrics.pendingMigrations.set(pending.length)
+    return pending
+  })
+}
+
+/** @throws Error if migrations are pending, or the database does not respond */
+export async function requireMigrations(
+  findPending: () => Promise<string[]>
+): Promise<void> {
+  const pending = await findPending()
+  if (pending.length > 0) {
+    throw new Error(
+      `migrations are pending (${pending.join(', ')}): run \`npm run migrate\``
+    )
   }
 }

@@ -23,7 +23,7 @@ interface RowRead<Column extends string, Schema> {
  *
  * @example
  * const readPet = rowReader(database, {
- *   name: 'pets-by-id',
+ *   name: 'getPet',
  *   inputTypes: { id: 'bigint' },
  *   statement: sql`SELECT * FROM pets WHERE pets.id = input.id`,
  *   json: petJson

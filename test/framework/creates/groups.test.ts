@@ -202,7 +202,7 @@ t.test(
 
     // Those of the leaders, and those of the groups.
     t.equal(await successes(service, 'createRemark'), 2)
-    t.equal(await successes(service, 'createRemark-once'), 2)
+    t.equal(await successes(service, 'createRemark-with-keys'), 2)
     const { databaseUrl } = service
     const remarks = await query(databaseUrl, 'SELECT FROM remarks')
     t.equal(remarks.length, 2 + 32 + 16)

@@ -61,7 +61,7 @@ const counts = {
   'auth_failures_total{reason="unknown"}': 2,
   'auth_failures_total{reason="revoked"}': 0,
   'database_statement_seconds_count{statement="createNote",outcome="ok"}': 1,
-  'database_statement_seconds_count{statement="list-of-notes",outcome="failed"}': 1,
+  'database_statement_seconds_count{statement="listNotes",outcome="failed"}': 1,
   'database_errors_total{code="internal_error"}': 1,
   'database_errors_total{code="constraint_violated"}': 1,
   'database_errors_total{code="unavailable"}': 0,
@@ -69,7 +69,7 @@ const counts = {
   'idempotent_creates_total{operation="createNote",outcome="created"}': 1,
   'idempotent_creates_total{operation="createNote",outcome="replayed"}': 1,
   'idempotent_creates_total{operation="createNote",outcome="reused"}': 1,
-  'idempotent_creates_total{operation="createNote",outcome="held"}': 0,
+  'idempotent_creates_total{operation="createNote",outcome="in_use"}': 0,
   shared_read_requests_sum: 2
 }
 
@@ -138,7 +138,7 @@ t.test('connections to the database and timeouts are measured', async (t) => {
 
   const lock = await lockTable(t, service.databaseUrl, 'notes')
   const timeouts =
-    'database_statement_seconds_count{statement="list-of-notes",outcome="timeout"}'
+    'database_statement_seconds_count{statement="listNotes",outcome="timeout"}'
   await increases(t, service.app, { [timeouts]: 1 }, async () => {
     const list = listNotes(service)
     await lockAwaited(service.databaseUrl)

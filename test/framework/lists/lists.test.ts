@@ -54,7 +54,7 @@ t.test(
       t.equal(statusCode, 200)
       t.equal(body, '[{"id":1,"name":"x"}]')
     }
-    t.equal(await successes(service, 'list-of-notes'), 2)
+    t.equal(await successes(service, 'listNotes'), 2)
   }
 )
 

@@ -33,6 +33,7 @@ const note = { id: 1n, name: 'x' }
 
 const notFound = { code: 'not_found', message: 'x', status: 404 }
 
+const list = { name: 'x', table: 'x' }
 const inserted = { operationId: 'x', table: 'x', id: '1' }
 
 export const accepted: Partial<Operations> = {
@@ -84,7 +85,7 @@ const remarks = pageOperation(database, memory, { ...page, json: remarkJson })
 const tags = pageOperation(database, memory, { ...page, json: tagJson })
 
 export const acceptedStatements: Partial<Operations> = {
-  listNotes: listOperation(database, memory, { table: 'x', json: noteJson }),
+  listNotes: listOperation(database, memory, { ...list, json: noteJson }),
 
   getNote: async ({ params: { noteId } }, reply) => {
     const found = await readNote({ id: noteId })
@@ -110,7 +111,7 @@ export const handlersOfAnotherSchema: Partial<Operations>[] = [
   },
   {
     // @ts-expect-error a list of tags has no notes
-    listNotes: listOperation(database, memory, { table: 'x', json: tagJson })
+    listNotes: listOperation(database, memory, { ...list, json: tagJson })
   },
   {
     listRemarks: (request, reply) =>

@@ -41,7 +41,7 @@ t.test('PostgreSQL does not plan a statement at each execution', async (t) => {
     []
   )
 
-  for (const name of ['createRemark', 'createRemark-once']) {
+  for (const name of ['createRemark', 'createRemark-with-keys']) {
     const plan = await read(`EXPLAIN EXECUTE "${name}"('[]')`)
     t.notMatch(
       JSON.stringify(plan),
@@ -50,7 +50,7 @@ t.test('PostgreSQL does not plan a statement at each execution', async (t) => {
     )
   }
 
-  const growing = { 'notes-by-id': '[[1]]', 'createRemark-once': '[]' }
+  const growing = { getNote: '[[1]]', 'createRemark-with-keys': '[]' }
   for (const [name, rows] of Object.entries(growing)) {
     const plan = await read(`EXPLAIN EXECUTE "${name}"('${rows}')`)
     t.notMatch(

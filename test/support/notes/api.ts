@@ -50,15 +50,16 @@ const deleteNoteById = sql`
 
 function noteHandlers(database: Database, memory: ResponseMemory) {
   const readNote = rowReader(database, {
-    name: 'notes-by-id',
+    name: 'getNote',
     inputTypes: { id: 'bigint' },
     statement: notesById,
     json: noteJson
   })
-  const deletion = database.prepare('delete-note', deleteNoteById)
+  const deletion = database.prepare('deleteNote', deleteNoteById)
 
   return {
     listNotes: listOperation(database, memory, {
+      name: 'listNotes',
       table: 'notes',
       json: noteJson
     }),
@@ -106,7 +107,7 @@ const noteObstacle = sql`
 
 function remarkHandlers(database: Database, memory: ResponseMemory) {
   const pages = pageOperation(database, memory, {
-    name: 'pages-of-remarks',
+    name: 'listRemarks',
     idType: 'uuid',
     filterTypes: {},
     statement: pagesOfRemarks,
@@ -148,7 +149,7 @@ const pagesOfReplies = sql`
 
 function replyHandlers(database: Database, memory: ResponseMemory) {
   const pages = pageOperation(database, memory, {
-    name: 'pages-of-replies',
+    name: 'listReplies',
     idType: 'bigint',
     filterTypes: {
       note_id: 'bigint',

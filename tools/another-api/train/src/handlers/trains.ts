@@ -53,14 +53,14 @@ export const trainHandlers = (
 
 function timetableHandlers(database: Database, memory: ResponseMemory) {
   const stations = pageOperation(database, memory, {
-    name: 'stations',
+    name: 'getStations',
     idType: 'uuid',
     filterTypes: {},
     statement: pageOf('stations', 'true'),
     json: stationJson
   })
   const trips = pageOperation(database, memory, {
-    name: 'trips',
+    name: 'getTrips',
     idType: 'uuid',
     filterTypes: {
       origin: 'uuid',
@@ -88,14 +88,14 @@ function timetableHandlers(database: Database, memory: ResponseMemory) {
 
 function bookingHandlers(database: Database, memory: ResponseMemory) {
   const bookings = pageOperation(database, memory, {
-    name: 'bookings',
+    name: 'getBookings',
     idType: 'uuid',
     filterTypes: { owner: 'bigint' },
     statement: pageOf('bookings', 'bookings.owner = input.owner'),
     json: bookingJson
   })
   const readBooking = rowReader(database, {
-    name: 'booking',
+    name: 'getBooking',
     inputTypes: { id: 'uuid', owner: 'bigint' },
     statement: sql`
       SELECT *
@@ -105,7 +105,7 @@ function bookingHandlers(database: Database, memory: ResponseMemory) {
     `,
     json: bookingJson
   })
-  const deletion = database.prepare('delete-booking', deleteOwnBooking)
+  const deletion = database.prepare('deleteBooking', deleteOwnBooking)
 
   return {
     getBookings: (request, reply) =>
