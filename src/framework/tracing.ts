@@ -95,7 +95,7 @@ function endSpan(
   { method, routeOptions, errorCode }: FastifyRequest,
   { raw }: FastifyReply
 ): void {
-  const { headersSent, statusCode, writableEnded } = raw
+  const { headersSent, statusCode } = raw
 
   span.setAttributes({
     'http.request.method': method,
@@ -105,7 +105,7 @@ function endSpan(
   })
 
   // A 4xx is an error of the client only.
-  const isError = statusCode >= 500 || !writableEnded
+  const isError = statusCode >= 500 || errorCode === 'aborted'
   if (isError) span.setStatus({ code: SpanStatusCode.ERROR })
 
   span.end()

@@ -157,8 +157,10 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
 }
 
 /**
- * Whether an error would be the response to the bytes that have it. A client
- * has one response for each request, in their order.
+ * Whether an error can be the response to bytes that are not HTTP. After a
+ * complete request, they belong to the next one, whose response must be the
+ * next. Otherwise they belong to the newest request, which may have its
+ * response.
  *
  * @param newest the response to the last request with complete headers
  */

@@ -18,7 +18,7 @@ type Headers = Record<string, string>
 type OperationObject = OpenAPIV3.OperationObject<Extensions>
 
 /** The methods that a path item can have and Fastify can route. */
-export const methods = [
+const methods = [
   'get',
   'put',
   'post',
@@ -122,28 +122,29 @@ function findFirstPath(operations: ApiOperation[], basePath: string): string {
   return first === undefined ? '/openapi.json' : basePath + first.path
 }
 
-function readOperations(document: Document): ApiOperation[] {
-  const operations: ApiOperation[] = []
-  for (const [path, item] of Object.entries(document.paths)) {
-    for (const method of methods) {
+/** The operations of a document, each with its path and its method. */
+export const operationsOf = ({ paths }: Document) =>
+  Object.entries(paths).flatMap(([path, item]) =>
+    methods.flatMap((method) => {
       const operation = item?.[method]
-      if (operation === undefined) continue
+      if (operation === undefined) return []
+      const id = String(operation.operationId)
+      return { id, method: method.toUpperCase(), path, operation }
+    })
+  )
 
-      const security = operation.security ?? document.security ?? []
-      operations.push({
-        id: String(operation.operationId),
-        method: method.toUpperCase(),
-        path,
-        security: security.flatMap(Object.keys),
-        scopes: operation['x-scopes'] ?? [],
-        hasBody: operation.requestBody !== undefined,
-        deprecation: deprecationHeaders(path, operation)
-      })
+const readOperations = (document: Document): ApiOperation[] =>
+  operationsOf(document).map(({ operation, ...rest }) => {
+    const security = operation.security ?? document.security ?? []
+
+    return {
+      ...rest,
+      security: security.flatMap(Object.keys),
+      scopes: operation['x-scopes'] ?? [],
+      hasBody: operation.requestBody !== undefined,
+      deprecation: deprecationHeaders(rest.path, operation)
     }
-  }
-
-  return operations
-}
+  })
 
 /** A path relative to another one: a proxy may change the base path. */
 function relativeTarget(from: string, to: string): string {
