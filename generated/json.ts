@@ -1,12 +1,12 @@
 // Generated from openapi.yaml by `npm run generate`. Do not edit.
 
-import { rowJson } from '../src/framework/openapi/json.ts'
+import { RowJson } from '../src/framework/openapi/json.ts'
 import type { components } from './types.ts'
 
 type Schemas = components['schemas']
 
 /** Writes a row as the JSON of the schema Category. */
-export const categoryJson = rowJson<Schemas['Category']>(
+export const categoryJson = new RowJson<Schemas['Category']>(
   `'{"id":' || coalesce("id"::text, missing_property('Category.id'))
   || ',"name":' || coalesce(to_json("name")::text, missing_property('Category.name'))
   || coalesce(',"description":' || to_json("description")::text, '')
@@ -14,7 +14,7 @@ export const categoryJson = rowJson<Schemas['Category']>(
 )
 
 /** Writes a row as the JSON of the schema Message. */
-export const messageJson = rowJson<Schemas['Message']>(
+export const messageJson = new RowJson<Schemas['Message']>(
   `'{"id":' || coalesce(to_json("id")::text, missing_property('Message.id'))
   || ',"message":' || coalesce(to_json("message")::text, missing_property('Message.message'))
   || ',"status":' || coalesce(to_json("status")::text, missing_property('Message.status'))
@@ -23,7 +23,7 @@ export const messageJson = rowJson<Schemas['Message']>(
 )
 
 /** Writes a row as the JSON of the schema Order. */
-export const orderJson = rowJson<Schemas['Order']>(
+export const orderJson = new RowJson<Schemas['Order']>(
   `'{"id":' || coalesce("id"::text, missing_property('Order.id'))
   || ',"petId":' || coalesce("pet_id"::text, missing_property('Order.petId'))
   || ',"quantity":' || coalesce("quantity"::text, missing_property('Order.quantity'))
@@ -33,7 +33,7 @@ export const orderJson = rowJson<Schemas['Order']>(
 )
 
 /** Writes a row as the JSON of the schema Pet. */
-export const petJson = rowJson<Schemas['Pet']>(
+export const petJson = new RowJson<Schemas['Pet']>(
   `'{"id":' || coalesce("id"::text, missing_property('Pet.id'))
   || ',"name":' || coalesce(to_json("name")::text, missing_property('Pet.name'))
   || ',"categoryId":' || coalesce("category_id"::text, missing_property('Pet.categoryId'))

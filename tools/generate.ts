@@ -21,7 +21,7 @@ import openapiTS, {
 import ts from 'typescript'
 import { parse } from 'yaml'
 import {
-  type Operation,
+  type ApiOperation,
   readApiDocument
 } from '../src/framework/openapi/document.ts'
 import { configurationPage, envExample } from './generate/configuration-docs.ts'
@@ -74,8 +74,8 @@ function int64AsBigint(schema: SchemaObject): ts.TypeNode | undefined {
 }
 
 /** generated/operations.ts: the type of each handler. */
-function operationsFile(operations: Operation[], root: string): string {
-  const member = ({ id, method, path: route }: Operation) =>
+function operationsFile(operations: ApiOperation[], root: string): string {
+  const member = ({ id, method, path: route }: ApiOperation) =>
     `  /** ${method} ${route} */\n  ${id}: Handler<operations['${id}']>\n`
 
   return `${header}import type { Handler } from '${root}/src/framework/openapi/handler.ts'
@@ -145,7 +145,7 @@ async function generate(): Promise<Files> {
   }
 }
 
-const idsOf = (operations: Operation[]) => operations.map(({ id }) => id)
+const idsOf = (operations: ApiOperation[]) => operations.map(({ id }) => id)
 
 /**
  * The files that need src/handlers, which imports the files above. So it is

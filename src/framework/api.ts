@@ -2,7 +2,7 @@ import type { ResponseMemory } from './lists/response-memory.ts'
 import type { Database } from './postgres/database.ts'
 import type { Measurer } from './postgres/measurer.ts'
 
-/** The names by which the framework calls itself. */
+/** What the API is called. */
 export interface Names {
   /** Of the service, on the command line and in PostgreSQL. */
   service: string

@@ -66,8 +66,8 @@ function openDestination(fd: number, minLength: number) {
   destination.on('error', () => {})
 
   process.on('exit', () => {
-    // flushSync would never return on a full disk. The first flush leaves up to
-    // `minLength` bytes.
+    // flushSync would never return on a full disk. A flush ends when at most
+    // `minLength` bytes are left, which the second one writes.
     destination.flush()
     destination.flush()
   })

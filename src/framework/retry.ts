@@ -5,11 +5,11 @@ interface Options {
   /** Called with each failure, unless its message is that of the last one. */
   report: (error: unknown) => void
   /** Whether another attempt may succeed: by default, always. */
-  mayPass?: (error: unknown) => boolean
+  isTemporary?: (error: unknown) => boolean
   maxAttempts?: number
   /** Milliseconds between two attempts. */
   intervalMs?: number
-  /** Its abortion rejects. */
+  /** If it is aborted, this rejects. */
   signal?: AbortSignal | undefined
 }
 
@@ -17,13 +17,14 @@ interface Options {
  * Runs `attempt` until it succeeds: by default every second, without an end.
  *
  * @returns its result
- * @throws the last error, which is not worth another attempt
+ * @throws the error that is not temporary, or that of the last attempt; an
+ *   AbortError by the signal
  */
 export async function retry<Result>(
   attempt: () => Promise<Result>,
   options: Options
 ): Promise<Result> {
-  const { report, mayPass = () => true, maxAttempts = Infinity } = options
+  const { report, isTemporary = () => true, maxAttempts = Infinity } = options
   const { intervalMs = 1000, signal } = options
   let lastMessage = ''
 
@@ -31,7 +32,7 @@ export async function retry<Result>(
     try {
       return await attempt()
     } catch (error) {
-      if (!mayPass(error)) throw error
+      if (!isTemporary(error)) throw error
 
       const message = messageOf(error)
       if (message !== lastMessage) report(error)

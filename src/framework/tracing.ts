@@ -95,17 +95,17 @@ function endSpan(
   { method, routeOptions, errorCode }: FastifyRequest,
   { raw }: FastifyReply
 ): void {
-  const { headersSent, statusCode, writableEnded } = raw
+  const { headersSent, statusCode } = raw
 
   span.setAttributes({
     'http.request.method': method,
     'http.route': routeOptions.url,
     'http.response.status_code': headersSent ? statusCode : undefined,
-    'error.type': writableEnded ? errorCode : 'aborted'
+    'error.type': errorCode
   })
 
   // A 4xx is an error of the client only.
-  const isError = statusCode >= 500 || !writableEnded
+  const isError = statusCode >= 500 || errorCode === 'aborted'
   if (isError) span.setStatus({ code: SpanStatusCode.ERROR })
 
   span.end()

@@ -6,6 +6,7 @@ import { shownPartOf } from '../../src/framework/keys/key.ts'
 import { createLogger } from '../../src/framework/log.ts'
 import { messageOf } from '../../src/framework/message-of.ts'
 import { status } from '../support/installation.ts'
+import { sample } from '../support/metrics.ts'
 import { recorder } from '../support/recorder.ts'
 import {
   breakNotes,
@@ -18,6 +19,7 @@ import { script, serve } from '../support/process.ts'
 import { get } from '../support/requests.ts'
 import { until } from '../support/until.ts'
 import {
+  abortList,
   createRequest,
   listRequest,
   request,
@@ -165,6 +167,19 @@ t.test('each request is one line, without its query or key', async (t) => {
   t.notMatch(text, new RegExp(`secret|${apiKeyPrefix}[0-9a-f]`))
 })
 
+t.test('a request whose client leaves has a line, and counts', async (t) => {
+  const { service, lines } = await startRecorded(t)
+  await abortList(t, service, { 'X-Request-Id': 'x' })
+
+  t.equal(lines.length, 1)
+  t.match(lines, [
+    { reqId: 'x', operation: 'listNotes', code: 'aborted', key: '1' }
+  ])
+  t.notOk('status' in Object(lines[0]))
+  const aborted = 'http_errors_total{operation="listNotes",code="aborted"}'
+  t.equal(await sample(service.app, aborted), 1)
+})
+
 /** The fields of the first table in docs/logs.md. */
 const documentedFields = () =>
   [...readFileSync('docs/logs.md', 'utf8').matchAll(/^\| `(\w+)` /gm)].map(
@@ -243,8 +258,17 @@ t.test(
   }
 )
 
-t.test('a connection error without a message is shown by its code', (t) => {
-  const error = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })
-  t.equal(messageOf(error), 'ECONNREFUSED')
+/** What can be thrown, by its message. */
+const thrown = {
+  wrong: new Error('wrong'),
+  // A connection error.
+  ECONNREFUSED: Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }),
+  'a string': 'a string',
+  undefined: undefined
+}
+
+t.test('anything that is thrown has a message', (t) => {
+  for (const [message, error] of Object.entries(thrown))
+    t.equal(messageOf(error), message)
   t.end()
 })

@@ -25,7 +25,7 @@ t.test('an error that cannot pass ends it', async (t) => {
   await t.rejects(
     retry(() => Promise.reject(new Error('wrong')), {
       report: () => t.fail('reported'),
-      mayPass: () => false
+      isTemporary: () => false
     }),
     { message: 'wrong' }
   )

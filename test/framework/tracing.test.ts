@@ -4,17 +4,8 @@ import { createRequire } from 'node:module'
 import { diag, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-node'
 import t, { type Test } from 'tap'
-import {
-  disconnected,
-  listRequest,
-  openConnection
-} from './http/raw-requests.ts'
-import {
-  createDatabase,
-  lockAwaited,
-  lockTable,
-  query
-} from '../support/database.ts'
+import { abortList } from './http/raw-requests.ts'
+import { createDatabase, query } from '../support/database.ts'
 import {
   breakNotes,
   createKey,
@@ -62,16 +53,6 @@ function only(spans: ReadableSpan[], name: string): ReadableSpan {
   if (span === undefined || others.length > 0)
     throw new Error(`${name}: ${spans.map((one) => one.name).join()}`)
   return span
-}
-
-/** Resets the connection of a list that waits for a lock. */
-async function abortList(t: Test, service: Service): Promise<void> {
-  const { release } = await lockTable(t, service.databaseUrl, 'notes')
-  const { socket } = openConnection(t, service, listRequest(sampled))
-  await lockAwaited(service.databaseUrl)
-  socket.resetAndDestroy()
-  await disconnected(service)
-  await release()
 }
 
 /**
@@ -162,7 +143,7 @@ t.test('requests and their statements have spans', async (t) => {
   const proxy = await startProxy(t, await createDatabase(t))
   const service = await startNotes(t, { log, config, databaseUrl: proxy.url })
 
-  await abortList(t, service)
+  await abortList(t, service, sampled)
   await sendAll(service, () => {
     proxy.refuse()
     proxy.cut()

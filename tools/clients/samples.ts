@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
-import type { Operation } from '../../src/framework/openapi/document.ts'
+import type { ApiOperation } from '../../src/framework/openapi/document.ts'
 import type { Exchange } from './proxy.ts'
 import { baseUrl, proxy, root, run } from './stage.ts'
 
@@ -19,7 +19,7 @@ export const languages = {
 /** Runs a sample with a key, and without one. */
 export async function trySample(
   t: Test,
-  operation: Operation,
+  operation: ApiOperation,
   extension: keyof typeof languages,
   folder: string
 ): Promise<void> {
@@ -48,7 +48,7 @@ export async function trySample(
 
 function checkRequest(
   t: Test,
-  { method, path: template }: Operation,
+  { method, path: template }: ApiOperation,
   { request, hasIdempotencyKey }: Exchange
 ): void {
   const pathPattern = template.replace(/{\w+}/g, '\\d+')

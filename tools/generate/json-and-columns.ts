@@ -34,13 +34,13 @@ export function rowJsonFile(apiDocument: Documented, root = '..'): string {
 
     return `
 /** Writes a row as the JSON of the schema ${name}. */
-export const ${constantOf(name)}Json = rowJson<Schemas['${name}']>(
+export const ${constantOf(name)}Json = new RowJson<Schemas['${name}']>(
   \`${expression}\`
 )
 `
   })
 
-  return fileOf('import { rowJson }', root, constants)
+  return fileOf('import { RowJson }', root, constants)
 }
 
 /** generated/columns.ts: for each schema of a request, its columns. */

@@ -1,8 +1,6 @@
 import { parse } from 'lossless-json'
 import { HttpError } from '../http/errors.ts'
-import type { Sent } from '../openapi/handler.ts'
-import { objectBytes } from '../openapi/json.ts'
-import { type JsonReply, sendJson } from '../openapi/send-json.ts'
+import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { Database } from '../postgres/database.ts'
 import {
   OutcomeUnknown,
@@ -73,7 +71,7 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
     if (location !== undefined)
       reply.header('location', location(idIn(response)))
 
-    return sendJson(reply, status, objectBytes(json, response))
+    return sendJson(reply, status, json.object(response))
   }
 }
 

@@ -44,7 +44,7 @@ export async function startEmbeddedPostgres(
 
   return retry(shareOrStart, {
     report: () => log.info({ directory }, 'waiting for DATA_DIR: in use'),
-    mayPass: (error) => inUse.test(messageOf(error)),
+    isTemporary: (error) => inUse.test(messageOf(error)),
     maxAttempts
   }).catch((cause: unknown) => {
     throw new Error(

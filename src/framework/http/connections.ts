@@ -128,7 +128,9 @@ function openServer(
     // the response. In no documentation, but an option since 2010.
     httpAllowHalfOpen: true,
     // Fastify and Node.js call it at shutdown. Node.js's own would also close
-    // connections whose response has ended, but is not sent completely.
+    // connections whose response has ended, but is not sent completely. A
+    // request whose headers are arriving is lost: during SHUTDOWN_DELAY_MS,
+    // clients go to another replica.
     closeIdleConnections() {
       for (const [socket, response] of connections) {
         if (response?.closed === false)
@@ -146,16 +148,19 @@ function openServer(
  */
 function faultOf({ headers, httpVersion }: IncomingMessage) {
   const isOld = httpVersion === '1.0'
-  const { host = isOld ? '' : ' ', 'transfer-encoding': coding } = headers
+  const { host, 'transfer-encoding': coding } = headers
 
-  if (host.includes(' ')) return 'The request must have one valid Host header'
+  if (host === undefined ? !isOld : host.includes(' '))
+    return 'The request must have one valid Host header'
   if (coding !== undefined && (isOld || coding.toLowerCase() !== 'chunked'))
     return 'Transfer-Encoding must be chunked, in HTTP/1.1'
 }
 
 /**
- * Whether an error would be the response to the bytes that have it. A client
- * has one response for each request, in their order.
+ * Whether an error can be the response to bytes that are not HTTP. After a
+ * complete request, they belong to the next one, whose response must be the
+ * next. Otherwise they belong to the newest request, which may have its
+ * response.
  *
  * @param newest the response to the last request with complete headers
  */

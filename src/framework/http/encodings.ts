@@ -50,7 +50,9 @@ export class CachedBody {
     // Replaces the one of @fastify/cors, and so names Origin.
     reply.header('vary', 'Authorization, Accept-Encoding, Origin')
     const knownTags = headers['if-none-match'] ?? ''
-    if (knownTags === '*' || knownTags.includes(this.etag)) return undefined
+    // Also without W/ (RFC 9110, section 13.1.2).
+    const tag = this.etag.replace('W/', '')
+    if (knownTags === '*' || knownTags.includes(tag)) return undefined
 
     const accepted = headers['accept-encoding'] ?? ''
     const coding = negotiate(accepted.toLowerCase(), codings)

@@ -4,7 +4,10 @@ import { defaultHeaders } from './default-headers.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The code of the Error body that it got, set by `sendError`. */
+    /**
+     * The code of its Error body, set by `sendError`; `aborted` if its client
+     * left before the response, set by `AccessLog`.
+     */
     errorCode: string | undefined
   }
 }
@@ -42,7 +45,7 @@ export const badRequest = (message: string) =>
 export const notFound = (thing: string, id: bigint | string) =>
   new HttpError(404, 'not_found', `There is no ${thing} with the id ${id}`)
 
-/** The codes of errors that no client causes. */
+/** The codes of 500 and 503. */
 export const serverErrorCodes = [
   'internal_error',
   'unavailable',
@@ -100,7 +103,7 @@ const responsesByCode: Partial<Record<string, HttpError>> = {
   FST_ERR_BAD_URL: badRequest('The path must be percent-encoded UTF-8')
 }
 
-const payloadTooLarge = (limit?: number) =>
+const payloadTooLarge = (limit: number) =>
   new HttpError(
     413,
     'payload_too_large',
@@ -121,9 +124,9 @@ export function toHttpError(
 
   // Anything can be thrown; these are the properties of the errors of Fastify
   // and its plugins.
-  const { code = '', statusCode = 500 } = error as Partial<FastifyError>
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return payloadTooLarge(request?.routeOptions.bodyLimit)
+  const { code = '', statusCode = 500 }: Partial<FastifyError> = error ?? {}
+  if (request !== undefined && code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return payloadTooLarge(request.routeOptions.bodyLimit)
 
   const isOfClient = statusCode < 500
   return responsesByCode[code] ?? (isOfClient ? invalidHttp : internalError)
@@ -144,6 +147,7 @@ export function sendError(
   if (thrown instanceof OutcomeUnknown)
     request.log.warn({ err: thrown.cause }, body.code)
 
-  reply.headers(defaultHeaders(request.id))
+  // The error may have come after the selection of an encoding.
+  reply.removeHeader('content-encoding').headers(defaultHeaders(request.id))
   reply.code(body.status).headers(headers).send(body)
 }

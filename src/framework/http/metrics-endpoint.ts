@@ -35,10 +35,9 @@ export const metricsEndpoint = fp<Options>(
 
     app.addHook('onResponse', (request, reply, done) => {
       const operation = operationOf(request) ?? 'none'
-      const { errorCode: code, headers, ips } = request
+      const { headers, ips } = request
       const labels = { operation, status: reply.statusCode }
       metrics.requestDuration.observe(labels, reply.elapsedTime / 1000)
-      if (code !== undefined) httpErrors.inc({ operation, code })
       // `ips` has the address of the proxy, and behind it those that
       // TRUST_PROXY trusts.
       if ('x-forwarded-for' in headers && ips?.[1] === undefined)

@@ -47,8 +47,8 @@ function hints({ basePath, operations }: ApiDocument) {
   return (url: string): string => {
     const end = endOf(url)
     const { length } = end.replace(/\/.*/, '')
-    // One letter of /dogs, three of /category: no hint is better than a wrong
-    // one.
+    // One letter of /dogs may differ, and three of /category: no hint is better
+    // than a wrong one.
     const maxDistance = Math.floor((length * 3) / 8)
     const known = closestMatch(end, [...pathsByEnd.keys()], { maxDistance })
     return known === undefined

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 // Declares request.apiKeyCheck.
-import '../keys/bearer.ts'
+import type {} from '../keys/bearer.ts'
 // Declares request.errorCode.
-import './errors.ts'
+import type {} from './errors.ts'
 
 /** The client's X-Request-Id if it is well-formed, otherwise a new one. */
 export function requestId({ headers }: IncomingMessage): string {
@@ -18,32 +18,57 @@ export const operationOf = ({
 }: FastifyRequest): string | undefined => routeOptions.schema?.operationId
 
 /**
- * The access log: a line for each request, after its response. Outside of the
- * API, only errors have one, except the 503 of /readyz.
+ * The access log: a line for each request, after its response, or when its
+ * client leaves before that. It also counts the errors.
  */
 export class AccessLog extends LogController {
-  override incomingRequest(): void {}
-
-  override requestCompleted(
-    _error: unknown,
-    request: FastifyRequest,
-    { statusCode: status, elapsedTime: ms }: FastifyReply
-  ): void {
-    const { method, url, ip, errorCode: code, apiKeyCheck } = request
-    const operation = operationOf(request)
-    const isQuiet = operation === undefined && (status < 400 || status === 503)
-    const state = apiKeyCheck?.state
-    const rejected = state === 'valid' ? undefined : state
-    // The metrics count them.
-    const isFlood = rejected !== undefined && status === 429
-    if (isFlood || isQuiet) return
-
-    // Without the query, into which people paste secrets.
-    const path = url.replace(/\?.*/, '')
-    const key = apiKeyCheck?.id?.toString()
-    request.log.info(
-      { method, path, operation, status, code, ms, key, rejected, ip },
-      'request'
-    )
+  override incomingRequest(request: FastifyRequest, reply: FastifyReply): void {
+    const { raw } = reply
+    raw.once('close', () => {
+      if (!raw.writableEnded) request.errorCode = 'aborted'
+      countError(request)
+      if (hasLine(request, reply)) logRequest(request, reply)
+    })
   }
+
+  // Fastify calls it only after a response.
+  override requestCompleted(): void {}
+}
+
+function countError(request: FastifyRequest): void {
+  const { errorCode: code, server } = request
+  const operation = operationOf(request) ?? 'none'
+  if (code !== undefined) server.metrics.httpErrors.inc({ operation, code })
+}
+
+/** Outside of the API, only errors have a line, except the 503 of /readyz. */
+function hasLine(request: FastifyRequest, { statusCode }: FastifyReply) {
+  // The metrics count those that are over the limit of their address.
+  if (statusCode === 429) return request.apiKeyCheck?.state === 'valid'
+
+  const isError = statusCode >= 400 && statusCode !== 503
+  return isError || operationOf(request) !== undefined
+}
+
+function logRequest(
+  request: FastifyRequest,
+  { statusCode, elapsedTime: ms, raw: { headersSent } }: FastifyReply
+): void {
+  const { method, url, ip, errorCode: code, apiKeyCheck } = request
+  const state = apiKeyCheck?.state
+  request.log.info(
+    {
+      method,
+      // Without the query, into which people paste secrets.
+      path: url.replace(/\?.*/, ''),
+      operation: operationOf(request),
+      status: headersSent ? statusCode : undefined,
+      code,
+      ms,
+      key: apiKeyCheck?.id?.toString(),
+      rejected: state === 'valid' ? undefined : state,
+      ip
+    },
+    'request'
+  )
 }

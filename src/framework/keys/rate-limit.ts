@@ -18,8 +18,8 @@ const requests = {
  * Returns a function that counts the requests of each source in this process:
  * at most `max` in a window of a minute that begins with the first of them. It
  * sets the RateLimit headers, and returns the 429 of a request over the limit.
- * A source is the id of an API key, or an address. The log names one once in
- * each of its windows.
+ * A source is the id of an API key, or an address. The log names one that is
+ * over the limit, once in each window.
  *
  * @param max 0 disables the limit
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/

@@ -50,6 +50,7 @@ const createStatement = sql`
   INSERT INTO key_events (key_id, event, command)
   SELECT id, 'created', $1
   FROM created
+  RETURNING key_id
 `
 
 /** A concurrent rotation waits for the lock and then sees replaced_by. */

@@ -70,7 +70,10 @@ export class ApiKeyVerifier {
     return checks
   }
 
-  /** In the background. The next look-up repeats what fails, or is left out. */
+  /**
+   * In the background. What fails, or comes while another one runs, is left to
+   * the next look-up of the key.
+   */
   #recordUse(ids: bigint[]): void {
     if (ids.length === 0 || this.#isRecording) return
     this.#isRecording = true

@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { shareRuns } from '../batch.ts'
 import { CachedBody } from '../http/encodings.ts'
-import type { Sent } from '../openapi/handler.ts'
-import { arrayBytes, type RowJson } from '../openapi/json.ts'
-import { type JsonReply, sendJson } from '../openapi/send-json.ts'
+import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
+import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { postgresErrorIn } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
@@ -125,7 +124,7 @@ export function listOperation<Item>(
     if (bytes === undefined) return reply.code(304).send()
 
     memory.hold(bytes, reply.raw)
-    return sendJson<200, Item[]>(reply, 200, arrayBytes(json, bytes))
+    return sendJson<200, Item[]>(reply, 200, json.array(bytes))
   }
 }
 

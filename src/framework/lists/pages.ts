@@ -1,6 +1,6 @@
 import { badRequest } from '../http/errors.ts'
-import { arrayBytes, type RowJson } from '../openapi/json.ts'
-import { type JsonReply, sendJson } from '../openapi/send-json.ts'
+import { type JsonReply, sendJson } from '../openapi/handler.ts'
+import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from '../rows/shared-reader.ts'
@@ -161,6 +161,6 @@ export function pageOperation<
     memory.hold(items, reply.raw)
     if (next !== null) reply.header('link', linkTo(next, query))
 
-    return sendJson(reply, 200, arrayBytes(json, items))
+    return sendJson(reply, 200, json.array(items))
   }
 }

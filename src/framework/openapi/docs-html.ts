@@ -1,42 +1,24 @@
 import type { OpenAPIV3 } from 'openapi-types'
-import { methods } from './document.ts'
-
-/** An operation in the list of the docs page. */
-interface Entry {
-  id: string
-  tag: string
-  /** In upper case. */
-  method: string
-  operation: OpenAPIV3.OperationObject
-}
-
-/** The operations of an OpenAPI document. */
-export function entriesOf({ paths }: OpenAPIV3.Document): Entry[] {
-  return Object.values(paths).flatMap((item) =>
-    methods.flatMap((method) => {
-      const operation = item?.[method]
-      if (operation?.operationId === undefined) return []
-      const { operationId: id, tags: [tag = 'default'] = [] } = operation
-      return [{ id, tag, method: method.toUpperCase(), operation }]
-    })
-  )
-}
+import { operationsOf } from './document.ts'
 
 const escapeHtml = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 
 /** The operations by their tags, as links. */
 function listOf(document: OpenAPIV3.Document): string {
-  const entries = entriesOf(document)
-  /** A link that opens the operation in Swagger UI. */
-  const item = ({ id, tag, method, operation: { summary = id } }: Entry) =>
-    `<li><a href="#/${encodeURIComponent(tag)}/${id}"><b>${method}</b> ` +
-    `${escapeHtml(summary)}</a></li>\n`
+  const entries = operationsOf(document).map(({ id, method, operation }) => {
+    const { summary = id, tags: [tag = 'default'] = [] } = operation
+    // Opens the operation in Swagger UI.
+    const url = `#/${encodeURIComponent(tag)}/${id}`
+    const text = `<b>${method}</b> ${escapeHtml(summary)}`
+    return { tag, item: `<li><a href="${url}">${text}</a></li>\n` }
+  })
 
   const tags = (document.tags ?? []).map(({ name }) => name)
   const allTags = new Set([...tags, ...entries.map(({ tag }) => tag)])
   const sections = Array.from(allTags, (tag) => {
-    const items = entries.filter((entry) => entry.tag === tag).map(item)
+    const own = entries.filter((entry) => entry.tag === tag)
+    const items = own.map(({ item }) => item)
     return `<p>${escapeHtml(tag)}</p>\n<ul>\n${items.join('')}</ul>\n`
   })
 

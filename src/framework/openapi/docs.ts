@@ -6,8 +6,8 @@ import type { FastifyReply, FastifyRequest, RouteHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { OpenAPIV3 } from 'openapi-types'
 import { CachedBody } from '../http/encodings.ts'
-import { docsHtml, entriesOf } from './docs-html.ts'
-import type { ApiDocument } from './document.ts'
+import { docsHtml } from './docs-html.ts'
+import { type ApiDocument, operationsOf } from './document.ts'
 
 /**
  * The Content-Security-Policy of the page: only scripts, styles, images and
@@ -178,7 +178,7 @@ function documentOfPage(
     file === undefined ? {} : JSON.parse(readFileSync(file, 'utf8'))
   ) as Samples
 
-  for (const { id, operation } of entriesOf(document))
+  for (const { id, operation } of operationsOf(document))
     Object.assign(operation, { 'x-codeSamples': samples[id] })
 
   return { ...document, servers }

@@ -2,22 +2,15 @@ import { readFileSync } from 'node:fs'
 import type { OpenAPIV3 } from 'openapi-types'
 import { parse } from 'yaml'
 
-/**
- * Extensions for what OpenAPI has no fields for, explained in
- * docs/versioning.md.
- */
-interface Deprecation {
+/** Extensions for what OpenAPI has no fields for. */
+interface Extensions {
+  // See docs/versioning.md.
   'x-deprecated-at'?: string
   'x-sunset'?: string
   'x-successor'?: string
-}
-
-/** What an API key must be allowed to do, explained in docs/security.md. */
-interface Scoped {
+  /** What an API key must be allowed to do: see docs/security.md. */
   'x-scopes'?: string[]
 }
-
-type Extensions = Deprecation & Scoped
 
 /** Values by names in lower case. */
 type Headers = Record<string, string>
@@ -25,7 +18,7 @@ type Headers = Record<string, string>
 type OperationObject = OpenAPIV3.OperationObject<Extensions>
 
 /** The methods that a path item can have and Fastify can route. */
-export const methods = [
+const methods = [
   'get',
   'put',
   'post',
@@ -36,7 +29,7 @@ export const methods = [
 ] as const
 
 /** What the service uses of an operation. */
-export interface Operation {
+export interface ApiOperation {
   /** The operationId. */
   id: string
   /** In upper case. */
@@ -55,9 +48,6 @@ export interface Operation {
 type Document = OpenAPIV3.Document<Extensions>
 type Server = OpenAPIV3.ServerObject
 
-/** What OpenAPI assumes of a document without servers. */
-const defaultServers: Server[] = [{ url: '/' }]
-
 /** What the service uses of openapi.yaml. */
 export interface ApiDocument {
   /** The file, byte for byte. */
@@ -74,7 +64,7 @@ export interface ApiDocument {
   basePath: string
   /** A path to try with GET, of the first operation that allows it. */
   firstPath: string
-  operations: Operation[]
+  operations: ApiOperation[]
   /** The scopes of all operations, sorted. */
   scopes: string[]
 }
@@ -87,7 +77,8 @@ export function readApiDocument(file: URL | string): ApiDocument {
   const yaml = readFileSync(file)
   const json = JSON.stringify(parse(yaml.toString()))
   const document = JSON.parse(json, withNullable) as Document
-  const servers = pathFirst(document.servers ?? defaultServers)
+  // OpenAPI assumes this server of a document without any.
+  const servers = pathFirst(document.servers ?? [{ url: '/' }])
   const basePath = String(servers[0]?.url).replace(/\/$/, '')
   const operations = readOperations(document)
   const scopes = new Set(operations.flatMap((operation) => operation.scopes))
@@ -124,35 +115,36 @@ function pathFirst(servers: Server[]): Server[] {
   ]
 }
 
-function findFirstPath(operations: Operation[], basePath: string): string {
+function findFirstPath(operations: ApiOperation[], basePath: string): string {
   const first = operations.find(
     ({ method, path }) => method === 'GET' && !path.includes('{')
   )
   return first === undefined ? '/openapi.json' : basePath + first.path
 }
 
-function readOperations(document: Document): Operation[] {
-  const operations: Operation[] = []
-  for (const [path, item] of Object.entries(document.paths)) {
-    for (const method of methods) {
+/** The operations of a document, each with its path and its method. */
+export const operationsOf = ({ paths }: Document) =>
+  Object.entries(paths).flatMap(([path, item]) =>
+    methods.flatMap((method) => {
       const operation = item?.[method]
-      if (operation === undefined) continue
+      if (operation === undefined) return []
+      const id = String(operation.operationId)
+      return { id, method: method.toUpperCase(), path, operation }
+    })
+  )
 
-      const security = operation.security ?? document.security ?? []
-      operations.push({
-        id: String(operation.operationId),
-        method: method.toUpperCase(),
-        path,
-        security: security.flatMap(Object.keys),
-        scopes: operation['x-scopes'] ?? [],
-        hasBody: operation.requestBody !== undefined,
-        deprecation: deprecationHeaders(path, operation)
-      })
+const readOperations = (document: Document): ApiOperation[] =>
+  operationsOf(document).map(({ operation, ...rest }) => {
+    const security = operation.security ?? document.security ?? []
+
+    return {
+      ...rest,
+      security: security.flatMap(Object.keys),
+      scopes: operation['x-scopes'] ?? [],
+      hasBody: operation.requestBody !== undefined,
+      deprecation: deprecationHeaders(rest.path, operation)
     }
-  }
-
-  return operations
-}
+  })
 
 /** A path relative to another one: a proxy may change the base path. */
 function relativeTarget(from: string, to: string): string {

@@ -25,9 +25,6 @@ type LowerCase<Headers> = {
  */
 export type Sent = Pick<FastifyReply, 'sent'>
 
-/** What a handler may send as a body: a value, or JSON of its shape. */
-type Sendable<Body> = Body | JsonBytes<Body>
-
 /**
  * Fastify's reply, narrowed to the documented statuses and their bodies. The
  * body of a status without one is `undefined`.
@@ -40,7 +37,7 @@ export interface Reply<Bodies> extends Pick<FastifyReply, 'raw'> {
     send(
       ...body: Bodies[Status] extends undefined
         ? []
-        : [body: Sendable<Bodies[Status]>]
+        : [body: Bodies[Status] | JsonBytes<Bodies[Status]>]
     ): Sent
   }
 }
@@ -63,3 +60,23 @@ export type Handler<Operation extends OperationTypes> = (
     >
   }>
 ) => Promise<Sent> | Sent
+
+/**
+ * The reply of an operation that documents a status with a body. `code` and
+ * `send` are properties, because the compiler compares the parameters of
+ * methods loosely: it would accept a body of another schema.
+ */
+export interface JsonReply<Status, Body> extends Pick<FastifyReply, 'raw'> {
+  header: (name: string, value: string) => unknown
+  code: (status: Status) => { send: (body: JsonBytes<Body>) => Sent }
+}
+
+/** Sends JSON that PostgreSQL has written. */
+export function sendJson<Status, Body>(
+  reply: JsonReply<Status, NoInfer<Body>>,
+  status: Status,
+  body: JsonBytes<Body>
+): Sent {
+  reply.header('content-type', 'application/json; charset=utf-8')
+  return reply.code(status).send(body)
+}

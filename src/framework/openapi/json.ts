@@ -2,28 +2,36 @@
 declare const shape: unique symbol
 
 /**
- * Marks a value as belonging to exactly one type. As the parameter and result
- * of a function, a wider or narrower type does not match either.
+ * JSON that PostgreSQL has written. The compiler knows its type: a wider or
+ * narrower one does not match.
  */
-interface Shaped<Type> {
-  readonly [shape]: (value: Type) => Type
+export type JsonBytes<Body> = Buffer & {
+  readonly [shape]: (body: Body) => Body
 }
 
 /**
  * How PostgreSQL writes a row as the JSON of a schema. `npm run generate` makes
- * one for each schema of a response. src/framework/rows, src/framework/lists
- * and src/framework/creates put its expression around the rows of a statement,
- * and return their JSON as JSON of the same schema.
+ * one for each schema of a response. Only generated code may make one: its
+ * schema is right because the generator is.
  */
-export type RowJson<Schema> = RowExpression & Shaped<Schema>
-
-/** An SQL expression for the JSON of a row. */
-export interface RowExpression {
+export class RowJson<Schema> {
+  /** An SQL expression of the columns of the row. */
   readonly expression: string
-}
 
-/** JSON that PostgreSQL has written, whose shape the compiler knows. */
-export type JsonBytes<Body> = Buffer & Shaped<Body>
+  constructor(expression: string) {
+    this.expression = expression
+  }
+
+  /** The object that the expression has written, ready to be sent. */
+  object(text: string): JsonBytes<Schema> {
+    return Buffer.from(text) as JsonBytes<Schema>
+  }
+
+  /** The array whose items the expression has written, ready to be sent. */
+  array(bytes: Buffer): JsonBytes<Schema[]> {
+    return bytes as JsonBytes<Schema[]>
+  }
+}
 
 /** A property of a request body, and the column that stores it. */
 export interface BodyColumn<Body> {
@@ -32,36 +40,4 @@ export interface BodyColumn<Body> {
   column: string
   /** The SQL type of the column. */
   type: string
-}
-
-/**
- * States the schema whose JSON an SQL expression writes. Only generated code
- * may do so: it is right because the generator is.
- */
-export function rowJson<Schema>(expression: string): RowJson<Schema> {
-  return shaped({ expression })
-}
-
-// `_json` of the next functions is not read: its type says which schema the
-// bytes have.
-
-/** The object that an expression has written, ready to be sent. */
-export function objectBytes<Schema>(
-  _json: RowJson<Schema>,
-  text: string
-): JsonBytes<Schema> {
-  return shaped(Buffer.from(text))
-}
-
-/** The array whose items an expression has written, ready to be sent. */
-export function arrayBytes<Schema>(
-  _json: RowJson<Schema>,
-  bytes: Buffer
-): JsonBytes<Schema[]> {
-  return shaped(bytes)
-}
-
-/** The one cast to this type: the compiler cannot know the shape. */
-function shaped<Value, Type>(value: Value): Value & Shaped<Type> {
-  return value as Value & Shaped<Type>
 }

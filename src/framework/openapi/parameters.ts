@@ -8,16 +8,18 @@ const integer = /^(0|-?[1-9]\d*)$/
 const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 
 /**
- * Converts the parameters of a request from text to the types of their schemas.
- * Text of another type remains text, which validation rejects.
+ * Returns a function that converts the parameters of a request from text to the
+ * types of their schemas. Text of another type remains text, which validation
+ * rejects.
  */
-export function convertParameters(
-  parameters: Record<string, unknown>,
-  schemas: Record<string, Schema>
-): void {
-  for (const [name, schema] of Object.entries(schemas)) {
-    const value = parameters[name]
-    if (value !== undefined) parameters[name] = convert(value, schema)
+export function parameterConverter(schemas: Record<string, Schema>) {
+  const entries = Object.entries(schemas)
+
+  return (parameters: Record<string, unknown>): void => {
+    for (const [name, schema] of entries) {
+      const value = parameters[name]
+      if (value !== undefined) parameters[name] = convert(value, schema)
+    }
   }
 }
 

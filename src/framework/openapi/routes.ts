@@ -7,7 +7,7 @@ import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
 import { HttpError } from '../http/errors.ts'
 import { acceptJson, rejectBody, requireBody } from '../http/json-body.ts'
-import type { ApiDocument, Operation } from './document.ts'
+import type { ApiDocument, ApiOperation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
 
 type OperationResolver =
@@ -94,7 +94,7 @@ function notImplemented(): never {
 }
 
 function hooksOf(
-  { id, security, scopes }: Operation,
+  { id, security, scopes }: ApiOperation,
   securityHooks: Options['securityHooks']
 ): onRequestHookHandler[] {
   return security.map((scheme) => {
@@ -113,7 +113,7 @@ function hooksOf(
 
 /** Before the handler: its own Link, to the next page, matters more. */
 const announceDeprecation =
-  ({ deprecation }: Operation): preHandlerHookHandler =>
+  ({ deprecation }: ApiOperation): preHandlerHookHandler =>
   (_request, reply, done) => {
     reply.headers(deprecation)
     done()

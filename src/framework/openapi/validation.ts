@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import { badRequest } from '../http/errors.ts'
 import { int64, replaceInt64, type Schema } from './int64.ts'
-import { convertParameters, withLowerCaseNames } from './parameters.ts'
+import { parameterConverter, withLowerCaseNames } from './parameters.ts'
 
 const maxReportedErrors = 10
 
@@ -47,10 +47,10 @@ type Parameters = Record<string, unknown>
 
 function parameterValidator(schema: Schema, root: string) {
   const validate = validator(schema, root)
-  const { properties = {} } = schema
+  const convert = parameterConverter(schema.properties ?? {})
 
   return (parameters: Parameters) => {
-    convertParameters(parameters, properties)
+    convert(parameters)
     return validate(parameters)
   }
 }

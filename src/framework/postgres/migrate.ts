@@ -88,7 +88,7 @@ export async function applyMigrations(
 
   await retry(() => applyInTransaction(pool, config, folder, log), {
     report: (error) => log.warn(`${messageOf(error)}; trying again`),
-    mayPass: (error) => errorKindOf(error) === 'conflict',
+    isTemporary: (error) => errorKindOf(error) === 'conflict',
     maxAttempts
   }).finally(() => pool.end())
 }

@@ -1,4 +1,4 @@
-import { type JsonBytes, objectBytes, type RowJson } from '../openapi/json.ts'
+import type { JsonBytes, RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from './shared-reader.ts'
@@ -59,6 +59,6 @@ export function rowReader<Column extends string, Schema>(
 
   return async (inputRow) => {
     const row = await read(inputRow)
-    return row.json === null ? undefined : objectBytes(json, row.json)
+    return row.json === null ? undefined : json.object(row.json)
   }
 }

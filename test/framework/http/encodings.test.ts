@@ -1,19 +1,19 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import zlib from 'node:zlib'
 import t from 'tap'
 import { CachedBody } from '../../../src/framework/http/encodings.ts'
 
 const text = Buffer.from('{"id":1},'.repeat(200))
 
-/** The headers, and the decoded bytes, for an Accept-Encoding. */
-async function select(body: CachedBody, acceptEncoding: string | undefined) {
+/** The headers and the bytes for the headers of a request. */
+async function select(body: CachedBody, headers: IncomingHttpHeaders) {
   const sent: Record<string, string> = {}
   const reply = {
     header: (name: string, value: string) => {
       sent[name] = value
     }
   }
-  const headers = acceptEncoding && { 'accept-encoding': acceptEncoding }
-  const bytes = await body.select({ ...headers }, reply)
+  const bytes = await body.select(headers, reply)
 
   return { bytes, etag: sent['etag'], coding: sent['content-encoding'] }
 }
@@ -35,12 +35,27 @@ t.test('Accept-Encoding selects the coding', async (t) => {
   const body = new CachedBody(text)
   for (const coding of ['identity', 'gzip', 'br'] as const)
     for (const header of accepted[coding]) {
-      const sent = await select(body, header)
+      const headers = { 'accept-encoding': header }
+      const sent = await select(body, headers)
       t.equal(sent.coding ?? 'identity', coding, String(header))
       t.same(decoders[coding](sent.bytes ?? Buffer.of()), text)
-      t.same(await select(body, header), sent, 'it is made once')
+      t.same(await select(body, headers), sent, 'it is made once')
     }
 })
+
+t.test('If-None-Match is compared weakly', async (t) => {
+  const body = new CachedBody(text)
+  const { etag = '' } = await select(body, {})
+  const known = async (tags: string) =>
+    (await select(body, { 'if-none-match': tags })).bytes === undefined
+
+  for (const tags of [etag, etag.slice(2), `"x", ${etag.slice(2)}`, '*'])
+    t.ok(await known(tags), tags)
+  for (const tags of ['', '"x"', 'W/"x"', etag.slice(0, -1)])
+    t.notOk(await known(tags), tags)
+})
+
+const gzipOnly = { 'accept-encoding': 'gzip' }
 
 t.test('a body of 1 KiB or more is compressed', async (t) => {
   for (const [size, coding] of [
@@ -49,7 +64,7 @@ t.test('a body of 1 KiB or more is compressed', async (t) => {
     [2 ** 25, 'gzip']
   ] as const) {
     const body = new CachedBody(Buffer.alloc(size))
-    t.equal((await select(body, 'gzip')).coding, coding, `${size} bytes`)
+    t.equal((await select(body, gzipOnly)).coding, coding, `${size} bytes`)
   }
 })
 
@@ -70,7 +85,7 @@ t.test(
     })
 
     const body = new modified.CachedBody(text)
-    await t.rejects(select(body, 'gzip'), { message: 'no memory' })
-    t.equal((await select(body, 'gzip')).bytes?.toString(), 'compressed')
+    await t.rejects(select(body, gzipOnly), { message: 'no memory' })
+    t.equal((await select(body, gzipOnly)).bytes?.toString(), 'compressed')
   }
 )

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
-import { query } from '../../support/database.ts'
+import { lockAwaited, lockTable, query } from '../../support/database.ts'
 import { parseRaw, sendRaw, type Service } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 
@@ -116,4 +116,18 @@ export async function disconnected({ app }: Service): Promise<void> {
   const connections = promisify(app.server.getConnections.bind(app.server))
   const isIdle = async () => (await connections()) === 0
   await until(isIdle, 'every connection closes')
+}
+
+/** Resets the connection of a list that waits for a lock. */
+export async function abortList(
+  t: Test,
+  service: Service,
+  headers?: Headers
+): Promise<void> {
+  const { release } = await lockTable(t, service.databaseUrl, 'notes')
+  const { socket } = openConnection(t, service, listRequest(headers))
+  await lockAwaited(service.databaseUrl)
+  socket.resetAndDestroy()
+  await disconnected(service)
+  await release()
 }

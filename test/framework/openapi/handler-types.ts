@@ -4,12 +4,8 @@ import { insertOperation } from '../../../src/framework/creates/insert-operation
 import { listOperation } from '../../../src/framework/lists/lists.ts'
 import { pageOperation } from '../../../src/framework/lists/pages.ts'
 import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
-import {
-  arrayBytes,
-  type JsonBytes,
-  objectBytes
-} from '../../../src/framework/openapi/json.ts'
-import { sendJson } from '../../../src/framework/openapi/send-json.ts'
+import type { JsonBytes } from '../../../src/framework/openapi/json.ts'
+import { sendJson } from '../../../src/framework/openapi/handler.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
 import { sql } from '../../../src/framework/postgres/sql.ts'
 import { rowReader } from '../../../src/framework/rows/row-reader.ts'
@@ -55,8 +51,7 @@ export const accepted: Partial<Operations> = {
     return reply.code(202).send({ ...remark, state: 'queued' })
   },
 
-  getNote: (_request, reply) =>
-    sendJson(reply, 200, objectBytes(noteJson, '{}')),
+  getNote: (_request, reply) => sendJson(reply, 200, noteJson.object('{}')),
 
   listNotes: (_request, reply) => sendJson(reply, 200, notes)
 }
@@ -163,10 +158,10 @@ export const createNote: Operations['createNote'][] = [
   (_request, reply) => reply.code(201).send(bytes),
 
   // @ts-expect-error the JSON of another schema, although it has all properties
-  (_request, reply) => reply.code(201).send(objectBytes(tagJson, '{}')),
+  (_request, reply) => reply.code(201).send(tagJson.object('{}')),
 
   // @ts-expect-error JSON with an undocumented status
-  (_request, reply) => sendJson(reply, 202, objectBytes(noteJson, '{}')),
+  (_request, reply) => sendJson(reply, 202, noteJson.object('{}')),
 
   // @ts-expect-error JSON of an unknown shape
   (_request, reply) => sendJson(reply, 201, bytes),
@@ -214,4 +209,4 @@ export const createTag: Operations['createTag'] = insertOperation(database, {
 
 export const listNotes: Operations['listNotes'] = (_request, reply) =>
   // @ts-expect-error items of another schema
-  reply.code(200).send(arrayBytes(tagJson, bytes))
+  reply.code(200).send(tagJson.array(bytes))

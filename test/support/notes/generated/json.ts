@@ -1,12 +1,12 @@
 // Generated from openapi.yaml by `npm run generate`. Do not edit.
 
-import { rowJson } from '../../../../src/framework/openapi/json.ts'
+import { RowJson } from '../../../../src/framework/openapi/json.ts'
 import type { components } from './types.ts'
 
 type Schemas = components['schemas']
 
 /** Writes a row as the JSON of the schema Note. */
-export const noteJson = rowJson<Schemas['Note']>(
+export const noteJson = new RowJson<Schemas['Note']>(
   `'{"id":' || coalesce("id"::text, missing_property('Note.id'))
   || ',"name":' || coalesce(to_json("name")::text, missing_property('Note.name'))
   || coalesce(',"description":' || to_json("description")::text, '')
@@ -16,7 +16,7 @@ export const noteJson = rowJson<Schemas['Note']>(
 )
 
 /** Writes a row as the JSON of the schema Remark. */
-export const remarkJson = rowJson<Schemas['Remark']>(
+export const remarkJson = new RowJson<Schemas['Remark']>(
   `'{"id":' || coalesce(to_json("id")::text, missing_property('Remark.id'))
   || ',"noteId":' || coalesce("note_id"::text, missing_property('Remark.noteId'))
   || ',"text":' || coalesce(to_json("text")::text, missing_property('Remark.text'))
@@ -27,7 +27,7 @@ export const remarkJson = rowJson<Schemas['Remark']>(
 )
 
 /** Writes a row as the JSON of the schema Reply. */
-export const replyJson = rowJson<Schemas['Reply']>(
+export const replyJson = new RowJson<Schemas['Reply']>(
   `'{"id":' || coalesce("id"::text, missing_property('Reply.id'))
   || ',"noteId":' || coalesce("note_id"::text, missing_property('Reply.noteId'))
   || ',"text":' || coalesce(to_json("text")::text, missing_property('Reply.text'))
@@ -37,7 +37,7 @@ export const replyJson = rowJson<Schemas['Reply']>(
 )
 
 /** Writes a row as the JSON of the schema Tag. */
-export const tagJson = rowJson<Schemas['Tag']>(
+export const tagJson = new RowJson<Schemas['Tag']>(
   `'{"id":' || coalesce("id"::text, missing_property('Tag.id'))
   || ',"name":' || coalesce(to_json("name")::text, missing_property('Tag.name'))
   || ',"color":' || coalesce(to_json("color")::text, missing_property('Tag.color'))
