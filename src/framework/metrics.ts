@@ -1,5 +1,5 @@
-// The metrics of the framework, except the gauges of connections and of the
-// database, which these make. `npm run generate` writes docs/metrics.md.
+// The metrics of the framework, except the gauges that connections.ts and
+// database.ts make. `npm run generate` writes docs/metrics.md.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 declare module 'fastify' {

@@ -11,7 +11,7 @@ import type { FastifyServerOptions } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { defaultHeaders } from './default-headers.ts'
-import { badRequest, type HttpError, toHttpError } from './errors.ts'
+import { badRequest, type HttpError, parserErrorOf } from './errors.ts'
 
 /** Milliseconds to receive the rest of the input after the last response. */
 const lingerMs = 1000
@@ -73,7 +73,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
     serverFactory: (handler) =>
       openServer(config, connections, accept(handler)).on('connection', add),
     clientErrorHandler: ({ code }, socket) =>
-      reject(socket, toHttpError({ code, statusCode: 400 }))
+      reject(socket, parserErrorOf(code))
   } satisfies FastifyServerOptions
 }
 
@@ -125,7 +125,7 @@ function openServer(
     // It limits their size, to 16 KiB.
     maxHeadersCount: 0,
     // A client may close its sending half after a request. It still receives
-    // the response. In no documentation, but an option since 2010.
+    // the response. Undocumented, but an option since 2010.
     httpAllowHalfOpen: true,
     // Fastify and Node.js call it at shutdown. Node.js's own would also close
     // connections whose response has ended, but is not sent completely. A
