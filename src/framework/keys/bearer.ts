@@ -60,7 +60,7 @@ export const apiKeys = fp<Options>(
   async (app, { names, database, config }) => {
     const { apiKeyPrefix, realm } = names
     const store = new ApiKeyStore(database, apiKeyPrefix)
-    const verifier = new ApiKeyVerifier(store, apiKeyPrefix)
+    const verifier = new ApiKeyVerifier(store, apiKeyPrefix, database.timeoutMs)
     const limitKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
     const limitRejected = rateLimit(
       app,
