@@ -85,6 +85,7 @@ const authorization = ({ React }) => {
   const authorizeWithPersistOption =
     (original, { errActions, getConfigs }) =>
     async (form) => {
+      let areValid = true
       for (const [authId, { value }] of Object.entries(form)) {
         const headers = { Authorization: `Bearer ${value}` }
         const options = { method: 'HEAD', headers }
@@ -95,9 +96,11 @@ const authorization = ({ React }) => {
         ).catch((error) => error)
 
         errActions.clear({ authId })
-        if (status === 401) errActions.newAuthErr({ authId, message })
-        else original(form)
+        if (status !== 401) continue
+        areValid = false
+        errActions.newAuthErr({ authId, message })
       }
+      if (areValid) original(form)
     }
 
   const persistAuthorizationIfNeeded =
