@@ -63,7 +63,7 @@ export class Metrics {
 
   readonly httpErrors = this.#counter(
     'http_errors_total',
-    'Error responses, by the code in their body; aborted if the client left before',
+    'Errors, by the code in the body; aborted if the response was not sent completely',
     ['operation', 'code']
   )
 

@@ -5,8 +5,8 @@ import { defaultHeaders } from './default-headers.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * The code of its Error body, set by `sendError`; `aborted` if its client
-     * left before the response, set by `AccessLog`.
+     * The code of its Error body, set by `sendError`. `AccessLog` replaces it
+     * by `aborted` if the response was not sent completely.
      */
     errorCode: string | undefined
   }

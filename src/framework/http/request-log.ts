@@ -25,7 +25,9 @@ export class AccessLog extends LogController {
   override incomingRequest(request: FastifyRequest, reply: FastifyReply): void {
     const { raw } = reply
     raw.once('close', () => {
-      if (!raw.writableEnded) request.errorCode = 'aborted'
+      // A closed connection is the only sign on Node.js 20: it finishes a
+      // response that it has cut off.
+      if (request.raw.socket.destroyed) request.errorCode = 'aborted'
       countError(request)
       if (hasLine(request, reply)) logRequest(request, reply)
     })
