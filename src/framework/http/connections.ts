@@ -23,7 +23,7 @@ const timeoutCheckIntervalMs = 1000
 type Connections = Map<Socket, ServerResponse | undefined>
 
 /**
- * The options of Fastify for its connections, within their limits.
+ * Returns the options of Fastify that handle and limit its connections.
  *
  * A connection has one request at a time. It closes if another one arrives
  * before the response: Node.js would start all of them together, and before
@@ -142,9 +142,10 @@ function openServer(
 }
 
 /**
- * What RFC 9112 forbids and Node.js accepts: no Host, several or one with a
- * space (section 3.2; Node.js joins them by a comma and a space), or a coding
- * by which a proxy may see the end of the body elsewhere (section 6.1).
+ * Returns what RFC 9112 forbids in a request that Node.js accepts. It has no
+ * Host, or one with a space: Node.js joins several by a comma and a space
+ * (section 3.2). Or it has a coding by which a proxy may see the end of the
+ * body elsewhere (section 6.1).
  */
 function faultOf({ headers, httpVersion }: IncomingMessage) {
   const isOld = httpVersion === '1.0'

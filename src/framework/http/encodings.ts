@@ -4,13 +4,13 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
 
-/** Bytes. A smaller body fits a packet. */
+/** Bytes. A smaller body fits a packet, and is sent as it is. */
 const minCompressedSize = 1024
 
 // Brotli of quality 5 takes as long as gzip; the highest takes 100 times that.
 const params = { [constants.BROTLI_PARAM_QUALITY]: 5 }
 
-/** By content coding. They run in other threads. */
+/** Functions that compress in other threads, by content coding. */
 const compressors = {
   br: (bytes: Buffer) => promisify(brotliCompress)(bytes, { params }),
   gzip: promisify(gzip)
@@ -18,10 +18,10 @@ const compressors = {
 
 type Coding = keyof typeof compressors
 
-/** In the order in which the service prefers them. */
+/** The content codings, the preferred one first. */
 const codings: Coding[] = ['br', 'gzip']
 
-/** A body that is kept, and each of its encodings once it was requested. */
+/** A body. It keeps each of its encodings once it was requested. */
 export class CachedBody {
   /**
    * A hash of the unencoded body. The tag is weak, so it is the same for each
@@ -37,9 +37,9 @@ export class CachedBody {
   }
 
   /**
-   * Selects what a request gets, and sets ETag, Vary and Content-Encoding.
+   * Selects what a request gets, then sets ETag, Vary and Content-Encoding.
    *
-   * @returns the bytes; undefined if the client has them: it gets a 304
+   * @returns the bytes, or undefined for a 304: the client has them
    */
   async select(
     headers: IncomingHttpHeaders,

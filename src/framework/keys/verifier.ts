@@ -78,8 +78,8 @@ export class ApiKeyVerifier {
   }
 
   /**
-   * In the background. What fails, or comes while another one runs, is left to
-   * the next look-up of the key.
+   * Records the use of keys in the background. If that fails, or if an earlier
+   * record is still being written, the next look-up of the key records its use.
    */
   #recordUse(ids: bigint[]): void {
     if (ids.length === 0 || this.#isRecording) return
