@@ -13,7 +13,7 @@ import { docsPage } from './framework/openapi/docs.ts'
 import { operationRoutes } from './framework/openapi/routes.ts'
 import type { Database } from './framework/postgres/database.ts'
 
-/** What the app consists of. */
+/** What `buildApp` needs. */
 export interface Parts {
   config: Config
   api: Api
@@ -89,7 +89,7 @@ const corsOptions = (origins: string): FastifyCorsOptions => ({
   origin: origins.split(','),
   methods: '*',
   exposedHeaders: '*',
-  // Seconds, the maximum in browsers.
+  // Seconds: browsers allow no more.
   maxAge: 7200,
   // Otherwise an OPTIONS request that is not a preflight gets a 400 without an
   // Error body.

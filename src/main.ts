@@ -43,7 +43,7 @@ service = await start(api).catch(exitWithError)
 function onSignal(): void {
   if (isStopping) return
   isStopping = true
-  // A later signal ends the process immediately.
+  // A signal after that time ends the process immediately.
   setTimeout(() => {
     for (const signal of signals) process.off(signal, onSignal)
   }, sameSignalMs).unref()

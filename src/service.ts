@@ -17,11 +17,11 @@ import { repeat } from './framework/postgres/repeat.ts'
 /** Milliseconds between two measurements of the database. */
 const measureIntervalMs = 10_000
 
-/** The service, after its start. */
+/** The service that has been started. */
 export type Service = Awaited<ReturnType<typeof start>>
 
 /**
- * Starts the service of an API on the configuration of the environment.
+ * Starts the service of an API, with the configuration of the environment.
  *
  * @throws Error that names the variable when the configuration, the embedded
  *   PostgreSQL or a port cannot be used
@@ -38,6 +38,7 @@ export async function start(api: Api) {
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
   const { ready, ...opened } = await openForService(config, api, log)
   const { database, checkReady, crashed } = opened
+  // `crashed` never rejects: only the linter needs the catch.
   crashed?.then(exitWithError).catch(() => {})
 
   // 3. Build the app and listen. Without its database, it responds with 503.

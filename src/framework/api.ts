@@ -4,11 +4,11 @@ import type { Measurer } from './postgres/measurer.ts'
 
 /** What the API is called. */
 export interface Names {
-  /** Of the service, on the command line and in PostgreSQL. */
+  /** The name of the service, on the command line and in PostgreSQL. */
   service: string
   /** What every API key begins with. */
   apiKeyPrefix: string
-  /** Of the challenge in a 401 or 403 (RFC 6750, section 3). */
+  /** The realm of the challenge in a 401 or 403 (RFC 6750, section 3). */
   realm: string
 }
 

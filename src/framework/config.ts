@@ -70,7 +70,7 @@ export function loadConfig(environment: Texts, file = '.env'): Config {
 const isUnknown = (name: string): boolean =>
   /^\w+$/.test(name) && !(name in variables)
 
-/** @param source names the file in an error */
+/** @param source what an error calls the file */
 function readText(file: string, source: string): string {
   try {
     // Removes a byte order mark, with which Windows editors start a file.
@@ -93,7 +93,7 @@ function withDatabaseUrl(texts: Texts): Texts {
   return { ...texts, DATABASE_URL: readText(file, 'DATABASE_URL_FILE').trim() }
 }
 
-/** Such as `MAX_CONNECTIONS must be >= 1: Maximum open connections`. */
+/** Writes `MAX_CONNECTIONS must be >= 1: Maximum open connections`. */
 const describe = ({ instancePath, message, parentSchema }: ErrorObject) =>
   `${instancePath.slice(1)} ${message}: ${descriptionOf(parentSchema as Variable)}`
 
@@ -102,7 +102,7 @@ const isNetwork = (text: string): boolean =>
   // ipaddr.js alone accepts 10.1 as an address. Fastify rejects the length 0.
   isIP(text) > 0 || (ipaddr.isValidCIDR(text) && !text.endsWith('/0'))
 
-/** TRUST_PROXY as the option `trustProxy` of Fastify. */
+/** Makes TRUST_PROXY the option `trustProxy` of Fastify. */
 export function trustedProxies(
   text = ''
 ): string | ((address: string, hop: number) => boolean) {

@@ -1,5 +1,5 @@
-// The metrics of the framework, except the gauges of connections and of the
-// database, which these make. `npm run generate` writes docs/metrics.md.
+// The metrics of the framework, except the gauges that connections.ts and
+// database.ts make. `npm run generate` writes docs/metrics.md.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 declare module 'fastify' {
@@ -63,7 +63,7 @@ export class Metrics {
 
   readonly httpErrors = this.#counter(
     'http_errors_total',
-    'Error responses, by the code in their body; aborted if the client left before',
+    'Errors, by the code in the body; aborted if the response was not sent completely',
     ['operation', 'code']
   )
 

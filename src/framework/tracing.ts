@@ -1,5 +1,5 @@
-// The SDK of OpenTelemetry, and the span of each request. Loaded only if traces
-// are on: the SDK takes 16 MB of memory.
+// Makes a span of each request with the SDK of OpenTelemetry. This file is
+// loaded only if traces are on, because the SDK takes 16 MB of memory.
 import {
   context,
   diag,
@@ -33,7 +33,7 @@ const exportTimeoutMs = 2000
 const warningIntervalMs = 60_000
 
 interface Options {
-  /** Of the service. */
+  /** The name of the service. */
   name: string
   version: string
 }

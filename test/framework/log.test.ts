@@ -21,7 +21,11 @@ import { until } from '../support/until.ts'
 import {
   abortList,
   createRequest,
+  disconnected,
+  fillNotes,
+  keepAlive,
   listRequest,
+  openConnection,
   request,
   send
 } from './http/raw-requests.ts'
@@ -178,6 +182,17 @@ t.test('a request whose client leaves has a line, and counts', async (t) => {
   t.notOk('status' in Object(lines[0]))
   const aborted = 'http_errors_total{operation="listNotes",code="aborted"}'
   t.equal(await sample(service.app, aborted), 1)
+})
+
+t.test('a response that is cut off is aborted', async (t) => {
+  const { service, lines } = await startRecorded(t)
+  await fillNotes(service)
+  const bytes = listRequest(keepAlive)
+  const { socket, responded } = openConnection(t, service, bytes)
+  await responded
+  socket.destroy()
+  await disconnected(service)
+  t.match(lines, [{ operation: 'listNotes', status: 200, code: 'aborted' }])
 })
 
 /** The fields of the first table in docs/logs.md. */

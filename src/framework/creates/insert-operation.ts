@@ -71,7 +71,7 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
     if (location !== undefined)
       reply.header('location', location(idIn(response)))
 
-    return sendJson(reply, status, json.object(response))
+    return sendJson(reply, status, json.asObject(response))
   }
 }
 

@@ -11,7 +11,7 @@ import type { FastifyServerOptions } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { defaultHeaders } from './default-headers.ts'
-import { badRequest, type HttpError, toHttpError } from './errors.ts'
+import { badRequest, type HttpError, parserErrorOf } from './errors.ts'
 
 /** Milliseconds to receive the rest of the input after the last response. */
 const lingerMs = 1000
@@ -23,7 +23,7 @@ const timeoutCheckIntervalMs = 1000
 type Connections = Map<Socket, ServerResponse | undefined>
 
 /**
- * The options of Fastify for its connections, within their limits.
+ * Returns the options of Fastify that handle and limit its connections.
  *
  * A connection has one request at a time. It closes if another one arrives
  * before the response: Node.js would start all of them together, and before
@@ -73,7 +73,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
     serverFactory: (handler) =>
       openServer(config, connections, accept(handler)).on('connection', add),
     clientErrorHandler: ({ code }, socket) =>
-      reject(socket, toHttpError({ code, statusCode: 400 }))
+      reject(socket, parserErrorOf(code))
   } satisfies FastifyServerOptions
 }
 
@@ -125,7 +125,7 @@ function openServer(
     // It limits their size, to 16 KiB.
     maxHeadersCount: 0,
     // A client may close its sending half after a request. It still receives
-    // the response. In no documentation, but an option since 2010.
+    // the response. Undocumented, but an option since 2010.
     httpAllowHalfOpen: true,
     // Fastify and Node.js call it at shutdown. Node.js's own would also close
     // connections whose response has ended, but is not sent completely. A
@@ -142,9 +142,10 @@ function openServer(
 }
 
 /**
- * What RFC 9112 forbids and Node.js accepts: no Host, several or one with a
- * space (section 3.2; Node.js joins them by a comma and a space), or a coding
- * by which a proxy may see the end of the body elsewhere (section 6.1).
+ * Returns what RFC 9112 forbids in a request that Node.js accepts. It has no
+ * Host, or one with a space: Node.js joins several by a comma and a space
+ * (section 3.2). Or it has a coding by which a proxy may see the end of the
+ * body elsewhere (section 6.1).
  */
 function faultOf({ headers, httpVersion }: IncomingMessage) {
   const isOld = httpVersion === '1.0'

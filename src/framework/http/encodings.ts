@@ -1,16 +1,16 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
 
-/** Bytes. A smaller body fits a packet. */
+/** Bytes. A smaller body fits a packet, and is sent as it is. */
 const minCompressedSize = 1024
 
 // Brotli of quality 5 takes as long as gzip; the highest takes 100 times that.
 const params = { [constants.BROTLI_PARAM_QUALITY]: 5 }
 
-/** By content coding. They run in other threads. */
+/** Functions that compress in other threads, by content coding. */
 const compressors = {
   br: (bytes: Buffer) => promisify(brotliCompress)(bytes, { params }),
   gzip: promisify(gzip)
@@ -18,10 +18,10 @@ const compressors = {
 
 type Coding = keyof typeof compressors
 
-/** In the order in which the service prefers them. */
+/** The content codings, the preferred one first. */
 const codings: Coding[] = ['br', 'gzip']
 
-/** A body that is kept, and each of its encodings once it was requested. */
+/** A body. It keeps each of its encodings once it was requested. */
 export class CachedBody {
   /**
    * A hash of the unencoded body. The tag is weak, so it is the same for each
@@ -32,41 +32,48 @@ export class CachedBody {
   readonly #compressed = new Map<Coding, Promise<Buffer>>()
 
   constructor(bytes: Buffer) {
-    const digest = createHash('sha256').update(bytes).digest('base64url')
-    this.etag = `W/"${digest}"`
+    this.etag = `W/"${hash('sha256', bytes, 'base64url')}"`
     this.#bytes = bytes
   }
 
   /**
-   * Selects what a request gets, and sets ETag, Vary and Content-Encoding.
+   * Selects what a request gets, then sets ETag, Vary and Content-Encoding.
    *
-   * @returns the bytes; undefined if the client has them: it gets a 304
+   * @returns the bytes, or undefined for a 304: the client has them
    */
   async select(
     headers: IncomingHttpHeaders,
     reply: { header: (name: string, value: string) => unknown }
   ): Promise<Buffer | undefined> {
+    const isKnown = this.#isKnown(headers)
+    const coding = isKnown ? null : this.#codingFor(headers)
+    // Before the headers, which the response to a failure must not have.
+    const bytes = coding === null ? this.#bytes : await this.#compress(coding)
+
     reply.header('etag', this.etag)
     // Replaces the one of @fastify/cors, and so names Origin.
     reply.header('vary', 'Authorization, Accept-Encoding, Origin')
-    const knownTags = headers['if-none-match'] ?? ''
+    if (coding !== null) reply.header('content-encoding', coding)
+
+    return isKnown ? undefined : bytes
+  }
+
+  #isKnown({ 'if-none-match': tags = '' }: IncomingHttpHeaders): boolean {
     // Also without W/ (RFC 9110, section 13.1.2).
-    const tag = this.etag.replace('W/', '')
-    if (knownTags === '*' || knownTags.includes(tag)) return undefined
+    return tags === '*' || tags.includes(this.etag.replace('W/', ''))
+  }
 
+  #codingFor(headers: IncomingHttpHeaders): Coding | null {
     const accepted = headers['accept-encoding'] ?? ''
-    const coding = negotiate(accepted.toLowerCase(), codings)
-    if (coding === null || this.#bytes.length < minCompressedSize)
-      return this.#bytes
-
-    const bytes = await (this.#compressed.get(coding) ?? this.#compress(coding))
-    reply.header('content-encoding', coding)
-
-    return bytes
+    const isSmall = this.#bytes.length < minCompressedSize
+    return isSmall ? null : negotiate(accepted.toLowerCase(), codings)
   }
 
   /** Compresses once. After a failure, the next request tries again. */
   #compress(coding: Coding): Promise<Buffer> {
+    const earlier = this.#compressed.get(coding)
+    if (earlier !== undefined) return earlier
+
     const bytes = compressors[coding](this.#bytes)
     this.#compressed.set(coding, bytes)
     bytes.catch(() => this.#compressed.delete(coding))

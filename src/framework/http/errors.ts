@@ -5,8 +5,8 @@ import { defaultHeaders } from './default-headers.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * The code of its Error body, set by `sendError`; `aborted` if its client
-     * left before the response, set by `AccessLog`.
+     * The code of its Error body, set by `sendError`. `AccessLog` replaces it
+     * by `aborted` if the response was not sent completely.
      */
     errorCode: string | undefined
   }
@@ -60,18 +60,23 @@ const internalError = new HttpError(
 
 const retryLater = { 'retry-after': '1' }
 
-const unavailable = (message: string) =>
+const unavailableBecause = (message: string) =>
   new HttpError(503, 'unavailable', message, retryLater)
+
+/** 503: the service cannot run the request now. */
+export const unavailable = unavailableBecause(
+  'The service is unavailable; the request had no effect: retry'
+)
 
 const unconfirmed =
   'The database did not confirm the write, which may have taken effect: '
 
+const invalidHttp = badRequest('The request is not valid HTTP/1.1')
+
 /** The responses to errors of the service, Node.js and Fastify. */
 const responsesByCode: Partial<Record<string, HttpError>> = {
-  unavailable: unavailable(
-    'The service is unavailable; the request had no effect: retry'
-  ),
-  overloaded: unavailable(
+  unavailable,
+  overloaded: unavailableBecause(
     'Too many requests are waiting; this one had no effect: retry'
   ),
   outcome_unknown: new HttpError(
@@ -97,6 +102,8 @@ const responsesByCode: Partial<Record<string, HttpError>> = {
     'headers_too_large',
     'The header section of the request is too large'
   ),
+  // The client has left before the end of its body.
+  ECONNRESET: invalidHttp,
   FST_ERR_CTP_INVALID_MEDIA_TYPE: badRequest(
     'Content-Type must be application/json'
   ),
@@ -110,11 +117,13 @@ const payloadTooLarge = (limit: number) =>
     `The body is larger than ${limit} bytes, the limit of this deployment`
   )
 
-const invalidHttp = badRequest('The request is not valid HTTP/1.1')
+/** Returns the response to an error of the parser of Node.js. */
+export const parserErrorOf = (code: string): HttpError =>
+  responsesByCode[code] ?? invalidHttp
 
 /**
- * Returns the response to any error. One that is neither listed above nor a 4xx
- * becomes a 500. Its message may have internal details.
+ * Returns the response to any error. One that is not listed above becomes a
+ * 500: its message may have internal details.
  */
 export function toHttpError(
   error: unknown,
@@ -122,14 +131,12 @@ export function toHttpError(
 ): HttpError {
   if (error instanceof HttpError) return error
 
-  // Anything can be thrown; these are the properties of the errors of Fastify
-  // and its plugins.
-  const { code = '', statusCode = 500 }: Partial<FastifyError> = error ?? {}
+  // Anything can be thrown; the errors of Fastify have a code.
+  const { code = '' }: Partial<FastifyError> = error ?? {}
   if (request !== undefined && code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return payloadTooLarge(request.routeOptions.bodyLimit)
 
-  const isOfClient = statusCode < 500
-  return responsesByCode[code] ?? (isOfClient ? invalidHttp : internalError)
+  return responsesByCode[code] ?? internalError
 }
 
 /**
@@ -147,7 +154,6 @@ export function sendError(
   if (thrown instanceof OutcomeUnknown)
     request.log.warn({ err: thrown.cause }, body.code)
 
-  // The error may have come after the selection of an encoding.
-  reply.removeHeader('content-encoding').headers(defaultHeaders(request.id))
-  reply.code(body.status).headers(headers).send(body)
+  reply.headers({ ...defaultHeaders(request.id), ...headers })
+  reply.code(body.status).send(body)
 }

@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { Unavailable } from '../postgres/failures.ts'
+import { unavailable } from './errors.ts'
 
 /**
  * /livez: the process responds. /readyz: it can also serve requests. Neither
@@ -21,7 +21,7 @@ export const health = fp<{ checkReady: () => Promise<void> }>(
         if (isReady) app.log.warn({ err: error }, 'not ready')
         isReady = false
         app.metrics.ready.set(0)
-        throw new Unavailable(error)
+        throw unavailable
       }
 
       if (!isReady) app.log.info('ready')

@@ -38,7 +38,7 @@ export const requireBody: preValidationHookHandler = ({ body }, _reply, done) =>
 export const rejectBody: onRequestHookHandler = ({ raw }, reply, done) => {
   const { headers } = raw
   const { 'content-length': length = '0' } = headers
-  // Without it, Fastify does not parse the empty body of a DELETE.
+  // Fastify would parse the empty body of a DELETE that has it.
   delete headers['content-type']
   if (Number(length) === 0 && !('transfer-encoding' in headers)) return done()
 
@@ -56,7 +56,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 function parseJson(bytes: Uint8Array): unknown {
   try {
     const text = utf8.decode(bytes)
-    // UTF-8 and JSON let only an escape write what cannot be stored.
+    // In valid UTF-8 and JSON, only an escape can write what is not storable.
     const check = text.includes('\\u') ? requireStorable : undefined
     return parse(text, check, { parseNumber })
   } catch (error) {

@@ -3,7 +3,7 @@ import { closestMatch } from 'leven'
 import type { ApiDocument } from '../openapi/document.ts'
 import { HttpError } from './errors.ts'
 
-/** 404 for unknown paths, 405 with Allow for unsupported methods. */
+/** Rejects unknown paths with 404, and unsupported methods with 405. */
 export const unknownRoutes = fp<{ apiDocument: ApiDocument }>(
   (app, { apiDocument }) => {
     const hintFor = hints(apiDocument)
@@ -14,8 +14,8 @@ export const unknownRoutes = fp<{ apiDocument: ApiDocument }>(
         `There is nothing at this path: ${hintFor(url)}`
       )
 
-    // As a hook, because the response must neither depend on a body nor wait
-    // for it.
+    // This is a hook, because the response must neither depend on a body nor
+    // wait for it.
     app.addHook('onRequest', ({ is404, method, url }, _reply, done) => {
       if (!is404) return done()
       // @fastify/cors routes OPTIONS of every path.
@@ -29,7 +29,7 @@ export const unknownRoutes = fp<{ apiDocument: ApiDocument }>(
       const message = `This path supports ${allow}, not ${method}`
       done(new HttpError(405, 'method_not_allowed', message, { allow }))
     })
-    // For files that the docs page does not have.
+    // The docs page calls it for a file that it does not have.
     app.setNotFoundHandler(({ url }) => {
       throw nothingAt(url)
     })
@@ -37,7 +37,7 @@ export const unknownRoutes = fp<{ apiDocument: ApiDocument }>(
   { name: 'not-found' }
 )
 
-/** Names the documented path that ends most like an unknown one. */
+/** Finds the documented path that ends most like an unknown one. */
 function hints({ basePath, operations }: ApiDocument) {
   const paths = operations.map(({ path }) => basePath + path)
   const pathsByEnd = new Map(

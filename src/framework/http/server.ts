@@ -14,8 +14,8 @@ declare module 'fastify' {
 }
 
 /**
- * Fastify, with default headers, an Error body for each error, and limits for
- * connections. Each limit is a variable of the configuration.
+ * Creates Fastify with default headers, an Error body for each error, and
+ * limits for connections. Each limit is a variable of the configuration.
  *
  * At shutdown, each response closes its connection, so that clients reconnect
  * to another replica.
@@ -47,7 +47,7 @@ export function createServer(
     reply.headers(defaultHeaders(id))
     done()
   })
-  // Not onRequest: the request may have come before the shutdown.
+  // An onRequest hook would miss requests that came before the shutdown.
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (app.isDraining) reply.raw.shouldKeepAlive = false
     done(null, payload)

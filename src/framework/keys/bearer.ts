@@ -60,7 +60,7 @@ export const apiKeys = fp<Options>(
   async (app, { names, database, config }) => {
     const { apiKeyPrefix, realm } = names
     const store = new ApiKeyStore(database, apiKeyPrefix)
-    const verifier = new ApiKeyVerifier(store, apiKeyPrefix)
+    const verifier = new ApiKeyVerifier(store, apiKeyPrefix, database.timeoutMs)
     const limitKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
     const limitRejected = rateLimit(
       app,
@@ -110,11 +110,11 @@ export const apiKeys = fp<Options>(
   { name: 'api-keys' }
 )
 
-/** Whether a key with these scopes, or all if null, has the needed ones. */
+/** Whether a key has the needed scopes. One with null may do everything. */
 const hasScopes = (scopes: string[] | null, needed: string[]): boolean =>
   scopes === null || needed.every((one) => scopes.includes(one))
 
-/** The errors of RFC 6750, section 3.1, for an operation with this scope. */
+/** Makes the errors of RFC 6750, section 3.1, for an operation. */
 function errorsOf(realm: string, scope: string) {
   const error = (
     status: number,

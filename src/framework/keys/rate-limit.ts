@@ -5,7 +5,10 @@ import { HttpError } from '../http/errors.ts'
 
 const windowSeconds = 60
 
-/** Sources that are counted at the same time. The least recent ones go. */
+/**
+ * Sources that are counted at the same time. The least recently seen ones are
+ * forgotten.
+ */
 const maxSources = 10_000
 
 /** Which requests a limit counts, by its name in the headers. */

@@ -3,10 +3,10 @@ import { inputParameters, inputTable, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
 import { type ApiKeyCheck, hashKey, makeKey, shownPartOf } from './key.ts'
 
-/** No control or format characters, unpaired surrogates, or line breaks. */
+/** Text without control or format characters, surrogates or line breaks. */
 const printable = /^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
 
-/** A row of a list for people: null where there is no value. */
+/** A row of a printed table. It has null where there is no value. */
 export type PrintedRow = Record<string, unknown>
 
 const keyState = sql`
@@ -226,12 +226,12 @@ export class ApiKeyStore {
     throw new Error(`There is no valid key ${idOrPrefix}; see: keys list`)
   }
 
-  /** All keys, oldest first. */
+  /** Returns all keys, the oldest first. */
   list(): Promise<PrintedRow[]> {
     return this.#database.read({ text: listStatement })
   }
 
-  /** The audit log, oldest first. */
+  /** Returns the audit log, the oldest entry first. */
   audit(): Promise<PrintedRow[]> {
     return this.#database.read({ text: auditStatement })
   }
@@ -259,7 +259,7 @@ export class ApiKeyStore {
     })
   }
 
-  /** A new key, and what is stored of it. */
+  /** Makes a new key, and what is stored of it. */
   #make() {
     const apiKey = makeKey(this.#apiKeyPrefix)
     return { apiKey, prefix: shownPartOf(apiKey), hash: hashKey(apiKey) }

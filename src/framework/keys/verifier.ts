@@ -9,7 +9,10 @@ import type { ApiKeyStore } from './store.ts'
  */
 const trustMs = 900
 
-/** Keys that are trusted at the same time. The least recently used ones go. */
+/**
+ * Keys that are trusted at the same time. The least recently used ones are
+ * forgotten.
+ */
 const maxTrusted = 10_000
 
 /**
@@ -31,12 +34,16 @@ export class ApiKeyVerifier {
     ttlResolution: 0
   })
 
-  readonly #lookUp = batch((hashes: string[]) => this.#find(hashes))
+  readonly #lookUp: (hash: string) => Promise<ApiKeyCheck>
 
-  /** @param apiKeyPrefix of well-formed keys */
-  constructor(store: ApiKeyStore, apiKeyPrefix: string) {
+  /**
+   * @param apiKeyPrefix what well-formed keys begin with
+   * @param maxWaitMs milliseconds that a look-up may wait for the one before it
+   */
+  constructor(store: ApiKeyStore, apiKeyPrefix: string, maxWaitMs: number) {
     this.#store = store
     this.#apiKeyPrefix = apiKeyPrefix
+    this.#lookUp = batch((hashes) => this.#find(hashes), { maxWaitMs })
   }
 
   /**
@@ -71,8 +78,8 @@ export class ApiKeyVerifier {
   }
 
   /**
-   * In the background. What fails, or comes while another one runs, is left to
-   * the next look-up of the key.
+   * Records the use of keys in the background. If that fails, or if an earlier
+   * record is still being written, the next look-up of the key records its use.
    */
   #recordUse(ids: bigint[]): void {
     if (ids.length === 0 || this.#isRecording) return

@@ -124,7 +124,7 @@ export function listOperation<Item>(
     if (bytes === undefined) return reply.code(304).send()
 
     memory.hold(bytes, reply.raw)
-    return sendJson<200, Item[]>(reply, 200, json.array(bytes))
+    return sendJson<200, Item[]>(reply, 200, json.asArray(bytes))
   }
 }
 

@@ -161,6 +161,6 @@ export function pageOperation<
     memory.hold(items, reply.raw)
     if (next !== null) reply.header('link', linkTo(next, query))
 
-    return sendJson(reply, 200, json.array(items))
+    return sendJson(reply, 200, json.asArray(items))
   }
 }

@@ -10,9 +10,9 @@ import { docsHtml } from './docs-html.ts'
 import { type ApiDocument, operationsOf } from './document.ts'
 
 /**
- * The Content-Security-Policy of the page: only scripts, styles, images and
- * connections of this origin. No upgrade to HTTPS, which a local deployment
- * lacks.
+ * The Content-Security-Policy of the page. It allows scripts, styles, images
+ * and connections of this origin only. It does not upgrade to HTTPS, which a
+ * local deployment lacks.
  */
 const contentPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; " +
@@ -81,9 +81,9 @@ interface Options {
 }
 
 /**
- * Swagger UI at /docs, changed by docs/page.js and docs/page.css. The manual
- * beside it, such as /docs/guide. The OpenAPI document at /openapi.yaml, byte
- * for byte, and as JSON at /openapi.json.
+ * Serves Swagger UI at /docs, changed by docs/page.js and docs/page.css, and
+ * the manual beside it, such as /docs/guide. Serves the OpenAPI document byte
+ * for byte at /openapi.yaml, and as JSON at /openapi.json.
  */
 export const docsPage = fp<Options>(
   async (app, { apiDocument, samples, manual, environment }) => {
@@ -141,11 +141,11 @@ export const docsPage = fp<Options>(
 const uiConfig = (firstPath: string) => ({
   layout: 'BaseLayout',
   showExtensions: true,
-  // The limits of parameters.
+  // Shows the limits of parameters.
   showCommonExtensions: true,
   // Clients and texts call operations by it.
   displayOperationId: true,
-  // Ours: page.js tries a key there.
+  // Swagger UI ignores it: page.js tries a key there.
   firstPath
 })
 
@@ -171,8 +171,8 @@ function documentOfPage(
   { json, servers }: ApiDocument,
   file: URL | undefined
 ): OpenAPIV3.Document {
-  // Another copy: `apiDocument.document` is in the words of OpenAPI 3.0, and
-  // used by others.
+  // `apiDocument.document` would not do: others use it, and it is in the words
+  // of OpenAPI 3.0.
   const document = JSON.parse(json) as OpenAPIV3.Document
   const samples = (
     file === undefined ? {} : JSON.parse(readFileSync(file, 'utf8'))

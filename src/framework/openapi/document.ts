@@ -32,9 +32,9 @@ const methods = [
 export interface ApiOperation {
   /** The operationId. */
   id: string
-  /** In upper case. */
+  /** Its method, in upper case. */
   method: string
-  /** As in the OpenAPI document, such as `/pets/{petId}`. */
+  /** Its path in the OpenAPI document, such as `/pets/{petId}`. */
   path: string
   /** The names of its security schemes; empty if it needs no API key. */
   security: string[]
@@ -53,7 +53,7 @@ export interface ApiDocument {
   /** The file, byte for byte. */
   yaml: Buffer
   json: string
-  /** In the words of OpenAPI 3.0, also if the file is OpenAPI 3.1. */
+  /** The document in the words of OpenAPI 3.0, even if the file is 3.1. */
   document: Document
   /** The servers of the OpenAPI document. The one that is a path is first. */
   servers: Server[]
@@ -146,13 +146,13 @@ const readOperations = (document: Document): ApiOperation[] =>
     }
   })
 
-/** A path relative to another one: a proxy may change the base path. */
+/** Returns a relative path, because a proxy may change the base path. */
 function relativeTarget(from: string, to: string): string {
   const toRoot = '../'.repeat(from.split('/').length - 2)
   return toRoot + to.slice(1)
 }
 
-/** Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 8288, RFC 5829). */
+/** Deprecation is of RFC 9745, Sunset of RFC 8594, and Link of RFC 8288. */
 function deprecationHeaders(path: string, operation: OperationObject): Headers {
   const headers: Headers = {}
   if (!operation.deprecated) return headers

@@ -22,13 +22,13 @@ export class RowJson<Schema> {
     this.expression = expression
   }
 
-  /** The object that the expression has written, ready to be sent. */
-  object(text: string): JsonBytes<Schema> {
+  /** Types the object that the expression has written. */
+  asObject(text: string): JsonBytes<Schema> {
     return Buffer.from(text) as JsonBytes<Schema>
   }
 
-  /** The array whose items the expression has written, ready to be sent. */
-  array(bytes: Buffer): JsonBytes<Schema[]> {
+  /** Types the array whose items the expression has written. */
+  asArray(bytes: Buffer): JsonBytes<Schema[]> {
     return bytes as JsonBytes<Schema[]>
   }
 }

@@ -1,10 +1,10 @@
 import { parseNumber } from '../http/json-body.ts'
 import type { Schema } from './int64.ts'
 
-/** One text for each integer: a resource has one URL. */
+/** Allows one text for each integer, so that a resource has one URL. */
 const integer = /^(0|-?[1-9]\d*)$/
 
-/** As in JSON (RFC 8259, section 6). */
+/** Allows the numbers of JSON (RFC 8259, section 6). */
 const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 
 /**
@@ -45,7 +45,7 @@ function convertText(text: string, type: string | undefined): unknown {
   }
 }
 
-/** Node.js gives the names of headers in lower case. */
+/** Matches the headers of Node.js, whose names are in lower case. */
 export function withLowerCaseNames({
   properties = {},
   required = [],

@@ -75,7 +75,7 @@ export const operationRoutes = fp<Options>(
       operationResolver: ((id) => routes.get(id)) as OperationResolver
     })
   },
-  // Encapsulated: other routes parse and validate as Fastify does by default.
+  // Other routes parse and validate as Fastify does by default.
   { name: 'operation-routes', encapsulate: true }
 )
 
@@ -111,7 +111,7 @@ function hooksOf(
   })
 }
 
-/** Before the handler: its own Link, to the next page, matters more. */
+/** Runs before the handler, whose own Link to the next page matters more. */
 const announceDeprecation =
   ({ deprecation }: ApiOperation): preHandlerHookHandler =>
   (_request, reply, done) => {

@@ -38,7 +38,7 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
     case 'params':
       return urlValidator(schema, 'path')
     default:
-      // A misspelt filter would be lost silently.
+      // Otherwise, a misspelt filter would be lost silently.
       return urlValidator({ ...schema, additionalProperties: false }, 'query')
   }
 }

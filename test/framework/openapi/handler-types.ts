@@ -51,7 +51,7 @@ export const accepted: Partial<Operations> = {
     return reply.code(202).send({ ...remark, state: 'queued' })
   },
 
-  getNote: (_request, reply) => sendJson(reply, 200, noteJson.object('{}')),
+  getNote: (_request, reply) => sendJson(reply, 200, noteJson.asObject('{}')),
 
   listNotes: (_request, reply) => sendJson(reply, 200, notes)
 }
@@ -158,10 +158,10 @@ export const createNote: Operations['createNote'][] = [
   (_request, reply) => reply.code(201).send(bytes),
 
   // @ts-expect-error the JSON of another schema, although it has all properties
-  (_request, reply) => reply.code(201).send(tagJson.object('{}')),
+  (_request, reply) => reply.code(201).send(tagJson.asObject('{}')),
 
   // @ts-expect-error JSON with an undocumented status
-  (_request, reply) => sendJson(reply, 202, noteJson.object('{}')),
+  (_request, reply) => sendJson(reply, 202, noteJson.asObject('{}')),
 
   // @ts-expect-error JSON of an unknown shape
   (_request, reply) => sendJson(reply, 201, bytes),
@@ -209,4 +209,4 @@ export const createTag: Operations['createTag'] = insertOperation(database, {
 
 export const listNotes: Operations['listNotes'] = (_request, reply) =>
   // @ts-expect-error items of another schema
-  reply.code(200).send(tagJson.array(bytes))
+  reply.code(200).send(tagJson.asArray(bytes))

@@ -1,6 +1,6 @@
 // Changes Swagger UI by its plugin API.
 
-/** Indents JSON, but JSON.parse() alone rounds integers above 2^53: ids. */
+/** Indents JSON, and keeps the ids, which JSON.parse() alone would round. */
 function indent(json) {
   const keep = (_key, value, { source }) =>
     typeof value === 'number' ? JSON.rawJSON(source) : value
@@ -28,7 +28,7 @@ const exactBodies = ({ React }) => ({
   }
 })
 
-/** Samples and links name this deployment in place of production. */
+/** Makes samples and links name this deployment in place of production. */
 const ownOrigin = () => {
   const updateSpec = (original) => (json) => {
     // The path of every deployment, then the first server of openapi.yaml.
@@ -40,7 +40,7 @@ const ownOrigin = () => {
   return { statePlugins: { spec: { wrapActions: { updateSpec } } } }
 }
 
-/** The code samples of an operation beside its parameters. */
+/** Shows the code samples of an operation beside its parameters. */
 const samples = ({ React: { createElement: h, Fragment }, getSystem }) => {
   const code = (source, language) => {
     const HighlightCode = getSystem().getComponent('HighlightCode', true)
@@ -80,24 +80,27 @@ const samples = ({ React: { createElement: h, Fragment }, getSystem }) => {
   return { wrapComponents: { curl, parameters } }
 }
 
-/** A key is checked before its use, and kept until the tab is closed. */
+/** Checks a key before its use, and keeps it until the tab is closed. */
 const authorization = ({ React }) => {
   const authorizeWithPersistOption =
     (original, { errActions, getConfigs }) =>
     async (form) => {
+      let areValid = true
       for (const [authId, { value }] of Object.entries(form)) {
         const headers = { Authorization: `Bearer ${value}` }
         const options = { method: 'HEAD', headers }
-        // An error if the key has characters that no header can have.
+        // It fails if the key has characters that no header can have.
         const { status = 401, message = 'This key is not valid' } = await fetch(
           getConfigs().firstPath,
           options
         ).catch((error) => error)
 
         errActions.clear({ authId })
-        if (status === 401) errActions.newAuthErr({ authId, message })
-        else original(form)
+        if (status !== 401) continue
+        areValid = false
+        errActions.newAuthErr({ authId, message })
       }
+      if (areValid) original(form)
     }
 
   const persistAuthorizationIfNeeded =
@@ -130,7 +133,7 @@ const authorization = ({ React }) => {
   }
 }
 
-/** Try it out of a create sends a new key, the same for each Execute. */
+/** Makes "Try it out" of a create send a new key, the same for each Execute. */
 const idempotencyKeys = ({ React: { createElement: h, ...React } }) => {
   // crypto.randomUUID() needs HTTPS.
   const newKey = () => crypto.getRandomValues(new BigUint64Array(2)).join('-')
@@ -160,7 +163,7 @@ const idempotencyKeys = ({ React: { createElement: h, ...React } }) => {
   return { wrapComponents: { parameterRow } }
 }
 
-/** A modal dialog keeps the focus inside, and returns it at its end. */
+/** Makes the dialog modal: it keeps the focus, and returns it at its end. */
 const authorizationDialog = ({ React }) => ({
   wrapComponents: {
     authorizationPopup: (Original) => (props) => {
@@ -197,7 +200,7 @@ const links = () => ({
   }
 })
 
-/** Landmarks and labels that Swagger UI lacks. */
+/** Adds landmarks and labels that Swagger UI lacks. */
 const accessibility = ({ React: { createElement: h } }) => {
   const within = (element, label) => (Original) => (props) =>
     h(element, { 'aria-label': label }, h(Original, props))
@@ -238,7 +241,7 @@ const accessibility = ({ React: { createElement: h } }) => {
   return { wrapComponents }
 }
 
-/** What the page shows in another place, or not at all. */
+/** Removes what the page does not need, or shows in another place. */
 const layout = ({ React: { createElement: h } }) => ({
   components: {
     FilterContainer: () =>
