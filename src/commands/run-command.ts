@@ -36,7 +36,7 @@ export async function runOnOpened(
 export const runCommand = (
   command: (database: Database) => Promise<Printed>
 ): Promise<void> =>
-  runOnOpened(async ({ database, prepare }) => {
-    await prepare()
+  runOnOpened(async ({ database, migrateOrCheck }) => {
+    await migrateOrCheck()
     return command(database)
   }, 'silent')

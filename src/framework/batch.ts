@@ -12,7 +12,7 @@ export class Overloaded extends Error {
 
 interface Call<Item, Result> {
   item: Item
-  /** When it has waited for too long, by the clock of `performance`. */
+  /** The time, as of performance.now(), at which it has waited too long. */
   deadline: number
   /** Has the span of the caller, if there is one. */
   context: Context

@@ -12,7 +12,10 @@ import {
 import { unusableDatabase } from './postgres/unusable-database.ts'
 import { retry } from './retry.ts'
 
-/** The database of the configuration. Its functions reject with one line. */
+/**
+ * The database of the configuration. Its functions reject with an error of one
+ * line.
+ */
 export interface OpenedDatabase {
   database: Database
   /** Resolves with the reason when the embedded PostgreSQL ends by itself. */
@@ -27,7 +30,7 @@ export interface OpenedDatabase {
    * Migrates the embedded PostgreSQL, but only checks a DATABASE_URL: creating
    * an API key must not upgrade a production database.
    */
-  prepare: () => Promise<void>
+  migrateOrCheck: () => Promise<void>
   /** Closes every connection, and stops the embedded PostgreSQL. */
   closeDatabase: () => Promise<void>
 }
@@ -46,7 +49,6 @@ export async function openDatabase(
   log: Logger,
   { mayShare }: { mayShare: boolean }
 ): Promise<OpenedDatabase> {
-  const isEmbedded = config.DATABASE_URL === undefined
   const { url, stop, crashed } = await openServer(config, log, mayShare)
   const database = await orUnusable(
     () => new Database(url, config, log, names.service)
@@ -62,7 +64,10 @@ export async function openDatabase(
     checkReady,
     findPending: () => orUnusable(findPending),
     migrate,
-    prepare: isEmbedded ? migrate : () => orUnusable(checkReady),
+    migrateOrCheck:
+      config.DATABASE_URL === undefined
+        ? migrate
+        : () => orUnusable(checkReady),
     closeDatabase: async () => {
       await database.close()
       await stop()
@@ -95,8 +100,8 @@ async function orUnusable<Result>(
 
 /**
  * Opens the database for the service. The embedded PostgreSQL is ready when
- * this resolves. A DATABASE_URL may become usable later: preparing it is
- * repeated every second, until `ready` resolves.
+ * this resolves. A DATABASE_URL may become usable later: migrating or checking
+ * it is repeated every second, until `ready` resolves.
  *
  * @throws Error like `openDatabase`
  */
@@ -106,13 +111,13 @@ export async function openForService(
   log: Logger
 ): Promise<OpenedDatabase & { ready: Promise<void> }> {
   const opened = await openDatabase(config, api, log, { mayShare: false })
-  const { migrate, prepare } = opened
+  const { migrate, migrateOrCheck } = opened
   if (config.DATABASE_URL === undefined) {
     await migrate()
     return { ...opened, ready: Promise.resolve() }
   }
 
-  const ready = retry(config.MIGRATE_ON_START ? migrate : prepare, {
+  const ready = retry(config.MIGRATE_ON_START ? migrate : migrateOrCheck, {
     report: (error) => log.error(`${messageOf(error)}; retrying every second`)
   }).then(() => log.info('the database is ready'))
 

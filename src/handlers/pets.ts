@@ -35,6 +35,11 @@ const petsById = sql`
   WHERE pets.id = input.id
 `
 
+const unknownCategory = (id: bigint) =>
+  badRequest(
+    `body.categoryId must be the id of an existing category, not ${id}`
+  )
+
 /** The operations on pets. */
 export function petHandlers(database: Database, memory: ResponseMemory) {
   const pages = pageOperation(database, memory, {
@@ -72,11 +77,10 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       table: 'pets',
       id: `nextval('pets_id_seq')`,
       columns: newPetColumns,
-      obstacle: 'category_obstacle(category_id)',
-      invalid: ({ body: { categoryId } }) =>
-        badRequest(
-          `body.categoryId must be the id of an existing category, not ${categoryId}`
-        ),
+      obstacle: {
+        sql: 'category_obstacle(category_id)',
+        invalid: ({ body }) => unknownCategory(body.categoryId)
+      },
       json: petJson,
       location: (id) => `pets/${id}`
     }),

@@ -1,5 +1,6 @@
 import type { OpenAPIV3 } from 'openapi-types'
 import t, { type Test } from 'tap'
+import { columnsOfCreates } from '../../tools/generate/column-names.ts'
 import {
   bodyColumnsFile,
   rowJsonFile
@@ -53,7 +54,7 @@ async function write(t: Test, api: Api, row: string) {
 }
 
 const everyType = apiOf({
-  id: { type: 'integer', format: 'int64' },
+  number: { type: 'integer', format: 'int64' },
   count: { type: 'integer' },
   isBig: { type: 'boolean' },
   price: { type: 'number' },
@@ -72,7 +73,7 @@ t.test(
   'a row becomes JSON, its text escaped whatever its schema',
   async (t) => {
     const row = `
-    9223372036854775807 AS id,
+    9223372036854775807 AS number,
     2 AS count,
     true AS is_big,
     1.50 AS price,
@@ -88,7 +89,7 @@ t.test(
 
     t.equal(
       await write(t, everyType, row),
-      '{"id":9223372036854775807,"count":2,"isBig":true,"price":1.50,' +
+      '{"number":9223372036854775807,"count":2,"isBig":true,"price":1.50,' +
         String.raw`"name":"a \"b\"","kind":"a \"b\"","code":"c\\d\n",` +
         '"madeAt":"2026-01-31T10:00:00.123Z","day":"2026-01-31","user":"Ann",' +
         '"tags":["a", "b"],"owner":{},"source":{"n": 9007199254740993}}'
@@ -104,7 +105,7 @@ t.test('the columns of a body have the SQL types of its properties', (t) => {
   ].map(([, ...parts]) => parts.join(' '))
 
   t.same(columns, [
-    'id "id" bigint',
+    'number "number" bigint',
     'count "count" integer',
     'isBig "is_big" boolean',
     'price "price" numeric',
@@ -165,7 +166,7 @@ t.test('a schema that has no SQL is rejected with what to do', (t) => {
   for (const { api, message } of rejected)
     t.throws(() => rowJsonFile(api), { message })
 
-  for (const name of ['keyHash', 'ordinal']) {
+  for (const name of [...columnsOfCreates, 'recordResponse']) {
     t.throws(() => bodyColumnsFile(apiOf({ [name]: string })), {
       message: /^openapi.yaml: Thing.* would be the column .* Rename/
     })

@@ -1,16 +1,18 @@
 // Names of columns in generated SQL.
 
 /**
- * Columns of the statements of creates (src/framework/creates), beside those of
- * a body. A column of a body with such a name would be ambiguous.
+ * Columns that src/framework/creates/insert.ts adds to those of a body. A body
+ * that has one of these would make it ambiguous.
  */
-const columnsOfCreates = [
+export const columnsOfCreates = [
   'body_hash',
+  'id',
   'key_hash',
   'obstacle',
   'ordinal',
-  'recorded_hash',
-  'recorded_response',
+  'pg_logical_emit_message',
+  'record_body_hash',
+  'record_response',
   'response'
 ]
 

@@ -21,9 +21,12 @@ const lockNotAvailable = '55P03'
 
 /** An input row. */
 interface Row {
-  /** In the order of the columns. Without an Idempotency-Key, its two lack. */
+  /**
+   * In the order of the columns. Without an Idempotency-Key, the last two are
+   * missing.
+   */
   values: unknown[]
-  hasKey: boolean
+  hasIdempotencyKey: boolean
 }
 
 /** What became of one row. 'in_use': another transaction is storing its key. */
@@ -51,7 +54,7 @@ export function groupedInsert(
   const { metrics, timeoutMs: maxWaitMs } = database
 
   function queryOf(rows: Row[]) {
-    const haveKeys = rows.some((row) => row.hasKey)
+    const haveKeys = rows.some((row) => row.hasIdempotencyKey)
     const { name, text } = haveKeys ? withKeys : withoutKeys
     metrics.groupedWrites.observe({ statement: name }, rows.length)
     const values = inputParameters(rows.map((row) => row.values))
@@ -59,11 +62,11 @@ export function groupedInsert(
   }
 
   const inGroup = batch(
-    (rows: Row[]): Promise<(Outcome | undefined)[]> =>
+    (rows: Row[]): Promise<(Outcome | { outcome: 'group_failed' })[]> =>
       database.write<RowOutcome>(queryOf(rows)).catch((error: unknown) => {
         if (!mayBeFaultOfRow(error)) throw error
-        // The group stored nothing: each row must run alone.
-        return rows.map(() => undefined)
+        // The rows must run alone: the group stored nothing.
+        return rows.map(() => ({ outcome: 'group_failed' }))
       }),
     { maxSize, maxQueued, maxWaitMs }
   )
@@ -85,7 +88,7 @@ export function groupedInsert(
     let pauseMs = 0
     let result = await inGroup(row)
 
-    while (result === undefined || mayRetry(result, deadline)) {
+    while (result.outcome === 'group_failed' || mayRetry(result, deadline)) {
       await sleep(pauseMs)
       pauseMs = Math.min(2 * pauseMs + firstPauseMs, longestPauseMs)
       result = await alone(row)

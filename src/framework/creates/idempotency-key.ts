@@ -20,8 +20,8 @@ export interface KeyedRequest<Body, Params> {
 }
 
 /**
- * What PostgreSQL stores of the Idempotency-Key of a request, as two SHA-256
- * hashes; empty without one:
+ * Returns what PostgreSQL stores for the Idempotency-Key of a request, and
+ * nothing if it has none. These are two SHA-256 hashes:
  *
  * - of the Idempotency-Key, its owner and the operation. The owner is the API
  *   key, including all keys that it was rotated to. To another operation, the
@@ -32,7 +32,7 @@ export interface KeyedRequest<Body, Params> {
  * @throws Error without an API key: all such callers would share their keys
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
  */
-export function keyHashesOf(
+export function idempotencyHashesOf(
   { headers, apiKeyCheck, body }: KeyedRequest<object, unknown>,
   operation: string,
   others: unknown[]
@@ -61,7 +61,10 @@ function unquoted(header: string): string {
   return header.slice(1, -1).replace(/\\(.)/g, '$1')
 }
 
-/** As text of PostgreSQL's type bytea. A Buffer would take longer. */
+/**
+ * Returns the hash as the text of a bytea of PostgreSQL. Making a Buffer first
+ * would take longer.
+ */
 function sha256(text: string): string {
   return `\\x${hash('sha256', text, 'hex')}`
 }

@@ -8,12 +8,11 @@ import {
   Unavailable
 } from '../postgres/failures.ts'
 import { groupedInsert } from './grouped-insert.ts'
-import { keyHashesOf, type KeyedRequest } from './idempotency-key.ts'
+import { idempotencyHashesOf, type KeyedRequest } from './idempotency-key.ts'
 import {
   type InsertDefinition,
   insertStatement,
-  withKeys,
-  withoutKeys
+  withIdempotencyKeys
 } from './insert.ts'
 
 /**
@@ -28,50 +27,54 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
   definition: InsertDefinition<Body, Params, Status, Schema>
 ) {
   const { operationId, status, columns, json, location } = definition
-  const { fromRequest = [], invalid, violations = {} } = definition
-  const rejections = { ...rejectionsOfAll, invalid }
+  const { fromRequest = [], obstacle, violations = {} } = definition
   const { metrics } = database
+  metrics.initializeIdempotentCreates(operationId)
   const insert = groupedInsert(
     database,
-    database.prepare(operationId, insertStatement(definition, withoutKeys)),
+    database.prepare(operationId, insertStatement(definition)),
     database.prepare(
       `${operationId}-with-keys`,
-      insertStatement(definition, withKeys)
+      insertStatement(definition, withIdempotencyKeys)
     )
   )
-  metrics.initializeIdempotentCreates(operationId)
 
   return async (
     request: KeyedRequest<Body, Params>,
     reply: JsonReply<Status, Schema>
   ): Promise<Sent> => {
-    const reject = (rejection: typeof invalid, error: unknown): never => {
-      throw rejection?.(request) ?? error
-    }
-    const others = fromRequest.map(({ value }) => value(request))
     const body = columns.map(({ property }) => request.body[property])
-    const keyHashes = keyHashesOf(request, operationId, others)
-    const hasKey = keyHashes.length > 0
-    const values = [...body, ...others, ...keyHashes]
-    const result = await insert({ values, hasKey }).catch((error: unknown) => {
+    const others = fromRequest.map(({ value }) => value(request))
+    const hashes = idempotencyHashesOf(request, operationId, others)
+    const hasIdempotencyKey = hashes.length > 0
+    const row = { values: [...body, ...others, ...hashes], hasIdempotencyKey }
+
+    const result = await insert(row).catch((error: unknown) => {
       // The Idempotency-Key makes it safe to send the request again.
-      if (hasKey && error instanceof OutcomeUnknown)
+      if (hasIdempotencyKey && error instanceof OutcomeUnknown)
         throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
       const { constraint = '' } = postgresErrorIn(error)
-      return reject(violations[constraint], error)
+      throw violations[constraint]?.(request) ?? error
     })
-
     const { outcome } = result
-    if (hasKey)
+    if (hasIdempotencyKey)
       metrics.idempotentCreates.inc({ operation: operationId, outcome })
-    if (outcome === 'replayed') reply.header('idempotent-replayed', 'true')
-    else if (outcome !== 'created')
-      return reject(rejections[outcome], new Error(outcome))
-    const { response } = result
-    if (location !== undefined)
-      reply.header('location', location(idIn(response)))
 
-    return sendJson(reply, status, json.asObject(response))
+    switch (result.outcome) {
+      case 'created':
+        break
+      case 'replayed':
+        reply.header('idempotent-replayed', 'true')
+        break
+      case 'invalid':
+        // Only an obstacle has this outcome.
+        throw obstacle?.invalid(request) as Error
+      default:
+        throw rejections[result.outcome]()
+    }
+    if (location !== undefined)
+      reply.header('location', location(idIn(result.response)))
+    return sendJson(reply, status, json.asObject(result.response))
   }
 }
 
@@ -79,7 +82,7 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
 const idIn = (row: string) => String((parse(row) as { id: unknown }).id)
 
 /** The responses to outcomes that each create can have. */
-const rejectionsOfAll = {
+const rejections = {
   blocked: () => new Unavailable(new Error('another transaction holds a lock')),
 
   reused: () =>

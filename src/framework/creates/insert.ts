@@ -26,16 +26,19 @@ export interface InsertDefinition<Body, Params, Status, Schema> {
     type: string
     value: (request: KeyedRequest<Body, Params>) => unknown
   }[]
-  /**
-   * An SQL expression of the columns above, for rows that cannot be stored:
-   * - NULL: the row can be stored
-   * - 'invalid': the request breaks a rule
-   * - 'blocked': another transaction has locked a row that it refers to, so it
-   *   must be tried again
-   */
-  obstacle?: string
-  /** The response to a request whose `obstacle` is 'invalid'. */
-  invalid?: (request: KeyedRequest<Body, Params>) => Error
+  /** What can prevent that a row is stored. */
+  obstacle?: {
+    /**
+     * An expression of the columns above:
+     * - NULL: the row can be stored
+     * - 'invalid': the request breaks a rule
+     * - 'blocked': another transaction has locked a row that it refers to, so
+     *   it must be tried again
+     */
+    sql: string
+    /** The response to 'invalid'. */
+    invalid: (request: KeyedRequest<Body, Params>) => Error
+  }
   /**
    * The responses to violations, by the name of the constraint. Requests of the
    * same statement run again after a violation, which `obstacle` avoids.
@@ -56,11 +59,11 @@ export type RowOutcome =
   | { outcome: 'invalid' | 'reused' | 'blocked' }
 
 /**
- * What Idempotency-Keys change of the statement; here, for rows without keys.
- * The statement for both would need 13 µs more for one row, which needs 60, and
- * 15 % more for 64 rows.
+ * The parts of the statement that depend on Idempotency-Keys, here for rows
+ * without keys. The statement for both would need 13 µs more for one row, which
+ * needs 60, and 15 % more for 64 rows.
  */
-export const withoutKeys = {
+const withoutIdempotencyKeys = {
   input: inputTable,
   obstacle: (obstacle: string) => obstacle,
   /** Selects the column `response`. */
@@ -70,7 +73,7 @@ export const withoutKeys = {
 }
 
 /** For rows of which some have keys. */
-export const withKeys: typeof withoutKeys = {
+export const withIdempotencyKeys: typeof withoutIdempotencyKeys = {
   // A replay becomes a write, whose commit waits for the synchronous standby:
   // a record may be visible before the standby has it.
   input: (types) => sql`
@@ -111,21 +114,20 @@ export const withKeys: typeof withoutKeys = {
 }
 
 /**
- * The statement that inserts rows. It returns a RowOutcome for each input row,
- * in their order.
+ * The statement that inserts rows, such as `createPet` in
+ * generated/statements.sql. It returns a RowOutcome for each input row, in
+ * their order. The response is made from the stored row, with what triggers
+ * have changed.
  *
- * The planner joins by hash only if it expects many rows. It expects few NULLs,
- * so only a row to store has an id. With `WHERE obstacle IS NULL`, it would
- * expect one row, and compare each new row with each stored one.
- *
- * The response is made from the stored row, with what triggers have changed.
+ * `WHERE id IS NOT NULL`, not `WHERE obstacle IS NULL`: for the latter, the
+ * planner expects one row, and joins by a nested loop.
  */
 export function insertStatement<Body, Params, Status, Schema>(
   definition: InsertDefinition<Body, Params, Status, Schema>,
-  keys: typeof withoutKeys
+  keys = withoutIdempotencyKeys
 ): string {
   const { table, id, columns, fromRequest = [], json } = definition
-  const { obstacle = 'NULL' } = definition
+  const obstacle = definition.obstacle?.sql ?? 'NULL'
   const types = Object.fromEntries(
     [...columns, ...fromRequest].map(({ column, type }) => [column, type])
   )

@@ -1,7 +1,10 @@
 import { measurer } from '../postgres/measurer.ts'
 import { sql } from '../postgres/sql.ts'
 
-/** Before the first ANALYZE, the estimate is -1. Counting would scan. */
+/**
+ * Before the first ANALYZE, the estimate is -1. Counting would read the whole
+ * table.
+ */
 const estimate = sql`
   SELECT greatest(reltuples, 0)::float8 AS rows
   FROM pg_class

@@ -64,9 +64,9 @@ export async function startServer(postgres: string[]): Promise<Server> {
       throw new Error(`PostgreSQL did not start: ${reasonIn(output)}`)
   }
 
-  const crashed = new Promise<Error>((resolve) => {
-    shell.once('close', () => isStopping || resolve(crashOf(output)))
-  })
+  const crashed = ended.then(() =>
+    isStopping ? new Promise<never>(() => {}) : crashOf(output)
+  )
 
   return { url, stop, crashed }
 }

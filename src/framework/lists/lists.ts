@@ -80,7 +80,10 @@ const noList: ReadList = { version: '', size: 0, body: undefined }
 interface List<Item> {
   /** The name of the prepared statement. */
   name: string
-  /** Or a view that reads only tables: nothing else changes the version. */
+  /**
+   * A table, or a view that reads only tables: the version does not show
+   * changes of anything else.
+   */
   table: string
   /** Writes an item. From generated/json.ts. */
   json: RowJson<Item>
@@ -162,7 +165,7 @@ function listReader(
   })
 }
 
-/** 503 for a list that is too long, with a line for the operator. */
+/** Returns 503 for a list that is too long, and logs it for the operator. */
 function tooLongError(table: string, limit: number) {
   let loggedAt = -Infinity
 

@@ -6,24 +6,21 @@ import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from '../rows/shared-reader.ts'
 import type { ResponseMemory } from './response-memory.ts'
 
-/** The ids of an SQL type, as text. */
-interface IdType {
-  /** Precedes each id. */
-  lowest: string
-  /** Whether PostgreSQL can cast the text. */
-  includes: (text: string) => boolean
-}
-
-const idTypes: Record<'bigint' | 'uuid', IdType> = {
+/**
+ * The SQL types of ids. `lowest` precedes each id, and `includes` tells whether
+ * PostgreSQL can cast a text to the type.
+ */
+const idTypes = {
   bigint: {
     lowest: '-9223372036854775808',
-    includes: (text) =>
+    includes: (text: string) =>
       /^-?\d{1,19}$/.test(text) &&
       BigInt.asIntN(64, BigInt(text)) === BigInt(text)
   },
   uuid: {
     lowest: '00000000-0000-0000-0000-000000000000',
-    includes: (text) => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(text)
+    includes: (text: string) =>
+      /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(text)
   }
 }
 
@@ -122,8 +119,8 @@ function linkTo(id: string, query: PageRequest['query']): string {
  * return toys(request, reply, { color: 'red' })
  *
  * @returns a handler that also takes the filters; rejects like `Database.read`,
- *   with HttpError 400 for a cursor of another list, and 503 for a page that
- *   exceeds the memory, and with Overloaded if too many requests wait
+ *   with HttpError 400 for a cursor that is no id of this type, and 503 for a
+ *   page that exceeds the memory, and with Overloaded if too many requests wait
  */
 export function pageOperation<
   Filter extends string,

@@ -41,6 +41,7 @@ export class ResponseMemory {
    * @throws HttpError 503 if the body alone exceeds the limit
    */
   hold(body: Buffer, response: ServerResponse): void {
+    if (body.length > this.limit) throw tooLong()
     // A response that has closed emits no event that could end the count.
     if (body.length <= uncountedSize || response.destroyed) return
 
@@ -57,7 +58,6 @@ export class ResponseMemory {
   }
 
   #add(body: Buffer): Set<ServerResponse> {
-    if (body.length > this.limit) throw tooLong()
     for (const [other, readers] of this.#readers) {
       if (this.#size + body.length <= this.limit) break
       this.#remove(other)

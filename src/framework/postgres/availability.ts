@@ -18,7 +18,7 @@ export type Availability = ReturnType<typeof trackAvailability>
 /** Tracks the availability of the database for one use. Logs its outages. */
 export function trackAvailability(use: string, log: Logger) {
   const never = -Infinity
-  /** In the outage that no success has ended. */
+  /** The time of the last failure in an outage that no success has ended. */
   let lastFailure = never
   const sinceFailure = () => performance.now() - lastFailure
 

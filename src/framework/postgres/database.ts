@@ -56,7 +56,10 @@ export class Database {
   /** Milliseconds until a statement of a request is cancelled. */
   readonly timeoutMs: number
 
-  /** Of the whole service: all that is measured works with the database. */
+  /**
+   * The metrics of the whole service: everything that is measured has the
+   * database.
+   */
   readonly metrics = new Metrics()
 
   /** The texts of the prepared statements by their names, in their order. */
@@ -69,8 +72,8 @@ export class Database {
 
   readonly #uses: Record<'reads' | 'writes' | 'background', DatabaseUse>
 
-  // A batch of single queries, for its limits: waiting for a connection of a
-  // full pool would count as an outage of the database.
+  // A batch of single queries limits how many run and wait. A query that waits
+  // for a connection of a full pool would count as an outage of the database.
   readonly #alone: (query: Query) => Promise<QueryResultRow[]>
 
   /**
@@ -178,9 +181,10 @@ export class Database {
   }
 
   /**
-   * Runs one statement that no request waits for: on a separate connection, for
-   * at most a second. It must be safe to send the statement again: this rejects
-   * with Unavailable even if the outcome of a write is not known.
+   * Runs one statement that no request waits for, on a separate connection. It
+   * may wait for that for DATABASE_TIMEOUT_MS, and then run for a second. It
+   * must be safe to send the statement again: this rejects with Unavailable
+   * even if the outcome of a write is not known.
    */
   runInBackground<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
     return runStatement(this.#uses.background, query)

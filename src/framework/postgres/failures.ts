@@ -76,8 +76,8 @@ const kinds = new Map(
 )
 
 /**
- * The kind of an error, by its SQLSTATE: without one, such as after a lost
- * connection, it is doubtful.
+ * Returns the kind of an error by its SQLSTATE. An error without one, such as
+ * that of a lost connection, is doubtful.
  */
 export function errorKindOf(error: unknown): ErrorKind {
   const { code } = postgresErrorIn(error)

@@ -11,20 +11,23 @@ import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
 
 /**
- * Milliseconds that a migration waits for a lock, at most: whoever needs the
+ * Maximum milliseconds that a migration waits for a lock: whoever needs the
  * same table waits behind it.
  */
 const maxLockWaitMs = 2000
 
 /**
- * With a second between two attempts, three minutes: as long as most reports
- * and dumps of a table take.
+ * With a second between two attempts, these take three minutes, as long as most
+ * reports and dumps of a table; less if DATABASE_TIMEOUT_MS is below 4000.
  */
-const maxAttempts = 180_000 / (maxLockWaitMs + 1000)
+const maxAttempts = 60
 
 const migrationLock = '7241865325823964'
 
-/** @param lockTimeoutMs not for another migration: that wait ends with it */
+/**
+ * @param lockTimeoutMs does not limit the wait for another migration, which
+ *   ends when that does
+ */
 const begin = (lockTimeoutMs: number) => sql`
   BEGIN ISOLATION LEVEL READ COMMITTED;
 

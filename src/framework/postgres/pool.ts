@@ -19,7 +19,7 @@ export const unreplicated = new WeakSet<ClientBase>()
  * a failover, the address must lead to the new primary.
  *
  * @param options `connectionTimeoutMillis` also limits the wait for a free
- *   connection
+ *   connection, and the check that a new one accepts writes
  * @throws Error when the URL, or a certificate file that it names, cannot be
  *   used
  */
@@ -32,7 +32,8 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
     ...options,
-    onConnect: rejectReadOnly
+    onConnect: (connection) =>
+      rejectReadOnly(connection, options.connectionTimeoutMillis)
   }
   const pool = new pg.Pool(config)
 
@@ -51,9 +52,13 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
 }
 
 /** @throws Error if the server is a standby, or read-only for other reasons */
-async function rejectReadOnly(connection: ClientBase): Promise<void> {
+async function rejectReadOnly(
+  connection: ClientBase,
+  timeoutMs?: number
+): Promise<void> {
+  const query = { text: 'SHOW transaction_read_only', query_timeout: timeoutMs }
   const { rows } = await connection.query<{ transaction_read_only: string }>(
-    'SHOW transaction_read_only'
+    query
   )
   if (rows[0]?.transaction_read_only === 'on')
     throw new Error('the server is read-only')

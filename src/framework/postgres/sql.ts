@@ -61,6 +61,9 @@ export function inputParameters(
   return [JSON.stringify(rows.map((row) => row.map(jsonOf)))]
 }
 
-/** Text, also of jsonb: JSON.stringify knows no bigint. */
+/**
+ * Returns a value as text, also if its column is jsonb. JSON.stringify would
+ * reject a bigint.
+ */
 const jsonOf = (value: unknown) =>
   value === null || typeof value === 'string' ? value : stringify(value)

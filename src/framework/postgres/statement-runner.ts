@@ -97,8 +97,9 @@ function runOn<Row extends QueryResultRow>(
     statement: query.name ?? 'unnamed'
   })
 
-  // A callback: with a promise of pg the rows outlive two garbage collections,
-  // which costs a tenth of a small read.
+  // A callback frees the rows earlier than a promise of pg. With the promise,
+  // the garbage collector copies them twice, and a small read takes a tenth
+  // longer.
   return new Promise((resolve, reject) => {
     let isLate = false
     const timer = setTimeout(() => {

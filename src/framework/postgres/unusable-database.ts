@@ -41,8 +41,8 @@ const remedies: [reason: RegExp, remedy: string][] = [
 ]
 
 /**
- * Why a database cannot be used: an error whose message is one line, with the
- * reason, and the remedy if one is known.
+ * Returns the error that says why a database cannot be used. Its message is one
+ * line with the reason, and with the remedy if one is known.
  */
 export function unusableDatabase(error: unknown): Error {
   const message = messageOf(error)

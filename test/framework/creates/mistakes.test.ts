@@ -1,5 +1,5 @@
 import t from 'tap'
-import { keyHashesOf } from '../../../src/framework/creates/idempotency-key.ts'
+import { idempotencyHashesOf } from '../../../src/framework/creates/idempotency-key.ts'
 import { openDatabase } from '../../support/database.ts'
 
 const database = openDatabase(t, 'postgres://localhost')
@@ -8,7 +8,7 @@ const keyed = { 'idempotency-key': 'key' }
 /** The message of each mistake of a developer, and what makes it. */
 const mistakes: Record<string, () => unknown> = {
   'the Idempotency-Key of x needs an API key': () =>
-    keyHashesOf(
+    idempotencyHashesOf(
       { params: {}, headers: keyed, apiKeyCheck: undefined, body: {} },
       'x',
       []

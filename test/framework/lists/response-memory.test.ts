@@ -62,6 +62,9 @@ t.test('a body that never fits is rejected, and closes nothing', (t) => {
     message: 'The list is too long for this service: ask its operator'
   })
   t.notOk(first.destroyed)
+
+  const small = new ResponseMemory(1, new Metrics())
+  t.throws(() => small.hold(Buffer.alloc(2), reader()))
   t.end()
 })
 

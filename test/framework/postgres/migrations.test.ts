@@ -7,9 +7,11 @@ import {
   empty,
   lockAwaited,
   migrate,
-  query
+  query,
+  silent
 } from '../../support/database.ts'
 import { notes, startNotes, storedNotes } from '../../support/notes.ts'
+import { startProxy } from '../../support/proxy.ts'
 import { recorder } from '../../support/recorder.ts'
 import { startClients } from '../../support/resend.ts'
 
@@ -27,6 +29,18 @@ t.test('concurrent migrations are applied once, in order', async (t) => {
   const url = await createDatabase(t, empty)
   await Promise.all([1, 2, 3].map(() => migrate(url, {}, [notes.migrations])))
   t.same(await namesOfApplied(url), ['0001_framework', '0002_notes'])
+})
+
+t.test('a server that stops responding at once is an error', async (t) => {
+  const url = await createDatabase(t, empty)
+  const proxy = await startProxy(t, url)
+  proxy.state.change = (chunk) => (chunk.includes('SHOW') ? undefined : chunk)
+
+  const config = { DATABASE_TIMEOUT_MS: 1000 }
+  await t.rejects(
+    applyMigrations(proxy.url, config, notes.migrations, silent),
+    { message: 'Query read timeout' }
+  )
 })
 
 t.test('a migration that fails is named, and none is applied', async (t) => {

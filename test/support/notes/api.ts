@@ -123,11 +123,13 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
       table: 'remarks',
       id: 'gen_random_uuid()',
       columns: newRemarkColumns,
-      obstacle: noteObstacle,
-      invalid: ({ body: { noteId } }) =>
-        badRequest(
-          `body.noteId must be the id of an existing note, not ${noteId}`
-        ),
+      obstacle: {
+        sql: noteObstacle,
+        invalid: ({ body: { noteId } }) =>
+          badRequest(
+            `body.noteId must be the id of an existing note, not ${noteId}`
+          )
+      },
       json: remarkJson
     })
   } satisfies Partial<Operations>
