@@ -37,7 +37,6 @@ export async function buildApp({
   checkReady,
   log
 }: Parts) {
-  const { version } = apiDocument.document.info
   const { metrics } = database
 
   // Connections, the default headers, errors and the access log.
@@ -46,7 +45,10 @@ export async function buildApp({
   // The SDK of OpenTelemetry takes 16 MB of memory.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) {
     const { tracing } = await import('./framework/tracing.ts')
-    await app.register(tracing, { name: api.names.service, version })
+    await app.register(tracing, {
+      name: api.names.service,
+      version: apiDocument.document.info.version
+    })
   }
 
   if (config.METRICS_PORT !== undefined)

@@ -38,8 +38,7 @@ export async function start(api: Api) {
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
   const { ready, ...opened } = await openForService(config, api, log)
   const { database, checkReady, crashed } = opened
-  // `crashed` never rejects: only the linter needs the catch.
-  crashed?.then(exitWithError).catch(() => {})
+  crashed?.then(exitWithError).catch(exitWithError)
 
   // 3. Build the app and listen. Without its database, it responds with 503.
   const parts = { config, api, apiDocument, database, checkReady, log }

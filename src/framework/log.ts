@@ -33,9 +33,14 @@ export function createLogger(
     output.isTTY ? 0 : minWriteBytes
   )
 
-  const serializers = { err: serializeError }
-
-  return pino({ level, serializers, hooks: { streamWrite } }, destination)
+  return pino(
+    {
+      level,
+      serializers: { err: serializeError },
+      hooks: { streamWrite }
+    },
+    destination
+  )
 }
 
 /**

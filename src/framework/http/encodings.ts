@@ -42,11 +42,18 @@ export class CachedBody {
    * @returns the bytes, or undefined for a 304: the client has them
    */
   async select(
-    headers: IncomingHttpHeaders,
+    {
+      'accept-encoding': accepted = '',
+      'if-none-match': tags = ''
+    }: IncomingHttpHeaders,
     reply: { header: (name: string, value: string) => unknown }
   ): Promise<Buffer | undefined> {
-    const isKnown = this.#isKnown(headers)
-    const coding = isKnown ? null : this.#codingFor(headers)
+    // Also without W/ (RFC 9110, section 13.1.2).
+    const isKnown = tags === '*' || tags.includes(this.etag.replace('W/', ''))
+    const coding =
+      isKnown || this.#bytes.length < minCompressedSize
+        ? null
+        : negotiate(accepted.toLowerCase(), codings)
     // Before the headers, which the response to a failure must not have.
     const bytes = coding === null ? this.#bytes : await this.#compress(coding)
 
@@ -56,17 +63,6 @@ export class CachedBody {
     if (coding !== null) reply.header('content-encoding', coding)
 
     return isKnown ? undefined : bytes
-  }
-
-  #isKnown({ 'if-none-match': tags = '' }: IncomingHttpHeaders): boolean {
-    // Also without W/ (RFC 9110, section 13.1.2).
-    return tags === '*' || tags.includes(this.etag.replace('W/', ''))
-  }
-
-  #codingFor(headers: IncomingHttpHeaders): Coding | null {
-    const accepted = headers['accept-encoding'] ?? ''
-    const isSmall = this.#bytes.length < minCompressedSize
-    return isSmall ? null : negotiate(accepted.toLowerCase(), codings)
   }
 
   /** Compresses once. After a failure, the next request tries again. */

@@ -23,8 +23,7 @@ export const operationOf = ({
  */
 export class AccessLog extends LogController {
   override incomingRequest(request: FastifyRequest, reply: FastifyReply): void {
-    const { raw } = reply
-    raw.once('close', () => {
+    reply.raw.once('close', () => {
       // A closed connection is the only sign on Node.js 20: it finishes a
       // response that it has cut off.
       if (request.raw.socket.destroyed) request.errorCode = 'aborted'

@@ -85,7 +85,6 @@ const authorization = ({ React }) => {
   const authorizeWithPersistOption =
     (original, { errActions, getConfigs }) =>
     async (form) => {
-      let areValid = true
       for (const [authId, { value }] of Object.entries(form)) {
         const headers = { Authorization: `Bearer ${value}` }
         const options = { method: 'HEAD', headers }
@@ -96,11 +95,9 @@ const authorization = ({ React }) => {
         ).catch((error) => error)
 
         errActions.clear({ authId })
-        if (status !== 401) continue
-        areValid = false
-        errActions.newAuthErr({ authId, message })
+        if (status === 401) return errActions.newAuthErr({ authId, message })
       }
-      if (areValid) original(form)
+      original(form)
     }
 
   const persistAuthorizationIfNeeded =
