@@ -159,7 +159,7 @@ export class Metrics {
   readonly housekeepingSuccess = this.gauge(
     'housekeeping_last_success_timestamp_seconds',
     'Last success of a removal of old records, or the start of the service',
-    // Not `job`, which is the label of a scrape.
+    // Each scrape has a label `job` of its own.
     ['task']
   )
 

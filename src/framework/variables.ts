@@ -7,7 +7,7 @@
 /** A variable, as a JSON Schema of its value. */
 export interface Variable {
   type: 'string' | 'integer' | 'boolean'
-  /** Also completes the message about a wrong value. */
+  /** What it is for. Completes the message about a wrong value, too. */
   description: string
   /** Left out if the variable may be unset. */
   default?: string | number | boolean

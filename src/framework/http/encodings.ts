@@ -48,7 +48,7 @@ export class CachedBody {
     }: IncomingHttpHeaders,
     reply: { header: (name: string, value: string) => unknown }
   ): Promise<Buffer | undefined> {
-    // Also without W/ (RFC 9110, section 13.1.2).
+    // The comparison ignores W/ (RFC 9110, section 13.1.2).
     const isKnown = tags === '*' || tags.includes(this.etag.replace('W/', ''))
     const coding =
       isKnown || this.#bytes.length < minCompressedSize

@@ -61,7 +61,7 @@ function logRequest(
   request.log.info(
     {
       method,
-      // Without the query, into which people paste secrets.
+      // The query is left out, because people paste secrets into it.
       path: url.replace(/\?.*/, ''),
       operation: operationOf(request),
       status: headersSent ? statusCode : undefined,

@@ -141,7 +141,7 @@ const auditStatement = sql`
 interface KeyOptions {
   /** If left out, the key is valid until it is revoked. */
   lifetime?: string | undefined
-  /** At least one; if left out, the key may do everything. */
+  /** It has at least one. If left out, the key may do everything. */
   scopes?: string[] | undefined
 }
 

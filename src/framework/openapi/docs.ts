@@ -51,7 +51,7 @@ function send(name: string, content: string | Buffer) {
 function sendMarkdown(text: string): RouteHandler {
   return ({ protocol, host }, reply) => {
     const origin = `${protocol}://${host}`
-    // Without characters that have a meaning in a shell.
+    // It may have no characters that have a meaning in a shell.
     const isPlain = /^https?:\/\/[\w.:[\]-]+$/.test(origin)
     const own = /(?<=BASE_URL=)https?:\/\/[^/]+/
 

@@ -254,7 +254,7 @@ const layout = ({ React: { createElement: h } }) => ({
   }
 })
 
-// In place of Swagger UI's standalone preset, which the page does not load.
+// Replaces Swagger UI's standalone preset, which the page does not load.
 window.SwaggerUIStandalonePreset = [
   exactBodies,
   ownOrigin,
