@@ -72,15 +72,14 @@ export function runStatement<Row extends QueryResultRow>(
   })
 }
 
-async function connect(use: DatabaseUse): Promise<PoolClient> {
-  const measure = use.metrics.poolWait.startTimer({ use: use.name })
-  try {
-    return await use.pool.connect()
-  } catch (error) {
-    throw new Unavailable(error)
-  } finally {
-    measure()
-  }
+function connect({ pool, name, metrics }: DatabaseUse): Promise<PoolClient> {
+  const measure = metrics.poolWait.startTimer({ use: name })
+  return pool
+    .connect()
+    .catch((error: unknown) => {
+      throw new Unavailable(error)
+    })
+    .finally(() => measure())
 }
 
 /**
