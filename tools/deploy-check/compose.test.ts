@@ -846,6 +846,7 @@ t.test('one command adds Prometheus, which finds every exporter', async (t) => {
       .replaceAll(/for: 30s$/gm, 'for: 2s')
       .replaceAll(/for: [123]m$/gm, 'for: 15s')
       .replaceAll(/(active_servers.*)5m/g, '$130s')
+      .replace('[6h:1m]', '[6h:2s]')
   )
   await replaces(t, [], () => documented('Prometheus'))
   const ports = await compose("ps --format '{{.Ports}}'")
@@ -896,6 +897,13 @@ t.test(
     await renew()
     await documented('Certificates')
 
+    // The alert compares with the replicas that have served for so long.
+    const servers = 'haproxy_backend_active_servers{proxy="api"}'
+    const steady = `min_over_time(${servers}[30s]) == ${servers} and ${servers} offset 30s`
+    await eventually(
+      async () => (await prometheus.count(steady)) === 1,
+      'the replicas have served for 30 s'
+    )
     await sh(`docker kill ${(await replicas())[0]}`)
     await fires('ReplicasMissing')
     await inline('docker compose up -d --wait --no-recreate')
