@@ -42,19 +42,18 @@ const unknownCategory = (id: bigint) =>
 
 /** The operations on pets. */
 export function petHandlers(database: Database, memory: ResponseMemory) {
+  const items = { idType: 'bigint', json: petJson } as const
   const pages = pageOperation(database, memory, {
+    ...items,
     name: 'listPets',
-    idType: 'bigint',
     filterTypes: {},
-    statement: allPets,
-    json: petJson
+    statement: allPets
   })
   const pagesOfStatus = pageOperation(database, memory, {
+    ...items,
     name: 'listPets-by-status',
-    idType: 'bigint',
     filterTypes: { status: 'text' },
-    statement: petsOfStatus,
-    json: petJson
+    statement: petsOfStatus
   })
   const readPet = rowReader(database, {
     name: 'getPet',

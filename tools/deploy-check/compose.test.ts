@@ -834,6 +834,16 @@ const isReachable = () =>
     return !(await prometheus.has(alert, 'pending', 'firing'))
   }, 'the service is reachable')
 
+/** ReplicasMissing compares with the replicas that have served for so long. */
+function haveServed() {
+  const servers = 'haproxy_backend_active_servers{proxy="api"}'
+  const steady = `min_over_time(${servers}[30s]) == ${servers} and ${servers} offset 30s`
+  return eventually(
+    async () => (await prometheus.count(steady)) === 1,
+    'the replicas have served for 30 s'
+  )
+}
+
 t.test('one command adds Prometheus, which finds every exporter', async (t) => {
   addOption('deploy/monitoring.yml')
   // So that the test need not wait.
@@ -897,13 +907,7 @@ t.test(
     await renew()
     await documented('Certificates')
 
-    // The alert compares with the replicas that have served for so long.
-    const servers = 'haproxy_backend_active_servers{proxy="api"}'
-    const steady = `min_over_time(${servers}[30s]) == ${servers} and ${servers} offset 30s`
-    await eventually(
-      async () => (await prometheus.count(steady)) === 1,
-      'the replicas have served for 30 s'
-    )
+    await haveServed()
     await sh(`docker kill ${(await replicas())[0]}`)
     await fires('ReplicasMissing')
     await inline('docker compose up -d --wait --no-recreate')

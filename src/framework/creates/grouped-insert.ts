@@ -3,8 +3,12 @@ import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 import { mayBeFaultOfRow, postgresErrorIn } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
-import type { NamedStatement } from '../postgres/statement-runner.ts'
-import type { RowOutcome } from './insert.ts'
+import {
+  type InsertDefinition,
+  insertStatement,
+  type RowOutcome,
+  withIdempotencyKeys
+} from './insert.ts'
 
 /** Rows of one statement. */
 const maxSize = 250
@@ -38,20 +42,17 @@ type Outcome = RowOutcome | { outcome: 'in_use' }
  * delay. If a row makes its group fail, each row of the group runs alone at
  * least once, while the next groups go on.
  *
- * @param withoutKeys the statement for a group without Idempotency-Keys. It
- *   takes `inputParameters`, and returns a RowOutcome for each row
- * @param withKeys the statement for every other group
  * @returns a function that inserts one row. It resolves with 'blocked' or
  *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. That
  *   time also limits each wait and each attempt, not their sum. It rejects like
  *   `Database.writeAlone`
  */
-export function groupedInsert(
+export function groupedInsert<Body, Params, Status, Schema>(
   database: Database,
-  withoutKeys: NamedStatement,
-  withKeys: NamedStatement
+  definition: InsertDefinition<Body, Params, Status, Schema>
 ): (row: Row) => Promise<Outcome> {
   const { metrics, timeoutMs: maxWaitMs } = database
+  const { withoutKeys, withKeys } = prepareInserts(database, definition)
 
   function queryOf(rows: Row[]) {
     const haveKeys = rows.some((row) => row.hasIdempotencyKey)
@@ -95,6 +96,22 @@ export function groupedInsert(
     }
 
     return result
+  }
+}
+
+/** Prepares the statement for groups without keys, and the one for others. */
+function prepareInserts<Body, Params, Status, Schema>(
+  database: Database,
+  definition: InsertDefinition<Body, Params, Status, Schema>
+) {
+  const { operationId } = definition
+
+  return {
+    withoutKeys: database.prepare(operationId, insertStatement(definition)),
+    withKeys: database.prepare(
+      `${operationId}-with-keys`,
+      insertStatement(definition, withIdempotencyKeys)
+    )
   }
 }
 

@@ -9,11 +9,7 @@ import {
 } from '../postgres/failures.ts'
 import { groupedInsert } from './grouped-insert.ts'
 import { idempotencyHashesOf, type KeyedRequest } from './idempotency-key.ts'
-import {
-  type InsertDefinition,
-  insertStatement,
-  withIdempotencyKeys
-} from './insert.ts'
+import type { InsertDefinition } from './insert.ts'
 
 /**
  * The handler of an operation that creates a row from its request, once for
@@ -30,14 +26,7 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
   const { fromRequest = [], obstacle, violations = {} } = definition
   const { metrics } = database
   metrics.initializeIdempotentCreates(operationId)
-  const insert = groupedInsert(
-    database,
-    database.prepare(operationId, insertStatement(definition)),
-    database.prepare(
-      `${operationId}-with-keys`,
-      insertStatement(definition, withIdempotencyKeys)
-    )
-  )
+  const insert = groupedInsert(database, definition)
 
   return async (
     request: KeyedRequest<Body, Params>,

@@ -28,11 +28,14 @@ export class CachedBody {
    * coding (RFC 9110, section 8.8.3).
    */
   readonly etag: string
+  /** The ETag without W/, which a comparison ignores. */
+  readonly #tag: string
   readonly #bytes: Buffer
   readonly #compressed = new Map<Coding, Promise<Buffer>>()
 
   constructor(bytes: Buffer) {
-    this.etag = `W/"${hash('sha256', bytes, 'base64url')}"`
+    this.#tag = `"${hash('sha256', bytes, 'base64url')}"`
+    this.etag = `W/${this.#tag}`
     this.#bytes = bytes
   }
 
@@ -48,8 +51,8 @@ export class CachedBody {
     }: IncomingHttpHeaders,
     reply: { header: (name: string, value: string) => unknown }
   ): Promise<Buffer | undefined> {
-    // The comparison ignores W/ (RFC 9110, section 13.1.2).
-    const isKnown = tags === '*' || tags.includes(this.etag.replace('W/', ''))
+    // RFC 9110, section 13.1.2.
+    const isKnown = tags === '*' || tags.includes(this.#tag)
     const coding =
       isKnown || this.#bytes.length < minCompressedSize
         ? null
