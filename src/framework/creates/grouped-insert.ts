@@ -33,9 +33,6 @@ interface Row {
   hasIdempotencyKey: boolean
 }
 
-/** What became of one row. 'in_use': another transaction is storing its key. */
-type Outcome = RowOutcome | { outcome: 'in_use' }
-
 /**
  * Inserts single rows by a statement for many. Rows that arrive together share
  * it. The next group gathers while one commits, so an idle service adds no
@@ -50,7 +47,7 @@ type Outcome = RowOutcome | { outcome: 'in_use' }
 export function groupedInsert<Body, Params, Status, Schema>(
   database: Database,
   definition: InsertDefinition<Body, Params, Status, Schema>
-): (row: Row) => Promise<Outcome> {
+): (row: Row) => Promise<RowOutcome> {
   const { metrics, timeoutMs: maxWaitMs } = database
   const { withoutKeys, withKeys } = prepareInserts(database, definition)
 
@@ -62,7 +59,7 @@ export function groupedInsert<Body, Params, Status, Schema>(
     return { name, text, values }
   }
 
-  async function attempt(row: Row): Promise<Outcome> {
+  async function attempt(row: Row): Promise<RowOutcome> {
     try {
       const [result] = await database.writeAlone<RowOutcome>(queryOf([row]))
       // The statement returns a row for each input row.
@@ -72,7 +69,7 @@ export function groupedInsert<Body, Params, Status, Schema>(
     }
   }
 
-  async function alone(row: Row): Promise<Outcome> {
+  async function alone(row: Row): Promise<RowOutcome> {
     const deadline = performance.now() + maxWaitMs
     let pauseMs = 0
     let result = await attempt(row)
@@ -85,7 +82,7 @@ export function groupedInsert<Body, Params, Status, Schema>(
   }
 
   const inGroup = batch(
-    (rows: Row[]): Promise<(Outcome | Promise<Outcome>)[]> =>
+    (rows: Row[]): Promise<(RowOutcome | Promise<RowOutcome>)[]> =>
       database.write<RowOutcome>(queryOf(rows)).catch((error: unknown) => {
         // The group stored nothing.
         if (mayBeFaultOfRow(error)) return rows.map(alone)
@@ -117,7 +114,7 @@ function prepareInserts<Body, Params, Status, Schema>(
 }
 
 /** Whether another transaction was in the way. */
-const mayRetry = ({ outcome }: Outcome) =>
+const mayRetry = ({ outcome }: RowOutcome) =>
   outcome === 'blocked' || outcome === 'in_use'
 
 /**
