@@ -51,8 +51,8 @@ interface PageRequest {
   }
 }
 
-// The items are bytes, because requests that share a page share its Buffer, which
-// the memory counts once.
+// The items are bytes, because requests that share a page share its Buffer,
+// which the memory counts once.
 const pageStatement = (
   inputTypes: Record<string, string>,
   statement: string,
