@@ -4,17 +4,14 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp, type Parts } from './app.ts'
 import type { Api } from './framework/api.ts'
 import { type Config, loadConfig } from './framework/config.ts'
-import { startRemovingExpiredIdempotencyKeys } from './framework/creates/expired-idempotency-keys.ts'
+import { removalOfExpiredIdempotencyKeys } from './framework/creates/expired-idempotency-keys.ts'
 import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
 import { ApiKeyStore } from './framework/keys/store.ts'
 import { createLogger, exitOnError } from './framework/log.ts'
 import { messageOf } from './framework/message-of.ts'
 import { openForService } from './framework/open-database.ts'
 import { readApiDocument } from './framework/openapi/document.ts'
-import { repeat } from './framework/postgres/repeat.ts'
-
-/** Milliseconds between two measurements of the database. */
-const measureIntervalMs = 10_000
+import { repeat } from './framework/postgres/tasks.ts'
 
 /** The service that has been started. */
 export type Service = Awaited<ReturnType<typeof start>>
@@ -121,24 +118,15 @@ function startBackgroundWork(
   signal: AbortSignal
 ): void {
   const { IDEMPOTENCY_KEY_HOURS, METRICS_PORT } = config
-  startRemovingExpiredIdempotencyKeys(
-    database,
-    IDEMPOTENCY_KEY_HOURS,
-    log,
-    signal
-  )
-  if (METRICS_PORT === undefined) return
-
-  // Each is a task of its own: a failure of one does not affect the others.
-  const measurers = [apiKeyMeasurer, ...api.measurers]
-  for (const measurer of measurers) {
-    const task = {
-      name: `measure: ${measurer.name}`,
-      work: measurer.start(database),
-      intervalMs: measureIntervalMs
-    }
-    repeat(task, log, signal)
+  const tasks = [
+    removalOfExpiredIdempotencyKeys(database, IDEMPOTENCY_KEY_HOURS)
+  ]
+  if (METRICS_PORT !== undefined) {
+    for (const measurer of [apiKeyMeasurer, ...api.measurers])
+      tasks.push(measurer(database))
   }
+
+  for (const task of tasks) repeat(task, log, signal)
 }
 
 /** Shows the docs, a request and the first API key, which it creates. */

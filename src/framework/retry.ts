@@ -9,23 +9,20 @@ interface Options {
   maxAttempts?: number
   /** Milliseconds between two attempts. */
   intervalMs?: number
-  /** If it is aborted, this rejects. */
-  signal?: AbortSignal | undefined
 }
 
 /**
  * Runs `attempt` until it succeeds: by default every second, without an end.
  *
  * @returns its result
- * @throws the error that is not temporary, or that of the last attempt; an
- *   AbortError by the signal
+ * @throws the error that is not temporary, or that of the last attempt
  */
 export async function retry<Result>(
   attempt: () => Promise<Result>,
   options: Options
 ): Promise<Result> {
   const { report, isTemporary = () => true, maxAttempts = Infinity } = options
-  const { intervalMs = 1000, signal } = options
+  const { intervalMs = 1000 } = options
   let lastMessage = ''
 
   for (let attempts = 1; attempts < maxAttempts; attempts++) {
@@ -38,7 +35,7 @@ export async function retry<Result>(
       if (message !== lastMessage) report(error)
       lastMessage = message
     }
-    await sleep(intervalMs, undefined, { signal })
+    await sleep(intervalMs)
   }
 
   return attempt()

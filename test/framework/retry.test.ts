@@ -42,11 +42,3 @@ t.test('the last attempt ends it', async (t) => {
   await t.rejects(retry(attempt, options), { message: 'busy' })
   t.equal(attempts, 3)
 })
-
-t.test('a signal ends it', async (t) => {
-  const attempt = () => Promise.reject(new Error('busy'))
-  const signal = AbortSignal.abort()
-  const options = { report: () => undefined, signal }
-
-  await t.rejects(retry(attempt, options), { name: 'AbortError' })
-})

@@ -95,7 +95,9 @@ const queueMessages = (url: string, count: number) =>
 t.test('the queue is measured', async (t) => {
   const url = await createDatabase(t)
   const database = openDatabase(t, url)
-  const measure = queueMeasurer.start(database)
+  const { signal } = new AbortController()
+  const { work } = queueMeasurer(database)
+  const measure = () => work(signal)
   const oldestAge = () => sample(database, 'messages_oldest_queued_seconds')
 
   await measure()

@@ -1,7 +1,6 @@
-import type { Logger } from 'pino'
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
-import { repeat } from '../postgres/repeat.ts'
+import type { Task } from '../postgres/tasks.ts'
 
 /** Milliseconds between two removals. */
 const intervalMs = 5000
@@ -25,29 +24,24 @@ const deleteExpiredIdempotencyKeys = sql`
 `
 
 /**
- * Removes expired Idempotency-Keys: immediately, and then every five seconds.
- * An expired Idempotency-Key still replays until it is removed.
+ * Makes the task that removes expired Idempotency-Keys. An expired
+ * Idempotency-Key still replays until it is removed.
  *
  * @param hours until an Idempotency-Key expires
- * @param signal stops the task
  */
-export function startRemovingExpiredIdempotencyKeys(
+export function removalOfExpiredIdempotencyKeys(
   database: Database,
-  hours: number,
-  log: Logger,
-  signal: AbortSignal
-): void {
-  const statement = database.prepare(
-    'remove-expired-idempotency-keys',
-    deleteExpiredIdempotencyKeys
-  )
+  hours: number
+): Task {
+  const name = 'remove-expired-idempotency-keys'
+  const statement = database.prepare(name, deleteExpiredIdempotencyKeys)
+  const values = [hours, maxDeleted]
 
   const task = 'idempotency_keys'
   const succeeded = () =>
     database.metrics.housekeepingSuccess.setToCurrentTime({ task })
 
-  async function work(): Promise<void> {
-    const values = [hours, maxDeleted]
+  async function work(signal: AbortSignal): Promise<void> {
     let deleted: unknown[]
     do {
       deleted = await database.runInBackground({ ...statement, values })
@@ -57,5 +51,5 @@ export function startRemovingExpiredIdempotencyKeys(
 
   succeeded()
 
-  repeat({ name: 'remove Idempotency-Keys', intervalMs, work }, log, signal)
+  return { name, intervalMs, work }
 }

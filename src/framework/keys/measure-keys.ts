@@ -1,4 +1,4 @@
-import { measurer } from '../postgres/measurer.ts'
+import { measurer } from '../postgres/tasks.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { parseNumber } from '../http/json-body.ts'
+import { parseNumber } from './json-body.ts'
 import type { Schema } from './int64.ts'
 
 /** Allows one text for each integer, so that a resource has one URL. */

@@ -6,7 +6,7 @@ import type {
 import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
 import { HttpError } from '../http/errors.ts'
-import { acceptJson, rejectBody, requireBody } from '../http/json-body.ts'
+import { acceptJson, rejectBody, requireBody } from './json-body.ts'
 import type { ApiDocument, ApiOperation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
 

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
-import { startRemovingExpiredIdempotencyKeys } from '../../../src/framework/creates/expired-idempotency-keys.ts'
+import { removalOfExpiredIdempotencyKeys } from '../../../src/framework/creates/expired-idempotency-keys.ts'
+import { repeat } from '../../../src/framework/postgres/tasks.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
 import {
   createDatabase,
@@ -148,7 +149,7 @@ const expired = "now() - interval '25 hours'"
 function remove(t: Test, { database }: { database: Database }): void {
   const stop = new AbortController()
   t.teardown(() => stop.abort())
-  startRemovingExpiredIdempotencyKeys(database, 24, silent, stop.signal)
+  repeat(removalOfExpiredIdempotencyKeys(database, 24), silent, stop.signal)
 }
 
 /** Resolves when the database has so many keys. */

@@ -16,9 +16,10 @@ const leftOut = [
 t.test('the first expiry of the API keys in use is measured', async (t) => {
   const url = await createDatabase(t)
   const database = openDatabase(t, url)
-  const measure = apiKeyMeasurer.start(database)
+  const { work } = apiKeyMeasurer(database)
+  const { signal } = new AbortController()
   const hours = async () => {
-    await measure()
+    await work(signal)
     return Number(await sample(database, 'api_keys_expiring_seconds')) / 3600
   }
   const insert = `
