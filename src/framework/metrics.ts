@@ -33,8 +33,7 @@ const databaseErrorCodes = [
 
 /**
  * - ok
- * - timeout: the service cancelled it after DATABASE_TIMEOUT_MS, or after a
- *   second in the background.
+ * - timeout: the service cancelled it after DATABASE_TIMEOUT_MS.
  * - failed: for another reason.
  */
 const statementOutcomes = ['ok', 'timeout', 'failed']

@@ -5,10 +5,7 @@ import type { Task } from '../postgres/tasks.ts'
 /** Milliseconds between two removals. */
 const intervalMs = 5000
 
-/**
- * Idempotency-Keys that one statement deletes. Even on a slow disk, this takes
- * less than the second that a statement in the background has.
- */
+/** Idempotency-Keys that one statement deletes: a second even on a slow disk. */
 const maxDeleted = 500
 
 const deleteExpiredIdempotencyKeys = sql`

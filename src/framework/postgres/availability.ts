@@ -23,6 +23,8 @@ export function trackAvailability(use: string, log: Logger) {
   const sinceFailure = () => performance.now() - lastFailure
 
   return {
+    use,
+
     /**
      * For the metrics: false from a failure until a success that is 5 s later,
      * or for a minute.

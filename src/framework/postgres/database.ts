@@ -15,9 +15,6 @@ import {
   runStatement
 } from './statement-runner.ts'
 
-/** Milliseconds for a statement in the background. */
-const maxBackgroundTimeoutMs = 1000
-
 /**
  * Statements of single rows that may run at the same time. All may wait for
  * locks, and groups of creates and reads need other connections.
@@ -91,35 +88,38 @@ export class Database {
     applicationName = 'service'
   ) {
     const timeoutMs = config.DATABASE_TIMEOUT_MS
-    const backgroundTimeoutMs = Math.min(timeoutMs, maxBackgroundTimeoutMs)
-    const options = {
-      application_name: applicationName,
-      connectionTimeoutMillis: timeoutMs,
-      types
-    }
+    const open = (max: number) =>
+      openPool(url, {
+        application_name: applicationName,
+        connectionTimeoutMillis: timeoutMs,
+        query_timeout: timeoutMs + cancelGraceMs,
+        types,
+        max
+      })
     this.timeoutMs = timeoutMs
-    this.#pool = openPool(url, {
-      ...options,
-      query_timeout: timeoutMs + cancelGraceMs,
-      max: config.MAX_DATABASE_CONNECTIONS
-    })
-    this.#backgroundPool = openPool(url, {
-      ...options,
-      query_timeout: backgroundTimeoutMs + cancelGraceMs,
-      max: 1
-    })
+    this.#pool = open(config.MAX_DATABASE_CONNECTIONS)
+    this.#backgroundPool = open(1)
 
-    this.#uses = {
-      reads: { ...this.#use('reads', log), isSafeToResend: true },
-      writes: { ...this.#use('writes', log), isSafeToResend: false },
-      background: {
-        ...this.#use('background', log),
-        isSafeToResend: true,
-        pool: this.#backgroundPool,
-        timeoutMs: backgroundTimeoutMs
-      }
+    const hangingCommits = {
+      ...this.prepare('terminate-hanging-commits', terminateHangingCommits),
+      values: [timeoutMs]
     }
-
+    const use = (name: string, isSafeToResend: boolean) => ({
+      pool: this.#pool,
+      timeoutMs,
+      metrics: this.metrics,
+      isSafeToResend,
+      availability: trackAvailability(name, log),
+      onAbandoned: () => {
+        // If this fails, the next abandoned statement repeats it.
+        this.runInBackground(hangingCommits).catch(() => {})
+      }
+    })
+    this.#uses = {
+      reads: use('reads', true),
+      writes: use('writes', false),
+      background: { ...use('background', true), pool: this.#backgroundPool }
+    }
     this.#addGauges(config.MAX_DATABASE_CONNECTIONS)
   }
 
@@ -180,7 +180,6 @@ export class Database {
 
   /**
    * Runs one statement that no request waits for, on a separate connection. It
-   * may wait for that for DATABASE_TIMEOUT_MS, and then run for a second. It
    * must be safe to send the statement again: this rejects with Unavailable
    * even if the outcome of a write is not known.
    */
@@ -193,17 +192,6 @@ export class Database {
     await Promise.all([this.#pool.end(), this.#backgroundPool.end()])
   }
 
-  #use(name: string, log: Logger) {
-    return {
-      name,
-      pool: this.#pool,
-      timeoutMs: this.timeoutMs,
-      metrics: this.metrics,
-      availability: trackAvailability(name, log),
-      onAbandoned: () => this.#endHangingCommits()
-    }
-  }
-
   #addGauges(maxConnections: number): void {
     const { metrics } = this
     const pool = this.#pool
@@ -212,8 +200,8 @@ export class Database {
       '0 while the database is unavailable for reads, writes or background',
       ['use'],
       (gauge) => {
-        for (const { name, availability } of Object.values(this.#uses))
-          gauge.set({ use: name }, Number(availability.isAvailable))
+        for (const { availability } of Object.values(this.#uses))
+          gauge.set({ use: availability.use }, Number(availability.isAvailable))
       }
     )
     metrics.gauge(
@@ -233,17 +221,6 @@ export class Database {
       'Statements waiting for a connection',
       [],
       (gauge) => gauge.set(pool.waitingCount)
-    )
-  }
-
-  #endHangingCommits(): void {
-    const statement = this.prepare(
-      'terminate-hanging-commits',
-      terminateHangingCommits
-    )
-    // If this fails, the next abandoned statement repeats it.
-    this.runInBackground({ ...statement, values: [this.timeoutMs] }).catch(
-      () => {}
     )
   }
 }

@@ -33,8 +33,6 @@ export interface Query {
 
 /** What statements are for, and how they run. */
 export interface DatabaseUse {
-  /** For the metrics and the log. */
-  name: string
   metrics: Metrics
   /** Whether a statement can be sent again if its outcome is not known. */
   isSafeToResend: boolean
@@ -72,8 +70,8 @@ export function runStatement<Row extends QueryResultRow>(
   })
 }
 
-function connect({ pool, name, metrics }: DatabaseUse): Promise<PoolClient> {
-  const measure = metrics.poolWait.startTimer({ use: name })
+function connect({ pool, availability, metrics }: DatabaseUse) {
+  const measure = metrics.poolWait.startTimer({ use: availability.use })
   return pool
     .connect()
     .catch((error: unknown) => {
