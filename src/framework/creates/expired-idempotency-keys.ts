@@ -5,7 +5,7 @@ import type { Task } from '../postgres/tasks.ts'
 /** Milliseconds between two removals. */
 const intervalMs = 5000
 
-/** Idempotency-Keys that one statement deletes: a second even on a slow disk. */
+/** Idempotency-Keys of one statement, which a slow disk deletes in a second. */
 const maxDeleted = 500
 
 const deleteExpiredIdempotencyKeys = sql`

@@ -31,6 +31,8 @@ interface Row {
    */
   values: unknown[]
   hasIdempotencyKey: boolean
+  /** As of performance.now(). Until then, it is tried again. */
+  deadline: number
 }
 
 /**
@@ -40,8 +42,7 @@ interface Row {
  * the next groups go on.
  *
  * @returns a function that inserts one row. It resolves with 'blocked' or
- *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. That
- *   time also limits each wait and each attempt, not their sum. It rejects like
+ *   'in_use' only after the deadline of the row. It rejects like
  *   `Database.writeAlone`
  */
 export function groupedInsert<Body, Params, Status, Schema>(
@@ -70,10 +71,9 @@ export function groupedInsert<Body, Params, Status, Schema>(
   }
 
   async function alone(row: Row): Promise<RowOutcome> {
-    const deadline = performance.now() + maxWaitMs
     let pauseMs = 0
     let result = await attempt(row)
-    while (mayRetry(result) && performance.now() < deadline) {
+    while (mayRetry(result) && performance.now() < row.deadline) {
       pauseMs = Math.min(2 * pauseMs + firstPauseMs, longestPauseMs)
       await sleep(pauseMs)
       result = await attempt(row)
