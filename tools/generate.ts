@@ -7,7 +7,7 @@
 // - .env.example and docs/configuration.md, from src/framework/variables.ts
 // - docs/metrics.md, from the metrics of src/
 // - the PrometheusRule, from deploy/observability/rules.yml
-// - deploy/haproxy.cfg: the lines that recognize API keys
+// - deploy/haproxy.cfg: the prefix of API keys
 //
 // With --check it writes nothing, and exits 1 when a file is missing or stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
