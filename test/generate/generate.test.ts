@@ -58,7 +58,7 @@ const getDog = `  /dogs/{dogId}:
             application/json:
               schema: { $ref: '#/components/schemas/Error' }
               examples:
-                asleep: { value: { code: dog_asleep, message: Until noon } }
+                asleep: { value: { code: dog_asleep, message: '*Zzz*' } }
 `
 
 const dog = `    Dog:
@@ -117,7 +117,7 @@ t.test('npm run generate writes what --check reports', async (t) => {
     'generated/json.ts': `coalesce("owner"::text, 'null')`,
     'generated/samples.json': '# a sample',
     'docs/clients.md':
-      /`GET .dogs.{dogId}` +\| 409 +\| `dog_asleep` +\| Until noon /,
+      /`GET .dogs.{dogId}` +\| 409 +\| `dog_asleep` +\| \\\*Zzz\\\* /,
     'generated/manual/guide.html': '<a href="#last-words">',
     'README.md': /`GET .v1.dogs.{dogId}` +\| 200 +\| Get a dog /
   }
