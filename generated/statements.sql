@@ -131,6 +131,9 @@ WITH new_row AS MATERIALIZED (
       CASE
         WHEN record_body_hash = body_hash THEN 'replayed'
         WHEN record_body_hash IS NOT NULL THEN 'reused'
+        WHEN key_hash IS NOT NULL
+          AND row_number() OVER (PARTITION BY key_hash ORDER BY ordinal) > 1
+          THEN 'in_use'
         ELSE NULL
       END
       AS obstacle
@@ -248,6 +251,9 @@ WITH new_row AS MATERIALIZED (
       CASE
         WHEN record_body_hash = body_hash THEN 'replayed'
         WHEN record_body_hash IS NOT NULL THEN 'reused'
+        WHEN key_hash IS NOT NULL
+          AND row_number() OVER (PARTITION BY key_hash ORDER BY ordinal) > 1
+          THEN 'in_use'
         ELSE NULL
       END
       AS obstacle
@@ -539,6 +545,9 @@ WITH new_row AS MATERIALIZED (
       CASE
         WHEN record_body_hash = body_hash THEN 'replayed'
         WHEN record_body_hash IS NOT NULL THEN 'reused'
+        WHEN key_hash IS NOT NULL
+          AND row_number() OVER (PARTITION BY key_hash ORDER BY ordinal) > 1
+          THEN 'in_use'
         ELSE category_obstacle(category_id)
       END
       AS obstacle

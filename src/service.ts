@@ -5,7 +5,6 @@ import { buildApp, type Parts } from './app.ts'
 import type { Api } from './framework/api.ts'
 import { type Config, loadConfig } from './framework/config.ts'
 import { startRemovingExpiredIdempotencyKeys } from './framework/creates/expired-idempotency-keys.ts'
-import { idempotencyKeyMeasurer } from './framework/creates/measure-idempotency-keys.ts'
 import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
 import { ApiKeyStore } from './framework/keys/store.ts'
 import { createLogger, exitOnError } from './framework/log.ts'
@@ -131,7 +130,7 @@ function startBackgroundWork(
   if (METRICS_PORT === undefined) return
 
   // Each is a task of its own: a failure of one does not affect the others.
-  const measurers = [apiKeyMeasurer, idempotencyKeyMeasurer, ...api.measurers]
+  const measurers = [apiKeyMeasurer, ...api.measurers]
   for (const measurer of measurers) {
     const task = {
       name: `measure: ${measurer.name}`,

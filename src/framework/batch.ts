@@ -30,8 +30,6 @@ interface Options {
   maxWaitMs?: number
   /** Maximum number of items in a run. */
   maxSize?: number
-  /** Runs that may be active at the same time: by default one. */
-  maxRuns?: number
 }
 
 /**
@@ -49,13 +47,13 @@ export function batch<Item, Result>(
   options: Options = {}
 ): (item: Item) => Promise<Result> {
   const { maxQueued = 10_000, maxWaitMs = Infinity } = options
-  const { maxSize = maxQueued, maxRuns = 1 } = options
+  const { maxSize = maxQueued } = options
   const waiting: Call<Item, Result>[] = []
-  let runs = 0
+  let isRunning = false
 
   /** Runs until no call is waiting. Never rejects. */
   async function runAll(): Promise<void> {
-    runs++
+    isRunning = true
 
     while (waiting.length > 0) {
       // Calls of the same tick share a run.
@@ -69,7 +67,7 @@ export function batch<Item, Result>(
         await context.with(first.context, () => settle(calls, run))
     }
 
-    runs--
+    isRunning = false
   }
 
   return (item) =>
@@ -82,7 +80,7 @@ export function batch<Item, Result>(
       const caller = context.active()
       waiting.push({ item, deadline, context: caller, resolve, reject })
       // `runAll` never rejects: only the linter needs the catch.
-      if (runs < maxRuns) runAll().catch(reject)
+      if (!isRunning) runAll().catch(reject)
     })
 }
 

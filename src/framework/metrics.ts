@@ -112,11 +112,6 @@ export class Metrics {
     ['operation', 'outcome']
   )
 
-  readonly idempotencyKeyRows = this.gauge(
-    'idempotency_keys_rows',
-    'Stored Idempotency-Keys, as estimated by the last ANALYZE or VACUUM'
-  )
-
   readonly sharedReads = this.#histogram(
     'shared_read_requests',
     'Requests per shared read',

@@ -183,8 +183,8 @@ export const rarelyNeededVariables = {
     ...count,
     default: 33_554_432,
     minimum: 1,
-    // PostgreSQL compares the size of a list with it, as an integer.
-    maximum: 2_147_483_647,
+    // A longer text would not fit into a string of Node.js.
+    maximum: 500_000_000,
     description:
       'Maximum size of a list, then 503; and maximum memory for responses ' +
       'that clients have yet to read: the least recently sent are closed ' +
@@ -209,7 +209,8 @@ export const rarelyNeededVariables = {
     default: 72_000,
     description:
       'Time without a byte in either direction before a connection is ' +
-      'closed; longer than a proxy keeps idle connections'
+      'closed; longer than a proxy keeps idle connections, and than a ' +
+      'response may take'
   },
 
   SHUTDOWN_DELAY_MS: {

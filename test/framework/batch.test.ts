@@ -15,16 +15,6 @@ function recordedRun() {
   return { runs, run }
 }
 
-/** A promise with the function that resolves it. */
-function hold() {
-  let release = () => {}
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
-
-  return { held, release: () => release() }
-}
-
 const overloaded = { status: 'rejected', reason: { code: 'overloaded' } }
 
 t.test('a run takes the oldest items, up to its maximum', async (t) => {
@@ -34,27 +24,6 @@ t.test('a run takes the oldest items, up to its maximum', async (t) => {
   const calls = await Promise.allSettled([1, 2, 3, 4].map(call))
   t.match(calls, [{ value: 1 }, { value: 2 }, { value: 3 }, overloaded])
   t.same(runs, [[1, 2], [3]])
-})
-
-t.test('as many runs as allowed are active at the same time', async (t) => {
-  const ends = [hold(), hold(), hold()]
-  const started: number[] = []
-  const run = async (items: number[]) => {
-    started.push(...items)
-    for (const item of items) await ends[item]?.held
-    return items
-  }
-  const call = batch(run, { maxSize: 1, maxRuns: 2 })
-  const calls = [0, 1, 2].map(call)
-
-  ends[1]?.release()
-  t.equal(await calls[1], 1)
-  ends[2]?.release()
-  t.equal(await calls[2], 2)
-  t.same(started, [0, 1, 2])
-
-  ends[0]?.release()
-  t.same(await Promise.all(calls), [0, 1, 2])
 })
 
 t.test(

@@ -47,7 +47,7 @@ const inEnvironment: Record<string, Record<string, string>[]> = {
   'MAX_RESPONSE_BUFFER_BYTES must be >= 1: ': [
     { MAX_RESPONSE_BUFFER_BYTES: '0' }
   ],
-  'MAX_RESPONSE_BUFFER_BYTES must be <= 2147483647: ': [
+  'MAX_RESPONSE_BUFFER_BYTES must be <= 500000000: ': [
     { MAX_RESPONSE_BUFFER_BYTES: '2147483648' }
   ],
   'LOG_LEVEL must be equal to one of ': [{ LOG_LEVEL: 'INFO' }],

@@ -33,14 +33,11 @@ interface Row {
   hasIdempotencyKey: boolean
 }
 
-/** What became of one row. 'in_use': another transaction is storing its key. */
-type Outcome = RowOutcome | { outcome: 'in_use' }
-
 /**
  * Inserts single rows by a statement for many. Rows that arrive together share
  * it. The next group gathers while one commits, so an idle service adds no
- * delay. If a row makes its group fail, each row of the group runs alone at
- * least once, while the next groups go on.
+ * delay. If a row makes its group fail, each row of the group runs alone, while
+ * the next groups go on.
  *
  * @returns a function that inserts one row. It resolves with 'blocked' or
  *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. That
@@ -50,7 +47,7 @@ type Outcome = RowOutcome | { outcome: 'in_use' }
 export function groupedInsert<Body, Params, Status, Schema>(
   database: Database,
   definition: InsertDefinition<Body, Params, Status, Schema>
-): (row: Row) => Promise<Outcome> {
+): (row: Row) => Promise<RowOutcome> {
   const { metrics, timeoutMs: maxWaitMs } = database
   const { withoutKeys, withKeys } = prepareInserts(database, definition)
 
@@ -62,40 +59,41 @@ export function groupedInsert<Body, Params, Status, Schema>(
     return { name, text, values }
   }
 
-  const inGroup = batch(
-    (rows: Row[]): Promise<(Outcome | { outcome: 'group_failed' })[]> =>
-      database.write<RowOutcome>(queryOf(rows)).catch((error: unknown) => {
-        if (!mayBeFaultOfRow(error)) throw error
-        // The rows must run alone: the group stored nothing.
-        return rows.map(() => ({ outcome: 'group_failed' }))
-      }),
-    { maxSize, maxQueued, maxWaitMs }
-  )
-
-  async function alone(row: Row): Promise<Outcome> {
+  async function attempt(row: Row): Promise<RowOutcome> {
     try {
       const [result] = await database.writeAlone<RowOutcome>(queryOf([row]))
       // The statement returns a row for each input row.
       return result as RowOutcome
     } catch (error) {
-      const outcome = obstacleOf(error)
-      if (outcome === undefined) throw error
-      return { outcome }
+      return { outcome: obstacleOf(error) }
     }
   }
 
-  return async (row) => {
+  async function alone(row: Row): Promise<RowOutcome> {
     const deadline = performance.now() + maxWaitMs
     let pauseMs = 0
-    let result = await inGroup(row)
-
-    while (result.outcome === 'group_failed' || mayRetry(result, deadline)) {
-      await sleep(pauseMs)
+    let result = await attempt(row)
+    while (mayRetry(result) && performance.now() < deadline) {
       pauseMs = Math.min(2 * pauseMs + firstPauseMs, longestPauseMs)
-      result = await alone(row)
+      await sleep(pauseMs)
+      result = await attempt(row)
     }
-
     return result
+  }
+
+  const inGroup = batch(
+    (rows: Row[]): Promise<(RowOutcome | Promise<RowOutcome>)[]> =>
+      database.write<RowOutcome>(queryOf(rows)).catch((error: unknown) => {
+        // The group stored nothing.
+        if (mayBeFaultOfRow(error)) return rows.map(alone)
+        throw error
+      }),
+    { maxSize, maxQueued, maxWaitMs }
+  )
+
+  return async (row) => {
+    const result = await inGroup(row)
+    return mayRetry(result) ? alone(row) : result
   }
 }
 
@@ -115,15 +113,19 @@ function prepareInserts<Body, Params, Status, Schema>(
   }
 }
 
-const mayRetry = ({ outcome }: Outcome, deadline: number) =>
-  (outcome === 'blocked' || outcome === 'in_use') &&
-  performance.now() < deadline
+/** Whether another transaction was in the way. */
+const mayRetry = ({ outcome }: RowOutcome) =>
+  outcome === 'blocked' || outcome === 'in_use'
 
-/** How another transaction has made a statement fail, if one has. */
-function obstacleOf(error: unknown): 'blocked' | 'in_use' | undefined {
+/**
+ * How another transaction has made a statement fail.
+ *
+ * @throws the error if none has
+ */
+function obstacleOf(error: unknown): 'blocked' | 'in_use' {
   const { code, constraint, where } = postgresErrorIn(error)
   if (constraint === 'idempotency_keys_pkey') return 'in_use'
-  if (code !== lockNotAvailable) return undefined
+  if (code !== lockNotAvailable) throw error
 
   // PostgreSQL names the table whose lock it waited for.
   return where?.includes('idempotency_keys') ? 'in_use' : 'blocked'

@@ -56,7 +56,9 @@ export interface InsertDefinition<Body, Params, Status, Schema> {
 /** What a statement did with one input row. */
 export type RowOutcome =
   | { outcome: 'created' | 'replayed'; response: string }
-  | { outcome: 'invalid' | 'reused' | 'blocked' }
+  | { outcome: 'invalid' | 'reused' }
+  /** Another transaction, or another row of the statement, was in the way. */
+  | { outcome: 'blocked' | 'in_use' }
 
 /**
  * The parts of the statement that depend on Idempotency-Keys, here for rows
@@ -92,15 +94,17 @@ export const withIdempotencyKeys: typeof withoutIdempotencyKeys = {
     CASE
       WHEN record_body_hash = body_hash THEN 'replayed'
       WHEN record_body_hash IS NOT NULL THEN 'reused'
+      WHEN key_hash IS NOT NULL
+        AND row_number() OVER (PARTITION BY key_hash ORDER BY ordinal) > 1
+        THEN 'in_use'
       ELSE ${obstacle}
     END`,
 
   response: 'coalesce(record_response, response) AS response',
 
   // In the same commit as the row. A key that another transaction records at
-  // the same time, or another row of this statement, violates
-  // idempotency_keys_pkey: nothing is stored. Statements record keys in the
-  // same order, so that they do not deadlock.
+  // the same time violates idempotency_keys_pkey: nothing is stored. Statements
+  // record keys in the same order, so that they do not deadlock.
   newRecord: sql`
     ,
     new_record AS (

@@ -9,9 +9,6 @@ import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
 import { type ResponseMemory, tooLong } from './response-memory.ts'
 
-/** Milliseconds between two lines of the log about one list. */
-const logIntervalMs = 60_000
-
 /**
  * SQL for a list as a JSON array, which PostgreSQL writes. `body` is NULL if
  * the version is still $1, or if the list has more than $2 bytes. `size` is
@@ -111,14 +108,19 @@ export function listOperation<Item>(
   const text = listStatement(table, json.expression)
   const statement = database.prepare(name, text)
   const read = listReader(database, memory.limit, statement)
-  const reject = tooLongError(table, memory.limit)
 
   return async (
     request: ListRequest,
     reply: ListReply<Item>
   ): Promise<Sent> => {
     const { size, body } = await read()
-    if (body === undefined) throw reject(size, request)
+    if (body === undefined) {
+      request.log.error(
+        `the list of ${table} has at least ${size} bytes: raise ` +
+          `MAX_RESPONSE_BUFFER_BYTES (${memory.limit}), or list it in pages`
+      )
+      throw tooLong()
+    }
 
     // The client may keep the list, but must check before each use that it is
     // unchanged (RFC 9111, section 5.2.2).
@@ -163,21 +165,4 @@ function listReader(
       return { ...noList, size: 2 ** 30 }
     }
   })
-}
-
-/** Returns 503 for a list that is too long, and logs it for the operator. */
-function tooLongError(table: string, limit: number) {
-  let loggedAt = -Infinity
-
-  return (size: number, { log }: ListRequest) => {
-    if (performance.now() - loggedAt >= logIntervalMs) {
-      loggedAt = performance.now()
-      log.error(
-        `the list of ${table} has at least ${size} bytes: raise ` +
-          `MAX_RESPONSE_BUFFER_BYTES (${limit}), or list it in pages`
-      )
-    }
-
-    return tooLong()
-  }
 }

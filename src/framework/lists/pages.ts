@@ -4,7 +4,7 @@ import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from '../rows/shared-reader.ts'
-import type { ResponseMemory } from './response-memory.ts'
+import { type ResponseMemory, tooLong } from './response-memory.ts'
 
 /**
  * The SQL types of ids. `lowest` precedes each id, and `includes` tells whether
@@ -51,6 +51,8 @@ interface PageRequest {
   }
 }
 
+// The items are bytes, because requests that share a page share its Buffer,
+// which the memory counts once.
 const pageStatement = (
   inputTypes: Record<string, string>,
   statement: string,
@@ -155,6 +157,7 @@ export function pageOperation<
     }
 
     const { items, next } = await read({ ...filters, after, size })
+    if (items.length > memory.limit) throw tooLong()
     memory.hold(items, reply.raw)
     if (next !== null) reply.header('link', linkTo(next, query))
 

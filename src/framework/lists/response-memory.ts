@@ -21,7 +21,7 @@ export const tooLong = () =>
  * deny nothing to others.
  */
 export class ResponseMemory {
-  /** Bytes. No body may be larger. */
+  /** Bytes. Whoever makes a body rejects a larger one by `tooLong`. */
   readonly limit: number
   readonly #metrics: Metrics
   /** The responses that send each body. The last sent body is last. */
@@ -35,13 +35,8 @@ export class ResponseMemory {
     metrics.maxResponseMemory.set(limit)
   }
 
-  /**
-   * Counts a body until the response closes.
-   *
-   * @throws HttpError 503 if the body alone exceeds the limit
-   */
+  /** Counts a body until the response closes. */
   hold(body: Buffer, response: ServerResponse): void {
-    if (body.length > this.limit) throw tooLong()
     // A response that has closed emits no event that could end the count.
     if (body.length <= uncountedSize || response.destroyed) return
 

@@ -1,6 +1,7 @@
+import pLimit from 'p-limit'
 import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
-import { batch } from '../batch.ts'
+import { Overloaded } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { Metrics } from '../metrics.ts'
 import { trackAvailability } from './availability.ts'
@@ -72,9 +73,9 @@ export class Database {
 
   readonly #uses: Record<'reads' | 'writes' | 'background', DatabaseUse>
 
-  // A batch of single queries limits how many run and wait. A query that waits
-  // for a connection of a full pool would count as an outage of the database.
-  readonly #alone: (query: Query) => Promise<QueryResultRow[]>
+  // A query that waits for a connection of a full pool would count as an outage
+  // of the database.
+  readonly #alone = pLimit(maxAlone)
 
   /**
    * Connections are made on first use.
@@ -118,15 +119,6 @@ export class Database {
         timeoutMs: backgroundTimeoutMs
       }
     }
-    this.#alone = batch(
-      (queries: Query[]) => Promise.all(queries.map((one) => this.write(one))),
-      {
-        maxSize: 1,
-        maxRuns: maxAlone,
-        maxQueued: maxQueuedAlone,
-        maxWaitMs: timeoutMs
-      }
-    )
 
     this.#addGauges(config.MAX_DATABASE_CONNECTIONS)
   }
@@ -176,8 +168,14 @@ export class Database {
    * it `limitLockWait`. Few run at the same time. Also rejects with Overloaded
    * if too many wait.
    */
-  writeAlone<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return this.#alone(query) as Promise<Row[]>
+  async writeAlone<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    if (this.#alone.pendingCount >= maxQueuedAlone) throw new Overloaded()
+    const deadline = performance.now() + this.timeoutMs
+
+    return this.#alone(() => {
+      if (performance.now() >= deadline) throw new Overloaded()
+      return this.write<Row>(query)
+    })
   }
 
   /**

@@ -1,6 +1,13 @@
 // A row that waits for another transaction must not delay the others.
 import t, { type Test } from 'tap'
-import { begin, lockAwaited, lockWaits, query } from '../../support/database.ts'
+import {
+  begin,
+  createDatabase,
+  lockAwaited,
+  lockWaits,
+  openDatabase,
+  query
+} from '../../support/database.ts'
 import {
   createNote,
   listNotes,
@@ -190,3 +197,34 @@ for (const { max, waiting } of connections) {
     }
   )
 }
+
+/** Starts statements that wait for `firstLock` until `release`. */
+async function startStatements(t: Test, count: number, timeout: number) {
+  const url = await createDatabase(t)
+  const { release } = await begin(t, url, firstLock.hold)
+  const database = openDatabase(t, url, timeout)
+  const outcome = () =>
+    database
+      .writeAlone({ text: firstLock.hold })
+      .then(() => 'done')
+      .catch(({ code }: { code: string }) => code)
+  const outcomes = Promise.all(Array.from({ length: count }, outcome))
+
+  return { outcomes, release }
+}
+
+t.test('a thousand statements of single rows may wait', async (t) => {
+  const { outcomes, release } = await startStatements(t, 1010, 60_000)
+  await release()
+  t.same((await outcomes).slice(0, 1000), Array(1000).fill('done'))
+  t.equal((await outcomes).at(-1), 'overloaded')
+})
+
+t.test(
+  'a statement of a single row waits as long as one may run',
+  async (t) => {
+    const { outcomes } = await startStatements(t, 10, 100)
+    t.equal((await outcomes).at(0), 'unavailable')
+    t.equal((await outcomes).at(-1), 'overloaded')
+  }
+)

@@ -144,18 +144,16 @@ t.test('a list is complete and in the order of the ids', async (t) => {
 })
 
 t.test(
-  'a list beyond MAX_RESPONSE_BUFFER_BYTES gets 503, and the log a line a minute',
+  'a list beyond MAX_RESPONSE_BUFFER_BYTES gets 503, and the log names it',
   async (t) => {
     const { lines, log } = recorder()
     const config = { MAX_RESPONSE_BUFFER_BYTES: 1_000_000 }
     const service = await startNotes(t, { config, log })
     await fillLong(service.databaseUrl)
 
-    for (let requests = 0; requests < 2; requests++) {
-      const response = await listNotes(service)
-      t.match(response, { statusCode: 503 })
-      t.match(response.json(), { code: 'unavailable' })
-    }
+    const response = await listNotes(service)
+    t.match(response, { statusCode: 503 })
+    t.match(response.json(), { code: 'unavailable' })
     const tooLong = lines.filter(({ msg }) => /MAX_RES/.test(String(msg)))
     t.match(tooLong, [
       { msg: /^the list of notes has at least \d+ bytes.* in pages$/ }

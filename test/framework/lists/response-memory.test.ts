@@ -54,20 +54,6 @@ t.test('a body that is sent again and again keeps its readers', async (t) => {
   t.equal(await held(), 2 * megabyte)
 })
 
-t.test('a body that never fits is rejected, and closes nothing', (t) => {
-  const { memory } = start()
-  const first = reader()
-  memory.hold(body(), first)
-  t.throws(() => memory.hold(Buffer.alloc(3 * megabyte), reader()), {
-    message: 'The list is too long for this service: ask its operator'
-  })
-  t.notOk(first.destroyed)
-
-  const small = new ResponseMemory(1, new Metrics())
-  t.throws(() => small.hold(Buffer.alloc(2), reader()))
-  t.end()
-})
-
 t.test('a body that is sent again after its readers were closed', async (t) => {
   const { memory, held } = start()
   const sentAgain = body()
