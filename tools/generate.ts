@@ -4,10 +4,10 @@
 // - generated/manual/, from docs/clients.md and CHANGELOG.md
 // - README.md: the operations, from openapi.yaml
 // - docs/clients.md: the errors of single operations, from openapi.yaml
-// - .env.example and docs/configuration.md, from src/framework/variables.ts
+// - docs/configuration.md, from src/framework/variables.ts
 // - docs/metrics.md, from the metrics of src/
 // - the PrometheusRule, from deploy/observability/rules.yml
-// - deploy/haproxy.cfg: the lines that recognize API keys
+// - deploy/haproxy.cfg: the prefix of API keys
 //
 // With --check it writes nothing, and exits 1 when a file is missing or stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ import {
   type ApiOperation,
   readApiDocument
 } from '../src/framework/openapi/document.ts'
-import { configurationPage, envExample } from './generate/configuration-docs.ts'
+import { configurationPage } from './generate/configuration-docs.ts'
 import { guideSource, pageHtml, pageMarkdown } from './generate/guide.ts'
 import {
   bodyColumnsFile,
@@ -137,7 +137,6 @@ async function generate(): Promise<Files> {
     'deploy/kubernetes/monitoring/rules.yaml': await prometheusRule(
       read('deploy/observability/rules.yml')
     ),
-    '.env.example': envExample(),
     'docs/configuration.md': await configurationPage(
       read('docs/configuration.md')
     ),

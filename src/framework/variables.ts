@@ -1,5 +1,5 @@
 // Every environment variable of the service. `npm run generate` writes
-// .env.example and docs/configuration.md from it.
+// docs/configuration.md from it.
 //
 // A name says its unit: _MS is milliseconds, _BYTES bytes, _HOURS hours.
 // A limit starts with MAX_. OTEL_ are the names of OpenTelemetry.

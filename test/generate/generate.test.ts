@@ -1,17 +1,12 @@
-import {
-  appendFileSync,
-  cpSync,
-  readdirSync,
-  readFileSync,
-  writeFileSync
-} from 'node:fs'
+import { appendFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
+import { readApiDocument } from '../../src/framework/openapi/document.ts'
+import { api } from '../../src/handlers/index.ts'
 import { call } from '../support/process.ts'
 
 /** What the generator reads and writes. */
 const copied = [
-  '.env.example',
   'CHANGELOG.md',
   'README.md',
   'openapi.yaml',
@@ -22,7 +17,6 @@ const copied = [
   'docs',
   'generated',
   'migrations',
-  'samples',
   'src',
   'test/support/notes',
   'tools/clients/programs',
@@ -32,6 +26,7 @@ const copied = [
 ]
 
 const cwd = t.testdir({
+  samples: { 'getDog.sh': '# a sample', 'getDog.rb': '' },
   node_modules: t.fixture('symlink', path.resolve('node_modules'))
 })
 for (const name of copied)
@@ -62,7 +57,7 @@ const getDog = `  /dogs/{dogId}:
             application/json:
               schema: { $ref: '#/components/schemas/Error' }
               examples:
-                asleep: { value: { code: dog_asleep, message: Until noon } }
+                asleep: { value: { code: dog_asleep, message: '*Zzz*' } }
 `
 
 const dog = `    Dog:
@@ -89,29 +84,25 @@ const stale = [
   'docs/clients.md',
   'generated/manual/guide.md',
   'generated/manual/guide.html',
-  '.env.example',
   'docs/configuration.md',
   'README.md',
   'generated/statements.sql'
 ].map((name) => `${name} is stale: run npm run generate and commit it\n`)
 
-const samples = readdirSync('samples')
 const problems = [
-  ...['.sh', '.ts', '.py', '.go']
-    .filter((end) => samples.some((name) => name.endsWith(end)))
-    .map((end) => `samples/getDog${end} is missing: write it by hand\n`),
+  ...readApiDocument(api.openapi).operations.map(
+    ({ id }) => `samples/${id}.sh is missing: write it by hand\n`
+  ),
   'samples/getDog.rb belongs to no operation or language\n'
 ]
 
 t.test('npm run generate writes what --check reports', async (t) => {
   const page = 'docs/configuration.md'
-  const edited = ['generated/statements.sql', '.env.example']
+  const statements = 'generated/statements.sql'
   write('openapi.yaml', withDogs(read('openapi.yaml')))
   write(page, read(page).replace(/^\| `PORT`.*\n/m, ''))
-  for (const name of [...edited, `samples/${samples[0]}`])
-    appendFileSync(file(name), '# edited\n')
+  appendFileSync(file(statements), '-- edited\n')
   appendFileSync(file('docs/clients.md'), '\n## Last words\n')
-  write('samples/getDog.rb', '')
 
   const output = [...stale, ...problems].join('')
   t.same(await generate('--check'), { code: 1, output })
@@ -122,23 +113,23 @@ t.test('npm run generate writes what --check reports', async (t) => {
     'generated/operations.ts': "getDog: Handler<operations['getDog']>",
     'generated/types.ts': 'owner: bigint | null;',
     'generated/json.ts': `coalesce("owner"::text, 'null')`,
-    'generated/samples.json': '# edited',
+    'generated/samples.json': '# a sample',
     'docs/clients.md':
-      /`GET .dogs.{dogId}` +\| 409 +\| `dog_asleep` +\| Until noon /,
+      /`GET .dogs.{dogId}` +\| 409 +\| `dog_asleep` +\| \\\*Zzz\\\* /,
     'generated/manual/guide.html': '<a href="#last-words">',
     'README.md': /`GET .v1.dogs.{dogId}` +\| 200 +\| Get a dog /
   }
   for (const [name, text] of Object.entries(written))
     t.match(read(name), text, name)
-  for (const name of [...edited, page])
+  for (const name of [statements, page])
     t.equal(read(name), readFileSync(name, 'utf8'), name)
 })
 
 t.test('what cannot be generated is an error', async (t) => {
-  const haproxy = 'deploy/haproxy.cfg'
-  write(haproxy, read(haproxy).replace('set-var(txn.path)', ''))
-  t.same(await generate(), {
+  const page = 'docs/metrics.md'
+  write(page, read(page).replace(/^\| `http_connections`.*\n/m, ''))
+  t.match(await generate(), {
     code: 1,
-    output: `Error: ${haproxy} lacks: http-request set-var(txn.path)\n`
+    output: `Error: ${page} needs the row: | \`http_connections\` `
   })
 })

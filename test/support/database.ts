@@ -55,12 +55,9 @@ export async function migrate(
 }
 
 /** Creates the migrated database that tests copy, and returns its name. */
-export async function createTemplate(
-  server: string,
-  folders?: URL[]
-): Promise<string> {
+export async function createTemplate(server: string): Promise<string> {
   const { name, url } = await makeDatabase(server, empty)
-  await migrate(url, {}, folders)
+  await migrate(url)
   return name
 }
 

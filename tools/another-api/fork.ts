@@ -8,19 +8,22 @@ import { type Document, readYaml, trainDocument } from './document.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
+/** What docs/architecture.md says to delete. */
+const deleted = [
+  'migrations/0002_pet_shop.sql',
+  'samples',
+  'src/handlers',
+  'test/handlers',
+  ':!test/handlers/examples.test.ts',
+  ':!test/handlers/statements.test.ts'
+]
+
 /** What belongs to an API. The rest is the framework. */
 const partsOfApi =
-  /^(openapi[.]yaml|package[.]json|README[.]md|deploy\/haproxy[.]cfg|docs\/(clients|metrics)[.]md|(generated|samples)\/|migrations\/(?!0001_framework)|(src|test)\/handlers\/|tools\/seed[.]ts)/
-
-/** What the fork keeps of it, as docs/architecture.md says. */
-const kept =
-  /^(package[.]json|README[.]md|deploy|docs|generated\/(names|manual)|test\/handlers\/(examples|statements)[.])/
+  /^(openapi[.]yaml|package[.]json|README[.]md|deploy\/haproxy[.]cfg|docs\/(clients|metrics)[.]md|generated\/|migrations\/grants[.]sql|tools\/seed[.]ts)/
 
 const git = (folder: string, ...options: string[]) =>
   execFileSync('git', options, { cwd: folder, encoding: 'utf8' })
-
-const filesIn = (folder: string, ...options: string[]): string[] =>
-  git(folder, 'ls-files', ...options).match(/.+/g) ?? []
 
 /** Makes a copy of this repository in which the API is that of the trains. */
 export function makeFork(): string {
@@ -30,10 +33,7 @@ export function makeFork(): string {
   // So that git sees later which files have changed.
   git(folder, 'init', '--quiet')
   git(folder, 'add', '.')
-  const replaced = filesIn(folder).filter(
-    (file) => partsOfApi.test(file) && !kept.test(file)
-  )
-  git(folder, 'rm', '--quiet', '--force', ...replaced)
+  git(folder, 'rm', '-r', '--quiet', '--force', ...deleted)
 
   cpSync(path.join(import.meta.dirname, 'train'), folder, { recursive: true })
   writeFileSync(`${folder}/openapi.yaml`, openapi())
@@ -42,7 +42,9 @@ export function makeFork(): string {
 
 /** The files of the framework that are not as they were. */
 export const changedFiles = (folder: string): string[] =>
-  filesIn(folder, '--modified').filter((file) => !partsOfApi.test(file))
+  git(folder, 'ls-files', '--modified')
+    .split('\n')
+    .filter((file) => file !== '' && !partsOfApi.test(file))
 
 /**
  * The document of the trains, with those components of this repository's that

@@ -10,12 +10,7 @@ import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import { createLogger } from '../../src/framework/log.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { api } from '../../src/handlers/index.ts'
-import {
-  createTemplate,
-  dropDatabase,
-  query,
-  urlOf
-} from '../../test/support/database.ts'
+import { migrate, query } from '../../test/support/database.ts'
 import { fill, trim } from './database.ts'
 import { type Work, works } from './plan.ts'
 import { report, type Result, type Sample } from './report.ts'
@@ -32,16 +27,9 @@ process.once('SIGINT', () => process.exit(1))
 
 const log = createLogger('warn', apiKeyPrefix)
 
-async function openPostgres() {
-  const url = process.env['DATABASE_URL']
-  if (url !== undefined) return { url, stop: async () => {} }
-
-  return startEmbeddedPostgres(folder, log)
-}
-
-const postgres = await openPostgres()
-const databaseName = await createTemplate(postgres.url, [api.migrations])
-const databaseUrl = urlOf(postgres.url, databaseName)
+const postgres = await startEmbeddedPostgres(folder, log)
+const { url: databaseUrl } = postgres
+await migrate(databaseUrl, {}, [api.migrations])
 const limits = { MAX_DATABASE_CONNECTIONS: 1, DATABASE_TIMEOUT_MS: 5000 }
 const database = new Database(databaseUrl, limits, log)
 const key = await new ApiKeyStore(database, apiKeyPrefix).create('bench')
@@ -108,8 +96,7 @@ for (const work of works) results.push(await measureWork(work))
 
 for (const server of started) server.stop()
 await client.end()
-const [version] = await query(postgres.url, 'SHOW server_version')
-await dropDatabase(postgres.url, databaseName)
+const [version] = await query(databaseUrl, 'SHOW server_version')
 await postgres.stop()
 rmSync(folder, { recursive: true, force: true })
 

@@ -1,6 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import pg from 'pg'
 import { freePort } from '../../test/support/postgres.ts'
 import { until } from '../../test/support/until.ts'
 
@@ -56,7 +55,6 @@ export async function startServer(
   key: string,
   service = ''
 ) {
-  const isPeer = program.build !== undefined
   const port = await freePort()
   /** With the version. */
   const url = `http://127.0.0.1:${port}/v1`
@@ -66,7 +64,10 @@ export async function startServer(
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
       ...process.env,
-      DATABASE_URL: isPeer ? parametersOf(databaseUrl) : databaseUrl,
+      // The drivers of peers would try the host before the socket.
+      DATABASE_URL: program.build
+        ? databaseUrl.replace('localhost', '')
+        : databaseUrl,
       SERVICE: service,
       PORT: String(port),
       HOST: '127.0.0.1',
@@ -96,17 +97,4 @@ function cpuOf(pid = 0): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const [, user, system] = /\) (?:\S+ ){11}(\d+) (\d+)/.exec(stat) ?? []
   return (Number(user) + Number(system)) * 10_000
-}
-
-/**
- * The parameters of a URL, whose host can be in the query: not every driver
- * reads it there.
- */
-function parametersOf(databaseUrl: string): string {
-  const { host, port, user, password, database } = new pg.Client(databaseUrl)
-  const parameters = { host, port, user, password, dbname: database }
-
-  return Object.entries(parameters)
-    .map(([name, value]) => `${name}='${value ?? ''}'`)
-    .join(' ')
 }

@@ -1,5 +1,4 @@
-// The files that `npm run generate` writes from
-// src/framework/variables.ts.
+// The tables of docs/configuration.md, from src/framework/variables.ts.
 import {
   commonVariables,
   descriptionOf,
@@ -9,27 +8,6 @@ import {
 import { tableOf, withSection } from './markdown.ts'
 
 type Group = Record<string, Variable>
-
-/** The default as text; empty if there is none. */
-const defaultOf = ({ default: value }: Variable): string =>
-  value === undefined ? '' : String(value)
-
-/** Every variable as a comment, to copy to .env. */
-export function envExample(): string {
-  return `# Copy to .env and uncomment what you change: see docs/configuration.md.
-# Generated from src/framework/variables.ts by \`npm run generate\`. Do not edit.
-${exampleOf('Common', commonVariables)}
-${exampleOf('Rarely needed', rarelyNeededVariables)}`
-}
-
-function exampleOf(title: string, group: Group): string {
-  const entries = Object.entries(group).map(
-    ([name, variable]) =>
-      `# ${descriptionOf(variable)}\n# ${name}=${defaultOf(variable)}\n`
-  )
-
-  return `\n# ---- ${title} ----\n\n${entries.join('\n')}`
-}
 
 /** docs/configuration.md with the tables of the variables. */
 export async function configurationPage(page: string): Promise<string> {
@@ -41,8 +19,8 @@ export async function configurationPage(page: string): Promise<string> {
 
 function variablesTable(group: Group): string {
   const rows = Object.entries(group).map(([name, variable]) => {
-    const value = defaultOf(variable)
-    const shown = value && `\`${value}\``
+    const { default: value } = variable
+    const shown = value === undefined ? '' : `\`${value}\``
     return [`\`${name}\``, shown, descriptionOf(variable)]
   })
 

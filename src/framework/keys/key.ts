@@ -3,7 +3,7 @@ import { hash, randomBytes } from 'node:crypto'
 const randomBytesInKey = 20
 const checksumLength = 8
 /** Random digits of an API key that people may see. */
-export const shownDigits = 8
+const shownDigits = 8
 const hiddenDigits = randomBytesInKey * 2 + checksumLength - shownDigits
 
 /**
@@ -33,7 +33,7 @@ export const shownPartOf = (apiKey: string): string =>
 
 /**
  * The pattern of an API key in a text, for a match in any case. Its first group
- * is the shown part. The logs of the service and of the proxy use it.
+ * is the shown part. The log uses it, and deploy/haproxy.cfg repeats it.
  */
 export const apiKeyPattern = (prefix: string): string =>
   `(${prefix}[0-9a-f]{${shownDigits}})[0-9a-f]+`

@@ -5,13 +5,14 @@ import { successes } from '../../support/metrics.ts'
 import { createNote, makeKey, startNotes } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
 
-/** Starts a service, with a clock that tests can advance. */
+/** Starts a service, with a clock that only tests advance. */
 async function start(t: Test, config: Partial<Config>) {
-  const now = performance.now.bind(performance)
+  const begin = performance.now()
   let passed = 0
-  t.intercept(performance, 'now', { value: () => now() + passed })
+  t.intercept(performance, 'now', { value: () => begin + passed })
+  // A millisecond more, so that a window that ends then has ended.
   const pass = (seconds: number) => {
-    passed += seconds * 1000
+    passed += seconds * 1000 + 1
   }
 
   const { lines, log } = recorder()

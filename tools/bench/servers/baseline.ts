@@ -15,34 +15,9 @@ const sha256 = (text: string) =>
   createHash('sha256').update(text).digest('base64')
 const keyHash = sha256(BENCH_KEY)
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
-const petColumns = 'id, name, category_id AS "categoryId", status'
 
 const rowsOf = async (text: string, ...values: unknown[]) =>
-  (await pool.query<{ id: string }>(text, values)).rows
-
-interface Pet {
-  name: string
-  categoryId: number
-  status: string
-}
-
-interface Page {
-  limit: number
-  status?: string
-  cursor?: string
-}
-
-/** The cursor is that of the service: an id in base64url. */
-const idOf = (cursor = '') =>
-  Number(Buffer.from(cursor, 'base64url').toString())
-
-function linkAfter(id: string, { limit, status }: Page) {
-  const query = new URLSearchParams({ limit: String(limit) })
-  if (status) query.append('status', status)
-  query.append('cursor', Buffer.from(id).toString('base64url'))
-
-  return `<?${query.toString()}>; rel="next"`
-}
+  (await pool.query(text, values)).rows as object[]
 
 const handlers = {
   listCategories: () =>
@@ -62,40 +37,14 @@ const handlers = {
     return reply.code(201).send(created)
   },
 
-  async listPets({ query }: { query: Page }, reply: FastifyReply) {
-    const { limit, status, cursor } = query
-    const rows = await rowsOf(
-      `SELECT ${petColumns}
-       FROM pets
-       WHERE id > $1 AND ($3::text IS NULL OR status = $3)
-       ORDER BY id
-       LIMIT $2`,
-      idOf(cursor),
-      limit + 1,
-      status
-    )
-    const pets = rows.slice(0, limit)
-    const last = rows.length > limit ? pets.at(-1) : undefined
-    if (last !== undefined) reply.header('link', linkAfter(last.id, query))
-    return reply.send(pets)
-  },
-
   async getPet({ params }: { params: { petId: number } }) {
-    const select = `SELECT ${petColumns} FROM pets WHERE id = $1`
-    const [pet] = await rowsOf(select, params.petId)
-    return pet
-  },
-
-  async createPet({ body }: { body: Pet }, reply: FastifyReply) {
-    const [created] = await rowsOf(
-      `INSERT INTO pets (name, category_id, status)
-       VALUES ($1, $2, $3)
-       RETURNING ${petColumns}`,
-      body.name,
-      body.categoryId,
-      body.status
+    const [pet] = await rowsOf(
+      `SELECT id, name, category_id AS "categoryId", status
+       FROM pets
+       WHERE id = $1`,
+      params.petId
     )
-    return reply.code(201).send(created)
+    return pet
   }
 }
 

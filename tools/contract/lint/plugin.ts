@@ -79,24 +79,6 @@ function report(check: Check) {
   }
 }
 
-interface Options {
-  exceptions?: string[]
-}
-
-/** Reports `NewPet` beside `Pet`: in Go, it is also that type's constructor. */
-function reportConstructors(exceptions: string[] = []) {
-  return (schemas: Record<string, unknown>, ctx: UserContext) => {
-    for (const name of Object.keys(schemas)) {
-      const type = name.replace(/^New/, '')
-      if (type === name || !(type in schemas) || exceptions.includes(name))
-        continue
-      ctx.report({
-        message: `Write ${type}Input instead of ${name}, which clients in Go have as the constructor of ${type}`
-      })
-    }
-  }
-}
-
 /** The schema and the schemas in it, each once, with their property names. */
 function schemasIn(
   root: unknown,
@@ -131,9 +113,6 @@ const plugin: Plugin = {
       }),
       'response-is-serializable': () => ({
         Response: { Schema: report(responseIsSerializable) }
-      }),
-      'input-has-own-name': ({ exceptions }: Options) => ({
-        NamedSchemas: reportConstructors(exceptions)
       }),
       // Node.js limits the headers.
       'parameter-is-bounded': () => ({

@@ -20,24 +20,19 @@ CREATE TABLE trips (
 
 CREATE TABLE bookings (
   id uuid PRIMARY KEY,
-  owner bigint NOT NULL,
   trip_id uuid NOT NULL REFERENCES trips,
   passenger_name text NOT NULL,
   has_bicycle boolean,
-  has_dog boolean,
-  UNIQUE (id, owner)
+  has_dog boolean
 );
 
 CREATE TABLE payments (
   id uuid PRIMARY KEY,
-  booking_id uuid NOT NULL,
-  owner bigint NOT NULL,
+  booking_id uuid NOT NULL REFERENCES bookings ON DELETE CASCADE,
   amount numeric NOT NULL,
   currency text NOT NULL,
   source jsonb NOT NULL,
-  status text NOT NULL DEFAULT 'succeeded',
-  CONSTRAINT payments_booking FOREIGN KEY (booking_id, owner)
-    REFERENCES bookings (id, owner) ON DELETE CASCADE
+  status text NOT NULL DEFAULT 'succeeded'
 );
 
 CREATE FUNCTION hide_source() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -20,9 +20,8 @@ const text = `
       '2024-02-01T16:00:00Z'
     )
   )
-  INSERT INTO bookings (id, owner, trip_id, passenger_name) VALUES (
+  INSERT INTO bookings (id, trip_id, passenger_name) VALUES (
     '1725ff48-ab45-4bb5-9d02-88745177dedb',
-    1,
     'ea399ba1-6d95-433f-92d1-83f67b775594',
     'John Doe'
   )`

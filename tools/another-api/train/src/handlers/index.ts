@@ -6,7 +6,6 @@ import { trainHandlers } from './trains.ts'
 export const api: Api = {
   names: { service: serviceName, apiKeyPrefix, realm },
   openapi: new URL('../../openapi.yaml', import.meta.url),
-  samples: new URL('../../generated/samples.json', import.meta.url),
   manual: new URL('../../generated/manual/', import.meta.url),
   handlers: trainHandlers,
   measurers: [],
