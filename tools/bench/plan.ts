@@ -14,7 +14,7 @@ export interface Work {
   connections: number
   /** Rows in each table at the start. */
   rows: number
-  /** Whether it reads a pet, which only some servers know. */
+  /** Whether it needs pets, which only some servers know. */
   hasPets?: boolean
   /** Whether creates are deleted again, so that lists keep their length. */
   isTrimmed?: boolean
@@ -22,11 +22,15 @@ export interface Work {
 
 const get = (path: string): LoadRequest => ({ method: 'GET', path })
 const listCategories = get('/categories')
-const createCategory: LoadRequest = {
+const post = (path: string, body: object): LoadRequest => ({
   method: 'POST',
-  path: '/categories',
-  body: { name: 'Rabbit', description: 'Small mammals with long ears' }
-}
+  path,
+  body
+})
+const createCategory = post('/categories', {
+  name: 'Rabbit',
+  description: 'Small mammals with long ears'
+})
 
 const manyAtOnce = (what: string, requests: LoadRequest[]): Work => ({
   title: `${what}, 64 connections`,
@@ -41,7 +45,13 @@ const bothOf = (what: string, request: LoadRequest, rows = 100): Work[] => {
   return [{ ...many, title: `${what}, 1 connection`, connections: 1 }, many]
 }
 
-const samePet = bothOf('the same pet', get('/pets/5000'), 10_000)
+const createPets = Array.from({ length: 10 }, (_, index) =>
+  post('/pets', { name: 'Milo', categoryId: index + 1 })
+)
+const ofPets = [
+  ...bothOf('the same pet', get('/pets/5000'), 10_000),
+  manyAtOnce('create a pet', createPets)
+]
 const mixed = [createCategory, ...Array<LoadRequest>(9).fill(listCategories)]
 
 export const works: Work[] = [
@@ -50,5 +60,5 @@ export const works: Work[] = [
   ),
   ...bothOf('create', createCategory),
   { ...manyAtOnce('90 % list, 10 % create', mixed), isTrimmed: true },
-  ...samePet.map((work) => ({ ...work, hasPets: true }))
+  ...ofPets.map((work) => ({ ...work, hasPets: true }))
 ]

@@ -45,7 +45,9 @@ export function rateLimit(
 
     const count = (counts.get(source) ?? 0) + 1
     counts.set(source, count)
-    const seconds = Math.ceil(counts.getRemainingTTL(source) / 1000)
+    // At the end of the window, nothing remains for a moment.
+    const remainingMs = Math.max(1, counts.getRemainingTTL(source))
+    const seconds = Math.ceil(remainingMs / 1000)
     const left = Math.max(0, max - count)
     reply.headers({
       'ratelimit-policy': `"${policy}";q=${max};w=${windowSeconds}`,

@@ -72,6 +72,13 @@ t.test('a key has a limit in each response, and 429 beyond it', async (t) => {
   )
 })
 
+t.test('at the end of a window, a client is told to wait', async (t) => {
+  const { list, pass } = await start(t, { MAX_REQUESTS_PER_MINUTE: 1 })
+  await list(200)
+  pass(59.999)
+  t.equal((await list(429)).headers['retry-after'], '1')
+})
+
 t.test('0 disables the limits and their headers', async (t) => {
   const { list } = await start(t, {
     MAX_REQUESTS_PER_MINUTE: 0,

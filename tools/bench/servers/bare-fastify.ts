@@ -51,6 +51,7 @@ function respond(request: FastifyRequest, reply: FastifyReply) {
 const app = Fastify()
 app.get('/v1/categories', respond)
 app.post('/v1/categories', respond)
+app.post('/v1/pets', respond)
 app.get('/v1/pets/:petId', respond)
 // The tables have other rows from now on.
 app.delete('/v1/categories', (_request, reply) => {

@@ -19,6 +19,12 @@ const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
 const rowsOf = async (text: string, ...values: unknown[]) =>
   (await pool.query(text, values)).rows as object[]
 
+interface Pet {
+  name: string
+  categoryId: number
+  status: string
+}
+
 const handlers = {
   listCategories: () =>
     rowsOf('SELECT id, name, description FROM categories ORDER BY id'),
@@ -45,6 +51,18 @@ const handlers = {
       params.petId
     )
     return pet
+  },
+
+  async createPet({ body }: { body: Pet }, reply: FastifyReply) {
+    const [created] = await rowsOf(
+      `INSERT INTO pets (name, category_id, status)
+       VALUES ($1, $2, $3)
+       RETURNING id, name, category_id AS "categoryId", status`,
+      body.name,
+      body.categoryId,
+      body.status
+    )
+    return reply.code(201).send(created)
   }
 }
 
