@@ -1,5 +1,14 @@
 -- The tables and functions of the framework (src/framework).
 
+-- In another encoding PostgreSQL rejects or changes text that the OpenAPI
+-- document allows.
+DO $$ BEGIN
+  IF current_setting('server_encoding') <> 'UTF8' THEN
+    RAISE 'its encoding must be UTF8, not %: create one with ENCODING ''UTF8''',
+      current_setting('server_encoding');
+  END IF;
+END $$;
+
 -- An API key itself is never stored: hash is the SHA-256 of its text.
 CREATE TABLE api_keys (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

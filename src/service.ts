@@ -11,7 +11,7 @@ import { createLogger, exitOnError } from './framework/log.ts'
 import { messageOf } from './framework/message-of.ts'
 import { openForService } from './framework/open-database.ts'
 import { readApiDocument } from './framework/openapi/document.ts'
-import { repeat } from './framework/postgres/tasks.ts'
+import { repeat } from './framework/tasks.ts'
 
 /** The service that has been started. */
 export type Service = Awaited<ReturnType<typeof start>>

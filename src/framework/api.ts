@@ -1,6 +1,6 @@
 import type { ResponseMemory } from './lists/response-memory.ts'
 import type { Database } from './postgres/database.ts'
-import type { Measurer } from './postgres/tasks.ts'
+import type { Measurer } from './tasks.ts'
 
 /** What the API is called. */
 export interface Names {

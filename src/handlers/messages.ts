@@ -3,7 +3,7 @@ import { messageJson } from '../../generated/json.ts'
 import type { Operations } from '../../generated/operations.ts'
 import { insertOperation } from '../framework/creates/insert-operation.ts'
 import type { Database } from '../framework/postgres/database.ts'
-import { measurer } from '../framework/postgres/tasks.ts'
+import { measurer } from '../framework/tasks.ts'
 import { sql } from '../framework/postgres/sql.ts'
 
 /** The operations on messages. */

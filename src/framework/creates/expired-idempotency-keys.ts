@@ -1,6 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
-import type { Task } from '../postgres/tasks.ts'
+import type { Task } from '../tasks.ts'
 
 /** Milliseconds between two removals. */
 const intervalMs = 5000

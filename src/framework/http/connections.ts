@@ -158,10 +158,11 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
 }
 
 /**
- * Whether an error can be the response to bytes that are not HTTP. After a
- * complete request, they belong to the next one, whose response must be the
- * next. Otherwise they belong to the newest request, which may have its
- * response.
+ * Whether an error can be the response to bytes that are not HTTP.
+ *
+ * - Behind a complete request, they are the next one: its response must not come
+ *   before that of the complete one.
+ * - In the body of a request, they are its part: it may have its response.
  *
  * @param newest the response to the last request with complete headers
  */

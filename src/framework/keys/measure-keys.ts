@@ -1,4 +1,4 @@
-import { measurer } from '../postgres/tasks.ts'
+import { measurer } from '../tasks.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**

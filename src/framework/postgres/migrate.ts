@@ -36,13 +36,6 @@ const begin = (lockTimeoutMs: number) => sql`
   SET LOCAL lock_timeout = ${String(lockTimeoutMs)};
 
   DO $$ BEGIN
-    -- In another encoding PostgreSQL rejects or changes text that the OpenAPI
-    -- document allows.
-    IF current_setting('server_encoding') <> 'UTF8' THEN
-      RAISE 'its encoding must be UTF8, not %: create one with ENCODING ''UTF8''',
-        current_setting('server_encoding');
-    END IF;
-
     -- IF NOT EXISTS needs the privilege to create tables even when the table
     -- exists.
     IF to_regclass('pgmigrations') IS NULL THEN
@@ -75,8 +68,8 @@ type MigrationConfig = Pick<
  * other. If another transaction holds a lock, the whole is tried again, so that
  * no request waits for long.
  *
- * @throws Error when the database cannot be reached, is not encoded in UTF-8,
- *   or rejects a statement, or when a lock is held for all tries
+ * @throws Error when the database cannot be reached or rejects a statement, or
+ *   when a lock is held for all tries
  */
 export async function applyMigrations(
   url: string,

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { removalOfExpiredIdempotencyKeys } from '../../../src/framework/creates/expired-idempotency-keys.ts'
-import { repeat } from '../../../src/framework/postgres/tasks.ts'
+import { repeat } from '../../../src/framework/tasks.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
 import {
   createDatabase,

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { Unavailable } from '../../../src/framework/postgres/failures.ts'
-import { repeat } from '../../../src/framework/postgres/tasks.ts'
-import { recorder } from '../../support/recorder.ts'
+import { Unavailable } from '../../src/framework/postgres/failures.ts'
+import { repeat } from '../../src/framework/tasks.ts'
+import { recorder } from '../support/recorder.ts'
 
 t.test(
   'a task is repeated until it is stopped; the log has its failures',

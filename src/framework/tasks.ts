@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Metrics } from '../metrics.ts'
-import type { Database } from './database.ts'
-import { Unavailable } from './failures.ts'
+import type { Metrics } from './metrics.ts'
+import type { Database } from './postgres/database.ts'
+import { Unavailable } from './postgres/failures.ts'
 
 /** Work that no request waits for. */
 export interface Task {
