@@ -160,8 +160,8 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
 /**
  * Whether an error can be the response to bytes that are not HTTP.
  *
- * - Behind a complete request, they are the next one: its response must not come
- *   before that of the complete one.
+ * - Behind a complete request, they are the next one: its response must not
+ *   come before that of the complete one.
  * - In the body of a request, they are its part: it may have its response.
  *
  * @param newest the response to the last request with complete headers

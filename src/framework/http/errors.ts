@@ -102,8 +102,6 @@ const responsesByCode: Partial<Record<string, HttpError>> = {
     'headers_too_large',
     'The header section of the request is too large'
   ),
-  // The client has left before the end of its body.
-  ECONNRESET: invalidHttp,
   FST_ERR_CTP_INVALID_MEDIA_TYPE: badRequest(
     'Content-Type must be application/json'
   ),
@@ -130,6 +128,9 @@ export function toHttpError(
   request?: FastifyRequest
 ): HttpError {
   if (error instanceof HttpError) return error
+  // The client has left before the end of its body.
+  if (error instanceof Error && error === request?.raw.errored)
+    return invalidHttp
 
   // Anything can be thrown; the errors of Fastify have a code.
   const { code = '' }: Partial<FastifyError> = error ?? {}

@@ -149,8 +149,9 @@ const missing = (applied: Applied[], names: string[]): string[] =>
 
 /**
  * Reads the folder, and returns a function that finds the names of the
- * migrations that the database lacks. Waiting callers share a query: /readyz
- * needs no API key, and must not occupy the pool.
+ * migrations that the database lacks. Waiting callers share a query, because
+ * /readyz needs no API key. It does not wait behind the statements of requests:
+ * proxies would take every replica out of service because of slow ones.
  */
 export function pendingMigrations(
   database: Database,
@@ -161,7 +162,7 @@ export function pendingMigrations(
 
   return shareRuns(async () => {
     const applied = await database
-      .read<Applied>(statement)
+      .runInBackground<Applied>(statement)
       .catch((error: unknown) => {
         // Without the table, or the privilege to read it, there was none.
         if (errorKindOf(error) === 'schema') return []
