@@ -54,20 +54,9 @@ const { documented, edit, folder, incident, inline } = installation
 const { listStatus, newKey, read, serves, sh, sql, underLoad, url, write } =
   installation
 
-/** Sets a variable in .env, as an operator does. */
-function configure(name: string, value: string): void {
-  const lines = read('.env').trim().split('\n')
-  const others = lines.filter((line) => !line.startsWith(`${name}=`))
-  write('.env', [...others, `${name}=${value}`, ''].join('\n'))
-}
-
-/** Appends a file to COMPOSE_FILE in .env, as an operator does. */
-const addOption = (file: string) =>
-  edit(
-    '.env',
-    /^COMPOSE_FILE=.*/m,
-    `${/^COMPOSE_FILE=.*/m.exec(read('.env'))?.[0]}:${file}`
-  )
+/** Sets a variable: the last line with its name counts. */
+const configure = (name: string, value: string) =>
+  write('.env', `${read('.env')}${name}=${value}\n`)
 
 const compose = (command: string, variables?: Record<string, string>) =>
   sh(`docker compose ${command}`, variables)
@@ -540,7 +529,7 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
   const recover = (TIME: string) => documented(heading, 2, { TIME })
   const archive = path.join(folder, 'archive')
   mkdirSync(archive)
-  addOption('deploy/archive.yml')
+  configure('COMPOSE_FILE', 'docker-compose.yml:deploy/archive.yml')
   configure('ARCHIVE', archive)
   await replaces(t, ['db'], () => documented(heading), databaseOutage)
   await t.rejects(recover(await now()), /no copy from before/)
@@ -729,7 +718,10 @@ function haveServed() {
 }
 
 t.test('one command adds Prometheus, which finds every exporter', async (t) => {
-  addOption('deploy/monitoring.yml')
+  configure(
+    'COMPOSE_FILE',
+    'docker-compose.yml:deploy/archive.yml:deploy/monitoring.yml'
+  )
   // So that the test need not wait.
   const file = 'deploy/monitoring/prometheus.yml'
   write(file, read(file).replaceAll('15s', '2s'))
@@ -889,7 +881,7 @@ t.test('a PostgreSQL of your own is used, over TLS', async (t) => {
   const { cert, private: KEY } = await certify('db.example.com')
   write('secrets/database-ca.pem', cert)
   write('psql', `exec docker exec -i ${project}-own psql "$@"`)
-  addOption('deploy/own-database.yml')
+  configure('COMPOSE_FILE', 'docker-compose.yml:deploy/own-database.yml')
   const [tls = ''] = /\?sslmode=[^`]+/.exec(read('docs/operations.md')) ?? []
   await sh(
     `
