@@ -63,11 +63,8 @@ await migrate(databaseUrl)
 const config = { DATABASE_TIMEOUT_MS: 1000, MAX_REQUESTS_PER_MINUTE: 0 }
 const service = await startService(t, { databaseUrl, config })
 const created = () => codeOrStatus(post(service, 'categories', { name: 'x' }))
-const isStored = async () => (await created()) === 201
 
 t.test('a slow statement is cancelled at the server', async (t) => {
-  await restartPooler()
-  await until(isStored, 'creates are stored')
   const lock = await lockTable(t, postgres.url, 'categories')
   t.equal(await created(), 'unavailable')
   t.equal(await lockWaits(postgres.url), 0)
