@@ -554,10 +554,19 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
 })
 
 t.test('images come from a registry, such as a minor version', async (t) => {
+  // The password is `test`, as of `htpasswd -B`.
+  write(
+    'htpasswd',
+    'test:$2y$05$abcdefghijklmnopqrstuuMceFj4VbmHOj8C7PetMxzZkwre/z.Ri'
+  )
   const login = installation.command('docker login registry.example.com')
   const service = await imageOfService()
   await sh(`
-    docker run -d --name $IMAGE-registry -p ${registry}:5000 registry:2
+    docker run -d --name $IMAGE-registry -p ${registry}:5000 \
+      -v "$PWD/htpasswd:/htpasswd:ro" \
+      -e REGISTRY_AUTH=htpasswd \
+      -e REGISTRY_AUTH_HTPASSWD_REALM=test \
+      -e REGISTRY_AUTH_HTPASSWD_PATH=/htpasswd registry:2
     until ${login.replace('registry.example.com', registry)} -u test -p test
     do sleep 0.1
     done
