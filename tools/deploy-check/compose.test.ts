@@ -679,7 +679,7 @@ t.test('a certificate is renewed without a restart', async (t) => {
   )
   t.match(
     await sh(`curl -isk https://${HOST}:8443/readyz`),
-    /^HTTP\/2 200[^]*strict-transport-security: max-age=31536000/
+    /^HTTP\S+ 200[^]*strict-transport-security: max-age=31536000/
   )
 
   const served = () =>
