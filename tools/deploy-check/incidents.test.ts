@@ -107,7 +107,6 @@ t.test('each alert has a row in docs/runbook.md, and a test', (t) => {
     t.match(incidents.get(annotations.runbook_url), `\`${alert}\``)
     t.match(promtoolTests, `alertname="${alert}"`)
   }
-  t.ok(incidents.size > 10)
   t.end()
 })
 
@@ -123,7 +122,7 @@ t.test('a service that works has no alert', async (t) => {
   await fires('Watchdog', readiness)
 })
 
-t.test('each expression of the dashboard has a value', async (t) => {
+t.test('each expression of the dashboard has a value', async () => {
   const proxied = async () =>
     (await postNamed(proxy.url, makeKey(apiKeyPrefix), 'x')).status === 401
   await until(proxied, 'the proxy finds the service')
@@ -131,7 +130,6 @@ t.test('each expression of the dashboard has a value', async (t) => {
   for (const { title, expr } of dashboardExpressions()) {
     const hasValue = async () => (await prometheus.count(expr)) > 0
     await until(hasValue, `${title}: ${expr}`, 60)
-    t.pass(title)
   }
 })
 
