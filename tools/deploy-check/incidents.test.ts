@@ -75,15 +75,11 @@ const createStatus = async (apiKey = key) =>
 /** What goes on until the alerts of an incident fire. */
 type GoesOn = () => Promise<unknown>
 
-/** Resolves when an alert with these labels fires. */
-async function fires(
-  name: string,
-  goesOn: GoesOn,
-  labels: Record<string, string> = {}
-): Promise<void> {
+/** Resolves when an alert fires. */
+async function fires(name: string, goesOn: GoesOn): Promise<void> {
   const isFiring = async () => {
     await goesOn()
-    return prometheus.has({ ...labels, alertname: name }, 'firing')
+    return prometheus.fires(name)
   }
   await until(isFiring, `the alert ${name} fires`, 180)
 }
@@ -96,12 +92,11 @@ async function fires(
 function incident(
   title: string,
   names: string[],
-  provoke: (t: Test) => GoesOn | Promise<GoesOn>,
-  labels: Record<string, string> = {}
+  provoke: (t: Test) => GoesOn | Promise<GoesOn>
 ): void {
   t.test(title, async (t) => {
     const goesOn = await provoke(t)
-    for (const name of names) await fires(name, goesOn, labels)
+    for (const name of names) await fires(name, goesOn)
   })
 }
 
@@ -112,7 +107,6 @@ t.test('each alert has a row in docs/runbook.md, and a test', (t) => {
     t.match(incidents.get(annotations.runbook_url), `\`${alert}\``)
     t.match(promtoolTests, `alertname="${alert}"`)
   }
-  t.ok(incidents.size > 10)
   t.end()
 })
 
@@ -120,15 +114,15 @@ t.test('a service that works has no alert', async (t) => {
   t.equal(await readiness(), 200)
   t.equal(await createStatus(), 201)
 
-  const scrapes = 'count_over_time((ready == 1)[5m:1s])'
-  const isScraped = async () => (await prometheus.value(scrapes)) > 10
+  const scrapes = 'count_over_time((ready == 1)[5m:1s]) > 10'
+  const isScraped = async () => (await prometheus.count(scrapes)) > 0
   await until(isScraped, 'the rules have been evaluated', 60)
   const isCalm = async () => (await prometheus.alerts()).length === 1
   await until(isCalm, 'there is no alert but Watchdog')
   await fires('Watchdog', readiness)
 })
 
-t.test('each expression of the dashboard has a value', async (t) => {
+t.test('each expression of the dashboard has a value', async () => {
   const proxied = async () =>
     (await postNamed(proxy.url, makeKey(apiKeyPrefix), 'x')).status === 401
   await until(proxied, 'the proxy finds the service')
@@ -136,7 +130,6 @@ t.test('each expression of the dashboard has a value', async (t) => {
   for (const { title, expr } of dashboardExpressions()) {
     const hasValue = async () => (await prometheus.count(expr)) > 0
     await until(hasValue, `${title}: ${expr}`, 60)
-    t.pass(title)
   }
 })
 
@@ -204,7 +197,7 @@ incident('the replica gets no CPU', ['EventLoopBusy'], () => async () => {
   service.child.kill('SIGCONT')
 })
 
-incident('one key floods', ['FloodByKey'], async () => {
+incident('one key floods', ['FloodByKey', 'ClientErrors'], async () => {
   const flooding = await newKey()
   return () => createTimes(100, flooding)
 })
@@ -212,20 +205,7 @@ incident('one key floods', ['FloodByKey'], async () => {
 incident(
   'keys are guessed',
   ['KeysGuessed'],
-  () => () => createTimes(100, makeKey(apiKeyPrefix)),
-  { reason: 'unknown' }
-)
-
-incident(
-  'a revoked key is used',
-  ['KeysGuessed'],
-  async (t) => {
-    const revoked = await newKey()
-    t.equal(await createStatus(revoked), 201)
-    await sql(`UPDATE api_keys SET revoked_at = now() ${lastKey}`)
-    return () => createTimes(100, revoked)
-  },
-  { reason: 'revoked' }
+  () => () => createTimes(100, makeKey(apiKeyPrefix))
 )
 
 incident('the proxy rejects a flood', ['ProxyRejects'], async () => {
@@ -296,7 +276,7 @@ async function killReplica(): Promise<void> {
 
 const isUp = (up: 0 | 1) =>
   until(
-    async () => (await prometheus.value('up{job="pet-categories"}')) === up,
+    () => prometheus.count(`up{job="pet-categories"} == ${up}`),
     `the replica has up ${up}`,
     60
   )

@@ -7,12 +7,9 @@ import { freePort } from '../../test/support/postgres.ts'
 import { run } from '../../test/support/process.ts'
 import { until } from '../../test/support/until.ts'
 
-/** Seconds, and the value as text. */
-type Sample = [number, string]
-
 /** An alert that is pending or firing. */
 interface Alert {
-  labels: Record<string, string>
+  labels: { alertname: string }
   state: 'pending' | 'firing'
 }
 
@@ -58,35 +55,18 @@ export class Prometheus {
     return (await this.#get<{ alerts: Alert[] }>('alerts')).alerts
   }
 
-  /** Whether an alert with these labels has one of these states. */
-  async has(
-    labels: Record<string, string>,
-    ...states: Alert['state'][]
-  ): Promise<boolean> {
-    const expected = Object.entries(labels)
+  /** Whether an alert with this name fires. */
+  async fires(name: string): Promise<boolean> {
     const alerts = await this.alerts()
     return alerts.some(
-      (alert) =>
-        states.includes(alert.state) &&
-        expected.every(([label, value]) => alert.labels[label] === value)
+      ({ labels, state }) => labels.alertname === name && state === 'firing'
     )
-  }
-
-  /** The first value of an expression; NaN if it has none. */
-  async value(expression: string): Promise<number> {
-    const [first] = await this.#values(expression)
-    return Number(first?.value[1] ?? NaN)
   }
 
   /** How many values an expression has. */
   async count(expression: string): Promise<number> {
-    return (await this.#values(expression)).length
-  }
-
-  async #values(expression: string) {
     const query = `query?query=${encodeURIComponent(expression)}`
-    const { result } = await this.#get<{ result: { value: Sample }[] }>(query)
-    return result
+    return (await this.#get<{ result: unknown[] }>(query)).result.length
   }
 
   async #get<Data>(resource: string): Promise<Data> {

@@ -11,15 +11,8 @@ import { status } from '../../test/support/installation.ts'
 import { freePort } from '../../test/support/postgres.ts'
 import { keyPattern, run, started } from '../../test/support/process.ts'
 
-const page = 'README.md'
 const block = (heading: string, index: number) =>
-  documentedCommands([page], heading, index)
-
-/** Replaces a part of commands, which must have it. */
-function replaced(commands: string, part: string, by: string): string {
-  if (!commands.includes(part)) throw new Error(`${page} has no ${part}`)
-  return commands.replaceAll(part, by)
-}
+  documentedCommands(['README.md'], heading, index)
 
 /** Runs commands in the clone. */
 const shell = (t: Test, commands: string, env = {}) =>
@@ -34,7 +27,7 @@ async function outputOf(t: Test, commands: string, env = {}): Promise<string> {
 
 t.test('the quick start prints what it says', async (t) => {
   const port = await freePort()
-  const start = replaced(block('Quick start', 0), 'npm ci && ', '')
+  const start = block('Quick start', 0).replace('npm ci && ', '')
   const environment = { DATA_DIR: t.testdir(), PORT: String(port) }
   const service = shell(t, start, environment)
   await started(service)
@@ -45,8 +38,10 @@ t.test('the quick start prints what it says', async (t) => {
   const commands = block('Quick start', 1)
   const shown = [...commands.matchAll(/^# (.+)$/gm)].map(([, line]) => line)
   t.equal(shown.length, 2)
-  const here = replaced(commands, ':3000', `:${port}`)
-  const output = await outputOf(t, replaced(here, `${apiKeyPrefix}…`, key))
+  const here = commands
+    .replaceAll(':3000', `:${port}`)
+    .replaceAll(`${apiKeyPrefix}…`, key)
+  const output = await outputOf(t, here)
   for (const line of shown) t.match(output, String(line))
 
   const seeded = await outputOf(t, inlineCommand('npm run seed'), environment)
@@ -59,7 +54,7 @@ t.test('the service starts on a PostgreSQL of your own', async (t) => {
   const port = await freePort()
   const documented = 'postgres://user:password@host:5432/database'
   const url = await createDatabase(t, "TEMPLATE template0 ENCODING 'UTF8'")
-  const commands = replaced(block('For operators', 1), documented, `'${url}'`)
+  const commands = block('For operators', 1).replace(documented, `'${url}'`)
   const service = shell(t, commands, { PORT: String(port) })
   const address = await started(service)
   const [key] = await service.sees(keyPattern)
