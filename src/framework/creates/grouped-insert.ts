@@ -123,10 +123,10 @@ const mayRetry = ({ outcome }: RowOutcome) =>
  * @throws the error if none has
  */
 function obstacleOf(error: unknown): 'blocked' | 'in_use' {
-  const { code, constraint, where } = postgresErrorIn(error)
+  const { code, constraint, where = '' } = postgresErrorIn(error)
   if (constraint === 'idempotency_keys_pkey') return 'in_use'
   if (code !== lockNotAvailable) throw error
 
   // PostgreSQL names the table whose lock it waited for.
-  return where?.includes('idempotency_keys') ? 'in_use' : 'blocked'
+  return where.includes('idempotency_keys') ? 'in_use' : 'blocked'
 }
