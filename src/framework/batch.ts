@@ -24,8 +24,8 @@ interface Options {
   /** Calls that may wait; further ones reject with Overloaded. */
   maxQueued?: number
   /**
-   * Milliseconds after which a call that waits rejects with Overloaded, at the
-   * end of the run before it.
+   * Milliseconds that a call may wait. It is checked when a run begins: a call
+   * that has waited for longer then rejects with Overloaded.
    */
   maxWaitMs?: number
   /** Maximum number of items in a run. */

@@ -123,8 +123,8 @@ export const withIdempotencyKeys: typeof withoutIdempotencyKeys = {
  * their order. The response is made from the stored row, with what triggers
  * have changed.
  *
- * `WHERE id IS NOT NULL`, not `WHERE obstacle IS NULL`: for the latter, the
- * planner expects one row, and joins by a nested loop.
+ * `stored` has `WHERE id IS NOT NULL`: with `obstacle IS NULL`, the planner
+ * would expect one row, and join each by a nested loop.
  */
 export function insertStatement<Body, Params, Status, Schema>(
   definition: InsertDefinition<Body, Params, Status, Schema>,

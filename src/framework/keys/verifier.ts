@@ -18,7 +18,7 @@ const maxTrusted = 10_000
 /**
  * Checks API keys. A valid key is trusted for a moment; any other well-formed
  * one is looked up. Requests share look-ups, and one runs at a time, so an
- * invented key costs a share of a statement. It takes no memory.
+ * invented key costs a share of a statement. It is not remembered.
  *
  * Trusted keys are found by their SHA-256, which clients cannot choose, so the
  * time of a check reveals nothing about other keys.
