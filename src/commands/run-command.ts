@@ -1,4 +1,4 @@
-import { loadConfig } from '../framework/config.ts'
+import { type Config, loadConfig } from '../framework/config.ts'
 import { createLogger } from '../framework/log.ts'
 import {
   openDatabase,
@@ -16,7 +16,7 @@ type Printed = string | object[]
  * @param logLevel by default, that of the configuration
  */
 export async function runOnOpened(
-  command: (opened: OpenedDatabase) => Promise<Printed>,
+  command: (opened: OpenedDatabase, config: Config) => Promise<Printed>,
   logLevel?: string
 ): Promise<void> {
   const config = loadConfig(process.env)
@@ -24,7 +24,7 @@ export async function runOnOpened(
   const log = createLogger(level, api.names.apiKeyPrefix)
   const opened = await openDatabase(config, api, log, { mayShare: true })
   try {
-    const result = await command(opened)
+    const result = await command(opened, config)
     if (typeof result === 'string') console.log(result)
     else console.table(result)
   } finally {
@@ -32,11 +32,15 @@ export async function runOnOpened(
   }
 }
 
-/** The same for a command that needs the tables, without a log. */
+/**
+ * The same for a command that needs the tables, without a log. It migrates only
+ * the embedded PostgreSQL: creating an API key must not upgrade a production
+ * database.
+ */
 export const runCommand = (
   command: (database: Database) => Promise<Printed>
 ): Promise<void> =>
-  runOnOpened(async ({ database, migrateOrCheck }) => {
-    await migrateOrCheck()
+  runOnOpened(async ({ database, migrate, checkReady }, { DATABASE_URL }) => {
+    await (DATABASE_URL === undefined ? migrate() : checkReady())
     return command(database)
   }, 'silent')

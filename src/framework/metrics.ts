@@ -102,7 +102,7 @@ export class Metrics {
 
   readonly apiKeysExpiring = this.gauge(
     'api_keys_expiring_seconds',
-    'Time until the first API key expires that was used in the last 24 hours and, if replaced, an hour later; +Inf without one'
+    'Time until the first API key expires that was used in the last 24 hours; if it was replaced, at least an hour after that; +Inf without one'
   )
 
   readonly idempotentCreates = this.#counter(

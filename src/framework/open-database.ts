@@ -26,11 +26,6 @@ export interface OpenedDatabase {
   checkReady: () => Promise<void>
   /** Applies the pending migrations. */
   migrate: () => Promise<void>
-  /**
-   * Migrates the embedded PostgreSQL, but only checks a DATABASE_URL: creating
-   * an API key must not upgrade a production database.
-   */
-  migrateOrCheck: () => Promise<void>
   /** Closes every connection, and stops the embedded PostgreSQL. */
   closeDatabase: () => Promise<void>
 }
@@ -54,7 +49,7 @@ export async function openDatabase(
     () => new Database(url, config, log, names.service)
   )
   const findPending = pendingMigrations(database, migrations)
-  const checkReady = () => requireMigrations(findPending)
+  const checkReady = () => orUnusable(() => requireMigrations(findPending))
   const migrate = () =>
     orUnusable(() => applyMigrations(url, config, migrations, log))
 
@@ -64,10 +59,6 @@ export async function openDatabase(
     checkReady,
     findPending: () => orUnusable(findPending),
     migrate,
-    migrateOrCheck:
-      config.DATABASE_URL === undefined
-        ? migrate
-        : () => orUnusable(checkReady),
     closeDatabase: async () => {
       await database.close()
       await stop()
@@ -111,13 +102,13 @@ export async function openForService(
   log: Logger
 ): Promise<OpenedDatabase & { ready: Promise<void> }> {
   const opened = await openDatabase(config, api, log, { mayShare: false })
-  const { migrate, migrateOrCheck } = opened
+  const { migrate, checkReady } = opened
   if (config.DATABASE_URL === undefined) {
     await migrate()
     return { ...opened, ready: Promise.resolve() }
   }
 
-  const ready = retry(config.MIGRATE_ON_START ? migrate : migrateOrCheck, {
+  const ready = retry(config.MIGRATE_ON_START ? migrate : checkReady, {
     report: (error) => log.error(`${messageOf(error)}; retrying every second`)
   }).then(() => log.info('the database is ready'))
 

@@ -1,5 +1,5 @@
 // Makes a span of each request with the SDK of OpenTelemetry. This file is
-// loaded only if traces are on, because the SDK takes 16 MB of memory.
+// loaded only if traces are on.
 import {
   context,
   diag,

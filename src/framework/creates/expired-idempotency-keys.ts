@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { sql } from '../postgres/sql.ts'
+import { limitLockWait, sql } from '../postgres/sql.ts'
 import type { Task } from '../tasks.ts'
 
 /** Milliseconds between two removals. */
@@ -8,6 +8,7 @@ const intervalMs = 5000
 /** Idempotency-Keys of one statement, which a slow disk deletes in a second. */
 const maxDeleted = 500
 
+/** If another replica is removing the same ones, this one tries again later. */
 const deleteExpiredIdempotencyKeys = sql`
   DELETE FROM idempotency_keys
   WHERE ctid = ANY (ARRAY(
@@ -17,6 +18,7 @@ const deleteExpiredIdempotencyKeys = sql`
     ORDER BY created_at
     LIMIT $2
   ))
+    AND ${limitLockWait}
   RETURNING true
 `
 

@@ -31,8 +31,6 @@ interface Row {
    */
   values: unknown[]
   hasIdempotencyKey: boolean
-  /** As of performance.now(). Until then, it is tried again. */
-  deadline: number
 }
 
 /**
@@ -42,7 +40,8 @@ interface Row {
  * the next groups go on.
  *
  * @returns a function that inserts one row. It resolves with 'blocked' or
- *   'in_use' only after the deadline of the row. It rejects like
+ *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. That
+ *   time also limits each wait and each attempt, not their sum. It rejects like
  *   `Database.writeAlone`
  */
 export function groupedInsert<Body, Params, Status, Schema>(
@@ -70,30 +69,32 @@ export function groupedInsert<Body, Params, Status, Schema>(
     }
   }
 
-  async function alone(row: Row): Promise<RowOutcome> {
-    let pauseMs = 0
-    let result = await attempt(row)
-    while (mayRetry(result) && performance.now() < row.deadline) {
-      pauseMs = Math.min(2 * pauseMs + firstPauseMs, longestPauseMs)
-      await sleep(pauseMs)
-      result = await attempt(row)
-    }
-    return result
-  }
-
   const inGroup = batch(
-    (rows: Row[]): Promise<(RowOutcome | Promise<RowOutcome>)[]> =>
+    (rows: Row[]): Promise<RowOutcome[]> =>
       database.write<RowOutcome>(queryOf(rows)).catch((error: unknown) => {
-        // The group stored nothing.
-        if (mayBeFaultOfRow(error)) return rows.map(alone)
-        throw error
+        if (!mayBeFaultOfRow(error)) throw error
+        // The group stored nothing, because one of the rows was in the way.
+        return rows.map(() => ({ outcome: 'blocked' }))
       }),
     { maxSize, maxQueued, maxWaitMs }
   )
 
   return async (row) => {
-    const result = await inGroup(row)
-    return mayRetry(result) ? alone(row) : result
+    const deadline = performance.now() + maxWaitMs
+    let result = await inGroup(row)
+    let pauseMs = 0
+
+    // A row of a group that failed runs alone at least once.
+    while (
+      mayRetry(result) &&
+      (pauseMs === 0 || performance.now() < deadline)
+    ) {
+      await sleep(pauseMs)
+      pauseMs = Math.min(2 * pauseMs + firstPauseMs, longestPauseMs)
+      result = await attempt(row)
+    }
+
+    return result
   }
 }
 

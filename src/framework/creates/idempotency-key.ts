@@ -13,6 +13,8 @@ interface DocumentedIdempotencyKey {
 
 /** A valid request to an operation that takes an Idempotency-Key. */
 export interface KeyedRequest<Body, Params> {
+  method: string
+  routeOptions: { url?: string | undefined }
   params: Params
   headers: DocumentedIdempotencyKey
   apiKeyCheck: ApiKeyCheck | undefined
@@ -20,12 +22,12 @@ export interface KeyedRequest<Body, Params> {
 }
 
 /**
- * Returns what PostgreSQL stores for the Idempotency-Key of a request, and
- * nothing if it has none. These are two SHA-256 hashes:
+ * Returns two SHA-256 hashes for PostgreSQL, or nothing if the request has no
+ * Idempotency-Key:
  *
  * - of the Idempotency-Key, its owner and the operation. The owner is the API
- *   key, including all keys that it was rotated to. To another operation, the
- *   same Idempotency-Key is a different one.
+ *   key, including all keys that it was rotated to. To another operation, or
+ *   another major version, the same Idempotency-Key is a different one.
  * - of the validated body, in which int64s are exact, and of the other values
  *   of the row: equal ones have equal hashes.
  *
@@ -33,12 +35,13 @@ export interface KeyedRequest<Body, Params> {
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
  */
 export function idempotencyHashesOf(
-  { headers, apiKeyCheck, body }: KeyedRequest<object, unknown>,
-  operation: string,
+  request: KeyedRequest<object, unknown>,
   others: unknown[]
 ): [] | [keyHash: string, bodyHash: string] {
+  const { headers, apiKeyCheck, body, method, routeOptions } = request
   const header = headers['idempotency-key']
   if (header === undefined) return []
+  const operation = `${method} ${routeOptions.url}`
 
   const owner = apiKeyCheck?.root
   if (owner == null)

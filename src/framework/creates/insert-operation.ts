@@ -34,14 +34,9 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
   ): Promise<Sent> => {
     const body = columns.map(({ property }) => request.body[property])
     const others = fromRequest.map(({ value }) => value(request))
-    const hashes = idempotencyHashesOf(request, operationId, others)
+    const hashes = idempotencyHashesOf(request, others)
     const hasIdempotencyKey = hashes.length > 0
-    const row = {
-      values: [...body, ...others, ...hashes],
-      hasIdempotencyKey,
-      // DATABASE_TIMEOUT_MS also limits each wait, and each attempt.
-      deadline: performance.now() + database.timeoutMs
-    }
+    const row = { values: [...body, ...others, ...hashes], hasIdempotencyKey }
 
     const result = await insert(row).catch((error: unknown) => {
       // The Idempotency-Key makes it safe to send the request again.

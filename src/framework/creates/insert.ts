@@ -4,10 +4,6 @@ import type { KeyedRequest } from './idempotency-key.ts'
 
 /** An operation that creates a row of a table from its request. */
 export interface InsertDefinition<Body, Params, Status, Schema> {
-  /**
-   * Each operation has its own Idempotency-Keys. If a later version changed its
-   * id, a request that is sent again would create a second row.
-   */
   operationId: string
   /** The status of the response. */
   status: Status

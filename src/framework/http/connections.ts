@@ -38,7 +38,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
     // The client has gone, or has its last response.
     if (!socket.writable) return
     metrics.httpErrors.inc({ operation: 'none', code: error.body.code })
-    if (isOwed(connections.get(socket))) close(socket, errorText(error))
+    if (mayRespond(connections.get(socket))) close(socket, errorText(error))
     else socket.destroy()
   }
 
@@ -52,8 +52,8 @@ export function connectionOptions(config: Config, metrics: Metrics) {
       }
 
       connections.set(socket, response)
-      // Node.js discards the bytes behind an upgrade: the next ones may be the
-      // middle of a request.
+      // Node.js discards the bytes that it has read behind an upgrade: if they
+      // began another request, the rest of it could not be parsed.
       if (request.headers.upgrade !== undefined)
         response.shouldKeepAlive = false
 
@@ -105,15 +105,17 @@ function openServer(
   connections: Connections,
   accept: RequestListener
 ) {
-  const options = {
-    // Without Host, Node.js would respond without an Error body.
-    requireHostHeader: false,
-    joinDuplicateHeaders: true,
-    keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT_MS,
-    requestTimeout: config.REQUEST_TIMEOUT_MS,
-    connectionsCheckingInterval: timeoutCheckIntervalMs
-  }
-  const server = createServer(options, accept)
+  const server = createServer(
+    {
+      // Without Host, Node.js would respond without an Error body.
+      requireHostHeader: false,
+      joinDuplicateHeaders: true,
+      keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT_MS,
+      requestTimeout: config.REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: timeoutCheckIntervalMs
+    },
+    accept
+  )
   // Other expectations than 100-continue may be ignored (RFC 9110, section
   // 10.1.1).
   server.on('checkExpectation', accept)
@@ -160,14 +162,15 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
 /**
  * Whether an error can be the response to bytes that are not HTTP.
  *
- * - Behind a complete request, they are the next one: its response must not
- *   come before that of the complete one.
- * - In the body of a request, they are its part: it may have its response.
- *
  * @param newest the response to the last request with complete headers
  */
-const isOwed = (newest: ServerResponse | undefined): boolean =>
-  newest?.req.complete ? newest.closed : !newest?.headersSent
+function mayRespond(newest: ServerResponse | undefined): boolean {
+  if (newest === undefined) return true
+  // They are the next request, whose response must not come before this one.
+  if (newest.req.complete) return newest.closed
+  // They are in the body of this request, which may have its response.
+  return !newest.headersSent
+}
 
 /**
  * Ends a connection, after `text`. Closing a socket with unread bytes would

@@ -55,7 +55,7 @@ export const serverErrorCodes = [
 const internalError = new HttpError(
   500,
   'internal_error',
-  'Internal error: quote the X-Request-Id when you report it'
+  'Internal error; the request may have had an effect: quote the X-Request-Id when you report it'
 )
 
 const retryLater = { 'retry-after': '1' }

@@ -20,7 +20,7 @@ interface Options {
 export const metricsEndpoint = fp<Options>(
   (app, { config, apiDocument }) => {
     const { metrics } = app
-    const { httpErrors, registry } = metrics
+    const { registry } = metrics
     collectDefaultMetrics({
       register: registry,
       // A container that restarts keeps its host name, not its address.
@@ -30,14 +30,15 @@ export const metricsEndpoint = fp<Options>(
     metrics.buildInfo.set({ version, environment: config.ENVIRONMENT }, 1)
     for (const { id } of [{ id: 'none' }, ...apiDocument.operations]) {
       for (const code of serverErrorCodes)
-        httpErrors.inc({ operation: id, code }, 0)
+        metrics.httpErrors.inc({ operation: id, code }, 0)
     }
 
     app.addHook('onResponse', (request, reply, done) => {
-      const operation = operationOf(request) ?? 'none'
       const { headers, ips } = request
-      const labels = { operation, status: reply.statusCode }
-      metrics.requestDuration.observe(labels, reply.elapsedTime / 1000)
+      metrics.requestDuration.observe(
+        { operation: operationOf(request) ?? 'none', status: reply.statusCode },
+        reply.elapsedTime / 1000
+      )
       // `ips` has the address of the proxy, and behind it those that
       // TRUST_PROXY trusts.
       if ('x-forwarded-for' in headers && ips?.[1] === undefined)

@@ -6,13 +6,7 @@ import { HttpError } from './errors.ts'
 /** Rejects unknown paths with 404, and unsupported methods with 405. */
 export const unknownRoutes = fp<{ apiDocument: ApiDocument }>(
   (app, { apiDocument }) => {
-    const hintFor = hints(apiDocument)
-    const nothingAt = (url: string) =>
-      new HttpError(
-        404,
-        'not_found',
-        `There is nothing at this path: ${hintFor(url)}`
-      )
+    const nothingAt = unknownPathError(apiDocument)
 
     // This is a hook, because the response must neither depend on a body nor
     // wait for it.
@@ -37,23 +31,28 @@ export const unknownRoutes = fp<{ apiDocument: ApiDocument }>(
   { name: 'not-found' }
 )
 
-/** Finds the documented path that ends most like an unknown one. */
-function hints({ basePath, operations }: ApiDocument) {
-  const paths = operations.map(({ path }) => basePath + path)
-  const pathsByEnd = new Map(
-    ['/openapi.yaml', ...paths].map((path) => [endOf(path), path])
-  )
+/** The 404 names the documented path that ends most like the unknown one. */
+function unknownPathError({ basePath, operations }: ApiDocument) {
+  const pathsByEnd = new Map([['openapi', '/openapi.yaml']])
+  for (const { path } of operations)
+    pathsByEnd.set(endOf(path), basePath + path)
 
-  return (url: string): string => {
+  return (url: string): HttpError => {
     const end = endOf(url)
-    const { length } = end.replace(/\/.*/, '')
+    const length = end.search(/$|\//)
     // One letter of /dogs may differ, and three of /category: no hint is better
     // than a wrong one.
     const maxDistance = Math.floor((length * 3) / 8)
     const known = closestMatch(end, [...pathsByEnd.keys()], { maxDistance })
-    return known === undefined
-      ? `/docs shows the operations, below ${basePath}/`
-      : `did you mean ${pathsByEnd.get(known)}?`
+    const hint =
+      known === undefined
+        ? `/docs shows the operations, below ${basePath}/`
+        : `did you mean ${pathsByEnd.get(known)}?`
+    return new HttpError(
+      404,
+      'not_found',
+      `There is nothing at this path: ${hint}`
+    )
   }
 }
 

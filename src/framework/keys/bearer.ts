@@ -7,7 +7,6 @@ import { HttpError } from '../http/errors.ts'
 import type { Database } from '../postgres/database.ts'
 import type { ApiKeyCheck } from './key.ts'
 import { networkOf, rateLimit } from './rate-limit.ts'
-import { ApiKeyStore } from './store.ts'
 import { ApiKeyVerifier } from './verifier.ts'
 
 declare module 'fastify' {
@@ -59,8 +58,7 @@ interface Options {
 export const apiKeys = fp<Options>(
   async (app, { names, database, config }) => {
     const { apiKeyPrefix, realm } = names
-    const store = new ApiKeyStore(database, apiKeyPrefix)
-    const verifier = new ApiKeyVerifier(store, apiKeyPrefix, database.timeoutMs)
+    const verifier = new ApiKeyVerifier(database, apiKeyPrefix)
     const limitKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
     const limitRejected = rateLimit(
       app,

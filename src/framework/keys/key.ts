@@ -1,4 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
+import { sql } from '../postgres/sql.ts'
 
 const randomBytesInKey = 20
 const checksumLength = 8
@@ -22,7 +23,7 @@ export function isWellFormedKey(prefix: string, text: string): boolean {
 }
 
 const withChecksum = (prefix: string, random: string): string =>
-  prefix + random + hashKey(random).slice(0, checksumLength)
+  prefix + random + sha256(random).slice(0, checksumLength)
 
 /**
  * The part of an API key by which people recognize it, such as
@@ -42,7 +43,19 @@ export const apiKeyPattern = (prefix: string): string =>
  * SHA-256 of an API key in hexadecimal: the only stored form of the whole key.
  * 160 random bits need neither salt nor stretching.
  */
-export const hashKey = (apiKey: string): string => hash('sha256', apiKey, 'hex')
+export const hashKey = (apiKey: string): string => sha256(apiKey)
+
+const sha256 = (text: string): string => hash('sha256', text, 'hex')
+
+/** The state of a row of the table api_keys, which may be missing. */
+export const keyState = sql`
+  CASE
+    WHEN api_keys.id IS NULL THEN 'unknown'
+    WHEN revoked_at IS NOT NULL THEN 'revoked'
+    WHEN expires_at <= now() THEN 'expired'
+    ELSE 'valid'
+  END
+`
 
 /** An API key in the store. */
 interface StoredKey {

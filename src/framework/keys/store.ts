@@ -1,45 +1,12 @@
 import type { Database } from '../postgres/database.ts'
-import { inputParameters, inputTable, sql } from '../postgres/sql.ts'
-import type { NamedStatement } from '../postgres/statement-runner.ts'
-import { type ApiKeyCheck, hashKey, makeKey, shownPartOf } from './key.ts'
+import { sql } from '../postgres/sql.ts'
+import { hashKey, keyState, makeKey, shownPartOf } from './key.ts'
 
 /** Text without control or format characters, surrogates or line breaks. */
 const printable = /^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
 
 /** A row of a printed table. It has null where there is no value. */
 export type PrintedRow = Record<string, unknown>
-
-const keyState = sql`
-  CASE
-    WHEN api_keys.id IS NULL THEN 'unknown'
-    WHEN revoked_at IS NOT NULL THEN 'revoked'
-    WHEN expires_at <= now() THEN 'expired'
-    ELSE 'valid'
-  END
-`
-
-const findStatement = sql`
-  SELECT
-    id,
-    coalesce(root, id) AS root,
-    ${keyState} AS state,
-    scopes,
-    last_used_at >= date_trunc('minute', now()) AS "isUseRecorded"
-  FROM ${inputTable({ hash: 'text' })}
-  LEFT JOIN api_keys ON api_keys.hash = decode(input.hash, 'hex')
-  ORDER BY ordinal
-`
-
-const recordUseStatement = sql`
-  UPDATE api_keys
-  SET last_used_at = now()
-  WHERE id IN (
-    SELECT id
-    FROM api_keys
-    WHERE id = ANY ($1)
-    FOR NO KEY UPDATE SKIP LOCKED
-  )
-`
 
 const createStatement = sql`
   WITH created AS (
@@ -156,8 +123,6 @@ export class ApiKeyStore {
   readonly #database: Database
   readonly #apiKeyPrefix: string
   readonly #command: string
-  readonly #find: NamedStatement
-  readonly #recordUse: NamedStatement
 
   /**
    * @param apiKeyPrefix what every API key begins with
@@ -167,11 +132,6 @@ export class ApiKeyStore {
     this.#database = database
     this.#apiKeyPrefix = apiKeyPrefix
     this.#command = command
-    this.#find = database.prepare('find-api-keys', findStatement)
-    this.#recordUse = database.prepare(
-      'record-use-of-api-keys',
-      recordUseStatement
-    )
   }
 
   /**
@@ -234,29 +194,6 @@ export class ApiKeyStore {
   /** Returns the audit log, the oldest entry first. */
   audit(): Promise<PrintedRow[]> {
     return this.#database.read({ text: auditStatement })
-  }
-
-  /**
-   * Looks up keys by their hashes.
-   *
-   * @returns the results, in the order of the hashes
-   */
-  find(hashes: string[]): Promise<ApiKeyCheck[]> {
-    return this.#database.read<ApiKeyCheck>({
-      ...this.#find,
-      values: inputParameters(hashes.map((hash) => [hash]))
-    })
-  }
-
-  /**
-   * Records that the keys were used in this minute. Skips keys that another
-   * session has locked.
-   */
-  recordUse(ids: bigint[]): Promise<unknown[]> {
-    return this.#database.runInBackground({
-      ...this.#recordUse,
-      values: [ids]
-    })
   }
 
   /** Makes a new key, and what is stored of it. */

@@ -1,7 +1,38 @@
 import { LRUCache } from 'lru-cache'
 import { batch } from '../batch.ts'
-import { type ApiKeyCheck, hashKey, isWellFormedKey } from './key.ts'
-import type { ApiKeyStore } from './store.ts'
+import type { Database } from '../postgres/database.ts'
+import { inputParameters, inputTable, sql } from '../postgres/sql.ts'
+import type { NamedStatement } from '../postgres/statement-runner.ts'
+import { type ApiKeyCheck, hashKey, isWellFormedKey, keyState } from './key.ts'
+
+const findStatement = sql`
+  SELECT
+    id,
+    coalesce(root, id) AS root,
+    ${keyState} AS state,
+    scopes,
+    last_used_at >= date_trunc('minute', now()) AS "isUseRecorded"
+  FROM ${inputTable({ hash: 'text' })}
+  LEFT JOIN LATERAL (
+    SELECT *
+    FROM api_keys
+    WHERE api_keys.hash = decode(input.hash, 'hex')
+    LIMIT 1
+  ) AS api_keys ON true
+  ORDER BY ordinal
+`
+
+/** Skips keys that another session has locked. */
+const recordUseStatement = sql`
+  UPDATE api_keys
+  SET last_used_at = now()
+  WHERE id IN (
+    SELECT id
+    FROM api_keys
+    WHERE id = ANY ($1)
+    FOR NO KEY UPDATE SKIP LOCKED
+  )
+`
 
 /**
  * Milliseconds for which a valid key is trusted, counted from before its
@@ -24,8 +55,10 @@ const maxTrusted = 10_000
  * time of a check reveals nothing about other keys.
  */
 export class ApiKeyVerifier {
-  readonly #store: ApiKeyStore
+  readonly #database: Database
   readonly #apiKeyPrefix: string
+  readonly #findKeys: NamedStatement
+  readonly #recordUses: NamedStatement
   #isRecording = false
   readonly #trusted = new LRUCache<string, ApiKeyCheck>({
     max: maxTrusted,
@@ -36,14 +69,18 @@ export class ApiKeyVerifier {
 
   readonly #lookUp: (hash: string) => Promise<ApiKeyCheck>
 
-  /**
-   * @param apiKeyPrefix what well-formed keys begin with
-   * @param maxWaitMs milliseconds that a look-up may wait for the one before it
-   */
-  constructor(store: ApiKeyStore, apiKeyPrefix: string, maxWaitMs: number) {
-    this.#store = store
+  /** @param apiKeyPrefix what well-formed keys begin with */
+  constructor(database: Database, apiKeyPrefix: string) {
+    this.#database = database
     this.#apiKeyPrefix = apiKeyPrefix
-    this.#lookUp = batch((hashes) => this.#find(hashes), { maxWaitMs })
+    this.#findKeys = database.prepare('find-api-keys', findStatement)
+    this.#recordUses = database.prepare(
+      'record-use-of-api-keys',
+      recordUseStatement
+    )
+    this.#lookUp = batch((hashes) => this.#find(hashes), {
+      maxWaitMs: database.timeoutMs
+    })
   }
 
   /**
@@ -64,7 +101,10 @@ export class ApiKeyVerifier {
 
   async #find(hashes: string[]): Promise<ApiKeyCheck[]> {
     const start = performance.now()
-    const checks = await this.#store.find(hashes)
+    const checks = await this.#database.read<ApiKeyCheck>({
+      ...this.#findKeys,
+      values: inputParameters(hashes.map((hash) => [hash]))
+    })
 
     const unrecorded: bigint[] = []
     for (const [index, check] of checks.entries()) {
@@ -84,8 +124,8 @@ export class ApiKeyVerifier {
   #recordUse(ids: bigint[]): void {
     if (ids.length === 0 || this.#isRecording) return
     this.#isRecording = true
-    this.#store
-      .recordUse(ids)
+    this.#database
+      .runInBackground({ ...this.#recordUses, values: [ids] })
       .catch(() => {})
       .finally(() => {
         this.#isRecording = false

@@ -153,6 +153,8 @@ function listReader(
 
   return shareRuns(async (requestCount): Promise<ReadList> => {
     database.metrics.sharedReads.observe(requestCount)
+    // Otherwise, frequent commits could make more bodies than are compressed.
+    await last.body?.idle()
     const values = [last.version, maxSize]
     try {
       const rows = await database.read({ ...statement, values })

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { HttpError } from '../http/errors.ts'
 import type { Metrics } from '../metrics.ts'
 
-/** Bytes. A body of this size fits the buffers of the operating system. */
+/** Bytes. A body of this size usually fits the buffers of its connection. */
 const uncountedSize = 2 ** 16
 
 /** A retry does not help. Without the header, some generated SDKs send one. */

@@ -149,9 +149,9 @@ const missing = (applied: Applied[], names: string[]): string[] =>
 
 /**
  * Reads the folder, and returns a function that finds the names of the
- * migrations that the database lacks. Waiting callers share a query, because
- * /readyz needs no API key. It does not wait behind the statements of requests:
- * proxies would take every replica out of service because of slow ones.
+ * migrations that the database lacks. Waiting callers share a query: /readyz
+ * needs no API key, and must not occupy the pool. The pool has connections for
+ * it even while all writes wait for a standby or for locks.
  */
 export function pendingMigrations(
   database: Database,
@@ -162,7 +162,7 @@ export function pendingMigrations(
 
   return shareRuns(async () => {
     const applied = await database
-      .runInBackground<Applied>(statement)
+      .read<Applied>(statement)
       .catch((error: unknown) => {
         // Without the table, or the privilege to read it, there was none.
         if (errorKindOf(error) === 'schema') return []

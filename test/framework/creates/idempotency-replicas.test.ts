@@ -143,6 +143,26 @@ t.test('a create whose key is held for too long is a 409', async (t) => {
   t.equal((await storedNames(databaseUrl)).length, 2)
 })
 
+t.test(
+  'a create is tried again if another replica records its key first',
+  async (t) => {
+    const { first, databaseUrl } = await startReplicas(t)
+    await query(
+      databaseUrl,
+      `CREATE SEQUENCE attempts;
+       CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN
+         IF nextval('attempts') > 2 THEN RETURN NEW; END IF;
+         RAISE unique_violation USING CONSTRAINT = 'idempotency_keys_pkey';
+       END $$;
+       CREATE TRIGGER lose BEFORE INSERT ON idempotency_keys
+         FOR EACH ROW EXECUTE FUNCTION lose()`
+    )
+    const stored = await createKeyed(first, 'key', 'name')
+    t.match(stored, { status: 201, isReplayed: false })
+  }
+)
+
 const expired = "now() - interval '25 hours'"
 
 /** Removes expired keys as replicas do, until the test ends. */

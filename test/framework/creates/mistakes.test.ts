@@ -7,10 +7,16 @@ const keyed = { 'idempotency-key': 'key' }
 
 /** The message of each mistake of a developer, and what makes it. */
 const mistakes: Record<string, () => unknown> = {
-  'the Idempotency-Key of x needs an API key': () =>
+  'the Idempotency-Key of POST /v1/notes needs an API key': () =>
     idempotencyHashesOf(
-      { params: {}, headers: keyed, apiKeyCheck: undefined, body: {} },
-      'x',
+      {
+        method: 'POST',
+        routeOptions: { url: '/v1/notes' },
+        params: {},
+        headers: keyed,
+        apiKeyCheck: undefined,
+        body: {}
+      },
       []
     ),
   'two different statements are called x': () =>

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { toHttpError } from '../../../src/framework/http/errors.ts'
 
-const internal = 'Internal error: quote the X-Request-Id when you report it'
+const internal =
+  'Internal error; the request may have had an effect: quote the X-Request-Id when you report it'
 
 /** What can be thrown. Only the connection of the client may be its fault. */
 const errors = [

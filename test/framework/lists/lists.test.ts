@@ -1,6 +1,8 @@
+import { pbkdf2 } from 'node:crypto'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import {
@@ -163,6 +165,27 @@ t.test(
     t.equal((await listNotes(service)).body, '[]', 'it fits again')
   }
 )
+
+t.test('a list is read again when its last body is compressed', async (t) => {
+  const service = await startNotes(t)
+  const { databaseUrl } = service
+  await fill(databaseUrl, 100)
+  const order: string[] = []
+  const read = async (name: string, headers = {}) => {
+    const { app, auth } = service
+    await app.inject({ url: '/v1/notes', headers: { ...auth, ...headers } })
+    order.push(name)
+  }
+
+  // Occupies the four threads that compress.
+  const other = () => promisify(pbkdf2)('', '', 1_000_000, 64, 'sha512')
+  const others = Promise.all([1, 2, 3, 4].map(other))
+  const first = read('compressed', { 'accept-encoding': 'br' })
+  await until(async () => (await successes(service, 'listNotes')) === 1, 'read')
+  await fill(databaseUrl, 1)
+  await Promise.all([first, read('plain'), others])
+  t.same(order, ['compressed', 'plain'])
+})
 
 t.test('a list beyond the longest text of PostgreSQL gets 503', async (t) => {
   const service = await startNotes(t)
