@@ -45,7 +45,7 @@ function onSignal(): void {
   isStopping = true
   // A signal after that time ends the process immediately.
   setTimeout(() => {
-    for (const signal of signals) process.off(signal, onSignal)
+    for (const signal of signals) process.on(signal, () => process.exit(1))
   }, sameSignalMs).unref()
 
   // Until the service listens, there is nothing to finish: no request, and no

@@ -44,10 +44,7 @@ export async function start(api: Api) {
   // 4. Start the background work when the database has its tables.
   const background = new AbortController()
   ready
-    .then(() => {
-      if (!background.signal.aborted)
-        startBackgroundWork(parts, background.signal)
-    })
+    .then(() => startBackgroundWork(parts, background.signal))
     .catch(exitWithError)
 
   // 5. On the embedded PostgreSQL, create the first API key, and show how to

@@ -102,7 +102,7 @@ export class Metrics {
 
   readonly apiKeysExpiring = this.gauge(
     'api_keys_expiring_seconds',
-    'Time until the first API key expires that was used in the last 24 hours; if it was replaced, at least an hour after that; +Inf without one'
+    'Time until the next API key in use expires; +Inf without one. In use: in the last 24 hours, and if it was replaced, more than an hour after that'
   )
 
   readonly idempotentCreates = this.#counter(

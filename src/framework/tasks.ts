@@ -25,7 +25,7 @@ export function repeat(
   signal: AbortSignal
 ): void {
   async function run(): Promise<void> {
-    for (;;) {
+    while (!signal.aborted) {
       await work(signal).catch((error: unknown) => {
         if (!(error instanceof Unavailable))
           log.error({ err: error }, `the background task failed: ${name}`)

@@ -208,9 +208,8 @@ export const rarelyNeededVariables = {
     ...milliseconds,
     default: 72_000,
     description:
-      'Time without a byte in either direction before a connection is ' +
-      'closed; longer than a proxy keeps idle connections, and than a ' +
-      'response may take'
+      'Time without a byte before a connection is closed. It must exceed ' +
+      'the idle timeout of the proxy, and the longest response.'
   },
 
   SHUTDOWN_DELAY_MS: {

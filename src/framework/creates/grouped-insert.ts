@@ -3,12 +3,7 @@ import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 import { mayBeFaultOfRow, postgresErrorIn } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
-import {
-  type InsertDefinition,
-  insertStatement,
-  type RowOutcome,
-  withIdempotencyKeys
-} from './insert.ts'
+import type { InsertStatements, RowOutcome } from './insert.ts'
 
 /** Rows of one statement. */
 const maxSize = 250
@@ -26,8 +21,8 @@ const lockNotAvailable = '55P03'
 /** An input row. */
 interface Row {
   /**
-   * In the order of the columns. Without an Idempotency-Key, the last two are
-   * missing.
+   * In the order of the columns. The last two are the hashes of the
+   * Idempotency-Key and of the body, which are missing without a key.
    */
   values: unknown[]
   hasIdempotencyKey: boolean
@@ -44,17 +39,15 @@ interface Row {
  *   time also limits each wait and each attempt, not their sum. It rejects like
  *   `Database.writeAlone`
  */
-export function groupedInsert<Body, Params, Status, Schema>(
+export function groupedInsert(
   database: Database,
-  definition: InsertDefinition<Body, Params, Status, Schema>
+  { withoutKeys, withKeys }: InsertStatements
 ): (row: Row) => Promise<RowOutcome> {
   const { metrics, timeoutMs: maxWaitMs } = database
-  const { withoutKeys, withKeys } = prepareInserts(database, definition)
 
   function queryOf(rows: Row[]) {
     const haveKeys = rows.some((row) => row.hasIdempotencyKey)
     const { name, text } = haveKeys ? withKeys : withoutKeys
-    metrics.groupedWrites.observe({ statement: name }, rows.length)
     const values = inputParameters(rows.map((row) => row.values))
     return { name, text, values }
   }
@@ -69,15 +62,19 @@ export function groupedInsert<Body, Params, Status, Schema>(
     }
   }
 
-  const inGroup = batch(
-    (rows: Row[]): Promise<RowOutcome[]> =>
-      database.write<RowOutcome>(queryOf(rows)).catch((error: unknown) => {
-        if (!mayBeFaultOfRow(error)) throw error
-        // The group stored nothing, because one of the rows was in the way.
-        return rows.map(() => ({ outcome: 'blocked' }))
-      }),
-    { maxSize, maxQueued, maxWaitMs }
-  )
+  async function insertGroup(rows: Row[]): Promise<RowOutcome[]> {
+    const query = queryOf(rows)
+    metrics.groupedWrites.observe({ statement: query.name }, rows.length)
+    try {
+      return await database.write<RowOutcome>(query)
+    } catch (error) {
+      if (!mayBeFaultOfRow(error)) throw error
+      // The group stored nothing, because one of the rows was in the way.
+      return rows.map(() => ({ outcome: 'blocked' }))
+    }
+  }
+
+  const inGroup = batch(insertGroup, { maxSize, maxQueued, maxWaitMs })
 
   return async (row) => {
     const deadline = performance.now() + maxWaitMs
@@ -95,22 +92,6 @@ export function groupedInsert<Body, Params, Status, Schema>(
     }
 
     return result
-  }
-}
-
-/** Prepares the statement for groups without keys, and the one for others. */
-function prepareInserts<Body, Params, Status, Schema>(
-  database: Database,
-  definition: InsertDefinition<Body, Params, Status, Schema>
-) {
-  const { operationId } = definition
-
-  return {
-    withoutKeys: database.prepare(operationId, insertStatement(definition)),
-    withKeys: database.prepare(
-      `${operationId}-with-keys`,
-      insertStatement(definition, withIdempotencyKeys)
-    )
   }
 }
 

@@ -9,7 +9,7 @@ import {
 } from '../postgres/failures.ts'
 import { groupedInsert } from './grouped-insert.ts'
 import { idempotencyHashesOf, type KeyedRequest } from './idempotency-key.ts'
-import type { InsertDefinition } from './insert.ts'
+import { type InsertDefinition, prepareInserts } from './insert.ts'
 
 /**
  * The handler of an operation that creates a row from its request, once for
@@ -26,7 +26,7 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
   const { fromRequest = [], obstacle, violations = {} } = definition
   const { metrics } = database
   metrics.initializeIdempotentCreates(operationId)
-  const insert = groupedInsert(database, definition)
+  const insert = groupedInsert(database, prepareInserts(database, definition))
 
   return async (
     request: KeyedRequest<Body, Params>,

@@ -1,5 +1,7 @@
 import type { BodyColumn, RowJson } from '../openapi/json.ts'
+import type { Database } from '../postgres/database.ts'
 import { inputTable, limitLockWait, sql } from '../postgres/sql.ts'
+import type { NamedStatement } from '../postgres/statement-runner.ts'
 import type { KeyedRequest } from './idempotency-key.ts'
 
 /** An operation that creates a row of a table from its request. */
@@ -58,8 +60,8 @@ export type RowOutcome =
 
 /**
  * The parts of the statement that depend on Idempotency-Keys, here for rows
- * without keys. The statement for both would need 13 µs more for one row, which
- * needs 60, and 15 % more for 64 rows.
+ * without keys. One statement for both would take 57 µs in place of 45 for one
+ * row, and 15 % longer for 64 rows.
  */
 const withoutIdempotencyKeys = {
   input: inputTable,
@@ -171,4 +173,26 @@ export function insertStatement<Body, Params, Status, Schema>(
     LEFT JOIN stored ON stored.id = new_row.id
     ORDER BY ordinal
   `
+}
+
+/** The statement for rows without keys, and the one for others. */
+export type InsertStatements = Record<
+  'withoutKeys' | 'withKeys',
+  NamedStatement
+>
+
+/** Prepares the statements of an operation. */
+export function prepareInserts<Body, Params, Status, Schema>(
+  database: Database,
+  definition: InsertDefinition<Body, Params, Status, Schema>
+): InsertStatements {
+  const { operationId } = definition
+
+  return {
+    withoutKeys: database.prepare(operationId, insertStatement(definition)),
+    withKeys: database.prepare(
+      `${operationId}-with-keys`,
+      insertStatement(definition, withIdempotencyKeys)
+    )
+  }
 }

@@ -26,8 +26,13 @@ export const metricsEndpoint = fp<Options>(
       // A container that restarts keeps its host name, not its address.
       labels: { host: hostname() }
     })
-    const { version } = apiDocument.document.info
-    metrics.buildInfo.set({ version, environment: config.ENVIRONMENT }, 1)
+    metrics.buildInfo.set(
+      {
+        version: apiDocument.document.info.version,
+        environment: config.ENVIRONMENT
+      },
+      1
+    )
     for (const { id } of [{ id: 'none' }, ...apiDocument.operations]) {
       for (const code of serverErrorCodes)
         metrics.httpErrors.inc({ operation: id, code }, 0)
@@ -47,13 +52,16 @@ export const metricsEndpoint = fp<Options>(
     })
 
     const endpoint = Fastify({ forceCloseConnections: true })
+    endpoint.server.maxConnections = config.MAX_CONNECTIONS
     endpoint.get('/metrics', async (_request, reply) => {
       reply.type(registry.contentType)
       return registry.metrics()
     })
     app.addHook('onReady', async () => {
-      const { METRICS_PORT: port = 0, HOST: host } = config
-      const url = await endpoint.listen({ port, host })
+      const url = await endpoint.listen({
+        port: Number(config.METRICS_PORT),
+        host: config.HOST
+      })
       app.log.info(`metrics at ${url}/metrics`)
     })
     app.addHook('onClose', () => endpoint.close())

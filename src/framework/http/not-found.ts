@@ -20,8 +20,14 @@ export const unknownRoutes = fp<{ apiDocument: ApiDocument }>(
         .join(', ')
       if (allow === '') return done(nothingAt(url))
 
-      const message = `This path supports ${allow}, not ${method}`
-      done(new HttpError(405, 'method_not_allowed', message, { allow }))
+      done(
+        new HttpError(
+          405,
+          'method_not_allowed',
+          `This path supports ${allow}, not ${method}`,
+          { allow }
+        )
+      )
     })
     // The docs page calls it for a file that it does not have.
     app.setNotFoundHandler(({ url }) => {

@@ -39,8 +39,10 @@ export class AccessLog extends LogController {
 function countError(request: FastifyRequest): void {
   const { errorCode: code, server } = request
   if (code === undefined) return
-  const operation = operationOf(request) ?? 'none'
-  server.metrics.httpErrors.inc({ operation, code })
+  server.metrics.httpErrors.inc({
+    operation: operationOf(request) ?? 'none',
+    code
+  })
 }
 
 /** Whether a request is logged: outside of the API, only an error is. */

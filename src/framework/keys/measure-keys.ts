@@ -2,8 +2,8 @@ import { measurer } from '../tasks.ts'
 import { sql } from '../postgres/sql.ts'
 
 /**
- * An API key that was replaced counts if it was used an hour later: its client
- * has yet to change to the successor.
+ * An API key that was replaced counts only if it was used more than an hour
+ * after that: its client has yet to change to the successor.
  */
 const nextExpiry = sql`
   SELECT extract(epoch FROM min(expires_at) - now())::float8 AS seconds

@@ -18,9 +18,9 @@ import { type ResponseMemory, tooLong } from './response-memory.ts'
  *
  * - A snapshot says of every transaction whether this statement sees it. So two
  *   statements with equal snapshots see the same rows, whatever changed them.
- * - A crash may lose ids of transactions, which are then used again: crash
- *   recovery resets the statistics.
- * - Another server has other transactions: it was started at another time.
+ * - After a crash, ids of transactions may be used again. Crash recovery resets
+ *   the statistics, so the version differs.
+ * - Another server may use the same ids. It was started at another time.
  */
 const listStatement = (table: string, itemJson: string) => sql`
   WITH current_version AS MATERIALIZED (

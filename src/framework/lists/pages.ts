@@ -7,8 +7,8 @@ import { type InputRow, sharedReader } from '../rows/shared-reader.ts'
 import { type ResponseMemory, tooLong } from './response-memory.ts'
 
 /**
- * The SQL types of ids. `lowest` precedes each id, and `includes` tells whether
- * PostgreSQL can cast a text to the type.
+ * The SQL types of ids. `lowest` precedes each id, so no row may have it.
+ * `includes` tells whether PostgreSQL can cast a text to the type.
  */
 const idTypes = {
   bigint: {

@@ -38,8 +38,8 @@ interface Options {
  * - Rejection of a body where the operation has none.
  * - The headers of a deprecation.
  * - A 501 of an operation without a handler.
- * - Errors at the start. An operation without a hook for its security scheme
- *   would be open, and one without scopes would be open to every API key.
+ * - A start that fails if an operation has no hook for its security scheme: it
+ *   would be open. Or if it has no scopes: every API key could use it.
  *
  * Also, glue ignores `servers`, so their path is its option `prefix`. Headers
  * are matched in lower case by validation.ts.

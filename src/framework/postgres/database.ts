@@ -24,9 +24,9 @@ const maxAlone = 3
 /** Statements of single rows that may wait for a connection. */
 const maxQueuedAlone = 1000
 
-// Ends the commits of all replicas that still wait for a standby after they
-// were cancelled. PostgreSQL would keep their connections open, although the
-// service has closed them.
+// Ends the commits of this role, of all replicas, that still wait for a standby
+// after they were cancelled. PostgreSQL would keep their connections open,
+// although the service has closed them.
 const terminateHangingCommits = sql`
   SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity
@@ -55,8 +55,8 @@ export class Database {
   readonly timeoutMs: number
 
   /**
-   * The metrics of the whole service: everything that is measured has the
-   * database.
+   * The metrics of the whole service. They are here because the parts that
+   * measure have the database.
    */
   readonly metrics = new Metrics()
 

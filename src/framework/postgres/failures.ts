@@ -139,9 +139,9 @@ export function failureOf(error: Error, isSafeToResend: boolean): Error {
 }
 
 /**
- * Whether one row may have made the whole statement fail: then the statement is
- * worth retrying in parts. A trigger can raise any error for one row, and
- * row-level security raises 42501.
+ * Whether one row may have made the whole statement fail: then each row is
+ * tried alone. A trigger can raise any error for one row, and row-level
+ * security raises 42501.
  */
 export function mayBeFaultOfRow(error: unknown): boolean {
   return !['server', 'doubtful'].includes(errorKindOf(error))
