@@ -41,9 +41,9 @@ CREATE TABLE key_events (
 
 -- The creates that had an Idempotency-Key and succeeded.
 CREATE TABLE idempotency_keys (
-  -- SHA-256 of the owner, the operation and the Idempotency-Key.
+  -- SHA-256 of the owner, the method, the path and the Idempotency-Key.
   key_hash bytea PRIMARY KEY,
-  -- SHA-256 of the values of the body.
+  -- SHA-256 of the body, and of the other values of the row.
   body_hash bytea NOT NULL,
   -- The body of the response.
   response text NOT NULL,

@@ -43,9 +43,10 @@ service = await start(api).catch(exitWithError)
 function onSignal(): void {
   if (isStopping) return
   isStopping = true
-  // A signal after that time ends the process immediately.
+  // A signal after that time ends the process immediately, but not the first
+  // process of a container: several programs may stop that one.
   setTimeout(() => {
-    for (const signal of signals) process.on(signal, () => process.exit(1))
+    for (const signal of signals) process.off(signal, onSignal)
   }, sameSignalMs).unref()
 
   // Until the service listens, there is nothing to finish: no request, and no

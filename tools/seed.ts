@@ -1,6 +1,6 @@
 // `npm run seed`: adds the categories, pets and orders of the examples in
 // openapi.yaml to the configured database, unless it has pets.
-import { runCommand } from '../src/commands/run-command.ts'
+import { withTables } from '../src/commands/run-command.ts'
 import { exitOnError } from '../src/framework/log.ts'
 import { api } from '../src/handlers/index.ts'
 import type { Database } from '../src/framework/postgres/database.ts'
@@ -49,4 +49,4 @@ async function seed(database: Database): Promise<string> {
     : 'Nothing was added: the database has pets.'
 }
 
-await runCommand(seed).catch(exitOnError(api.names.service))
+await withTables(seed).catch(exitOnError(api.names.service))

@@ -5,7 +5,7 @@ import { ApiKeyStore } from '../framework/keys/store.ts'
 import { exitOnError } from '../framework/log.ts'
 import { readApiDocument } from '../framework/openapi/document.ts'
 import { api } from '../handlers/index.ts'
-import { runCommand } from './run-command.ts'
+import { withTables } from './run-command.ts'
 
 const { service: serviceName, apiKeyPrefix } = api.names
 const { scopes } = readApiDocument(api.openapi)
@@ -15,7 +15,7 @@ const commandLine = ['keys', ...process.argv.slice(2)].join(' ')
 
 const program = keyCommands(
   (action) =>
-    runCommand((database) =>
+    withTables((database) =>
       action(new ApiKeyStore(database, apiKeyPrefix, commandLine))
     ),
   scopes

@@ -3,16 +3,16 @@
 import { exitOnError } from '../framework/log.ts'
 import type { OpenedDatabase } from '../framework/open-database.ts'
 import { api } from '../handlers/index.ts'
-import { runOnOpened } from './run-command.ts'
+import { withDatabase } from './run-command.ts'
 
 const isUpToDate = 'The database is up to date.'
 
 async function run(options: string[]): Promise<void> {
   switch (options.join(' ')) {
     case '':
-      return runOnOpened(migrate)
+      return withDatabase(migrate)
     case '--check':
-      return runOnOpened(check, 'silent')
+      return withDatabase(check, 'silent')
     default:
       throw new Error('migrate has only the option --check')
   }

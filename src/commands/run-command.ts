@@ -15,7 +15,7 @@ type Printed = string | object[]
  *
  * @param logLevel by default, that of the configuration
  */
-export async function runOnOpened(
+export async function withDatabase(
   command: (opened: OpenedDatabase, config: Config) => Promise<Printed>,
   logLevel?: string
 ): Promise<void> {
@@ -37,10 +37,10 @@ export async function runOnOpened(
  * the embedded PostgreSQL: creating an API key must not upgrade a production
  * database.
  */
-export const runCommand = (
+export const withTables = (
   command: (database: Database) => Promise<Printed>
 ): Promise<void> =>
-  runOnOpened(async ({ database, migrate, checkReady }, { DATABASE_URL }) => {
+  withDatabase(async ({ database, migrate, checkReady }, { DATABASE_URL }) => {
     await (DATABASE_URL === undefined ? migrate() : checkReady())
     return command(database)
   }, 'silent')

@@ -43,8 +43,8 @@ export interface Api {
    */
   migrations: URL
   /**
-   * Measure what the metrics of the API show, every ten seconds. Their
-   * statements need a bound, because no request limits them.
+   * Measure for the API's own metrics, every ten seconds. Bound each statement
+   * by a LIMIT, because its table grows.
    */
   measurers: Measurer[]
 }

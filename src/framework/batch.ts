@@ -90,14 +90,13 @@ export function batch<Item, Result>(
  *
  * @param run gets the number of calls that share it
  */
-export function shareRuns<Result>(
+export function sharedCall<Result>(
   run: (callCount: number) => Promise<Result>
 ): () => Promise<Result> {
-  const runAll = async (calls: undefined[]) => {
+  const call = batch(async (calls: undefined[]) => {
     const result = await run(calls.length)
     return calls.map(() => result)
-  }
-  const call = batch(runAll)
+  })
 
   return () => call(undefined)
 }

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 import type { Api } from './api.ts'
 import type { Config } from './config.ts'
-import type { Server } from './embedded/server.ts'
+import type { EmbeddedServer } from './embedded/server.ts'
 import { messageOf } from './message-of.ts'
 import { Database } from './postgres/database.ts'
 import {
   applyMigrations,
-  pendingMigrations,
+  pendingMigrationsFinder,
   requireMigrations
 } from './postgres/migrate.ts'
 import { unusableDatabase } from './postgres/unusable-database.ts'
@@ -19,7 +19,7 @@ import { retry } from './retry.ts'
 export interface OpenedDatabase {
   database: Database
   /** Resolves with the reason when the embedded PostgreSQL ends by itself. */
-  crashed: Server['crashed']
+  crashed: EmbeddedServer['crashed']
   /** Returns the names of the migrations that the database lacks. */
   findPending: () => Promise<string[]>
   /** Rejects unless the database responds and has every migration. */
@@ -48,7 +48,7 @@ export async function openDatabase(
   const database = await orUnusable(
     () => new Database(url, config, log, names.service)
   )
-  const findPending = pendingMigrations(database, migrations)
+  const findPending = pendingMigrationsFinder(database, migrations)
   const checkReady = () => orUnusable(() => requireMigrations(findPending))
   const migrate = () =>
     orUnusable(() => applyMigrations(url, config, migrations, log))
@@ -70,7 +70,7 @@ async function openServer(
   { DATABASE_URL: url, DATA_DIR }: Config,
   log: Logger,
   mayShare: boolean
-): Promise<Server> {
+): Promise<EmbeddedServer> {
   if (url !== undefined) return { url, stop: () => Promise.resolve() }
 
   // Loaded only here: a deployment with DATABASE_URL does not need it.

@@ -20,7 +20,7 @@ export function messageHandlers(database: Database) {
   } satisfies Partial<Operations>
 }
 
-/** The ids sort by time, so the first is the oldest. */
+/** PostgreSQL reads the index of queued messages by id, and stops at 10,000. */
 const queueState = sql`
   SELECT
     count(*)::integer AS queued,

@@ -132,7 +132,7 @@ t.test('another signal a second later ends it immediately', async (t) => {
   })
 
   const signals = setInterval(() => child.kill(), 1100)
-  t.equal(await exited, 1)
+  t.equal(await exited, 'SIGTERM')
   clearInterval(signals)
 })
 

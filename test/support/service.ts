@@ -10,7 +10,7 @@ import { type Config, loadConfig } from '../../src/framework/config.ts'
 import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import {
-  pendingMigrations,
+  pendingMigrationsFinder,
   requireMigrations
 } from '../../src/framework/postgres/migrate.ts'
 import { api as thisApi } from '../../src/handlers/index.ts'
@@ -47,7 +47,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
   const database = new Database(databaseUrl, config, log, api.names.service)
 
-  const findPending = pendingMigrations(database, api.migrations)
+  const findPending = pendingMigrationsFinder(database, api.migrations)
   const apiDocument = readApiDocument(api.openapi)
   const app = await buildApp({
     config,

@@ -35,9 +35,9 @@ interface Row {
  * the next groups go on.
  *
  * @returns a function that inserts one row. It resolves with 'blocked' or
- *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. That
- *   time also limits each wait and each attempt, not their sum. It rejects like
- *   `Database.writeAlone`
+ *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. Each
+ *   wait and each attempt may take that long, so the sum is larger. It rejects
+ *   like `Database.writeAlone`
  */
 export function groupedInsert(
   database: Database,
@@ -47,9 +47,9 @@ export function groupedInsert(
 
   function queryOf(rows: Row[]) {
     const haveKeys = rows.some((row) => row.hasIdempotencyKey)
-    const { name, text } = haveKeys ? withKeys : withoutKeys
+    const statement = haveKeys ? withKeys : withoutKeys
     const values = inputParameters(rows.map((row) => row.values))
-    return { name, text, values }
+    return { ...statement, values }
   }
 
   async function attempt(row: Row): Promise<RowOutcome> {
@@ -79,15 +79,13 @@ export function groupedInsert(
   return async (row) => {
     const deadline = performance.now() + maxWaitMs
     let result = await inGroup(row)
-    let pauseMs = 0
-
     // A row of a group that failed runs alone at least once.
-    while (
-      mayRetry(result) &&
-      (pauseMs === 0 || performance.now() < deadline)
-    ) {
+    if (mayRetry(result)) result = await attempt(row)
+
+    let pauseMs = firstPauseMs
+    while (mayRetry(result) && performance.now() < deadline) {
       await sleep(pauseMs)
-      pauseMs = Math.min(2 * pauseMs + firstPauseMs, longestPauseMs)
+      pauseMs = Math.min(2 * pauseMs, longestPauseMs)
       result = await attempt(row)
     }
 

@@ -36,7 +36,7 @@ export interface KeyedRequest<Body, Params> {
  */
 export function idempotencyHashesOf(
   request: KeyedRequest<object, unknown>,
-  others: unknown[]
+  requestValues: unknown[]
 ): [] | [keyHash: string, bodyHash: string] {
   const { headers, apiKeyCheck, body, method, routeOptions } = request
   const header = headers['idempotency-key']
@@ -50,7 +50,7 @@ export function idempotencyHashesOf(
   return [
     sha256(`${owner} ${operation} ${unquoted(header)}`),
     // Properties are sorted by name.
-    sha256(stringify([body, ...others]))
+    sha256(stringify([body, ...requestValues]))
   ]
 }
 

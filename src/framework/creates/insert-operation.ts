@@ -33,10 +33,13 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
     reply: JsonReply<Status, Schema>
   ): Promise<Sent> => {
     const body = columns.map(({ property }) => request.body[property])
-    const others = fromRequest.map(({ value }) => value(request))
-    const hashes = idempotencyHashesOf(request, others)
+    const requestValues = fromRequest.map(({ value }) => value(request))
+    const hashes = idempotencyHashesOf(request, requestValues)
     const hasIdempotencyKey = hashes.length > 0
-    const row = { values: [...body, ...others, ...hashes], hasIdempotencyKey }
+    const row = {
+      values: [...body, ...requestValues, ...hashes],
+      hasIdempotencyKey
+    }
 
     const result = await insert(row).catch((error: unknown) => {
       // The Idempotency-Key makes it safe to send the request again.

@@ -4,7 +4,7 @@ import { messageOf } from '../message-of.ts'
 import { retry } from '../retry.ts'
 import { prepareData } from './data-folder.ts'
 import { embeddedPrograms } from './programs.ts'
-import { findServer, type Server, startServer } from './server.ts'
+import { findServer, type EmbeddedServer, startServer } from './server.ts'
 
 /** Attempts to start while another process uses the folder. */
 const maxAttempts = 20
@@ -30,11 +30,11 @@ export async function startEmbeddedPostgres(
   directory: string,
   log: Logger,
   mayShare = false
-): Promise<Server> {
+): Promise<EmbeddedServer> {
   const commandOf = embeddedPrograms()
   const folder = path.resolve(directory)
 
-  async function shareOrStart(): Promise<Server> {
+  async function shareOrStart(): Promise<EmbeddedServer> {
     const url = mayShare ? await findServer(folder) : undefined
     if (url !== undefined) return { url, stop: () => Promise.resolve() }
 

@@ -27,7 +27,7 @@ const startIntervalMs = 20
 const connectTimeoutMs = 2000
 
 /** A running server. */
-export interface Server {
+export interface EmbeddedServer {
   url: string
   /** Shuts the server down, or leaves it to the process that started it. */
   stop: () => Promise<void>
@@ -41,7 +41,7 @@ export interface Server {
  * @param postgres the command that runs it on its data
  * @throws Error with PostgreSQL's reason when the server ends
  */
-export async function startServer(postgres: string[]): Promise<Server> {
+export async function startServer(postgres: string[]): Promise<EmbeddedServer> {
   const socketFolder = mkdtempSync(socketFolders)
   const shell = spawnWatchdog(postgres, socketFolder)
   let output = ''

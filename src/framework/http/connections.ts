@@ -42,7 +42,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
     else socket.destroy()
   }
 
-  const accept =
+  const guard =
     (handler: RequestListener): RequestListener =>
     (request, response) => {
       const { socket } = request
@@ -62,7 +62,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
       else reject(socket, badRequest(fault))
     }
 
-  function add(socket: Socket): void {
+  function track(socket: Socket): void {
     connections.set(socket, undefined)
     // Node.js calls this after the last response of a connection.
     socket.destroySoon = () => close(socket)
@@ -71,7 +71,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
 
   return {
     serverFactory: (handler) =>
-      openServer(config, connections, accept(handler)).on('connection', add),
+      openServer(config, connections, guard(handler)).on('connection', track),
     clientErrorHandler: ({ code }, socket) =>
       reject(socket, parserErrorOf(code))
   } satisfies FastifyServerOptions

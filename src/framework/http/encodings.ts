@@ -37,11 +37,12 @@ export class CachedBody {
   }
 
   /**
-   * Selects what a request gets, then sets ETag, Vary and Content-Encoding.
+   * Negotiates what a request gets (RFC 9110, section 12), and sets ETag, Vary
+   * and Content-Encoding.
    *
    * @returns the bytes, or undefined for a 304: the client has them
    */
-  async select(
+  async negotiate(
     {
       'accept-encoding': accepted = '',
       'if-none-match': tags = ''

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { shareRuns } from '../batch.ts'
+import { sharedCall } from '../batch.ts'
 import { CachedBody } from '../http/encodings.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
@@ -7,7 +7,7 @@ import type { Database } from '../postgres/database.ts'
 import { postgresErrorIn } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
-import { type ResponseMemory, tooLong } from './response-memory.ts'
+import { type ResponseMemory, listTooLong } from './response-memory.ts'
 
 /**
  * SQL for a list as a JSON array, which PostgreSQL writes. `body` is NULL if
@@ -74,7 +74,7 @@ interface ReadList {
 const noList: ReadList = { version: '', size: 0, body: undefined }
 
 /** The rows of a list. The order is that of the column `id`. */
-interface List<Item> {
+interface ListDefinition<Item> {
   /** The name of the prepared statement. */
   name: string
   /**
@@ -103,7 +103,7 @@ type ListReply<Item> = JsonReply<200, Item[]> & {
 export function listOperation<Item>(
   database: Database,
   memory: ResponseMemory,
-  { name, table, json }: List<Item>
+  { name, table, json }: ListDefinition<Item>
 ) {
   const text = listStatement(table, json.expression)
   const statement = database.prepare(name, text)
@@ -119,13 +119,13 @@ export function listOperation<Item>(
         `the list of ${table} has at least ${size} bytes: raise ` +
           `MAX_RESPONSE_BUFFER_BYTES (${memory.limit}), or list it in pages`
       )
-      throw tooLong()
+      throw listTooLong()
     }
 
     // The client may keep the list, but must check before each use that it is
     // unchanged (RFC 9111, section 5.2.2).
     reply.header('cache-control', 'private, no-cache')
-    const bytes = await body.select(request.headers, reply)
+    const bytes = await body.negotiate(request.headers, reply)
     if (bytes === undefined) return reply.code(304).send()
 
     memory.hold(bytes, reply.raw)
@@ -151,7 +151,7 @@ function listReader(
     return last.body?.etag === body.etag ? last.body : body
   }
 
-  return shareRuns(async (requestCount): Promise<ReadList> => {
+  return sharedCall(async (requestCount): Promise<ReadList> => {
     database.metrics.sharedReads.observe(requestCount)
     // Otherwise, frequent commits could make more bodies than are compressed.
     await last.body?.idle()

@@ -4,7 +4,7 @@ import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from '../rows/shared-reader.ts'
-import { type ResponseMemory, tooLong } from './response-memory.ts'
+import { type ResponseMemory, listTooLong } from './response-memory.ts'
 
 /**
  * The SQL types of ids. `lowest` precedes each id, so no row may have it.
@@ -25,7 +25,7 @@ const idTypes = {
 }
 
 /** A statement that reads a page of a list. */
-interface PageRead<Filter extends string, Item> {
+interface PageDefinition<Filter extends string, Item> {
   /** The name of the prepared statement. */
   name: string
   /** The SQL type of the column `id`, and of `input.after`. */
@@ -130,7 +130,7 @@ export function pageOperation<
 >(
   database: Database,
   memory: ResponseMemory,
-  { name, idType, filterTypes, statement, json }: PageRead<Filter, Item>
+  { name, idType, filterTypes, statement, json }: PageDefinition<Filter, Item>
 ) {
   const { lowest, includes } = idTypes[idType]
   const inputTypes = { ...filterTypes, after: idType, size: 'integer' }
@@ -157,7 +157,7 @@ export function pageOperation<
     }
 
     const { items, next } = await read({ ...filters, after, size })
-    if (items.length > memory.limit) throw tooLong()
+    if (items.length > memory.limit) throw listTooLong()
     memory.hold(items, reply.raw)
     if (next !== null) reply.header('link', linkTo(next, query))
 

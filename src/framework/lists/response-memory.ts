@@ -6,7 +6,7 @@ import type { Metrics } from '../metrics.ts'
 const uncountedSize = 2 ** 16
 
 /** A retry does not help. Without the header, some generated SDKs send one. */
-export const tooLong = () =>
+export const listTooLong = () =>
   new HttpError(
     503,
     'unavailable',
@@ -21,7 +21,7 @@ export const tooLong = () =>
  * deny nothing to others.
  */
 export class ResponseMemory {
-  /** Bytes. Whoever makes a body rejects a larger one by `tooLong`. */
+  /** Bytes. Whoever makes a body rejects a larger one by `listTooLong`. */
   readonly limit: number
   readonly #metrics: Metrics
   /** The responses that send each body. The last sent body is last. */

@@ -37,7 +37,7 @@ function send(name: string, content: string | Buffer) {
 
   return async ({ headers }: FastifyRequest, reply: FastifyReply) => {
     reply.header('cache-control', 'public, no-cache')
-    const bytes = await body.select(headers, reply)
+    const bytes = await body.negotiate(headers, reply)
     if (bytes === undefined) return reply.code(304).send()
 
     return reply.type(typeOf(name)).send(bytes)

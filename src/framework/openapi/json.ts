@@ -36,7 +36,7 @@ export class RowJson<Schema> {
 /** A property of a request body, and the column that stores it. */
 export interface BodyColumn<Body> {
   property: keyof Body & string
-  /** The column in SQL, which is quoted if it is a keyword. */
+  /** The column in SQL, quoted. */
   column: string
   /** The SQL type of the column. */
   type: string

@@ -26,8 +26,8 @@ export function trackAvailability(use: string, log: Logger) {
     use,
 
     /**
-     * For the metrics: false from a failure until a success that is 5 s later,
-     * or for a minute.
+     * For the metrics: false after a failure, until a success at least 5 s
+     * after the last one, or until a minute without one.
      */
     get isAvailable(): boolean {
       return sinceFailure() > forgetAfterMs

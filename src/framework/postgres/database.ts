@@ -110,7 +110,7 @@ export class Database {
       metrics: this.metrics,
       isSafeToResend,
       availability: trackAvailability(name, log),
-      onAbandoned: () => {
+      onCancelIgnored: () => {
         // If this fails, the next abandoned statement repeats it.
         this.runInBackground(hangingCommits).catch(() => {})
       }

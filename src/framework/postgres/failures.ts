@@ -20,7 +20,7 @@ const sqlStatesByKind = {
 
   /** The server, or the connection, cannot run the statement now. */
   server: [
-    '0A000', // feature_not_supported, of a plan made before a DDL
+    '0A000', // feature_not_supported: the plan is older than a DDL
     '25006', // read_only_sql_transaction, after a failover
     '26000', // invalid_sql_statement_name, lost by a pooler
     '42P05', // duplicate_prepared_statement, kept by a pooler

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import pg, { type ClientBase, type Pool } from 'pg'
 import type { Logger } from 'pino'
-import { shareRuns } from '../batch.ts'
+import { sharedCall } from '../batch.ts'
 import type { Config } from '../config.ts'
 import { messageOf } from '../message-of.ts'
 import { retry } from '../retry.ts'
@@ -153,19 +153,20 @@ const missing = (applied: Applied[], names: string[]): string[] =>
  * needs no API key, and must not occupy the pool. The pool has connections for
  * it even while all writes wait for a standby or for locks.
  */
-export function pendingMigrations(
+export function pendingMigrationsFinder(
   database: Database,
   folder: URL
 ): () => Promise<string[]> {
   const names = migrationsIn(folder)
   const statement = database.prepare('applied-migrations', appliedMigrations)
 
-  return shareRuns(async () => {
+  return sharedCall(async () => {
     const applied = await database
       .read<Applied>(statement)
       .catch((error: unknown) => {
         // Without the table, or the privilege to read it, there was none.
-        if (errorKindOf(error) === 'schema') return []
+        const isAboutTable = messageOf(error).includes('pgmigrations')
+        if (errorKindOf(error) === 'schema' && isAboutTable) return []
         throw error
       })
     const pending = missing(applied, names)

@@ -18,9 +18,8 @@ export const sql: (
 
 /**
  * A condition that is always true. PostgreSQL evaluates it before the rows of
- * its SELECT, and then lets the statement wait for each lock of a row or an
- * index for a quarter of a second (55P03). It does not limit the wait for a
- * lock of a table, which comes first.
+ * its SELECT. From then on, each wait for a lock of a row or an index fails
+ * after 250 ms (55P03). The wait for a lock of a table comes before it.
  */
 export const limitLockWait =
   "(SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL"

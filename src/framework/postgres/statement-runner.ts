@@ -41,7 +41,7 @@ export interface DatabaseUse {
   timeoutMs: number
   availability: Availability
   /** Called when the server did not end a statement after its cancellation. */
-  onAbandoned: () => void
+  onCancelIgnored: () => void
 }
 
 /**
@@ -87,7 +87,7 @@ function connect({ pool, availability, metrics }: DatabaseUse) {
  */
 function runOn<Row extends QueryResultRow>(
   connection: PoolClient,
-  { timeoutMs, isSafeToResend, onAbandoned, metrics }: DatabaseUse,
+  { timeoutMs, isSafeToResend, onCancelIgnored, metrics }: DatabaseUse,
   query: Query
 ): Promise<Row[]> {
   const measure = metrics.statementDuration.startTimer({
@@ -111,7 +111,7 @@ function runOn<Row extends QueryResultRow>(
       // A late CancelRequest could cancel the next statement.
       connection.release(isLate || !isReusable(cause))
       if (isLate && error !== null && postgresErrorIn(error).code === undefined)
-        onAbandoned()
+        onCancelIgnored()
       const outcome = cause === null ? 'ok' : 'failed'
       measure({ outcome: isLate ? 'timeout' : outcome })
 

@@ -4,7 +4,7 @@ import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from './shared-reader.ts'
 
 /** A statement that reads one row. */
-interface RowRead<Column extends string, Schema> {
+interface RowDefinition<Column extends string, Schema> {
   /** The name of the prepared statement. */
   name: string
   /** The SQL types of the columns of `input`, by name. */
@@ -35,7 +35,7 @@ interface RowRead<Column extends string, Schema> {
  */
 export function rowReader<Column extends string, Schema>(
   database: Database,
-  { name, inputTypes, statement, json }: RowRead<Column, Schema>
+  { name, inputTypes, statement, json }: RowDefinition<Column, Schema>
 ): (inputRow: InputRow<Column>) => Promise<JsonBytes<Schema> | undefined> {
   const text = sql`
     SELECT found.json

@@ -1,7 +1,6 @@
 import type { QueryResultRow } from 'pg'
 import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
-import { inputParameters } from '../postgres/sql.ts'
 
 /** Maximum number of input rows of a statement. */
 const maxInputRows = 100
@@ -13,7 +12,7 @@ export type InputRow<Column extends string> = Record<
 >
 
 /** A statement for any number of input rows. */
-interface SharedRead<Column extends string> {
+interface SharedReadDefinition<Column extends string> {
   /** The name of the prepared statement. */
   name: string
   /** The SQL types of the columns of `input`, by name. */
@@ -34,7 +33,7 @@ interface SharedRead<Column extends string> {
  */
 export function sharedReader<Column extends string, Row extends QueryResultRow>(
   database: Database,
-  { name, inputTypes, text }: SharedRead<Column>
+  { name, inputTypes, text }: SharedReadDefinition<Column>
 ): (inputRow: InputRow<Column>) => Promise<Row> {
   const statement = database.prepare(name, text)
 
@@ -43,11 +42,9 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     database.metrics.sharedReads.observe(inputs.length)
 
     const distinct = [...new Set(inputs)]
-    const values = distinct.map((input) => JSON.parse(input) as string[])
-    const rows = await database.read<Row>({
-      ...statement,
-      values: inputParameters(values)
-    })
+    // Each input is a row as JSON, so these are the parameters.
+    const values = [`[${distinct.join(',')}]`]
+    const rows = await database.read<Row>({ ...statement, values })
     const rowOf = new Map(distinct.map((input, index) => [input, rows[index]]))
 
     // The statement returns a row for each input row.

@@ -13,7 +13,7 @@ async function select(body: CachedBody, headers: IncomingHttpHeaders) {
       sent[name] = value
     }
   }
-  const bytes = await body.select(headers, reply)
+  const bytes = await body.negotiate(headers, reply)
 
   return { bytes, etag: sent['etag'], coding: sent['content-encoding'] }
 }
@@ -86,7 +86,7 @@ t.test(
 
     const body = new modified.CachedBody(text)
     const reply = { header: () => t.fail('a failure has no headers') }
-    await t.rejects(body.select(gzipOnly, reply), { message: 'no memory' })
+    await t.rejects(body.negotiate(gzipOnly, reply), { message: 'no memory' })
     t.equal((await select(body, gzipOnly)).bytes?.toString(), 'compressed')
   }
 )

@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
+import { pendingMigrationsFinder } from '../../../src/framework/postgres/migrate.ts'
 import { api as petShop } from '../../../src/handlers/index.ts'
 import {
   createDatabase,
   createRoles,
   migrate,
+  openDatabase,
   query,
   urlAs
 } from '../../support/database.ts'
@@ -22,6 +24,15 @@ t.test('the role of the service can manage keys', async (t) => {
   await keys.rotate('2', '0s')
   const events = (await keys.audit()).map(({ event }) => event)
   t.same(events, ['created', 'revoked', 'created', 'rotated', 'created'])
+})
+
+t.test('a role that may not connect is not told to migrate', async (t) => {
+  const { owner, service } = await createRoles(t)
+  const name = new URL(owner).pathname.slice(1)
+  await query(owner, `REVOKE CONNECT ON DATABASE ${name} FROM PUBLIC`)
+  const database = openDatabase(t, service)
+  const findPending = pendingMigrationsFinder(database, notes.migrations)
+  await t.rejects(findPending(), { message: /permission denied for database/ })
 })
 
 for (const api of [petShop, notes]) {
