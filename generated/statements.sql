@@ -328,36 +328,14 @@ ORDER BY ordinal;
 PREPARE "cancelOrder" AS
 DELETE FROM orders
 WHERE id = $1
-  AND NOT complete
-  AND (ship_date IS NULL OR ship_date > now())
+  AND NOT complete AND (ship_date IS NULL OR ship_date > now())
   AND (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
 RETURNING id;
 
 PREPARE "cancelOrder-read" AS
-SELECT found.json
-FROM (
-  SELECT
-    (value ->> 0)::bigint AS id,
-    ordinal
-  FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
-) AS input
-LEFT JOIN LATERAL (
-  SELECT
-    '{"id":' || coalesce("id"::text, missing_property('Order.id'))
-      || ',"petId":' || coalesce("pet_id"::text, missing_property('Order.petId'))
-      || ',"quantity":' || coalesce("quantity"::text, missing_property('Order.quantity'))
-      || coalesce(',"shipDate":' || '"' || to_char("ship_date" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
-      || ',"complete":' || coalesce("complete"::text, missing_property('Order.complete'))
-      || '}'
-    AS json
-  FROM (
-    SELECT *
-    FROM orders
-    WHERE orders.id = input.id
-  ) AS item
-  LIMIT 1
-) AS found ON true
-ORDER BY ordinal;
+SELECT NOT complete AND (ship_date IS NULL OR ship_date > now()) AS "isOpen"
+FROM orders
+WHERE id = $1;
 
 PREPARE "listOrders" AS
 WITH current_version AS MATERIALIZED (

@@ -68,7 +68,7 @@ export class Metrics {
 
   readonly untrustedForwards = this.#counter(
     'http_untrusted_forwards_total',
-    'Requests of a proxy that is not trusted with the address of its client'
+    'Requests with X-Forwarded-For from an address that TRUST_PROXY does not trust'
   )
 
   readonly responseMemory = this.gauge(

@@ -44,7 +44,7 @@ export async function openDatabase(
   log: Logger,
   { mayShare }: { mayShare: boolean }
 ): Promise<OpenedDatabase> {
-  const { url, stop, crashed } = await openServer(config, log, mayShare)
+  const { url, stop, crashed } = await databaseServer(config, log, mayShare)
   const database = await orUnusable(
     () => new Database(url, config, log, names.service)
   )
@@ -66,7 +66,7 @@ export async function openDatabase(
   }
 }
 
-async function openServer(
+async function databaseServer(
   { DATABASE_URL: url, DATA_DIR }: Config,
   log: Logger,
   mayShare: boolean

@@ -47,18 +47,18 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     ...items,
     name: 'listPets',
     filterTypes: {},
-    statement: allPets
+    select: allPets
   })
   const pagesOfStatus = pageOperation(database, memory, {
     ...items,
     name: 'listPets-by-status',
     filterTypes: { status: 'text' },
-    statement: petsOfStatus
+    select: petsOfStatus
   })
   const readPet = rowReader(database, {
     name: 'getPet',
     inputTypes: { id: 'bigint' },
-    statement: petsById,
+    select: petsById,
     json: petJson
   })
 

@@ -110,3 +110,23 @@ for (const { change, status } of changes) {
     }
   )
 }
+
+t.test(
+  'an order that is reopened during its cancellation is a 503',
+  async (t) => {
+    const service = await start(t)
+    await order(service, 'NULL', false)
+    // For the service, the order is closed when it is deleted, and then open.
+    await query(
+      service.databaseUrl,
+      `
+      CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN RETURN NULL; END';
+
+      CREATE TRIGGER keep BEFORE DELETE ON orders
+        FOR EACH ROW EXECUTE FUNCTION keep()
+    `
+    )
+    t.equal((await cancel(service, 1)).statusCode, 503)
+  }
+)

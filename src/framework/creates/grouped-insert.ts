@@ -11,7 +11,7 @@ const maxSize = 250
 /** Rows that may wait for a statement. */
 const maxQueued = 1000
 
-/** Milliseconds between two attempts to store a row: they become longer. */
+/** Milliseconds before another attempt. They double, up to the longest. */
 const firstPauseMs = 50
 const longestPauseMs = 400
 
@@ -19,7 +19,7 @@ const longestPauseMs = 400
 const lockNotAvailable = '55P03'
 
 /** An input row. */
-interface Row {
+interface InsertRow {
   /**
    * In the order of the columns. The last two are the hashes of the
    * Idempotency-Key and of the body, which are missing without a key.
@@ -42,27 +42,27 @@ interface Row {
 export function groupedInsert(
   database: Database,
   { withoutKeys, withKeys }: InsertStatements
-): (row: Row) => Promise<RowOutcome> {
+): (row: InsertRow) => Promise<RowOutcome> {
   const { metrics, timeoutMs: maxWaitMs } = database
 
-  function queryOf(rows: Row[]) {
+  function queryOf(rows: InsertRow[]) {
     const haveKeys = rows.some((row) => row.hasIdempotencyKey)
     const statement = haveKeys ? withKeys : withoutKeys
     const values = inputParameters(rows.map((row) => row.values))
     return { ...statement, values }
   }
 
-  async function attempt(row: Row): Promise<RowOutcome> {
+  async function attempt(row: InsertRow): Promise<RowOutcome> {
     try {
       const [result] = await database.writeAlone<RowOutcome>(queryOf([row]))
       // The statement returns a row for each input row.
       return result as RowOutcome
     } catch (error) {
-      return { outcome: obstacleOf(error) }
+      return { outcome: outcomeAfter(error) }
     }
   }
 
-  async function insertGroup(rows: Row[]): Promise<RowOutcome[]> {
+  async function insertGroup(rows: InsertRow[]): Promise<RowOutcome[]> {
     const query = queryOf(rows)
     metrics.groupedWrites.observe({ statement: query.name }, rows.length)
     try {
@@ -80,10 +80,10 @@ export function groupedInsert(
     const deadline = performance.now() + maxWaitMs
     let result = await inGroup(row)
     // A row of a group that failed runs alone at least once.
-    if (mayRetry(result)) result = await attempt(row)
+    if (mustRunAgain(result)) result = await attempt(row)
 
     let pauseMs = firstPauseMs
-    while (mayRetry(result) && performance.now() < deadline) {
+    while (mustRunAgain(result) && performance.now() < deadline) {
       await sleep(pauseMs)
       pauseMs = Math.min(2 * pauseMs, longestPauseMs)
       result = await attempt(row)
@@ -93,8 +93,8 @@ export function groupedInsert(
   }
 }
 
-/** Whether another transaction was in the way. */
-const mayRetry = ({ outcome }: RowOutcome) =>
+/** Whether another row or transaction kept this row from being stored. */
+const mustRunAgain = ({ outcome }: RowOutcome) =>
   outcome === 'blocked' || outcome === 'in_use'
 
 /**
@@ -102,7 +102,7 @@ const mayRetry = ({ outcome }: RowOutcome) =>
  *
  * @throws the error if none has
  */
-function obstacleOf(error: unknown): 'blocked' | 'in_use' {
+function outcomeAfter(error: unknown): 'blocked' | 'in_use' {
   const { code, constraint, where = '' } = postgresErrorIn(error)
   if (constraint === 'idempotency_keys_pkey') return 'in_use'
   if (code !== lockNotAvailable) throw error

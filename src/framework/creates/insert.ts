@@ -1,6 +1,6 @@
 import type { BodyColumn, RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
-import { inputTable, limitLockWait, sql } from '../postgres/sql.ts'
+import { inputTable, lockWaitIsLimited, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
 import type { KeyedRequest } from './idempotency-key.ts'
 
@@ -24,7 +24,7 @@ export interface InsertDefinition<Body, Params, Status, Schema> {
     type: string
     value: (request: KeyedRequest<Body, Params>) => unknown
   }[]
-  /** What can prevent that a row is stored. */
+  /** What can keep a row from being stored. */
   obstacle?: {
     /**
      * An expression of the columns above:
@@ -148,7 +148,7 @@ export function insertStatement<Body, Params, Status, Schema>(
           ${keys.obstacle(obstacle)}
           AS obstacle
         FROM ${keys.input(types)}
-        WHERE ${limitLockWait}
+        WHERE ${lockWaitIsLimited}
       ) AS checked
       ORDER BY ordinal
     ),

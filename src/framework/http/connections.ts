@@ -71,7 +71,10 @@ export function connectionOptions(config: Config, metrics: Metrics) {
 
   return {
     serverFactory: (handler) =>
-      openServer(config, connections, guard(handler)).on('connection', track),
+      openHttpServer(config, connections, guard(handler)).on(
+        'connection',
+        track
+      ),
     clientErrorHandler: ({ code }, socket) =>
       reject(socket, parserErrorOf(code))
   } satisfies FastifyServerOptions
@@ -100,7 +103,7 @@ function addGauges(
   )
 }
 
-function openServer(
+function openHttpServer(
   config: Config,
   connections: Connections,
   accept: RequestListener

@@ -75,18 +75,18 @@ function addChanges(program: Command, run: Run): void {
       'the lifetime of the new key (default: as for the old one)',
       duration
     )
-    .action((idOrPrefix: string, { overlap, expires }: Options) =>
-      run((store) => store.rotate(idOrPrefix, overlap, expires))
+    .action((idOrShownPart: string, { overlap, expires }: Options) =>
+      run((store) => store.rotate(idOrShownPart, overlap, expires))
     )
 
   program
     .command('revoke')
     .description('revoke a key, which stops working within a second')
     .argument('<id>', 'the key: its id, or its prefix in the list')
-    .action((idOrPrefix: string) =>
+    .action((idOrShownPart: string) =>
       run(async (store) => {
-        await store.revoke(idOrPrefix)
-        return `Revoked key ${idOrPrefix}. It stops working within a second.`
+        await store.revoke(idOrShownPart)
+        return `Revoked key ${idOrShownPart}. It stops working within a second.`
       })
     )
 }

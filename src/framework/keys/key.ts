@@ -1,5 +1,4 @@
 import { hash, randomBytes } from 'node:crypto'
-import { sql } from '../postgres/sql.ts'
 
 const randomBytesInKey = 20
 const checksumLength = 8
@@ -46,16 +45,6 @@ export const apiKeyPattern = (prefix: string): string =>
 export const hashKey = (apiKey: string): string => sha256(apiKey)
 
 const sha256 = (text: string): string => hash('sha256', text, 'hex')
-
-/** The state of a row of the table api_keys, which may be missing. */
-export const keyState = sql`
-  CASE
-    WHEN api_keys.id IS NULL THEN 'unknown'
-    WHEN revoked_at IS NOT NULL THEN 'revoked'
-    WHEN expires_at <= now() THEN 'expired'
-    ELSE 'valid'
-  END
-`
 
 /** An API key in the store. */
 interface StoredKey {

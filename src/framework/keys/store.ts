@@ -1,12 +1,22 @@
 import type { Database } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
-import { hashKey, keyState, makeKey, shownPartOf } from './key.ts'
+import { hashKey, makeKey, shownPartOf } from './key.ts'
 
 /** Text without control or format characters, surrogates or line breaks. */
 const printable = /^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
 
 /** A row of a printed table. It has null where there is no value. */
 export type PrintedRow = Record<string, unknown>
+
+/** The state of a row of the table api_keys, which may be missing. */
+export const keyState = sql`
+  CASE
+    WHEN api_keys.id IS NULL THEN 'unknown'
+    WHEN revoked_at IS NOT NULL THEN 'revoked'
+    WHEN expires_at <= now() THEN 'expired'
+    ELSE 'valid'
+  END
+`
 
 const createStatement = sql`
   WITH created AS (
@@ -161,29 +171,29 @@ export class ApiKeyStore {
    * Creates and returns the successor of a valid key, with the same scopes. The
    * old key expires after the overlap at the latest.
    *
-   * @param idOrPrefix the old key
+   * @param idOrShownPart the old key
    * @param lifetime if left out, the one that the old key was created with
    * @throws Error when the old key is not valid or has been replaced
    */
   async rotate(
-    idOrPrefix: string,
+    idOrShownPart: string,
     overlap: string,
     lifetime?: string
   ): Promise<string> {
     const { apiKey, prefix, hash } = this.#make()
-    const values = [idOrPrefix, prefix, hash, lifetime, overlap]
+    const values = [idOrShownPart, prefix, hash, lifetime, overlap]
     if (await this.#change(rotateStatement, values)) return apiKey
 
     throw new Error(
-      `There is no valid key ${idOrPrefix} without a successor; see: keys list`
+      `There is no valid key ${idOrShownPart} without a successor; see: keys list`
     )
   }
 
   /** @throws Error when the key is not valid */
-  async revoke(idOrPrefix: string): Promise<void> {
-    if (await this.#change(revokeStatement, [idOrPrefix])) return
+  async revoke(idOrShownPart: string): Promise<void> {
+    if (await this.#change(revokeStatement, [idOrShownPart])) return
 
-    throw new Error(`There is no valid key ${idOrPrefix}; see: keys list`)
+    throw new Error(`There is no valid key ${idOrShownPart}; see: keys list`)
   }
 
   /** Returns all keys, the oldest first. */

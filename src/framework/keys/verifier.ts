@@ -3,7 +3,8 @@ import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputParameters, inputTable, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
-import { type ApiKeyCheck, hashKey, isWellFormedKey, keyState } from './key.ts'
+import { type ApiKeyCheck, hashKey, isWellFormedKey } from './key.ts'
+import { keyState } from './store.ts'
 
 const findStatement = sql`
   SELECT

@@ -37,7 +37,7 @@ interface PageDefinition<Filter extends string, Item> {
    * order of the id: the last one shows that another page follows. It has the
    * columns of the schema.
    */
-  statement: string
+  select: string
   /** Writes an item. From generated/json.ts. */
   json: RowJson<Item>
 }
@@ -55,7 +55,7 @@ interface PageRequest {
 // which the memory counts once.
 const pageStatement = (
   inputTypes: Record<string, string>,
-  statement: string,
+  select: string,
   itemJson: string
 ) => sql`
   SELECT
@@ -75,7 +75,7 @@ const pageStatement = (
         ORDER BY id
       ) AS items
     FROM (
-      ${statement}
+      ${select}
     ) AS item
   ) AS found
   ORDER BY ordinal
@@ -107,7 +107,7 @@ function linkTo(id: string, query: PageRequest['query']): string {
  *   name: 'listToys',
  *   idType: 'uuid',
  *   filterTypes: { color: 'text' },
- *   statement: sql`
+ *   select: sql`
  *     SELECT *
  *     FROM toys
  *     WHERE color = input.color
@@ -130,11 +130,11 @@ export function pageOperation<
 >(
   database: Database,
   memory: ResponseMemory,
-  { name, idType, filterTypes, statement, json }: PageDefinition<Filter, Item>
+  { name, idType, filterTypes, select, json }: PageDefinition<Filter, Item>
 ) {
   const { lowest, includes } = idTypes[idType]
   const inputTypes = { ...filterTypes, after: idType, size: 'integer' }
-  const text = pageStatement(inputTypes, statement, json.expression)
+  const text = pageStatement(inputTypes, select, json.expression)
   const read = sharedReader<string, { items: Buffer; next: string | null }>(
     database,
     { name, inputTypes, text }

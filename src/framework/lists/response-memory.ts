@@ -5,7 +5,7 @@ import type { Metrics } from '../metrics.ts'
 /** Bytes. A body of this size usually fits the buffers of its connection. */
 const uncountedSize = 2 ** 16
 
-/** A retry does not help. Without the header, some generated SDKs send one. */
+/** A retry cannot succeed. The header keeps some generated SDKs from one. */
 export const listTooLong = () =>
   new HttpError(
     503,

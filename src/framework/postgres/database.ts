@@ -16,8 +16,8 @@ import {
 } from './statement-runner.ts'
 
 /**
- * Statements of single rows that may run at the same time. All may wait for
- * locks, and groups of creates and reads need other connections.
+ * At most this many statements of single rows run at the same time. Each may
+ * hold its connection while it waits for a lock.
  */
 const maxAlone = 3
 
@@ -165,8 +165,8 @@ export class Database {
 
   /**
    * Like `write`, for a statement of one row, which may wait for its lock: give
-   * it `limitLockWait`. Few run at the same time. Also rejects with Overloaded
-   * if too many wait.
+   * it `lockWaitIsLimited`. Few run at the same time. Also rejects with
+   * Overloaded if too many wait.
    */
   async writeAlone<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
     if (this.#alone.pendingCount >= maxQueuedAlone) throw new Overloaded()

@@ -118,7 +118,9 @@ export class OutcomeUnknown extends Error {
     cause: unknown,
     code: OutcomeUnknown['code'] = 'outcome_unknown'
   ) {
-    super('the outcome of a write is unknown', { cause })
+    super('a write may have taken effect: check it', {
+      cause
+    })
     this.code = code
   }
 }

@@ -13,7 +13,7 @@ interface RowDefinition<Column extends string, Schema> {
    * A SELECT of the row, with the columns of the schema. It finds the row by
    * the columns of `input`.
    */
-  statement: string
+  select: string
   /** Writes the row. From generated/json.ts. */
   json: RowJson<Schema>
 }
@@ -25,7 +25,7 @@ interface RowDefinition<Column extends string, Schema> {
  * const readPet = rowReader(database, {
  *   name: 'getPet',
  *   inputTypes: { id: 'bigint' },
- *   statement: sql`SELECT * FROM pets WHERE pets.id = input.id`,
+ *   select: sql`SELECT * FROM pets WHERE pets.id = input.id`,
  *   json: petJson
  * })
  *
@@ -35,7 +35,7 @@ interface RowDefinition<Column extends string, Schema> {
  */
 export function rowReader<Column extends string, Schema>(
   database: Database,
-  { name, inputTypes, statement, json }: RowDefinition<Column, Schema>
+  { name, inputTypes, select, json }: RowDefinition<Column, Schema>
 ): (inputRow: InputRow<Column>) => Promise<JsonBytes<Schema> | undefined> {
   const text = sql`
     SELECT found.json
@@ -45,7 +45,7 @@ export function rowReader<Column extends string, Schema>(
         ${json.expression}
         AS json
       FROM (
-        ${statement}
+        ${select}
       ) AS item
       LIMIT 1
     ) AS found ON true

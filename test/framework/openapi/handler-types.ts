@@ -70,13 +70,13 @@ export const acceptedInsert: Operations['createNote'] = insertOperation(
 const read = {
   name: 'x',
   inputTypes: { id: 'bigint' },
-  statement: 'SELECT * FROM x WHERE x.id = input.id'
+  select: 'SELECT * FROM x WHERE x.id = input.id'
 }
 const page = {
   name: 'x',
   idType: 'bigint',
   filterTypes: { color: 'text' },
-  statement: 'SELECT * FROM x WHERE id > input.after'
+  select: 'SELECT * FROM x WHERE id > input.after'
 } as const
 
 const readNote = rowReader(database, { ...read, json: noteJson })

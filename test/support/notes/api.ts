@@ -8,7 +8,7 @@ import { pageOperation } from '../../../src/framework/lists/pages.ts'
 import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
 import { sendJson } from '../../../src/framework/openapi/handler.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
-import { limitLockWait, sql } from '../../../src/framework/postgres/sql.ts'
+import { lockWaitIsLimited, sql } from '../../../src/framework/postgres/sql.ts'
 import { rowReader } from '../../../src/framework/rows/row-reader.ts'
 import {
   newNoteColumns,
@@ -44,7 +44,7 @@ const notesById = sql`
 const deleteNoteById = sql`
   DELETE FROM notes
   WHERE id = $1
-    AND ${limitLockWait}
+    AND ${lockWaitIsLimited}
   RETURNING id
 `
 
@@ -52,7 +52,7 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
   const readNote = rowReader(database, {
     name: 'getNote',
     inputTypes: { id: 'bigint' },
-    statement: notesById,
+    select: notesById,
     json: noteJson
   })
   const deletion = database.prepare('deleteNote', deleteNoteById)
@@ -110,7 +110,7 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
     name: 'listRemarks',
     idType: 'uuid',
     filterTypes: {},
-    statement: pagesOfRemarks,
+    select: pagesOfRemarks,
     json: remarkJson
   })
 
@@ -157,7 +157,7 @@ function replyHandlers(database: Database, memory: ResponseMemory) {
       pinned: 'boolean',
       text: 'text'
     },
-    statement: pagesOfReplies,
+    select: pagesOfReplies,
     json: replyJson
   })
 

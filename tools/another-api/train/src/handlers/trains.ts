@@ -15,7 +15,7 @@ import { pageOperation } from '../framework/lists/pages.ts'
 import type { ResponseMemory } from '../framework/lists/response-memory.ts'
 import { sendJson } from '../framework/openapi/handler.ts'
 import type { Database } from '../framework/postgres/database.ts'
-import { limitLockWait, sql } from '../framework/postgres/sql.ts'
+import { lockWaitIsLimited, sql } from '../framework/postgres/sql.ts'
 import { rowReader } from '../framework/rows/row-reader.ts'
 
 /** A page of the rows of a table that fit the filter. */
@@ -31,7 +31,7 @@ const pageOf = (table: string, filter: string) => sql`
 const deleteBooking = sql`
   DELETE FROM bookings
   WHERE id = $1
-    AND ${limitLockWait}
+    AND ${lockWaitIsLimited}
   RETURNING id
 `
 
@@ -49,7 +49,7 @@ function timetableHandlers(database: Database, memory: ResponseMemory) {
     name: 'getStations',
     idType: 'uuid',
     filterTypes: {},
-    statement: pageOf('stations', 'true'),
+    select: pageOf('stations', 'true'),
     json: stationJson
   })
   const trips = pageOperation(database, memory, {
@@ -62,7 +62,7 @@ function timetableHandlers(database: Database, memory: ResponseMemory) {
       bicycles: 'boolean',
       dogs: 'boolean'
     },
-    statement: pageOf(
+    select: pageOf(
       'trips',
       sql`trips.origin = input.origin
         AND trips.destination = input.destination
@@ -84,13 +84,13 @@ function bookingHandlers(database: Database, memory: ResponseMemory) {
     name: 'getBookings',
     idType: 'uuid',
     filterTypes: {},
-    statement: pageOf('bookings', 'true'),
+    select: pageOf('bookings', 'true'),
     json: bookingJson
   })
   const readBooking = rowReader(database, {
     name: 'getBooking',
     inputTypes: { id: 'uuid' },
-    statement: sql`
+    select: sql`
       SELECT *
       FROM bookings
       WHERE bookings.id = input.id
