@@ -1,18 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from './message-of.ts'
 
+/** Milliseconds between two attempts. */
+const intervalMs = 1000
+
 interface Options {
   /** Called with each failure, unless its message is that of the last one. */
   report: (error: unknown) => void
   /** Whether another attempt may succeed: by default, always. */
   isTemporary?: (error: unknown) => boolean
   maxAttempts?: number
-  /** Milliseconds between two attempts. */
-  intervalMs?: number
 }
 
 /**
- * Runs `attempt` until it succeeds: by default every second, without an end.
+ * Runs `attempt` every second until it succeeds: by default without an end.
  *
  * @returns its result
  * @throws the error that is not temporary, or that of the last attempt
@@ -22,7 +23,6 @@ export async function retry<Result>(
   options: Options
 ): Promise<Result> {
   const { report, isTemporary = () => true, maxAttempts = Infinity } = options
-  const { intervalMs = 1000 } = options
   let lastMessage = ''
 
   for (let attempts = 1; attempts < maxAttempts; attempts++) {
