@@ -14,10 +14,10 @@ WHERE application_name = current_setting('application_name')
   AND wait_event = 'SyncRep'
   AND query_start < now() - $1 * interval '1 ms';
 
-PREPARE "find-api-keys" AS
+PREPARE "look-up-api-keys" AS
 SELECT
   id,
-  coalesce(root, id) AS root,
+  coalesce(first_id, id) AS "firstId",
   CASE
     WHEN api_keys.id IS NULL THEN 'unknown'
     WHEN revoked_at IS NOT NULL THEN 'revoked'
@@ -25,7 +25,10 @@ SELECT
     ELSE 'valid'
   END AS state,
   scopes,
-  last_used_at >= date_trunc('minute', now()) AS "isUseRecorded"
+  coalesce(
+  last_used_at >= date_trunc('minute', now()),
+  false
+) AS "isUseRecorded"
 FROM (
   SELECT
     (value ->> 0)::text AS hash,
@@ -68,8 +71,8 @@ list AS MATERIALIZED (
       FROM (
         SELECT
           id,
-          '{"id":' || coalesce("id"::text, missing_property('Category.id'))
-            || ',"name":' || coalesce(to_json("name")::text, missing_property('Category.name'))
+          '{"id":' || coalesce("id"::text, raise_missing_property('Category.id'))
+            || ',"name":' || coalesce(to_json("name")::text, raise_missing_property('Category.name'))
             || coalesce(',"description":' || to_json("description")::text, '')
             || '}'
           AS json
@@ -86,17 +89,17 @@ SELECT
 FROM list;
 
 PREPARE "createCategory" AS
-WITH new_row AS MATERIALIZED (
+WITH checked_row AS MATERIALIZED (
   SELECT
     *,
-    CASE WHEN obstacle IS NULL THEN
+    CASE WHEN early_outcome IS NULL THEN
       nextval('categories_id_seq')
     END AS id
   FROM (
     SELECT
       *,
       NULL
-      AS obstacle
+      AS early_outcome
     FROM (
       SELECT
         (value ->> 0)::text AS "name",
@@ -111,32 +114,32 @@ WITH new_row AS MATERIALIZED (
 stored AS (
   INSERT INTO categories (id, "name", "description")
   SELECT id, "name", "description"
-  FROM new_row
+  FROM checked_row
   WHERE id IS NOT NULL
   RETURNING
     id,
-    '{"id":' || coalesce("id"::text, missing_property('Category.id'))
-      || ',"name":' || coalesce(to_json("name")::text, missing_property('Category.name'))
+    '{"id":' || coalesce("id"::text, raise_missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json("name")::text, raise_missing_property('Category.name'))
       || coalesce(',"description":' || to_json("description")::text, '')
       || '}'
     AS response
 )
 SELECT
   CASE
-    WHEN obstacle IS NOT NULL THEN obstacle
-    WHEN stored.id IS NULL THEN missing_row('categories')
+    WHEN early_outcome IS NOT NULL THEN early_outcome
+    WHEN stored.id IS NULL THEN raise_missing_row('categories')
     ELSE 'created'
   END AS outcome,
   response
-FROM new_row
-LEFT JOIN stored ON stored.id = new_row.id
+FROM checked_row
+LEFT JOIN stored ON stored.id = checked_row.id
 ORDER BY ordinal;
 
-PREPARE "createCategory-with-keys" AS
-WITH new_row AS MATERIALIZED (
+PREPARE "createCategory-idempotent" AS
+WITH checked_row AS MATERIALIZED (
   SELECT
     *,
-    CASE WHEN obstacle IS NULL THEN
+    CASE WHEN early_outcome IS NULL THEN
       nextval('categories_id_seq')
     END AS id
   FROM (
@@ -150,7 +153,7 @@ WITH new_row AS MATERIALIZED (
           THEN 'in_use'
         ELSE NULL
       END
-      AS obstacle
+      AS early_outcome
     FROM (
       SELECT
         (value ->> 0)::text AS "name",
@@ -176,12 +179,12 @@ WITH new_row AS MATERIALIZED (
 stored AS (
   INSERT INTO categories (id, "name", "description")
   SELECT id, "name", "description"
-  FROM new_row
+  FROM checked_row
   WHERE id IS NOT NULL
   RETURNING
     id,
-    '{"id":' || coalesce("id"::text, missing_property('Category.id'))
-      || ',"name":' || coalesce(to_json("name")::text, missing_property('Category.name'))
+    '{"id":' || coalesce("id"::text, raise_missing_property('Category.id'))
+      || ',"name":' || coalesce(to_json("name")::text, raise_missing_property('Category.name'))
       || coalesce(',"description":' || to_json("description")::text, '')
       || '}'
     AS response
@@ -189,34 +192,34 @@ stored AS (
 new_record AS (
   INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
-  FROM new_row
-  JOIN stored ON stored.id = new_row.id
+  FROM checked_row
+  JOIN stored ON stored.id = checked_row.id
   WHERE key_hash IS NOT NULL
   ORDER BY key_hash
 )
 SELECT
   CASE
-    WHEN obstacle IS NOT NULL THEN obstacle
-    WHEN stored.id IS NULL THEN missing_row('categories')
+    WHEN early_outcome IS NOT NULL THEN early_outcome
+    WHEN stored.id IS NULL THEN raise_missing_row('categories')
     ELSE 'created'
   END AS outcome,
   coalesce(record_response, response) AS response
-FROM new_row
-LEFT JOIN stored ON stored.id = new_row.id
+FROM checked_row
+LEFT JOIN stored ON stored.id = checked_row.id
 ORDER BY ordinal;
 
 PREPARE "createMessage" AS
-WITH new_row AS MATERIALIZED (
+WITH checked_row AS MATERIALIZED (
   SELECT
     *,
-    CASE WHEN obstacle IS NULL THEN
+    CASE WHEN early_outcome IS NULL THEN
       time_ordered_uuid()
     END AS id
   FROM (
     SELECT
       *,
       NULL
-      AS obstacle
+      AS early_outcome
     FROM (
       SELECT
         (value ->> 0)::text AS "message",
@@ -230,33 +233,33 @@ WITH new_row AS MATERIALIZED (
 stored AS (
   INSERT INTO messages (id, "message")
   SELECT id, "message"
-  FROM new_row
+  FROM checked_row
   WHERE id IS NOT NULL
   RETURNING
     id,
-    '{"id":' || coalesce(to_json("id")::text, missing_property('Message.id'))
-      || ',"message":' || coalesce(to_json("message")::text, missing_property('Message.message'))
-      || ',"status":' || coalesce(to_json("status")::text, missing_property('Message.status'))
-      || ',"createdAt":' || coalesce('"' || to_char("created_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
+    '{"id":' || coalesce(to_json("id")::text, raise_missing_property('Message.id'))
+      || ',"message":' || coalesce(to_json("message")::text, raise_missing_property('Message.message'))
+      || ',"status":' || coalesce(to_json("status")::text, raise_missing_property('Message.status'))
+      || ',"createdAt":' || coalesce('"' || to_char("created_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', raise_missing_property('Message.createdAt'))
       || '}'
     AS response
 )
 SELECT
   CASE
-    WHEN obstacle IS NOT NULL THEN obstacle
-    WHEN stored.id IS NULL THEN missing_row('messages')
+    WHEN early_outcome IS NOT NULL THEN early_outcome
+    WHEN stored.id IS NULL THEN raise_missing_row('messages')
     ELSE 'created'
   END AS outcome,
   response
-FROM new_row
-LEFT JOIN stored ON stored.id = new_row.id
+FROM checked_row
+LEFT JOIN stored ON stored.id = checked_row.id
 ORDER BY ordinal;
 
-PREPARE "createMessage-with-keys" AS
-WITH new_row AS MATERIALIZED (
+PREPARE "createMessage-idempotent" AS
+WITH checked_row AS MATERIALIZED (
   SELECT
     *,
-    CASE WHEN obstacle IS NULL THEN
+    CASE WHEN early_outcome IS NULL THEN
       time_ordered_uuid()
     END AS id
   FROM (
@@ -270,7 +273,7 @@ WITH new_row AS MATERIALIZED (
           THEN 'in_use'
         ELSE NULL
       END
-      AS obstacle
+      AS early_outcome
     FROM (
       SELECT
         (value ->> 0)::text AS "message",
@@ -295,34 +298,34 @@ WITH new_row AS MATERIALIZED (
 stored AS (
   INSERT INTO messages (id, "message")
   SELECT id, "message"
-  FROM new_row
+  FROM checked_row
   WHERE id IS NOT NULL
   RETURNING
     id,
-    '{"id":' || coalesce(to_json("id")::text, missing_property('Message.id'))
-      || ',"message":' || coalesce(to_json("message")::text, missing_property('Message.message'))
-      || ',"status":' || coalesce(to_json("status")::text, missing_property('Message.status'))
-      || ',"createdAt":' || coalesce('"' || to_char("created_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', missing_property('Message.createdAt'))
+    '{"id":' || coalesce(to_json("id")::text, raise_missing_property('Message.id'))
+      || ',"message":' || coalesce(to_json("message")::text, raise_missing_property('Message.message'))
+      || ',"status":' || coalesce(to_json("status")::text, raise_missing_property('Message.status'))
+      || ',"createdAt":' || coalesce('"' || to_char("created_at" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', raise_missing_property('Message.createdAt'))
       || '}'
     AS response
 ),
 new_record AS (
   INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
-  FROM new_row
-  JOIN stored ON stored.id = new_row.id
+  FROM checked_row
+  JOIN stored ON stored.id = checked_row.id
   WHERE key_hash IS NOT NULL
   ORDER BY key_hash
 )
 SELECT
   CASE
-    WHEN obstacle IS NOT NULL THEN obstacle
-    WHEN stored.id IS NULL THEN missing_row('messages')
+    WHEN early_outcome IS NOT NULL THEN early_outcome
+    WHEN stored.id IS NULL THEN raise_missing_row('messages')
     ELSE 'created'
   END AS outcome,
   coalesce(record_response, response) AS response
-FROM new_row
-LEFT JOIN stored ON stored.id = new_row.id
+FROM checked_row
+LEFT JOIN stored ON stored.id = checked_row.id
 ORDER BY ordinal;
 
 PREPARE "cancelOrder" AS
@@ -355,11 +358,11 @@ list AS MATERIALIZED (
       FROM (
         SELECT
           id,
-          '{"id":' || coalesce("id"::text, missing_property('Order.id'))
-            || ',"petId":' || coalesce("pet_id"::text, missing_property('Order.petId'))
-            || ',"quantity":' || coalesce("quantity"::text, missing_property('Order.quantity'))
+          '{"id":' || coalesce("id"::text, raise_missing_property('Order.id'))
+            || ',"petId":' || coalesce("pet_id"::text, raise_missing_property('Order.petId'))
+            || ',"quantity":' || coalesce("quantity"::text, raise_missing_property('Order.quantity'))
             || coalesce(',"shipDate":' || '"' || to_char("ship_date" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
-            || ',"complete":' || coalesce("complete"::text, missing_property('Order.complete'))
+            || ',"complete":' || coalesce("complete"::text, raise_missing_property('Order.complete'))
             || '}'
           AS json
         FROM orders
@@ -394,10 +397,10 @@ CROSS JOIN LATERAL (
   SELECT
     array_agg(id ORDER BY id) AS ids,
     array_agg(
-      '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
-        || ',"name":' || coalesce(to_json("name")::text, missing_property('Pet.name'))
-        || ',"categoryId":' || coalesce("category_id"::text, missing_property('Pet.categoryId'))
-        || ',"status":' || coalesce(to_json("status")::text, missing_property('Pet.status'))
+      '{"id":' || coalesce("id"::text, raise_missing_property('Pet.id'))
+        || ',"name":' || coalesce(to_json("name")::text, raise_missing_property('Pet.name'))
+        || ',"categoryId":' || coalesce("category_id"::text, raise_missing_property('Pet.categoryId'))
+        || ',"status":' || coalesce(to_json("status")::text, raise_missing_property('Pet.status'))
         || '}'
       ORDER BY id
     ) AS items
@@ -432,10 +435,10 @@ CROSS JOIN LATERAL (
   SELECT
     array_agg(id ORDER BY id) AS ids,
     array_agg(
-      '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
-        || ',"name":' || coalesce(to_json("name")::text, missing_property('Pet.name'))
-        || ',"categoryId":' || coalesce("category_id"::text, missing_property('Pet.categoryId'))
-        || ',"status":' || coalesce(to_json("status")::text, missing_property('Pet.status'))
+      '{"id":' || coalesce("id"::text, raise_missing_property('Pet.id'))
+        || ',"name":' || coalesce(to_json("name")::text, raise_missing_property('Pet.name'))
+        || ',"categoryId":' || coalesce("category_id"::text, raise_missing_property('Pet.categoryId'))
+        || ',"status":' || coalesce(to_json("status")::text, raise_missing_property('Pet.status'))
         || '}'
       ORDER BY id
     ) AS items
@@ -460,10 +463,10 @@ FROM (
 ) AS input
 LEFT JOIN LATERAL (
   SELECT
-    '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
-      || ',"name":' || coalesce(to_json("name")::text, missing_property('Pet.name'))
-      || ',"categoryId":' || coalesce("category_id"::text, missing_property('Pet.categoryId'))
-      || ',"status":' || coalesce(to_json("status")::text, missing_property('Pet.status'))
+    '{"id":' || coalesce("id"::text, raise_missing_property('Pet.id'))
+      || ',"name":' || coalesce(to_json("name")::text, raise_missing_property('Pet.name'))
+      || ',"categoryId":' || coalesce("category_id"::text, raise_missing_property('Pet.categoryId'))
+      || ',"status":' || coalesce(to_json("status")::text, raise_missing_property('Pet.status'))
       || '}'
     AS json
   FROM (
@@ -476,17 +479,17 @@ LEFT JOIN LATERAL (
 ORDER BY ordinal;
 
 PREPARE "createPet" AS
-WITH new_row AS MATERIALIZED (
+WITH checked_row AS MATERIALIZED (
   SELECT
     *,
-    CASE WHEN obstacle IS NULL THEN
+    CASE WHEN early_outcome IS NULL THEN
       nextval('pets_id_seq')
     END AS id
   FROM (
     SELECT
       *,
-      category_obstacle(category_id)
-      AS obstacle
+      check_category(category_id)
+      AS early_outcome
     FROM (
       SELECT
         (value ->> 0)::text AS "name",
@@ -502,33 +505,33 @@ WITH new_row AS MATERIALIZED (
 stored AS (
   INSERT INTO pets (id, "name", "category_id", "status")
   SELECT id, "name", "category_id", "status"
-  FROM new_row
+  FROM checked_row
   WHERE id IS NOT NULL
   RETURNING
     id,
-    '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
-      || ',"name":' || coalesce(to_json("name")::text, missing_property('Pet.name'))
-      || ',"categoryId":' || coalesce("category_id"::text, missing_property('Pet.categoryId'))
-      || ',"status":' || coalesce(to_json("status")::text, missing_property('Pet.status'))
+    '{"id":' || coalesce("id"::text, raise_missing_property('Pet.id'))
+      || ',"name":' || coalesce(to_json("name")::text, raise_missing_property('Pet.name'))
+      || ',"categoryId":' || coalesce("category_id"::text, raise_missing_property('Pet.categoryId'))
+      || ',"status":' || coalesce(to_json("status")::text, raise_missing_property('Pet.status'))
       || '}'
     AS response
 )
 SELECT
   CASE
-    WHEN obstacle IS NOT NULL THEN obstacle
-    WHEN stored.id IS NULL THEN missing_row('pets')
+    WHEN early_outcome IS NOT NULL THEN early_outcome
+    WHEN stored.id IS NULL THEN raise_missing_row('pets')
     ELSE 'created'
   END AS outcome,
   response
-FROM new_row
-LEFT JOIN stored ON stored.id = new_row.id
+FROM checked_row
+LEFT JOIN stored ON stored.id = checked_row.id
 ORDER BY ordinal;
 
-PREPARE "createPet-with-keys" AS
-WITH new_row AS MATERIALIZED (
+PREPARE "createPet-idempotent" AS
+WITH checked_row AS MATERIALIZED (
   SELECT
     *,
-    CASE WHEN obstacle IS NULL THEN
+    CASE WHEN early_outcome IS NULL THEN
       nextval('pets_id_seq')
     END AS id
   FROM (
@@ -540,9 +543,9 @@ WITH new_row AS MATERIALIZED (
         WHEN key_hash IS NOT NULL
           AND row_number() OVER (PARTITION BY key_hash ORDER BY ordinal) > 1
           THEN 'in_use'
-        ELSE category_obstacle(category_id)
+        ELSE check_category(category_id)
       END
-      AS obstacle
+      AS early_outcome
     FROM (
       SELECT
         (value ->> 0)::text AS "name",
@@ -569,32 +572,32 @@ WITH new_row AS MATERIALIZED (
 stored AS (
   INSERT INTO pets (id, "name", "category_id", "status")
   SELECT id, "name", "category_id", "status"
-  FROM new_row
+  FROM checked_row
   WHERE id IS NOT NULL
   RETURNING
     id,
-    '{"id":' || coalesce("id"::text, missing_property('Pet.id'))
-      || ',"name":' || coalesce(to_json("name")::text, missing_property('Pet.name'))
-      || ',"categoryId":' || coalesce("category_id"::text, missing_property('Pet.categoryId'))
-      || ',"status":' || coalesce(to_json("status")::text, missing_property('Pet.status'))
+    '{"id":' || coalesce("id"::text, raise_missing_property('Pet.id'))
+      || ',"name":' || coalesce(to_json("name")::text, raise_missing_property('Pet.name'))
+      || ',"categoryId":' || coalesce("category_id"::text, raise_missing_property('Pet.categoryId'))
+      || ',"status":' || coalesce(to_json("status")::text, raise_missing_property('Pet.status'))
       || '}'
     AS response
 ),
 new_record AS (
   INSERT INTO idempotency_keys (key_hash, body_hash, response)
   SELECT key_hash, body_hash, response
-  FROM new_row
-  JOIN stored ON stored.id = new_row.id
+  FROM checked_row
+  JOIN stored ON stored.id = checked_row.id
   WHERE key_hash IS NOT NULL
   ORDER BY key_hash
 )
 SELECT
   CASE
-    WHEN obstacle IS NOT NULL THEN obstacle
-    WHEN stored.id IS NULL THEN missing_row('pets')
+    WHEN early_outcome IS NOT NULL THEN early_outcome
+    WHEN stored.id IS NULL THEN raise_missing_row('pets')
     ELSE 'created'
   END AS outcome,
   coalesce(record_response, response) AS response
-FROM new_row
-LEFT JOIN stored ON stored.id = new_row.id
+FROM checked_row
+LEFT JOIN stored ON stored.id = checked_row.id
 ORDER BY ordinal;

@@ -15,7 +15,7 @@ CREATE TABLE api_keys (
   name text NOT NULL,
   hash bytea NOT NULL UNIQUE,
   -- The first characters of the key, by which its owner recognizes it.
-  prefix text NOT NULL UNIQUE,
+  shown_part text NOT NULL UNIQUE,
   -- What the key may do, such as {categories:read}. NULL is everything, also
   -- what later versions add.
   scopes text[] CHECK (cardinality(scopes) > 0),
@@ -27,7 +27,7 @@ CREATE TABLE api_keys (
   replaced_by bigint REFERENCES api_keys (id),
   -- The first API key of a series of rotations, for each of its successors. It
   -- owns the idempotency keys of the series.
-  root bigint REFERENCES api_keys (id)
+  first_id bigint REFERENCES api_keys (id)
 );
 
 -- The audit log of API keys.
@@ -57,14 +57,14 @@ CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
 
 -- In place of a required property that is NULL. It is volatile, because
 -- PostgreSQL would call an immutable function when it plans the statement.
-CREATE FUNCTION missing_property(property text) RETURNS text
+CREATE FUNCTION raise_missing_property(property text) RETURNS text
 LANGUAGE plpgsql VOLATILE PARALLEL SAFE COST 1 AS $$
 BEGIN
   RAISE '% must not be null', property USING ERRCODE = 'null_value_not_allowed';
 END $$;
 
 -- In place of a row that a trigger has dropped.
-CREATE FUNCTION missing_row(relation text) RETURNS text
+CREATE FUNCTION raise_missing_row(relation text) RETURNS text
 LANGUAGE plpgsql VOLATILE PARALLEL SAFE COST 1 AS $$
 BEGIN
   RAISE 'a row was not stored in the table %: a trigger dropped it', relation;

@@ -72,7 +72,7 @@ SELECT set_config(
 -- and with it a whole group of creates. The service's role may not lock
 -- categories itself: that needs the privilege to change them. enable_seqscan: a
 -- plan made while the table is small must not scan it once it has grown.
-CREATE FUNCTION category_obstacle(category_id bigint) RETURNS text
+CREATE FUNCTION check_category(category_id bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT SET enable_seqscan = off AS $$
 BEGIN
@@ -86,4 +86,4 @@ BEGIN
 END $$;
 
 -- It runs with the rights of the owner.
-REVOKE ALL ON FUNCTION category_obstacle(bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION check_category(bigint) FROM PUBLIC;

@@ -8,13 +8,13 @@ GRANT SELECT, INSERT, UPDATE ON api_keys TO :"role";
 GRANT SELECT, INSERT ON key_events TO :"role";
 GRANT SELECT, INSERT, DELETE ON idempotency_keys TO :"role";
 GRANT EXECUTE ON FUNCTION
-  missing_property(text), missing_row(text), finite_number(text, text)
+  raise_missing_property(text), raise_missing_row(text), finite_number(text, text)
 TO :"role";
 
 -- The pet shop
 GRANT SELECT, INSERT ON categories, pets, messages TO :"role";
 GRANT USAGE ON SEQUENCE categories_id_seq, pets_id_seq TO :"role";
 GRANT EXECUTE ON FUNCTION
-  category_obstacle(bigint), time_ordered_uuid()
+  check_category(bigint), time_ordered_uuid()
 TO :"role";
 GRANT SELECT, DELETE ON orders TO :"role";

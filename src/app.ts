@@ -1,23 +1,23 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { Logger } from 'pino'
 import type { Api } from './framework/api.ts'
-import { apiKeys } from './framework/keys/bearer.ts'
+import { bearerAuthentication } from './framework/keys/bearer.ts'
 import type { Config } from './framework/config.ts'
 import { health } from './framework/http/health.ts'
 import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
-import { unknownRoutes } from './framework/http/not-found.ts'
+import { unknownRoutes } from './framework/http/unknown-routes.ts'
 import { createServer } from './framework/http/server.ts'
-import { ResponseMemory } from './framework/lists/response-memory.ts'
+import { ResponseBuffers } from './framework/reads/response-buffers.ts'
 import type { ApiDocument } from './framework/openapi/document.ts'
 import { docsPage } from './framework/openapi/docs.ts'
 import { operationRoutes } from './framework/openapi/routes.ts'
 import type { Database } from './framework/postgres/database.ts'
 
 /** What `buildApp` needs. */
-export interface Parts {
+export interface AppOptions {
   config: Config
   api: Api
-  /** The OpenAPI document at `api.openapi`. */
+  /** The OpenAPI document at `api.openapiFile`. */
   apiDocument: ApiDocument
   database: Database
   /** Rejects while the database cannot serve requests. */
@@ -36,7 +36,7 @@ export async function buildApp({
   database,
   checkReady,
   log
-}: Parts) {
+}: AppOptions) {
   const { metrics } = database
 
   // Connections, the default headers, errors and the access log.
@@ -63,22 +63,26 @@ export async function buildApp({
   await app.register(unknownRoutes, { apiDocument })
 
   // @fastify/bearer-auth, for the operations: API keys and rate limits.
-  await app.register(apiKeys, { names: api.names, database, config })
+  await app.register(bearerAuthentication, {
+    names: api.names,
+    database,
+    config
+  })
 
   // fastify-openapi-glue: the operations of the OpenAPI document, each with its
   // authentication, its validation and its handler.
-  const memory = new ResponseMemory(config.MAX_RESPONSE_BUFFER_BYTES, metrics)
+  const buffers = new ResponseBuffers(config.MAX_RESPONSE_BUFFER_BYTES, metrics)
   await app.register(operationRoutes, {
     apiDocument,
-    handlers: api.handlers(database, memory),
+    handlers: api.handlers(database, buffers),
     securityHooks: { bearerAuth: app.requireApiKey }
   })
 
   // @fastify/swagger with Swagger UI, and what else needs no API key.
   await app.register(docsPage, {
     apiDocument,
-    samples: api.samples,
-    manual: api.manual,
+    samplesFile: api.samplesFile,
+    manualFolder: api.manualFolder,
     environment: config.ENVIRONMENT
   })
   await app.register(health, { checkReady })

@@ -22,7 +22,7 @@ for (const signal of signals) process.on(signal, onSignal)
 for (const output of [process.stdout, process.stderr])
   output.on('error', () => {})
 
-const { exitOnError } = await import('./framework/log.ts')
+const { exitOnError } = await import('./framework/exit-on-error.ts')
 const { start, stop } = await import('./service.ts')
 const { api } = await import('./handlers/index.ts')
 

@@ -1,13 +1,14 @@
 // Start and stop of the service, each as a list of steps.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { buildApp, type Parts } from './app.ts'
+import { buildApp, type AppOptions } from './app.ts'
 import type { Api } from './framework/api.ts'
 import { type Config, loadConfig } from './framework/config.ts'
 import { removalOfExpiredIdempotencyKeys } from './framework/creates/expired-idempotency-keys.ts'
 import { apiKeyMeasurer } from './framework/keys/measure-keys.ts'
 import { ApiKeyStore } from './framework/keys/store.ts'
-import { createLogger, exitOnError } from './framework/log.ts'
+import { exitOnError } from './framework/exit-on-error.ts'
+import { createLogger } from './framework/log.ts'
 import { messageOf } from './framework/message-of.ts'
 import { openForService } from './framework/open-database.ts'
 import { readApiDocument } from './framework/openapi/document.ts'
@@ -29,12 +30,12 @@ export async function start(api: Api) {
   // 1. Read the configuration and the OpenAPI document.
   const config = loadConfig(process.env)
   const log = createLogger(config.LOG_LEVEL, apiKeyPrefix)
-  const apiDocument = readApiDocument(api.openapi)
+  const apiDocument = readApiDocument(api.openapiFile)
 
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
   const { ready, ...opened } = await openForService(config, api, log)
-  const { database, checkReady, crashed } = opened
-  crashed?.then(exitWithError).catch(exitWithError)
+  const { database, checkReady, crash } = opened
+  crash?.then(exitWithError).catch(exitWithError)
 
   // 3. Build the app and listen. Without its database, it responds with 503.
   const parts = { config, api, apiDocument, database, checkReady, log }
@@ -111,7 +112,7 @@ function listen(app: FastifyInstance, config: Config): Promise<string> {
 
 /** Starts the work that no request waits for. */
 function startBackgroundWork(
-  { config, api, database, log }: Parts,
+  { config, api, database, log }: AppOptions,
   signal: AbortSignal
 ): void {
   const { IDEMPOTENCY_KEY_HOURS, METRICS_PORT } = config
@@ -128,18 +129,18 @@ function startBackgroundWork(
 
 /** Shows the docs, a request and the first API key, which it creates. */
 async function welcome(
-  apiKeys: ApiKeyStore,
+  store: ApiKeyStore,
   url: string,
-  { firstPath }: { firstPath: string }
+  { examplePath }: { examplePath: string }
 ): Promise<void> {
-  const isNew = (await apiKeys.list()).length === 0
-  const apiKey = isNew ? await apiKeys.create('first') : '<API_KEY>'
+  const isNew = (await store.list()).length === 0
+  const apiKey = isNew ? await store.create('first') : '<API_KEY>'
   const origin = url.replace('[::]', 'localhost')
   const hint = isNew ? 'This key is shown once. Create another' : 'Create a key'
 
   console.log(`
   Docs    ${origin}/docs
-  Try it  curl ${origin}${firstPath} -H 'Authorization: Bearer ${apiKey}'
+  Try it  curl ${origin}${examplePath} -H 'Authorization: Bearer ${apiKey}'
 
   ${hint}: npm run keys -- create --name NAME
 `)

@@ -82,7 +82,7 @@ function operationsFile(operations: ApiOperation[], root: string): string {
 import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
-export interface Operations {
+export interface OperationHandlers {
 ${operations.map(member).join('')}}
 `
 }

@@ -1,7 +1,7 @@
 // `npm run seed`: adds the categories, pets and orders of the examples in
 // openapi.yaml to the configured database, unless it has pets.
 import { withTables } from '../src/commands/run-command.ts'
-import { exitOnError } from '../src/framework/log.ts'
+import { exitOnError } from '../src/framework/exit-on-error.ts'
 import { api } from '../src/handlers/index.ts'
 import type { Database } from '../src/framework/postgres/database.ts'
 

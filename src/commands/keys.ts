@@ -2,13 +2,13 @@
 // `npm run keys`, or the command `…-keys` of the image: manages API keys.
 import { keyCommands } from '../framework/keys/key-commands.ts'
 import { ApiKeyStore } from '../framework/keys/store.ts'
-import { exitOnError } from '../framework/log.ts'
+import { exitOnError } from '../framework/exit-on-error.ts'
 import { readApiDocument } from '../framework/openapi/document.ts'
 import { api } from '../handlers/index.ts'
 import { withTables } from './run-command.ts'
 
 const { service: serviceName, apiKeyPrefix } = api.names
-const { scopes } = readApiDocument(api.openapi)
+const { scopes } = readApiDocument(api.openapiFile)
 
 // For the audit log.
 const commandLine = ['keys', ...process.argv.slice(2)].join(' ')

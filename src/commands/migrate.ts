@@ -1,6 +1,6 @@
 // `npm run migrate`: applies the pending migrations to the configured database.
 // `npm run migrate -- --check` checks the configuration, and prints them only.
-import { exitOnError } from '../framework/log.ts'
+import { exitOnError } from '../framework/exit-on-error.ts'
 import type { OpenedDatabase } from '../framework/open-database.ts'
 import { api } from '../handlers/index.ts'
 import { withDatabase } from './run-command.ts'

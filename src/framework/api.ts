@@ -1,4 +1,4 @@
-import type { ResponseMemory } from './lists/response-memory.ts'
+import type { ResponseBuffers } from './reads/response-buffers.ts'
 import type { Database } from './postgres/database.ts'
 import type { Measurer } from './tasks.ts'
 
@@ -20,28 +20,28 @@ export interface Names {
 export interface Api {
   names: Names
   /** The OpenAPI document, a YAML file. */
-  openapi: URL
+  openapiFile: URL
   /**
    * The code samples of the docs page, a JSON file: `generated/samples.json`.
    * Without one, the page has none.
    */
-  samples?: URL
+  samplesFile?: URL
   /**
    * The folder of the texts beside the docs page, `generated/manual/`:
    * `guide.html` is at /docs/guide.
    */
-  manual?: URL
+  manualFolder?: URL
   /**
    * Makes the handler of each operation, by operationId.
    * `generated/operations.ts` has its type, which the framework does not know.
-   * All lists and pages share the memory for responses.
+   * All lists and pages share the buffers.
    */
-  handlers: (database: Database, memory: ResponseMemory) => object
+  handlers: (database: Database, buffers: ResponseBuffers) => object
   /**
    * The folder of the migrations, those of the framework first, and of
    * `grants.sql`: what DATABASE_SERVICE_ROLE may do.
    */
-  migrations: URL
+  migrationsFolder: URL
   /**
    * Measure for the API's own metrics, every ten seconds. Bound each statement
    * by a LIMIT, because its table grows.

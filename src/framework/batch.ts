@@ -64,7 +64,7 @@ export function batch<Item, Result>(
       const [first] = calls
       // Its statements are in the trace of the first request.
       if (first !== undefined)
-        await context.with(first.context, () => settle(calls, run))
+        await context.with(first.context, () => runCalls(calls, run))
     }
 
     isRunning = false
@@ -109,7 +109,7 @@ function rejectLate<Item, Result>(waiting: Call<Item, Result>[]): void {
 }
 
 /** Gives each call its result. Never rejects. */
-async function settle<Item, Result>(
+async function runCalls<Item, Result>(
   calls: Call<Item, Result>[],
   run: (items: Item[]) => Promise<Result[]>
 ): Promise<void> {

@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module'
 import { pino, type Logger } from 'pino'
 import { apiKeyPattern } from './keys/key.ts'
-import { messageOf } from './message-of.ts'
 
 /** Bytes that may wait to be written. Further lines are dropped. */
 const maxWaitingBytes = 2 ** 24
@@ -25,9 +24,9 @@ export function createLogger(
   output: { fd: number; isTTY?: boolean } = process.stdout
 ): Logger {
   const format = output.isTTY ? readableFormat() : undefined
-  const apiKeys = new RegExp(apiKeyPattern(apiKeyPrefix), 'gi')
+  const pattern = new RegExp(apiKeyPattern(apiKeyPrefix), 'gi')
   const streamWrite = (line: string) =>
-    (format?.(line) ?? line).replace(apiKeys, '$1***')
+    (format?.(line) ?? line).replace(pattern, '$1***')
   const destination = openDestination(
     output.fd,
     output.isTTY ? 0 : minWriteBytes
@@ -92,16 +91,3 @@ function readableFormat(): (line: string) => string {
     translateTime: 'SYS:HH:MM:ss.l'
   })
 }
-
-/**
- * Returns a function that ends the process with exit code 1 and the error's
- * message on stderr.
- *
- * @param serviceName begins the line
- */
-export const exitOnError =
-  (serviceName: string) =>
-  (error: unknown): never => {
-    console.error(`${serviceName}: ${messageOf(error)}`)
-    process.exit(1)
-  }

@@ -71,13 +71,13 @@ export class Metrics {
     'Requests with X-Forwarded-For from an address that TRUST_PROXY does not trust'
   )
 
-  readonly responseMemory = this.gauge(
-    'response_memory_bytes',
+  readonly responseBuffers = this.gauge(
+    'response_buffer_bytes',
     'Memory of responses that clients have yet to read'
   )
 
-  readonly maxResponseMemory = this.gauge(
-    'response_memory_max_bytes',
+  readonly maxResponseBuffers = this.gauge(
+    'response_buffer_max_bytes',
     'MAX_RESPONSE_BUFFER_BYTES'
   )
 
@@ -100,8 +100,8 @@ export class Metrics {
     ['absent', 'malformed', 'unknown', 'revoked', 'expired']
   )
 
-  readonly apiKeysExpiring = this.gauge(
-    'api_keys_expiring_seconds',
+  readonly apiKeysNextExpiry = this.gauge(
+    'api_keys_next_expiry_seconds',
     'Time until the next API key in use expires; +Inf without one. In use: in the last 24 hours, and if it was replaced, more than an hour after that'
   )
 
@@ -158,7 +158,7 @@ export class Metrics {
   )
 
   constructor() {
-    this.apiKeysExpiring.set(Infinity)
+    this.apiKeysNextExpiry.set(Infinity)
   }
 
   /** Makes a gauge. `collect` sets it at each scrape. */

@@ -19,7 +19,7 @@ import { retry } from './retry.ts'
 export interface OpenedDatabase {
   database: Database
   /** Resolves with the reason when the embedded PostgreSQL ends by itself. */
-  crashed: EmbeddedServer['crashed']
+  crash: EmbeddedServer['crash']
   /** Returns the names of the migrations that the database lacks. */
   findPending: () => Promise<string[]>
   /** Rejects unless the database responds and has every migration. */
@@ -40,22 +40,22 @@ export interface OpenedDatabase {
  */
 export async function openDatabase(
   config: Config,
-  { migrations, names }: Api,
+  { migrationsFolder, names }: Api,
   log: Logger,
   { mayShare }: { mayShare: boolean }
 ): Promise<OpenedDatabase> {
-  const { url, stop, crashed } = await databaseServer(config, log, mayShare)
+  const { url, stop, crash } = await databaseServer(config, log, mayShare)
   const database = await orUnusable(
     () => new Database(url, config, log, names.service)
   )
-  const findPending = pendingMigrationsFinder(database, migrations)
+  const findPending = pendingMigrationsFinder(database, migrationsFolder)
   const checkReady = () => orUnusable(() => requireMigrations(findPending))
   const migrate = () =>
-    orUnusable(() => applyMigrations(url, config, migrations, log))
+    orUnusable(() => applyMigrations(url, config, migrationsFolder, log))
 
   return {
     database,
-    crashed,
+    crash,
     checkReady,
     findPending: () => orUnusable(findPending),
     migrate,

@@ -24,7 +24,7 @@ import {
 } from '@opentelemetry/sdk-trace-node'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { operationOf } from './http/request-log.ts'
+import { operationIdOf } from './http/request-log.ts'
 
 /** Milliseconds for an export, also of the last spans at shutdown. */
 const exportTimeoutMs = 2000
@@ -50,19 +50,19 @@ export const tracing = fp<Options>(
     const tracer = trace.getTracer(name, version)
 
     app.addHook('onRequest', (request, reply, done) => {
-      if (operationOf(request) === undefined) return done()
+      if (operationIdOf(request) === undefined) return done()
 
-      const caller = propagation.extract(ROOT_CONTEXT, request.headers)
+      const parentContext = propagation.extract(ROOT_CONTEXT, request.headers)
       const span = tracer.startSpan(
         `${request.method} ${request.routeOptions.url}`,
         { kind: SpanKind.SERVER },
-        caller
+        parentContext
       )
 
       reply.raw.once('close', () => endSpan(span, request, reply))
       const { traceId: trace_id, spanId: span_id } = span.spanContext()
       request.log = app.log.child({ reqId: request.id, trace_id, span_id })
-      context.with(trace.setSpan(caller, span), done)
+      context.with(trace.setSpan(parentContext, span), done)
     })
 
     app.addHook('onClose', async () => {

@@ -135,10 +135,11 @@ export const rarelyNeededVariables = {
   MAX_DATABASE_CONNECTIONS: {
     ...count,
     default: 10,
-    minimum: 1,
+    minimum: 2,
     maximum: 1000,
     description:
-      'Maximum connections for requests. Background work uses one more.'
+      'Maximum connections for requests: half of them for reads, half for ' +
+      'writes. Background work uses one more.'
   },
 
   DATABASE_TIMEOUT_MS: {
@@ -204,7 +205,7 @@ export const rarelyNeededVariables = {
     description: 'Time to receive a complete request, then 408'
   },
 
-  KEEP_ALIVE_TIMEOUT_MS: {
+  IDLE_TIMEOUT_MS: {
     ...milliseconds,
     default: 72_000,
     description:

@@ -1,27 +1,27 @@
 import { newCategoryColumns } from '../../generated/columns.ts'
 import { categoryJson } from '../../generated/json.ts'
-import type { Operations } from '../../generated/operations.ts'
-import { insertOperation } from '../framework/creates/insert-operation.ts'
-import { listOperation } from '../framework/lists/lists.ts'
-import type { ResponseMemory } from '../framework/lists/response-memory.ts'
+import type { OperationHandlers } from '../../generated/operations.ts'
+import { createHandler } from '../framework/creates/create-handler.ts'
+import { listHandler } from '../framework/reads/list-handler.ts'
+import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import type { Database } from '../framework/postgres/database.ts'
 
 /** The operations on categories. */
-export function categoryHandlers(database: Database, memory: ResponseMemory) {
+export function categoryHandlers(database: Database, buffers: ResponseBuffers) {
   return {
-    listCategories: listOperation(database, memory, {
-      name: 'listCategories',
+    listCategories: listHandler(database, buffers, {
+      statementName: 'listCategories',
       table: 'categories',
       json: categoryJson
     }),
 
-    createCategory: insertOperation(database, {
+    createCategory: createHandler(database, {
       operationId: 'createCategory',
       status: 201,
       table: 'categories',
-      id: `nextval('categories_id_seq')`,
-      columns: newCategoryColumns,
+      newId: `nextval('categories_id_seq')`,
+      bodyColumns: newCategoryColumns,
       json: categoryJson
     })
-  } satisfies Partial<Operations>
+  } satisfies Partial<OperationHandlers>
 }

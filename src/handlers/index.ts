@@ -1,7 +1,7 @@
 import { apiKeyPrefix, realm, serviceName } from '../../generated/names.ts'
-import type { Operations } from '../../generated/operations.ts'
+import type { OperationHandlers } from '../../generated/operations.ts'
 import type { Api } from '../framework/api.ts'
-import type { ResponseMemory } from '../framework/lists/response-memory.ts'
+import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import type { Database } from '../framework/postgres/database.ts'
 import { categoryHandlers } from './categories.ts'
 import { messageHandlers, queueMeasurer } from './messages.ts'
@@ -11,11 +11,11 @@ import { petHandlers } from './pets.ts'
 /** The API that this repository serves. */
 export const api: Api = {
   names: { service: serviceName, apiKeyPrefix, realm },
-  openapi: new URL('../../openapi.yaml', import.meta.url),
-  samples: new URL('../../generated/samples.json', import.meta.url),
-  manual: new URL('../../generated/manual/', import.meta.url),
+  openapiFile: new URL('../../openapi.yaml', import.meta.url),
+  samplesFile: new URL('../../generated/samples.json', import.meta.url),
+  manualFolder: new URL('../../generated/manual/', import.meta.url),
   handlers: operationHandlers,
-  migrations: new URL('../../migrations/', import.meta.url),
+  migrationsFolder: new URL('../../migrations/', import.meta.url),
   measurers: [queueMeasurer]
 }
 
@@ -26,16 +26,16 @@ export const api: Api = {
 type Unimplemented = never
 
 /** The handlers that src/handlers must have. */
-export type Implemented = Omit<Operations, Unimplemented>
+export type Implemented = Omit<OperationHandlers, Unimplemented>
 
 function operationHandlers(
   database: Database,
-  memory: ResponseMemory
+  buffers: ResponseBuffers
 ): Implemented {
   return {
-    ...categoryHandlers(database, memory),
+    ...categoryHandlers(database, buffers),
     ...messageHandlers(database),
-    ...orderHandlers(database, memory),
-    ...petHandlers(database, memory)
+    ...orderHandlers(database, buffers),
+    ...petHandlers(database, buffers)
   }
 }

@@ -1,7 +1,7 @@
 import { newMessageColumns } from '../../generated/columns.ts'
 import { messageJson } from '../../generated/json.ts'
-import type { Operations } from '../../generated/operations.ts'
-import { insertOperation } from '../framework/creates/insert-operation.ts'
+import type { OperationHandlers } from '../../generated/operations.ts'
+import { createHandler } from '../framework/creates/create-handler.ts'
 import type { Database } from '../framework/postgres/database.ts'
 import { measurer } from '../framework/tasks.ts'
 import { sql } from '../framework/postgres/sql.ts'
@@ -9,15 +9,15 @@ import { sql } from '../framework/postgres/sql.ts'
 /** The operations on messages. */
 export function messageHandlers(database: Database) {
   return {
-    createMessage: insertOperation(database, {
+    createMessage: createHandler(database, {
       operationId: 'createMessage',
       status: 202,
       table: 'messages',
-      id: 'time_ordered_uuid()',
-      columns: newMessageColumns,
+      newId: 'time_ordered_uuid()',
+      bodyColumns: newMessageColumns,
       json: messageJson
     })
-  } satisfies Partial<Operations>
+  } satisfies Partial<OperationHandlers>
 }
 
 /** PostgreSQL reads the index of queued messages by id, and stops at 10,000. */

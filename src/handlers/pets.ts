@@ -1,14 +1,14 @@
 import { newPetColumns } from '../../generated/columns.ts'
 import { petJson } from '../../generated/json.ts'
-import type { Operations } from '../../generated/operations.ts'
-import { insertOperation } from '../framework/creates/insert-operation.ts'
+import type { OperationHandlers } from '../../generated/operations.ts'
+import { createHandler } from '../framework/creates/create-handler.ts'
 import { badRequest, notFound } from '../framework/http/errors.ts'
-import { pageOperation } from '../framework/lists/pages.ts'
-import type { ResponseMemory } from '../framework/lists/response-memory.ts'
+import { pageHandler } from '../framework/reads/page-handler.ts'
+import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import { sendJson } from '../framework/openapi/handler.ts'
 import type { Database } from '../framework/postgres/database.ts'
 import { sql } from '../framework/postgres/sql.ts'
-import { rowReader } from '../framework/rows/row-reader.ts'
+import { rowReader } from '../framework/reads/row-reader.ts'
 
 const allPets = sql`
   SELECT *
@@ -41,22 +41,22 @@ const unknownCategory = (id: bigint) =>
   )
 
 /** The operations on pets. */
-export function petHandlers(database: Database, memory: ResponseMemory) {
-  const items = { idType: 'bigint', json: petJson } as const
-  const pages = pageOperation(database, memory, {
-    ...items,
-    name: 'listPets',
+export function petHandlers(database: Database, buffers: ResponseBuffers) {
+  const shared = { idType: 'bigint', json: petJson } as const
+  const listAllPets = pageHandler(database, buffers, {
+    ...shared,
+    statementName: 'listPets',
     filterTypes: {},
     select: allPets
   })
-  const pagesOfStatus = pageOperation(database, memory, {
-    ...items,
-    name: 'listPets-by-status',
+  const listPetsByStatus = pageHandler(database, buffers, {
+    ...shared,
+    statementName: 'listPets-by-status',
     filterTypes: { status: 'text' },
     select: petsOfStatus
   })
   const readPet = rowReader(database, {
-    name: 'getPet',
+    statementName: 'getPet',
     inputTypes: { id: 'bigint' },
     select: petsById,
     json: petJson
@@ -66,18 +66,18 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
     listPets: (request, reply) => {
       const { status } = request.query
       return status === undefined
-        ? pages(request, reply, {})
-        : pagesOfStatus(request, reply, { status })
+        ? listAllPets(request, reply, {})
+        : listPetsByStatus(request, reply, { status })
     },
 
-    createPet: insertOperation(database, {
+    createPet: createHandler(database, {
       operationId: 'createPet',
       status: 201,
       table: 'pets',
-      id: `nextval('pets_id_seq')`,
-      columns: newPetColumns,
-      obstacle: {
-        sql: 'category_obstacle(category_id)',
+      newId: `nextval('pets_id_seq')`,
+      bodyColumns: newPetColumns,
+      precheck: {
+        sql: 'check_category(category_id)',
         invalid: ({ body }) => unknownCategory(body.categoryId)
       },
       json: petJson,
@@ -89,5 +89,5 @@ export function petHandlers(database: Database, memory: ResponseMemory) {
       if (pet === undefined) throw notFound('pet', petId)
       return sendJson(reply, 200, pet)
     }
-  } satisfies Partial<Operations>
+  } satisfies Partial<OperationHandlers>
 }

@@ -147,9 +147,9 @@ t.test('requests and their statements have spans', async (t) => {
   await sendAll(service, () => {
     proxy.refuse()
     proxy.cut()
-    const idle = 'database_connections{state="idle"}'
-    const isNoticed = async () => (await sample(service.database, idle)) === 0
-    return until(isNoticed, 'the pool has no connection')
+    const open = 'database_connections{use="writes"}'
+    const isNoticed = async () => (await sample(service.database, open)) === 0
+    return until(isNoticed, 'writes have no connection')
   })
   diag.warn('one')
   diag.warn('another, within a minute')

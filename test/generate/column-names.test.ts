@@ -3,29 +3,29 @@
 import t from 'tap'
 import {
   insertStatement,
-  withIdempotencyKeys
-} from '../../src/framework/creates/insert.ts'
+  idempotentParts
+} from '../../src/framework/creates/insert-statement.ts'
 import { type BodyColumn, RowJson } from '../../src/framework/openapi/json.ts'
 import { columnsOfCreates } from '../../tools/generate/column-names.ts'
 import { createDatabase, query } from '../support/database.ts'
 
 /** The statements of a table whose body has these columns. */
 const statementsFor = (names: string[]) =>
-  [undefined, withIdempotencyKeys].map((keys) =>
+  [undefined, idempotentParts].map((parts) =>
     insertStatement(
       {
         operationId: 'createThing',
         status: 201,
         table: 'things',
-        id: '1',
-        columns: names.map((name): BodyColumn<Record<string, string>> => ({
+        newId: '1',
+        bodyColumns: names.map((name): BodyColumn<Record<string, string>> => ({
           property: name,
           column: `"${name}"`,
           type: 'text'
         })),
         json: new RowJson<Record<string, string>>("'{}'")
       },
-      keys
+      parts
     )
   )
 

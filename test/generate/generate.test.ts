@@ -90,7 +90,7 @@ const stale = [
 ].map((name) => `${name} is stale: run npm run generate and commit it\n`)
 
 const problems = [
-  ...readApiDocument(api.openapi).operations.map(
+  ...readApiDocument(api.openapiFile).operations.map(
     ({ id }) => `samples/${id}.sh is missing: write it by hand\n`
   ),
   'samples/getDog.rb belongs to no operation or language\n'

@@ -83,7 +83,7 @@ for (const [end, result] of [
       await until(
         async () =>
           (await successes(service, 'createPet')) > 0 &&
-          (await successes(service, 'createPet-with-keys')) > 0,
+          (await successes(service, 'createPet-idempotent')) > 0,
         'both creates have met the deletion'
       )
       await other[end]()
@@ -97,7 +97,7 @@ t.test('other roles cannot lock categories', async (t) => {
   const callable = `
     SELECT has_function_privilege('public', oid, 'EXECUTE') AS "isPublic"
     FROM pg_proc
-    WHERE proname = 'category_obstacle'
+    WHERE proname = 'check_category'
   `
   t.same(await query(await createDatabase(t), callable), [{ isPublic: false }])
 })

@@ -4,7 +4,7 @@ import { readApiDocument } from '../../src/framework/openapi/document.ts'
 import { api } from '../../src/handlers/index.ts'
 import { startService } from '../support/service.ts'
 
-const { document, json } = readApiDocument(api.openapi)
+const { document, json } = readApiDocument(api.openapiFile)
 
 /** The codes of the examples of errors. */
 const errorCodes = [...json.matchAll(/"code":"(\w+)","message"/g)].map(

@@ -159,12 +159,12 @@ for (const [title, env, subject, says] of mistakes) {
 
 t.test('a faulty migration is not blamed on DATA_DIR', async (t) => {
   const folder = t.testdir({ migrations: { '9999_toys.sql': 'CREATE TOY' } })
-  const migrations = pathToFileURL(`${folder}/migrations/`)
+  const migrationsFolder = pathToFileURL(`${folder}/migrations/`)
   const DATA_DIR = path.join(folder, 'data')
   copyData(DATA_DIR)
 
   const config = loadConfig({ DATA_DIR }, noFile)
-  await t.rejects(migrate(config, { ...api, migrations }), {
+  await t.rejects(migrate(config, { ...api, migrationsFolder }), {
     message: /: 9999_toys\.sql failed: syntax error at .+$/
   })
 })

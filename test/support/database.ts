@@ -47,7 +47,7 @@ async function makeDatabase(
 export async function migrate(
   url: string,
   role: { DATABASE_SERVICE_ROLE?: string } = {},
-  folders = [api.migrations, notes.migrations]
+  folders = [api.migrationsFolder, notes.migrationsFolder]
 ): Promise<void> {
   const config = { DATABASE_TIMEOUT_MS: 5000, ...role }
   for (const folder of folders)
@@ -130,7 +130,7 @@ export async function connect(t: Test, url: string): Promise<pg.Client> {
 export function openDatabase(t: Test, url: string, timeout = 5000): Database {
   const database = new Database(
     url,
-    { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: timeout },
+    { MAX_DATABASE_CONNECTIONS: 4, DATABASE_TIMEOUT_MS: timeout },
     silent,
     notes.names.service
   )

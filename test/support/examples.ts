@@ -11,7 +11,7 @@ import {
   type RequestExtension
 } from '../../tools/generate/openapi.ts'
 
-const apiDocument = readApiDocument(api.openapi)
+const apiDocument = readApiDocument(api.openapiFile)
 /** The OpenAPI document of this API, the path it serves, and its scopes. */
 export const { document, basePath, scopes } = apiDocument
 

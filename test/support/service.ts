@@ -47,8 +47,8 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
   const database = new Database(databaseUrl, config, log, api.names.service)
 
-  const findPending = pendingMigrationsFinder(database, api.migrations)
-  const apiDocument = readApiDocument(api.openapi)
+  const findPending = pendingMigrationsFinder(database, api.migrationsFolder)
+  const apiDocument = readApiDocument(api.openapiFile)
   const app = await buildApp({
     config,
     api,

@@ -38,7 +38,7 @@ const faults: Fault[] = ['busy', 'before', 'after', 'midway']
 
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8')
 const guide = read('docs/clients.md')
-const { operations } = readApiDocument(api.openapi)
+const { operations } = readApiDocument(api.openapiFile)
 
 for (const extension of Object.keys(languages) as (keyof typeof languages)[]) {
   t.test(`samples (${extension})`, async (t) => {

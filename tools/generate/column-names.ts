@@ -1,14 +1,14 @@
 // Names of columns in generated SQL.
 
 /**
- * Columns that src/framework/creates/insert.ts adds to those of a body. A body
- * that has one of these would make it ambiguous.
+ * Columns that src/framework/creates/insert-statement.ts adds to those of a
+ * body. A body that has one of these would make it ambiguous.
  */
 export const columnsOfCreates = [
   'body_hash',
+  'early_outcome',
   'id',
   'key_hash',
-  'obstacle',
   'ordinal',
   'pg_logical_emit_message',
   'record_body_hash',

@@ -100,7 +100,9 @@ function laterProperty(property: Property): string {
 
 function requiredValue(property: Property): string {
   const { path, schema } = property
-  const ifNull = schema.nullable ? `'null'` : `missing_property('${path}')`
+  const ifNull = schema.nullable
+    ? `'null'`
+    : `raise_missing_property('${path}')`
   return `coalesce(${jsonValue(property)}, ${ifNull})`
 }
 

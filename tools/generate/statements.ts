@@ -4,7 +4,7 @@
 import { pino } from 'pino'
 import { loadConfig } from '../../src/framework/config.ts'
 import { ApiKeyVerifier } from '../../src/framework/keys/verifier.ts'
-import { ResponseMemory } from '../../src/framework/lists/response-memory.ts'
+import { ResponseBuffers } from '../../src/framework/reads/response-buffers.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { api } from '../../src/handlers/index.ts'
 
@@ -30,7 +30,7 @@ export function idleDatabase(): Database {
 export function statementsFile(): string {
   const database = idleDatabase()
   new ApiKeyVerifier(database, api.names.apiKeyPrefix)
-  api.handlers(database, new ResponseMemory(0, database.metrics))
+  api.handlers(database, new ResponseBuffers(0, database.metrics))
 
   const statements = [...database.statements].map(
     ([name, text]) => `\nPREPARE "${name}" AS\n${text.trim()};\n`

@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { lockWaitIsLimited, sql } from '../postgres/sql.ts'
+import { limitLockWait, sql } from '../postgres/sql.ts'
 import type { Task } from '../tasks.ts'
 
 /** Milliseconds between two removals. */
@@ -18,7 +18,7 @@ const deleteExpiredIdempotencyKeys = sql`
     ORDER BY created_at
     LIMIT $2
   ))
-    AND ${lockWaitIsLimited}
+    AND ${limitLockWait}
   RETURNING true
 `
 
@@ -48,6 +48,7 @@ export function removalOfExpiredIdempotencyKeys(
     } while (deleted.length === maxDeleted && !signal.aborted)
   }
 
+  // The alert counts from the start.
   succeeded()
 
   return { name, intervalMs, work }

@@ -3,7 +3,7 @@ import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 import { mayBeFaultOfRow, postgresErrorIn } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
-import type { InsertStatements, RowOutcome } from './insert.ts'
+import type { InsertStatements, RowOutcome } from './insert-statement.ts'
 
 /** Rows of one statement. */
 const maxSize = 250
@@ -37,24 +37,24 @@ interface InsertRow {
  * @returns a function that inserts one row. It resolves with 'blocked' or
  *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. Each
  *   wait and each attempt may take that long, so the sum is larger. It rejects
- *   like `Database.writeAlone`
+ *   like `Database.writeSingleRow`
  */
 export function groupedInsert(
   database: Database,
-  { withoutKeys, withKeys }: InsertStatements
+  { plain, idempotent }: InsertStatements
 ): (row: InsertRow) => Promise<RowOutcome> {
   const { metrics, timeoutMs: maxWaitMs } = database
 
   function queryOf(rows: InsertRow[]) {
-    const haveKeys = rows.some((row) => row.hasIdempotencyKey)
-    const statement = haveKeys ? withKeys : withoutKeys
+    const isPlain = rows.every((row) => !row.hasIdempotencyKey)
+    const statement = isPlain ? plain : idempotent
     const values = inputParameters(rows.map((row) => row.values))
     return { ...statement, values }
   }
 
   async function attempt(row: InsertRow): Promise<RowOutcome> {
     try {
-      const [result] = await database.writeAlone<RowOutcome>(queryOf([row]))
+      const [result] = await database.writeSingleRow<RowOutcome>(queryOf([row]))
       // The statement returns a row for each input row.
       return result as RowOutcome
     } catch (error) {
@@ -62,15 +62,18 @@ export function groupedInsert(
     }
   }
 
-  async function insertGroup(rows: InsertRow[]): Promise<RowOutcome[]> {
+  /** Resolves with undefined for each row of a group that failed. */
+  async function insertGroup(
+    rows: InsertRow[]
+  ): Promise<(RowOutcome | undefined)[]> {
     const query = queryOf(rows)
     metrics.groupedWrites.observe({ statement: query.name }, rows.length)
     try {
       return await database.write<RowOutcome>(query)
     } catch (error) {
       if (!mayBeFaultOfRow(error)) throw error
-      // The group stored nothing, because one of the rows was in the way.
-      return rows.map(() => ({ outcome: 'blocked' }))
+      // Nothing was stored: a single row can make the statement fail.
+      return rows.map(() => undefined)
     }
   }
 
@@ -78,10 +81,7 @@ export function groupedInsert(
 
   return async (row) => {
     const deadline = performance.now() + maxWaitMs
-    let result = await inGroup(row)
-    // A row of a group that failed runs alone at least once.
-    if (mustRunAgain(result)) result = await attempt(row)
-
+    let result = (await inGroup(row)) ?? (await attempt(row))
     let pauseMs = firstPauseMs
     while (mustRunAgain(result) && performance.now() < deadline) {
       await sleep(pauseMs)

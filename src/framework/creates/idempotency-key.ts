@@ -11,8 +11,8 @@ interface DocumentedIdempotencyKey {
   'idempotency-key'?: string | undefined
 }
 
-/** A valid request to an operation that takes an Idempotency-Key. */
-export interface KeyedRequest<Body, Params> {
+/** A valid request to an operation that creates a row. */
+export interface CreateRequest<Body, Params> {
   method: string
   routeOptions: { url?: string | undefined }
   params: Params
@@ -35,22 +35,22 @@ export interface KeyedRequest<Body, Params> {
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
  */
 export function idempotencyHashesOf(
-  request: KeyedRequest<object, unknown>,
-  requestValues: unknown[]
+  request: CreateRequest<object, unknown>,
+  otherValues: unknown[]
 ): [] | [keyHash: string, bodyHash: string] {
   const { headers, apiKeyCheck, body, method, routeOptions } = request
   const header = headers['idempotency-key']
   if (header === undefined) return []
   const operation = `${method} ${routeOptions.url}`
 
-  const owner = apiKeyCheck?.root
+  const owner = apiKeyCheck?.firstId
   if (owner == null)
     throw new Error(`the Idempotency-Key of ${operation} needs an API key`)
 
   return [
-    sha256(`${owner} ${operation} ${unquoted(header)}`),
+    sha256Bytea(`${owner} ${operation} ${unquoted(header)}`),
     // Properties are sorted by name.
-    sha256(stringify([body, ...requestValues]))
+    sha256Bytea(stringify([body, ...otherValues]))
   ]
 }
 
@@ -68,6 +68,6 @@ function unquoted(header: string): string {
  * Returns the hash as the text of a bytea of PostgreSQL. Making a Buffer first
  * would take longer.
  */
-function sha256(text: string): string {
+function sha256Bytea(text: string): string {
   return `\\x${hash('sha256', text, 'hex')}`
 }

@@ -13,7 +13,7 @@ import { messageOf } from '../message-of.ts'
 import { programEnvironment, reasonIn } from './programs.ts'
 
 /** The prefix of the folders in which initdb works. */
-const unfinished = 'initdb-'
+const initdbFolderPrefix = 'initdb-'
 
 const initdbOptions = [
   '--username=postgres',
@@ -44,7 +44,7 @@ export async function prepareData(
 
   for (const name of readdirSync(directory)) {
     const folder = path.join(directory, name)
-    if (name.startsWith(unfinished))
+    if (name.startsWith(initdbFolderPrefix))
       rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
   }
 
@@ -57,7 +57,9 @@ export async function prepareData(
  */
 async function createData(directory: string, initdb: string[]): Promise<void> {
   const data = dataFolderIn(directory)
-  const fresh = dataFolderIn(mkdtempSync(path.join(directory, unfinished)))
+  const fresh = dataFolderIn(
+    mkdtempSync(path.join(directory, initdbFolderPrefix))
+  )
   const [program = '', ...args] = [...initdb, '-D', fresh, ...initdbOptions]
 
   try {

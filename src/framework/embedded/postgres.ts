@@ -11,7 +11,7 @@ const maxAttempts = 20
 
 // PostgreSQL's words for a folder that another server uses, starts on, or used
 // a moment ago. Other errors of the lock file do not pass by waiting.
-const inUse =
+const inUsePattern =
   /lock file "postmaster\.pid" (already exists|is empty)|still in use/
 
 /**
@@ -44,7 +44,7 @@ export async function startEmbeddedPostgres(
 
   return retry(shareOrStart, {
     report: () => log.info({ directory }, 'waiting for DATA_DIR: in use'),
-    isTemporary: (error) => inUse.test(messageOf(error)),
+    isTemporary: (error) => inUsePattern.test(messageOf(error)),
     maxAttempts
   }).catch((cause: unknown) => {
     throw new Error(

@@ -12,7 +12,7 @@ export const programEnvironment = { PATH: process.env['PATH'], TZ: 'UTC' }
  * can enter. access(), which PostgreSQL calls, ignores the capability unless
  * `no_setuid_fixup` is set.
  */
-const leaveRoot = [
+const asNobody = [
   'setpriv',
   '--reuid=65534',
   '--regid=65534',
@@ -62,8 +62,8 @@ function userPrefix(): string[] {
   const isRoot = process.getuid?.() === 0
   if (!isRoot) return []
 
-  const { status } = spawnSync('env', [...leaveRoot, 'true'])
-  if (status === 0) return leaveRoot
+  const { status } = spawnSync('env', [...asNobody, 'true'])
+  if (status === 0) return asNobody
 
   throw new Error(
     'PostgreSQL does not run as root, nor setpriv here: ' +

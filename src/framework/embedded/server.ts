@@ -9,13 +9,15 @@ import pg from 'pg'
 import { dataFolderIn } from './data-folder.ts'
 import { programEnvironment, reasonIn } from './programs.ts'
 
-const watchdog = fileURLToPath(new URL('watchdog.sh', import.meta.url))
+const endWithParent = fileURLToPath(
+  new URL('end-with-parent.sh', import.meta.url)
+)
 
 /**
  * The path of a socket may have 103 bytes: neither DATA_DIR nor TMPDIR is
  * certain to leave room for it.
  */
-const socketFolders = '/tmp/embedded-postgres-'
+const socketFolderPrefix = '/tmp/embedded-postgres-'
 
 /** Characters of the server's output that are kept to explain a failure. */
 const maxOutput = 4000
@@ -32,7 +34,7 @@ export interface EmbeddedServer {
   /** Shuts the server down, or leaves it to the process that started it. */
   stop: () => Promise<void>
   /** Resolves with the reason when the server ends by itself. */
-  crashed?: Promise<Error>
+  crash?: Promise<Error>
 }
 
 /**
@@ -42,7 +44,7 @@ export interface EmbeddedServer {
  * @throws Error with PostgreSQL's reason when the server ends
  */
 export async function startServer(postgres: string[]): Promise<EmbeddedServer> {
-  const socketFolder = mkdtempSync(socketFolders)
+  const socketFolder = mkdtempSync(socketFolderPrefix)
   const shell = spawnWatchdog(postgres, socketFolder)
   let output = ''
   shell.stderr.on('data', (chunk: Buffer) => {
@@ -64,11 +66,12 @@ export async function startServer(postgres: string[]): Promise<EmbeddedServer> {
       throw new Error(`PostgreSQL did not start: ${reasonIn(output)}`)
   }
 
-  const crashed = ended.then(() =>
+  const crash = ended.then(() =>
+    // After stop(), this never settles.
     isStopping ? new Promise<never>(() => {}) : crashOf(output)
   )
 
-  return { url, stop, crashed }
+  return { url, stop, crash }
 }
 
 /** Nothing is lost: the next start recovers, as after a power failure. */
@@ -83,7 +86,7 @@ function spawnWatchdog(postgres: string[], socketFolder: string) {
     '--listen_addresses=',
     '--log_min_messages=fatal'
   ]
-  const args = [watchdog, socketFolder, ...postgres, ...settings]
+  const args = [endWithParent, socketFolder, ...postgres, ...settings]
 
   // A separate process group, which Ctrl-C does not reach.
   return spawn('sh', args, {
@@ -103,7 +106,7 @@ export async function findServer(
 ): Promise<string | undefined> {
   const lockFile = path.join(dataFolderIn(directory), 'postmaster.pid')
   const lines = (await readFile(lockFile, 'utf8').catch(() => '')).split('\n')
-  const socketFolder = lines.find((line) => line.startsWith(socketFolders))
+  const socketFolder = lines.find((line) => line.startsWith(socketFolderPrefix))
   if (socketFolder === undefined) return undefined
 
   const url = urlOf(socketFolder)

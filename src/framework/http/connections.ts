@@ -113,7 +113,7 @@ function openHttpServer(
       // Without Host, Node.js would respond without an Error body.
       requireHostHeader: false,
       joinDuplicateHeaders: true,
-      keepAliveTimeout: config.KEEP_ALIVE_TIMEOUT_MS,
+      keepAliveTimeout: config.IDLE_TIMEOUT_MS,
       requestTimeout: config.REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: timeoutCheckIntervalMs
     },
@@ -124,7 +124,7 @@ function openHttpServer(
   server.on('checkExpectation', accept)
 
   return Object.assign(server, {
-    timeout: config.KEEP_ALIVE_TIMEOUT_MS,
+    timeout: config.IDLE_TIMEOUT_MS,
     maxConnections: config.MAX_CONNECTIONS,
     // Node.js silently drops headers beyond a count, even Authorization.
     // It limits their size, to 16 KiB.
@@ -163,16 +163,16 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
 }
 
 /**
- * Whether an error can be the response to bytes that are not HTTP.
+ * Whether a connection may get an error for bytes that are not HTTP.
  *
- * @param newest the response to the last request with complete headers
+ * @param last the response to its last request with complete headers
  */
-function mayRespond(newest: ServerResponse | undefined): boolean {
-  if (newest === undefined) return true
-  // They are the next request, whose response must not come before this one.
-  if (newest.req.complete) return newest.closed
-  // They are in the body of this request, which may have its response.
-  return !newest.headersSent
+function mayRespond(last: ServerResponse | undefined): boolean {
+  if (last === undefined) return true
+  // The bytes are the next request: its response must come after `last`.
+  if (last.req.complete) return last.closed
+  // The bytes are in the body of the last request: it may have its response.
+  return !last.headersSent
 }
 
 /**

@@ -5,7 +5,7 @@ import { collectDefaultMetrics } from 'prom-client'
 import type { Config } from '../config.ts'
 import type { ApiDocument } from '../openapi/document.ts'
 import { serverErrorCodes } from './errors.ts'
-import { operationOf } from './request-log.ts'
+import { operationIdOf } from './request-log.ts'
 
 interface Options {
   config: Config
@@ -41,7 +41,10 @@ export const metricsEndpoint = fp<Options>(
     app.addHook('onResponse', (request, reply, done) => {
       const { headers, ips } = request
       metrics.requestDuration.observe(
-        { operation: operationOf(request) ?? 'none', status: reply.statusCode },
+        {
+          operation: operationIdOf(request) ?? 'none',
+          status: reply.statusCode
+        },
         reply.elapsedTime / 1000
       )
       // `ips` has the address of the proxy, and behind it those that

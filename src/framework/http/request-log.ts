@@ -13,7 +13,7 @@ export function requestId({ headers }: IncomingMessage): string {
 }
 
 /** The operationId of a request; undefined outside of the API. */
-export const operationOf = ({
+export const operationIdOf = ({
   routeOptions
 }: FastifyRequest): string | undefined => routeOptions.schema?.operationId
 
@@ -40,7 +40,7 @@ function countError(request: FastifyRequest): void {
   const { errorCode: code, server } = request
   if (code === undefined) return
   server.metrics.httpErrors.inc({
-    operation: operationOf(request) ?? 'none',
+    operation: operationIdOf(request) ?? 'none',
     code
   })
 }
@@ -52,7 +52,7 @@ function hasLine(request: FastifyRequest, { statusCode }: FastifyReply) {
 
   // The 503 of /readyz would have a line for each check.
   const isError = statusCode >= 400 && statusCode !== 503
-  return isError || operationOf(request) !== undefined
+  return isError || operationIdOf(request) !== undefined
 }
 
 function logRequest(
@@ -66,7 +66,7 @@ function logRequest(
       method,
       // The query is left out, because people paste secrets into it.
       path: url.replace(/\?.*/, ''),
-      operation: operationOf(request),
+      operation: operationIdOf(request),
       status: headersSent ? statusCode : undefined,
       code,
       ms,

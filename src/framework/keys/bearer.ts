@@ -55,12 +55,12 @@ interface Options {
  * Rejections are not delayed: the service would hold the connections of an
  * attacker open at its own expense.
  */
-export const apiKeys = fp<Options>(
+export const bearerAuthentication = fp<Options>(
   async (app, { names, database, config }) => {
     const { apiKeyPrefix, realm } = names
     const verifier = new ApiKeyVerifier(database, apiKeyPrefix)
-    const limitKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
-    const limitRejected = rateLimit(
+    const countKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
+    const countRejected = rateLimit(
       app,
       'rejected',
       config.MAX_REJECTED_KEYS_PER_MINUTE
@@ -94,18 +94,20 @@ export const apiKeys = fp<Options>(
 
           const check = (request.apiKeyCheck ??= { state: 'absent' })
           if (check.state === 'valid') {
-            const tooMany = limitKey(String(check.id), reply)
+            const limitError = countKey(String(check.id), reply)
             const isAllowed = hasScopes(check.scopes, neededScopes)
-            return done(tooMany ?? (isAllowed ? undefined : forbidden))
+            return done(limitError ?? (isAllowed ? undefined : forbidden))
           }
 
           app.metrics.authFailures.inc({ reason: check.state })
-          const tooMany = limitRejected(networkOf(request.ip), reply)
-          done(tooMany ?? (check.state === 'absent' ? keyRequired : keyInvalid))
+          const limitError = countRejected(networkOf(request.ip), reply)
+          done(
+            limitError ?? (check.state === 'absent' ? keyRequired : keyInvalid)
+          )
         })
     })
   },
-  { name: 'api-keys' }
+  { name: 'bearer-authentication' }
 )
 
 /** Whether a key has the needed scopes. One with null may do everything. */

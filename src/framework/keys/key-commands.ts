@@ -63,7 +63,7 @@ function addChanges(program: Command, run: Run): void {
   program
     .command('rotate')
     .description('replace a key: print a new one and let the old one expire')
-    .argument('<id>', 'the old key: its id, or its prefix in the list')
+    .argument('<id>', 'the old key: its id, or its shown part in the list')
     .option(
       '--overlap <duration>',
       'how long the old key still works; 0s ends it within a second',
@@ -82,7 +82,7 @@ function addChanges(program: Command, run: Run): void {
   program
     .command('revoke')
     .description('revoke a key, which stops working within a second')
-    .argument('<id>', 'the key: its id, or its prefix in the list')
+    .argument('<id>', 'the key: its id, or its shown part in the list')
     .action((idOrShownPart: string) =>
       run(async (store) => {
         await store.revoke(idOrShownPart)

@@ -51,14 +51,14 @@ interface StoredKey {
   state: 'valid' | 'revoked' | 'expired'
   id: bigint
   /** The id of the first key of its series of rotations. */
-  root: bigint
+  firstId: bigint
   /** Whether the store has recorded a use of the key in this minute. */
-  isUseRecorded: boolean | null
+  isUseRecorded: boolean
   /** Null if the key may do everything, even in later versions. */
   scopes: string[] | null
 }
 
-interface NoKey {
+interface UnstoredKey {
   /**
    * - `unknown`: well-formed, but not in the store.
    * - `malformed`: not in the format of an API key, so not looked up.
@@ -66,9 +66,9 @@ interface NoKey {
    */
   state: 'unknown' | 'malformed' | 'absent'
   id?: null
-  root?: null
+  firstId?: null
   scopes?: null
 }
 
 /** What the check of a request's API key found. */
-export type ApiKeyCheck = StoredKey | NoKey
+export type ApiKeyCheck = StoredKey | UnstoredKey

@@ -26,5 +26,5 @@ export const apiKeyMeasurer = measurer(
   nextExpiry,
   (metrics) =>
     ({ seconds }: { seconds: number | null }) =>
-      metrics.apiKeysExpiring.set(seconds ?? Infinity)
+      metrics.apiKeysNextExpiry.set(seconds ?? Infinity)
 )

@@ -11,8 +11,8 @@ const windowSeconds = 60
  */
 const maxSources = 10_000
 
-/** Which requests a limit counts, by its name in the headers. */
-const requests = {
+/** Which requests a policy counts: its name is in the headers. */
+const phrases = {
   key: 'with this API key',
   rejected: 'without a valid API key from this address'
 }
@@ -29,7 +29,7 @@ const requests = {
  */
 export function rateLimit(
   { log, metrics }: FastifyInstance,
-  policy: keyof typeof requests,
+  policy: keyof typeof phrases,
   max: number
 ) {
   const counts = new LRUCache<string, number>({
@@ -55,7 +55,7 @@ export function rateLimit(
     })
     if (count <= max) return undefined
 
-    const message = `Too many requests ${requests[policy]}`
+    const message = `Too many requests ${phrases[policy]}`
     if (count === max + 1) log.warn({ source }, message)
     metrics.rateLimited.inc({ limit: policy })
 

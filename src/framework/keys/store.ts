@@ -3,13 +3,13 @@ import { sql } from '../postgres/sql.ts'
 import { hashKey, makeKey, shownPartOf } from './key.ts'
 
 /** Text without control or format characters, surrogates or line breaks. */
-const printable = /^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
+const printablePattern = /^[^\p{C}\p{Zl}\p{Zp}]{1,100}$/u
 
 /** A row of a printed table. It has null where there is no value. */
 export type PrintedRow = Record<string, unknown>
 
 /** The state of a row of the table api_keys, which may be missing. */
-export const keyState = sql`
+export const keyStateSql = sql`
   CASE
     WHEN api_keys.id IS NULL THEN 'unknown'
     WHEN revoked_at IS NOT NULL THEN 'revoked'
@@ -20,7 +20,7 @@ export const keyState = sql`
 
 const createStatement = sql`
   WITH created AS (
-    INSERT INTO api_keys (name, prefix, hash, expires_at, scopes)
+    INSERT INTO api_keys (name, shown_part, hash, expires_at, scopes)
     VALUES ($2, $3, decode($4, 'hex'), now() + $5::interval, $6)
     RETURNING id
   )
@@ -35,21 +35,21 @@ const rotateStatement = sql`
   WITH old AS (
     SELECT *
     FROM api_keys
-    WHERE $2 IN (id::text, prefix)
-      AND ${keyState} = 'valid'
+    WHERE $2 IN (id::text, shown_part)
+      AND ${keyStateSql} = 'valid'
       AND replaced_by IS NULL
     FOR UPDATE
   ),
 
   successor AS (
-    INSERT INTO api_keys (name, prefix, hash, expires_at, scopes, root)
+    INSERT INTO api_keys (name, shown_part, hash, expires_at, scopes, first_id)
     SELECT
       name,
       $3,
       decode($4, 'hex'),
       now() + coalesce($5::interval, expires_at - created_at),
       scopes,
-      coalesce(root, id)
+      coalesce(first_id, id)
     FROM old
     RETURNING id
   ),
@@ -77,8 +77,8 @@ const revokeStatement = sql`
   WITH revoked AS (
     UPDATE api_keys
     SET revoked_at = now()
-    WHERE $2 IN (id::text, prefix)
-      AND ${keyState} = 'valid'
+    WHERE $2 IN (id::text, shown_part)
+      AND ${keyStateSql} = 'valid'
     RETURNING id
   )
   INSERT INTO key_events (key_id, event, command)
@@ -95,14 +95,14 @@ const listStatement = sql`
   SELECT
     id::text,
     name,
-    prefix,
+    shown_part,
     coalesce(array_to_string(scopes, ' '), 'all') AS scopes,
     ${utc('created_at')},
     ${utc('last_used_at')},
     ${utc('expires_at')},
     ${utc('revoked_at')},
     replaced_by::text,
-    ${keyState} AS state
+    ${keyStateSql} AS state
   FROM api_keys
   ORDER BY api_keys.id
 `
@@ -155,13 +155,13 @@ export class ApiKeyStore {
     { lifetime, scopes }: KeyOptions = {}
   ): Promise<string> {
     // Nobody can forge lines of a list of keys, or hide a name.
-    if (!printable.test(name)) {
+    if (!printablePattern.test(name)) {
       throw new Error(
         'The name of a key must have 1 to 100 characters, without control characters'
       )
     }
-    const { apiKey, prefix, hash } = this.#make()
-    const values = [name, prefix, hash, lifetime, scopes]
+    const { apiKey, shownPart, hash } = this.#make()
+    const values = [name, shownPart, hash, lifetime, scopes]
     await this.#change(createStatement, values)
 
     return apiKey
@@ -180,8 +180,8 @@ export class ApiKeyStore {
     overlap: string,
     lifetime?: string
   ): Promise<string> {
-    const { apiKey, prefix, hash } = this.#make()
-    const values = [idOrShownPart, prefix, hash, lifetime, overlap]
+    const { apiKey, shownPart, hash } = this.#make()
+    const values = [idOrShownPart, shownPart, hash, lifetime, overlap]
     if (await this.#change(rotateStatement, values)) return apiKey
 
     throw new Error(
@@ -209,7 +209,7 @@ export class ApiKeyStore {
   /** Makes a new key, and what is stored of it. */
   #make() {
     const apiKey = makeKey(this.#apiKeyPrefix)
-    return { apiKey, prefix: shownPartOf(apiKey), hash: hashKey(apiKey) }
+    return { apiKey, shownPart: shownPartOf(apiKey), hash: hashKey(apiKey) }
   }
 
   /** Returns whether the statement has changed a key. */

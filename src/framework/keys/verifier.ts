@@ -4,15 +4,18 @@ import type { Database } from '../postgres/database.ts'
 import { inputParameters, inputTable, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
 import { type ApiKeyCheck, hashKey, isWellFormedKey } from './key.ts'
-import { keyState } from './store.ts'
+import { keyStateSql } from './store.ts'
 
-const findStatement = sql`
+const lookUpSql = sql`
   SELECT
     id,
-    coalesce(root, id) AS root,
-    ${keyState} AS state,
+    coalesce(first_id, id) AS "firstId",
+    ${keyStateSql} AS state,
     scopes,
-    last_used_at >= date_trunc('minute', now()) AS "isUseRecorded"
+    coalesce(
+    last_used_at >= date_trunc('minute', now()),
+    false
+  ) AS "isUseRecorded"
   FROM ${inputTable({ hash: 'text' })}
   LEFT JOIN LATERAL (
     SELECT *
@@ -24,7 +27,7 @@ const findStatement = sql`
 `
 
 /** Skips keys that another session has locked. */
-const recordUseStatement = sql`
+const recordUseSql = sql`
   UPDATE api_keys
   SET last_used_at = now()
   WHERE id IN (
@@ -58,8 +61,8 @@ const maxTrusted = 10_000
 export class ApiKeyVerifier {
   readonly #database: Database
   readonly #apiKeyPrefix: string
-  readonly #findKeys: NamedStatement
-  readonly #recordUses: NamedStatement
+  readonly #lookUpStatement: NamedStatement
+  readonly #recordUseStatement: NamedStatement
   #isRecording = false
   readonly #trusted = new LRUCache<string, ApiKeyCheck>({
     max: maxTrusted,
@@ -74,12 +77,12 @@ export class ApiKeyVerifier {
   constructor(database: Database, apiKeyPrefix: string) {
     this.#database = database
     this.#apiKeyPrefix = apiKeyPrefix
-    this.#findKeys = database.prepare('find-api-keys', findStatement)
-    this.#recordUses = database.prepare(
+    this.#lookUpStatement = database.prepare('look-up-api-keys', lookUpSql)
+    this.#recordUseStatement = database.prepare(
       'record-use-of-api-keys',
-      recordUseStatement
+      recordUseSql
     )
-    this.#lookUp = batch((hashes) => this.#find(hashes), {
+    this.#lookUp = batch((hashes) => this.#lookUpAll(hashes), {
       maxWaitMs: database.timeoutMs
     })
   }
@@ -100,10 +103,10 @@ export class ApiKeyVerifier {
     return this.#lookUp(hash)
   }
 
-  async #find(hashes: string[]): Promise<ApiKeyCheck[]> {
+  async #lookUpAll(hashes: string[]): Promise<ApiKeyCheck[]> {
     const start = performance.now()
     const checks = await this.#database.read<ApiKeyCheck>({
-      ...this.#findKeys,
+      ...this.#lookUpStatement,
       values: inputParameters(hashes.map((hash) => [hash]))
     })
 
@@ -126,7 +129,7 @@ export class ApiKeyVerifier {
     if (ids.length === 0 || this.#isRecording) return
     this.#isRecording = true
     this.#database
-      .runInBackground({ ...this.#recordUses, values: [ids] })
+      .runInBackground({ ...this.#recordUseStatement, values: [ids] })
       .catch(() => {})
       .finally(() => {
         this.#isRecording = false

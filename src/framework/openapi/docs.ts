@@ -5,7 +5,7 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyReply, FastifyRequest, RouteHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { OpenAPIV3 } from 'openapi-types'
-import { CachedBody } from '../http/encodings.ts'
+import { CachedBody } from '../http/cached-body.ts'
 import { docsHtml } from './docs-html.ts'
 import { type ApiDocument, operationsOf } from './document.ts'
 
@@ -20,7 +20,7 @@ const contentPolicy =
   "form-action 'none'; frame-ancestors 'none'"
 
 /** Content-Types by the extensions of files. */
-const types: Record<string, string> = {
+const contentTypes: Record<string, string> = {
   '.css': 'text/css',
   '.html': 'text/html',
   '.js': 'text/javascript',
@@ -29,10 +29,10 @@ const types: Record<string, string> = {
   '.png': 'image/png',
   '.yaml': 'application/yaml'
 }
-const typeOf = (name: string) => `${types[extname(name)]}; charset=utf-8`
+const typeOf = (name: string) => `${contentTypes[extname(name)]}; charset=utf-8`
 
-/** Handles requests for a file, which browsers and proxies may cache. */
-function send(name: string, content: string | Buffer) {
+/** Makes the handler of a file, which browsers and proxies may cache. */
+function fileHandler(name: string, content: string | Buffer) {
   const body = new CachedBody(Buffer.from(content))
 
   return async ({ headers }: FastifyRequest, reply: FastifyReply) => {
@@ -45,10 +45,10 @@ function send(name: string, content: string | Buffer) {
 }
 
 /**
- * Handles requests for Markdown. Its readers run no scripts, so it names the
- * deployment as docs/guide.js does. No cache keeps what a Host has changed.
+ * Makes the handler of a Markdown file. Its readers run no scripts, so it names
+ * the deployment as docs/guide.js does. No cache keeps what a Host has changed.
  */
-function sendMarkdown(text: string): RouteHandler {
+function markdownHandler(text: string): RouteHandler {
   return ({ protocol, host }, reply) => {
     const origin = `${protocol}://${host}`
     // It may have no characters that have a meaning in a shell.
@@ -74,9 +74,9 @@ const swaggerUiFiles = [
 interface Options {
   apiDocument: ApiDocument
   /** The code samples of the operations; undefined if the API has none. */
-  samples: URL | undefined
+  samplesFile: URL | undefined
   /** The folder of the manual; undefined if the API has none. */
-  manual: URL | undefined
+  manualFolder: URL | undefined
   environment: string
 }
 
@@ -86,23 +86,26 @@ interface Options {
  * for byte at /openapi.yaml, and as JSON at /openapi.json.
  */
 export const docsPage = fp<Options>(
-  async (app, { apiDocument, samples, manual, environment }) => {
-    const { yaml, json, document, firstPath } = apiDocument
-    const folders = manual === undefined ? [ownFiles] : [ownFiles, manual]
+  async (app, { apiDocument, samplesFile, manualFolder, environment }) => {
+    const { yaml, json, document, examplePath } = apiDocument
+    const folders = [ownFiles, manualFolder].filter((one) => one !== undefined)
     const files = folders.flatMap(readFiles)
     const names = files.map(({ name }) => name)
-    const page = send('docs.html', docsHtml(document, environment, names))
-    const yamlFile = send('openapi.yaml', yaml)
-    const spec = JSON.stringify(documentOfPage(apiDocument, samples))
+    const page = fileHandler(
+      'docs.html',
+      docsHtml(document, environment, names)
+    )
+    const yamlFile = fileHandler('openapi.yaml', yaml)
+    const spec = JSON.stringify(documentOfPage(apiDocument, samplesFile))
     const assets = new Map(
-      swaggerUiFiles.map((name) => [name, send(name, readAsset(name))])
+      swaggerUiFiles.map((name) => [name, fileHandler(name, readAsset(name))])
     )
     // Those of @fastify/swagger-ui would neither compress a file, nor close one
     // whose client leaves.
     const handlers: Record<string, RouteHandler> = {
       '/docs': page,
       '/docs/': page,
-      '/docs/json': send('docs.json', spec),
+      '/docs/json': fileHandler('docs.json', spec),
       '/docs/yaml': yamlFile,
       '/docs/static/*': (request, reply) => {
         const { '*': name } = request.params as { '*': string }
@@ -112,7 +115,7 @@ export const docsPage = fp<Options>(
 
     app.get('/', (_request, reply) => reply.redirect('docs'))
     app.get('/openapi.yaml', yamlFile)
-    app.get('/openapi.json', send('openapi.json', json))
+    app.get('/openapi.json', fileHandler('openapi.json', json))
 
     await app.register(swagger, { mode: 'static', specification: { document } })
     await app.register(async (scope) => {
@@ -126,19 +129,19 @@ export const docsPage = fp<Options>(
       for (const { name, text } of files) {
         scope.get(
           `/docs/${name.replace('.html', '')}`,
-          name.endsWith('.md') ? sendMarkdown(text) : send(name, text)
+          name.endsWith('.md') ? markdownHandler(text) : fileHandler(name, text)
         )
       }
       await scope.register(swaggerUi, {
         routePrefix: '/docs',
-        uiConfig: uiConfig(firstPath)
+        uiConfig: uiConfig(examplePath)
       })
     })
   },
   { name: 'docs-page' }
 )
 
-const uiConfig = (firstPath: string) => ({
+const uiConfig = (examplePath: string) => ({
   layout: 'BaseLayout',
   showExtensions: true,
   // Shows the limits of parameters.
@@ -146,7 +149,7 @@ const uiConfig = (firstPath: string) => ({
   // Clients and texts call operations by it.
   displayOperationId: true,
   // Swagger UI ignores it: page.js tries a key there.
-  firstPath
+  examplePath
 })
 
 const readFiles = (folder: URL) =>

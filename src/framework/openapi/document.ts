@@ -63,7 +63,7 @@ export interface ApiDocument {
    */
   basePath: string
   /** A path to try with GET, of the first operation that allows it. */
-  firstPath: string
+  examplePath: string
   operations: ApiOperation[]
   /** The scopes of all operations, sorted. */
   scopes: string[]
@@ -89,7 +89,7 @@ export function readApiDocument(file: URL | string): ApiDocument {
     document,
     servers,
     basePath,
-    firstPath: findFirstPath(operations, basePath),
+    examplePath: findFirstPath(operations, basePath),
     operations,
     scopes: [...scopes].sort()
   }

@@ -22,7 +22,7 @@ export class RowJson<Schema> {
     this.expression = expression
   }
 
-  /** Types the object that the expression has written. */
+  /** Converts the text of an object that the expression has written. */
   asObject(text: string): JsonBytes<Schema> {
     return Buffer.from(text) as JsonBytes<Schema>
   }

@@ -2,10 +2,10 @@ import { parseNumber } from './json-body.ts'
 import type { Schema } from './int64.ts'
 
 /** Allows one text for each integer, so that a resource has one URL. */
-const integer = /^(0|-?[1-9]\d*)$/
+const integerPattern = /^(0|-?[1-9]\d*)$/
 
 /** Allows the numbers of JSON (RFC 8259, section 6). */
-const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
+const numberPattern = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 
 /**
  * Returns a function that converts the parameters of a request from text to the
@@ -37,9 +37,9 @@ function convertText(text: string, type: string | undefined): unknown {
       if (text === 'false') return false
       return text
     case 'integer':
-      return integer.test(text) ? parseNumber(text) : text
+      return integerPattern.test(text) ? parseNumber(text) : text
     case 'number':
-      return number.test(text) ? Number(text) : text
+      return numberPattern.test(text) ? Number(text) : text
     default:
       return text
   }

@@ -51,7 +51,7 @@ export const operationRoutes = fp<Options>(
   async (app, { apiDocument, handlers, securityHooks }) => {
     acceptJson(app)
     app.setValidatorCompiler(validatorCompiler)
-    app.addHook('onRoute', validateParameters)
+    app.addHook('onRoute', addEmptySchemas)
 
     const handlersById = new Map<string, unknown>(Object.entries(handlers))
     const routes = new Map<string, object>()
@@ -79,8 +79,8 @@ export const operationRoutes = fp<Options>(
   { name: 'operation-routes', encapsulate: true }
 )
 
-/** Without schemas, Fastify would not validate queries and headers. */
-function validateParameters(route: RouteOptions): void {
+/** Fastify validates queries and headers only if they have a schema. */
+function addEmptySchemas(route: RouteOptions): void {
   const none = { type: 'object' }
   route.schema = { querystring: none, headers: none, ...route.schema }
 }

@@ -45,8 +45,8 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
 
 type Parameters = Record<string, unknown>
 
-function parameterValidator(schema: Schema, root: string) {
-  const validate = validator(schema, root)
+function parameterValidator(schema: Schema, part: string) {
+  const validate = validator(schema, part)
   const convert = parameterConverter(schema.properties ?? {})
 
   return (parameters: Parameters) => {
@@ -56,12 +56,12 @@ function parameterValidator(schema: Schema, root: string) {
 }
 
 /** Rejects U+0000, which PostgreSQL cannot store. Headers never have it. */
-function urlValidator(schema: Schema, root: string) {
-  const validate = parameterValidator(schema, root)
+function urlValidator(schema: Schema, part: string) {
+  const validate = parameterValidator(schema, part)
 
   return (parameters: Parameters) =>
     Object.values(parameters).join().includes('\0')
-      ? { error: badRequest(`${root} must not have U+0000`) }
+      ? { error: badRequest(`${part} must not have U+0000`) }
       : validate(parameters)
 }
 
@@ -94,25 +94,25 @@ function headerValidator(schema: Schema, method: string) {
   )
 }
 
-/** @param root what messages call the whole value */
-function validator(schema: Schema, root: string) {
+/** @param part what messages call the whole value */
+function validator(schema: Schema, part: string) {
   const validate: ValidateFunction = ajv.compile(replaceInt64(schema))
 
   return (value: unknown) => {
     if (validate(value)) return true
     const messages = validate.errors
       ?.slice(0, maxReportedErrors)
-      .map((error) => describe(error, root))
+      .map((error) => describe(error, part))
     return { error: badRequest(String(messages?.join('; '))) }
   }
 }
 
 /** Describes a value and its rule, such as `body.name must be string`. */
-const describe = (error: ErrorObject, root: string) =>
-  `${root}${error.instancePath.replaceAll('/', '.')} ${ruleOf(error, root)}`
+const describe = (error: ErrorObject, part: string) =>
+  `${part}${error.instancePath.replaceAll('/', '.')} ${ruleOf(error, part)}`
 
 /** Ajv names neither the properties nor the values that it allows. */
-function ruleOf(error: ErrorObject, root: string): string {
+function ruleOf(error: ErrorObject, part: string): string {
   const { keyword, params, data, message } = error
   const schema = error.parentSchema as Schema
 
@@ -125,7 +125,7 @@ function ruleOf(error: ErrorObject, root: string): string {
     const unknown = String(params['additionalProperty'])
     return `must not have "${unknown}"; it may have ${known || 'none'}`
   }
-  if (keyword === 'required' && root !== 'body')
+  if (keyword === 'required' && part !== 'body')
     return `must have the parameter "${params['missingProperty']}"`
   // A client takes an integer of any size for an integer.
   if (keyword === 'type' && typeof data === 'bigint')

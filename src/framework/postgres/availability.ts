@@ -26,8 +26,8 @@ export function trackAvailability(use: string, log: Logger) {
     use,
 
     /**
-     * For the metrics: false after a failure, until a success at least 5 s
-     * after the last one, or until a minute without one.
+     * For the metrics: false after a failure, until a success that comes at
+     * least 5 s after the last failure, or until a minute without a failure.
      */
     get isAvailable(): boolean {
       return sinceFailure() > forgetAfterMs

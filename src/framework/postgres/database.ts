@@ -19,10 +19,10 @@ import {
  * At most this many statements of single rows run at the same time. Each may
  * hold its connection while it waits for a lock.
  */
-const maxAlone = 3
+const maxSingleRowWrites = 3
 
 /** Statements of single rows that may wait for a connection. */
-const maxQueuedAlone = 1000
+const maxQueuedSingleRows = 1000
 
 // Ends the commits of this role, of all replicas, that still wait for a standby
 // after they were cancelled. PostgreSQL would keep their connections open,
@@ -47,15 +47,15 @@ type DatabaseConfig = Pick<
 >
 
 /**
- * PostgreSQL, as a pool of connections to the primary. Statements return their
- * rows, in which an int8 is a bigint.
+ * PostgreSQL, as connections to the primary. Statements return their rows, in
+ * which an int8 is a bigint.
  */
 export class Database {
   /** Milliseconds until a statement of a request is cancelled. */
   readonly timeoutMs: number
 
   /**
-   * The metrics of the whole service. They are here because the parts that
+   * The metrics of the whole service. They are here because all parts that
    * measure have the database.
    */
   readonly metrics = new Metrics()
@@ -63,16 +63,15 @@ export class Database {
   /** The texts of the prepared statements by their names, in their order. */
   readonly statements = new Map<string, string>()
 
-  readonly #pool: pg.Pool
-
-  /** One connection, so that requests cannot occupy it. */
-  readonly #backgroundPool: pg.Pool
-
+  /**
+   * Each use has its own connections. So reads go on while writes wait for
+   * locks or for a standby.
+   */
   readonly #uses: Record<'reads' | 'writes' | 'background', DatabaseUse>
 
   // A query that waits for a connection of a full pool would count as an outage
   // of the database.
-  readonly #alone = pLimit(maxAlone)
+  readonly #singleRowLimit = pLimit(maxSingleRowWrites)
 
   /**
    * Connections are made on first use.
@@ -87,28 +86,28 @@ export class Database {
     log: Logger,
     applicationName = 'service'
   ) {
-    const timeoutMs = config.DATABASE_TIMEOUT_MS
-    const open = (max: number) =>
-      openPool(url, {
-        application_name: applicationName,
-        connectionTimeoutMillis: timeoutMs,
-        query_timeout: timeoutMs + cancelGraceMs,
-        types,
-        max
-      })
+    const {
+      DATABASE_TIMEOUT_MS: timeoutMs,
+      MAX_DATABASE_CONNECTIONS: maxConnections
+    } = config
+    const maxWriters = Math.floor(maxConnections / 2)
     this.timeoutMs = timeoutMs
-    this.#pool = open(config.MAX_DATABASE_CONNECTIONS)
-    this.#backgroundPool = open(1)
 
     const hangingCommits = {
       ...this.prepare('terminate-hanging-commits', terminateHangingCommits),
       values: [timeoutMs]
     }
-    const use = (name: string, isSafeToResend: boolean) => ({
-      pool: this.#pool,
+    const use = (name: string, max: number, isIdempotent: boolean) => ({
+      pool: openPool(url, {
+        application_name: applicationName,
+        connectionTimeoutMillis: timeoutMs,
+        query_timeout: timeoutMs + cancelGraceMs,
+        types,
+        max
+      }),
       timeoutMs,
       metrics: this.metrics,
-      isSafeToResend,
+      isIdempotent,
       availability: trackAvailability(name, log),
       onCancelIgnored: () => {
         // If this fails, the next abandoned statement repeats it.
@@ -116,11 +115,11 @@ export class Database {
       }
     })
     this.#uses = {
-      reads: use('reads', true),
-      writes: use('writes', false),
-      background: { ...use('background', true), pool: this.#backgroundPool }
+      reads: use('reads', maxConnections - maxWriters, true),
+      writes: use('writes', maxWriters, false),
+      background: use('background', 1, true)
     }
-    this.#addGauges(config.MAX_DATABASE_CONNECTIONS)
+    this.#addGauges()
   }
 
   /**
@@ -165,14 +164,17 @@ export class Database {
 
   /**
    * Like `write`, for a statement of one row, which may wait for its lock: give
-   * it `lockWaitIsLimited`. Few run at the same time. Also rejects with
+   * it `limitLockWait`. Few run at the same time. Also rejects with
    * Overloaded if too many wait.
    */
-  async writeAlone<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    if (this.#alone.pendingCount >= maxQueuedAlone) throw new Overloaded()
+  async writeSingleRow<Row extends QueryResultRow>(
+    query: Query
+  ): Promise<Row[]> {
+    if (this.#singleRowLimit.pendingCount >= maxQueuedSingleRows)
+      throw new Overloaded()
     const deadline = performance.now() + this.timeoutMs
 
-    return this.#alone(() => {
+    return this.#singleRowLimit(() => {
       if (performance.now() >= deadline) throw new Overloaded()
       return this.write<Row>(query)
     })
@@ -189,38 +191,44 @@ export class Database {
 
   /** Waits for the statements in flight and closes every connection. */
   async close(): Promise<void> {
-    await Promise.all([this.#pool.end(), this.#backgroundPool.end()])
+    await Promise.all(Object.values(this.#uses).map(({ pool }) => pool.end()))
   }
 
-  #addGauges(maxConnections: number): void {
-    const { metrics } = this
-    const pool = this.#pool
-    metrics.gauge(
+  #addGauges(): void {
+    const uses = Object.entries(this.#uses)
+    const addGauge = (
+      name: string,
+      help: string,
+      valueOf: (use: DatabaseUse) => number
+    ) =>
+      this.metrics.gauge(name, help, ['use'], (gauge) => {
+        for (const [label, use] of uses) gauge.set({ use: label }, valueOf(use))
+      })
+
+    addGauge(
       'database_up',
-      '0 while the database is unavailable for reads, writes or background',
-      ['use'],
-      (gauge) => {
-        for (const { availability } of Object.values(this.#uses))
-          gauge.set({ use: availability.use }, Number(availability.isAvailable))
-      }
+      '0 while the database is unavailable for this use',
+      ({ availability }) => Number(availability.isAvailable)
     )
-    metrics.gauge(
+    addGauge(
       'database_connections',
-      'Connections of the pool, by state: idle or active',
-      ['state'],
-      (gauge) => {
-        gauge.set({ state: 'idle' }, pool.idleCount)
-        gauge.set({ state: 'active' }, pool.totalCount - pool.idleCount)
-      }
+      'Open connections',
+      ({ pool }) => pool.totalCount
     )
-    metrics
-      .gauge('database_connections_max', 'MAX_DATABASE_CONNECTIONS')
-      .set(maxConnections)
-    metrics.gauge(
+    addGauge(
+      'database_connections_active',
+      'Connections that run a statement',
+      ({ pool }) => pool.totalCount - pool.idleCount
+    )
+    addGauge(
+      'database_connections_max',
+      'Maximum connections',
+      ({ pool }) => pool.options.max
+    )
+    addGauge(
       'database_statements_waiting',
-      'Statements waiting for a connection',
-      [],
-      (gauge) => gauge.set(pool.waitingCount)
+      'Statements that wait for a connection',
+      ({ pool }) => pool.waitingCount
     )
   }
 }

@@ -7,6 +7,17 @@ import { messageOf } from '../message-of.ts'
  * and would fail again. The severity says nothing, because lc_messages
  * translates it.
  *
+ * | kind      | caller gets       | connection | rows of a failed group |
+ * |-----------|-------------------|------------|------------------------|
+ * | schema    | Unavailable       | closed     | run alone              |
+ * | server    | Unavailable       | closed     | fail                   |
+ * | conflict  | Unavailable       | kept       | run alone              |
+ * | statement | the error itself  | closed     | run alone              |
+ * | doubtful  | OutcomeUnknown    | closed     | fail                   |
+ * | permanent | the error itself  | kept       | run alone              |
+ *
+ * After a read, `doubtful` is Unavailable.
+ *
  * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const sqlStatesByKind = {
@@ -129,13 +140,13 @@ export class OutcomeUnknown extends Error {
  * Returns the error for the caller of a failed statement: Unavailable,
  * OutcomeUnknown, or the error itself if it would occur again.
  *
- * @param isSafeToResend whether the statement can be sent again if its outcome
- *   is not known, as a read can
+ * @param isIdempotent whether the statement can be sent again if its outcome is
+ *   not known, as a read can
  */
-export function failureOf(error: Error, isSafeToResend: boolean): Error {
+export function failureOf(error: Error, isIdempotent: boolean): Error {
   const kind = errorKindOf(error)
   if (kind === 'permanent' || kind === 'statement') return error
-  return kind === 'doubtful' && !isSafeToResend
+  return kind === 'doubtful' && !isIdempotent
     ? new OutcomeUnknown(error)
     : new Unavailable(error)
 }

@@ -150,8 +150,7 @@ const missing = (applied: Applied[], names: string[]): string[] =>
 /**
  * Reads the folder, and returns a function that finds the names of the
  * migrations that the database lacks. Waiting callers share a query: /readyz
- * needs no API key, and must not occupy the pool. The pool has connections for
- * it even while all writes wait for a standby or for locks.
+ * needs no API key, and must not occupy the connections for reads.
  */
 export function pendingMigrationsFinder(
   database: Database,

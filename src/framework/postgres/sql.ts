@@ -21,7 +21,7 @@ export const sql: (
  * its SELECT. From then on, each wait for a lock of a row or an index fails
  * after 250 ms (55P03). The wait for a lock of a table comes before it.
  */
-export const lockWaitIsLimited =
+export const limitLockWait =
   "(SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL"
 
 /**

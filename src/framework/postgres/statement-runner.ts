@@ -34,8 +34,8 @@ export interface Query {
 /** What statements are for, and how they run. */
 export interface DatabaseUse {
   metrics: Metrics
-  /** Whether a statement can be sent again if its outcome is not known. */
-  isSafeToResend: boolean
+  /** Whether statements can be sent again if their outcome is not known. */
+  isIdempotent: boolean
   pool: Pool
   /** Milliseconds until the service cancels a statement, or its commit. */
   timeoutMs: number
@@ -71,13 +71,13 @@ export function runStatement<Row extends QueryResultRow>(
 }
 
 function connect({ pool, availability, metrics }: DatabaseUse) {
-  const measure = metrics.poolWait.startTimer({ use: availability.use })
+  const stopTimer = metrics.poolWait.startTimer({ use: availability.use })
   return pool
     .connect()
     .catch((error: unknown) => {
       throw new Unavailable(error)
     })
-    .finally(() => measure())
+    .finally(() => stopTimer())
 }
 
 /**
@@ -87,10 +87,10 @@ function connect({ pool, availability, metrics }: DatabaseUse) {
  */
 function runOn<Row extends QueryResultRow>(
   connection: PoolClient,
-  { timeoutMs, isSafeToResend, onCancelIgnored, metrics }: DatabaseUse,
+  { timeoutMs, isIdempotent, onCancelIgnored, metrics }: DatabaseUse,
   query: Query
 ): Promise<Row[]> {
-  const measure = metrics.statementDuration.startTimer({
+  const stopTimer = metrics.statementDuration.startTimer({
     statement: query.name ?? 'unnamed'
   })
 
@@ -106,17 +106,19 @@ function runOn<Row extends QueryResultRow>(
 
     connection.query<Row>(query, (error: Error | null, result) => {
       clearTimeout(timer)
-      const cause = error ?? doubtAbout(connection, isLate && !isSafeToResend)
+      const cause = error ?? doubtAbout(connection, isLate && !isIdempotent)
 
       // A late CancelRequest could cancel the next statement.
       connection.release(isLate || !isReusable(cause))
-      if (isLate && error !== null && postgresErrorIn(error).code === undefined)
-        onCancelIgnored()
+      // Then the error is one of pg, and the server still runs the statement.
+      const isIgnored =
+        error !== null && postgresErrorIn(error).code === undefined
+      if (isLate && isIgnored) onCancelIgnored()
       const outcome = cause === null ? 'ok' : 'failed'
-      measure({ outcome: isLate ? 'timeout' : outcome })
+      stopTimer({ outcome: isLate ? 'timeout' : outcome })
 
       if (cause === null) resolve(result.rows)
-      else reject(failureOf(cause, isSafeToResend))
+      else reject(failureOf(cause, isIdempotent))
     })
   })
 }

@@ -202,7 +202,7 @@ t.test(
 
     // Those of the leaders, and those of the groups.
     t.equal(await successes(service, 'createRemark'), 2)
-    t.equal(await successes(service, 'createRemark-with-keys'), 2)
+    t.equal(await successes(service, 'createRemark-idempotent'), 2)
     const { databaseUrl } = service
     const remarks = await query(databaseUrl, 'SELECT FROM remarks')
     t.equal(remarks.length, 2 + 32 + 16)
@@ -222,5 +222,5 @@ t.test('one of the creates with one key in one group is stored', async (t) => {
   const names = await storedNames(service.databaseUrl)
   t.same(names.sort(), ['a', 'b', 'c', 'leader', 'one'])
   // The others share the first statement, and each replay has its own.
-  t.equal(await successes(service, 'createNote-with-keys'), 3)
+  t.equal(await successes(service, 'createNote-idempotent'), 3)
 })

@@ -143,12 +143,11 @@ t.test(
   }
 )
 
-/** Of the service, and which of them may wait for locks. */
+/** Of the service, and which of them are for writes. */
 const connections = [
   // A group of each create, and three rows that run alone.
   { max: 10, waiting: 5 },
-  // Each wait for a lock is short, so a read has one of them soon.
-  { max: 3, waiting: 3 }
+  { max: 3, waiting: 1 }
 ]
 
 for (const { max, waiting } of connections) {
@@ -205,7 +204,7 @@ async function startStatements(t: Test, count: number, timeout: number) {
   const database = openDatabase(t, url, timeout)
   const outcome = () =>
     database
-      .writeAlone({ text: firstLock.hold })
+      .writeSingleRow({ text: firstLock.hold })
       .then(() => 'done')
       .catch(({ code }: { code: string }) => code)
   const outcomes = Promise.all(Array.from({ length: count }, outcome))

@@ -132,9 +132,17 @@ t.test('requests and their errors are counted', async (t) => {
 t.test('connections to the database and timeouts are measured', async (t) => {
   const service = await startNotes(t, { config: { DATABASE_TIMEOUT_MS: 2000 } })
   const active = () =>
-    sample(service.app, 'database_connections{state="active"}')
+    sample(service.app, 'database_connections_active{use="reads"}')
   t.equal(await active(), 0)
-  t.equal(await sample(service.app, 'database_connections_max'), 10)
+  for (const [use, max] of Object.entries({
+    reads: 5,
+    writes: 5,
+    background: 1
+  }))
+    t.equal(
+      await sample(service.app, `database_connections_max{use="${use}"}`),
+      max
+    )
 
   const lock = await lockTable(t, service.databaseUrl, 'notes')
   const timeouts =

@@ -50,10 +50,10 @@ t.test('a key is shown once, stored as a hash, and listed', async (t) => {
   t.match(apiKey, new RegExp(`^${keyPattern.source}$`))
   t.equal(await status(apiKey), 200)
 
-  const prefix = shownPartOf(apiKey)
+  const shown_part = shownPartOf(apiKey)
   const expected = [
     { id: '1', name: 'test', state: 'valid', expires_at: null, scopes: 'all' },
-    { id: '2', name: 'team', prefix }
+    { id: '2', name: 'team', shown_part }
   ]
   const listed = await call('list')
   t.match(listed, expected)
@@ -96,13 +96,13 @@ t.test('a rotated key works for the overlap, its successor on', async (t) => {
   )
 })
 
-t.test('keys are named by their listed prefix, and audited', async (t) => {
+t.test('keys are named by their shown part, and audited', async (t) => {
   const { call, text, rows } = await start(t)
-  const prefix = shownPartOf(await text('create --name team'))
-  await call(`rotate ${prefix}`)
+  const shownPart = shownPartOf(await text('create --name team'))
+  await call(`rotate ${shownPart}`)
   t.equal(
-    await call(`revoke ${prefix}`),
-    `Revoked key ${prefix}. It stops working within a second.`
+    await call(`revoke ${shownPart}`),
+    `Revoked key ${shownPart}. It stops working within a second.`
   )
   t.match(await rows(), [
     { state: 'valid' },

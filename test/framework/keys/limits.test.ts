@@ -32,7 +32,7 @@ async function start(t: Test, config: Partial<Config>) {
     return response
   }
 
-  const lookUps = () => successes(service, 'find-api-keys')
+  const lookUps = () => successes(service, 'look-up-api-keys')
 
   return { ...service, lookUps, lines, list, pass }
 }

@@ -20,11 +20,11 @@ t.test('the first expiry of the API keys in use is measured', async (t) => {
   const { signal } = new AbortController()
   const hours = async () => {
     await work(signal)
-    return Number(await sample(database, 'api_keys_expiring_seconds')) / 3600
+    return Number(await sample(database, 'api_keys_next_expiry_seconds')) / 3600
   }
   const insert = `
     TRUNCATE api_keys CASCADE;
-    INSERT INTO api_keys (name, prefix, hash, expires_at, last_used_at)
+    INSERT INTO api_keys (name, shown_part, hash, expires_at, last_used_at)
     SELECT n, n, decode(n, 'hex'), now() + n::int * interval '1 hour', now()
     FROM unnest('{05,09}'::text[]) AS n`
   await query(url, insert)

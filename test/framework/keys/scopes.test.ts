@@ -4,7 +4,7 @@ import { query } from '../../support/database.ts'
 import { createNote, notes, realm, startNotes } from '../../support/notes.ts'
 import { until } from '../../support/until.ts'
 
-const { basePath, operations, scopes } = readApiDocument(notes.openapi)
+const { basePath, operations, scopes } = readApiDocument(notes.openapiFile)
 
 /** The headers of a request with this API key. */
 const withKey = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` })

@@ -1,14 +1,14 @@
 // The compiler is the test, in `npm run check`. It accepts `accepted`, and
 // rejects the line after each `@ts-expect-error`.
-import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
-import { listOperation } from '../../../src/framework/lists/lists.ts'
-import { pageOperation } from '../../../src/framework/lists/pages.ts'
-import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
+import { createHandler } from '../../../src/framework/creates/create-handler.ts'
+import { listHandler } from '../../../src/framework/reads/list-handler.ts'
+import { pageHandler } from '../../../src/framework/reads/page-handler.ts'
+import type { ResponseBuffers } from '../../../src/framework/reads/response-buffers.ts'
 import type { JsonBytes } from '../../../src/framework/openapi/json.ts'
 import { sendJson } from '../../../src/framework/openapi/handler.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
 import { sql } from '../../../src/framework/postgres/sql.ts'
-import { rowReader } from '../../../src/framework/rows/row-reader.ts'
+import { rowReader } from '../../../src/framework/reads/row-reader.ts'
 import {
   newNoteColumns,
   newRemarkColumns,
@@ -19,13 +19,13 @@ import {
   remarkJson,
   tagJson
 } from '../../support/notes/generated/json.ts'
-import type { Operations } from '../../support/notes/generated/operations.ts'
+import type { OperationHandlers } from '../../support/notes/generated/operations.ts'
 import type { components } from '../../support/notes/generated/types.ts'
 
 type Notes = components['schemas']['Note'][]
 
 declare const database: Database
-declare const memory: ResponseMemory
+declare const buffers: ResponseBuffers
 declare const bytes: Buffer
 declare const notes: JsonBytes<Notes>
 
@@ -33,10 +33,10 @@ const note = { id: 1n, name: 'x' }
 
 const notFound = { code: 'not_found', message: 'x', status: 404 }
 
-const list = { name: 'x', table: 'x' }
-const inserted = { operationId: 'x', table: 'x', id: '1' }
+const list = { statementName: 'x', table: 'x' }
+const inserted = { operationId: 'x', table: 'x', newId: '1' }
 
-export const accepted: Partial<Operations> = {
+export const accepted: Partial<OperationHandlers> = {
   createNote: ({ body }, reply) =>
     reply.code(201).send({ ...note, name: body.name }),
 
@@ -56,24 +56,24 @@ export const accepted: Partial<Operations> = {
   listNotes: (_request, reply) => sendJson(reply, 200, notes)
 }
 
-export const acceptedInsert: Operations['createNote'] = insertOperation(
+export const acceptedInsert: OperationHandlers['createNote'] = createHandler(
   database,
   {
     ...inserted,
     status: 201,
-    columns: newNoteColumns,
+    bodyColumns: newNoteColumns,
     json: noteJson,
     location: (id) => `notes/${id}`
   }
 )
 
 const read = {
-  name: 'x',
+  statementName: 'x',
   inputTypes: { id: 'bigint' },
   select: 'SELECT * FROM x WHERE x.id = input.id'
 }
 const page = {
-  name: 'x',
+  statementName: 'x',
   idType: 'bigint',
   filterTypes: { color: 'text' },
   select: 'SELECT * FROM x WHERE id > input.after'
@@ -81,11 +81,11 @@ const page = {
 
 const readNote = rowReader(database, { ...read, json: noteJson })
 const readTag = rowReader(database, { ...read, json: tagJson })
-const remarks = pageOperation(database, memory, { ...page, json: remarkJson })
-const tags = pageOperation(database, memory, { ...page, json: tagJson })
+const remarks = pageHandler(database, buffers, { ...page, json: remarkJson })
+const tags = pageHandler(database, buffers, { ...page, json: tagJson })
 
-export const acceptedStatements: Partial<Operations> = {
-  listNotes: listOperation(database, memory, { ...list, json: noteJson }),
+export const acceptedStatements: Partial<OperationHandlers> = {
+  listNotes: listHandler(database, buffers, { ...list, json: noteJson }),
 
   getNote: async ({ params: { noteId } }, reply) => {
     const found = await readNote({ id: noteId })
@@ -99,7 +99,7 @@ export const acceptedStatements: Partial<Operations> = {
 }
 
 /** Each handler sends the JSON of a statement for another schema. */
-export const handlersOfAnotherSchema: Partial<Operations>[] = [
+export const handlersOfAnotherSchema: Partial<OperationHandlers>[] = [
   {
     getNote: async (_request, reply) => {
       const tag = await readTag({ id: 1n })
@@ -111,7 +111,7 @@ export const handlersOfAnotherSchema: Partial<Operations>[] = [
   },
   {
     // @ts-expect-error a list of tags has no notes
-    listNotes: listOperation(database, memory, { ...list, json: tagJson })
+    listNotes: listHandler(database, buffers, { ...list, json: tagJson })
   },
   {
     listRemarks: (request, reply) =>
@@ -141,7 +141,7 @@ export const handWritten = [
 ]
 
 /** Each handler has one fault. */
-export const createNote: Operations['createNote'][] = [
+export const createNote: OperationHandlers['createNote'][] = [
   // @ts-expect-error an undocumented status
   (_request, reply) => reply.code(202).send(note),
 
@@ -173,40 +173,43 @@ export const createNote: Operations['createNote'][] = [
   () => {}
 ]
 
-const { status, columns, json } = {
+const { status, bodyColumns, json } = {
   status: 201,
-  columns: newNoteColumns,
+  bodyColumns: newNoteColumns,
   json: noteJson
 } as const
 
 /** Each insert has one fault. */
-export const insertsOfNotes: Operations['createNote'][] = [
+export const insertsOfNotes: OperationHandlers['createNote'][] = [
   // @ts-expect-error an undocumented status
-  insertOperation(database, { ...inserted, status: 202, columns, json }),
+  createHandler(database, { ...inserted, status: 202, bodyColumns, json }),
 
   // @ts-expect-error the JSON of another schema
-  insertOperation(database, { ...inserted, status, columns, json: tagJson }),
+  createHandler(database, { ...inserted, status, bodyColumns, json: tagJson }),
 
   // @ts-expect-error an SQL expression that is not from the generator
-  insertOperation(database, { ...inserted, status, columns, json: `'{}'` }),
+  createHandler(database, { ...inserted, status, bodyColumns, json: `'{}'` }),
 
   // @ts-expect-error the columns of another body
-  insertOperation(database, {
+  createHandler(database, {
     ...inserted,
     status,
-    columns: newRemarkColumns,
+    bodyColumns: newRemarkColumns,
     json
   })
 ]
 
 // @ts-expect-error the operation lacks the parameter Idempotency-Key
-export const createTag: Operations['createTag'] = insertOperation(database, {
-  ...inserted,
-  status: 201,
-  columns: newTagColumns,
-  json: tagJson
-})
+export const createTag: OperationHandlers['createTag'] = createHandler(
+  database,
+  {
+    ...inserted,
+    status: 201,
+    bodyColumns: newTagColumns,
+    json: tagJson
+  }
+)
 
-export const listNotes: Operations['listNotes'] = (_request, reply) =>
+export const listNotes: OperationHandlers['listNotes'] = (_request, reply) =>
   // @ts-expect-error items of another schema
   reply.code(200).send(tagJson.asArray(bytes))

@@ -40,11 +40,11 @@ for (const [fault, security, message] of [
 
 t.test('the first path to try is that of a GET without parameters', (t) => {
   const get = { operationId: 'get', responses: anything }
-  const firstPath = (paths: object) => documentOf(t, paths).firstPath
+  const examplePath = (paths: object) => documentOf(t, paths).examplePath
   const create = pathWithPost('create')
   const both = { '/things': { ...create, get }, '/others': { get } }
-  t.equal(firstPath({ '/things/{id}': { get }, ...both }), '/v1/things')
-  t.equal(firstPath({ '/things': create }), '/openapi.json')
+  t.equal(examplePath({ '/things/{id}': { get }, ...both }), '/v1/things')
+  t.equal(examplePath({ '/things': create }), '/openapi.json')
   t.end()
 })
 

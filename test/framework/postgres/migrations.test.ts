@@ -27,7 +27,9 @@ const folderOf = (t: Test, files: Record<string, string>) =>
 
 t.test('concurrent migrations are applied once, in order', async (t) => {
   const url = await createDatabase(t, empty)
-  await Promise.all([1, 2, 3].map(() => migrate(url, {}, [notes.migrations])))
+  await Promise.all(
+    [1, 2, 3].map(() => migrate(url, {}, [notes.migrationsFolder]))
+  )
   t.same(await namesOfApplied(url), ['0001_framework', '0002_notes'])
 })
 
@@ -38,7 +40,7 @@ t.test('a server that stops responding at once is an error', async (t) => {
 
   const config = { DATABASE_TIMEOUT_MS: 1000 }
   await t.rejects(
-    applyMigrations(proxy.url, config, notes.migrations, silent),
+    applyMigrations(proxy.url, config, notes.migrationsFolder, silent),
     { message: 'Query read timeout' }
   )
 })
@@ -46,7 +48,7 @@ t.test('a server that stops responding at once is an error', async (t) => {
 t.test('a migration that fails is named, and none is applied', async (t) => {
   const url = await createDatabase(t, empty)
   await query(url, 'CREATE TABLE notes (x text)')
-  await t.rejects(migrate(url, {}, [notes.migrations]), {
+  await t.rejects(migrate(url, {}, [notes.migrationsFolder]), {
     message: '0002_notes.sql failed: relation "notes" already exists'
   })
   t.same(await query(url, "SELECT to_regclass('api_keys') AS it"), [

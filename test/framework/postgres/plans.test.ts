@@ -22,39 +22,47 @@ async function useStatements(service: Service, key: string) {
 }
 
 t.test('PostgreSQL does not plan a statement at each execution', async (t) => {
-  // With one connection, every statement is in the session that reports them.
-  const config = { MAX_DATABASE_CONNECTIONS: 1 }
+  // Reads and writes then have a connection each, whose session reports its
+  // statements.
+  const config = { MAX_DATABASE_CONNECTIONS: 2 }
   const service = await startNotes(t, { config })
   for (let round = 0; round < rounds; round++)
     await useStatements(service, String(round))
 
-  const read = <Row extends object>(text: string) =>
-    service.database.read<Row>({ text })
-  const statements = await read<{ is_replanned: boolean }>(
-    `SELECT name, custom_plans > ${customPlans} AS is_replanned
-     FROM pg_prepared_statements
-     WHERE generic_plans + custom_plans >= ${rounds}`
-  )
+  const { database } = service
+  const text = `
+    SELECT name, custom_plans > ${customPlans} AS is_replanned
+    FROM pg_prepared_statements
+    WHERE generic_plans + custom_plans >= ${rounds}`
+  const statements = [
+    ...(await database.read<{ is_replanned: boolean }>({ text })),
+    ...(await database.write<{ is_replanned: boolean }>({ text }))
+  ]
   t.ok(statements.length >= 5)
   t.same(
     statements.filter((statement) => statement.is_replanned),
     []
   )
 
-  for (const name of ['createRemark', 'createRemark-with-keys']) {
-    const plan = await read(`EXPLAIN EXECUTE "${name}"('[]')`)
+  const planOf = async (name: string, rows = '[]') => {
+    const explain = { text: `EXPLAIN EXECUTE "${name}"('${rows}')` }
+    const isRead = name.startsWith('get')
+    return JSON.stringify(
+      await (isRead ? database.read(explain) : database.write(explain))
+    )
+  }
+  for (const name of ['createRemark', 'createRemark-idempotent']) {
     t.notMatch(
-      JSON.stringify(plan),
+      await planOf(name),
       /Join Filter/,
       'no row is compared with each other row'
     )
   }
 
-  const growing = { getNote: '[[1]]', 'createRemark-with-keys': '[]' }
+  const growing = { getNote: '[[1]]', 'createRemark-idempotent': '[]' }
   for (const [name, rows] of Object.entries(growing)) {
-    const plan = await read(`EXPLAIN EXECUTE "${name}"('${rows}')`)
     t.notMatch(
-      JSON.stringify(plan),
+      await planOf(name, rows),
       /Seq Scan on (notes|idempotency_keys)/,
       'the plan suits a table that grows'
     )

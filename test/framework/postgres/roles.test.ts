@@ -31,7 +31,7 @@ t.test('a role that may not connect is not told to migrate', async (t) => {
   const name = new URL(owner).pathname.slice(1)
   await query(owner, `REVOKE CONNECT ON DATABASE ${name} FROM PUBLIC`)
   const database = openDatabase(t, service)
-  const findPending = pendingMigrationsFinder(database, notes.migrations)
+  const findPending = pendingMigrationsFinder(database, notes.migrationsFolder)
   await t.rejects(findPending(), { message: /permission denied for database/ })
 })
 

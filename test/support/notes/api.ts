@@ -1,37 +1,37 @@
 // The API of the framework's tests. A change of the API of this repository must
 // not change them.
 import type { Api } from '../../../src/framework/api.ts'
-import { insertOperation } from '../../../src/framework/creates/insert-operation.ts'
+import { createHandler } from '../../../src/framework/creates/create-handler.ts'
 import { badRequest, notFound } from '../../../src/framework/http/errors.ts'
-import { listOperation } from '../../../src/framework/lists/lists.ts'
-import { pageOperation } from '../../../src/framework/lists/pages.ts'
-import type { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
+import { listHandler } from '../../../src/framework/reads/list-handler.ts'
+import { pageHandler } from '../../../src/framework/reads/page-handler.ts'
+import type { ResponseBuffers } from '../../../src/framework/reads/response-buffers.ts'
 import { sendJson } from '../../../src/framework/openapi/handler.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
-import { lockWaitIsLimited, sql } from '../../../src/framework/postgres/sql.ts'
-import { rowReader } from '../../../src/framework/rows/row-reader.ts'
+import { limitLockWait, sql } from '../../../src/framework/postgres/sql.ts'
+import { rowReader } from '../../../src/framework/reads/row-reader.ts'
 import {
   newNoteColumns,
   newRemarkColumns,
   newReplyColumns
 } from './generated/columns.ts'
 import { noteJson, remarkJson, replyJson } from './generated/json.ts'
-import type { Operations } from './generated/operations.ts'
+import type { OperationHandlers } from './generated/operations.ts'
 
 /** Processes with TEST_API=notes serve it: see ../typescript.js. */
 export const api: Api = {
   names: { service: 'notes', apiKeyPrefix: 'note_', realm: 'my notes' },
-  openapi: new URL('openapi.yaml', import.meta.url),
+  openapiFile: new URL('openapi.yaml', import.meta.url),
   handlers,
   measurers: [],
-  migrations: new URL('migrations/', import.meta.url)
+  migrationsFolder: new URL('migrations/', import.meta.url)
 }
 
-function handlers(database: Database, memory: ResponseMemory) {
+function handlers(database: Database, buffers: ResponseBuffers) {
   return {
-    ...noteHandlers(database, memory),
-    ...remarkHandlers(database, memory),
-    ...replyHandlers(database, memory)
+    ...noteHandlers(database, buffers),
+    ...remarkHandlers(database, buffers),
+    ...replyHandlers(database, buffers)
   }
 }
 
@@ -44,13 +44,13 @@ const notesById = sql`
 const deleteNoteById = sql`
   DELETE FROM notes
   WHERE id = $1
-    AND ${lockWaitIsLimited}
+    AND ${limitLockWait}
   RETURNING id
 `
 
-function noteHandlers(database: Database, memory: ResponseMemory) {
+function noteHandlers(database: Database, buffers: ResponseBuffers) {
   const readNote = rowReader(database, {
-    name: 'getNote',
+    statementName: 'getNote',
     inputTypes: { id: 'bigint' },
     select: notesById,
     json: noteJson
@@ -58,18 +58,18 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
   const deletion = database.prepare('deleteNote', deleteNoteById)
 
   return {
-    listNotes: listOperation(database, memory, {
-      name: 'listNotes',
+    listNotes: listHandler(database, buffers, {
+      statementName: 'listNotes',
       table: 'notes',
       json: noteJson
     }),
 
-    createNote: insertOperation(database, {
+    createNote: createHandler(database, {
       operationId: 'createNote',
       status: 201,
       table: 'notes',
-      id: `nextval('notes_id_seq')`,
-      columns: newNoteColumns,
+      newId: `nextval('notes_id_seq')`,
+      bodyColumns: newNoteColumns,
       json: noteJson
     }),
 
@@ -83,12 +83,12 @@ function noteHandlers(database: Database, memory: ResponseMemory) {
 
     deleteNote: async ({ params: { noteId } }, reply) => {
       const values = [noteId]
-      const deleted = await database.writeAlone({ ...deletion, values })
+      const deleted = await database.writeSingleRow({ ...deletion, values })
       if (deleted.length === 0) throw notFound('note', noteId)
 
       return reply.code(204).send()
     }
-  } satisfies Partial<Operations>
+  } satisfies Partial<OperationHandlers>
 }
 
 const pagesOfRemarks = sql`
@@ -105,9 +105,9 @@ const noteObstacle = sql`
   END
 `
 
-function remarkHandlers(database: Database, memory: ResponseMemory) {
-  const pages = pageOperation(database, memory, {
-    name: 'listRemarks',
+function remarkHandlers(database: Database, buffers: ResponseBuffers) {
+  const pages = pageHandler(database, buffers, {
+    statementName: 'listRemarks',
     idType: 'uuid',
     filterTypes: {},
     select: pagesOfRemarks,
@@ -117,13 +117,13 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
   return {
     listRemarks: (request, reply) => pages(request, reply, {}),
 
-    createRemark: insertOperation(database, {
+    createRemark: createHandler(database, {
       operationId: 'createRemark',
       status: 202,
       table: 'remarks',
-      id: 'gen_random_uuid()',
-      columns: newRemarkColumns,
-      obstacle: {
+      newId: 'gen_random_uuid()',
+      bodyColumns: newRemarkColumns,
+      precheck: {
         sql: noteObstacle,
         invalid: ({ body: { noteId } }) =>
           badRequest(
@@ -132,7 +132,7 @@ function remarkHandlers(database: Database, memory: ResponseMemory) {
       },
       json: remarkJson
     })
-  } satisfies Partial<Operations>
+  } satisfies Partial<OperationHandlers>
 }
 
 const pagesOfReplies = sql`
@@ -147,9 +147,9 @@ const pagesOfReplies = sql`
   LIMIT input.size + 1
 `
 
-function replyHandlers(database: Database, memory: ResponseMemory) {
-  const pages = pageOperation(database, memory, {
-    name: 'listReplies',
+function replyHandlers(database: Database, buffers: ResponseBuffers) {
+  const pages = pageHandler(database, buffers, {
+    statementName: 'listReplies',
     idType: 'bigint',
     filterTypes: {
       note_id: 'bigint',
@@ -166,19 +166,19 @@ function replyHandlers(database: Database, memory: ResponseMemory) {
       const { params, query, apiKeyCheck } = request
       return pages(request, reply, {
         note_id: params.noteId,
-        owner: apiKeyCheck?.root,
+        owner: apiKeyCheck?.firstId,
         pinned: query.pinned,
         text: query.text
       })
     },
 
-    createReply: insertOperation(database, {
+    createReply: createHandler(database, {
       operationId: 'createReply',
       status: 201,
       table: 'replies',
-      id: `nextval('replies_id_seq')`,
-      columns: newReplyColumns,
-      fromRequest: [
+      newId: `nextval('replies_id_seq')`,
+      bodyColumns: newReplyColumns,
+      otherColumns: [
         {
           column: 'note_id',
           type: 'bigint',
@@ -187,13 +187,13 @@ function replyHandlers(database: Database, memory: ResponseMemory) {
         {
           column: 'owner',
           type: 'bigint',
-          value: ({ apiKeyCheck }) => apiKeyCheck?.root
+          value: ({ apiKeyCheck }) => apiKeyCheck?.firstId
         }
       ],
-      violations: {
+      errorsByConstraint: {
         replies_note_id_fkey: ({ params }) => notFound('note', params.noteId)
       },
       json: replyJson
     })
-  } satisfies Partial<Operations>
+  } satisfies Partial<OperationHandlers>
 }

@@ -90,7 +90,7 @@ const authorization = ({ React }) => {
         const options = { method: 'HEAD', headers }
         // It fails if the key has characters that no header can have.
         const { status = 401, message = 'This key is not valid' } = await fetch(
-          getConfigs().firstPath,
+          getConfigs().examplePath,
           options
         ).catch((error) => error)
 

@@ -4,7 +4,7 @@ import type { Handler } from '../../../../src/framework/openapi/handler.ts'
 import type { operations } from './types.ts'
 
 /** The handler of each operation, by operationId. */
-export interface Operations {
+export interface OperationHandlers {
   /** GET /notes */
   listNotes: Handler<operations['listNotes']>
   /** POST /notes */

@@ -3,7 +3,7 @@ GRANT SELECT, INSERT, UPDATE ON api_keys TO :"role";
 GRANT SELECT, INSERT ON key_events TO :"role";
 GRANT SELECT, INSERT, DELETE ON idempotency_keys TO :"role";
 GRANT EXECUTE ON FUNCTION
-  missing_property(text), missing_row(text), finite_number(text, text)
+  raise_missing_property(text), raise_missing_row(text), finite_number(text, text)
 TO :"role";
 
 GRANT SELECT ON stations, trips TO :"role";

@@ -1,6 +1,6 @@
 // Adds the data of the examples in openapi.yaml.
 import { withTables } from '../src/commands/run-command.ts'
-import { exitOnError } from '../src/framework/log.ts'
+import { exitOnError } from '../src/framework/exit-on-error.ts'
 import { api } from '../src/handlers/index.ts'
 
 // One statement, because PostgreSQL checks foreign keys only at its end.

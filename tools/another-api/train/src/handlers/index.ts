@@ -5,9 +5,9 @@ import { trainHandlers } from './trains.ts'
 /** The API that this repository serves. */
 export const api: Api = {
   names: { service: serviceName, apiKeyPrefix, realm },
-  openapi: new URL('../../openapi.yaml', import.meta.url),
-  manual: new URL('../../generated/manual/', import.meta.url),
+  openapiFile: new URL('../../openapi.yaml', import.meta.url),
+  manualFolder: new URL('../../generated/manual/', import.meta.url),
   handlers: trainHandlers,
   measurers: [],
-  migrations: new URL('../../migrations/', import.meta.url)
+  migrationsFolder: new URL('../../migrations/', import.meta.url)
 }

@@ -8,15 +8,15 @@ import {
   stationJson,
   tripJson
 } from '../../generated/json.ts'
-import type { Operations } from '../../generated/operations.ts'
-import { insertOperation } from '../framework/creates/insert-operation.ts'
+import type { OperationHandlers } from '../../generated/operations.ts'
+import { createHandler } from '../framework/creates/create-handler.ts'
 import { notFound } from '../framework/http/errors.ts'
-import { pageOperation } from '../framework/lists/pages.ts'
-import type { ResponseMemory } from '../framework/lists/response-memory.ts'
+import { pageHandler } from '../framework/reads/page-handler.ts'
+import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import { sendJson } from '../framework/openapi/handler.ts'
 import type { Database } from '../framework/postgres/database.ts'
-import { lockWaitIsLimited, sql } from '../framework/postgres/sql.ts'
-import { rowReader } from '../framework/rows/row-reader.ts'
+import { limitLockWait, sql } from '../framework/postgres/sql.ts'
+import { rowReader } from '../framework/reads/row-reader.ts'
 
 /** A page of the rows of a table that fit the filter. */
 const pageOf = (table: string, filter: string) => sql`
@@ -31,29 +31,29 @@ const pageOf = (table: string, filter: string) => sql`
 const deleteBooking = sql`
   DELETE FROM bookings
   WHERE id = $1
-    AND ${lockWaitIsLimited}
+    AND ${limitLockWait}
   RETURNING id
 `
 
 export const trainHandlers = (
   database: Database,
-  memory: ResponseMemory
-): Operations => ({
-  ...timetableHandlers(database, memory),
-  ...bookingHandlers(database, memory),
+  buffers: ResponseBuffers
+): OperationHandlers => ({
+  ...timetableHandlers(database, buffers),
+  ...bookingHandlers(database, buffers),
   ...createHandlers(database)
 })
 
-function timetableHandlers(database: Database, memory: ResponseMemory) {
-  const stations = pageOperation(database, memory, {
-    name: 'getStations',
+function timetableHandlers(database: Database, buffers: ResponseBuffers) {
+  const stations = pageHandler(database, buffers, {
+    statementName: 'getStations',
     idType: 'uuid',
     filterTypes: {},
     select: pageOf('stations', 'true'),
     json: stationJson
   })
-  const trips = pageOperation(database, memory, {
-    name: 'getTrips',
+  const trips = pageHandler(database, buffers, {
+    statementName: 'getTrips',
     idType: 'uuid',
     filterTypes: {
       origin: 'uuid',
@@ -76,19 +76,19 @@ function timetableHandlers(database: Database, memory: ResponseMemory) {
     getStations: (request, reply) => stations(request, reply, {}),
 
     getTrips: (request, reply) => trips(request, reply, request.query)
-  } satisfies Partial<Operations>
+  } satisfies Partial<OperationHandlers>
 }
 
-function bookingHandlers(database: Database, memory: ResponseMemory) {
-  const bookings = pageOperation(database, memory, {
-    name: 'getBookings',
+function bookingHandlers(database: Database, buffers: ResponseBuffers) {
+  const bookings = pageHandler(database, buffers, {
+    statementName: 'getBookings',
     idType: 'uuid',
     filterTypes: {},
     select: pageOf('bookings', 'true'),
     json: bookingJson
   })
   const readBooking = rowReader(database, {
-    name: 'getBooking',
+    statementName: 'getBooking',
     inputTypes: { id: 'uuid' },
     select: sql`
       SELECT *
@@ -111,44 +111,47 @@ function bookingHandlers(database: Database, memory: ResponseMemory) {
 
     deleteBooking: async (request, reply) => {
       const { bookingId: id } = request.params
-      const deleted = await database.writeAlone({ ...deletion, values: [id] })
+      const deleted = await database.writeSingleRow({
+        ...deletion,
+        values: [id]
+      })
       if (deleted.length === 0) throw notFound('booking', id)
       return reply.code(204).send()
     }
-  } satisfies Partial<Operations>
+  } satisfies Partial<OperationHandlers>
 }
 
 const createHandlers = (database: Database) =>
   ({
-    createBooking: insertOperation(database, {
+    createBooking: createHandler(database, {
       operationId: 'createBooking',
       status: 201,
       table: 'bookings',
-      id: 'gen_random_uuid()',
-      columns: bookingInputColumns,
-      violations: {
+      newId: 'gen_random_uuid()',
+      bodyColumns: bookingInputColumns,
+      errorsByConstraint: {
         bookings_trip_id_fkey: ({ body }) => notFound('trip', body.trip_id)
       },
       json: bookingJson
     }),
 
-    createBookingPayment: insertOperation(database, {
+    createBookingPayment: createHandler(database, {
       operationId: 'createBookingPayment',
       status: 200,
       table: 'payments',
-      id: 'gen_random_uuid()',
-      columns: bookingPaymentInputColumns,
-      fromRequest: [
+      newId: 'gen_random_uuid()',
+      bodyColumns: bookingPaymentInputColumns,
+      otherColumns: [
         {
           column: 'booking_id',
           type: 'uuid',
           value: ({ params }) => params.bookingId
         }
       ],
-      violations: {
+      errorsByConstraint: {
         payments_booking_id_fkey: ({ params }) =>
           notFound('booking', params.bookingId)
       },
       json: bookingPaymentJson
     })
-  }) satisfies Partial<Operations>
+  }) satisfies Partial<OperationHandlers>

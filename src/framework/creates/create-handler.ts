@@ -1,15 +1,11 @@
 import { parse } from 'lossless-json'
-import { HttpError } from '../http/errors.ts'
+import { HttpError, unavailable } from '../http/errors.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { Database } from '../postgres/database.ts'
-import {
-  OutcomeUnknown,
-  postgresErrorIn,
-  Unavailable
-} from '../postgres/failures.ts'
+import { OutcomeUnknown, postgresErrorIn } from '../postgres/failures.ts'
 import { groupedInsert } from './grouped-insert.ts'
-import { idempotencyHashesOf, type KeyedRequest } from './idempotency-key.ts'
-import { type InsertDefinition, prepareInserts } from './insert.ts'
+import { idempotencyHashesOf, type CreateRequest } from './idempotency-key.ts'
+import { type CreateDefinition, prepareInserts } from './insert-statement.ts'
 
 /**
  * The handler of an operation that creates a row from its request, once for
@@ -18,26 +14,26 @@ import { type InsertDefinition, prepareInserts } from './insert.ts'
  * @returns a handler that rejects like `Database.write`, with Overloaded if too
  *   many requests wait, and with HttpError
  */
-export function insertOperation<Body extends object, Params, Status, Schema>(
+export function createHandler<Body extends object, Params, Status, Schema>(
   database: Database,
-  definition: InsertDefinition<Body, Params, Status, Schema>
+  definition: CreateDefinition<Body, Params, Status, Schema>
 ) {
-  const { operationId, status, columns, json, location } = definition
-  const { fromRequest = [], obstacle, violations = {} } = definition
+  const { operationId, status, bodyColumns, json, location } = definition
+  const { otherColumns = [], precheck, errorsByConstraint = {} } = definition
   const { metrics } = database
   metrics.initializeIdempotentCreates(operationId)
   const insert = groupedInsert(database, prepareInserts(database, definition))
 
   return async (
-    request: KeyedRequest<Body, Params>,
+    request: CreateRequest<Body, Params>,
     reply: JsonReply<Status, Schema>
   ): Promise<Sent> => {
-    const body = columns.map(({ property }) => request.body[property])
-    const requestValues = fromRequest.map(({ value }) => value(request))
-    const hashes = idempotencyHashesOf(request, requestValues)
+    const bodyValues = bodyColumns.map(({ property }) => request.body[property])
+    const otherValues = otherColumns.map(({ value }) => value(request))
+    const hashes = idempotencyHashesOf(request, otherValues)
     const hasIdempotencyKey = hashes.length > 0
     const row = {
-      values: [...body, ...requestValues, ...hashes],
+      values: [...bodyValues, ...otherValues, ...hashes],
       hasIdempotencyKey
     }
 
@@ -46,23 +42,23 @@ export function insertOperation<Body extends object, Params, Status, Schema>(
       if (hasIdempotencyKey && error instanceof OutcomeUnknown)
         throw new OutcomeUnknown(error.cause, 'outcome_unknown_with_key')
       const { constraint = '' } = postgresErrorIn(error)
-      throw violations[constraint]?.(request) ?? error
+      throw errorsByConstraint[constraint]?.(request) ?? error
     })
     const { outcome } = result
     if (hasIdempotencyKey)
       metrics.idempotentCreates.inc({ operation: operationId, outcome })
 
-    switch (result.outcome) {
+    switch (outcome) {
       case 'created':
         break
       case 'replayed':
         reply.header('idempotent-replayed', 'true')
         break
       case 'invalid':
-        // Only an obstacle has this outcome.
-        throw obstacle?.invalid(request) as Error
+        // Only a precheck has this outcome.
+        throw precheck?.invalid(request) as Error
       default:
-        throw rejections[result.outcome]()
+        throw rejections[outcome]()
     }
     if (location !== undefined)
       reply.header('location', location(idIn(result.response)))
@@ -75,7 +71,7 @@ const idIn = (row: string) => String((parse(row) as { id: unknown }).id)
 
 /** The responses to outcomes that each create can have. */
 const rejections = {
-  blocked: () => new Unavailable(new Error('another transaction holds a lock')),
+  blocked: () => unavailable,
 
   reused: () =>
     new HttpError(

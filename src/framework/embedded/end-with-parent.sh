@@ -1,5 +1,5 @@
 # Runs a PostgreSQL server that ends with the process that started this shell.
-# Usage: watchdog.sh SOCKET_FOLDER COMMAND...
+# Usage: end-with-parent.sh SOCKET_FOLDER COMMAND...
 #
 # The shell's stdin is a pipe from that process. It closes when the process
 # ends, even by SIGKILL. The shell outlives the process only until the server

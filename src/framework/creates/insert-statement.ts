@@ -1,33 +1,33 @@
 import type { BodyColumn, RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
-import { inputTable, lockWaitIsLimited, sql } from '../postgres/sql.ts'
+import { inputTable, limitLockWait, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
-import type { KeyedRequest } from './idempotency-key.ts'
+import type { CreateRequest } from './idempotency-key.ts'
 
 /** An operation that creates a row of a table from its request. */
-export interface InsertDefinition<Body, Params, Status, Schema> {
+export interface CreateDefinition<Body, Params, Status, Schema> {
   operationId: string
   /** The status of the response. */
   status: Status
   table: string
   /** An SQL expression for the id of a new row. */
-  id: string
-  /** From generated/columns.ts. */
-  columns: BodyColumn<Body>[]
+  newId: string
+  /** The columns of the body. From generated/columns.ts. */
+  bodyColumns: BodyColumn<Body>[]
   /**
    * Columns whose values are not in the body: an id in the path, or the owner,
-   * `apiKeyCheck.root`.
+   * `apiKeyCheck.firstId`.
    */
-  fromRequest?: {
+  otherColumns?: {
     column: string
     /** The SQL type of the column. */
     type: string
-    value: (request: KeyedRequest<Body, Params>) => unknown
+    value: (request: CreateRequest<Body, Params>) => unknown
   }[]
-  /** What can keep a row from being stored. */
-  obstacle?: {
+  /** Checks whether a row can be stored. */
+  precheck?: {
     /**
-     * An expression of the columns above:
+     * An SQL expression of `bodyColumns` and `otherColumns`:
      * - NULL: the row can be stored
      * - 'invalid': the request breaks a rule
      * - 'blocked': another transaction has locked a row that it refers to, so
@@ -35,13 +35,16 @@ export interface InsertDefinition<Body, Params, Status, Schema> {
      */
     sql: string
     /** The response to 'invalid'. */
-    invalid: (request: KeyedRequest<Body, Params>) => Error
+    invalid: (request: CreateRequest<Body, Params>) => Error
   }
   /**
-   * The responses to violations, by the name of the constraint. Requests of the
-   * same statement run again after a violation, which `obstacle` avoids.
+   * The responses to violated constraints, by their names. Requests of the
+   * same statement run again after a violation, which `precheck` avoids.
    */
-  violations?: Record<string, (request: KeyedRequest<Body, Params>) => Error>
+  errorsByConstraint?: Record<
+    string,
+    (request: CreateRequest<Body, Params>) => Error
+  >
   /** Writes the response to a row. From generated/json.ts. */
   json: RowJson<Schema>
   /**
@@ -60,20 +63,21 @@ export type RowOutcome =
 
 /**
  * The parts of the statement that depend on Idempotency-Keys, here for rows
- * without keys. One statement for both would take 57 µs in place of 45 for one
+ * without any. One statement for both would take 57 µs in place of 45 for one
  * row, and 15 % longer for 64 rows.
  */
-const withoutIdempotencyKeys = {
+const plainParts = {
   input: inputTable,
-  obstacle: (obstacle: string) => obstacle,
+  /** What becomes of a row that is not stored; NULL if it can be. */
+  earlyOutcome: (precheck: string) => precheck,
   /** Selects the column `response`. */
   response: 'response',
   /** Stores the records of new keys. */
   newRecord: ''
 }
 
-/** For rows of which some have keys. */
-export const withIdempotencyKeys: typeof withoutIdempotencyKeys = {
+/** For rows of which some have Idempotency-Keys. */
+export const idempotentParts: typeof plainParts = {
   // A replay becomes a write, whose commit waits for the synchronous standby:
   // a record may be visible before the standby has it.
   input: (types) => sql`
@@ -88,14 +92,14 @@ export const withIdempotencyKeys: typeof withoutIdempotencyKeys = {
       LIMIT 1
     ) AS record ON true`,
 
-  obstacle: (obstacle) => sql`
+  earlyOutcome: (precheck) => sql`
     CASE
       WHEN record_body_hash = body_hash THEN 'replayed'
       WHEN record_body_hash IS NOT NULL THEN 'reused'
       WHEN key_hash IS NOT NULL
         AND row_number() OVER (PARTITION BY key_hash ORDER BY ordinal) > 1
         THEN 'in_use'
-      ELSE ${obstacle}
+      ELSE ${precheck}
     END`,
 
   response: 'coalesce(record_response, response) AS response',
@@ -108,8 +112,8 @@ export const withIdempotencyKeys: typeof withoutIdempotencyKeys = {
     new_record AS (
       INSERT INTO idempotency_keys (key_hash, body_hash, response)
       SELECT key_hash, body_hash, response
-      FROM new_row
-      JOIN stored ON stored.id = new_row.id
+      FROM checked_row
+      JOIN stored ON stored.id = checked_row.id
       WHERE key_hash IS NOT NULL
       ORDER BY key_hash
     )`
@@ -121,78 +125,80 @@ export const withIdempotencyKeys: typeof withoutIdempotencyKeys = {
  * their order. The response is made from the stored row, with what triggers
  * have changed.
  *
- * `stored` has `WHERE id IS NOT NULL`: with `obstacle IS NULL`, the planner
- * would expect one row, and join each by a nested loop.
+ * `stored` has `WHERE id IS NOT NULL`: with `early_outcome IS NULL`, the
+ * planner would expect one row, and join each by a nested loop.
  */
 export function insertStatement<Body, Params, Status, Schema>(
-  definition: InsertDefinition<Body, Params, Status, Schema>,
-  keys = withoutIdempotencyKeys
+  definition: CreateDefinition<Body, Params, Status, Schema>,
+  parts = plainParts
 ): string {
-  const { table, id, columns, fromRequest = [], json } = definition
-  const obstacle = definition.obstacle?.sql ?? 'NULL'
+  const { table, newId, bodyColumns, otherColumns = [], json } = definition
+  const precheck = definition.precheck?.sql ?? 'NULL'
   const types = Object.fromEntries(
-    [...columns, ...fromRequest].map(({ column, type }) => [column, type])
+    [...bodyColumns, ...otherColumns].map(({ column, type }) => [column, type])
   )
   const names = ['id', ...Object.keys(types)].join(', ')
 
   return sql`
-    WITH new_row AS MATERIALIZED (
+    WITH checked_row AS MATERIALIZED (
       SELECT
         *,
-        CASE WHEN obstacle IS NULL THEN
-          ${id}
+        CASE WHEN early_outcome IS NULL THEN
+          ${newId}
         END AS id
       FROM (
         SELECT
           *,
-          ${keys.obstacle(obstacle)}
-          AS obstacle
-        FROM ${keys.input(types)}
-        WHERE ${lockWaitIsLimited}
+          ${parts.earlyOutcome(precheck)}
+          AS early_outcome
+        FROM ${parts.input(types)}
+        WHERE ${limitLockWait}
       ) AS checked
       ORDER BY ordinal
     ),
     stored AS (
       INSERT INTO ${table} (${names})
       SELECT ${names}
-      FROM new_row
+      FROM checked_row
       WHERE id IS NOT NULL
       RETURNING
         id,
         ${json.expression}
         AS response
-    )${keys.newRecord}
+    )${parts.newRecord}
     SELECT
       CASE
-        WHEN obstacle IS NOT NULL THEN obstacle
-        WHEN stored.id IS NULL THEN missing_row('${table}')
+        WHEN early_outcome IS NOT NULL THEN early_outcome
+        WHEN stored.id IS NULL THEN raise_missing_row('${table}')
         ELSE 'created'
       END AS outcome,
-      ${keys.response}
-    FROM new_row
-    LEFT JOIN stored ON stored.id = new_row.id
+      ${parts.response}
+    FROM checked_row
+    LEFT JOIN stored ON stored.id = checked_row.id
     ORDER BY ordinal
   `
 }
 
-/** The statement for rows without keys, and the one for others. */
-export type InsertStatements = Record<
-  'withoutKeys' | 'withKeys',
-  NamedStatement
->
+/** The statements of an operation. */
+export interface InsertStatements {
+  /** For rows without an Idempotency-Key. */
+  plain: NamedStatement
+  /** For rows of which at least one has an Idempotency-Key. */
+  idempotent: NamedStatement
+}
 
 /** Prepares the statements of an operation. */
 export function prepareInserts<Body, Params, Status, Schema>(
   database: Database,
-  definition: InsertDefinition<Body, Params, Status, Schema>
+  definition: CreateDefinition<Body, Params, Status, Schema>
 ): InsertStatements {
   const { operationId } = definition
 
   return {
-    withoutKeys: database.prepare(operationId, insertStatement(definition)),
-    withKeys: database.prepare(
-      `${operationId}-with-keys`,
-      insertStatement(definition, withIdempotencyKeys)
+    plain: database.prepare(operationId, insertStatement(definition)),
+    idempotent: database.prepare(
+      `${operationId}-idempotent`,
+      insertStatement(definition, idempotentParts)
     )
   }
 }

@@ -2,7 +2,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import t from 'tap'
-import { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
+import { ResponseBuffers } from '../../../src/framework/reads/response-buffers.ts'
 import { Metrics } from '../../../src/framework/metrics.ts'
 import { sample } from '../../support/metrics.ts'
 
@@ -13,8 +13,8 @@ const reader = () => new ServerResponse(new IncomingMessage(new Socket()))
 /** A memory for two bodies, but not for three. */
 function start() {
   const metrics = new Metrics()
-  const memory = new ResponseMemory(2.5 * megabyte, metrics)
-  const held = () => sample({ metrics }, 'response_memory_bytes')
+  const memory = new ResponseBuffers(2.5 * megabyte, metrics)
+  const held = () => sample({ metrics }, 'response_buffer_bytes')
   return { memory, held }
 }
 

@@ -3,8 +3,8 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { QueryResultRow } from 'pg'
 import t, { type Test } from 'tap'
-import { listOperation } from '../../../src/framework/lists/lists.ts'
-import { ResponseMemory } from '../../../src/framework/lists/response-memory.ts'
+import { listHandler } from '../../../src/framework/reads/list-handler.ts'
+import { ResponseBuffers } from '../../../src/framework/reads/response-buffers.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
 import type { Query } from '../../../src/framework/postgres/statement-runner.ts'
 import { begin, connect, openDatabase, query } from '../../support/database.ts'
@@ -44,10 +44,10 @@ function replaceVersion(t: Test, database: Database, version: string) {
 }
 
 function startReplica(t: Test, database: Database): Replica {
-  const notes = { name: 'listNotes', table: 'notes', json: noteJson }
-  const memory = new ResponseMemory(2 ** 20, database.metrics)
+  const notes = { statementName: 'listNotes', table: 'notes', json: noteJson }
+  const buffers = new ResponseBuffers(2 ** 20, database.metrics)
   const app = Fastify()
-  app.get('/', listOperation(database, memory, notes))
+  app.get('/', listHandler(database, buffers, notes))
   t.teardown(() => app.close())
   return { app, etag: '"none"', body: '' }
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import zlib from 'node:zlib'
 import t from 'tap'
-import { CachedBody } from '../../../src/framework/http/encodings.ts'
+import { CachedBody } from '../../../src/framework/http/cached-body.ts'
 
 const text = Buffer.from('{"id":1},'.repeat(200))
 
@@ -79,8 +79,8 @@ t.test(
     const gzip = (_bytes: Buffer, done: Done) =>
       done(...(results.shift() ?? [null]))
     const modified = await t.mockImport<
-      typeof import('../../../src/framework/http/encodings.ts')
-    >('../../../src/framework/http/encodings.ts', {
+      typeof import('../../../src/framework/http/cached-body.ts')
+    >('../../../src/framework/http/cached-body.ts', {
       'node:zlib': { ...zlib, gzip }
     })
 

@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { sharedCall } from '../batch.ts'
-import { CachedBody } from '../http/encodings.ts'
+import { CachedBody } from '../http/cached-body.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { postgresErrorIn } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
-import { type ResponseMemory, listTooLong } from './response-memory.ts'
+import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
 
 /**
  * SQL for a list as a JSON array, which PostgreSQL writes. `body` is NULL if
@@ -70,13 +70,12 @@ interface ReadList {
   body: CachedBody | undefined
 }
 
-/** Its version differs from every other, so the list is read. */
+/** Before the first read, which replaces it: its version equals none. */
 const noList: ReadList = { version: '', size: 0, body: undefined }
 
 /** The rows of a list. The order is that of the column `id`. */
 interface ListDefinition<Item> {
-  /** The name of the prepared statement. */
-  name: string
+  statementName: string
   /**
    * A table, or a view that reads only tables: the version does not show
    * changes of anything else.
@@ -100,14 +99,14 @@ type ListReply<Item> = JsonReply<200, Item[]> & {
  * may have changed. A request never joins a statement that has started, so its
  * response has everything that was committed before the request arrived.
  */
-export function listOperation<Item>(
+export function listHandler<Item>(
   database: Database,
-  memory: ResponseMemory,
-  { name, table, json }: ListDefinition<Item>
+  buffers: ResponseBuffers,
+  { statementName, table, json }: ListDefinition<Item>
 ) {
   const text = listStatement(table, json.expression)
-  const statement = database.prepare(name, text)
-  const read = listReader(database, memory.limit, statement)
+  const statement = database.prepare(statementName, text)
+  const read = listReader(database, buffers.limit, statement)
 
   return async (
     request: ListRequest,
@@ -117,7 +116,7 @@ export function listOperation<Item>(
     if (body === undefined) {
       request.log.error(
         `the list of ${table} has at least ${size} bytes: raise ` +
-          `MAX_RESPONSE_BUFFER_BYTES (${memory.limit}), or list it in pages`
+          `MAX_RESPONSE_BUFFER_BYTES (${buffers.limit}), or list it in pages`
       )
       throw listTooLong()
     }
@@ -128,7 +127,7 @@ export function listOperation<Item>(
     const bytes = await body.negotiate(request.headers, reply)
     if (bytes === undefined) return reply.code(304).send()
 
-    memory.hold(bytes, reply.raw)
+    buffers.hold(bytes, reply.raw)
     return sendJson<200, Item[]>(reply, 200, json.asArray(bytes))
   }
 }
@@ -153,8 +152,9 @@ function listReader(
 
   return sharedCall(async (requestCount): Promise<ReadList> => {
     database.metrics.sharedReads.observe(requestCount)
-    // Otherwise, frequent commits could make more bodies than are compressed.
-    await last.body?.idle()
+    // Otherwise, frequent commits could make bodies faster than they are
+    // compressed.
+    await last.body?.compressionsSettled()
     const values = [last.version, maxSize]
     try {
       const rows = await database.read({ ...statement, values })

@@ -20,7 +20,7 @@ export const listTooLong = () =>
  * connections that read the least recently sent one are closed, so slow clients
  * deny nothing to others.
  */
-export class ResponseMemory {
+export class ResponseBuffers {
   /** Bytes. Whoever makes a body rejects a larger one by `listTooLong`. */
   readonly limit: number
   readonly #metrics: Metrics
@@ -32,7 +32,7 @@ export class ResponseMemory {
   constructor(limit: number, metrics: Metrics) {
     this.limit = limit
     this.#metrics = metrics
-    metrics.maxResponseMemory.set(limit)
+    metrics.maxResponseBuffers.set(limit)
   }
 
   /** Counts a body until the response closes. */
@@ -71,6 +71,6 @@ export class ResponseMemory {
 
   #count(bytes: number): void {
     this.#size += bytes
-    this.#metrics.responseMemory.set(this.#size)
+    this.#metrics.responseBuffers.set(this.#size)
   }
 }

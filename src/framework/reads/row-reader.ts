@@ -5,8 +5,7 @@ import { type InputRow, sharedReader } from './shared-reader.ts'
 
 /** A statement that reads one row. */
 interface RowDefinition<Column extends string, Schema> {
-  /** The name of the prepared statement. */
-  name: string
+  statementName: string
   /** The SQL types of the columns of `input`, by name. */
   inputTypes: Record<Column, string>
   /**
@@ -23,7 +22,7 @@ interface RowDefinition<Column extends string, Schema> {
  *
  * @example
  * const readPet = rowReader(database, {
- *   name: 'getPet',
+ *   statementName: 'getPet',
  *   inputTypes: { id: 'bigint' },
  *   select: sql`SELECT * FROM pets WHERE pets.id = input.id`,
  *   json: petJson
@@ -35,7 +34,7 @@ interface RowDefinition<Column extends string, Schema> {
  */
 export function rowReader<Column extends string, Schema>(
   database: Database,
-  { name, inputTypes, select, json }: RowDefinition<Column, Schema>
+  { statementName, inputTypes, select, json }: RowDefinition<Column, Schema>
 ): (inputRow: InputRow<Column>) => Promise<JsonBytes<Schema> | undefined> {
   const text = sql`
     SELECT found.json
@@ -52,7 +51,7 @@ export function rowReader<Column extends string, Schema>(
     ORDER BY ordinal
   `
   const read = sharedReader<Column, { json: string | null }>(database, {
-    name,
+    statementName,
     inputTypes,
     text
   })

@@ -13,8 +13,7 @@ export type InputRow<Column extends string> = Record<
 
 /** A statement for any number of input rows. */
 interface SharedReadDefinition<Column extends string> {
-  /** The name of the prepared statement. */
-  name: string
+  statementName: string
   /** The SQL types of the columns of `input`, by name. */
   inputTypes: Record<Column, string>
   /** Returns a row for each input row, in their order. */
@@ -33,22 +32,26 @@ interface SharedReadDefinition<Column extends string> {
  */
 export function sharedReader<Column extends string, Row extends QueryResultRow>(
   database: Database,
-  { name, inputTypes, text }: SharedReadDefinition<Column>
+  { statementName, inputTypes, text }: SharedReadDefinition<Column>
 ): (inputRow: InputRow<Column>) => Promise<Row> {
-  const statement = database.prepare(name, text)
+  const statement = database.prepare(statementName, text)
 
-  /** Reads each of equal inputs once. An input is the JSON of its values. */
-  async function readRows(inputs: string[]): Promise<Row[]> {
-    database.metrics.sharedReads.observe(inputs.length)
+  /**
+   * Reads each of equal input rows once.
+   *
+   * @param inputRows each as a JSON array
+   */
+  async function readRows(inputRows: string[]): Promise<Row[]> {
+    database.metrics.sharedReads.observe(inputRows.length)
 
-    const distinct = [...new Set(inputs)]
-    // Each input is a row as JSON, so these are the parameters.
+    const distinct = [...new Set(inputRows)]
+    // The parameter of inputTable, here of rows that are JSON already.
     const values = [`[${distinct.join(',')}]`]
     const rows = await database.read<Row>({ ...statement, values })
-    const rowOf = new Map(distinct.map((input, index) => [input, rows[index]]))
+    const rowOf = new Map(distinct.map((one, index) => [one, rows[index]]))
 
     // The statement returns a row for each input row.
-    return inputs.map((input) => rowOf.get(input) as Row)
+    return inputRows.map((one) => rowOf.get(one) as Row)
   }
 
   const read = batch(readRows, {

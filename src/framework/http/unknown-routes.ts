@@ -34,7 +34,7 @@ export const unknownRoutes = fp<{ apiDocument: ApiDocument }>(
       throw nothingAt(url)
     })
   },
-  { name: 'not-found' }
+  { name: 'unknown-routes' }
 )
 
 /** The 404 names the documented path that ends most like the unknown one. */

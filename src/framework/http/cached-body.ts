@@ -50,9 +50,9 @@ export class CachedBody {
     reply: { header: (name: string, value: string) => unknown }
   ): Promise<Buffer | undefined> {
     // RFC 9110, section 13.1.2: the comparison ignores W/.
-    const isKnown = tags === '*' || tags.includes(this.etag.slice(2))
+    const isNotModified = tags === '*' || tags.includes(this.etag.slice(2))
     const coding =
-      isKnown || this.#bytes.length < minCompressedSize
+      isNotModified || this.#bytes.length < minCompressedSize
         ? null
         : negotiate(accepted.toLowerCase(), codings)
     // Before the headers, which the response to a failure must not have.
@@ -63,14 +63,14 @@ export class CachedBody {
     reply.header('vary', 'Authorization, Accept-Encoding, Origin')
     if (coding !== null) reply.header('content-encoding', coding)
 
-    return isKnown ? undefined : bytes
+    return isNotModified ? undefined : bytes
   }
 
   /**
-   * Resolves when the body is not being compressed. Until then, it takes memory
-   * even if its clients have left.
+   * Resolves when no compression of the body is running. Until then, the body
+   * takes memory even if its clients have left.
    */
-  async idle(): Promise<void> {
+  async compressionsSettled(): Promise<void> {
     await Promise.allSettled(this.#compressed.values())
   }
 

@@ -3,31 +3,30 @@ import { type JsonReply, sendJson } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
-import { type InputRow, sharedReader } from '../rows/shared-reader.ts'
-import { type ResponseMemory, listTooLong } from './response-memory.ts'
+import { type InputRow, sharedReader } from './shared-reader.ts'
+import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
 
 /**
  * The SQL types of ids. `lowest` precedes each id, so no row may have it.
- * `includes` tells whether PostgreSQL can cast a text to the type.
+ * `isValid` tells whether PostgreSQL can cast a text to the type.
  */
 const idTypes = {
   bigint: {
     lowest: '-9223372036854775808',
-    includes: (text: string) =>
+    isValid: (text: string) =>
       /^-?\d{1,19}$/.test(text) &&
       BigInt.asIntN(64, BigInt(text)) === BigInt(text)
   },
   uuid: {
     lowest: '00000000-0000-0000-0000-000000000000',
-    includes: (text: string) =>
+    isValid: (text: string) =>
       /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(text)
   }
 }
 
 /** A statement that reads a page of a list. */
 interface PageDefinition<Filter extends string, Item> {
-  /** The name of the prepared statement. */
-  name: string
+  statementName: string
   /** The SQL type of the column `id`, and of `input.after`. */
   idType: keyof typeof idTypes
   /** The SQL types of the other columns of `input`, by name. */
@@ -52,7 +51,7 @@ interface PageRequest {
 }
 
 // The items are bytes, because requests that share a page share its Buffer,
-// which the memory counts once.
+// which ResponseBuffers counts once.
 const pageStatement = (
   inputTypes: Record<string, string>,
   select: string,
@@ -103,8 +102,8 @@ function linkTo(id: string, query: PageRequest['query']): string {
  * opaque, so that it may change.
  *
  * @example
- * const toys = pageOperation(database, memory, {
- *   name: 'listToys',
+ * const toys = pageHandler(database, buffers, {
+ *   statementName: 'listToys',
  *   idType: 'uuid',
  *   filterTypes: { color: 'text' },
  *   select: sql`
@@ -122,22 +121,28 @@ function linkTo(id: string, query: PageRequest['query']): string {
  *
  * @returns a handler that also takes the filters; rejects like `Database.read`,
  *   with HttpError 400 for a cursor that is no id of this type, and 503 for a
- *   page that exceeds the memory, and with Overloaded if too many requests wait
+ *   page that exceeds the limit, and with Overloaded if too many requests wait
  */
-export function pageOperation<
+export function pageHandler<
   Filter extends string,
   Item extends { id: unknown }
 >(
   database: Database,
-  memory: ResponseMemory,
-  { name, idType, filterTypes, select, json }: PageDefinition<Filter, Item>
+  buffers: ResponseBuffers,
+  {
+    statementName,
+    idType,
+    filterTypes,
+    select,
+    json
+  }: PageDefinition<Filter, Item>
 ) {
-  const { lowest, includes } = idTypes[idType]
+  const { lowest, isValid } = idTypes[idType]
   const inputTypes = { ...filterTypes, after: idType, size: 'integer' }
   const text = pageStatement(inputTypes, select, json.expression)
   const read = sharedReader<string, { items: Buffer; next: string | null }>(
     database,
-    { name, inputTypes, text }
+    { statementName, inputTypes, text }
   )
 
   return async (
@@ -150,15 +155,15 @@ export function pageOperation<
       cursor === undefined
         ? lowest
         : Buffer.from(cursor, 'base64url').toString()
-    if (!includes(after)) {
+    if (!isValid(after)) {
       throw badRequest(
         'query.cursor must be taken from the Link header of the previous page, or left out'
       )
     }
 
     const { items, next } = await read({ ...filters, after, size })
-    if (items.length > memory.limit) throw listTooLong()
-    memory.hold(items, reply.raw)
+    if (items.length > buffers.limit) throw listTooLong()
+    buffers.hold(items, reply.raw)
     if (next !== null) reply.header('link', linkTo(next, query))
 
     return sendJson(reply, 200, json.asArray(items))

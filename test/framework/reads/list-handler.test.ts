@@ -211,7 +211,7 @@ async function openList({ url, auth }: Service): Promise<IncomingMessage> {
 t.test('after a commit elsewhere, a list stays the same body', async (t) => {
   const service = await startNotes(t)
   await fillLong(service.databaseUrl)
-  const held = () => sample(service.app, 'response_memory_bytes')
+  const held = () => sample(service.app, 'response_buffer_bytes')
   const slow = await openList(service)
   const size = Number(slow.headers['content-length'])
   t.equal(await held(), size)
@@ -247,7 +247,7 @@ t.test(
       const list = await text(await openList(service))
       t.match(list.slice(0, 30), `"version ${version}"`)
       t.ok(list.endsWith('}]'), 'a steady reader gets the whole list')
-      const held = Number(await sample(service.app, 'response_memory_bytes'))
+      const held = Number(await sample(service.app, 'response_buffer_bytes'))
       t.ok(held <= limit, `${held} bytes are held`)
     }
     const open = async () =>
