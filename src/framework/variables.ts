@@ -177,6 +177,8 @@ export const rarelyNeededVariables = {
     ...count,
     default: 65_536,
     minimum: 1,
+    // The rows of a group must fit into a string of Node.js.
+    maximum: 1_048_576,
     description: 'Maximum size of a request body. Larger ones get 413.'
   },
 

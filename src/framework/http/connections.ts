@@ -16,8 +16,14 @@ import { badRequest, type HttpError, parserErrorOf } from './errors.ts'
 /** Milliseconds to receive the rest of the input after the last response. */
 const lingerMs = 1000
 
+/** Chunks of any body, and bytes for each further one. */
+const minChunks = 256
+const bytesPerChunk = 256
+
 /** Milliseconds between two checks of the timeouts of incomplete requests. */
 const timeoutCheckIntervalMs = 1000
+
+const tooManyChunks = badRequest('The body has too many chunks')
 
 /** The open connections, each with the response to its newest request. */
 type Connections = Map<Socket, ServerResponse | undefined>
@@ -31,6 +37,9 @@ type Connections = Map<Socket, ServerResponse | undefined>
  */
 export function connectionOptions(config: Config, metrics: Metrics) {
   const connections: Connections = new Map()
+  // Node.js makes an object of each chunk of a body: 65,000 of one byte would
+  // take 12 MB until the request ends.
+  const maxChunks = minChunks + config.MAX_BODY_BYTES / bytesPerChunk
   addGauges(metrics, connections, config.MAX_CONNECTIONS)
 
   /** Rejects bytes that are not HTTP, or came too late. */
@@ -56,6 +65,14 @@ export function connectionOptions(config: Config, metrics: Metrics) {
       // began another request, the rest of it could not be parsed.
       if (request.headers.upgrade !== undefined)
         response.shouldKeepAlive = false
+
+      const push = request.push.bind(request)
+      let chunks = 0
+      request.push = (chunk) => {
+        chunks++
+        if (chunks === maxChunks) reject(socket, tooManyChunks)
+        return chunks >= maxChunks || push(chunk)
+      }
 
       const fault = faultOf(request)
       if (fault === undefined) handler(request, response)

@@ -54,7 +54,10 @@ export const metricsEndpoint = fp<Options>(
       done()
     })
 
-    const endpoint = Fastify({ forceCloseConnections: true })
+    const endpoint = Fastify({
+      forceCloseConnections: true,
+      connectionTimeout: 10_000
+    })
     endpoint.server.maxConnections = config.MAX_CONNECTIONS
     endpoint.get('/metrics', async (_request, reply) => {
       reply.type(registry.contentType)

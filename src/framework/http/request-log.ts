@@ -23,12 +23,14 @@ export const operationIdOf = ({
  */
 export class AccessLog extends LogController {
   override incomingRequest(request: FastifyRequest, reply: FastifyReply): void {
+    // Node.js forgets the address of a closed connection that it never told.
+    const { ip } = request
     reply.raw.once('close', () => {
       // A closed connection is the only sign on Node.js 20: it finishes a
       // response that it has cut off.
       if (request.raw.socket.destroyed) request.errorCode = 'aborted'
       countError(request)
-      if (hasLine(request, reply)) logRequest(request, reply)
+      if (hasLine(request, reply)) logRequest(request, reply, ip)
     })
   }
 
@@ -57,9 +59,10 @@ function hasLine(request: FastifyRequest, { statusCode }: FastifyReply) {
 
 function logRequest(
   request: FastifyRequest,
-  { statusCode, elapsedTime: ms, raw: { headersSent } }: FastifyReply
+  { statusCode, elapsedTime: ms, raw: { headersSent } }: FastifyReply,
+  ip: string
 ): void {
-  const { method, url, ip, errorCode: code, apiKeyCheck } = request
+  const { method, url, errorCode: code, apiKeyCheck } = request
   const state = apiKeyCheck?.state
   request.log.info(
     {

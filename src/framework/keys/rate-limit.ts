@@ -74,7 +74,7 @@ export function rateLimit(
  * port, and put an IPv6 address in brackets: `192.0.2.2:40001`,
  * `[2001:db8::1]:40001`
  */
-export function networkOf(text: string): string {
+export function networkOf(text = ''): string {
   const address = text.replace(/^(?:\[(.*)\]|([\d.]+))(?::\d+)?$/, '$1$2')
   if (!ipaddr.isValid(address)) return text
   const ip = ipaddr.process(address).toString()

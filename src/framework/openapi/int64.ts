@@ -30,6 +30,8 @@ const range = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }
  */
 export function replaceInt64(schema: Schema): Record<string, unknown> {
   if (schema.type === 'integer' && schema.format === 'int64') {
+    if ('enum' in schema || 'default' in schema)
+      throw new Error('an int64 cannot have an enum or a default')
     return {
       'x-must': schema['x-must'],
       int64: { ...range, ...schema }

@@ -91,8 +91,10 @@ const kinds = new Map(
  * that of a lost connection, is doubtful.
  */
 export function errorKindOf(error: unknown): ErrorKind {
-  const { code } = postgresErrorIn(error)
-  if (code === undefined) return 'doubtful'
+  const { code, file = '' } = postgresErrorIn(error)
+  // If the WAL cannot be written (xlog.c), such as on a full disk, PostgreSQL
+  // ends, and may recover the commit.
+  if (code === undefined || file.startsWith('xlog')) return 'doubtful'
   return kinds.get(code) ?? kinds.get(code.slice(0, 2)) ?? 'permanent'
 }
 

@@ -60,6 +60,9 @@ async function rejectReadOnly(
   const { rows } = await connection.query<{ transaction_read_only: string }>(
     query
   )
-  if (rows[0]?.transaction_read_only === 'on')
+  if (rows[0]?.transaction_read_only === 'on') {
+    // pg would wait, without a limit, until the server closes it, too.
+    connection.connection.stream.destroy()
     throw new Error('the server is read-only')
+  }
 }

@@ -7,6 +7,7 @@
 // | connection.startup and .cancel | failures: too long, is cancelled       |
 // | the order: TLS, then startup   | tls: a CancelRequest is encrypted      |
 // | connection.stream              | failures: a silent server              |
+// |                                | failover: a read-only server           |
 // | a rejection by onConnect       | failover: a read-only server           |
 // | routine of a notice            | synchronous: an operator cancels it    |
 import pg, { type ClientBase } from 'pg'
@@ -18,6 +19,9 @@ export type PoolConfig = pg.PoolConfig & {
 
 // Missing in pg's types.
 declare module 'pg' {
+  interface ClientBase {
+    readonly connection: Connection
+  }
   interface Client {
     readonly processID: number
     readonly secretKey: number

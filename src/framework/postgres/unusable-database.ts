@@ -39,6 +39,10 @@ const remedies: [reason: RegExp, remedy: string][] = [
     'correct sslmode, sslrootcert, sslcert or sslkey in DATABASE_URL'
   ],
   [
+    /^ (timeout exceeded|Query read timeout)/,
+    'its connections are busy, or it is slow or down: see docs/runbook.md'
+  ],
+  [
     /^ .*(connect|getaddrinfo|timeout|terminated|ECONN)/i,
     'correct the host or port in DATABASE_URL, or start PostgreSQL there'
   ]

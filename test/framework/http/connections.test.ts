@@ -6,7 +6,7 @@ import {
   lockAwaited,
   lockTable
 } from '../../support/database.ts'
-import { startNotes } from '../../support/notes.ts'
+import { makeKey, startNotes } from '../../support/notes.ts'
 import { parseRaw } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 import {
@@ -58,6 +58,37 @@ t.test('a rejected request has one response, and closes', async (t) => {
     t.same(statuses(), [401])
   }
 })
+
+/** A create in so many chunks, each of a space, which do not end. */
+const inChunks = (count: number, headers: Headers = keepAlive) =>
+  createRequest('1\r\n \r\n'.repeat(count), {
+    ...headers,
+    'Content-Length': undefined,
+    'Transfer-Encoding': 'chunked'
+  })
+
+t.test(
+  'a body in a great many chunks gets a 400, and is dropped',
+  async (t) => {
+    const service = await startNotes(t)
+    const few = openConnection(t, service, inChunks(400))
+    await few.sent
+    few.write('d\r\n{"name": "x"}\r\n0\r\n\r\n')
+    await few.responded
+    t.same(few.statuses(), [201])
+
+    const lock = await lockTable(t, service.databaseUrl, 'api_keys')
+    // One key is trusted, and one is looked up, which waits for the lock.
+    const unknown = { ...keepAlive, Authorization: `Bearer ${makeKey()}` }
+    for (const headers of [keepAlive, unknown]) {
+      const many = openConnection(t, service, inChunks(65_000, headers))
+      await many.closed
+      t.same(many.statuses(), [400])
+      t.match(many.received(), 'The body has too many chunks')
+    }
+    await lock.release()
+  }
+)
 
 t.test('a connection above MAX_CONNECTIONS is closed', async (t) => {
   const service = await startNotes(t, { config: { MAX_CONNECTIONS: 1 } })

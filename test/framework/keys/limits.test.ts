@@ -4,6 +4,11 @@ import { lockAwaited, lockTable } from '../../support/database.ts'
 import { successes } from '../../support/metrics.ts'
 import { createNote, makeKey, startNotes } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
+import {
+  disconnected,
+  listRequest,
+  openConnection
+} from '../http/raw-requests.ts'
 
 /** Starts a service, with a clock that only tests advance. */
 async function start(t: Test, config: Partial<Config>) {
@@ -131,6 +136,27 @@ t.test('invented keys share look-ups, of which one runs', async (t) => {
   await lock.release()
   await Promise.all([first, ...others])
   t.equal(await lookUps(), 1 + 2)
+})
+
+t.test('a client that leaves during its look-up is no defect', async (t) => {
+  const service = await start(t, {})
+  const lock = await lockTable(t, service.databaseUrl, 'api_keys')
+  const bytes = listRequest({ Authorization: `Bearer ${makeKey()}` })
+  const { socket } = openConnection(t, service, bytes)
+  await lockAwaited(service.databaseUrl)
+  socket.resetAndDestroy()
+  await disconnected(service)
+  await lock.release()
+  await service.list(401, makeKey())
+
+  t.match(
+    service.lines.filter(({ operation }) => operation === 'listNotes'),
+    [{ code: 'aborted', ip: '127.0.0.1' }, { code: 'unauthorized' }]
+  )
+  t.same(
+    service.lines.filter(({ level }) => Number(level) >= 50),
+    []
+  )
 })
 
 t.test('the log has what was rejected', async (t) => {

@@ -19,20 +19,27 @@ t.test(
   }
 )
 
-for (const [fault, security, message] of [
+const int64 = { type: 'integer', format: 'int64', enum: [1] }
+
+for (const [fault, rest, message] of [
   [
     'a security scheme without a hook',
-    [{ x: [] }],
+    { security: [{ x: [] }] },
     'The security scheme x of createThing has no hook'
   ],
   [
     'an operation that needs an API key but no scope',
-    [{ bearerAuth: [] }],
+    { security: [{ bearerAuth: [] }] },
     'The operation createThing needs an API key, but has no x-scopes'
+  ],
+  [
+    'an int64 with an enum',
+    { parameters: [{ name: 'x', in: 'query', schema: int64 }] },
+    'an int64 cannot have an enum or a default'
   ]
 ] as const) {
   t.test(`${fault} stops the start`, async (t) => {
-    const paths = { '/things': pathWithPost('createThing', { security }) }
+    const paths = { '/things': pathWithPost('createThing', rest) }
     const started = serve(t, paths, () => ({}))
     await t.rejects(started, { message })
   })

@@ -1,5 +1,7 @@
+import { connect, createServer } from 'node:net'
 import t from 'tap'
 import { openDatabase, query } from '../../support/database.ts'
+import { listenOnLoopback } from '../../support/loopback.ts'
 import {
   createNote,
   serviceName,
@@ -52,6 +54,26 @@ t.test(
     t.equal((await app.inject('/readyz')).statusCode, 200)
   }
 )
+
+t.test('a read-only server that never closes is rejected', async (t) => {
+  const { url: primaryUrl } = await startPostgres(t)
+  await configure(primaryUrl, 'default_transaction_read_only = on')
+  const url = new URL(primaryUrl)
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    const upstream = connect(Number(primaryPort), url.hostname)
+    client.pipe(upstream).pipe(client, { end: false })
+    for (const socket of [client, upstream]) socket.on('error', () => {})
+    t.teardown(() => client.destroy())
+  })
+  const { port: primaryPort } = url
+  url.port = String(await listenOnLoopback(t, server))
+
+  const database = openDatabase(t, url.href, 1000)
+  await t.rejects(database.read({ text: 'SELECT' }), {
+    code: 'unavailable',
+    cause: { message: 'the server is read-only' }
+  })
+})
 
 t.test(
   'a primary that becomes read-only is unavailable until it accepts writes again',

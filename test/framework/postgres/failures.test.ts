@@ -1,4 +1,6 @@
 import t, { type Test } from 'tap'
+import { openPool } from '../../../src/framework/postgres/pool.ts'
+import { unusableDatabase } from '../../../src/framework/postgres/unusable-database.ts'
 import {
   createDatabase,
   createRoles,
@@ -176,6 +178,14 @@ t.test('a create that fails says whether it had an effect', async (t) => {
   }
 })
 
+t.test('an error of the WAL may follow a commit', async (t) => {
+  const database = openDatabase(t, await createDatabase(t))
+  // PostgreSQL checks the name in xlogfuncs.c.
+  const text = "SELECT pg_create_restore_point(repeat('x', 64))"
+  await t.rejects(database.write({ text }), { code: 'outcome_unknown' })
+  await t.rejects(database.read({ text }), { code: 'unavailable' })
+})
+
 t.test('a statement that takes too long is cancelled', async (t) => {
   const { proxy, service, databaseUrl } = await start(t, {
     DATABASE_TIMEOUT_MS: 1000
@@ -233,6 +243,17 @@ t.test('an outdated prepared statement is replaced', async (t) => {
   await query(url, 'ALTER TABLE notes ALTER id TYPE integer')
   await t.rejects(database.read(ids), { code: 'unavailable' })
   t.same(await database.read(ids), [])
+})
+
+t.test('a wait for a connection has a remedy of its own', async (t) => {
+  const options = { max: 1, connectionTimeoutMillis: 100 }
+  const pool = openPool(await createDatabase(t), options)
+  const connection = await pool.connect()
+  const error: unknown = await pool.connect().catch((reason: unknown) => reason)
+  t.match(unusableDatabase(error).message, /: its connections are busy, or it/)
+
+  connection.release()
+  await pool.end()
 })
 
 t.test('the log explains missing migrations and grants', async (t) => {
