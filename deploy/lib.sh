@@ -102,6 +102,6 @@ use_cluster() {
     fail "The database is replaced, but the service does not become ready. To undo it: $undo"
   if has_archive; then
     exec 9<&-
-    deploy/copy || fail 'The service is ready, but not its copy in the archive: run deploy/copy.'
+    deploy/copy || fail 'The service is ready, but its base backup failed: run deploy/copy.'
   fi
 }

@@ -222,7 +222,7 @@ t.test('the proxy checks methods and request ids', async (t) => {
 
 t.test('more replicas start, are used, and replace nothing', async (t) => {
   configure('API_REPLICAS', '3')
-  await replaces(t, [], () => documented('More than one'))
+  await replaces(t, [], () => documented('More replicas'))
   t.equal((await replicas()).length, 3)
   const used = /^haproxy_server_status\{.*proxy="api",.*state="UP"\} 1$/gm
   const metrics = await inService(`
@@ -435,7 +435,7 @@ t.test('completed messages are deleted when they are old', async (t) => {
     FROM
       unnest('{done,queued}'::text[]) AS status,
       unnest('{1 day,31 days}'::interval[]) AS age`)
-  await documented('Completed messages')
+  await incident('disk full', 1)
   const left = 'SELECT message FROM messages ORDER BY 1'
   t.equal(await sql(left), 'done1 day\nqueued1 day\nqueued31 days')
 })
@@ -518,7 +518,7 @@ t.test('a dump is restored into a new installation, and again', async (t) => {
     await create(t, `after-the-${name}-restore`)
   }
   const wrong = documented('Restore', 0, { DUMP: '.env' })
-  await t.rejects(wrong, /no dump of this database/)
+  await t.rejects(wrong, /not a dump of this database/)
   t.ok(await serves())
 })
 
@@ -532,8 +532,8 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
   configure('COMPOSE_FILE', 'docker-compose.yml:deploy/archive.yml')
   configure('ARCHIVE', archive)
   await replaces(t, ['db'], () => documented(heading), databaseOutage)
-  await t.rejects(recover(await now()), /no copy from before/)
-  await t.rejects(recover('tomorrow'), /is not over/)
+  await t.rejects(recover(await now()), /no base backup from before/)
+  await t.rejects(recover('tomorrow'), /is in the future/)
   await underLoad(t, () => documented(heading, 1))
 
   await create(t, 'kept')

@@ -26,11 +26,11 @@ const databaseHost = `db.${database}`
 const installation = new Installation({
   pages: ['docs/kubernetes.md', 'docs/runbook.md'],
   functions: 1,
-  psql: 'kubectl -n $DATABASE exec db-0 -- psql -U postgres -d pet_categories',
+  psql: 'kubectl -n $DATABASE_NAMESPACE exec db-0 -- psql -U postgres -d pet_categories',
   environment: {
     ENVIRONMENT: 'staging',
     IMAGE: image,
-    DATABASE: database,
+    DATABASE_NAMESPACE: database,
     // `kubectl config set-context` changes this copy only.
     KUBECONFIG: 'kubeconfig'
   }
@@ -86,10 +86,10 @@ t.before(async () => {
     { KUBECONFIG: process.env['KUBECONFIG'] ?? '' }
   )
   // Fails when it exists: it may not be ours.
-  await kubectl('create namespace $DATABASE')
+  await kubectl('create namespace $DATABASE_NAMESPACE')
   t.teardown(async () => {
     await sh(`
-      kubectl delete namespace --wait=false --ignore-not-found $DATABASE ${namespace}
+      kubectl delete namespace --wait=false --ignore-not-found $DATABASE_NAMESPACE ${namespace}
       docker image rm -f $IMAGE:one $IMAGE:two $IMAGE:bad`)
     rmSync(folder, { recursive: true })
   })
@@ -110,10 +110,10 @@ t.before(async () => {
     docker save $IMAGE:one $IMAGE:two $IMAGE:bad postgres:17-alpine |
       { eval "$LOAD_IMAGES"; }
     ${secrets.replace('db.example.com', databaseHost)}
-    kubectl -n $DATABASE create secret generic secrets --from-file=secrets
-    kubectl -n $DATABASE create configmap roles --from-file=deploy/roles.sh
-    kubectl -n $DATABASE apply -f deploy/kubernetes/test-database.yaml
-    kubectl -n $DATABASE rollout status statefulset/db --timeout=5m`)
+    kubectl -n $DATABASE_NAMESPACE create secret generic secrets --from-file=secrets
+    kubectl -n $DATABASE_NAMESPACE create configmap roles --from-file=deploy/roles.sh
+    kubectl -n $DATABASE_NAMESPACE apply -f deploy/kubernetes/test-database.yaml
+    kubectl -n $DATABASE_NAMESPACE rollout status statefulset/db --timeout=5m`)
 })
 
 /** A node without the database, and the address of the service on it. */
@@ -131,7 +131,7 @@ async function publish(): Promise<void> {
     return `http://${await valueOf(`node ${node}`, address)}:${port}`
   }
   const nodeOfDatabase = await valueOf(
-    'pod db-0 -n $DATABASE',
+    'pod db-0 -n $DATABASE_NAMESPACE',
     '.spec.nodeName'
   )
   const nodes = await valueOf('nodes', '.items[*].metadata.name')
@@ -206,7 +206,7 @@ t.test('the password changes without one failed request', async (t) => {
     await clients.stores(50)
   })
   await t.rejects(
-    kubectl(`-n $DATABASE exec db-0 -- psql "${old}" -c 'SELECT 1'`),
+    kubectl(`-n $DATABASE_NAMESPACE exec db-0 -- psql "${old}" -c 'SELECT 1'`),
     /password authentication failed/
   )
 })
@@ -223,7 +223,7 @@ async function enableTls(): Promise<void> {
     chown postgres /data/pgdata/$name`
   await sh(`
     for name in server.key server.crt
-    do kubectl -n $DATABASE exec -i db-0 -- env name=$name sh -c '${install}' <secrets/$name
+    do kubectl -n $DATABASE_NAMESPACE exec -i db-0 -- env name=$name sh -c '${install}' <secrets/$name
     done`)
   await sql('ALTER SYSTEM SET ssl = on')
   await sql('SELECT pg_reload_conf()')
@@ -385,8 +385,8 @@ t.test(
   async (t) => {
     const kill = () =>
       sh(`
-        kubectl -n $DATABASE delete pod db-0 --grace-period=1
-        kubectl -n $DATABASE rollout status statefulset/db --timeout=5m`)
+        kubectl -n $DATABASE_NAMESPACE delete pod db-0 --grace-period=1
+        kubectl -n $DATABASE_NAMESPACE rollout status statefulset/db --timeout=5m`)
     // After a longer outage, no pod is ready, and connections are rejected.
     await underLoad(t, kill, outage)
     t.match(
@@ -467,11 +467,11 @@ YAML
     kubectl wait --for=condition=Established -f kinds.yaml`)
 
 t.test('the objects of CloudNativePG and cert-manager are found', async (t) => {
-  const DATABASE = `${database}-cnpg`
-  const variables = { DATABASE, DATABASE_NAMESPACE: DATABASE }
+  const DATABASE_NAMESPACE = `${database}-cnpg`
+  const variables = { DATABASE_NAMESPACE }
   t.teardown(() =>
     sh(`
-      kubectl delete namespace ${DATABASE}
+      kubectl delete namespace ${DATABASE_NAMESPACE}
       kubectl delete -f kinds.yaml`)
   )
   await addKinds()
@@ -482,14 +482,18 @@ t.test('the objects of CloudNativePG and cert-manager are found', async (t) => {
   )
   await documented('CloudNativePG', 0, variables)
   const password = await sh(
-    `kubectl -n ${DATABASE} get secret service -o jsonpath={.data.password} | base64 -d`
+    `kubectl -n ${DATABASE_NAMESPACE} get secret service -o jsonpath={.data.password} | base64 -d`
   )
-  t.match(read('secrets/database_url'), `:${password}@db-rw.${DATABASE}:`)
+  t.match(
+    read('secrets/database_url'),
+    `:${password}@db-rw.${DATABASE_NAMESPACE}:`
+  )
 
   const looks = {
-    'kubectl -n $DATABASE get cluster,pods': '/db',
-    'kubectl -n $DATABASE describe cluster db': 'Instances:',
-    'kubectl -n $DATABASE get backup,scheduledbackup': 'scheduledbackup',
+    'kubectl -n $DATABASE_NAMESPACE get cluster,pods': '/db',
+    'kubectl -n $DATABASE_NAMESPACE describe cluster db': 'Instances:',
+    'kubectl -n $DATABASE_NAMESPACE get backup,scheduledbackup':
+      'scheduledbackup',
     'kubectl get certificate': ''
   }
   for (const [look, finding] of Object.entries(looks))
