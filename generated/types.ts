@@ -13,12 +13,13 @@ export interface paths {
          * @description Returns all categories in one array, oldest first (by id), including
          *     every category whose creation was acknowledged before this request.
          *
-         *     To avoid downloading an unchanged list, cache the body with its `ETag`
-         *     and send that as `If-None-Match`: a `304` means that your cached copy
+         *     To avoid downloading an unchanged list, cache the body with its `ETag`,
+         *     and send the tag as `If-None-Match`: a `304` means that your cached copy
          *     is current. Lists of 1 KiB or more are compressed if
          *     `Accept-Encoding` allows `br` or `gzip`.
          *
-         *     A list over the limit of the deployment, by default 32 MiB, gets `503`.
+         *     A list over the limit of the deployment, by default 32 MiB, gets `503`
+         *     with `X-Should-Retry: false`, and without `Retry-After`.
          */
         get: operations["listCategories"];
         put?: never;
@@ -70,10 +71,9 @@ export interface paths {
          *     them. With `status`, returns only pets of that status.
          *
          *     If more pets follow, the response has a `Link` header with `rel="next"`
-         *     (RFC 8288). Request its URL to get the next page; it is relative to the
-         *     URL of the request. The last page has no `Link`. Together, the
-         *     pages have every pet whose creation was acknowledged before the first
-         *     request.
+         *     (RFC 8288). Its target is the next page, relative to the URL of the
+         *     request. The last page has no `Link`. Together, the pages have every pet
+         *     whose creation was acknowledged before the first request.
          */
         get: operations["listPets"];
         put?: never;
@@ -100,10 +100,10 @@ export interface paths {
         /**
          * Get a pet
          * @deprecated
-         * @description Returns one pet. **Deprecated:** it works until its sunset. No other
-         *     operation returns a pet by its id: from then on, read the pages of
-         *     listPets. Its 200 and 404 announce this by `Deprecation`, `Sunset` and a
-         *     `Link` to listPets.
+         * @description Returns one pet. **Deprecated:** it works at least until its sunset.
+         *     After that, read the pages of listPets: no other operation returns a pet
+         *     by its id. The 200 and 404 announce this with `Deprecation`, `Sunset`
+         *     and a `Link` to listPets.
          */
         get: operations["getPet"];
         put?: never;
@@ -151,8 +151,8 @@ export interface paths {
         /**
          * Cancel an order
          * @description Deletes an order, unless it is complete or its `shipDate` is past.
-         *     Cancelling an order a second time returns 404, so repeating this after
-         *     `outcome_unknown` is safe.
+         *     Cancelling an order a second time returns 404, so a retry after
+         *     `outcome_unknown` is safe, despite `X-Should-Retry: false`.
          */
         delete: operations["cancelOrder"];
         options?: never;
@@ -168,7 +168,7 @@ export interface components {
         NewCategory: {
             /** @description Category name; not unique */
             name: string;
-            /** @description Short description of the category. Omit it if there is none; it may be empty, but not null. */
+            /** @description Short description of the category. It may be empty, but not null; omit it if there is none. */
             description?: string;
         };
         /** @description A stored category */
@@ -265,8 +265,8 @@ export interface components {
             createdAt: string;
         };
         /**
-         * @description The body of every error response. Some errors belong to no operation, or
-         *     precede it:
+         * @description The body of every error response. Some errors occur before or outside
+         *     any operation:
          *
          *     | status | code               | reason                                                        |
          *     | ------ | ------------------ | ------------------------------------------------------------ |
@@ -314,7 +314,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The request has a query parameter, a body or a precondition, which the operation does not have */
+        /** @description The request has a query parameter, a body or a precondition, which the operation does not accept */
         UnexpectedInput: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -328,7 +328,8 @@ export interface components {
         };
         /**
          * @description The id is not a positive 64-bit integer, or has leading zeros, or the
-         *     request has what the operation does not: a query parameter, a body or a precondition
+         *     request has a query parameter, a body or a precondition, which the
+         *     operation does not accept
          */
         InvalidId: {
             headers: {
@@ -395,7 +396,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description This Idempotency-Key has created something from another body */
+        /** @description This Idempotency-Key was used with another body */
         IdempotencyKeyReused: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -435,7 +436,11 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The service cannot reach its database, or is overloaded; the request had no effect */
+        /**
+         * @description The service cannot reach its database, or is overloaded, or the list is
+         *     too long; the request had no effect. A list that is too long has
+         *     `X-Should-Retry: false` in place of Retry-After.
+         */
         Unavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -486,8 +491,8 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Identifies the request in the logs of the service: yours, if you sent
-         *     one of 1 to 128 letters, digits, `.`, `_`, `~` or `-`, else a new one.
+         * @description Identifies the request in the logs of the service: yours, if it has 1 to
+         *     128 letters, digits, `.`, `_`, `~` or `-`, otherwise a new one.
          * @example 3f0c7a52-6f0e-4a43-9d0f-6f1f2f6f7a10
          */
         RequestId: string;
@@ -504,9 +509,10 @@ export interface components {
          */
         RetryAfter: number;
         /**
-         * @description With the code `outcome_unknown`: `true` if the request had an
-         *     Idempotency-Key, otherwise `false`, and clients must not retry
-         *     automatically. Some generated SDKs obey this header. Absent otherwise.
+         * @description `true` after `outcome_unknown`, if the request had an Idempotency-Key.
+         *     `false` after `outcome_unknown` without one, because a repeated create
+         *     could create twice, and if a list is too long. Some generated SDKs obey
+         *     this header. Absent otherwise.
          * @example false
          */
         ShouldRetry: string;
@@ -543,12 +549,12 @@ export interface components {
          */
         Location: string;
         /**
-         * @description Since when the operation is deprecated, in Unix time (RFC 9745)
+         * @description Time of the deprecation, in Unix seconds (RFC 9745)
          * @example @1795305600
          */
         Deprecation: string;
         /**
-         * @description When the operation may stop working (RFC 8594)
+         * @description Time after which the operation may stop working (RFC 8594)
          * @example Thu, 05 Dec 2030 00:00:00 GMT
          */
         Sunset: string;
@@ -720,8 +726,8 @@ export interface operations {
                 status?: "available" | "pending" | "sold";
                 /**
                  * @description Where the page starts, from the `Link` header of the previous
-                 *     page. Its format may change: do not build or store it. Omit it for
-                 *     the first page.
+                 *     page; omit it for the first page. The format of a cursor may change:
+                 *     do not build or store one.
                  */
                 cursor?: string;
             };
@@ -925,7 +931,7 @@ export interface operations {
             400: components["responses"]["InvalidId"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            /** @description There is no such order; it may have been cancelled before */
+            /** @description There is no such order; it may already have been cancelled */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

@@ -44,7 +44,7 @@ function onSignal(): void {
   if (isStopping) return
   isStopping = true
   // A signal after that time ends the process immediately, but not the first
-  // process of a container: several programs may stop that one.
+  // process of a container: several programs may signal that one.
   setTimeout(() => {
     for (const signal of signals) process.off(signal, onSignal)
   }, sameSignalMs).unref()

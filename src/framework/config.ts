@@ -43,8 +43,8 @@ const validate = new Ajv({
  * variables of OpenTelemetry are added to the environment, where the SDK reads
  * them. Reports other unknown names in the file.
  *
- * @throws Error with a line for each mistake, which names the variable and what
- *   it must be, without values that may be secret
+ * @throws Error with a line for each mistake, which names the variable and its
+ *   rule, without values that may be secret
  */
 export function loadConfig(environment: Texts, file = '.env'): Config {
   const fromFile = existsSync(file) ? parseEnv(readText(file, file)) : {}

@@ -88,7 +88,7 @@ export class Metrics {
 
   readonly rateLimited = this.#counter(
     'rate_limited_total',
-    'Requests over a limit: of their API key, or of requests without a valid one',
+    'Requests over a limit: of their API key, or of requests without a valid key',
     ['limit'],
     ['key', 'rejected']
   )
@@ -102,7 +102,7 @@ export class Metrics {
 
   readonly apiKeysNextExpiry = this.gauge(
     'api_keys_next_expiry_seconds',
-    'Time until the next API key in use expires; +Inf without one. In use: in the last 24 hours, and if it was replaced, more than an hour after that'
+    'Time until the next API key in use expires; +Inf without one. In use: used in the last 24 hours, and, if replaced, more than an hour after its replacement'
   )
 
   readonly idempotentCreates = this.#counter(

@@ -13,7 +13,7 @@ interface Options {
 }
 
 /**
- * Runs `attempt` every second until it succeeds: by default without an end.
+ * Runs `attempt` every second until it succeeds, by default forever.
  *
  * @returns its result
  * @throws the error that is not temporary, or that of the last attempt

@@ -34,7 +34,7 @@ export function repeat(
     }
   }
 
-  // The signal ends the sleep by an error.
+  // The signal ends the sleep with an error.
   run().catch(() => {})
 }
 

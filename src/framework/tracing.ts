@@ -40,7 +40,7 @@ interface Options {
 
 /**
  * Traces requests, and exports their spans to a collector, which never delays a
- * request. What handles a request finds its span by `trace.getActiveSpan()`.
+ * request. Handlers find the request's span with `trace.getActiveSpan()`.
  */
 export const tracing = fp<Options>(
   (app, { name, version }) => {

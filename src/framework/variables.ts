@@ -50,7 +50,7 @@ export const commonVariables = {
   DATABASE_URL: {
     type: 'string',
     description:
-      'URL of PostgreSQL 15 to 18 (UTF-8). If unset, an embedded one runs.',
+      'URL of PostgreSQL 15 to 18 (UTF-8). If unset, the embedded one runs.',
     pattern: '^postgres(ql)?://'
   },
 
@@ -78,7 +78,7 @@ export const commonVariables = {
     type: 'string',
     enum: ['development', 'staging', 'production'],
     default: 'development',
-    description: 'Environment, shown on the docs page'
+    description: 'Environment, which the docs page shows'
   },
 
   LOG_LEVEL: {
@@ -122,8 +122,8 @@ export const commonVariables = {
     ...count,
     default: 60_000,
     description:
-      'Requests per minute for each API key and replica, then 429. ' +
-      '0 disables the limit.'
+      'Maximum requests per minute for each API key and replica. ' +
+      'Further ones get 429. 0 disables the limit.'
   }
 } as const satisfies Record<string, Variable>
 
@@ -147,7 +147,8 @@ export const rarelyNeededVariables = {
     default: 5000,
     minimum: 100,
     description:
-      'Time to connect to the database, and to run a statement, then 503'
+      'Time limit to connect to the database, and to run a statement; ' +
+      '503 after it'
   },
 
   DATABASE_SERVICE_ROLE: {
@@ -162,15 +163,15 @@ export const rarelyNeededVariables = {
     default: 24,
     minimum: 24,
     maximum: 8760,
-    description: 'Hours for which an Idempotency-Key is kept, at least'
+    description: 'Minimum hours for which an Idempotency-Key is kept'
   },
 
   MAX_REJECTED_KEYS_PER_MINUTE: {
     ...count,
     default: 60,
     description:
-      'Requests without a valid API key per minute and address, then 429. ' +
-      '0 disables the limit.'
+      'Maximum requests without a valid API key per minute and address. ' +
+      'Further ones get 429. 0 disables the limit.'
   },
 
   MAX_BODY_BYTES: {
@@ -189,9 +190,9 @@ export const rarelyNeededVariables = {
     // A longer text would not fit into a string of Node.js.
     maximum: 500_000_000,
     description:
-      'Maximum size of a list, then 503; and maximum memory for responses ' +
-      'that clients have yet to read: the least recently sent are closed ' +
-      'for a new one. The process may use eight times this memory.'
+      'Maximum size of a list (larger gets 503), and of all responses that ' +
+      'clients have yet to read: a new one closes the connections of the ' +
+      'least recently sent. The process may use eight times this memory.'
   },
 
   MAX_CONNECTIONS: {
@@ -204,7 +205,7 @@ export const rarelyNeededVariables = {
   REQUEST_TIMEOUT_MS: {
     ...milliseconds,
     default: 30_000,
-    description: 'Time to receive a complete request, then 408'
+    description: 'Time limit to receive a complete request; 408 after it'
   },
 
   IDLE_TIMEOUT_MS: {

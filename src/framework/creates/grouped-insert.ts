@@ -29,10 +29,10 @@ interface InsertRow {
 }
 
 /**
- * Inserts single rows by a statement for many. Rows that arrive together share
- * it. The next group gathers while one commits, so an idle service adds no
- * delay. If a row makes its group fail, each row of the group runs alone, while
- * the next groups go on.
+ * Inserts single rows with a statement for many. Rows that arrive together
+ * share the statement. The next group gathers while one commits, so an idle
+ * service adds no delay. If a row makes its group fail, each row of the group
+ * runs alone, while the next groups go on.
  *
  * @returns a function that inserts one row. It resolves with 'blocked' or
  *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. Each

@@ -43,7 +43,7 @@ export async function startEmbeddedPostgres(
   }
 
   return retry(shareOrStart, {
-    report: () => log.info({ directory }, 'waiting for DATA_DIR: in use'),
+    report: () => log.info({ directory }, 'waiting: DATA_DIR is in use'),
     isTemporary: (error) => inUsePattern.test(messageOf(error)),
     maxAttempts
   }).catch((cause: unknown) => {

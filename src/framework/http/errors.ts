@@ -6,7 +6,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /**
      * The code of its Error body, set by `sendError`. `AccessLog` replaces it
-     * by `aborted` if the response was not sent completely.
+     * with `aborted` if the response was not sent completely.
      */
     errorCode: string | undefined
   }

@@ -37,9 +37,9 @@ interface Options {
  * - Rejection of a missing body: glue ignores that it is required.
  * - Rejection of a body where the operation has none.
  * - The headers of a deprecation.
- * - A 501 of an operation without a handler.
- * - A start that fails if an operation has no hook for its security scheme: it
- *   would be open. Or if it has no scopes: every API key could use it.
+ * - A 501 for an operation without a handler.
+ * - A start that fails if an operation has no hook for its security scheme,
+ *   because it would be open, or no scopes, because every API key could use it.
  *
  * Also, glue ignores `servers`, so their path is its option `prefix`. Headers
  * are matched in lower case by validation.ts.

@@ -75,8 +75,9 @@ const unsupported = {
  * ignore them would let a request take effect that its client has forbidden.
  *
  * They are the preconditions of RFC 9110, section 13.1, that compare an ETag,
- * and the Idempotency-Key: take effect only once. The other preconditions
- * compare a modification date. This service has none, so it ignores them.
+ * and the Idempotency-Key, which means "only once". The other preconditions
+ * compare a modification date. This service has no such dates, so it ignores
+ * these preconditions.
  */
 function headerValidator(schema: Schema, method: string) {
   // Without an ETag, no tag matches: If-None-Match does not prevent a read.

@@ -54,9 +54,9 @@ const sqlStatesByKind = {
   ],
 
   /**
-   * The statement may have had an effect. Each is its own transaction, which an
-   * error rolls back, but these can come after the commit, or from a pooler
-   * that has lost the server:
+   * The statement may have had an effect. A statement is a transaction, which
+   * an error rolls back. But these errors can come after the commit, or from a
+   * pooler that has lost the server:
    *
    * - An internal error may follow the commit. PostgreSQL sends it, and then
    *   ends the whole server, because it cannot roll back.

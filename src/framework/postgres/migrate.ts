@@ -65,11 +65,11 @@ type MigrationConfig = Pick<
 /**
  * Applies the pending migrations, and then the folder's `grants.sql` for
  * DATABASE_SERVICE_ROLE, in one transaction. Concurrent calls wait for each
- * other. If another transaction holds a lock, the whole is tried again, so that
- * no request waits for long.
+ * other. If another transaction holds a lock, the whole transaction is tried
+ * again, so that no request waits for long.
  *
  * @throws Error when the database cannot be reached or rejects a statement, or
- *   when a lock is held for all tries
+ *   when a lock is held during all attempts
  */
 export async function applyMigrations(
   url: string,

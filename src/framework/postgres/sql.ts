@@ -61,7 +61,7 @@ export function inputParameters(
 }
 
 /**
- * Returns a value as text, also if its column is jsonb. JSON.stringify would
+ * Returns a value as text, even if its column is jsonb. JSON.stringify would
  * reject a bigint.
  */
 const jsonOf = (value: unknown) =>

@@ -5,7 +5,7 @@ import type { Metrics } from '../metrics.ts'
 /** Bytes. A body of this size usually fits the buffers of its connection. */
 const uncountedSize = 2 ** 16
 
-/** A retry cannot succeed. The header keeps some generated SDKs from one. */
+/** A retry cannot succeed. The header keeps some SDKs from retrying. */
 export const listTooLong = () =>
   new HttpError(
     503,
@@ -17,11 +17,11 @@ export const listTooLong = () =>
 /**
  * Limits the memory of bodies that clients have yet to read. A body counts
  * once, however many clients read it. When a new one needs room, the
- * connections that read the least recently sent one are closed, so slow clients
- * deny nothing to others.
+ * connections that read the least recently sent body are closed, so slow
+ * clients deny nothing to others.
  */
 export class ResponseBuffers {
-  /** Bytes. Whoever makes a body rejects a larger one by `listTooLong`. */
+  /** Bytes. Whoever makes a body rejects a larger one with `listTooLong`. */
   readonly limit: number
   readonly #metrics: Metrics
   /** The responses that send each body. The last sent body is last. */

@@ -40,8 +40,8 @@ for (const [fault, rest, message] of [
 ] as const) {
   t.test(`${fault} stops the start`, async (t) => {
     const paths = { '/things': pathWithPost('createThing', rest) }
-    const started = serve(t, paths, () => ({}))
-    await t.rejects(started, { message })
+    const open = async () => (await serve(t, paths, () => ({}))).ready()
+    await t.rejects(open, { message })
   })
 }
 
