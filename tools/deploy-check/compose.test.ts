@@ -567,8 +567,9 @@ t.test('images come from a registry, such as a minor version', async (t) => {
       -e REGISTRY_AUTH=htpasswd \
       -e REGISTRY_AUTH_HTPASSWD_REALM=test \
       -e REGISTRY_AUTH_HTPASSWD_PATH=/htpasswd registry:2
-    until ${login.replace('registry.example.com', registry)} -u test -p test
-    do sleep 0.1
+    for attempt in $(seq 100); do
+      ${login.replace('registry.example.com', registry)} -u test -p test && break
+      sleep 0.1
     done
     docker tag ${service} ${registry}/${service}
     docker build -q -t ${database17} - <<< 'FROM postgres:17-alpine'

@@ -24,6 +24,9 @@ const idTypes = {
   }
 }
 
+/** Pages of one statement, which are in memory together. */
+const maxPages = 10
+
 /** A statement that reads a page of a list. */
 interface PageDefinition<Filter extends string, Item> {
   statementName: string
@@ -142,7 +145,7 @@ export function pageHandler<
   const text = pageStatement(inputTypes, select, json.expression)
   const read = sharedReader<string, { items: Buffer; next: string | null }>(
     database,
-    { statementName, inputTypes, text }
+    { statementName, inputTypes, text, maxInputRows: maxPages }
   )
 
   return async (

@@ -3,6 +3,9 @@ import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from './shared-reader.ts'
 
+/** Rows of one statement. */
+const maxRows = 100
+
 /** A statement that reads one row. */
 interface RowDefinition<Column extends string, Schema> {
   statementName: string
@@ -53,7 +56,8 @@ export function rowReader<Column extends string, Schema>(
   const read = sharedReader<Column, { json: string | null }>(database, {
     statementName,
     inputTypes,
-    text
+    text,
+    maxInputRows: maxRows
   })
 
   return async (inputRow) => {

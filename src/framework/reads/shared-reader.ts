@@ -2,9 +2,6 @@ import type { QueryResultRow } from 'pg'
 import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** Maximum number of input rows of a statement. */
-const maxInputRows = 100
-
 /** What finds a row, by the columns of `input`: undefined becomes NULL. */
 export type InputRow<Column extends string> = Record<
   Column,
@@ -18,6 +15,8 @@ interface SharedReadDefinition<Column extends string> {
   inputTypes: Record<Column, string>
   /** Returns a row for each input row, in their order. */
   text: string
+  /** Further ones wait for the next statement. */
+  maxInputRows: number
 }
 
 /**
@@ -32,7 +31,12 @@ interface SharedReadDefinition<Column extends string> {
  */
 export function sharedReader<Column extends string, Row extends QueryResultRow>(
   database: Database,
-  { statementName, inputTypes, text }: SharedReadDefinition<Column>
+  {
+    statementName,
+    inputTypes,
+    text,
+    maxInputRows
+  }: SharedReadDefinition<Column>
 ): (inputRow: InputRow<Column>) => Promise<Row> {
   const statement = database.prepare(statementName, text)
 
