@@ -21,7 +21,7 @@ export function messageHandlers(database: Database) {
 }
 
 /** PostgreSQL reads the index of queued messages by id, and stops at 10,000. */
-const queueState = sql`
+const queueStateSql = sql`
   SELECT
     count(*)::integer AS queued,
     coalesce(
@@ -40,7 +40,7 @@ const queueState = sql`
 /** Measures the queue of messages. */
 export const queueMeasurer = measurer(
   'queue-of-messages',
-  queueState,
+  queueStateSql,
   (metrics) => {
     const queued = metrics.gauge(
       'messages_queued',

@@ -8,7 +8,7 @@ import { limitLockWait, sql } from '../framework/postgres/sql.ts'
 
 const isOpenSql = 'NOT complete AND (ship_date IS NULL OR ship_date > now())'
 
-const deleteOpenOrder = sql`
+const deleteOpenOrderSql = sql`
   DELETE FROM orders
   WHERE id = $1
     AND ${isOpenSql}
@@ -16,7 +16,7 @@ const deleteOpenOrder = sql`
   RETURNING id
 `
 
-const orderState = sql`
+const orderStateSql = sql`
   SELECT ${isOpenSql} AS "isOpen"
   FROM orders
   WHERE id = $1
@@ -24,9 +24,9 @@ const orderState = sql`
 
 /** The operations on orders. */
 export function orderHandlers(database: Database, buffers: ResponseBuffers) {
-  const cancel = database.prepare('cancelOrder', deleteOpenOrder)
+  const cancel = database.prepare('cancelOrder', deleteOpenOrderSql)
 
-  const readState = database.prepare('cancelOrder-read', orderState)
+  const readState = database.prepare('cancelOrder-read', orderStateSql)
 
   return {
     listOrders: listHandler(database, buffers, {

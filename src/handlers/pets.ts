@@ -10,7 +10,7 @@ import type { Database } from '../framework/postgres/database.ts'
 import { sql } from '../framework/postgres/sql.ts'
 import { rowReader } from '../framework/reads/row-reader.ts'
 
-const allPets = sql`
+const allPetsSql = sql`
   SELECT *
   FROM pets
   WHERE id > input.after
@@ -20,7 +20,7 @@ const allPets = sql`
 
 // With `WHERE pets.status = input.status`, PostgreSQL would search the primary
 // key even for a rare status. These conditions fit the index (status, id).
-const petsOfStatus = sql`
+const petsOfStatusSql = sql`
   SELECT *
   FROM pets
   WHERE (pets.status, id) > (input.status, input.after)
@@ -29,7 +29,7 @@ const petsOfStatus = sql`
   LIMIT input.size + 1
 `
 
-const petsById = sql`
+const petsByIdSql = sql`
   SELECT *
   FROM pets
   WHERE pets.id = input.id
@@ -47,18 +47,18 @@ export function petHandlers(database: Database, buffers: ResponseBuffers) {
     ...shared,
     statementName: 'listPets',
     filterTypes: {},
-    select: allPets
+    select: allPetsSql
   })
   const listPetsByStatus = pageHandler(database, buffers, {
     ...shared,
     statementName: 'listPets-by-status',
     filterTypes: { status: 'text' },
-    select: petsOfStatus
+    select: petsOfStatusSql
   })
   const readPet = rowReader(database, {
     statementName: 'getPet',
     inputTypes: { id: 'bigint' },
-    select: petsById,
+    select: petsByIdSql,
     json: petJson
   })
 

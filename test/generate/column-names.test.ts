@@ -2,7 +2,7 @@
 // creates, unless `npm run generate` rejects it.
 import t from 'tap'
 import {
-  insertStatement,
+  insertSql,
   idempotentParts
 } from '../../src/framework/creates/insert-statement.ts'
 import { type BodyColumn, RowJson } from '../../src/framework/openapi/json.ts'
@@ -12,7 +12,7 @@ import { createDatabase, query } from '../support/database.ts'
 /** The statements of a table whose body has these columns. */
 const statementsFor = (names: string[]) =>
   [undefined, idempotentParts].map((parts) =>
-    insertStatement(
+    insertSql(
       {
         operationId: 'createThing',
         status: 201,

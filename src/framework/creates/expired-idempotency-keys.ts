@@ -9,7 +9,7 @@ const intervalMs = 5000
 const maxDeleted = 500
 
 /** If another replica is removing the same ones, this one tries again later. */
-const deleteExpiredIdempotencyKeys = sql`
+const deleteExpiredSql = sql`
   DELETE FROM idempotency_keys
   WHERE ctid = ANY (ARRAY(
     SELECT ctid
@@ -33,7 +33,7 @@ export function removalOfExpiredIdempotencyKeys(
   hours: number
 ): Task {
   const name = 'remove-expired-idempotency-keys'
-  const statement = database.prepare(name, deleteExpiredIdempotencyKeys)
+  const statement = database.prepare(name, deleteExpiredSql)
   const values = [hours, maxDeleted]
 
   const task = 'idempotency_keys'

@@ -128,7 +128,7 @@ export const idempotentParts: typeof plainParts = {
  * `stored` has `WHERE id IS NOT NULL`: with `early_outcome IS NULL`, the
  * planner would expect one row, and join each by a nested loop.
  */
-export function insertStatement<Body, Params, Status, Schema>(
+export function insertSql<Body, Params, Status, Schema>(
   definition: CreateDefinition<Body, Params, Status, Schema>,
   parts = plainParts
 ): string {
@@ -195,10 +195,10 @@ export function prepareInserts<Body, Params, Status, Schema>(
   const { operationId } = definition
 
   return {
-    plain: database.prepare(operationId, insertStatement(definition)),
+    plain: database.prepare(operationId, insertSql(definition)),
     idempotent: database.prepare(
       `${operationId}-idempotent`,
-      insertStatement(definition, idempotentParts)
+      insertSql(definition, idempotentParts)
     )
   }
 }

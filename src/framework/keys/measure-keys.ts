@@ -5,7 +5,7 @@ import { sql } from '../postgres/sql.ts'
  * An API key that was replaced counts only if it was used more than an hour
  * after that: its client has yet to change to the successor.
  */
-const nextExpiry = sql`
+const nextExpirySql = sql`
   SELECT extract(epoch FROM min(expires_at) - now())::float8 AS seconds
   FROM api_keys
   WHERE revoked_at IS NULL
@@ -23,7 +23,7 @@ const nextExpiry = sql`
 /** Measures when the first API key in use expires. */
 export const apiKeyMeasurer = measurer(
   'next-expiry-of-api-keys',
-  nextExpiry,
+  nextExpirySql,
   (metrics) =>
     ({ seconds }: { seconds: number | null }) =>
       metrics.apiKeysNextExpiry.set(seconds ?? Infinity)

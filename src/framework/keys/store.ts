@@ -18,7 +18,7 @@ export const keyStateSql = sql`
   END
 `
 
-const createStatement = sql`
+const createSql = sql`
   WITH created AS (
     INSERT INTO api_keys (name, shown_part, hash, expires_at, scopes)
     VALUES ($2, $3, decode($4, 'hex'), now() + $5::interval, $6)
@@ -31,7 +31,7 @@ const createStatement = sql`
 `
 
 /** A concurrent rotation waits for the lock and then sees replaced_by. */
-const rotateStatement = sql`
+const rotateSql = sql`
   WITH old AS (
     SELECT *
     FROM api_keys
@@ -73,7 +73,7 @@ const rotateStatement = sql`
   RETURNING key_id
 `
 
-const revokeStatement = sql`
+const revokeSql = sql`
   WITH revoked AS (
     UPDATE api_keys
     SET revoked_at = now()
@@ -91,7 +91,7 @@ const revokeStatement = sql`
 const utc = (column: string) =>
   `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS ${column}`
 
-const listStatement = sql`
+const listSql = sql`
   SELECT
     id::text,
     name,
@@ -107,7 +107,7 @@ const listStatement = sql`
   ORDER BY api_keys.id
 `
 
-const auditStatement = sql`
+const auditSql = sql`
   SELECT ${utc('at')}, key_id::text, name, event, command
   FROM key_events
   JOIN api_keys ON api_keys.id = key_id
@@ -162,7 +162,7 @@ export class ApiKeyStore {
     }
     const { apiKey, shownPart, hash } = this.#make()
     const values = [name, shownPart, hash, lifetime, scopes]
-    await this.#change(createStatement, values)
+    await this.#change(createSql, values)
 
     return apiKey
   }
@@ -182,7 +182,7 @@ export class ApiKeyStore {
   ): Promise<string> {
     const { apiKey, shownPart, hash } = this.#make()
     const values = [idOrShownPart, shownPart, hash, lifetime, overlap]
-    if (await this.#change(rotateStatement, values)) return apiKey
+    if (await this.#change(rotateSql, values)) return apiKey
 
     throw new Error(
       `There is no valid key ${idOrShownPart} without a successor; see: keys list`
@@ -191,19 +191,19 @@ export class ApiKeyStore {
 
   /** @throws Error when the key is not valid */
   async revoke(idOrShownPart: string): Promise<void> {
-    if (await this.#change(revokeStatement, [idOrShownPart])) return
+    if (await this.#change(revokeSql, [idOrShownPart])) return
 
     throw new Error(`There is no valid key ${idOrShownPart}; see: keys list`)
   }
 
   /** Returns all keys, the oldest first. */
   list(): Promise<PrintedRow[]> {
-    return this.#database.read({ text: listStatement })
+    return this.#database.read({ text: listSql })
   }
 
   /** Returns the audit log, the oldest entry first. */
   audit(): Promise<PrintedRow[]> {
-    return this.#database.read({ text: auditStatement })
+    return this.#database.read({ text: auditSql })
   }
 
   /** Makes a new key, and what is stored of it. */

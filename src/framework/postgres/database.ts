@@ -27,7 +27,7 @@ const maxQueuedSingleRows = 1000
 // Ends the commits of this role, of all replicas, that still wait for a standby
 // after they were cancelled. PostgreSQL would keep their connections open,
 // although the service has closed them.
-const terminateHangingCommits = sql`
+const terminateHangingCommitsSql = sql`
   SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity
   WHERE application_name = current_setting('application_name')
@@ -94,7 +94,7 @@ export class Database {
     this.timeoutMs = timeoutMs
 
     const hangingCommits = {
-      ...this.prepare('terminate-hanging-commits', terminateHangingCommits),
+      ...this.prepare('terminate-hanging-commits', terminateHangingCommitsSql),
       values: [timeoutMs]
     }
     const use = (name: string, max: number, isIdempotent: boolean) => ({

@@ -28,7 +28,7 @@ const migrationLock = '7241865325823964'
  * @param lockTimeoutMs does not limit the wait for another migration, which
  *   ends when that does
  */
-const begin = (lockTimeoutMs: number) => sql`
+const beginSql = (lockTimeoutMs: number) => sql`
   BEGIN ISOLATION LEVEL READ COMMITTED;
 
   SELECT pg_advisory_xact_lock(${migrationLock});
@@ -48,7 +48,7 @@ const begin = (lockTimeoutMs: number) => sql`
   END $$
 `
 
-const appliedMigrations = sql`
+const appliedMigrationsSql = sql`
   SELECT name
   FROM pgmigrations
 `
@@ -100,8 +100,8 @@ async function applyInTransaction(
   const connection = await pool.connect()
 
   try {
-    await connection.query(begin(lockTimeoutMs))
-    const { rows } = await connection.query<Applied>(appliedMigrations)
+    await connection.query(beginSql(lockTimeoutMs))
+    const { rows } = await connection.query<Applied>(appliedMigrationsSql)
     const pending = missing(rows, migrationsIn(folder))
     for (const name of pending) {
       await runFile(connection, folder, `${name}.sql`)
@@ -157,7 +157,7 @@ export function pendingMigrationsFinder(
   folder: URL
 ): () => Promise<string[]> {
   const names = migrationsIn(folder)
-  const statement = database.prepare('applied-migrations', appliedMigrations)
+  const statement = database.prepare('applied-migrations', appliedMigrationsSql)
 
   return sharedCall(async () => {
     const applied = await database

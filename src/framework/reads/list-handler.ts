@@ -22,7 +22,7 @@ import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
  *   the statistics, so the version differs.
  * - Another server may use the same ids. It was started at another time.
  */
-const listStatement = (table: string, itemJson: string) => sql`
+const listSql = (table: string, itemJson: string) => sql`
   WITH current_version AS MATERIALIZED (
     SELECT concat_ws(
       ' ',
@@ -104,7 +104,7 @@ export function listHandler<Item>(
   buffers: ResponseBuffers,
   { statementName, table, json }: ListDefinition<Item>
 ) {
-  const text = listStatement(table, json.expression)
+  const text = listSql(table, json.expression)
   const statement = database.prepare(statementName, text)
   const read = listReader(database, buffers.limit, statement)
 

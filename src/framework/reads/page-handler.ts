@@ -55,7 +55,7 @@ interface PageRequest {
 
 // The items are bytes, because requests that share a page share its Buffer,
 // which ResponseBuffers counts once.
-const pageStatement = (
+const pageSql = (
   inputTypes: Record<string, string>,
   select: string,
   itemJson: string
@@ -142,7 +142,7 @@ export function pageHandler<
 ) {
   const { lowest, isValid } = idTypes[idType]
   const inputTypes = { ...filterTypes, after: idType, size: 'integer' }
-  const text = pageStatement(inputTypes, select, json.expression)
+  const text = pageSql(inputTypes, select, json.expression)
   const read = sharedReader<string, { items: Buffer; next: string | null }>(
     database,
     { statementName, inputTypes, text, maxInputRows: maxPages }
