@@ -7,6 +7,7 @@ import { health } from './framework/http/health.ts'
 import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
 import { unknownRoutes } from './framework/http/unknown-routes.ts'
 import { createServer } from './framework/http/server.ts'
+import type { Metrics } from './framework/metrics.ts'
 import { ResponseBuffers } from './framework/reads/response-buffers.ts'
 import type { ApiDocument } from './framework/openapi/document.ts'
 import { docsPage } from './framework/openapi/docs.ts'
@@ -20,6 +21,7 @@ export interface AppOptions {
   /** The OpenAPI document at `api.openapiFile`. */
   apiDocument: ApiDocument
   database: Database
+  metrics: Metrics
   /** Rejects while the database cannot serve requests. */
   checkReady: () => Promise<void>
   log: Logger
@@ -34,11 +36,10 @@ export async function buildApp({
   api,
   apiDocument,
   database,
+  metrics,
   checkReady,
   log
 }: AppOptions) {
-  const { metrics } = database
-
   // Connections, the default headers, errors and the access log.
   const app = createServer(config, metrics, log)
 

@@ -10,6 +10,7 @@ import { ApiKeyStore } from './framework/keys/store.ts'
 import { exitOnError } from './framework/exit-on-error.ts'
 import { createLogger } from './framework/log.ts'
 import { messageOf } from './framework/message-of.ts'
+import { Metrics } from './framework/metrics.ts'
 import { openForService } from './framework/open-database.ts'
 import { readApiDocument } from './framework/openapi/document.ts'
 import { repeat } from './framework/tasks.ts'
@@ -27,18 +28,19 @@ export async function start(api: Api) {
   const { service: serviceName, apiKeyPrefix } = api.names
   const exitWithError = exitOnError(serviceName)
 
-  // 1. Read the configuration and the OpenAPI document.
+  // 1. Read the configuration and the OpenAPI document; make log and metrics.
   const config = loadConfig(process.env)
   const log = createLogger(config.LOG_LEVEL, apiKeyPrefix)
+  const metrics = new Metrics()
   const apiDocument = readApiDocument(api.openapiFile)
 
   // 2. Open DATABASE_URL, or start the embedded PostgreSQL and migrate it.
-  const { ready, ...opened } = await openForService(config, api, log)
+  const { ready, ...opened } = await openForService(config, api, log, metrics)
   const { database, checkReady, crash } = opened
   crash?.then(exitWithError).catch(exitWithError)
 
   // 3. Build the app and listen. Without its database, it responds with 503.
-  const parts = { config, api, apiDocument, database, checkReady, log }
+  const parts = { config, api, apiDocument, database, metrics, checkReady, log }
   const app = await buildApp(parts)
   const url = await listen(app, config)
 

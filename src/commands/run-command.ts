@@ -1,5 +1,6 @@
 import { type Config, loadConfig } from '../framework/config.ts'
 import { createLogger } from '../framework/log.ts'
+import { Metrics } from '../framework/metrics.ts'
 import {
   openDatabase,
   type OpenedDatabase
@@ -22,7 +23,9 @@ export async function withDatabase(
   const config = loadConfig(process.env)
   const level = logLevel ?? config.LOG_LEVEL
   const log = createLogger(level, api.names.apiKeyPrefix)
-  const opened = await openDatabase(config, api, log, { mayShare: true })
+  const opened = await openDatabase(config, api, log, new Metrics(), {
+    mayShare: true
+  })
   try {
     const result = await command(opened, config)
     if (typeof result === 'string') console.log(result)

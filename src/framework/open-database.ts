@@ -3,6 +3,7 @@ import type { Api } from './api.ts'
 import type { Config } from './config.ts'
 import type { EmbeddedServer } from './embedded/server.ts'
 import { messageOf } from './message-of.ts'
+import type { Metrics } from './metrics.ts'
 import { Database } from './postgres/database.ts'
 import {
   applyMigrations,
@@ -42,11 +43,12 @@ export async function openDatabase(
   config: Config,
   { migrationsFolder, names }: Api,
   log: Logger,
+  metrics: Metrics,
   { mayShare }: { mayShare: boolean }
 ): Promise<OpenedDatabase> {
   const { url, stop, crash } = await databaseServer(config, log, mayShare)
   const database = await orUnusable(
-    () => new Database(url, config, log, names.service)
+    () => new Database(url, config, log, metrics, names.service)
   )
   const findPending = pendingMigrationsFinder(database, migrationsFolder)
   const checkReady = () => orUnusable(() => requireMigrations(findPending))
@@ -99,9 +101,12 @@ async function orUnusable<Result>(
 export async function openForService(
   config: Config,
   api: Api,
-  log: Logger
+  log: Logger,
+  metrics: Metrics
 ): Promise<OpenedDatabase & { ready: Promise<void> }> {
-  const opened = await openDatabase(config, api, log, { mayShare: false })
+  const opened = await openDatabase(config, api, log, metrics, {
+    mayShare: false
+  })
   const { migrate, checkReady } = opened
   if (config.DATABASE_URL === undefined) {
     await migrate()

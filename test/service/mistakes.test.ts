@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { type Config, loadConfig } from '../../src/framework/config.ts'
 import { messageOf } from '../../src/framework/message-of.ts'
+import { Metrics } from '../../src/framework/metrics.ts'
 import { openDatabase } from '../../src/framework/open-database.ts'
 import { api } from '../../src/handlers/index.ts'
 import { copyData, createDatabase, query, silent } from '../support/database.ts'
@@ -144,7 +145,9 @@ const mistakes: [title: string, Env, subject: string, Says][] = [
 
 /** Migrates a database as `npm run migrate` does. */
 async function migrate(config: Config, ofApi = api): Promise<void> {
-  const opened = await openDatabase(config, ofApi, silent, { mayShare: true })
+  const opened = await openDatabase(config, ofApi, silent, new Metrics(), {
+    mayShare: true
+  })
   await opened.migrate().finally(opened.closeDatabase)
 }
 

@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import pg from 'pg'
 import { pino } from 'pino'
 import type { Test } from 'tap'
+import { Metrics } from '../../src/framework/metrics.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { applyMigrations } from '../../src/framework/postgres/migrate.ts'
 import { api } from '../../src/handlers/index.ts'
@@ -132,6 +133,7 @@ export function openDatabase(t: Test, url: string, timeout = 5000): Database {
     url,
     { MAX_DATABASE_CONNECTIONS: 4, DATABASE_TIMEOUT_MS: timeout },
     silent,
+    new Metrics(),
     notes.names.service
   )
   t.teardown(() => database.close())

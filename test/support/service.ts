@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { Logger } from 'pino'
 import type { Test } from 'tap'
+import { Metrics } from '../../src/framework/metrics.ts'
 import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import type { Api } from '../../src/framework/api.ts'
 import { buildApp } from '../../src/app.ts'
@@ -45,7 +46,9 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
   const { api = thisApi, log = silent } = options
   const databaseUrl = options.databaseUrl ?? (await createDatabase(t))
   const config = { ...loadConfig({}, noFile), ...unlimited, ...options.config }
-  const database = new Database(databaseUrl, config, log, api.names.service)
+  const metrics = new Metrics()
+  const { service: serviceName } = api.names
+  const database = new Database(databaseUrl, config, log, metrics, serviceName)
 
   const findPending = pendingMigrationsFinder(database, api.migrationsFolder)
   const apiDocument = readApiDocument(api.openapiFile)
@@ -54,6 +57,7 @@ export async function startService(t: Test, options: ServiceOptions = {}) {
     api,
     apiDocument,
     database,
+    metrics,
     checkReady: () => requireMigrations(findPending),
     log
   })

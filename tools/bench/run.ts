@@ -8,6 +8,7 @@ import { apiKeyPrefix } from '../../generated/names.ts'
 import { startEmbeddedPostgres } from '../../src/framework/embedded/postgres.ts'
 import { ApiKeyStore } from '../../src/framework/keys/store.ts'
 import { createLogger } from '../../src/framework/log.ts'
+import { Metrics } from '../../src/framework/metrics.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { api } from '../../src/handlers/index.ts'
 import { migrate, query } from '../../test/support/database.ts'
@@ -31,7 +32,7 @@ const postgres = await startEmbeddedPostgres(folder, log)
 const { url: databaseUrl } = postgres
 await migrate(databaseUrl, {}, [api.migrationsFolder])
 const limits = { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: 5000 }
-const database = new Database(databaseUrl, limits, log)
+const database = new Database(databaseUrl, limits, log, new Metrics())
 const key = await new ApiKeyStore(database, apiKeyPrefix).create('bench')
 await database.close()
 

@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { loadConfig } from '../../src/framework/config.ts'
 import { ApiKeyVerifier } from '../../src/framework/keys/verifier.ts'
 import { ResponseBuffers } from '../../src/framework/reads/response-buffers.ts'
+import { Metrics } from '../../src/framework/metrics.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { api } from '../../src/handlers/index.ts'
 
@@ -23,7 +24,7 @@ export const noFile = '/dev/null'
 export function idleDatabase(): Database {
   const config = loadConfig({}, noFile)
   const log = pino({ level: 'silent' })
-  return new Database('postgres://localhost', config, log)
+  return new Database('postgres://localhost', config, log, new Metrics())
 }
 
 /** The text of generated/statements.sql. */

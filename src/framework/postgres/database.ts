@@ -3,7 +3,7 @@ import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { Overloaded } from '../batch.ts'
 import type { Config } from '../config.ts'
-import { Metrics } from '../metrics.ts'
+import type { Metrics } from '../metrics.ts'
 import { trackAvailability } from './availability.ts'
 import { openPool } from './pool.ts'
 import { sql } from './sql.ts'
@@ -54,11 +54,8 @@ export class Database {
   /** Milliseconds until a statement of a request is cancelled. */
   readonly timeoutMs: number
 
-  /**
-   * The metrics of the whole service. They are here because all parts that
-   * measure have the database.
-   */
-  readonly metrics = new Metrics()
+  /** For whoever runs statements. */
+  readonly metrics: Metrics
 
   /** The texts of the prepared statements by their names, in their order. */
   readonly statements = new Map<string, string>()
@@ -84,8 +81,10 @@ export class Database {
     url: string,
     config: DatabaseConfig,
     log: Logger,
+    metrics: Metrics,
     applicationName = 'service'
   ) {
+    this.metrics = metrics
     const {
       DATABASE_TIMEOUT_MS: timeoutMs,
       MAX_DATABASE_CONNECTIONS: maxConnections
@@ -106,7 +105,7 @@ export class Database {
         max
       }),
       timeoutMs,
-      metrics: this.metrics,
+      metrics,
       isIdempotent,
       availability: trackAvailability(name, log),
       onCancelIgnored: () => {
