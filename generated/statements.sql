@@ -14,6 +14,16 @@ WHERE application_name = current_setting('application_name')
   AND wait_event = 'SyncRep'
   AND query_start < now() - $1 * interval '1 ms';
 
+PREPARE "record-use-of-api-keys" AS
+UPDATE api_keys
+SET last_used_at = now()
+WHERE id IN (
+  SELECT id
+  FROM api_keys
+  WHERE id = $1
+  FOR NO KEY UPDATE SKIP LOCKED
+);
+
 PREPARE "look-up-api-keys" AS
 SELECT
   id,
@@ -25,10 +35,8 @@ SELECT
     ELSE 'valid'
   END AS state,
   scopes,
-  coalesce(
-  last_used_at >= date_trunc('minute', now()),
-  false
-) AS "isUseRecorded"
+  coalesce(last_used_at >= date_trunc('minute', now()), false)
+    AS "isUseRecorded"
 FROM (
   SELECT
     (value ->> 0)::text AS hash,
@@ -42,16 +50,6 @@ LEFT JOIN LATERAL (
   LIMIT 1
 ) AS api_keys ON true
 ORDER BY ordinal;
-
-PREPARE "record-use-of-api-keys" AS
-UPDATE api_keys
-SET last_used_at = now()
-WHERE id IN (
-  SELECT id
-  FROM api_keys
-  WHERE id = ANY ($1)
-  FOR NO KEY UPDATE SKIP LOCKED
-);
 
 PREPARE "listCategories" AS
 WITH current_version AS MATERIALIZED (
@@ -335,10 +333,14 @@ WHERE id = $1
   AND (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
 RETURNING id;
 
-PREPARE "cancelOrder-read" AS
-SELECT NOT complete AND (ship_date IS NULL OR ship_date > now()) AS "isOpen"
-FROM orders
-WHERE id = $1;
+PREPARE "cancelOrder-state" AS
+SELECT
+  (
+    SELECT NOT complete AND (ship_date IS NULL OR ship_date > now())
+    FROM orders
+    WHERE id = $1
+  ) AS "isOpen",
+  pg_logical_emit_message(true, 'cancelOrder', '');
 
 PREPARE "listOrders" AS
 WITH current_version AS MATERIALIZED (

@@ -430,6 +430,7 @@ export interface components {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "X-Should-Retry": components["headers"]["ShouldRetry"];
                 [name: string]: unknown;
             };
             content: {
@@ -511,8 +512,8 @@ export interface components {
         /**
          * @description `true` after `outcome_unknown`, if the request had an Idempotency-Key.
          *     `false` after `outcome_unknown` without one, because a repeated create
-         *     could create twice, and if a list is too long. Some generated SDKs obey
-         *     this header. Absent otherwise.
+         *     could create twice, after a 500, and if a list is too long. Some
+         *     generated SDKs obey this header. Absent otherwise.
          * @example false
          */
         ShouldRetry: string;

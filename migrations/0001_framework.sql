@@ -63,11 +63,11 @@ BEGIN
   RAISE '% must not be null', property USING ERRCODE = 'null_value_not_allowed';
 END $$;
 
--- In place of a row that a trigger has dropped.
+-- In place of a row that a trigger has dropped, or whose id it has changed.
 CREATE FUNCTION raise_missing_row(relation text) RETURNS text
 LANGUAGE plpgsql VOLATILE PARALLEL SAFE COST 1 AS $$
 BEGIN
-  RAISE 'a row was not stored in the table %: a trigger dropped it', relation;
+  RAISE 'a row was not stored in the table %: a trigger dropped it, or changed its id', relation;
 END $$;
 
 -- The text of a number as JSON, which has neither NaN nor Infinity.

@@ -85,5 +85,7 @@ BEGIN
   RETURN CASE WHEN FOUND THEN 'blocked' ELSE 'invalid' END;
 END $$;
 
+RESET search_path;
+
 -- It runs with the rights of the owner.
 REVOKE ALL ON FUNCTION check_category(bigint) FROM PUBLIC;

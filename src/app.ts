@@ -6,7 +6,7 @@ import type { Config } from './framework/config.ts'
 import { health } from './framework/http/health.ts'
 import { metricsEndpoint } from './framework/http/metrics-endpoint.ts'
 import { unknownRoutes } from './framework/http/unknown-routes.ts'
-import { createServer } from './framework/http/server.ts'
+import { createFastify } from './framework/http/server.ts'
 import type { Metrics } from './framework/metrics.ts'
 import { ResponseBuffers } from './framework/reads/response-buffers.ts'
 import type { ApiDocument } from './framework/openapi/document.ts'
@@ -41,7 +41,7 @@ export async function buildApp({
   log
 }: AppOptions) {
   // Connections, the default headers, errors and the access log.
-  const app = createServer(config, metrics, log)
+  const app = createFastify(config, metrics, log)
 
   // The SDK of OpenTelemetry takes 16 MB of memory.
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) {

@@ -13,7 +13,7 @@ import { messageOf } from './framework/message-of.ts'
 import { Metrics } from './framework/metrics.ts'
 import { openForService } from './framework/open-database.ts'
 import { readApiDocument } from './framework/openapi/document.ts'
-import { repeat } from './framework/tasks.ts'
+import { repeat, type Task } from './framework/tasks.ts'
 
 /** The service that has been started. */
 export type Service = Awaited<ReturnType<typeof start>>
@@ -42,12 +42,15 @@ export async function start(api: Api) {
   // 3. Build the app and listen. Without its database, it responds with 503.
   const parts = { config, api, apiDocument, database, metrics, checkReady, log }
   const app = await buildApp(parts)
+  const tasks = backgroundTasks(parts)
   const url = await listen(app, config)
 
   // 4. Start the background work when the database has its tables.
   const background = new AbortController()
   ready
-    .then(() => startBackgroundWork(parts, background.signal))
+    .then(() => {
+      for (const task of tasks) repeat(task, log, background.signal)
+    })
     .catch(exitWithError)
 
   // 5. On the embedded PostgreSQL, create the first API key, and show how to
@@ -112,21 +115,16 @@ function listen(app: FastifyInstance, config: Config): Promise<string> {
   })
 }
 
-/** Starts the work that no request waits for. */
-function startBackgroundWork(
-  { config, api, database, log }: AppOptions,
-  signal: AbortSignal
-): void {
+/** Makes the work that no request waits for. */
+function backgroundTasks({ config, api, database }: AppOptions): Task[] {
   const { IDEMPOTENCY_KEY_HOURS, METRICS_PORT } = config
-  const tasks = [
-    removalOfExpiredIdempotencyKeys(database, IDEMPOTENCY_KEY_HOURS)
-  ]
-  if (METRICS_PORT !== undefined) {
-    for (const measurer of [apiKeyMeasurer, ...api.measurers])
-      tasks.push(measurer(database))
-  }
+  const measurers =
+    METRICS_PORT === undefined ? [] : [apiKeyMeasurer, ...api.measurers]
 
-  for (const task of tasks) repeat(task, log, signal)
+  return [
+    removalOfExpiredIdempotencyKeys(database, IDEMPOTENCY_KEY_HOURS),
+    ...measurers.map((measurer) => measurer(database))
+  ]
 }
 
 /** Shows the docs, a request and the first API key, which it creates. */

@@ -1,6 +1,6 @@
 // `npm run seed`: adds the categories, pets and orders of the examples in
 // openapi.yaml to the configured database, unless it has pets.
-import { withTables } from '../src/commands/run-command.ts'
+import { withMigratedDatabase } from '../src/commands/run-command.ts'
 import { exitOnError } from '../src/framework/exit-on-error.ts'
 import { api } from '../src/handlers/index.ts'
 import type { Database } from '../src/framework/postgres/database.ts'
@@ -49,4 +49,4 @@ async function seed(database: Database): Promise<string> {
     : 'Nothing was added: the database has pets.'
 }
 
-await withTables(seed).catch(exitOnError(api.names.service))
+await withMigratedDatabase(seed).catch(exitOnError(api.names.service))

@@ -5,7 +5,7 @@ import { ApiKeyStore } from '../framework/keys/store.ts'
 import { exitOnError } from '../framework/exit-on-error.ts'
 import { readApiDocument } from '../framework/openapi/document.ts'
 import { api } from '../handlers/index.ts'
-import { withTables } from './run-command.ts'
+import { withMigratedDatabase } from './run-command.ts'
 
 const { service: serviceName, apiKeyPrefix } = api.names
 const { scopes } = readApiDocument(api.openapiFile)
@@ -15,7 +15,7 @@ const commandLine = ['keys', ...process.argv.slice(2)].join(' ')
 
 const program = keyCommands(
   (action) =>
-    withTables((database) =>
+    withMigratedDatabase((database) =>
       action(new ApiKeyStore(database, apiKeyPrefix, commandLine))
     ),
   scopes

@@ -40,7 +40,7 @@ export async function withDatabase(
  * the embedded PostgreSQL: creating an API key must not upgrade a production
  * database.
  */
-export const withTables = (
+export const withMigratedDatabase = (
   command: (database: Database) => Promise<Printed>
 ): Promise<void> =>
   withDatabase(async ({ database, migrate, checkReady }, { DATABASE_URL }) => {

@@ -2,12 +2,13 @@ import { setImmediate } from 'node:timers/promises'
 import { type Context, context } from '@opentelemetry/api'
 
 /**
- * Too many calls are waiting. The rejected one had no effect and can be
- * repeated.
+ * Too many calls are waiting, or this one waited for too long. It had no effect
+ * and can be repeated.
  */
 export class Overloaded extends Error {
   readonly code = 'overloaded'
-  override readonly message = 'too many calls are waiting'
+  override readonly message =
+    'too many calls are waiting, or this one waited too long'
 }
 
 interface Call<Item, Result> {
@@ -91,12 +92,13 @@ export function batch<Item, Result>(
  * @param run gets the number of calls that share it
  */
 export function sharedCall<Result>(
-  run: (callCount: number) => Promise<Result>
+  run: (callCount: number) => Promise<Result>,
+  options?: Options
 ): () => Promise<Result> {
   const call = batch(async (calls: undefined[]) => {
     const result = await run(calls.length)
     return calls.map(() => result)
-  })
+  }, options)
 
   return () => call(undefined)
 }

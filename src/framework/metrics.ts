@@ -114,7 +114,8 @@ export class Metrics {
   readonly sharedReads = this.#histogram(
     'shared_read_requests',
     'Requests per shared read',
-    sizeBuckets
+    sizeBuckets,
+    ['statement']
   )
 
   readonly groupedWrites = this.#histogram(

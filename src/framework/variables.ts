@@ -138,8 +138,8 @@ export const rarelyNeededVariables = {
     minimum: 2,
     maximum: 1000,
     description:
-      'Maximum connections for requests: half of them for reads, half for ' +
-      'writes. Background work uses one more.'
+      'Maximum connections for requests: 40 % for reads, 60 % for writes. ' +
+      'Background work uses one more.'
   },
 
   DATABASE_TIMEOUT_MS: {
@@ -178,8 +178,8 @@ export const rarelyNeededVariables = {
     ...count,
     default: 65_536,
     minimum: 1,
-    // The rows of a group must fit into a string of Node.js.
-    maximum: 1_048_576,
+    // A thousand bodies may wait for each create.
+    maximum: 262_144,
     description: 'Maximum size of a request body. Larger ones get 413.'
   },
 

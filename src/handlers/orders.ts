@@ -16,17 +16,23 @@ const deleteOpenOrderSql = sql`
   RETURNING id
 `
 
+// The message makes it a write, whose commit waits for the synchronous standby:
+// otherwise a failover could bring back an order whose cancellation got 404.
 const orderStateSql = sql`
-  SELECT ${isOpenSql} AS "isOpen"
-  FROM orders
-  WHERE id = $1
+  SELECT
+    (
+      SELECT ${isOpenSql}
+      FROM orders
+      WHERE id = $1
+    ) AS "isOpen",
+    pg_logical_emit_message(true, 'cancelOrder', '')
 `
 
 /** The operations on orders. */
 export function orderHandlers(database: Database, buffers: ResponseBuffers) {
   const cancel = database.prepare('cancelOrder', deleteOpenOrderSql)
 
-  const readState = database.prepare('cancelOrder-read', orderStateSql)
+  const readState = database.prepare('cancelOrder-state', orderStateSql)
 
   return {
     listOrders: listHandler(database, buffers, {
@@ -42,8 +48,8 @@ export function orderHandlers(database: Database, buffers: ResponseBuffers) {
 
       // Only a second statement sees the commit that the first one waited for.
       const query = { ...readState, values }
-      const [order] = await database.read<{ isOpen: boolean }>(query)
-      if (order === undefined) throw notFound('order', id)
+      const [order] = await database.write<{ isOpen: boolean | null }>(query)
+      if (order?.isOpen == null) throw notFound('order', id)
       if (order.isOpen) throw unavailable // It was reopened.
 
       throw new HttpError(

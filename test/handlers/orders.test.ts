@@ -130,3 +130,15 @@ t.test(
     t.equal((await cancel(service, 1)).statusCode, 503)
   }
 )
+
+t.test('a cancellation that finds no order commits', async (t) => {
+  const service = await start(t)
+  const nextTransaction = async () => {
+    const text = 'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS id'
+    const [row] = await query(service.databaseUrl, text)
+    return Number(row?.['id'])
+  }
+  const before = await nextTransaction()
+  t.equal((await cancel(service, 7)).statusCode, 404)
+  t.not(await nextTransaction(), before, 'so it waits for a standby')
+})

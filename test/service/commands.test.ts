@@ -13,7 +13,11 @@ interface Surroundings {
 }
 
 /** Runs a command of src/commands with the API of the notes. */
-function withTables(t: Test, command: string, { cwd, env }: Surroundings) {
+function withMigratedDatabase(
+  t: Test,
+  command: string,
+  { cwd, env }: Surroundings
+) {
   const [name, ...args] = command.split(' ')
   return call(t, [...script(`src/commands/${name}.ts`), ...args], {
     ...(cwd !== undefined && { cwd }),
@@ -27,7 +31,7 @@ async function printed(
   command: string,
   surroundings: Surroundings
 ): Promise<string> {
-  const { code, output } = await withTables(t, command, surroundings)
+  const { code, output } = await withMigratedDatabase(t, command, surroundings)
   t.equal(code, 0, output)
   return output.trimEnd()
 }
@@ -92,7 +96,7 @@ t.test(
     await service.sees(new RegExp(`${reason.source}; retrying`))
     t.match(await jsonOf('/readyz'), { code: 'unavailable', status: 503 })
     t.same(await jsonOf('/livez'), { status: 'ok' })
-    t.match(await withTables(t, 'keys list', { env }), {
+    t.match(await withMigratedDatabase(t, 'keys list', { env }), {
       code: 1,
       output: new RegExp(
         `^notes: the database cannot be used: ${reason.source}\n$`

@@ -39,7 +39,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
   const connections: Connections = new Map()
   // Node.js makes an object of each chunk of a body: 65,000 of one byte would
   // take 12 MB until the request ends.
-  const maxChunks = minChunks + config.MAX_BODY_BYTES / bytesPerChunk
+  const maxChunks = minChunks + Math.ceil(config.MAX_BODY_BYTES / bytesPerChunk)
   addGauges(metrics, connections, config.MAX_CONNECTIONS)
 
   /** Rejects bytes that are not HTTP, or came too late. */

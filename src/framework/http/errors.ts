@@ -52,10 +52,14 @@ export const serverErrorCodes = [
   'outcome_unknown'
 ]
 
+/** Some generated SDKs retry each 5xx unless this header forbids it. */
+export const doNotRetry = { 'x-should-retry': 'false' }
+
 const internalError = new HttpError(
   500,
   'internal_error',
-  'Internal error; the request may have had an effect: quote the X-Request-Id when you report it'
+  'Internal error; the request may have had an effect: quote the X-Request-Id when you report it',
+  doNotRetry
 )
 
 const retryLater = { 'retry-after': '1' }
@@ -77,14 +81,13 @@ const invalidHttp = badRequest('The request is not valid HTTP/1.1')
 const responsesByCode: Partial<Record<string, HttpError>> = {
   unavailable,
   overloaded: unavailableBecause(
-    'Too many requests are waiting; this one had no effect: retry'
+    'Too many requests are waiting, or this one waited too long; it had no effect: retry'
   ),
   outcome_unknown: new HttpError(
     503,
     'outcome_unknown',
     `${unconfirmed}check before you send it again`,
-    // Some generated SDKs retry each 5xx unless this header forbids it.
-    { 'x-should-retry': 'false' }
+    doNotRetry
   ),
   outcome_unknown_with_key: new HttpError(
     503,

@@ -20,7 +20,7 @@ declare module 'fastify' {
  * At shutdown, each response closes its connection, so that clients reconnect
  * to another replica.
  */
-export function createServer(
+export function createFastify(
   config: Config,
   metrics: Metrics,
   log: FastifyBaseLogger

@@ -1,10 +1,12 @@
 import { LRUCache } from 'lru-cache'
-import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
-import { inputParameters, inputTable, sql } from '../postgres/sql.ts'
+import { inputTable, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
+import { type InputRow, sharedReader } from '../reads/shared-reader.ts'
 import { type ApiKeyCheck, hashKey, isWellFormedKey } from './key.ts'
 import { keyStateSql } from './store.ts'
+
+const inputTypes = { hash: 'text' }
 
 const lookUpSql = sql`
   SELECT
@@ -12,11 +14,9 @@ const lookUpSql = sql`
     coalesce(first_id, id) AS "firstId",
     ${keyStateSql} AS state,
     scopes,
-    coalesce(
-    last_used_at >= date_trunc('minute', now()),
-    false
-  ) AS "isUseRecorded"
-  FROM ${inputTable({ hash: 'text' })}
+    coalesce(last_used_at >= date_trunc('minute', now()), false)
+      AS "isUseRecorded"
+  FROM ${inputTable(inputTypes)}
   LEFT JOIN LATERAL (
     SELECT *
     FROM api_keys
@@ -26,14 +26,14 @@ const lookUpSql = sql`
   ORDER BY ordinal
 `
 
-/** Skips keys that another session has locked. */
+/** Skips a key that another session has locked. */
 const recordUseSql = sql`
   UPDATE api_keys
   SET last_used_at = now()
   WHERE id IN (
     SELECT id
     FROM api_keys
-    WHERE id = ANY ($1)
+    WHERE id = $1
     FOR NO KEY UPDATE SKIP LOCKED
   )
 `
@@ -44,6 +44,9 @@ const recordUseSql = sql`
  */
 const trustMs = 900
 
+/** Keys of one look-up. */
+const maxLookedUp = 1000
+
 /**
  * Keys that are trusted at the same time. The least recently used ones are
  * forgotten.
@@ -53,7 +56,7 @@ const maxTrusted = 10_000
 /**
  * Checks API keys. A valid key is trusted for a moment; any other well-formed
  * one is looked up. Requests share look-ups, and one runs at a time, so an
- * invented key costs a share of a statement. It is not remembered.
+ * invented key costs a share of a statement. Invalid keys are not remembered.
  *
  * Trusted keys are found by their SHA-256, which clients cannot choose, so the
  * time of a check reveals nothing about other keys.
@@ -61,7 +64,6 @@ const maxTrusted = 10_000
 export class ApiKeyVerifier {
   readonly #database: Database
   readonly #apiKeyPrefix: string
-  readonly #lookUpStatement: NamedStatement
   readonly #recordUseStatement: NamedStatement
   #isRecording = false
   readonly #trusted = new LRUCache<string, ApiKeyCheck>({
@@ -71,19 +73,21 @@ export class ApiKeyVerifier {
     ttlResolution: 0
   })
 
-  readonly #lookUp: (hash: string) => Promise<ApiKeyCheck>
+  readonly #read: (inputRow: InputRow<'hash'>) => Promise<ApiKeyCheck>
 
   /** @param apiKeyPrefix what well-formed keys begin with */
   constructor(database: Database, apiKeyPrefix: string) {
     this.#database = database
     this.#apiKeyPrefix = apiKeyPrefix
-    this.#lookUpStatement = database.prepare('look-up-api-keys', lookUpSql)
     this.#recordUseStatement = database.prepare(
       'record-use-of-api-keys',
       recordUseSql
     )
-    this.#lookUp = batch((hashes) => this.#lookUpAll(hashes), {
-      maxWaitMs: database.timeoutMs
+    this.#read = sharedReader(database, {
+      statementName: 'look-up-api-keys',
+      inputTypes,
+      text: lookUpSql,
+      maxInputRows: maxLookedUp
     })
   }
 
@@ -103,33 +107,26 @@ export class ApiKeyVerifier {
     return this.#lookUp(hash)
   }
 
-  async #lookUpAll(hashes: string[]): Promise<ApiKeyCheck[]> {
+  async #lookUp(hash: string): Promise<ApiKeyCheck> {
     const start = performance.now()
-    const checks = await this.#database.read<ApiKeyCheck>({
-      ...this.#lookUpStatement,
-      values: inputParameters(hashes.map((hash) => [hash]))
-    })
-
-    const unrecorded: bigint[] = []
-    for (const [index, check] of checks.entries()) {
-      if (check.state !== 'valid') continue
-      this.#trusted.set(String(hashes[index]), check, { start })
-      if (!check.isUseRecorded) unrecorded.push(check.id)
+    const check = await this.#read({ hash })
+    if (check.state === 'valid') {
+      this.#trusted.set(hash, check, { start })
+      if (!check.isUseRecorded) this.#recordUse(check.id)
     }
-    this.#recordUse(unrecorded)
 
-    return checks
+    return check
   }
 
   /**
-   * Records the use of keys in the background. If that fails, or if an earlier
+   * Records the use of a key in the background. If that fails, or if an earlier
    * record is still being written, the next look-up of the key records its use.
    */
-  #recordUse(ids: bigint[]): void {
-    if (ids.length === 0 || this.#isRecording) return
+  #recordUse(id: bigint): void {
+    if (this.#isRecording) return
     this.#isRecording = true
     this.#database
-      .runInBackground({ ...this.#recordUseStatement, values: [ids] })
+      .runInBackground({ ...this.#recordUseStatement, values: [id] })
       .catch(() => {})
       .finally(() => {
         this.#isRecording = false

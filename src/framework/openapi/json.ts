@@ -23,12 +23,12 @@ export class RowJson<Schema> {
   }
 
   /** Converts the text of an object that the expression has written. */
-  asObject(text: string): JsonBytes<Schema> {
+  objectFromText(text: string): JsonBytes<Schema> {
     return Buffer.from(text) as JsonBytes<Schema>
   }
 
   /** Types the array whose items the expression has written. */
-  asArray(bytes: Buffer): JsonBytes<Schema[]> {
+  arrayFromBytes(bytes: Buffer): JsonBytes<Schema[]> {
     return bytes as JsonBytes<Schema[]>
   }
 }

@@ -1,4 +1,4 @@
-import pLimit from 'p-limit'
+import pLimit, { type LimitFunction } from 'p-limit'
 import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
 import { Overloaded } from '../batch.ts'
@@ -20,6 +20,12 @@ import {
  * hold its connection while it waits for a lock.
  */
 const maxSingleRowWrites = 3
+
+/**
+ * The share of the connections that writes have: each may wait for locks or for
+ * a standby.
+ */
+const writersShare = 0.6
 
 /** Statements of single rows that may wait for a connection. */
 const maxQueuedSingleRows = 1000
@@ -66,9 +72,9 @@ export class Database {
    */
   readonly #uses: Record<'reads' | 'writes' | 'background', DatabaseUse>
 
-  // A query that waits for a connection of a full pool would count as an outage
-  // of the database.
-  readonly #singleRowLimit = pLimit(maxSingleRowWrites)
+  // A statement that waits for a connection of a full pool would count as an
+  // outage of the database.
+  readonly #singleRowLimit: LimitFunction
 
   /**
    * Connections are made on first use.
@@ -89,8 +95,9 @@ export class Database {
       DATABASE_TIMEOUT_MS: timeoutMs,
       MAX_DATABASE_CONNECTIONS: maxConnections
     } = config
-    const maxWriters = Math.floor(maxConnections / 2)
+    const maxWriters = Math.floor(maxConnections * writersShare)
     this.timeoutMs = timeoutMs
+    this.#singleRowLimit = pLimit(Math.min(maxSingleRowWrites, maxWriters))
 
     const hangingCommits = {
       ...this.prepare('terminate-hanging-commits', terminateHangingCommitsSql),

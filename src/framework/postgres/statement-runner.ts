@@ -13,8 +13,8 @@ import { inStatementSpan } from './statement-span.ts'
 import { sendCancelRequest } from './undocumented.ts'
 
 /**
- * Milliseconds in which the server must end a cancelled statement. Then the
- * pool's `query_timeout` closes the connection.
+ * Milliseconds in which the server must end a cancelled statement. Then pg
+ * fails it (`query_timeout`), and its connection is closed.
  */
 export const cancelGraceMs = 1000
 

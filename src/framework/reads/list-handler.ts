@@ -113,13 +113,8 @@ export function listHandler<Item>(
     reply: ListReply<Item>
   ): Promise<Sent> => {
     const { size, body } = await read()
-    if (body === undefined) {
-      request.log.error(
-        `the list of ${table} has at least ${size} bytes: raise ` +
-          `MAX_RESPONSE_BUFFER_BYTES (${buffers.limit}), or list it in pages`
-      )
-      throw listTooLong()
-    }
+    if (body === undefined)
+      throw listTooLong(request.log, statementName, size, buffers)
 
     // The client may keep the list, but must check before each use that it is
     // unchanged (RFC 9111, section 5.2.2).
@@ -128,7 +123,7 @@ export function listHandler<Item>(
     if (bytes === undefined) return reply.code(304).send()
 
     buffers.hold(bytes, reply.raw)
-    return sendJson<200, Item[]>(reply, 200, json.asArray(bytes))
+    return sendJson<200, Item[]>(reply, 200, json.arrayFromBytes(bytes))
   }
 }
 
@@ -150,8 +145,11 @@ function listReader(
     return last.body?.etag === body.etag ? last.body : body
   }
 
-  return sharedCall(async (requestCount): Promise<ReadList> => {
-    database.metrics.sharedReads.observe(requestCount)
+  async function read(requestCount: number): Promise<ReadList> {
+    database.metrics.sharedReads.observe(
+      { statement: statement.name },
+      requestCount
+    )
     // Otherwise, frequent commits could make bodies faster than they are
     // compressed.
     await last.body?.compressionsSettled()
@@ -166,5 +164,7 @@ function listReader(
       if (postgresErrorIn(error).code !== '54000') throw error
       return { ...noList, size: 2 ** 30 }
     }
-  })
+  }
+
+  return sharedCall(read, { maxWaitMs: database.timeoutMs })
 }

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { badRequest } from '../http/errors.ts'
 import { type JsonReply, sendJson } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
@@ -45,7 +46,7 @@ interface PageDefinition<Filter extends string, Item> {
 }
 
 /** A request for a page. */
-interface PageRequest {
+interface PageRequest extends Pick<FastifyRequest, 'log'> {
   /** Its parameters. The Link to the next page repeats them. */
   query: Record<string, string | number | bigint | boolean | undefined> & {
     limit: number
@@ -149,7 +150,7 @@ export function pageHandler<
   )
 
   return async (
-    { query }: PageRequest,
+    { query, log }: PageRequest,
     reply: JsonReply<200, Item[]>,
     filters: InputRow<Filter>
   ) => {
@@ -165,10 +166,11 @@ export function pageHandler<
     }
 
     const { items, next } = await read({ ...filters, after, size })
-    if (items.length > buffers.limit) throw listTooLong()
+    if (items.length > buffers.limit)
+      throw listTooLong(log, statementName, items.length, buffers)
     buffers.hold(items, reply.raw)
     if (next !== null) reply.header('link', linkTo(next, query))
 
-    return sendJson(reply, 200, json.asArray(items))
+    return sendJson(reply, 200, json.arrayFromBytes(items))
   }
 }

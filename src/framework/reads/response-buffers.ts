@@ -1,18 +1,34 @@
 import type { ServerResponse } from 'node:http'
-import { HttpError } from '../http/errors.ts'
+import type { FastifyBaseLogger } from 'fastify'
+import { doNotRetry, HttpError } from '../http/errors.ts'
 import type { Metrics } from '../metrics.ts'
 
 /** Bytes. A body of this size usually fits the buffers of its connection. */
 const uncountedSize = 2 ** 16
 
-/** A retry cannot succeed. The header keeps some SDKs from retrying. */
-export const listTooLong = () =>
-  new HttpError(
+/**
+ * Logs that a list or a page is too long for the service, and returns its 503.
+ *
+ * @param name of its statement
+ * @param size at least so many bytes
+ */
+export function listTooLong(
+  log: FastifyBaseLogger,
+  name: string,
+  size: number,
+  { limit }: ResponseBuffers
+): HttpError {
+  log.error(
+    `${name} returns at least ${size} bytes: raise ` +
+      `MAX_RESPONSE_BUFFER_BYTES (${limit}), or use smaller pages`
+  )
+  return new HttpError(
     503,
     'unavailable',
     'The list is too long for this service: ask its operator',
-    { 'x-should-retry': 'false' }
+    doNotRetry
   )
+}
 
 /**
  * Limits the memory of bodies that clients have yet to read. A body counts

@@ -62,6 +62,6 @@ export function rowReader<Column extends string, Schema>(
 
   return async (inputRow) => {
     const row = await read(inputRow)
-    return row.json === null ? undefined : json.asObject(row.json)
+    return row.json === null ? undefined : json.objectFromText(row.json)
   }
 }

@@ -51,7 +51,8 @@ export const accepted: Partial<OperationHandlers> = {
     return reply.code(202).send({ ...remark, state: 'queued' })
   },
 
-  getNote: (_request, reply) => sendJson(reply, 200, noteJson.asObject('{}')),
+  getNote: (_request, reply) =>
+    sendJson(reply, 200, noteJson.objectFromText('{}')),
 
   listNotes: (_request, reply) => sendJson(reply, 200, notes)
 }
@@ -158,10 +159,10 @@ export const createNote: OperationHandlers['createNote'][] = [
   (_request, reply) => reply.code(201).send(bytes),
 
   // @ts-expect-error the JSON of another schema, although it has all properties
-  (_request, reply) => reply.code(201).send(tagJson.asObject('{}')),
+  (_request, reply) => reply.code(201).send(tagJson.objectFromText('{}')),
 
   // @ts-expect-error JSON with an undocumented status
-  (_request, reply) => sendJson(reply, 202, noteJson.asObject('{}')),
+  (_request, reply) => sendJson(reply, 202, noteJson.objectFromText('{}')),
 
   // @ts-expect-error JSON of an unknown shape
   (_request, reply) => sendJson(reply, 201, bytes),
@@ -212,4 +213,4 @@ export const createTag: OperationHandlers['createTag'] = createHandler(
 
 export const listNotes: OperationHandlers['listNotes'] = (_request, reply) =>
   // @ts-expect-error items of another schema
-  reply.code(200).send(tagJson.asArray(bytes))
+  reply.code(200).send(tagJson.arrayFromBytes(bytes))

@@ -1,4 +1,4 @@
-// What lists.test.ts cannot make happen.
+// What list-handler.test.ts cannot make happen.
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import t from 'tap'
@@ -10,7 +10,7 @@ const megabyte = 1_000_000
 const body = () => Buffer.alloc(megabyte)
 const reader = () => new ServerResponse(new IncomingMessage(new Socket()))
 
-/** A memory for two bodies, but not for three. */
+/** Buffers for two bodies, but not for three. */
 function start() {
   const metrics = new Metrics()
   const memory = new ResponseBuffers(2.5 * megabyte, metrics)

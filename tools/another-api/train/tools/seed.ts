@@ -1,5 +1,5 @@
 // Adds the data of the examples in openapi.yaml.
-import { withTables } from '../src/commands/run-command.ts'
+import { withMigratedDatabase } from '../src/commands/run-command.ts'
 import { exitOnError } from '../src/framework/exit-on-error.ts'
 import { api } from '../src/handlers/index.ts'
 
@@ -26,7 +26,7 @@ const text = `
     'John Doe'
   )`
 
-await withTables(async (database) => {
+await withMigratedDatabase(async (database) => {
   await database.write({ text })
   return 'Added the data of the examples.'
 }).catch(exitOnError(api.names.service))
