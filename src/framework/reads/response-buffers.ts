@@ -20,7 +20,7 @@ export function listTooLong(
 ): HttpError {
   log.error(
     `${name} returns at least ${size} bytes: raise ` +
-      `MAX_RESPONSE_BUFFER_BYTES (${limit}), or use smaller pages`
+      `MAX_RESPONSE_BUFFER_BYTES (${limit}), or list it in shorter pages`
   )
   return new HttpError(
     503,

@@ -111,7 +111,8 @@ const rejections: Record<
   },
   'because a trigger drops its row': {
     reject: triggerOfBad('RETURN NULL'),
-    cause: 'a row was not stored in the table notes: a trigger dropped it'
+    cause:
+      'a row was not stored in the table notes: a trigger dropped it, or changed its id'
   },
   'because its response lacks a required property': {
     reject: `ALTER TABLE notes ALTER name DROP NOT NULL;

@@ -158,7 +158,7 @@ t.test(
     t.match(response.json(), { code: 'unavailable' })
     const tooLong = lines.filter(({ msg }) => /MAX_RES/.test(String(msg)))
     t.match(tooLong, [
-      { msg: /^the list of notes has at least \d+ bytes.* in pages$/ }
+      { msg: /^listNotes returns at least \d+ bytes.* in shorter pages$/ }
     ])
 
     await query(service.databaseUrl, 'TRUNCATE notes CASCADE')
