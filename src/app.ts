@@ -55,8 +55,7 @@ export async function buildApp({
   if (config.METRICS_PORT !== undefined)
     await app.register(metricsEndpoint, { config, apiDocument })
 
-  // @fastify/cors, before the plugins that reject requests, so that a page can
-  // read their errors.
+  // @fastify/cors, so that a page can also read the errors of what follows.
   if (config.CORS_ORIGINS !== undefined)
     await app.register(cors, corsOptions(config.CORS_ORIGINS))
 

@@ -37,9 +37,6 @@ type Connections = Map<Socket, ServerResponse | undefined>
  */
 export function connectionOptions(config: Config, metrics: Metrics) {
   const connections: Connections = new Map()
-  // Node.js makes an object of each chunk of a body: 65,000 of one byte would
-  // take 12 MB until the request ends.
-  const maxChunks = minChunks + Math.ceil(config.MAX_BODY_BYTES / bytesPerChunk)
   addGauges(metrics, connections, config.MAX_CONNECTIONS)
 
   /** Rejects bytes that are not HTTP, or came too late. */
@@ -66,14 +63,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
       if (request.headers.upgrade !== undefined)
         response.shouldKeepAlive = false
 
-      const push = request.push.bind(request)
-      let chunks = 0
-      request.push = (chunk) => {
-        chunks++
-        if (chunks === maxChunks) reject(socket, tooManyChunks)
-        return chunks >= maxChunks || push(chunk)
-      }
-
+      limitChunks(request, config, () => reject(socket, tooManyChunks))
       const fault = faultOf(request)
       if (fault === undefined) handler(request, response)
       else reject(socket, badRequest(fault))
@@ -177,6 +167,25 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
     return 'The request must have one valid Host header'
   if (coding !== undefined && (isOld || coding.toLowerCase() !== 'chunked'))
     return 'Transfer-Encoding must be chunked, in HTTP/1.1'
+}
+
+/**
+ * Limits the chunks of a body. Node.js makes an object of each one: 65,000 of
+ * one byte would take 12 MB until the request ends.
+ */
+function limitChunks(
+  request: IncomingMessage,
+  { MAX_BODY_BYTES }: Config,
+  onExcess: () => void
+): void {
+  const maxChunks = minChunks + Math.ceil(MAX_BODY_BYTES / bytesPerChunk)
+  const push = request.push.bind(request)
+  let chunks = 0
+  request.push = (chunk) => {
+    chunks++
+    if (chunks === maxChunks) onExcess()
+    return chunks >= maxChunks || push(chunk)
+  }
 }
 
 /**

@@ -7,6 +7,11 @@ import type { ApiDocument } from '../openapi/document.ts'
 import { serverErrorCodes } from './errors.ts'
 import { operationIdOf } from './request-log.ts'
 
+const endpointOptions = {
+  forceCloseConnections: true,
+  connectionTimeout: 10_000
+}
+
 interface Options {
   config: Config
   apiDocument: ApiDocument
@@ -40,11 +45,9 @@ export const metricsEndpoint = fp<Options>(
 
     app.addHook('onResponse', (request, reply, done) => {
       const { headers, ips } = request
+      const operation = operationIdOf(request) ?? 'none'
       metrics.requestDuration.observe(
-        {
-          operation: operationIdOf(request) ?? 'none',
-          status: reply.statusCode
-        },
+        { operation, status: reply.statusCode },
         reply.elapsedTime / 1000
       )
       // `ips` has the address of the proxy, and behind it those that
@@ -54,10 +57,7 @@ export const metricsEndpoint = fp<Options>(
       done()
     })
 
-    const endpoint = Fastify({
-      forceCloseConnections: true,
-      connectionTimeout: 10_000
-    })
+    const endpoint = Fastify(endpointOptions)
     endpoint.server.maxConnections = config.MAX_CONNECTIONS
     endpoint.get('/metrics', async (_request, reply) => {
       reply.type(registry.contentType)

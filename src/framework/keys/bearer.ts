@@ -101,9 +101,8 @@ export const bearerAuthentication = fp<Options>(
 
           app.metrics.authFailures.inc({ reason: check.state })
           const limitError = countRejected(networkOf(request.ip), reply)
-          done(
-            limitError ?? (check.state === 'absent' ? keyRequired : keyInvalid)
-          )
+          const error401 = check.state === 'absent' ? keyRequired : keyInvalid
+          done(limitError ?? error401)
         })
     })
   },

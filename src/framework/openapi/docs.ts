@@ -91,10 +91,8 @@ export const docsPage = fp<Options>(
     const folders = [ownFiles, manualFolder].filter((one) => one !== undefined)
     const files = folders.flatMap(readFiles)
     const names = files.map(({ name }) => name)
-    const page = fileHandler(
-      'docs.html',
-      docsHtml(document, environment, names)
-    )
+    const html = docsHtml(document, environment, names)
+    const page = fileHandler('docs.html', html)
     const yamlFile = fileHandler('openapi.yaml', yaml)
     const spec = JSON.stringify(documentOfPage(apiDocument, samplesFile))
     const assets = new Map(
