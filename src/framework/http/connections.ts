@@ -56,7 +56,6 @@ export function connectionOptions(config: Config, metrics: Metrics) {
         socket.destroy()
         return
       }
-
       connections.set(socket, response)
       // Node.js discards the bytes that it has read behind an upgrade: if they
       // began another request, the rest of it could not be parsed.
