@@ -139,7 +139,7 @@ export const rarelyNeededVariables = {
     maximum: 1000,
     description:
       'Maximum connections for requests: 40 % for reads, 60 % for writes. ' +
-      'Background work uses one more.'
+      'Checks of keys and background work use one more each.'
   },
 
   DATABASE_TIMEOUT_MS: {
@@ -190,9 +190,9 @@ export const rarelyNeededVariables = {
     // A longer text would not fit into a string of Node.js.
     maximum: 500_000_000,
     description:
-      'Maximum size of a list (larger gets 503), and of all responses that ' +
-      'clients have yet to read: a new one closes the connections of the ' +
-      'least recently sent. The process may use eight times this memory.'
+      'Maximum size of a list or page, and of all responses over 64 KiB that ' +
+      'clients are reading. If a new one needs room, the connections of the ' +
+      'least recently sent are closed. Allow eight times this memory.'
   },
 
   MAX_CONNECTIONS: {

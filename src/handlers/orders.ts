@@ -48,7 +48,9 @@ export function orderHandlers(database: Database, buffers: ResponseBuffers) {
 
       // Only a second statement sees the commit that the first one waited for.
       const query = { ...readState, values }
-      const [order] = await database.write<{ isOpen: boolean | null }>(query)
+      const [order] = await database.writeSingleRow<{
+        isOpen: boolean | null
+      }>(query)
       if (order?.isOpen == null) throw notFound('order', id)
       if (order.isOpen) throw unavailable // It was reopened.
 

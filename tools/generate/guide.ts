@@ -70,7 +70,7 @@ export function pageHtml(title: string, markdown: string): string {
 <body>
 <header>
 <p>${title}</p>
-<p><a href="../docs">OperationHandlers</a> <a href="guide">Guide</a>
+<p><a href="../docs">Operations</a> <a href="guide">Guide</a>
 <a href="guide.md">as Markdown</a> <a href="changelog">Changelog</a>
 <a href="../openapi.yaml">openapi.yaml</a></p>
 </header>

@@ -8,7 +8,7 @@ const intervalMs = 5000
 /** Idempotency-Keys of one statement, which a slow disk deletes in a second. */
 const maxDeleted = 500
 
-/** If another replica is removing the same ones, this one tries again later. */
+/** Waits 250 ms for rows that another replica is removing, and then fails. */
 const deleteExpiredSql = sql`
   DELETE FROM idempotency_keys
   WHERE ctid = ANY (ARRAY(

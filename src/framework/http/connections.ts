@@ -138,10 +138,10 @@ function openHttpServer(
     // A client may close its sending half after a request. It still receives
     // the response. Undocumented, but an option since 2010.
     httpAllowHalfOpen: true,
-    // Fastify and Node.js call it at shutdown. Node.js's own would also close
-    // connections whose response has ended, but is not sent completely. A
-    // request whose headers are arriving is lost: during SHUTDOWN_DELAY_MS,
-    // clients go to another replica.
+    // Closes connections without a request at shutdown. The method of Node.js
+    // would cut off responses that are not sent completely. Requests whose
+    // headers are arriving are lost: SHUTDOWN_DELAY_MS lets clients go to
+    // another replica first.
     closeIdleConnections() {
       for (const [socket, response] of connections) {
         if (response?.closed === false)

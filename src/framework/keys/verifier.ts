@@ -87,7 +87,8 @@ export class ApiKeyVerifier {
       statementName: 'look-up-api-keys',
       inputTypes,
       text: lookUpSql,
-      maxInputRows: maxLookedUp
+      maxInputRows: maxLookedUp,
+      use: 'check'
     })
   }
 

@@ -68,9 +68,12 @@ export class Database {
 
   /**
    * Each use has its own connections. So reads go on while writes wait for
-   * locks or for a standby.
+   * locks or for a standby, and checks go on while tables are locked.
    */
-  readonly #uses: Record<'reads' | 'writes' | 'background', DatabaseUse>
+  readonly #uses: Record<
+    'checks' | 'reads' | 'writes' | 'background',
+    DatabaseUse
+  >
 
   // A statement that waits for a connection of a full pool would count as an
   // outage of the database.
@@ -121,6 +124,7 @@ export class Database {
       }
     })
     this.#uses = {
+      checks: use('checks', 1, true),
       reads: use('reads', maxConnections - maxWriters, true),
       writes: use('writes', maxWriters, false),
       background: use('background', 1, true)
@@ -158,6 +162,13 @@ export class Database {
    */
   read<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
     return runStatement(this.#uses.reads, query)
+  }
+
+  /**
+   * Like `read`, for what other requests depend on: API keys and readiness.
+   */
+  check<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    return runStatement(this.#uses.checks, query)
   }
 
   /**

@@ -92,9 +92,9 @@ const kinds = new Map(
  */
 export function errorKindOf(error: unknown): ErrorKind {
   const { code, file = '' } = postgresErrorIn(error)
-  // If the WAL cannot be written (xlog.c), such as on a full disk, PostgreSQL
-  // ends, and may recover the commit.
-  if (code === undefined || file.startsWith('xlog')) return 'doubtful'
+  // If the WAL or the status of a transaction cannot be written (xlog.c,
+  // slru.c), PostgreSQL ends, and may recover the commit.
+  if (code === undefined || /^(xlog|slru)/.test(file)) return 'doubtful'
   return kinds.get(code) ?? kinds.get(code.slice(0, 2)) ?? 'permanent'
 }
 

@@ -150,7 +150,7 @@ const missing = (applied: Applied[], names: string[]): string[] =>
 /**
  * Reads the folder, and returns a function that finds the names of the
  * migrations that the database lacks. Waiting callers share a query: /readyz
- * needs no API key, and must not occupy the connections for reads.
+ * needs no API key, and must not occupy connections.
  */
 export function pendingMigrationsFinder(
   database: Database,
@@ -161,7 +161,7 @@ export function pendingMigrationsFinder(
 
   return sharedCall(async () => {
     const applied = await database
-      .read<Applied>(statement)
+      .check<Applied>(statement)
       .catch((error: unknown) => {
         // Without the table, or the privilege to read it, there was none.
         const isAboutTable = messageOf(error).includes('pgmigrations')

@@ -1,5 +1,6 @@
 import pg, { type ClientBase } from 'pg'
 import { parseIntoClientConfig } from 'pg-connection-string'
+import { sql } from './sql.ts'
 import type { PoolConfig } from './undocumented.ts'
 
 /**
@@ -33,7 +34,7 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
     keepAliveInitialDelayMillis: keepAliveDelayMs,
     ...options,
     onConnect: (connection) =>
-      rejectReadOnly(connection, options.connectionTimeoutMillis)
+      checkSettings(connection, options.connectionTimeoutMillis)
   }
   const pool = new pg.Pool(config)
 
@@ -51,18 +52,33 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
   return pool
 }
 
-/** @throws Error if the server is a standby, or read-only for other reasons */
-async function rejectReadOnly(
+const settingsSql = sql`
+  SELECT
+    current_setting('transaction_read_only') = 'on' AS "isReadOnly",
+    current_setting('synchronous_commit') = 'off' AS "isLossy"
+`
+
+interface Settings {
+  isReadOnly: boolean
+  isLossy: boolean
+}
+
+/**
+ * @throws Error if the server is read-only, as a standby is, or acknowledges
+ *   commits that a crash would lose
+ */
+async function checkSettings(
   connection: ClientBase,
   timeoutMs?: number
 ): Promise<void> {
-  const query = { text: 'SHOW transaction_read_only', query_timeout: timeoutMs }
-  const { rows } = await connection.query<{ transaction_read_only: string }>(
-    query
+  const query = { text: settingsSql, query_timeout: timeoutMs }
+  const { rows } = await connection.query<Settings>(query)
+  const [{ isReadOnly, isLossy }] = rows as [Settings]
+  if (!isReadOnly && !isLossy) return
+
+  // pg would wait, without a limit, until the server closes it, too.
+  connection.connection.stream.destroy()
+  throw new Error(
+    isReadOnly ? 'the server is read-only' : 'synchronous_commit is off'
   )
-  if (rows[0]?.transaction_read_only === 'on') {
-    // pg would wait, without a limit, until the server closes it, too.
-    connection.connection.stream.destroy()
-    throw new Error('the server is read-only')
-  }
 }

@@ -17,6 +17,8 @@ interface SharedReadDefinition<Column extends string> {
   text: string
   /** Further ones wait for the next statement. */
   maxInputRows: number
+  /** How the database runs it: by default, as a read. */
+  use?: 'read' | 'check'
 }
 
 /**
@@ -35,7 +37,8 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     statementName,
     inputTypes,
     text,
-    maxInputRows
+    maxInputRows,
+    use = 'read'
   }: SharedReadDefinition<Column>
 ): (inputRow: InputRow<Column>) => Promise<Row> {
   const statement = database.prepare(statementName, text)
@@ -54,7 +57,7 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     const distinct = [...new Set(inputRows)]
     // The parameter of inputTable, here of rows that are JSON already.
     const values = [`[${distinct.join(',')}]`]
-    const rows = await database.read<Row>({ ...statement, values })
+    const rows = await database[use]<Row>({ ...statement, values })
     const rowOf = new Map(distinct.map((one, index) => [one, rows[index]]))
 
     // The statement returns a row for each input row.

@@ -9,6 +9,7 @@ import {
   query
 } from '../../support/database.ts'
 import {
+  createKey,
   createNote,
   listNotes,
   startNotes,
@@ -227,3 +228,20 @@ t.test(
     t.equal((await outcomes).at(-1), 'overloaded')
   }
 )
+
+t.test('locked tables leave keys and readiness a connection', async (t) => {
+  const { key, app, databaseUrl } = await startNotes(t, {
+    config: { MAX_DATABASE_CONNECTIONS: 2, DATABASE_TIMEOUT_MS: 60_000 }
+  })
+  const { release } = await begin(t, databaseUrl, 'LOCK notes')
+  const inject = (url: string, apiKey: string) =>
+    app.inject({ url, headers: { authorization: `Bearer ${apiKey}` } })
+  const list = inject('/v1/notes', key)
+  await lockAwaited(databaseUrl)
+
+  const apiKey = await createKey(t, databaseUrl)
+  t.equal((await inject('/v1/remarks?limit=0', apiKey)).statusCode, 400)
+  t.equal((await app.inject('/readyz')).statusCode, 200)
+  await release()
+  t.equal((await list).statusCode, 200)
+})

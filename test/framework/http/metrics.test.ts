@@ -135,6 +135,7 @@ t.test('connections to the database and timeouts are measured', async (t) => {
     sample(service.app, 'database_connections_active{use="reads"}')
   t.equal(await active(), 0)
   for (const [use, max] of Object.entries({
+    checks: 1,
     reads: 4,
     writes: 6,
     background: 1

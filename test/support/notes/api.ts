@@ -99,7 +99,7 @@ const pagesOfRemarks = sql`
   LIMIT input.size + 1
 `
 
-const noteObstacle = sql`
+const notePrecheck = sql`
   CASE WHEN (SELECT id FROM notes WHERE id = note_id LIMIT 1) IS NULL THEN
     'invalid'
   END
@@ -124,7 +124,7 @@ function remarkHandlers(database: Database, buffers: ResponseBuffers) {
       newId: 'gen_random_uuid()',
       bodyColumns: newRemarkColumns,
       precheck: {
-        sql: noteObstacle,
+        sql: notePrecheck,
         invalid: ({ body: { noteId } }) =>
           badRequest(
             `body.noteId must be the id of an existing note, not ${noteId}`
