@@ -106,7 +106,7 @@ export class Database {
       ...this.prepare('terminate-hanging-commits', terminateHangingCommitsSql),
       values: [timeoutMs]
     }
-    const use = (name: string, max: number, isIdempotent: boolean) => ({
+    const use = (name: string, max: number, isRepeatable: boolean) => ({
       pool: openPool(url, {
         application_name: applicationName,
         connectionTimeoutMillis: timeoutMs,
@@ -116,7 +116,7 @@ export class Database {
       }),
       timeoutMs,
       metrics,
-      isIdempotent,
+      isRepeatable,
       availability: trackAvailability(name, log),
       onCancelIgnored: () => {
         // If this fails, the next abandoned statement repeats it.

@@ -142,13 +142,13 @@ export class OutcomeUnknown extends Error {
  * Returns the error for the caller of a failed statement: Unavailable,
  * OutcomeUnknown, or the error itself if it would occur again.
  *
- * @param isIdempotent whether the statement can be sent again if its outcome is
+ * @param isRepeatable whether the statement can be sent again if its outcome is
  *   not known, as a read can
  */
-export function failureOf(error: Error, isIdempotent: boolean): Error {
+export function failureOf(error: Error, isRepeatable: boolean): Error {
   const kind = errorKindOf(error)
   if (kind === 'permanent' || kind === 'statement') return error
-  return kind === 'doubtful' && !isIdempotent
+  return kind === 'doubtful' && !isRepeatable
     ? new OutcomeUnknown(error)
     : new Unavailable(error)
 }

@@ -35,7 +35,7 @@ export interface Query {
 export interface DatabaseUse {
   metrics: Metrics
   /** Whether statements can be sent again if their outcome is not known. */
-  isIdempotent: boolean
+  isRepeatable: boolean
   pool: Pool
   /** Milliseconds until the service cancels a statement, or its commit. */
   timeoutMs: number
@@ -87,7 +87,7 @@ function connect({ pool, availability, metrics }: DatabaseUse) {
  */
 function runOn<Row extends QueryResultRow>(
   connection: PoolClient,
-  { timeoutMs, isIdempotent, onCancelIgnored, metrics }: DatabaseUse,
+  { timeoutMs, isRepeatable, onCancelIgnored, metrics }: DatabaseUse,
   query: Query
 ): Promise<Row[]> {
   const stopTimer = metrics.statementDuration.startTimer({
@@ -106,7 +106,7 @@ function runOn<Row extends QueryResultRow>(
 
     connection.query<Row>(query, (error: Error | null, result) => {
       clearTimeout(timer)
-      const cause = error ?? doubtAbout(connection, isLate && !isIdempotent)
+      const cause = error ?? doubtAbout(connection, isLate && !isRepeatable)
 
       // A late CancelRequest could cancel the next statement.
       connection.release(isLate || !isReusable(cause))
@@ -118,7 +118,7 @@ function runOn<Row extends QueryResultRow>(
       stopTimer({ outcome: isLate ? 'timeout' : outcome })
 
       if (cause === null) resolve(result.rows)
-      else reject(failureOf(cause, isIdempotent))
+      else reject(failureOf(cause, isRepeatable))
     })
   })
 }
