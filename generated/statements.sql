@@ -14,16 +14,6 @@ WHERE application_name = current_setting('application_name')
   AND wait_event = 'SyncRep'
   AND query_start < now() - $1 * interval '1 ms';
 
-PREPARE "record-use-of-api-keys" AS
-UPDATE api_keys
-SET last_used_at = now()
-WHERE id IN (
-  SELECT id
-  FROM api_keys
-  WHERE id = $1
-  FOR NO KEY UPDATE SKIP LOCKED
-);
-
 PREPARE "look-up-api-keys" AS
 SELECT
   id,
@@ -50,6 +40,16 @@ LEFT JOIN LATERAL (
   LIMIT 1
 ) AS api_keys ON true
 ORDER BY ordinal;
+
+PREPARE "record-use-of-api-keys" AS
+UPDATE api_keys
+SET last_used_at = now()
+WHERE id IN (
+  SELECT id
+  FROM api_keys
+  WHERE id = $1
+  FOR NO KEY UPDATE SKIP LOCKED
+);
 
 PREPARE "listCategories" AS
 WITH current_version AS MATERIALIZED (

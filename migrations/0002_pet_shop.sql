@@ -85,6 +85,7 @@ BEGIN
   RETURN CASE WHEN FOUND THEN 'blocked' ELSE 'invalid' END;
 END $$;
 
+-- The transaction of the migrations goes on.
 RESET search_path;
 
 -- It runs with the rights of the owner.

@@ -7,6 +7,7 @@ import type { ApiDocument } from '../openapi/document.ts'
 import { serverErrorCodes } from './errors.ts'
 import { operationIdOf } from './request-log.ts'
 
+/** A scrape that stalls ends after ten seconds without a byte. */
 const endpointOptions = {
   forceCloseConnections: true,
   connectionTimeout: 10_000

@@ -79,10 +79,6 @@ export class ApiKeyVerifier {
   constructor(database: Database, apiKeyPrefix: string) {
     this.#database = database
     this.#apiKeyPrefix = apiKeyPrefix
-    this.#recordUseStatement = database.prepare(
-      'record-use-of-api-keys',
-      recordUseSql
-    )
     this.#read = sharedReader(database, {
       statementName: 'look-up-api-keys',
       inputTypes,
@@ -90,6 +86,10 @@ export class ApiKeyVerifier {
       maxInputRows: maxLookedUp,
       use: 'check'
     })
+    this.#recordUseStatement = database.prepare(
+      'record-use-of-api-keys',
+      recordUseSql
+    )
   }
 
   /**
