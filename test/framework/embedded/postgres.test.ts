@@ -164,7 +164,11 @@ t.test(
     )
 
     t.intercept(process, 'getuid', { value: () => 0 })
-    t.intercept(process, 'env', { value: { PATH: '' } })
+    const { PATH } = process.env
+    process.env['PATH'] = '/no/such/folder'
+    t.teardown(() => {
+      process.env['PATH'] = PATH
+    })
     t.throws(embeddedPrograms, {
       message: /^PostgreSQL does not run as root.*: set DATABASE_URL, or/
     })
