@@ -105,7 +105,12 @@ WITH checked_row AS MATERIALIZED (
         ordinal
       FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
     ) AS input
-    WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+    WHERE (
+      SELECT
+        set_config('lock_timeout', '250ms', true) ||
+        set_config('synchronous_commit', 'on', true) ||
+        set_config('client_min_messages', 'warning', true)
+    ) IS NOT NULL
   ) AS checked
   ORDER BY ordinal
 ),
@@ -170,7 +175,12 @@ WITH checked_row AS MATERIALIZED (
       WHERE idempotency_keys.key_hash = input.key_hash
       LIMIT 1
     ) AS record ON true
-    WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+    WHERE (
+      SELECT
+        set_config('lock_timeout', '250ms', true) ||
+        set_config('synchronous_commit', 'on', true) ||
+        set_config('client_min_messages', 'warning', true)
+    ) IS NOT NULL
   ) AS checked
   ORDER BY ordinal
 ),
@@ -224,7 +234,12 @@ WITH checked_row AS MATERIALIZED (
         ordinal
       FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
     ) AS input
-    WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+    WHERE (
+      SELECT
+        set_config('lock_timeout', '250ms', true) ||
+        set_config('synchronous_commit', 'on', true) ||
+        set_config('client_min_messages', 'warning', true)
+    ) IS NOT NULL
   ) AS checked
   ORDER BY ordinal
 ),
@@ -289,7 +304,12 @@ WITH checked_row AS MATERIALIZED (
       WHERE idempotency_keys.key_hash = input.key_hash
       LIMIT 1
     ) AS record ON true
-    WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+    WHERE (
+      SELECT
+        set_config('lock_timeout', '250ms', true) ||
+        set_config('synchronous_commit', 'on', true) ||
+        set_config('client_min_messages', 'warning', true)
+    ) IS NOT NULL
   ) AS checked
   ORDER BY ordinal
 ),
@@ -330,7 +350,12 @@ PREPARE "cancelOrder" AS
 DELETE FROM orders
 WHERE id = $1
   AND NOT complete AND (ship_date IS NULL OR ship_date > now())
-  AND (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+  AND (
+    SELECT
+      set_config('lock_timeout', '250ms', true) ||
+      set_config('synchronous_commit', 'on', true) ||
+      set_config('client_min_messages', 'warning', true)
+  ) IS NOT NULL
 RETURNING id;
 
 PREPARE "cancelOrder-state" AS
@@ -340,7 +365,13 @@ SELECT
     FROM orders
     WHERE id = $1
   ) AS "isOpen",
-  pg_logical_emit_message(true, 'cancelOrder', '');
+  pg_logical_emit_message(true, 'cancelOrder', '')
+WHERE (
+  SELECT
+    set_config('lock_timeout', '250ms', true) ||
+    set_config('synchronous_commit', 'on', true) ||
+    set_config('client_min_messages', 'warning', true)
+) IS NOT NULL;
 
 PREPARE "listOrders" AS
 WITH current_version AS MATERIALIZED (
@@ -500,7 +531,12 @@ WITH checked_row AS MATERIALIZED (
         ordinal
       FROM jsonb_array_elements($1) WITH ORDINALITY AS input (value, ordinal)
     ) AS input
-    WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+    WHERE (
+      SELECT
+        set_config('lock_timeout', '250ms', true) ||
+        set_config('synchronous_commit', 'on', true) ||
+        set_config('client_min_messages', 'warning', true)
+    ) IS NOT NULL
   ) AS checked
   ORDER BY ordinal
 ),
@@ -567,7 +603,12 @@ WITH checked_row AS MATERIALIZED (
       WHERE idempotency_keys.key_hash = input.key_hash
       LIMIT 1
     ) AS record ON true
-    WHERE (SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL
+    WHERE (
+      SELECT
+        set_config('lock_timeout', '250ms', true) ||
+        set_config('synchronous_commit', 'on', true) ||
+        set_config('client_min_messages', 'warning', true)
+    ) IS NOT NULL
   ) AS checked
   ORDER BY ordinal
 ),

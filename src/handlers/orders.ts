@@ -4,7 +4,7 @@ import { HttpError, notFound, unavailable } from '../framework/http/errors.ts'
 import { listHandler } from '../framework/reads/list-handler.ts'
 import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import type { Database } from '../framework/postgres/database.ts'
-import { limitLockWait, sql } from '../framework/postgres/sql.ts'
+import { sql, writeSettings } from '../framework/postgres/sql.ts'
 
 const isOpenSql = 'NOT complete AND (ship_date IS NULL OR ship_date > now())'
 
@@ -12,7 +12,7 @@ const deleteOpenOrderSql = sql`
   DELETE FROM orders
   WHERE id = $1
     AND ${isOpenSql}
-    AND ${limitLockWait}
+    AND ${writeSettings}
   RETURNING id
 `
 
@@ -26,6 +26,7 @@ const orderStateSql = sql`
       WHERE id = $1
     ) AS "isOpen",
     pg_logical_emit_message(true, 'cancelOrder', '')
+  WHERE ${writeSettings}
 `
 
 /** The operations on orders. */

@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { limitLockWait, sql } from '../postgres/sql.ts'
+import { sql, writeSettings } from '../postgres/sql.ts'
 import type { Task } from '../tasks.ts'
 
 /** Milliseconds between two removals. */
@@ -21,7 +21,7 @@ const deleteExpiredSql = sql`
     ORDER BY created_at
     LIMIT $2
   ))
-    AND ${limitLockWait}
+    AND ${writeSettings}
   RETURNING true
 `
 

@@ -1,6 +1,6 @@
 import type { BodyColumn, RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
-import { inputTable, limitLockWait, sql } from '../postgres/sql.ts'
+import { inputTable, writeSettings, sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
 import type { CreateRequest } from './idempotency-key.ts'
 
@@ -152,7 +152,7 @@ export function insertSql<Body, Params, Status, Schema>(
           ${parts.earlyOutcome(precheck)}
           AS early_outcome
         FROM ${parts.input(types)}
-        WHERE ${limitLockWait}
+        WHERE ${writeSettings}
       ) AS checked
       ORDER BY ordinal
     ),

@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { sql } from '../postgres/sql.ts'
+import { sql, writeSettings } from '../postgres/sql.ts'
 import { hashKey, makeKey, shownPartOf } from './key.ts'
 
 /** Text without control or format characters, surrogates or line breaks. */
@@ -27,6 +27,7 @@ const createSql = sql`
   INSERT INTO key_events (key_id, event, command)
   SELECT id, 'created', $1
   FROM created
+  WHERE ${writeSettings}
   RETURNING key_id
 `
 
@@ -67,6 +68,7 @@ const rotateSql = sql`
   INSERT INTO key_events (key_id, event, command)
   SELECT id, 'rotated', $1
   FROM replaced
+  WHERE ${writeSettings}
   UNION ALL
   SELECT id, 'created', $1
   FROM successor
@@ -84,6 +86,7 @@ const revokeSql = sql`
   INSERT INTO key_events (key_id, event, command)
   SELECT id, 'revoked', $1
   FROM revoked
+  WHERE ${writeSettings}
   RETURNING key_id
 `
 

@@ -1,6 +1,5 @@
 import pg, { type ClientBase } from 'pg'
 import { parseIntoClientConfig } from 'pg-connection-string'
-import { sql } from './sql.ts'
 import type { PoolConfig } from './undocumented.ts'
 
 /**
@@ -34,7 +33,7 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
     keepAliveInitialDelayMillis: keepAliveDelayMs,
     ...options,
     onConnect: (connection) =>
-      checkSettings(connection, options.connectionTimeoutMillis)
+      rejectReadOnly(connection, options.connectionTimeoutMillis)
   }
   const pool = new pg.Pool(config)
 
@@ -52,33 +51,19 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
   return pool
 }
 
-const settingsSql = sql`
-  SELECT
-    current_setting('transaction_read_only') = 'on' AS "isReadOnly",
-    current_setting('synchronous_commit') = 'off' AS "isLossy"
-`
-
-interface Settings {
-  isReadOnly: boolean
-  isLossy: boolean
-}
-
-/**
- * @throws Error if the server is read-only, as a standby is, or acknowledges
- *   commits that a crash would lose
- */
-async function checkSettings(
+/** @throws Error if the server is read-only, as a standby is */
+async function rejectReadOnly(
   connection: ClientBase,
   timeoutMs?: number
 ): Promise<void> {
-  const query = { text: settingsSql, query_timeout: timeoutMs }
-  const { rows } = await connection.query<Settings>(query)
-  const [{ isReadOnly, isLossy }] = rows as [Settings]
-  if (!isReadOnly && !isLossy) return
+  const query = {
+    text: "SELECT WHERE current_setting('transaction_read_only') = 'off'",
+    query_timeout: timeoutMs
+  }
+  const { rowCount } = await connection.query(query)
+  if (rowCount === 1) return
 
   // pg would wait, without a limit, until the server closes it, too.
   connection.connection.stream.destroy()
-  throw new Error(
-    isReadOnly ? 'the server is read-only' : 'synchronous_commit is off'
-  )
+  throw new Error('the server is read-only')
 }

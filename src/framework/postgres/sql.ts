@@ -17,12 +17,22 @@ export const sql: (
 ) => string = dedent.withOptions({ alignValues: true })
 
 /**
- * A condition that is always true. PostgreSQL evaluates it before the rows of
- * its SELECT. From then on, each wait for a lock of a row or an index fails
- * after 250 ms (55P03). The wait for a lock of a table comes before it.
+ * A condition that is always true, for each statement that changes something.
+ * PostgreSQL evaluates it before the rows of its SELECT, and then:
+ *
+ * - Each wait for a lock of a row or an index fails after 250 ms (55P03). The
+ *   wait for a lock of a table comes before.
+ * - The commit survives a crash, and waits for the synchronous standby.
+ * - If that wait is cancelled, the server sends its warning.
  */
-export const limitLockWait =
-  "(SELECT set_config('lock_timeout', '250ms', true)) IS NOT NULL"
+export const writeSettings = sql`
+  (
+    SELECT
+      set_config('lock_timeout', '250ms', true) ||
+      set_config('synchronous_commit', 'on', true) ||
+      set_config('client_min_messages', 'warning', true)
+  ) IS NOT NULL
+`
 
 /**
  * SQL for a table of input rows, made from the parameter of a statement

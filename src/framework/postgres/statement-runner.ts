@@ -106,7 +106,7 @@ function runOn<Row extends QueryResultRow>(
 
     connection.query<Row>(query, (error: Error | null, result) => {
       clearTimeout(timer)
-      const cause = error ?? doubtAbout(connection, isLate && !isRepeatable)
+      const cause = error ?? doubtAbout(connection)
 
       // A late CancelRequest could cancel the next statement.
       connection.release(isLate || !isReusable(cause))
@@ -124,13 +124,10 @@ function runOn<Row extends QueryResultRow>(
 }
 
 /** Why it is doubtful whether a statement took effect; null if it did. */
-function doubtAbout(connection: PoolClient, isCancelled: boolean) {
-  // A server whose client_min_messages hides warnings sends only a success.
-  const isDoubtful = isCancelled || unreplicated.has(connection)
-  return isDoubtful
-    ? new Error('the wait for the standby may have ended')
+const doubtAbout = (connection: PoolClient) =>
+  unreplicated.has(connection)
+    ? new Error('the wait for the standby has ended')
     : null
-}
 
 /**
  * Whether the connection can run the next statement.

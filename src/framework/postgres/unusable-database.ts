@@ -12,7 +12,6 @@ const remedies: [reason: RegExp, remedy: string][] = [
       'and write one host, with a number as its port'
   ],
   [/is read-only/, 'write the address of the primary in DATABASE_URL'],
-  [/synchronous_commit/, 'set it to on for the role and the database'],
   [
     // invalid_authorization_specification, invalid_password
     /client password must be|^28/,

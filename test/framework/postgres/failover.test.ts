@@ -55,15 +55,6 @@ t.test(
   }
 )
 
-t.test('a server that would lose commits is rejected', async (t) => {
-  const { url } = await startPostgres(t)
-  await configure(url, 'synchronous_commit = off')
-  await t.rejects(openDatabase(t, url).read({ text: 'SELECT' }), {
-    code: 'unavailable',
-    cause: { message: 'synchronous_commit is off' }
-  })
-})
-
 t.test('a read-only server that never closes is rejected', async (t) => {
   const { url: primaryUrl } = await startPostgres(t)
   await configure(primaryUrl, 'default_transaction_read_only = on')

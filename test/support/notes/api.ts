@@ -8,7 +8,7 @@ import { pageHandler } from '../../../src/framework/reads/page-handler.ts'
 import type { ResponseBuffers } from '../../../src/framework/reads/response-buffers.ts'
 import { sendJson } from '../../../src/framework/openapi/handler.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
-import { limitLockWait, sql } from '../../../src/framework/postgres/sql.ts'
+import { sql, writeSettings } from '../../../src/framework/postgres/sql.ts'
 import { rowReader } from '../../../src/framework/reads/row-reader.ts'
 import {
   newNoteColumns,
@@ -44,7 +44,7 @@ const notesById = sql`
 const deleteNoteById = sql`
   DELETE FROM notes
   WHERE id = $1
-    AND ${limitLockWait}
+    AND ${writeSettings}
   RETURNING id
 `
 

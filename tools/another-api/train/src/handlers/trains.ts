@@ -15,7 +15,7 @@ import { pageHandler } from '../framework/reads/page-handler.ts'
 import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import { sendJson } from '../framework/openapi/handler.ts'
 import type { Database } from '../framework/postgres/database.ts'
-import { limitLockWait, sql } from '../framework/postgres/sql.ts'
+import { sql, writeSettings } from '../framework/postgres/sql.ts'
 import { rowReader } from '../framework/reads/row-reader.ts'
 
 /** A page of the rows of a table that fit the filter. */
@@ -31,7 +31,7 @@ const pageOf = (table: string, filter: string) => sql`
 const deleteBooking = sql`
   DELETE FROM bookings
   WHERE id = $1
-    AND ${limitLockWait}
+    AND ${writeSettings}
   RETURNING id
 `
 
