@@ -135,10 +135,11 @@ export const rarelyNeededVariables = {
   MAX_DATABASE_CONNECTIONS: {
     ...count,
     default: 10,
-    minimum: 2,
+    minimum: 3,
     maximum: 1000,
     description:
-      'Maximum connections for requests: 40 % for reads, 60 % for writes. ' +
+      'Maximum connections for requests: a third each for reads, ' +
+      'groups of rows, and single rows. ' +
       'Checks of keys and background work use one more each.'
   },
 

@@ -39,7 +39,7 @@ async function startReplica() {
     PORT: String(port),
     DATABASE_URL: databaseUrl,
     DATABASE_TIMEOUT_MS: '1000',
-    MAX_DATABASE_CONNECTIONS: '2',
+    MAX_DATABASE_CONNECTIONS: '3',
     METRICS_PORT: String(metricsPort),
     MAX_REQUESTS_PER_MINUTE: '100'
   })

@@ -37,7 +37,7 @@ interface InsertRow {
  * @returns a function that inserts one row. It resolves with 'blocked' or
  *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. Each
  *   wait and each attempt may take that long, so the sum is larger. It rejects
- *   like `Database.writeSingleRow`
+ *   like `Database.write`, and with Overloaded if too many rows wait
  */
 export function groupedInsert(
   database: Database,
@@ -52,7 +52,7 @@ export function groupedInsert(
     return { ...statement, values }
   }
 
-  async function attempt(row: InsertRow): Promise<RowOutcome> {
+  async function insertAlone(row: InsertRow): Promise<RowOutcome> {
     try {
       const [result] = await database.writeSingleRow<RowOutcome>(queryOf([row]))
       // The statement returns a row for each input row.
@@ -77,16 +77,19 @@ export function groupedInsert(
     }
   }
 
-  const inGroup = batch(insertGroup, { maxSize, maxQueued, maxWaitMs })
+  const insertInGroup = batch(insertGroup, { maxSize, maxQueued, maxWaitMs })
 
   return async (row) => {
     const deadline = performance.now() + maxWaitMs
-    let result = (await inGroup(row)) ?? (await attempt(row))
+    let result = await insertInGroup(row)
+    // It may have made its group fail: then it runs alone each time.
+    const attempt = result === undefined ? insertAlone : insertInGroup
+    result ??= await insertAlone(row)
     let pauseMs = firstPauseMs
     while (mustRunAgain(result) && performance.now() < deadline) {
       await sleep(pauseMs)
       pauseMs = Math.min(2 * pauseMs, longestPauseMs)
-      result = await attempt(row)
+      result = (await attempt(row)) ?? (await insertAlone(row))
     }
 
     return result

@@ -1,7 +1,5 @@
-import pLimit, { type LimitFunction } from 'p-limit'
 import pg, { type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
-import { Overloaded } from '../batch.ts'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { trackAvailability } from './availability.ts'
@@ -14,21 +12,6 @@ import {
   type Query,
   runStatement
 } from './statement-runner.ts'
-
-/**
- * At most this many statements of single rows run at the same time. Each may
- * hold its connection while it waits for a lock.
- */
-const maxSingleRowWrites = 3
-
-/**
- * The share of the connections that writes have: each may wait for locks or for
- * a standby.
- */
-const writersShare = 0.6
-
-/** Statements of single rows that may wait for a connection. */
-const maxQueuedSingleRows = 1000
 
 // Ends the commits of this role, of all replicas, that still wait for a standby
 // after they were cancelled. PostgreSQL would keep their connections open,
@@ -68,16 +51,13 @@ export class Database {
 
   /**
    * Each use has its own connections. So reads go on while writes wait for
-   * locks or for a standby, and checks go on while tables are locked.
+   * locks or for a standby, groups of rows go on while single rows wait, and
+   * checks go on while tables are locked.
    */
   readonly #uses: Record<
-    'checks' | 'reads' | 'writes' | 'background',
+    'checks' | 'reads' | 'writes' | 'singleRows' | 'background',
     DatabaseUse
   >
-
-  // A statement that waits for a connection of a full pool would count as an
-  // outage of the database.
-  readonly #singleRowLimit: LimitFunction
 
   /**
    * Connections are made on first use.
@@ -98,9 +78,8 @@ export class Database {
       DATABASE_TIMEOUT_MS: timeoutMs,
       MAX_DATABASE_CONNECTIONS: maxConnections
     } = config
-    const maxWriters = Math.floor(maxConnections * writersShare)
+    const third = Math.floor(maxConnections / 3)
     this.timeoutMs = timeoutMs
-    this.#singleRowLimit = pLimit(Math.min(maxSingleRowWrites, maxWriters))
 
     const hangingCommits = {
       ...this.prepare('terminate-hanging-commits', terminateHangingCommitsSql),
@@ -125,8 +104,9 @@ export class Database {
     })
     this.#uses = {
       checks: use('checks', 1, true),
-      reads: use('reads', maxConnections - maxWriters, true),
-      writes: use('writes', maxWriters, false),
+      reads: use('reads', maxConnections - 2 * third, true),
+      writes: use('writes', third, false),
+      singleRows: use('single_rows', third, false),
       background: use('background', 1, true)
     }
     this.#addGauges()
@@ -135,23 +115,20 @@ export class Database {
   /**
    * Gives a name to a statement, by which each connection prepares it once: the
    * operationId, with a suffix for a further statement of an operation.
-   * PostgreSQL would reject another text with the name, but only at the first
+   * PostgreSQL would reject a second text with the name, but only at the first
    * request that runs it.
    *
    * @example
    * const pets = database.prepare('listPets', 'SELECT * FROM pets LIMIT $1')
    * await database.read({ ...pets, values: [20] })
    *
-   * @throws Error if the name belongs to another text
+   * @throws Error if another statement has the name
    */
   prepare(name: string, text: string): NamedStatement {
-    const known = this.statements.get(name)
-    if (known === undefined) {
-      this.metrics.initializeStatement(name)
-      this.statements.set(name, text)
-    } else if (known !== text) {
-      throw new Error(`two different statements are called ${name}`)
-    }
+    if (this.statements.has(name))
+      throw new Error(`two statements are called ${name}`)
+    this.metrics.initializeStatement(name)
+    this.statements.set(name, text)
 
     return { name, text }
   }
@@ -172,29 +149,16 @@ export class Database {
   }
 
   /**
-   * Runs and commits one statement. Rejects with Unavailable if it had no
-   * effect, OutcomeUnknown if that is not known.
+   * Runs and commits one statement, which has `writeSettings`. Rejects with
+   * Unavailable if it had no effect, OutcomeUnknown if that is not known.
    */
   write<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
     return runStatement(this.#uses.writes, query)
   }
 
-  /**
-   * Like `write`, for a statement of one row, which may wait for its lock: give
-   * it `limitLockWait`. Few run at the same time. Also rejects with
-   * Overloaded if too many wait.
-   */
-  async writeSingleRow<Row extends QueryResultRow>(
-    query: Query
-  ): Promise<Row[]> {
-    if (this.#singleRowLimit.pendingCount >= maxQueuedSingleRows)
-      throw new Overloaded()
-    const deadline = performance.now() + this.timeoutMs
-
-    return this.#singleRowLimit(() => {
-      if (performance.now() >= deadline) throw new Overloaded()
-      return this.write<Row>(query)
-    })
+  /** Like `write`, for a statement of one row, which may wait for its lock. */
+  writeSingleRow<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+    return runStatement(this.#uses.singleRows, query)
   }
 
   /**
@@ -212,14 +176,15 @@ export class Database {
   }
 
   #addGauges(): void {
-    const uses = Object.entries(this.#uses)
+    const uses = Object.values(this.#uses)
     const addGauge = (
       name: string,
       help: string,
       valueOf: (use: DatabaseUse) => number
     ) =>
       this.metrics.gauge(name, help, ['use'], (gauge) => {
-        for (const [label, use] of uses) gauge.set({ use: label }, valueOf(use))
+        for (const use of uses)
+          gauge.set({ use: use.availability.use }, valueOf(use))
       })
 
     addGauge(

@@ -19,7 +19,7 @@ const mistakes: Record<string, () => unknown> = {
       },
       []
     ),
-  'two different statements are called x': () =>
+  'two statements are called x': () =>
     ['SELECT 1', 'SELECT 2'].map((text) => database.prepare('x', text))
 }
 

@@ -137,7 +137,8 @@ t.test('connections to the database and timeouts are measured', async (t) => {
   for (const [use, max] of Object.entries({
     checks: 1,
     reads: 4,
-    writes: 6,
+    writes: 3,
+    single_rows: 3,
     background: 1
   }))
     t.equal(

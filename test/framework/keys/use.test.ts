@@ -13,7 +13,7 @@ const waiting = `
 const used = 'SELECT FROM api_keys WHERE last_used_at IS NOT NULL'
 
 t.test('requests do not wait until a use is recorded', async (t) => {
-  const config = { DATABASE_TIMEOUT_MS: 2000, MAX_DATABASE_CONNECTIONS: 2 }
+  const config = { DATABASE_TIMEOUT_MS: 2000, MAX_DATABASE_CONNECTIONS: 3 }
   const service = await startNotes(t, { config })
   const { databaseUrl } = service
   const lock = await lockTable(t, databaseUrl, 'api_keys IN SHARE MODE')

@@ -24,7 +24,7 @@ async function useStatements(service: Service, key: string) {
 t.test('PostgreSQL does not plan a statement at each execution', async (t) => {
   // Reads and writes then have a connection each, whose session reports its
   // statements.
-  const config = { MAX_DATABASE_CONNECTIONS: 2 }
+  const config = { MAX_DATABASE_CONNECTIONS: 3 }
   const service = await startNotes(t, { config })
   for (let round = 0; round < rounds; round++)
     await useStatements(service, String(round))
