@@ -21,7 +21,7 @@ interface Options {
 /**
  * Measures every request. It has no duration if its client disconnects before
  * the end of the response. Serves /metrics without authentication, on a port
- * that must not be published.
+ * that must not be published, and /livez, for when MAX_CONNECTIONS are open.
  */
 export const metricsEndpoint = fp<Options>(
   (app, { config, apiDocument }) => {
@@ -64,6 +64,7 @@ export const metricsEndpoint = fp<Options>(
       reply.type(registry.contentType)
       return registry.metrics()
     })
+    endpoint.get('/livez', () => ({ status: 'ok' }))
     app.addHook('onReady', async () => {
       const url = await endpoint.listen({
         port: Number(config.METRICS_PORT),

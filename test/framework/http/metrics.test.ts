@@ -209,5 +209,6 @@ t.test('METRICS_PORT serves the metrics', async (t) => {
   t.match(text, /^nodejs_eventloop_lag_p99_seconds\{host="\S+"\} \d/m)
   t.match(text, /^build_info\{version="\S+",environment="development"\} 1$/m)
   t.equal((await fetch(`${await started(service)}/metrics`)).status, 404)
+  t.equal((await fetch(new URL('/livez', url))).status, 200)
   t.equal(await service.stop(), 0)
 })
