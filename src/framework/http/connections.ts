@@ -16,14 +16,11 @@ import { badRequest, type HttpError, parserErrorOf } from './errors.ts'
 /** Milliseconds to receive the rest of the input after the last response. */
 const lingerMs = 1000
 
-/** Chunks of any body, and bytes for each further one. */
-const minChunks = 256
-const bytesPerChunk = 256
+/** Bytes of a body that are joined before they are passed on. */
+const joinedBytes = 4096
 
 /** Milliseconds between two checks of the timeouts of incomplete requests. */
 const timeoutCheckIntervalMs = 1000
-
-const tooManyChunks = badRequest('The body has too many chunks')
 
 /** The open connections, each with the response to its newest request. */
 type Connections = Map<Socket, ServerResponse | undefined>
@@ -62,7 +59,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
       if (request.headers.upgrade !== undefined)
         response.shouldKeepAlive = false
 
-      limitChunks(request, config, () => reject(socket, tooManyChunks))
+      joinChunks(request)
       const fault = faultOf(request)
       if (fault === undefined) handler(request, response)
       else reject(socket, badRequest(fault))
@@ -169,21 +166,20 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
 }
 
 /**
- * Limits the chunks of a body. Node.js makes an object of each one: 65,000 of
- * one byte would take 12 MB until the request ends.
+ * Joins the small chunks of a body. Node.js keeps an object for each chunk: of
+ * 65,000 bytes in chunks of one, they would take 12 MB until the request ends.
  */
-function limitChunks(
-  request: IncomingMessage,
-  { MAX_BODY_BYTES }: Config,
-  onExcess: () => void
-): void {
-  const maxChunks = minChunks + Math.ceil(MAX_BODY_BYTES / bytesPerChunk)
+function joinChunks(request: IncomingMessage): void {
   const push = request.push.bind(request)
-  let chunks = 0
-  request.push = (chunk) => {
-    chunks++
-    if (chunks === maxChunks) onExcess()
-    return chunks >= maxChunks || push(chunk)
+  let joined = Buffer.alloc(0)
+  request.push = (chunk: Buffer | null) => {
+    if (chunk !== null) joined = Buffer.concat([joined, chunk])
+    if (chunk !== null && joined.length < joinedBytes) return true
+
+    const bytes = joined
+    joined = Buffer.alloc(0)
+    const isAccepted = push(bytes)
+    return chunk === null ? push(null) : isAccepted
   }
 }
 
