@@ -57,6 +57,7 @@ const forbidden = [
   'TRUNCATE notes',
   'DROP TABLE notes',
   'UPDATE pgmigrations SET name = name',
+  'UPDATE api_keys SET hash = hash',
   'CREATE TABLE mine ()'
 ]
 
