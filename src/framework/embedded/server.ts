@@ -65,6 +65,8 @@ export async function startServer(postgres: string[]): Promise<EmbeddedServer> {
     if (hasEnded)
       throw new Error(`PostgreSQL did not start: ${reasonIn(output)}`)
   }
+  // It may have rejected connections while it started.
+  output = ''
 
   const crash = ended.then(() =>
     // After stop(), this never settles.
