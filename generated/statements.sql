@@ -49,7 +49,8 @@ WHERE id IN (
   FROM api_keys
   WHERE id = $1
   FOR NO KEY UPDATE SKIP LOCKED
-);
+)
+  AND set_config('synchronous_commit', 'off', true) IS NOT NULL;
 
 PREPARE "listCategories" AS
 WITH current_version AS MATERIALIZED (

@@ -147,6 +147,7 @@ export const rarelyNeededVariables = {
     ...milliseconds,
     default: 5000,
     minimum: 100,
+    maximum: 60_000,
     description:
       'Time limit to connect to the database, and to run a statement; ' +
       '503 after it'

@@ -10,14 +10,14 @@ const maxDeleted = 500
 
 /**
  * Waits 250 ms for rows that another replica is removing, and then fails. The
- * response to a create may come a minute after `created_at`.
+ * response to a create may come minutes after `created_at`.
  */
 const deleteExpiredSql = sql`
   DELETE FROM idempotency_keys
   WHERE ctid = ANY (ARRAY(
     SELECT ctid
     FROM idempotency_keys
-    WHERE created_at < now() - $1 * interval '1 hour' - interval '1 minute'
+    WHERE created_at < now() - $1 * interval '1 hour' - interval '10 minutes'
     ORDER BY created_at
     LIMIT $2
   ))

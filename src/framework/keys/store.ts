@@ -1,4 +1,5 @@
 import type { Database } from '../postgres/database.ts'
+import { OutcomeUnknown } from '../postgres/failures.ts'
 import { sql, writeSettings } from '../postgres/sql.ts'
 import { hashKey, makeKey, shownPartOf } from './key.ts'
 
@@ -218,6 +219,15 @@ export class ApiKeyStore {
   /** Returns whether the statement has changed a key. */
   async #change(text: string, values: unknown[]): Promise<boolean> {
     const query = { text, values: [this.#command, ...values] }
-    return (await this.#database.write(query)).length > 0
+    const rows = await this.#database.write(query).catch((cause: unknown) => {
+      if (!(cause instanceof OutcomeUnknown)) throw cause
+      throw new Error(
+        'The change may have been made: see keys list. ' +
+          'Rotate or revoke a new key that it shows',
+        { cause }
+      )
+    })
+
+    return rows.length > 0
   }
 }

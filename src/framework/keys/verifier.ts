@@ -26,7 +26,10 @@ const lookUpSql = sql`
   ORDER BY ordinal
 `
 
-/** Skips a key that another session has locked. */
+/**
+ * Skips a key that another session has locked. Waits neither for the disk nor
+ * for a standby, and so does not delay a revocation by its own lock.
+ */
 const recordUseSql = sql`
   UPDATE api_keys
   SET last_used_at = now()
@@ -36,6 +39,7 @@ const recordUseSql = sql`
     WHERE id = $1
     FOR NO KEY UPDATE SKIP LOCKED
   )
+    AND set_config('synchronous_commit', 'off', true) IS NOT NULL
 `
 
 /**

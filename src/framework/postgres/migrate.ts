@@ -23,6 +23,9 @@ const maxLockWaitMs = 2000
 const maxAttempts = 60
 
 /**
+ * The commit does not wait for a synchronous standby: if that is gone, the
+ * locks would stop reads. Its WAL precedes that of any row in a new table.
+ *
  * @param lockTimeoutMs does not limit the wait for another migration, which
  *   ends when that does
  */
@@ -32,6 +35,7 @@ const beginSql = (lockTimeoutMs: number) => sql`
   SELECT pg_advisory_xact_lock(7241865325823964);
 
   SET LOCAL lock_timeout = ${String(lockTimeoutMs)};
+  SET LOCAL synchronous_commit = local;
 
   DO $$ BEGIN
     -- IF NOT EXISTS needs the privilege to create tables even when the table

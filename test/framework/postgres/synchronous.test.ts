@@ -1,8 +1,15 @@
+import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
-import { query } from '../../support/database.ts'
+import { ApiKeyStore } from '../../../src/framework/keys/store.ts'
+import { migrate, openDatabase, query } from '../../support/database.ts'
 import { recorder } from '../../support/recorder.ts'
 import * as notes from '../../support/notes.ts'
-import { startNotes, serviceName } from '../../support/notes.ts'
+import {
+  apiKeyPrefix,
+  createKey,
+  serviceName,
+  startNotes
+} from '../../support/notes.ts'
 import { configure, startPostgres } from '../../support/postgres.ts'
 import { cancelRequest, startProxy } from '../../support/proxy.ts'
 import { codeOrStatus } from '../../support/requests.ts'
@@ -171,6 +178,41 @@ t.test('lists work while creates wait for the standby', async (t) => {
   }
 
   await recover(service)
+})
+
+t.test('a migration holds its locks for no standby', async (t) => {
+  const { service, result } = await startWithoutStandby(t, {
+    DATABASE_TIMEOUT_MS: 1000
+  })
+  await result
+
+  const files = t.testdir({ '0009_next.sql': 'ALTER TABLE notes ADD x int' })
+  const folder = pathToFileURL(`${files}/`)
+  await migrate(postgres.url, {}, [folder])
+  t.equal(await listResult(service), 200)
+})
+
+t.test('a key in use can be revoked without the standby', async (t) => {
+  const apiKey = await createKey(t, postgres.url)
+  const database = openDatabase(t, postgres.url, 1000)
+  const store = new ApiKeyStore(database, apiKeyPrefix)
+  const id = String((await store.list()).at(-1)?.['id'])
+  const { service, result } = await startWithoutStandby(t, {
+    DATABASE_TIMEOUT_MS: 5000
+  })
+  const list = () =>
+    service.app.inject({
+      url: '/v1/notes',
+      headers: { authorization: `Bearer ${apiKey}` }
+    })
+  t.equal((await list()).statusCode, 200)
+
+  await t.rejects(store.revoke(id), {
+    message: /^The change may have been made: see keys list/
+  })
+  const isRevoked = async () => (await list()).statusCode === 401
+  await until(isRevoked, 'the key is rejected')
+  await result
 })
 
 t.test('a replay waits for the synchronous standby', async (t) => {
