@@ -19,6 +19,8 @@ const lingerMs = 1000
 /** Bytes of a body that are joined before they are passed on. */
 const joinedBytes = 4096
 
+const noBytes = Buffer.alloc(0)
+
 /** Milliseconds between two checks of the timeouts of incomplete requests. */
 const timeoutCheckIntervalMs = 1000
 
@@ -171,14 +173,15 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
  */
 function joinChunks(request: IncomingMessage): void {
   const push = request.push.bind(request)
-  let joined = Buffer.alloc(0)
+  let joined = noBytes
   request.push = (chunk: Buffer | null) => {
-    if (chunk !== null) joined = Buffer.concat([joined, chunk])
-    if (chunk !== null && joined.length < joinedBytes) return true
+    if (chunk !== null) {
+      joined = Buffer.concat([joined, chunk])
+      if (joined.length < joinedBytes) return true
+    }
 
-    const bytes = joined
-    joined = Buffer.alloc(0)
-    const isAccepted = push(bytes)
+    const isAccepted = joined.length === 0 || push(joined)
+    joined = noBytes
     return chunk === null ? push(null) : isAccepted
   }
 }

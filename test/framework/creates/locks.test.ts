@@ -1,13 +1,6 @@
 // A row that waits for another transaction must not delay the others.
 import t, { type Test } from 'tap'
-import {
-  begin,
-  createDatabase,
-  lockAwaited,
-  lockWaits,
-  openDatabase,
-  query
-} from '../../support/database.ts'
+import { begin, lockAwaited, lockWaits, query } from '../../support/database.ts'
 import {
   createKey,
   createNote,
@@ -198,31 +191,19 @@ for (const { max, waiting } of connections) {
   )
 }
 
-t.test('a statement of a single row waits for a connection', async (t) => {
-  const url = await createDatabase(t)
-  await begin(t, url, firstLock.hold)
-  const database = openDatabase(t, url, 1000)
-  const write = () => database.writeSingleRow({ text: firstLock.hold })
-  const outcomes = Promise.allSettled(Array.from({ length: 10 }, write))
-  await lockAwaited(url)
-  await t.resolves(database.write({ text: 'SELECT' }), 'groups go on')
-
-  for (const outcome of await outcomes)
-    t.match(outcome, { status: 'rejected', reason: { code: 'unavailable' } })
-})
-
 t.test('locked tables leave keys and readiness a connection', async (t) => {
-  const { key, app, databaseUrl } = await startNotes(t, {
+  const service = await startNotes(t, {
     config: { MAX_DATABASE_CONNECTIONS: 3, DATABASE_TIMEOUT_MS: 60_000 }
   })
+  const { app, databaseUrl } = service
   const { release } = await begin(t, databaseUrl, 'LOCK notes')
-  const inject = (url: string, apiKey: string) =>
-    app.inject({ url, headers: { authorization: `Bearer ${apiKey}` } })
-  const list = inject('/v1/notes', key)
+  const list = listNotes(service)
   await lockAwaited(databaseUrl)
 
   const apiKey = await createKey(t, databaseUrl)
-  t.equal((await inject('/v1/remarks?limit=0', apiKey)).statusCode, 400)
+  const auth = { authorization: `Bearer ${apiKey}` }
+  const invalid = await get({ ...service, auth }, 'remarks?limit=0')
+  t.equal(invalid.statusCode, 400)
   t.equal((await app.inject('/readyz')).statusCode, 200)
   await release()
   t.equal((await list).statusCode, 200)
