@@ -298,7 +298,7 @@ t.test('mistakes are found, and nothing is replaced', async (t) => {
   )
   const neverReady = {
     COMPOSE_FILE: 'docker-compose.yml:impatient.yml',
-    DATABASE_TIMEOUT_MS: '1'
+    MAX_CONNECTIONS: '0'
   }
   const check = installation.block('Check')
   const mistakes: [string, Record<string, string>, RegExp][] = [
