@@ -4,7 +4,6 @@ import { CachedBody } from '../http/cached-body.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
-import { postgresErrorIn } from '../postgres/failures.ts'
 import { sql } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
 import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
@@ -12,7 +11,8 @@ import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
 /**
  * SQL for a list as a JSON array, which PostgreSQL writes. `body` is NULL if
  * the version is still $1, or if the list has more than $2 bytes. `size` is
- * NULL only in the first case.
+ * NULL only in the first case. It is counted first, because PostgreSQL could
+ * need gigabytes for a list that is then rejected.
  *
  * The version is that of all tables. Equal versions mean equal rows:
  *
@@ -36,22 +36,30 @@ const listSql = (table: string, itemJson: string) => sql`
     SELECT
       version,
       CASE WHEN version IS DISTINCT FROM $1 THEN (
-        SELECT coalesce('[' || string_agg(json, ',' ORDER BY id) || ']', '[]')
+        SELECT 1 + coalesce(sum(octet_length(json) + 1), 1)::double precision
         FROM (
           SELECT
-            id,
             ${itemJson}
             AS json
           FROM ${table}
         ) AS item
-      ) END AS body
+      ) END AS size
     FROM current_version
   )
 
   SELECT
     version,
-    octet_length(body) AS size,
-    CASE WHEN octet_length(body) <= $2 THEN body END AS body
+    size,
+    CASE WHEN size <= $2 THEN (
+      SELECT '[' || coalesce(string_agg(json, ',' ORDER BY id), '') || ']'
+      FROM (
+        SELECT
+          id,
+          ${itemJson}
+          AS json
+        FROM ${table}
+      ) AS item
+    ) END AS body
   FROM list
 `
 
@@ -154,16 +162,10 @@ function listReader(
     // compressed.
     await last.body?.compressionsSettled()
     const values = [last.version, maxSize]
-    try {
-      const rows = await database.read({ ...statement, values })
-      const [{ version, size, body }] = rows as [ListRow]
-      if (size !== null) last = { version, size, body: bodyOf(body) }
-      return last
-    } catch (error) {
-      // program_limit_exceeded: the longest text of PostgreSQL has 1 GiB.
-      if (postgresErrorIn(error).code !== '54000') throw error
-      return { ...noList, size: 2 ** 30 }
-    }
+    const rows = await database.read({ ...statement, values })
+    const [{ version, size, body }] = rows as [ListRow]
+    if (size !== null) last = { version, size, body: bodyOf(body) }
+    return last
   }
 
   return sharedCall(read, { maxWaitMs: database.timeoutMs })
