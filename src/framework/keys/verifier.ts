@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
+import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
-import type { NamedStatement } from '../postgres/statement-runner.ts'
 import { type InputRow, sharedReader } from '../reads/shared-reader.ts'
 import { type ApiKeyCheck, hashKey, isWellFormedKey } from './key.ts'
 import { keyStateSql } from './store.ts'
@@ -27,7 +27,7 @@ const lookUpSql = sql`
 `
 
 /**
- * Skips a key that another session has locked. Waits neither for the disk nor
+ * Skips keys that another session has locked. Waits neither for the disk nor
  * for a standby, and so does not delay a revocation by its own lock.
  */
 const recordUseSql = sql`
@@ -36,7 +36,7 @@ const recordUseSql = sql`
   WHERE id IN (
     SELECT id
     FROM api_keys
-    WHERE id = $1
+    WHERE id = ANY ($1)
     FOR NO KEY UPDATE SKIP LOCKED
   )
     AND set_config('synchronous_commit', 'off', true) IS NOT NULL
@@ -66,10 +66,7 @@ const maxTrusted = 10_000
  * time of a check reveals nothing about other keys.
  */
 export class ApiKeyVerifier {
-  readonly #database: Database
   readonly #apiKeyPrefix: string
-  readonly #recordUseStatement: NamedStatement
-  #isRecording = false
   readonly #trusted = new LRUCache<string, ApiKeyCheck>({
     max: maxTrusted,
     ttl: trustMs,
@@ -78,10 +75,10 @@ export class ApiKeyVerifier {
   })
 
   readonly #read: (inputRow: InputRow<'hash'>) => Promise<ApiKeyCheck>
+  readonly #recordUse: (id: bigint) => Promise<unknown>
 
   /** @param apiKeyPrefix what well-formed keys begin with */
   constructor(database: Database, apiKeyPrefix: string) {
-    this.#database = database
     this.#apiKeyPrefix = apiKeyPrefix
     this.#read = sharedReader(database, {
       statementName: 'look-up-api-keys',
@@ -90,10 +87,11 @@ export class ApiKeyVerifier {
       maxInputRows: maxLookedUp,
       use: 'check'
     })
-    this.#recordUseStatement = database.prepare(
-      'record-use-of-api-keys',
-      recordUseSql
-    )
+    const recordUse = database.prepare('record-use-of-api-keys', recordUseSql)
+    this.#recordUse = batch(async (ids: bigint[]) => {
+      await database.runInBackground({ ...recordUse, values: [ids] })
+      return ids
+    })
   }
 
   /**
@@ -117,24 +115,10 @@ export class ApiKeyVerifier {
     const check = await this.#read({ hash })
     if (check.state === 'valid') {
       this.#trusted.set(hash, check, { start })
-      if (!check.isUseRecorded) this.#recordUse(check.id)
+      // In the background. If it fails, the next look-up records the use.
+      if (!check.isUseRecorded) this.#recordUse(check.id).catch(() => {})
     }
 
     return check
-  }
-
-  /**
-   * Records the use of a key in the background. If that fails, or if an earlier
-   * record is still being written, the next look-up of the key records its use.
-   */
-  #recordUse(id: bigint): void {
-    if (this.#isRecording) return
-    this.#isRecording = true
-    this.#database
-      .runInBackground({ ...this.#recordUseStatement, values: [id] })
-      .catch(() => {})
-      .finally(() => {
-        this.#isRecording = false
-      })
   }
 }

@@ -1,13 +1,11 @@
 import t from 'tap'
 import { readApiDocument } from '../../../src/framework/openapi/document.ts'
+import { bearer } from '../../support/requests.ts'
 import { query } from '../../support/database.ts'
 import { createNote, notes, realm, startNotes } from '../../support/notes.ts'
 import { until } from '../../support/until.ts'
 
 const { basePath, operations, scopes } = readApiDocument(notes.openapiFile)
-
-/** The headers of a request with this API key. */
-const withKey = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` })
 
 t.test('an operation needs a key with its scope, or with all', async (t) => {
   const service = await startNotes(t)
@@ -17,7 +15,7 @@ t.test('an operation needs a key with its scope, or with all', async (t) => {
   for (const { id, method, path, scopes: needed } of methods) {
     const url = basePath + path.replace(/\{\w+\}/g, '1')
     const send = (apiKey: string) =>
-      service.app.inject({ method, url, headers: withKey(apiKey) })
+      service.app.inject({ method, url, headers: bearer(apiKey) })
     const sendWith = async (some: string[]) =>
       send(await service.keys.create('scoped', { scopes: some }))
 
@@ -48,7 +46,7 @@ t.test('the first check that fails is the response', async (t) => {
   const { app, keys } = await startNotes(t, { config })
   const scoped = await keys.create('scoped', { scopes: ['remarks:read'] })
   const statusOf = async (url: string, payload: string, apiKey = scoped) => {
-    const headers = withKey(apiKey)
+    const headers = bearer(apiKey)
     return (await app.inject({ method: 'POST', url, headers, payload }))
       .statusCode
   }
