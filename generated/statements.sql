@@ -47,7 +47,7 @@ SET last_used_at = now()
 WHERE id IN (
   SELECT id
   FROM api_keys
-  WHERE id = $1
+  WHERE id = ANY ($1)
   FOR NO KEY UPDATE SKIP LOCKED
 )
   AND set_config('synchronous_commit', 'off', true) IS NOT NULL;
@@ -66,10 +66,9 @@ list AS MATERIALIZED (
   SELECT
     version,
     CASE WHEN version IS DISTINCT FROM $1 THEN (
-      SELECT coalesce('[' || string_agg(json, ',' ORDER BY id) || ']', '[]')
+      SELECT 1 + coalesce(sum(octet_length(json) + 1), 1)::double precision
       FROM (
         SELECT
-          id,
           '{"id":' || coalesce("id"::text, raise_missing_property('Category.id'))
             || ',"name":' || coalesce(to_json("name")::text, raise_missing_property('Category.name'))
             || coalesce(',"description":' || to_json("description")::text, '')
@@ -77,14 +76,26 @@ list AS MATERIALIZED (
           AS json
         FROM categories
       ) AS item
-    ) END AS body
+    ) END AS size
   FROM current_version
 )
 
 SELECT
   version,
-  octet_length(body) AS size,
-  CASE WHEN octet_length(body) <= $2 THEN body END AS body
+  size,
+  CASE WHEN size <= $2 THEN (
+    SELECT '[' || coalesce(string_agg(json, ',' ORDER BY id), '') || ']'
+    FROM (
+      SELECT
+        id,
+        '{"id":' || coalesce("id"::text, raise_missing_property('Category.id'))
+          || ',"name":' || coalesce(to_json("name")::text, raise_missing_property('Category.name'))
+          || coalesce(',"description":' || to_json("description")::text, '')
+          || '}'
+        AS json
+      FROM categories
+    ) AS item
+  ) END AS body
 FROM list;
 
 PREPARE "createCategory" AS
@@ -388,10 +399,9 @@ list AS MATERIALIZED (
   SELECT
     version,
     CASE WHEN version IS DISTINCT FROM $1 THEN (
-      SELECT coalesce('[' || string_agg(json, ',' ORDER BY id) || ']', '[]')
+      SELECT 1 + coalesce(sum(octet_length(json) + 1), 1)::double precision
       FROM (
         SELECT
-          id,
           '{"id":' || coalesce("id"::text, raise_missing_property('Order.id'))
             || ',"petId":' || coalesce("pet_id"::text, raise_missing_property('Order.petId'))
             || ',"quantity":' || coalesce("quantity"::text, raise_missing_property('Order.quantity'))
@@ -401,14 +411,28 @@ list AS MATERIALIZED (
           AS json
         FROM orders
       ) AS item
-    ) END AS body
+    ) END AS size
   FROM current_version
 )
 
 SELECT
   version,
-  octet_length(body) AS size,
-  CASE WHEN octet_length(body) <= $2 THEN body END AS body
+  size,
+  CASE WHEN size <= $2 THEN (
+    SELECT '[' || coalesce(string_agg(json, ',' ORDER BY id), '') || ']'
+    FROM (
+      SELECT
+        id,
+        '{"id":' || coalesce("id"::text, raise_missing_property('Order.id'))
+          || ',"petId":' || coalesce("pet_id"::text, raise_missing_property('Order.petId'))
+          || ',"quantity":' || coalesce("quantity"::text, raise_missing_property('Order.quantity'))
+          || coalesce(',"shipDate":' || '"' || to_char("ship_date" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"', '')
+          || ',"complete":' || coalesce("complete"::text, raise_missing_property('Order.complete'))
+          || '}'
+        AS json
+      FROM orders
+    ) AS item
+  ) END AS body
 FROM list;
 
 PREPARE "listPets" AS

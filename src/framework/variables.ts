@@ -199,7 +199,7 @@ export const rarelyNeededVariables = {
 
   MAX_CONNECTIONS: {
     ...count,
-    default: 4096,
+    default: 2048,
     minimum: 1,
     description: 'Maximum open connections. Further ones are closed.'
   },

@@ -45,6 +45,7 @@ const requests: [
   [404, 'cancelOrder', cancel, { 'if-unmodified-since': past }],
   [400, 'cancelOrder', cancel, { 'if-none-match': '*' }],
   [400, 'createCategory', create, { 'if-none-match': '*' }, cat],
+  [400, 'createCategory', create, { 'content-encoding': 'gzip' }, cat],
   [400, 'cancelOrder', cancel, { 'idempotency-key': 'a' }],
   [400, 'listPets', 'GET /pets', { 'idempotency-key': 'a' }],
 

@@ -1,3 +1,13 @@
+// All that the service uses of Node.js beyond its documentation. These tests in
+// test/framework/http fail when Node.js changes it:
+//
+// | used                              | test                               |
+// |-----------------------------------|------------------------------------|
+// | destroySoon() of a socket         | pipelining: goes on sending        |
+// | no parser without 'data' listener | pipelining: nothing is handled     |
+// | push() of a request               | connections: a great many chunks   |
+// | httpAllowHalfOpen                 | connections: closes its side       |
+// | close() calls closeIdle…          | connections: a shutdown closes     |
 import { randomUUID } from 'node:crypto'
 import {
   createServer,
@@ -15,6 +25,9 @@ import { badRequest, type HttpError, parserErrorOf } from './errors.ts'
 
 /** Milliseconds to receive the rest of the input after the last response. */
 const lingerMs = 1000
+
+/** Node.js limits their size, but makes objects of each of thousands. */
+const maxHeaders = 200
 
 /** Bytes of a body that are joined before they are passed on. */
 const joinedBytes = 4096
@@ -56,6 +69,10 @@ export function connectionOptions(config: Config, metrics: Metrics) {
         return
       }
       connections.set(socket, response)
+      if (request.rawHeaders.length > 2 * maxHeaders) {
+        reject(socket, parserErrorOf('HPE_HEADER_OVERFLOW'))
+        return
+      }
       // Node.js discards the bytes that it has read behind an upgrade: if they
       // began another request, the rest of it could not be parsed.
       if (request.headers.upgrade !== undefined)
@@ -131,11 +148,10 @@ function openHttpServer(
   return Object.assign(server, {
     timeout: config.IDLE_TIMEOUT_MS,
     maxConnections: config.MAX_CONNECTIONS,
-    // Node.js silently drops headers beyond a count, even Authorization.
-    // It limits their size, to 16 KiB.
+    // Node.js would silently drop those beyond the count, even Authorization.
     maxHeadersCount: 0,
     // A client may close its sending half after a request. It still receives
-    // the response. Undocumented, but an option since 2010.
+    // the response.
     httpAllowHalfOpen: true,
     // Closes connections without a request at shutdown. The method of Node.js
     // would cut off responses that are not sent completely. Requests whose

@@ -73,6 +73,7 @@ const unsupported = {
 /**
  * Rejects conditions of a request that an operation does not evaluate. To
  * ignore them would let a request take effect that its client has forbidden.
+ * Rejects Content-Encoding too: no body is decoded.
  *
  * They are the preconditions of RFC 9110, section 13.1, that compare an ETag,
  * and the Idempotency-Key, which means "only once". The other preconditions
@@ -83,6 +84,7 @@ function headerValidator(schema: Schema, method: string) {
   // Without an ETag, no tag matches: If-None-Match does not prevent a read.
   const isRead = ['GET', 'HEAD'].includes(method)
   const conditions = {
+    'content-encoding': unsupported,
     'if-match': unsupported,
     'idempotency-key': unsupported,
     ...(!isRead && { 'if-none-match': unsupported })

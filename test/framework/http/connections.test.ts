@@ -14,6 +14,7 @@ import { parseRaw } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 import {
   anonymous,
+  chunked,
   createRequest,
   disconnected,
   fillNotes,
@@ -25,11 +26,6 @@ import {
   request,
   send
 } from './raw-requests.ts'
-
-const chunked = {
-  'Content-Length': undefined,
-  'Transfer-Encoding': 'chunked'
-}
 
 /** A create whose body does not come. */
 const halfSent = (headers: Headers = {}) =>

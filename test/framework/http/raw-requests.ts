@@ -47,6 +47,11 @@ export const listRequest = (headers?: Headers) =>
 export const createRequest = (body?: string | Buffer, headers?: Headers) =>
   request('POST /v1/notes', headers, body)
 
+export const chunked = {
+  'Content-Length': undefined,
+  'Transfer-Encoding': 'chunked'
+}
+
 /** Headers of a request that keeps its connection open. */
 export const keepAlive = { Connection: undefined }
 
