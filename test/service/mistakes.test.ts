@@ -192,7 +192,7 @@ const commandLines: [command: string, env: Env, says: Says][] = [
   [
     'main.ts',
     { DATABASE_URL: 'postgres://user:secret@host:abc/db' },
-    /cannot be used: Invalid URL: in DATABASE_URL, .* a number as its port$/
+    /cannot be used: Invalid URL: in DATABASE_URL, .* a numeric port$/
   ],
   [
     'commands/keys.ts list',

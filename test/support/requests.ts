@@ -2,6 +2,9 @@ import type { Test } from 'tap'
 import { lockAwaited, lockTable } from './database.ts'
 import { handled, type Service } from './service.ts'
 
+/** The header with an API key. */
+export const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+
 /** Sends a GET request with the API key of the service. */
 export const get = ({ app, auth }: Service, path: string, headers = {}) =>
   app.inject({ url: `/v1/${path}`, headers: { ...auth, ...headers } })

@@ -93,8 +93,10 @@ const kinds = new Map(
 export function errorKindOf(error: unknown): ErrorKind {
   const { code, file = '' } = postgresErrorIn(error)
   // If the WAL or the status of a transaction cannot be written (xlog.c,
-  // slru.c), PostgreSQL ends, and may recover the commit.
-  if (code === undefined || /^(xlog|slru)/.test(file)) return 'doubtful'
+  // slru.c), PostgreSQL ends, and may recover the commit. Statistics, in shared
+  // memory, are written after it.
+  if (code === undefined || /^(xlog|slru|pgstat|ds)/.test(file))
+    return 'doubtful'
   return kinds.get(code) ?? kinds.get(code.slice(0, 2)) ?? 'permanent'
 }
 

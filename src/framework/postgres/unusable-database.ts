@@ -9,7 +9,7 @@ const remedies: [reason: RegExp, remedy: string][] = [
   [
     /Invalid URL|URI malformed/,
     'in DATABASE_URL, percent-encode special characters of the password, ' +
-      'and write one host, with a number as its port'
+      'and write one host, with a numeric port'
   ],
   [/is read-only/, 'write the address of the primary in DATABASE_URL'],
   [
@@ -40,7 +40,7 @@ const remedies: [reason: RegExp, remedy: string][] = [
   ],
   [
     /^ (timeout exceeded|Query read timeout)/,
-    'its connections are busy, or it is slow or down: see docs/runbook.md'
+    'its connections are busy, or it is slow: see docs/runbook.md'
   ],
   [
     /^ .*(connect|getaddrinfo|timeout|terminated|ECONN)/i,

@@ -18,7 +18,7 @@ import {
 } from '../../support/notes.ts'
 import { startProxy } from '../../support/proxy.ts'
 import { recorder } from '../../support/recorder.ts'
-import { codeOrStatus } from '../../support/requests.ts'
+import { bearer, codeOrStatus } from '../../support/requests.ts'
 
 const unavailable = {
   code: 'unavailable',
@@ -58,7 +58,7 @@ t.test('a database that cannot be reached is a 503, logged once', async (t) => {
 
   const unknownKey = {
     ...service,
-    auth: { authorization: `Bearer ${makeKey()}` }
+    auth: bearer(makeKey())
   }
   for (const response of [
     await listNotes(service),

@@ -12,7 +12,7 @@ import {
 } from '../../support/notes.ts'
 import { configure, startPostgres } from '../../support/postgres.ts'
 import { cancelRequest, startProxy } from '../../support/proxy.ts'
-import { codeOrStatus } from '../../support/requests.ts'
+import { bearer, codeOrStatus } from '../../support/requests.ts'
 import type { Service } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 
@@ -199,7 +199,7 @@ t.test('a key in use can be revoked without the standby', async (t) => {
   const { service, result } = await startWithoutStandby(t, {
     DATABASE_TIMEOUT_MS: 5000
   })
-  const auth = { authorization: `Bearer ${apiKey}` }
+  const auth = bearer(apiKey)
   const list = () => listResult({ ...service, auth })
   t.equal(await list(), 200)
 
