@@ -62,7 +62,7 @@ export function createHandler<Body extends object, Params, Status, Schema>(
     }
     if (location !== undefined)
       reply.header('location', location(idIn(result.response)))
-    return sendJson(reply, status, json.objectFromText(result.response))
+    return sendJson(reply, status, json.object(result.response))
   }
 }
 

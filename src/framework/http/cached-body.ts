@@ -7,6 +7,9 @@ import { negotiate } from '@fastify/accept-negotiator'
 /** Bytes. A smaller body fits a packet, and is sent as it is. */
 const minCompressedSize = 1024
 
+/** Bytes. Node.js writes a text to the socket together with the headers. */
+const maxTextSize = 4096
+
 // Quality 5 takes about three times as long as gzip, and the highest 100 times.
 const params = { [constants.BROTLI_PARAM_QUALITY]: 5 }
 
@@ -29,18 +32,22 @@ export class CachedBody {
    */
   readonly etag: string
   readonly #bytes: Buffer
+  /** As text, if it is short. */
+  readonly #unencoded: Buffer | string
   readonly #compressed = new Map<Coding, Promise<Buffer>>()
 
-  constructor(bytes: Buffer) {
+  constructor(content: Buffer | string) {
+    const bytes = Buffer.from(content)
     this.etag = `W/"${hash('sha256', bytes, 'base64url')}"`
     this.#bytes = bytes
+    this.#unencoded = bytes.length > maxTextSize ? bytes : content
   }
 
   /**
    * Negotiates what a request gets (RFC 9110, section 12), and sets ETag, Vary
    * and Content-Encoding.
    *
-   * @returns the bytes, or undefined for a 304: the client has them
+   * @returns the encoded body, or undefined for a 304: the client has it
    */
   async negotiate(
     {
@@ -48,7 +55,7 @@ export class CachedBody {
       'if-none-match': tags = ''
     }: IncomingHttpHeaders,
     reply: { header: (name: string, value: string) => unknown }
-  ): Promise<Buffer | undefined> {
+  ): Promise<Buffer | string | undefined> {
     // RFC 9110, section 13.1.2: the comparison ignores W/.
     const isNotModified = tags === '*' || tags.includes(this.etag.slice(2))
     const coding =
@@ -56,14 +63,15 @@ export class CachedBody {
         ? null
         : negotiate(accepted.toLowerCase(), codings)
     // Before the headers, which the response to a failure must not have.
-    const bytes = coding === null ? this.#bytes : await this.#compress(coding)
+    const encoded =
+      coding === null ? this.#unencoded : await this.#compress(coding)
 
     reply.header('etag', this.etag)
     // Replaces the one of @fastify/cors, and so names Origin.
     reply.header('vary', 'Authorization, Accept-Encoding, Origin')
     if (coding !== null) reply.header('content-encoding', coding)
 
-    return isNotModified ? undefined : bytes
+    return isNotModified ? undefined : encoded
   }
 
   /**

@@ -3,8 +3,10 @@ import { type Config, trustedProxies } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { connectionOptions } from './connections.ts'
 import { defaultHeaders } from './default-headers.ts'
-import { sendError } from './errors.ts'
+import { badRequest, sendError } from './errors.ts'
 import { AccessLog, requestId } from './request-log.ts'
+
+const nulInUrl = badRequest('The URL must not have U+0000')
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -43,9 +45,10 @@ export function createFastify(
   app.decorate('isDraining', false)
   app.decorateRequest('errorCode', undefined)
   app.setErrorHandler(sendError)
-  app.addHook('onRequest', ({ id }, reply, done) => {
+  app.addHook('onRequest', ({ id, url }, reply, done) => {
     reply.headers(defaultHeaders(id))
-    done()
+    // PostgreSQL cannot store it.
+    done(url.includes('%00') ? nulInUrl : undefined)
   })
   // An onRequest hook would miss requests that came before the shutdown.
   app.addHook('onSend', (_request, reply, payload, done) => {

@@ -33,7 +33,7 @@ const typeOf = (name: string) => `${contentTypes[extname(name)]}; charset=utf-8`
 
 /** Makes the handler of a file, which browsers and proxies may cache. */
 function fileHandler(name: string, content: string | Buffer) {
-  const body = new CachedBody(Buffer.from(content))
+  const body = new CachedBody(content)
 
   return async ({ headers }: FastifyRequest, reply: FastifyReply) => {
     reply.header('cache-control', 'public, no-cache')

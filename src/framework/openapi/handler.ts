@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { JsonBytes } from './json.ts'
+import type { RawJson } from './json.ts'
 
 /** The shape that openapi-typescript gives an operation. */
 interface OperationTypes {
@@ -37,7 +37,7 @@ export interface Reply<Bodies> extends Pick<FastifyReply, 'raw'> {
     send(
       ...body: Bodies[Status] extends undefined
         ? []
-        : [body: Bodies[Status] | JsonBytes<Bodies[Status]>]
+        : [body: Bodies[Status] | RawJson<Bodies[Status]>]
     ): Sent
   }
 }
@@ -68,14 +68,14 @@ export type Handler<Operation extends OperationTypes> = (
  */
 export interface JsonReply<Status, Body> extends Pick<FastifyReply, 'raw'> {
   header: (name: string, value: string) => unknown
-  code: (status: Status) => { send: (body: JsonBytes<Body>) => Sent }
+  code: (status: Status) => { send: (body: RawJson<Body>) => Sent }
 }
 
 /** Sends JSON that PostgreSQL has written. */
 export function sendJson<Status, Body>(
   reply: JsonReply<Status, NoInfer<Body>>,
   status: Status,
-  body: JsonBytes<Body>
+  body: RawJson<Body>
 ): Sent {
   reply.header('content-type', 'application/json; charset=utf-8')
   return reply.code(status).send(body)

@@ -5,7 +5,7 @@ declare const shape: unique symbol
  * JSON that PostgreSQL has written. The compiler knows its type: a wider or
  * narrower one does not match.
  */
-export type JsonBytes<Body> = Buffer & {
+export type RawJson<Body> = (Buffer | string) & {
   readonly [shape]: (body: Body) => Body
 }
 
@@ -22,14 +22,17 @@ export class RowJson<Schema> {
     this.expression = expression
   }
 
-  /** Converts the text of an object that the expression has written. */
-  objectFromText(text: string): JsonBytes<Schema> {
-    return Buffer.from(text) as JsonBytes<Schema>
+  /**
+   * Types an object that the expression has written. It is text, because
+   * Node.js writes text and headers to the socket as one.
+   */
+  object(text: string): RawJson<Schema> {
+    return text as RawJson<Schema>
   }
 
-  /** Types the array whose items the expression has written. */
-  arrayFromBytes(bytes: Buffer): JsonBytes<Schema[]> {
-    return bytes as JsonBytes<Schema[]>
+  /** Types an array whose items the expression has written. */
+  array(json: Buffer | string): RawJson<Schema[]> {
+    return json as RawJson<Schema[]>
   }
 }
 

@@ -36,10 +36,13 @@ export const validatorCompiler: FastifySchemaCompiler<Schema> = ({
     case 'headers':
       return headerValidator(schema, String(method))
     case 'params':
-      return urlValidator(schema, 'path')
+      return parameterValidator(schema, 'path')
     default:
       // Otherwise, a misspelt filter would be lost silently.
-      return urlValidator({ ...schema, additionalProperties: false }, 'query')
+      return parameterValidator(
+        { ...schema, additionalProperties: false },
+        'query'
+      )
   }
 }
 
@@ -53,16 +56,6 @@ function parameterValidator(schema: Schema, part: string) {
     convert(parameters)
     return validate(parameters)
   }
-}
-
-/** Rejects U+0000, which PostgreSQL cannot store. Headers never have it. */
-function urlValidator(schema: Schema, part: string) {
-  const validate = parameterValidator(schema, part)
-
-  return (parameters: Parameters) =>
-    Object.values(parameters).join().includes('\0')
-      ? { error: badRequest(`${part} must not have U+0000`) }
-      : validate(parameters)
 }
 
 const unsupported = {

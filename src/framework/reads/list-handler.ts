@@ -127,11 +127,11 @@ export function listHandler<Item>(
     // The client may keep the list, but must check before each use that it is
     // unchanged (RFC 9111, section 5.2.2).
     reply.header('cache-control', 'private, no-cache')
-    const bytes = await body.negotiate(request.headers, reply)
-    if (bytes === undefined) return reply.code(304).send()
+    const encoded = await body.negotiate(request.headers, reply)
+    if (encoded === undefined) return reply.code(304).send()
 
-    buffers.hold(bytes, reply.raw)
-    return sendJson<200, Item[]>(reply, 200, json.arrayFromBytes(bytes))
+    buffers.hold(encoded, reply.raw)
+    return sendJson<200, Item[]>(reply, 200, json.array(encoded))
   }
 }
 
@@ -149,7 +149,7 @@ function listReader(
 
   function bodyOf(text: string | null): CachedBody | undefined {
     if (text === null) return undefined
-    const body = new CachedBody(Buffer.from(text))
+    const body = new CachedBody(text)
     return last.body?.etag === body.etag ? last.body : body
   }
 

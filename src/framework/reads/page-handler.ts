@@ -171,6 +171,6 @@ export function pageHandler<
     buffers.hold(items, reply.raw)
     if (next !== null) reply.header('link', linkTo(next, query))
 
-    return sendJson(reply, 200, json.arrayFromBytes(items))
+    return sendJson(reply, 200, json.array(items))
   }
 }

@@ -51,8 +51,9 @@ export class ResponseBuffers {
     metrics.maxResponseBuffers.set(limit)
   }
 
-  /** Counts a body until the response closes. */
-  hold(body: Buffer, response: ServerResponse): void {
+  /** Counts a body until the response closes. One that is text is short. */
+  hold(body: Buffer | string, response: ServerResponse): void {
+    if (typeof body === 'string') return
     // A response that has closed emits no event that could end the count.
     if (body.length <= uncountedSize || response.destroyed) return
 

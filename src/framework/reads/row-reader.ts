@@ -1,4 +1,4 @@
-import type { JsonBytes, RowJson } from '../openapi/json.ts'
+import type { RawJson, RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from './shared-reader.ts'
@@ -38,7 +38,7 @@ interface RowDefinition<Column extends string, Schema> {
 export function rowReader<Column extends string, Schema>(
   database: Database,
   { statementName, inputTypes, select, json }: RowDefinition<Column, Schema>
-): (inputRow: InputRow<Column>) => Promise<JsonBytes<Schema> | undefined> {
+): (inputRow: InputRow<Column>) => Promise<RawJson<Schema> | undefined> {
   const text = sql`
     SELECT found.json
     FROM ${inputTable(inputTypes)}
@@ -62,6 +62,6 @@ export function rowReader<Column extends string, Schema>(
 
   return async (inputRow) => {
     const row = await read(inputRow)
-    return row.json === null ? undefined : json.objectFromText(row.json)
+    return row.json === null ? undefined : json.object(row.json)
   }
 }

@@ -88,7 +88,7 @@ t.test('text that PostgreSQL cannot store is rejected', async (t) => {
   const response = await app.inject({ url, headers })
   t.match(response.json(), {
     status: 400,
-    message: 'query must not have U+0000'
+    message: 'The URL must not have U+0000'
   })
 })
 

@@ -13,7 +13,8 @@ async function select(body: CachedBody, headers: IncomingHttpHeaders) {
       sent[name] = value
     }
   }
-  const bytes = await body.negotiate(headers, reply)
+  const encoded = await body.negotiate(headers, reply)
+  const bytes = encoded === undefined ? undefined : Buffer.from(encoded)
 
   return { bytes, etag: sent['etag'], coding: sent['content-encoding'] }
 }

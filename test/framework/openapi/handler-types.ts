@@ -4,7 +4,7 @@ import { createHandler } from '../../../src/framework/creates/create-handler.ts'
 import { listHandler } from '../../../src/framework/reads/list-handler.ts'
 import { pageHandler } from '../../../src/framework/reads/page-handler.ts'
 import type { ResponseBuffers } from '../../../src/framework/reads/response-buffers.ts'
-import type { JsonBytes } from '../../../src/framework/openapi/json.ts'
+import type { RawJson } from '../../../src/framework/openapi/json.ts'
 import { sendJson } from '../../../src/framework/openapi/handler.ts'
 import type { Database } from '../../../src/framework/postgres/database.ts'
 import { sql } from '../../../src/framework/postgres/sql.ts'
@@ -27,7 +27,7 @@ type Notes = components['schemas']['Note'][]
 declare const database: Database
 declare const buffers: ResponseBuffers
 declare const bytes: Buffer
-declare const notes: JsonBytes<Notes>
+declare const notes: RawJson<Notes>
 
 const note = { id: 1n, name: 'x' }
 
@@ -51,8 +51,7 @@ export const accepted: Partial<OperationHandlers> = {
     return reply.code(202).send({ ...remark, state: 'queued' })
   },
 
-  getNote: (_request, reply) =>
-    sendJson(reply, 200, noteJson.objectFromText('{}')),
+  getNote: (_request, reply) => sendJson(reply, 200, noteJson.object('{}')),
 
   listNotes: (_request, reply) => sendJson(reply, 200, notes)
 }
@@ -159,10 +158,10 @@ export const createNote: OperationHandlers['createNote'][] = [
   (_request, reply) => reply.code(201).send(bytes),
 
   // @ts-expect-error the JSON of another schema, although it has all properties
-  (_request, reply) => reply.code(201).send(tagJson.objectFromText('{}')),
+  (_request, reply) => reply.code(201).send(tagJson.object('{}')),
 
   // @ts-expect-error JSON with an undocumented status
-  (_request, reply) => sendJson(reply, 202, noteJson.objectFromText('{}')),
+  (_request, reply) => sendJson(reply, 202, noteJson.object('{}')),
 
   // @ts-expect-error JSON of an unknown shape
   (_request, reply) => sendJson(reply, 201, bytes),
@@ -213,4 +212,4 @@ export const createTag: OperationHandlers['createTag'] = createHandler(
 
 export const listNotes: OperationHandlers['listNotes'] = (_request, reply) =>
   // @ts-expect-error items of another schema
-  reply.code(200).send(tagJson.arrayFromBytes(bytes))
+  reply.code(200).send(tagJson.array(bytes))
