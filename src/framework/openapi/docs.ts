@@ -44,23 +44,6 @@ function fileHandler(name: string, content: string | Buffer) {
   }
 }
 
-/**
- * Makes the handler of a Markdown file. Its readers run no scripts, so it names
- * the deployment as docs/guide.js does. No cache keeps what a Host has changed.
- */
-function markdownHandler(text: string): RouteHandler {
-  return ({ protocol, host }, reply) => {
-    const origin = `${protocol}://${host}`
-    // It may have no characters that have a meaning in a shell.
-    const isPlain = /^https?:\/\/[\w.:[\]-]+$/.test(origin)
-    const own = /(?<=BASE_URL=)https?:\/\/[^/]+/
-
-    reply
-      .type(typeOf('page.md'))
-      .send(isPlain ? text.replace(own, origin) : text)
-  }
-}
-
 /** The files of the pages that are ours. */
 const ownFiles = new URL('docs/', import.meta.url)
 
@@ -124,12 +107,9 @@ export const docsPage = fp<Options>(
         reply.header('content-security-policy', contentPolicy)
         done()
       })
-      for (const { name, text } of files) {
-        scope.get(
-          `/docs/${name.replace('.html', '')}`,
-          name.endsWith('.md') ? markdownHandler(text) : fileHandler(name, text)
-        )
-      }
+      for (const { name, text } of files)
+        scope.get(`/docs/${name.replace('.html', '')}`, fileHandler(name, text))
+
       await scope.register(swaggerUi, {
         routePrefix: '/docs',
         uiConfig: uiConfig(examplePath)
