@@ -35,9 +35,9 @@ interface InsertRow {
  * runs alone, while the next groups go on.
  *
  * @returns a function that inserts one row. It resolves with 'blocked' or
- *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. Each
- *   wait and each attempt may take that long, so the sum is larger. It rejects
- *   like `Database.write`, and with Overloaded if too many rows wait
+ *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. What
+ *   the last attempt adds is in docs/architecture.md. It rejects like
+ *   `Database.write`, and with Overloaded if too many rows wait
  */
 export function groupedInsert(
   database: Database,
@@ -81,15 +81,20 @@ export function groupedInsert(
 
   return async (row) => {
     const deadline = performance.now() + maxWaitMs
-    let result = await insertInGroup(row)
-    // It may have made its group fail: then it runs alone each time.
-    const attempt = result === undefined ? insertAlone : insertInGroup
-    result ??= await insertAlone(row)
+    // A row that may have made its group fail runs alone from then on.
+    let staysAlone = false
+    const attempt = async () => {
+      const result = staysAlone ? undefined : await insertInGroup(row)
+      staysAlone = result === undefined
+      return result ?? insertAlone(row)
+    }
+
+    let result = await attempt()
     let pauseMs = firstPauseMs
     while (mustRunAgain(result) && performance.now() < deadline) {
       await sleep(pauseMs)
       pauseMs = Math.min(2 * pauseMs, longestPauseMs)
-      result = (await attempt(row)) ?? (await insertAlone(row))
+      result = await attempt()
     }
 
     return result

@@ -1,7 +1,9 @@
 // Creates that arrive together share a statement. A row at fault fails alone.
 import type { Logger } from 'pino'
+import { DatabaseError } from 'pg'
 import t, { type Test } from 'tap'
-import { query } from '../../support/database.ts'
+import { groupedInsert } from '../../../src/framework/creates/grouped-insert.ts'
+import { openDatabase, query } from '../../support/database.ts'
 import { successes } from '../../support/metrics.ts'
 import { createNote, startNotes, storedNames } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
@@ -224,4 +226,26 @@ t.test('one of the creates with one key in one group is stored', async (t) => {
   t.same(names.sort(), ['a', 'b', 'c', 'leader', 'one'])
   // The replays share the second statement.
   t.equal(await successes(service, 'createNote-idempotent'), 2)
+})
+
+t.test('a row that makes a later group fail runs alone then', async (t) => {
+  const database = openDatabase(t, 'postgres://localhost')
+  const conflict = Object.assign(new DatabaseError('x', 0, 'error'), {
+    code: '55P03'
+  })
+  const results = ['blocked', conflict, 'in_use', 'created']
+  const runs: string[] = []
+  const run = (kind: string) => () => {
+    runs.push(kind)
+    const outcome = results.shift()
+    return outcome === conflict
+      ? Promise.reject(conflict)
+      : Promise.resolve([{ outcome }] as never[])
+  }
+  Object.assign(database, { write: run('group'), writeSingleRow: run('alone') })
+
+  const plain = database.prepare('x', 'SELECT')
+  const insert = groupedInsert(database, { plain, idempotent: plain })
+  await insert({ values: [], hasIdempotencyKey: false })
+  t.same(runs, ['group', 'group', 'alone', 'alone'])
 })
