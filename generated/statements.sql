@@ -58,7 +58,9 @@ WITH current_version AS MATERIALIZED (
     ' ',
     pg_current_snapshot(),
     pg_postmaster_start_time(),
-    pg_stat_get_bgwriter_stat_reset_time()
+    pg_stat_get_bgwriter_stat_reset_time(),
+    current_database(),
+    current_schema()
   ) AS version
 ),
 
@@ -391,7 +393,9 @@ WITH current_version AS MATERIALIZED (
     ' ',
     pg_current_snapshot(),
     pg_postmaster_start_time(),
-    pg_stat_get_bgwriter_stat_reset_time()
+    pg_stat_get_bgwriter_stat_reset_time(),
+    current_database(),
+    current_schema()
   ) AS version
 ),
 

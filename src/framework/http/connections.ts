@@ -171,9 +171,9 @@ function openHttpServer(
  * Returns what RFC 9112 forbids in a request that Node.js accepts. It has no
  * Host, or one with a space: Node.js joins several by a comma and a space
  * (section 3.2). Or it has a coding by which a proxy may see the end of the
- * body elsewhere (section 6.1).
+ * body elsewhere (section 6.1). Or it has a URL that Fastify takes for another.
  */
-function faultOf({ headers, httpVersion }: IncomingMessage) {
+function faultOf({ headers, httpVersion, url }: IncomingMessage) {
   const isOld = httpVersion === '1.0'
   const { host, 'transfer-encoding': coding } = headers
 
@@ -181,6 +181,7 @@ function faultOf({ headers, httpVersion }: IncomingMessage) {
     return 'The request must have one valid Host header'
   if (coding !== undefined && (isOld || coding.toLowerCase() !== 'chunked'))
     return 'Transfer-Encoding must be chunked, in HTTP/1.1'
+  if (url === '*') return 'The URL must have a path'
 }
 
 /**

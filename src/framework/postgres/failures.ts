@@ -36,7 +36,6 @@ const sqlStatesByKind = {
     '26000', // invalid_sql_statement_name, lost by a pooler
     '42P05', // duplicate_prepared_statement, kept by a pooler
     '53100', // disk_full
-    '53200', // out_of_memory
     '53400', // configuration_limit_exceeded, such as temp_file_limit
     '57014' // query_canceled
   ],
@@ -58,6 +57,7 @@ const sqlStatesByKind = {
    * an error rolls back. But these errors can come after the commit, or from a
    * pooler that has lost the server:
    *
+   * - Statistics, written after the commit, may need memory that is not there.
    * - An internal error may follow the commit. PostgreSQL sends it, and then
    *   ends the whole server, because it cannot roll back.
    * - The end of a session may be reported after the commit, for example after
@@ -94,7 +94,7 @@ export function errorKindOf(error: unknown): ErrorKind {
   const { code, file = '' } = postgresErrorIn(error)
   // If the WAL or the status of a transaction cannot be written (xlog.c,
   // slru.c), PostgreSQL ends, and may recover the commit. Statistics, in shared
-  // memory, are written after it.
+  // memory, are written after the commit.
   if (code === undefined || /^(xlog|slru|pgstat|ds)/.test(file))
     return 'doubtful'
   return kinds.get(code) ?? kinds.get(code.slice(0, 2)) ?? 'permanent'

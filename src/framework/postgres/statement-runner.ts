@@ -110,7 +110,7 @@ function runOn<Row extends QueryResultRow>(
 
       // A late CancelRequest could cancel the next statement.
       connection.release(isLate || !isReusable(cause))
-      // Then the error is one of pg, and the server still runs the statement.
+      // An error without a SQLSTATE is one of pg: the server still runs it.
       const isIgnored =
         error !== null && postgresErrorIn(error).code === undefined
       if (isLate && isIgnored) onCancelIgnored()

@@ -21,6 +21,7 @@ import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
  * - After a crash, ids of transactions may be used again. Crash recovery resets
  *   the statistics, so the version differs.
  * - Another server may use the same ids. It was started at another time.
+ * - An address may lead to another database of the server, or another schema.
  */
 const listSql = (table: string, itemJson: string) => sql`
   WITH current_version AS MATERIALIZED (
@@ -28,7 +29,9 @@ const listSql = (table: string, itemJson: string) => sql`
       ' ',
       pg_current_snapshot(),
       pg_postmaster_start_time(),
-      pg_stat_get_bgwriter_stat_reset_time()
+      pg_stat_get_bgwriter_stat_reset_time(),
+      current_database(),
+      current_schema()
     ) AS version
   ),
 

@@ -85,6 +85,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     ambiguous('POST /v1/notes', 'gzip, chunked'),
     ambiguous('POST /%zz', 'gzip, chunked')
   ],
+  [400, 'The URL must have a path', request('OPTIONS *'), request('GET *')],
   [
     400,
     'The request must have one valid Host header',

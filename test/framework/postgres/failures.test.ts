@@ -153,11 +153,13 @@ const errors = [
   { sqlstate: '42501', code: 'unavailable', isOutage: true },
   { sqlstate: '53100', code: 'unavailable', isOutage: true },
   // These may follow a commit, or come from a pooler.
-  ...['08006', '25P04', '40003', '57P01', '58030', 'XX000'].map((sqlstate) => ({
-    sqlstate,
-    code: 'outcome_unknown',
-    isOutage: true
-  }))
+  ...['08006', '25P04', '40003', '53200', '57P01', '58030', 'XX000'].map(
+    (sqlstate) => ({
+      sqlstate,
+      code: 'outcome_unknown',
+      isOutage: true
+    })
+  )
 ]
 
 t.test('a create that fails says whether it had an effect', async (t) => {

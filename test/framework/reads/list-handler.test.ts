@@ -197,6 +197,14 @@ t.test('a list is read again when its last body is compressed', async (t) => {
   t.same(order, ['compressed', 'plain'])
 })
 
+t.test('the version of a list names its database and schema', async (t) => {
+  const { database, databaseUrl } = await startNotes(t)
+  const list = database.statements.get('listNotes') ?? ''
+  const [row] = await query(databaseUrl, list, ['', 0])
+  const name = new URL(databaseUrl).pathname.slice(1)
+  t.match(row, { version: new RegExp(` ${name} public$`) })
+})
+
 /** Requests the list on a new connection and returns the response, unread. */
 async function openList({ url, auth }: Service): Promise<IncomingMessage> {
   const request = get(`${url}/v1/notes`, { headers: auth, agent: false })
