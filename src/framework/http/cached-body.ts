@@ -58,8 +58,11 @@ export class CachedBody {
   ): Promise<Buffer | string | undefined> {
     // RFC 9110, section 13.1.2: the comparison ignores W/.
     const isNotModified = tags === '*' || tags.includes(this.etag.slice(2))
+    // For the library, `*` is also a coding that is refused by its name.
     const coding =
-      isNotModified || this.#bytes.length < minCompressedSize
+      isNotModified ||
+      this.#bytes.length < minCompressedSize ||
+      accepted.includes('*')
         ? null
         : negotiate(accepted.toLowerCase(), codings)
     // Before the headers, which the response to a failure must not have.
