@@ -134,13 +134,13 @@ export const commonVariables = {
 export const rarelyNeededVariables = {
   MAX_DATABASE_CONNECTIONS: {
     ...count,
-    default: 10,
+    default: 9,
     minimum: 3,
     maximum: 1000,
     description:
       'Maximum connections for requests: a third each for reads, ' +
       'groups of rows, and single rows. ' +
-      'Checks of keys and background work use one more each.'
+      'Checks of keys use two more, and background work one.'
   },
 
   DATABASE_TIMEOUT_MS: {

@@ -80,20 +80,11 @@ async function sendAll(
 const deleteNote = (service: Service) => remove(service, 'notes/1', sampled)
 
 /** The spans of a create and of three deletions that failed. */
-function statementsAreTraced(
-  t: Test,
-  { databaseUrl }: Service,
-  spans: ReadableSpan[],
-  parentId: string
-) {
+function statementsAreTraced(t: Test, spans: ReadableSpan[], parentId: string) {
   t.match(only(spans, 'createNote'), {
     kind: SpanKind.CLIENT,
     parentSpanContext: { spanId: parentId },
-    attributes: {
-      'db.system.name': 'postgresql',
-      'db.query.summary': 'createNote',
-      'db.namespace': new URL(databaseUrl).pathname.slice(1)
-    },
+    attributes: { 'db.system.name': 'postgresql' },
     events: [{ name: 'connected' }]
   })
 
@@ -165,7 +156,7 @@ t.test('requests and their statements have spans', async (t) => {
     lines.find(({ operation }) => operation === 'createNote'),
     { trace_id: create.traceId, span_id: create.spanId }
   )
-  statementsAreTraced(t, service, spans, create.spanId)
+  statementsAreTraced(t, spans, create.spanId)
 
   t.match(only(spans, 'GET /v1/notes'), {
     status: { code: SpanStatusCode.ERROR },

@@ -26,8 +26,11 @@ import { badRequest, type HttpError, parserErrorOf } from './errors.ts'
 /** Milliseconds to receive the rest of the input after the last response. */
 const lingerMs = 1000
 
-/** Node.js limits their size, but makes objects of each of thousands. */
-const maxHeaders = 200
+/**
+ * Names and values of headers. Node.js limits their size, but keeps objects for
+ * each of thousands.
+ */
+const maxRawHeaders = 400
 
 /** Bytes of a body that are joined before they are passed on. */
 const joinedBytes = 4096
@@ -69,7 +72,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
         return
       }
       connections.set(socket, response)
-      if (request.rawHeaders.length > 2 * maxHeaders) {
+      if (request.rawHeaders.length > maxRawHeaders) {
         reject(socket, parserErrorOf('HPE_HEADER_OVERFLOW'))
         return
       }

@@ -103,7 +103,7 @@ export class Database {
       }
     })
     this.#uses = {
-      checks: use('checks', 1, true),
+      checks: use('checks', 2, true),
       reads: use('reads', maxConnections - 2 * third, true),
       writes: use('writes', third, false),
       singleRows: use('single_rows', third, false),

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient, QueryResultRow } from 'pg'
+import { Overloaded } from '../batch.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Availability } from './availability.ts'
 import {
@@ -17,6 +18,9 @@ import { sendCancelRequest } from './undocumented.ts'
  * fails it (`query_timeout`), and its connection is closed.
  */
 export const cancelGraceMs = 1000
+
+/** Statements that may wait for a connection. */
+const maxWaiting = 1000
 
 /** A prepared statement, whose name belongs to no other text. */
 export interface NamedStatement {
@@ -49,17 +53,18 @@ export interface DatabaseUse {
  * counts its failure, and logs an outage.
  *
  * @returns its rows
- * @throws Unavailable, OutcomeUnknown, or the error that PostgreSQL sent
+ * @throws Unavailable, OutcomeUnknown, Overloaded if too many wait, or the
+ *   error that PostgreSQL sent
  */
 export function runStatement<Row extends QueryResultRow>(
   use: DatabaseUse,
   query: Query
 ): Promise<Row[]> {
   return inStatementSpan(query.name ?? 'unnamed', async (span) => {
+    if (use.pool.waitingCount >= maxWaiting) throw new Overloaded()
     try {
       const connection = await connect(use)
       span?.addEvent('connected')
-      span?.setAttribute('db.namespace', String(connection.database))
       const rows = await runOn<Row>(connection, use, query)
       use.availability.succeeded()
       return rows
@@ -149,7 +154,7 @@ function report(
     const kind = errorKindOf(failure)
     const hint =
       kind === 'schema' ? ': migrations or grants may be missing' : ''
-    // A conflict is the fault of another statement.
+    // A conflict is the fault of other statements.
     if (kind !== 'conflict') availability.failed(failure.cause, hint)
     return
   }

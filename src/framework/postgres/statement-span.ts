@@ -17,8 +17,7 @@ export function inStatementSpan<Result>(
   const options = {
     kind: SpanKind.CLIENT,
     attributes: {
-      'db.system.name': 'postgresql',
-      'db.query.summary': name
+      'db.system.name': 'postgresql'
     }
   }
 

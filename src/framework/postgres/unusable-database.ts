@@ -26,10 +26,6 @@ const remedies: [reason: RegExp, remedy: string][] = [
     'create it, or correct DATABASE_SERVICE_ROLE'
   ],
   [
-    /^42501 .*database/, // insufficient_privilege
-    'grant CONNECT on it to the user in DATABASE_URL'
-  ],
-  [
     /^42501 .*schema/, // insufficient_privilege
     'grant CREATE on it to the user in DATABASE_URL, ' +
       'or run `npm run migrate` as another user'

@@ -28,7 +28,10 @@ const idTypes = {
 /** Pages of one statement, which are in memory together. */
 const maxPages = 10
 
-/** A statement that reads a page of a list. */
+/**
+ * A statement that reads a page of a list. Ten pages must fit into
+ * MAX_RESPONSE_BUFFER_BYTES: otherwise, they end each other's connections.
+ */
 interface PageDefinition<Filter extends string, Item> {
   statementName: string
   /** The SQL type of the column `id`, and of `input.after`. */

@@ -135,8 +135,8 @@ t.test('connections to the database and timeouts are measured', async (t) => {
     sample(service.app, 'database_connections_active{use="reads"}')
   t.equal(await active(), 0)
   for (const [use, max] of Object.entries({
-    checks: 1,
-    reads: 4,
+    checks: 2,
+    reads: 3,
     writes: 3,
     single_rows: 3,
     background: 1
