@@ -199,7 +199,7 @@ export class Database {
     )
     addGauge(
       'database_connections_active',
-      'Connections that run a statement',
+      'Connections in use',
       ({ pool }) => pool.totalCount - pool.idleCount
     )
     addGauge(
@@ -209,7 +209,7 @@ export class Database {
     )
     addGauge(
       'database_statements_waiting',
-      'Statements that wait for a connection',
+      'Waiting statements',
       ({ pool }) => pool.waitingCount
     )
   }

@@ -91,10 +91,10 @@ const kinds = new Map(
  * that of a lost connection, is doubtful.
  */
 export function errorKindOf(error: unknown): ErrorKind {
-  // Other statements kept all connections of the pool.
-  if (messageOf(error).includes('timeout exceeded')) return 'conflict'
-
   const { code, file = '' } = postgresErrorIn(error)
+  // Other statements kept all connections of the pool: it was not sent.
+  if (code === undefined && messageOf(error).includes('timeout exceeded when'))
+    return 'conflict'
   // If the WAL or the status of a transaction cannot be written (xlog.c,
   // slru.c), PostgreSQL ends, and may recover the commit. Statistics, in shared
   // memory, are written after the commit.

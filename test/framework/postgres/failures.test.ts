@@ -169,7 +169,7 @@ t.test('a create that fails says whether it had an effect', async (t) => {
     await query(
       service.databaseUrl,
       `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
-         'BEGIN RAISE USING ERRCODE = ''${sqlstate}''; END';
+         'BEGIN RAISE ''timeout exceeded when'' USING ERRCODE = ''${sqlstate}''; END';
        CREATE TRIGGER fail BEFORE INSERT ON notes
          FOR EACH ROW WHEN (NEW.name = 'bad') EXECUTE FUNCTION fail()`
     )
