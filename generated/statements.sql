@@ -71,6 +71,7 @@ list AS MATERIALIZED (
       SELECT 1 + coalesce(sum(octet_length(json) + 1), 1)::double precision
       FROM (
         SELECT
+          id,
           '{"id":' || coalesce("id"::text, raise_missing_property('Category.id'))
             || ',"name":' || coalesce(to_json("name")::text, raise_missing_property('Category.name'))
             || coalesce(',"description":' || to_json("description")::text, '')
@@ -406,6 +407,7 @@ list AS MATERIALIZED (
       SELECT 1 + coalesce(sum(octet_length(json) + 1), 1)::double precision
       FROM (
         SELECT
+          id,
           '{"id":' || coalesce("id"::text, raise_missing_property('Order.id'))
             || ',"petId":' || coalesce("pet_id"::text, raise_missing_property('Order.petId'))
             || ',"quantity":' || coalesce("quantity"::text, raise_missing_property('Order.quantity'))

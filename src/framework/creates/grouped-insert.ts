@@ -80,7 +80,6 @@ export function groupedInsert(
   const insertInGroup = batch(insertGroup, { maxSize, maxQueued, maxWaitMs })
 
   return async (row) => {
-    const deadline = performance.now() + maxWaitMs
     // A row that may have made its group fail runs alone from then on.
     let staysAlone = false
     const attempt = async () => {
@@ -89,16 +88,25 @@ export function groupedInsert(
       return result ?? insertAlone(row)
     }
 
-    let result = await attempt()
-    let pauseMs = firstPauseMs
-    while (mustRunAgain(result) && performance.now() < deadline) {
-      await sleep(pauseMs)
-      pauseMs = Math.min(2 * pauseMs, longestPauseMs)
-      result = await attempt()
-    }
-
-    return result
+    return repeatWhileBlocked(attempt, maxWaitMs)
   }
+}
+
+/** Attempts an insert, and again while it is in vain, until a time is over. */
+async function repeatWhileBlocked(
+  attempt: () => Promise<RowOutcome>,
+  maxWaitMs: number
+): Promise<RowOutcome> {
+  const deadline = performance.now() + maxWaitMs
+  let result = await attempt()
+  let pauseMs = firstPauseMs
+  while (mustRunAgain(result) && performance.now() < deadline) {
+    await sleep(pauseMs)
+    pauseMs = Math.min(2 * pauseMs, longestPauseMs)
+    result = await attempt()
+  }
+
+  return result
 }
 
 /** Whether another row or transaction kept this row from being stored. */

@@ -1,6 +1,6 @@
 import type { BodyColumn, RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
-import { inputTable, writeSettings, sql } from '../postgres/sql.ts'
+import { inputTable, sql, writeSettings } from '../postgres/sql.ts'
 import type { NamedStatement } from '../postgres/statement-runner.ts'
 import type { CreateRequest } from './idempotency-key.ts'
 

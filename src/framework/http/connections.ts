@@ -72,19 +72,15 @@ export function connectionOptions(config: Config, metrics: Metrics) {
         return
       }
       connections.set(socket, response)
-      if (request.rawHeaders.length > maxRawHeaders) {
-        reject(socket, parserErrorOf('HPE_HEADER_OVERFLOW'))
-        return
-      }
+      const fault = faultOf(request)
+      if (fault !== undefined) return reject(socket, fault)
       // Node.js discards the bytes that it has read behind an upgrade: if they
       // began another request, the rest of it could not be parsed.
       if (request.headers.upgrade !== undefined)
         response.shouldKeepAlive = false
 
       joinChunks(request)
-      const fault = faultOf(request)
-      if (fault === undefined) handler(request, response)
-      else reject(socket, badRequest(fault))
+      handler(request, response)
     }
 
   function track(socket: Socket): void {
@@ -171,20 +167,23 @@ function openHttpServer(
 }
 
 /**
- * Returns what RFC 9112 forbids in a request that Node.js accepts. It has no
- * Host, or one with a space: Node.js joins several by a comma and a space
- * (section 3.2). Or it has a coding by which a proxy may see the end of the
- * body elsewhere (section 6.1). Or it has a URL that Fastify takes for another.
+ * Returns why a request that Node.js accepts is rejected. It has too many
+ * headers. Or RFC 9112 forbids it: it has no Host, or one with a space, because
+ * Node.js joins several by a comma and a space (section 3.2), or a coding by
+ * which a proxy may see the end of the body elsewhere (section 6.1). Or Fastify
+ * takes its URL for another.
  */
-function faultOf({ headers, httpVersion, url }: IncomingMessage) {
-  const isOld = httpVersion === '1.0'
-  const { host, 'transfer-encoding': coding } = headers
+function faultOf(request: IncomingMessage) {
+  if (request.rawHeaders.length > maxRawHeaders)
+    return parserErrorOf('HPE_HEADER_OVERFLOW')
 
+  const isOld = request.httpVersion === '1.0'
+  const { host, 'transfer-encoding': coding } = request.headers
   if (host === undefined ? !isOld : host.includes(' '))
-    return 'The request must have one valid Host header'
+    return badRequest('The request must have one valid Host header')
   if (coding !== undefined && (isOld || coding.toLowerCase() !== 'chunked'))
-    return 'Transfer-Encoding must be chunked, in HTTP/1.1'
-  if (url === '*') return 'The URL must have a path'
+    return badRequest('Transfer-Encoding must be chunked, in HTTP/1.1')
+  if (request.url === '*') return badRequest('The URL must have a path')
 }
 
 /**

@@ -22,8 +22,11 @@ import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
  *   the statistics, so the version differs.
  * - Another server may use the same ids. It was started at another time.
  * - An address may lead to another database of the server, or another schema.
+ *
+ * @param items selects the columns `id` and `json` of each row. They
+ *   are read twice
  */
-const listSql = (table: string, itemJson: string) => sql`
+const listSql = (items: string) => sql`
   WITH current_version AS MATERIALIZED (
     SELECT concat_ws(
       ' ',
@@ -41,10 +44,7 @@ const listSql = (table: string, itemJson: string) => sql`
       CASE WHEN version IS DISTINCT FROM $1 THEN (
         SELECT 1 + coalesce(sum(octet_length(json) + 1), 1)::double precision
         FROM (
-          SELECT
-            ${itemJson}
-            AS json
-          FROM ${table}
+          ${items}
         ) AS item
       ) END AS size
     FROM current_version
@@ -56,11 +56,7 @@ const listSql = (table: string, itemJson: string) => sql`
     CASE WHEN size <= $2 THEN (
       SELECT '[' || coalesce(string_agg(json, ',' ORDER BY id), '') || ']'
       FROM (
-        SELECT
-          id,
-          ${itemJson}
-          AS json
-        FROM ${table}
+        ${items}
       ) AS item
     ) END AS body
   FROM list
@@ -115,7 +111,14 @@ export function listHandler<Item>(
   buffers: ResponseBuffers,
   { statementName, table, json }: ListDefinition<Item>
 ) {
-  const text = listSql(table, json.expression)
+  const items = sql`
+    SELECT
+      id,
+      ${json.expression}
+      AS json
+    FROM ${table}
+  `
+  const text = listSql(items)
   const statement = database.prepare(statementName, text)
   const read = listReader(database, buffers.limit, statement)
 
