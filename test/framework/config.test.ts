@@ -42,6 +42,7 @@ const inEnvironment: Record<string, Record<string, string>[]> = {
     { PORT: 'abc' },
     { PORT: '3000.5' }
   ],
+  'PORT must be <= 65535: ': [{ PORT: '70000' }],
   'MAX_CONNECTIONS must be >= 1: ': [{ MAX_CONNECTIONS: '0' }],
   'MAX_RESPONSE_BUFFER_BYTES must be <= 500000000: ': [
     { MAX_RESPONSE_BUFFER_BYTES: '2147483648' }

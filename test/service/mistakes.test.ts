@@ -127,6 +127,12 @@ const mistakes: [title: string, Env, subject: string, Says][] = [
     { DATA_DIR: '/dev/null' },
     'DATA_DIR cannot be used: ',
     /^EEXIST: .*: correct this, or set DATA_DIR to/
+  ],
+  [
+    'DATA_DIR may not be written',
+    { DATA_DIR: '/sys/x' },
+    'DATA_DIR cannot be used: ',
+    "'/sys/x': correct this, or set DATA_DIR to another folder"
   ]
 ]
 
@@ -175,6 +181,11 @@ const commandLines: [command: string, env: Env, says: Says][] = [
     'main.ts',
     { DATABASE_URL, HOST: 'http://127.0.0.1' },
     'ENOTFOUND http://127.0.0.1: set HOST, PORT or METRICS_PORT'
+  ],
+  [
+    'main.ts',
+    { DATABASE_URL: 'postgres://user:secret@host:abc/db' },
+    /cannot be used: Invalid URL: in DATABASE_URL, .* a numeric port$/
   ],
   [
     'commands/keys.ts list',
