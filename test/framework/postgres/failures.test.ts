@@ -247,6 +247,14 @@ t.test('an outdated prepared statement is replaced', async (t) => {
   t.same(await database.read(ids), [])
 })
 
+t.test('1,000 statements wait for a connection, and no more', async (t) => {
+  const database = openDatabase(t, await createDatabase(t))
+  const run = () => database.runInBackground({ text: 'SELECT' })
+  const running = Array.from({ length: 1001 }, run)
+  await t.rejects(run(), { code: 'overloaded' })
+  await t.resolves(Promise.all(running))
+})
+
 t.test('a wait for a connection has a remedy of its own', async (t) => {
   const options = { max: 1, connectionTimeoutMillis: 100 }
   const pool = openPool(await createDatabase(t), options)
