@@ -28,6 +28,11 @@ interface InsertRow {
   hasIdempotencyKey: boolean
 }
 
+/** One of the rows made the statement fail. */
+interface GroupFailed {
+  outcome: 'group_failed'
+}
+
 /**
  * Inserts single rows with a statement for many. Rows that arrive together
  * share the statement. The next group gathers while one commits, so an idle
@@ -62,10 +67,9 @@ export function groupedInsert(
     }
   }
 
-  /** Resolves with undefined for each row of a group that failed. */
   async function insertGroup(
     rows: InsertRow[]
-  ): Promise<(RowOutcome | undefined)[]> {
+  ): Promise<(RowOutcome | GroupFailed)[]> {
     const query = queryOf(rows)
     metrics.groupedWrites.observe({ statement: query.name }, rows.length)
     try {
@@ -73,19 +77,20 @@ export function groupedInsert(
     } catch (error) {
       if (!mayBeFaultOfRow(error)) throw error
       // Nothing was stored: a single row can make the statement fail.
-      return rows.map(() => undefined)
+      return rows.map(() => ({ outcome: 'group_failed' }))
     }
   }
 
   const insertInGroup = batch(insertGroup, { maxSize, maxQueued, maxWaitMs })
 
   return async (row) => {
-    // A row that may have made its group fail runs alone from then on.
-    let staysAlone = false
+    let insert: typeof insertInGroup = insertInGroup
     const attempt = async () => {
-      const result = staysAlone ? undefined : await insertInGroup(row)
-      staysAlone = result === undefined
-      return result ?? insertAlone(row)
+      const result = await insert(row)
+      if (result.outcome !== 'group_failed') return result
+      // It may be the row that made its group fail: it runs alone from now on.
+      insert = insertAlone
+      return insertAlone(row)
     }
 
     return repeatWhileBlocked(attempt, maxWaitMs)

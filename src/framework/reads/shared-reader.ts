@@ -17,8 +17,8 @@ interface SharedReadDefinition<Column extends string> {
   text: string
   /** Further ones wait for the next statement. */
   maxInputRows: number
-  /** How the database runs it: by default, as a read. */
-  use?: 'read' | 'check'
+  /** Which method of Database runs it: by default, `read`. */
+  method?: 'read' | 'check'
 }
 
 /**
@@ -38,7 +38,7 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     inputTypes,
     text,
     maxInputRows,
-    use = 'read'
+    method = 'read'
   }: SharedReadDefinition<Column>
 ): (inputRow: InputRow<Column>) => Promise<Row> {
   const statement = database.prepare(statementName, text)
@@ -57,7 +57,7 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     const distinct = [...new Set(inputRows)]
     // The parameter of inputTable, here of rows that are JSON already.
     const values = [`[${distinct.join(',')}]`]
-    const rows = await database[use]<Row>({ ...statement, values })
+    const rows = await database[method]<Row>({ ...statement, values })
     const rowOf = new Map(distinct.map((one, index) => [one, rows[index]]))
 
     // The statement returns a row for each input row.
