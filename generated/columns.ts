@@ -20,5 +20,5 @@ export const newMessageColumns: BodyColumn<Schemas['NewMessage']>[] = [
 export const newPetColumns: BodyColumn<Schemas['NewPet']>[] = [
   { property: 'name', column: '"name"', type: 'text' },
   { property: 'categoryId', column: '"category_id"', type: 'bigint' },
-  { property: 'status', column: '"status"', type: 'text' }
+  { property: 'status', column: '"status"', type: 'text', default: "available" }
 ]

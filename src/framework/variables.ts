@@ -146,7 +146,8 @@ export const rarelyNeededVariables = {
   DATABASE_TIMEOUT_MS: {
     ...milliseconds,
     default: 5000,
-    minimum: 100,
+    // Above the lock_timeout of writes.
+    minimum: 500,
     maximum: 60_000,
     description:
       'Time limit to connect to the database, and to run a statement; ' +

@@ -130,7 +130,11 @@ function bodyColumn({ path, name, column, schema }: Property): string {
   const sqlType =
     sqlTypes[`${type} ${format}`] ?? sqlTypes[String(type)] ?? 'jsonb'
   rejectColumnOfCreates(path, column)
-  return `  { property: '${name}', column: '${column}', type: '${sqlType}' }`
+  const defaultValue =
+    schema.default === undefined
+      ? ''
+      : `, default: ${JSON.stringify(schema.default)}`
+  return `  { property: '${name}', column: '${column}', type: '${sqlType}'${defaultValue} }`
 }
 
 /** By the type of a property, or its type and format. Others are jsonb. */

@@ -8,6 +8,7 @@ export interface Schema {
   type?: string
   format?: string
   nullable?: boolean
+  default?: unknown
   items?: Schema
   oneOf?: Schema[]
   properties?: Record<string, Schema>

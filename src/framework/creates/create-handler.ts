@@ -30,7 +30,7 @@ export function createHandler<Body extends object, Params, Status, Schema>(
   ): Promise<Sent> => {
     const bodyValues = bodyColumns.map(({ property }) => request.body[property])
     const otherValues = otherColumns.map(({ value }) => value(request))
-    const hashes = idempotencyHashesOf(request, otherValues)
+    const hashes = idempotencyHashesOf(request, bodyColumns, otherValues)
     const hasIdempotencyKey = hashes.length > 0
     const row = {
       values: [...bodyValues, ...otherValues, ...hashes],

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { stringify } from 'safe-stable-stringify'
 import type { ApiKeyCheck } from '../keys/key.ts'
+import type { BodyColumn } from '../openapi/json.ts'
 
 /**
  * The header of an operation that has the parameter Idempotency-Key in the
@@ -28,14 +29,15 @@ export interface CreateRequest<Body, Params> {
  * - of the Idempotency-Key, its owner and the operation. The owner is the API
  *   key, including all keys that it was rotated to. To another operation, or
  *   another major version, the same Idempotency-Key is a different one.
- * - of the validated body, in which int64s are exact, and of the other values
- *   of the row: equal ones have equal hashes.
+ * - of the validated body, in which int64s are exact, without defaults, which a
+ *   later version may add, and of the other values of the row.
  *
  * @throws Error without an API key: all such callers would share their keys
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
  */
-export function idempotencyHashesOf(
-  request: CreateRequest<object, unknown>,
+export function idempotencyHashesOf<Body extends object>(
+  request: CreateRequest<Body, unknown>,
+  bodyColumns: BodyColumn<Body>[],
   otherValues: unknown[]
 ): [] | [keyHash: string, bodyHash: string] {
   const { headers, apiKeyCheck, body, method, routeOptions } = request
@@ -47,10 +49,14 @@ export function idempotencyHashesOf(
   if (owner == null)
     throw new Error(`the Idempotency-Key of ${operation} needs an API key`)
 
+  const given = bodyColumns
+    .filter(({ property, default: value }) => body[property] !== value)
+    .map(({ property }) => [property, body[property]])
+
   return [
     sha256Bytea(`${owner} ${operation} ${unquoted(header)}`),
     // Properties are sorted by name.
-    sha256Bytea(stringify([body, ...otherValues]))
+    sha256Bytea(stringify([Object.fromEntries(given), ...otherValues]))
   ]
 }
 

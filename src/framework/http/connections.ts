@@ -23,7 +23,7 @@ import type { Metrics } from '../metrics.ts'
 import { defaultHeaders } from './default-headers.ts'
 import { badRequest, type HttpError, parserErrorOf } from './errors.ts'
 
-/** Milliseconds to receive the rest of the input after the last response. */
+/** Milliseconds to receive further input after the last response. */
 const lingerMs = 1000
 
 /**
@@ -155,13 +155,12 @@ function openHttpServer(
     // Closes connections without a request at shutdown. The method of Node.js
     // would cut off responses that are not sent completely. Requests whose
     // headers are arriving are lost: SHUTDOWN_DELAY_MS lets clients go to
-    // another replica first.
+    // another replica first. A connection whose response has promised to keep
+    // it open may have another request.
     closeIdleConnections() {
-      for (const [socket, response] of connections) {
-        if (response?.closed === false)
-          response.once('close', () => close(socket))
-        else close(socket)
-      }
+      server.keepAliveTimeout = lingerMs
+      for (const [socket, response] of connections)
+        if (response?.closed !== false) close(socket)
     }
   })
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 // Declares request.apiKeyCheck.
-import type {} from '../keys/bearer.ts'
+import type {} from '../keys/key.ts'
 // Declares request.errorCode.
 import type {} from './errors.ts'
 

@@ -5,16 +5,10 @@ import type { Names } from '../api.ts'
 import type { Config } from '../config.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Database } from '../postgres/database.ts'
-import type { ApiKeyCheck } from './key.ts'
 import { networkOf, rateLimit } from './rate-limit.ts'
 import { ApiKeyVerifier } from './verifier.ts'
 
 declare module 'fastify' {
-  interface FastifyRequest {
-    /** Set by `requireApiKey`, unless the key could not be looked up. */
-    apiKeyCheck: ApiKeyCheck | undefined
-  }
-
   interface FastifyInstance {
     /**
      * Makes the hook of an operation that needs these scopes. It admits
@@ -22,6 +16,7 @@ declare module 'fastify' {
      * key has all of the scopes. Others get, in this order: 503 if the key
      * cannot be looked up; 401, or 429 if their address has sent too many
      * invalid keys; 429 if the key is over its limit; 403 if it lacks a scope.
+     * When it runs again for a request, the key is not counted again.
      */
     requireApiKey: (neededScopes: string[]) => onRequestHookHandler
   }
@@ -86,7 +81,8 @@ export const bearerAuthentication = fp<Options>(
         neededScopes.join(' ')
       )
 
-      return (request, reply, done) =>
+      return (request, reply, done) => {
+        const isCounted = request.apiKeyCheck !== undefined
         verify(request, reply, (error?: Error & { statusCode?: number }) => {
           // The key could not be looked up.
           if (error !== undefined && error.statusCode !== 401)
@@ -94,7 +90,9 @@ export const bearerAuthentication = fp<Options>(
 
           const check = (request.apiKeyCheck ??= { state: 'absent' })
           if (check.state === 'valid') {
-            const limitError = countKey(String(check.id), reply)
+            const limitError = isCounted
+              ? undefined
+              : countKey(String(check.id), reply)
             const isAllowed = hasScopes(check.scopes, neededScopes)
             return done(limitError ?? (isAllowed ? undefined : forbidden))
           }
@@ -104,6 +102,7 @@ export const bearerAuthentication = fp<Options>(
           const error401 = check.state === 'absent' ? keyRequired : keyInvalid
           done(limitError ?? error401)
         })
+      }
     })
   },
   { name: 'bearer-authentication' }

@@ -72,3 +72,10 @@ interface UnstoredKey {
 
 /** What the check of a request's API key found. */
 export type ApiKeyCheck = StoredKey | UnstoredKey
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by `requireApiKey`, unless the key could not be looked up. */
+    apiKeyCheck: ApiKeyCheck | undefined
+  }
+}

@@ -43,4 +43,6 @@ export interface BodyColumn<Body> {
   column: string
   /** The SQL type of the column. */
   type: string
+  /** What validation adds if the property is left out. */
+  default?: unknown
 }

@@ -1,6 +1,7 @@
 import type {
   onRequestHookHandler,
   preHandlerHookHandler,
+  preValidationHookHandler,
   RouteOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
@@ -9,6 +10,9 @@ import { HttpError } from '../http/errors.ts'
 import { acceptJson, rejectBody, requireBody } from './json-body.ts'
 import type { ApiDocument, ApiOperation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
+
+/** With the time for which API keys are trusted, this makes a second. */
+const slowBodyMs = 100
 
 type OperationResolver =
   Required<FastifyOpenapiGlueOptions>['operationResolver']
@@ -56,13 +60,16 @@ export const operationRoutes = fp<Options>(
     const handlersById = new Map<string, unknown>(Object.entries(handlers))
     const routes = new Map<string, object>()
     for (const operation of apiDocument.operations) {
+      const authentication = hooksOf(operation, securityHooks)
       routes.set(operation.id, {
         handler: handlersById.get(operation.id) ?? notImplemented,
         onRequest: [
-          ...hooksOf(operation, securityHooks),
+          ...authentication,
           ...(operation.hasBody ? [] : [rejectBody])
         ],
-        preValidation: operation.hasBody ? [requireBody] : [],
+        preValidation: operation.hasBody
+          ? [requireBody, ...authentication.map(repeatAfterSlowBody)]
+          : [],
         preHandler: announceDeprecation(operation)
       })
     }
@@ -110,6 +117,15 @@ function hooksOf(
     return hook(scopes)
   })
 }
+
+/** A client may withhold its body until its API key is revoked. */
+const repeatAfterSlowBody = (
+  authenticate: onRequestHookHandler
+): preValidationHookHandler =>
+  function (request, reply, done) {
+    if (reply.elapsedTime < slowBodyMs) done()
+    else authenticate.call(this, request, reply, done)
+  }
 
 /** Runs before the handler, whose own Link to the next page matters more. */
 const announceDeprecation =

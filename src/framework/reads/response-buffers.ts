@@ -51,9 +51,12 @@ export class ResponseBuffers {
     metrics.maxResponseBuffers.set(limit)
   }
 
-  /** Counts a body until the response closes. One that is text is short. */
+  /**
+   * Counts a body until the response closes. One that is text is short, and the
+   * response to a HEAD does not send it.
+   */
   hold(body: Buffer | string, response: ServerResponse): void {
-    if (typeof body === 'string') return
+    if (typeof body === 'string' || response.req.method === 'HEAD') return
     // A response that has closed emits no event that could end the count.
     if (body.length <= uncountedSize || response.destroyed) return
 

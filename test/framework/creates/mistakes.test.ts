@@ -17,6 +17,7 @@ const mistakes: Record<string, () => unknown> = {
         apiKeyCheck: undefined,
         body: {}
       },
+      [],
       []
     ),
   'two statements are called x': () =>

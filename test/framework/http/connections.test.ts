@@ -127,21 +127,27 @@ t.test('IDLE_TIMEOUT_MS ends the connection of an idle reader', async (t) => {
   t.notOk(isComplete(received()))
 })
 
-t.test('a reader gets the whole list during a shutdown', async (t) => {
-  const config = { IDLE_TIMEOUT_MS: 86_400_000 }
-  const service = await startNotes(t, { databaseUrl, config })
-  const bytes = listRequest(keepAlive)
-  const { socket, responded, received } = openConnection(t, service, bytes)
-  await responded
-  socket.pause()
+for (const next of ['', getRequest('/livez')]) {
+  const what = next === '' ? '' : ', and one more response'
+  t.test(`a reader gets its list during a shutdown${what}`, async (t) => {
+    const config = { IDLE_TIMEOUT_MS: 86_400_000 }
+    const service = await startNotes(t, { databaseUrl, config })
+    const bytes = listRequest(keepAlive)
+    const { socket, ...client } = openConnection(t, service, bytes)
+    await client.responded
+    socket.pause()
 
-  const closing = service.app.close()
-  await until(() => !service.app.server.listening, 'the shutdown begins')
-  socket.resume()
-  await until(() => socket.closed, 'its connection closes')
-  await closing
-  t.ok(isComplete(received()))
-})
+    service.app.isDraining = true
+    const closing = service.app.close()
+    await until(() => !service.app.server.listening, 'the shutdown begins')
+    socket.resume()
+    await until(() => isComplete(client.received()), 'it has the list')
+    client.write(next)
+    await client.closed
+    await closing
+    t.same(client.statuses(), next === '' ? [200] : [200, 200])
+  })
+}
 
 /** A create that waits for its Idempotency-Key. */
 const keyed = createRequest('{"name":"x"}', {

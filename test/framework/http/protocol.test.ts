@@ -235,7 +235,6 @@ const accepted: Record<number, string[]> = {
       ...chunked,
       'Transfer-Encoding': 'Chunked'
     }),
-    createRequest(JSON.stringify({ name: '𐀀'.repeat(255) })),
     createRequest('{"name":"\\ud83d\\ude00"}'),
     createRequest('{"name":"x","name":"x"}')
   ]

@@ -4,8 +4,11 @@ import { lockAwaited, lockTable } from '../../support/database.ts'
 import { successes } from '../../support/metrics.ts'
 import { createNote, makeKey, startNotes } from '../../support/notes.ts'
 import { recorder } from '../../support/recorder.ts'
+import { until } from '../../support/until.ts'
 import {
+  createRequest,
   disconnected,
+  keepAlive,
   listRequest,
   openConnection
 } from '../http/raw-requests.ts'
@@ -138,6 +141,19 @@ t.test('invented keys share look-ups, of which one runs', async (t) => {
   t.equal(await lookUps(), 1 + 2)
 })
 
+t.test('a revoked key cannot finish a request that it has begun', async (t) => {
+  const service = await start(t, {})
+  const begun = createRequest('{', { ...keepAlive, 'Content-Length': '2' })
+  const { write, responded, statuses } = openConnection(t, service, begun)
+  await until(async () => (await service.lookUps()) === 1, 'it is looked up')
+
+  await service.keys.revoke('1')
+  service.pass(1)
+  write('}')
+  await responded
+  t.same(statuses(), [401])
+})
+
 t.test('a client that leaves during its look-up is no defect', async (t) => {
   const service = await start(t, {})
   const lock = await lockTable(t, service.databaseUrl, 'api_keys')
@@ -210,7 +226,6 @@ t.test('TRUST_PROXY decides whose address counts', async (t) => {
       ...(proxy && { TRUST_PROXY: proxy })
     })
     for (const [first, second, isSame] of pairs) {
-      t.comment(proxy, first, second)
       await list(401, '', first)
       await list(isSame ? 429 : 401, '', second)
     }

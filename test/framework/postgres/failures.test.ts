@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { errorKindOf } from '../../../src/framework/postgres/failures.ts'
 import { openPool } from '../../../src/framework/postgres/pool.ts'
 import { unusableDatabase } from '../../../src/framework/postgres/unusable-database.ts'
 import {
@@ -261,6 +262,7 @@ t.test('a wait for a connection has a remedy of its own', async (t) => {
   const connection = await pool.connect()
   const error: unknown = await pool.connect().catch((reason: unknown) => reason)
   t.match(unusableDatabase(error).message, /: its connections are busy, or it/)
+  t.equal(errorKindOf(error), 'conflict')
 
   connection.release()
   await pool.end()

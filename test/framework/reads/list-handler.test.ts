@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import {
   lockAwaited,
@@ -105,7 +104,6 @@ t.test(
     })
 
     const any = { 'if-none-match': '*' }
-    t.equal((await listNotes(service, any)).statusCode, 304)
     t.equal((await head(service, any)).statusCode, 304)
 
     await createNote(service, 'y')
@@ -114,18 +112,6 @@ t.test(
     t.not(changed.headers.etag, etag)
   }
 )
-
-t.test('a long list is compressed, with the same ETag', async (t) => {
-  const service = await startNotes(t)
-  await fill(service.databaseUrl, 100)
-  const plain = await listNotes(service)
-  t.equal(plain.headers['content-encoding'], undefined)
-
-  const gzip = await listNotes(service, { 'accept-encoding': 'gzip' })
-  t.equal(gzip.headers['content-encoding'], 'gzip')
-  t.equal(gunzipSync(gzip.rawPayload).toString(), plain.body)
-  t.equal(gzip.headers.etag, plain.headers.etag)
-})
 
 t.test('a list is complete and in the order of the ids', async (t) => {
   const service = await startNotes(t)
@@ -180,21 +166,20 @@ t.test('a list is read again when its last body is compressed', async (t) => {
   const service = await startNotes(t)
   const { databaseUrl } = service
   await fill(databaseUrl, 100)
-  const order: string[] = []
-  const read = async (name: string, headers = {}) => {
-    const { app, auth } = service
-    await app.inject({ url: '/v1/notes', headers: { ...auth, ...headers } })
-    order.push(name)
+  const codings: unknown[] = []
+  const read = async (headers = {}) => {
+    const response = await listNotes(service, headers)
+    codings.push(response.headers['content-encoding'])
   }
 
   // Occupies the four threads that compress.
   const other = () => promisify(pbkdf2)('', '', 1_000_000, 64, 'sha512')
   const others = Promise.all([1, 2, 3, 4].map(other))
-  const first = read('compressed', { 'accept-encoding': 'br' })
+  const first = read({ 'accept-encoding': 'br' })
   await until(async () => (await successes(service, 'listNotes')) === 1, 'read')
   await fill(databaseUrl, 1)
-  await Promise.all([first, read('plain'), others])
-  t.same(order, ['compressed', 'plain'])
+  await Promise.all([first, read(), others])
+  t.same(codings, ['br', undefined])
 })
 
 t.test('the version of a list names its database and schema', async (t) => {

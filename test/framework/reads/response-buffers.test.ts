@@ -8,7 +8,10 @@ import { sample } from '../../support/metrics.ts'
 
 const megabyte = 1_000_000
 const body = () => Buffer.alloc(megabyte)
-const reader = () => new ServerResponse(new IncomingMessage(new Socket()))
+const reader = (method = 'GET') =>
+  new ServerResponse(
+    Object.assign(new IncomingMessage(new Socket()), { method })
+  )
 
 /** Buffers for two bodies, but not for three. */
 function start() {
@@ -23,6 +26,12 @@ t.test('a body whose client has left is not counted', async (t) => {
   const gone = reader()
   gone.destroy()
   memory.hold(body(), gone)
+  t.equal(await held(), 0)
+})
+
+t.test('the body of a HEAD is not counted', async (t) => {
+  const { memory, held } = start()
+  memory.hold(body(), reader('HEAD'))
   t.equal(await held(), 0)
 })
 

@@ -17,7 +17,7 @@ export const newNoteColumns: BodyColumn<Schemas['NewNote']>[] = [
 export const newRemarkColumns: BodyColumn<Schemas['NewRemark']>[] = [
   { property: 'noteId', column: '"note_id"', type: 'bigint' },
   { property: 'text', column: '"text"', type: 'text' },
-  { property: 'kind', column: '"kind"', type: 'text' }
+  { property: 'kind', column: '"kind"', type: 'text', default: "comment" }
 ]
 
 /** The columns that store the body NewReply. */
