@@ -59,7 +59,7 @@ const everyType = apiOf({
   isBig: { type: 'boolean' },
   price: { type: 'number' },
   name: { type: 'string' },
-  kind: { type: 'string', enum: ['a', 'b'] },
+  kind: { type: 'string', enum: ['a', 'b'], default: 'a' },
   code: { type: 'string', format: 'uuid' },
   madeAt: { type: 'string', format: 'date-time' },
   day: { type: 'string', format: 'date' },
@@ -100,9 +100,9 @@ t.test(
 t.test('the columns of a body have the SQL types of its properties', (t) => {
   const columns = [
     ...bodyColumnsFile(everyType).matchAll(
-      /property: '(\w+)', column: '(.+)', type: '(\w+)'/g
+      /property: '(\w+)', column: '(.+)', type: '(\w+)'(.*) }/g
     )
-  ].map(([, ...parts]) => parts.join(' '))
+  ].map(([, ...parts]) => parts.join(' ').trim())
 
   t.same(columns, [
     'number "number" bigint',
@@ -110,7 +110,7 @@ t.test('the columns of a body have the SQL types of its properties', (t) => {
     'isBig "is_big" boolean',
     'price "price" numeric',
     'name "name" text',
-    'kind "kind" text',
+    'kind "kind" text , default: "a"',
     'code "code" uuid',
     'madeAt "made_at" timestamptz',
     'day "day" date',
