@@ -11,9 +11,6 @@ const windowSeconds = 60
  */
 const maxSources = 10_000
 
-/** Characters that are kept of a source that is no address. */
-const maxTextLength = 100
-
 /** Which requests a policy counts: its name is in the headers. */
 const phrases = {
   key: 'with this API key',
@@ -71,7 +68,7 @@ export function rateLimit(
 
 /**
  * Groups IPv6 addresses by /64, the smallest block that providers assign to one
- * customer. Returns the beginning of a text that has no address.
+ * customer, and texts without an address, which could be of any length.
  *
  * @param text an entry of X-Forwarded-For. Some proxies append the client's
  * port, and put an IPv6 address in brackets: `192.0.2.2:40001`,
@@ -79,7 +76,7 @@ export function rateLimit(
  */
 export function networkOf(text = ''): string {
   const address = text.replace(/^(?:\[(.*)\]|([\d.]+))(?::\d+)?$/, '$1$2')
-  if (!ipaddr.isValid(address)) return text.slice(0, maxTextLength)
+  if (!ipaddr.isValid(address)) return 'no address'
   const ip = ipaddr.process(address).toString()
 
   return ipaddr.IPv6.isValid(ip)

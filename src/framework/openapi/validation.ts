@@ -124,7 +124,8 @@ function ruleOf(error: ErrorObject, part: string): string {
   if (keyword === 'required' && part !== 'body')
     return `must have the parameter "${params['missingProperty']}"`
   // A client takes an integer of any size for an integer.
-  if (keyword === 'type' && typeof data === 'bigint')
+  const isNumeric = /integer|number/.test(String(params['type']))
+  if (isNumeric && typeof data === 'bigint')
     return `must be within ±${Number.MAX_SAFE_INTEGER}`
 
   return String(message)

@@ -67,8 +67,7 @@ const gzipOnly = { 'accept-encoding': 'gzip' }
 t.test('a body of 1 KiB or more is compressed', async (t) => {
   for (const [size, coding] of [
     [2 ** 10 - 1, undefined],
-    [2 ** 10, 'gzip'],
-    [2 ** 25, 'gzip']
+    [2 ** 10, 'gzip']
   ] as const) {
     const body = new CachedBody(Buffer.alloc(size))
     t.equal((await select(body, gzipOnly)).coding, coding, `${size} bytes`)

@@ -57,7 +57,6 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     'There is nothing at this path: /docs shows the operations, below /v1/',
     get('/notes'),
     get('/v1/tags/'),
-    get(`/v1/${'notes'.repeat(3000)}`),
     get('/docs/static/..%2f..%2fpackage.json'),
     request('PURGE /v1/dogs', withoutKey, '{')
   ],
@@ -273,7 +272,7 @@ t.test('a CONNECT closes its connection', async (t) => {
 const newId = /^[0-9a-f-]{36}$/
 
 t.test('a well-formed X-Request-Id is kept, another is replaced', async (t) => {
-  for (const path of ['/livez', '/v1/notes', '/none', '/%zz'])
+  for (const path of ['/livez', '/v1/notes', '/%zz'])
     for (const [id, sent] of [
       ['my-id_1.~', 'my-id_1.~'],
       ['not one', newId],

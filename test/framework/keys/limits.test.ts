@@ -215,7 +215,7 @@ const clients: Record<
     // A proxy may append the port.
     ['192.0.2.2:40001', '192.0.2.2:40002', true],
     ['[2001:db8:5::1]:40001', '2001:db8:5::2', true],
-    ['unknown', '198.51.100.x', false]
+    ['unknown', '198.51.100.x', true]
   ]
 }
 
