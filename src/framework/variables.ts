@@ -151,7 +151,8 @@ export const rarelyNeededVariables = {
     maximum: 60_000,
     description:
       'Time limit to connect to the database, and to run a statement; ' +
-      '503 after it'
+      '503 after it. With more, raise IDLE_TIMEOUT_MS and ' +
+      'the time limits of the proxy.'
   },
 
   DATABASE_SERVICE_ROLE: {

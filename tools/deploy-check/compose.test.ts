@@ -517,6 +517,10 @@ t.test('a dump is restored into a new installation, and again', async (t) => {
     t.equal(await sql("SELECT to_regclass('later')"), '')
     await create(t, `after-the-${name}-restore`)
   }
+  const last = await names()
+  await killed(`deploy/restore '${DUMP}'`, 'listen_addresses=127')
+  await isUnchanged(t)
+  t.same(await names(), last)
   const wrong = documented('Restore', 0, { DUMP: '.env' })
   await t.rejects(wrong, /not a dump of this database/)
   t.ok(await serves())
