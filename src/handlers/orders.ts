@@ -1,6 +1,6 @@
 import { orderJson } from '../../generated/json.ts'
 import type { OperationHandlers } from '../../generated/operations.ts'
-import { HttpError, notFound, unavailable } from '../framework/http/errors.ts'
+import { HttpError, notFound, unavailable } from '../framework/errors.ts'
 import { listHandler } from '../framework/reads/list-handler.ts'
 import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import type { Database } from '../framework/postgres/database.ts'

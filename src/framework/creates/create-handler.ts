@@ -1,5 +1,5 @@
 import { parse } from 'lossless-json'
-import { HttpError, unavailable } from '../http/errors.ts'
+import { HttpError, unavailable } from '../errors.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { Database } from '../postgres/database.ts'
 import { OutcomeUnknown, postgresErrorIn } from '../postgres/failures.ts'

@@ -21,7 +21,7 @@ import type { FastifyServerOptions } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { defaultHeaders } from './default-headers.ts'
-import { badRequest, type HttpError, parserErrorOf } from './errors.ts'
+import { badRequest, type HttpError, parserErrorOf } from '../errors.ts'
 
 /** Milliseconds to receive further input after the last response. */
 const lingerMs = 1000

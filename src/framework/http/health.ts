@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import { unavailable } from './errors.ts'
+import { unavailable } from '../errors.ts'
 
 /**
  * /livez: the process responds. /readyz: it can also serve requests. Neither

@@ -3,7 +3,7 @@ import { type Config, trustedProxies } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { connectionOptions } from './connections.ts'
 import { defaultHeaders } from './default-headers.ts'
-import { badRequest, sendError } from './errors.ts'
+import { badRequest, sendError } from '../errors.ts'
 import { AccessLog, requestId } from './request-log.ts'
 
 const nulInUrl = badRequest('The URL must not have U+0000')

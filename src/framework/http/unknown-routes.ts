@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { ApiDocument } from '../openapi/document.ts'
-import { HttpError } from './errors.ts'
+import { HttpError } from '../errors.ts'
 
 /** Rejects unknown paths with 404, and unsupported methods with 405. */
 export const unknownRoutes = fp<{ apiDocument: ApiDocument }>(

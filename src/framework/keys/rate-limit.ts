@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 
 const windowSeconds = 60
 

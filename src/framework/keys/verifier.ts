@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
-import { type InputRow, sharedReader } from '../reads/shared-reader.ts'
+import { type InputRow, sharedReader } from '../shared-reader.ts'
 import { type ApiKeyCheck, hashKey, isWellFormedKey } from './key.ts'
 import { keyStateSql } from './store.ts'
 

@@ -5,7 +5,7 @@ import type {
 } from 'fastify'
 import { parse } from 'lossless-json'
 import { messageOf } from '../message-of.ts'
-import { badRequest } from '../http/errors.ts'
+import { badRequest } from '../errors.ts'
 
 /**
  * Parses request bodies as JSON (RFC 8259) in UTF-8, and rejects bodies of

@@ -6,7 +6,7 @@ import type {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../errors.ts'
 import { acceptJson, rejectBody, requireBody } from './json-body.ts'
 import type { ApiDocument, ApiOperation } from './document.ts'
 import { validatorCompiler } from './validation.ts'

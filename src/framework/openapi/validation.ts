@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
-import { badRequest } from '../http/errors.ts'
+import { badRequest } from '../errors.ts'
 import { int64, replaceInt64, type Schema } from './int64.ts'
 import { parameterConverter, withLowerCaseNames } from './parameters.ts'
 

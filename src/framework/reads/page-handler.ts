@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
-import { badRequest } from '../http/errors.ts'
+import { badRequest } from '../errors.ts'
 import { type JsonReply, sendJson } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
-import { type InputRow, sharedReader } from './shared-reader.ts'
+import { type InputRow, sharedReader } from '../shared-reader.ts'
 import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
-import { doNotRetry, HttpError } from '../http/errors.ts'
+import { doNotRetry, HttpError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 
 /** Bytes. A body of this size usually fits the buffers of its connection. */

@@ -1,7 +1,7 @@
 import type { RawJson, RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
-import { type InputRow, sharedReader } from './shared-reader.ts'
+import { type InputRow, sharedReader } from '../shared-reader.ts'
 
 /** Rows of one statement. */
 const maxRows = 100

@@ -1,7 +1,7 @@
 // The headers that announce the end of an operation.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import t from 'tap'
-import { notFound } from '../../../src/framework/http/errors.ts'
+import { notFound } from '../../../src/framework/errors.ts'
 import { anything, serve } from './serve.ts'
 
 const old = {

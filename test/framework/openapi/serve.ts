@@ -9,7 +9,7 @@ import Fastify, {
 } from 'fastify'
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
-import { HttpError, sendError } from '../../../src/framework/http/errors.ts'
+import { HttpError, sendError } from '../../../src/framework/errors.ts'
 import {
   type ApiDocument,
   readApiDocument

@@ -2,7 +2,7 @@
 // not change them.
 import type { Api } from '../../../src/framework/api.ts'
 import { createHandler } from '../../../src/framework/creates/create-handler.ts'
-import { badRequest, notFound } from '../../../src/framework/http/errors.ts'
+import { badRequest, notFound } from '../../../src/framework/errors.ts'
 import { listHandler } from '../../../src/framework/reads/list-handler.ts'
 import { pageHandler } from '../../../src/framework/reads/page-handler.ts'
 import type { ResponseBuffers } from '../../../src/framework/reads/response-buffers.ts'

@@ -10,7 +10,7 @@ import {
 } from '../../generated/json.ts'
 import type { OperationHandlers } from '../../generated/operations.ts'
 import { createHandler } from '../framework/creates/create-handler.ts'
-import { notFound } from '../framework/http/errors.ts'
+import { notFound } from '../framework/errors.ts'
 import { pageHandler } from '../framework/reads/page-handler.ts'
 import type { ResponseBuffers } from '../framework/reads/response-buffers.ts'
 import { sendJson } from '../framework/openapi/handler.ts'

@@ -1,6 +1,6 @@
 import type { QueryResultRow } from 'pg'
-import { batch } from '../batch.ts'
-import type { Database } from '../postgres/database.ts'
+import { batch } from './batch.ts'
+import type { Database } from './postgres/database.ts'
 
 /** What finds a row, by the columns of `input`: undefined becomes NULL. */
 export type InputRow<Column extends string> = Record<

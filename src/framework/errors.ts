@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { OutcomeUnknown } from '../postgres/failures.ts'
-import { defaultHeaders } from './default-headers.ts'
+import { OutcomeUnknown } from './postgres/failures.ts'
+import { defaultHeaders } from './http/default-headers.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
