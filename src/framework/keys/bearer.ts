@@ -82,7 +82,7 @@ export const bearerAuthentication = fp<Options>(
       )
 
       return (request, reply, done) => {
-        const isCounted = request.apiKeyCheck !== undefined
+        const isRepeated = request.apiKeyCheck !== undefined
         verify(request, reply, (error?: Error & { statusCode?: number }) => {
           // The key could not be looked up.
           if (error !== undefined && error.statusCode !== 401)
@@ -90,7 +90,7 @@ export const bearerAuthentication = fp<Options>(
 
           const check = (request.apiKeyCheck ??= { state: 'absent' })
           if (check.state === 'valid') {
-            const limitError = isCounted
+            const limitError = isRepeated
               ? undefined
               : countKey(String(check.id), reply)
             const isAllowed = hasScopes(check.scopes, neededScopes)

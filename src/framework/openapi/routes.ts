@@ -36,8 +36,8 @@ interface Options {
  * Registers a route for each operation with fastify-openapi-glue. Its option
  * `operationResolver` adds to each route what glue lacks:
  *
- * - Authentication before the body is read. The `securityHandlers` of glue run
- *   after the body has been parsed and validated.
+ * - Authentication before the body is read, and again after a slow one. The
+ *   `securityHandlers` of glue run when the body has been parsed and validated.
  * - Rejection of a missing body: glue ignores that it is required.
  * - Rejection of a body where the operation has none.
  * - The headers of a deprecation.
