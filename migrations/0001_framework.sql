@@ -41,7 +41,7 @@ CREATE TABLE key_events (
 
 -- The creates that had an Idempotency-Key and succeeded.
 CREATE TABLE idempotency_keys (
-  -- SHA-256 of the owner, the method, the path and the Idempotency-Key.
+  -- SHA-256 of the owner, the method, the path of the route and the Idempotency-Key.
   key_hash bytea PRIMARY KEY,
   -- SHA-256 of the body, and of the other values of the row.
   body_hash bytea NOT NULL,

@@ -159,5 +159,9 @@ export function sendError(
     request.log.warn({ err: thrown.cause }, body.code)
 
   reply.headers({ ...defaultHeaders(request.id), ...headers })
+  // Otherwise, all chunks that follow would be parsed, and dropped.
+  const { complete, headers: received } = request.raw
+  if (!complete && 'transfer-encoding' in received)
+    reply.header('connection', 'close')
   reply.code(body.status).send(body)
 }

@@ -291,15 +291,7 @@ t.test('a new version rolls out and back', async (t) => {
 })
 
 t.test('mistakes are found, and nothing is replaced', async (t) => {
-  // A replica has two minutes to become ready.
-  write(
-    'impatient.yml',
-    'services: { api: { healthcheck: { start_period: 1s } } }\n'
-  )
-  const neverReady = {
-    COMPOSE_FILE: 'docker-compose.yml:impatient.yml',
-    MAX_CONNECTIONS: '0'
-  }
+  const neverReady = { MAX_CONNECTIONS: '0' }
   const check = installation.block('Check')
   const mistakes: [string, Record<string, string>, RegExp][] = [
     [check, { TRUST_PROXY: 'x' }, /TRUST_PROXY must/],
@@ -356,6 +348,25 @@ t.test('a roll that is interrupted leaves the version that runs', async (t) => {
     await sh('deploy/roll')
   })
   t.equal((await replicas()).length, before.length)
+})
+
+t.test('a replica that is not ready does not stop a roll', async (t) => {
+  write(
+    'impatient.yml',
+    'services: { api: { healthcheck: { interval: 1s, retries: 1 } } }\n'
+  )
+  await sh('deploy/roll', { COMPOSE_FILE: 'docker-compose.yml:impatient.yml' })
+  const [sick = '', ...others] = await replicas()
+  await sh(`docker network disconnect ${project}_back ${sick}`)
+  const health = `docker inspect -f '{{.State.Health.Status}}' ${sick}`
+  const isUnhealthy = async () => (await sh(health)) === 'unhealthy'
+  await eventually(isUnhealthy, 'it is not ready')
+
+  await sh('deploy/roll')
+  const now = await replicas()
+  t.equal(now.length, 1 + others.length)
+  t.notOk(now.includes(sick))
+  t.ok(await serves())
 })
 
 t.test('secrets are rotated without one failed request, twice', async (t) => {

@@ -192,14 +192,24 @@ function faultOf(request: IncomingMessage) {
 function joinChunks(request: IncomingMessage): void {
   const push = request.push.bind(request)
   let joined = noBytes
-  request.push = (chunk: Buffer | null) => {
-    if (chunk !== null) {
-      joined = Buffer.concat([joined, chunk])
-      if (joined.length < joinedBytes) return true
-    }
+  let length = 0
 
-    const isAccepted = joined.length === 0 || push(joined)
+  const add = (chunk: Buffer) => {
+    const end = length + chunk.length
+    // Most bodies have one chunk: further ones share a buffer.
+    const size = length === 0 ? end : Math.max(end, joinedBytes)
+    if (end <= joined.length) chunk.copy(joined, length)
+    else joined = Buffer.concat([joined.subarray(0, length), chunk], size)
+    length = end
+  }
+
+  request.push = (chunk: Buffer | null) => {
+    if (chunk !== null) add(chunk)
+    if (chunk !== null && length < joinedBytes) return true
+
+    const isAccepted = length === 0 || push(joined.subarray(0, length))
     joined = noBytes
+    length = 0
     return chunk === null ? push(null) : isAccepted
   }
 }
