@@ -32,8 +32,8 @@ SELECT format('ALTER ROLE %I PASSWORD NULL', role)
   FROM unnest(ARRAY['pet_categories', 'pet_categories_2']) AS role
   WHERE role <> :'role' AND :'end' = 'end' \gexec
 -- If a CancelRequest of the service is lost. Longer than DATABASE_TIMEOUT_MS.
-ALTER ROLE pet_categories SET statement_timeout = '1min';
-ALTER ROLE pet_categories_2 SET statement_timeout = '1min';
+ALTER ROLE pet_categories SET statement_timeout = '2min';
+ALTER ROLE pet_categories_2 SET statement_timeout = '2min';
 ALTER DATABASE pet_categories OWNER TO pet_categories_owner;
 REVOKE ALL ON DATABASE pet_categories FROM PUBLIC;
 GRANT CONNECT ON DATABASE pet_categories TO pet_categories, pet_categories_monitor;

@@ -84,12 +84,12 @@ export function groupedInsert(
   const insertInGroup = batch(insertGroup, { maxSize, maxQueued, maxWaitMs })
 
   return async (row) => {
-    let insert: typeof insertInGroup = insertInGroup
+    let runsAlone = false
     const attempt = async () => {
-      const result = await insert(row)
+      const result = await (runsAlone ? insertAlone(row) : insertInGroup(row))
       if (result.outcome !== 'group_failed') return result
-      // It may be the row that made its group fail: it runs alone from now on.
-      insert = insertAlone
+      // It may be the row that made its group fail.
+      runsAlone = true
       return insertAlone(row)
     }
 

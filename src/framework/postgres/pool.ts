@@ -51,7 +51,7 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
   return pool
 }
 
-/** @throws Error if the server is read-only, as a standby is */
+/** @throws Error if the server is read-only, as a standby is, or fails */
 async function rejectReadOnly(
   connection: ClientBase,
   timeoutMs?: number
@@ -60,10 +60,12 @@ async function rejectReadOnly(
     text: "SELECT WHERE current_setting('transaction_read_only') = 'off'",
     query_timeout: timeoutMs
   }
-  const { rowCount } = await connection.query(query)
-  if (rowCount === 1) return
-
-  // pg would wait, without a limit, until the server closes it, too.
-  connection.connection.stream.destroy()
-  throw new Error('the server is read-only')
+  try {
+    const { rowCount } = await connection.query(query)
+    if (rowCount === 0) throw new Error('the server is read-only')
+  } catch (error) {
+    // pg would wait, without a limit, until the server closes it, too.
+    connection.connection.stream.destroy()
+    throw error
+  }
 }

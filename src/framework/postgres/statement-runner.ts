@@ -111,7 +111,10 @@ function runOn<Row extends QueryResultRow>(
 
     connection.query<Row>(query, (error: Error | null, result) => {
       clearTimeout(timer)
-      const cause = error ?? doubtAbout(connection)
+      const doubt = unreplicated.has(connection)
+        ? new Error('the wait for the standby has ended')
+        : null
+      const cause = error ?? doubt
 
       // A late CancelRequest could cancel the next statement.
       connection.release(isLate || !isReusable(cause))
@@ -127,12 +130,6 @@ function runOn<Row extends QueryResultRow>(
     })
   })
 }
-
-/** Why it is doubtful whether a statement took effect; null if it did. */
-const doubtAbout = (connection: PoolClient) =>
-  unreplicated.has(connection)
-    ? new Error('the wait for the standby has ended')
-    : null
 
 /**
  * Whether the connection can run the next statement.

@@ -55,25 +55,35 @@ t.test(
   }
 )
 
-t.test('a read-only server that never closes is rejected', async (t) => {
-  const { url: primaryUrl } = await startPostgres(t)
-  await configure(primaryUrl, 'default_transaction_read_only = on')
-  const url = new URL(primaryUrl)
-  const server = createServer({ allowHalfOpen: true }, (client) => {
-    const upstream = connect(Number(primaryPort), url.hostname)
-    client.pipe(upstream).pipe(client, { end: false })
-    for (const socket of [client, upstream]) socket.on('error', () => {})
-    t.teardown(() => client.destroy())
-  })
-  const { port: primaryPort } = url
-  url.port = String(await listenOnLoopback(t, server))
+/** Why the check of a new connection fails, by what the server does. */
+const rejections = {
+  'the server is read-only': 'default_transaction_read_only = on',
+  broken: 'search_path = public, pg_catalog'
+}
 
-  const database = openDatabase(t, url.href, 1000)
-  await t.rejects(database.read({ text: 'SELECT' }), {
-    code: 'unavailable',
-    cause: { message: 'the server is read-only' }
+for (const [message, setting] of Object.entries(rejections))
+  t.test(`a server that never closes is rejected: ${message}`, async (t) => {
+    const { url: primaryUrl } = await startPostgres(t)
+    await query(
+      primaryUrl,
+      `CREATE FUNCTION current_setting(text) RETURNS text
+       LANGUAGE plpgsql AS 'BEGIN RAISE ''broken''; END'`
+    )
+    await configure(primaryUrl, setting)
+    const url = new URL(primaryUrl)
+    const server = createServer({ allowHalfOpen: true }, (client) => {
+      const upstream = connect(Number(primaryPort), url.hostname)
+      client.pipe(upstream).pipe(client, { end: false })
+      for (const socket of [client, upstream]) socket.on('error', () => {})
+      t.teardown(() => client.destroy())
+    })
+    const { port: primaryPort } = url
+    url.port = String(await listenOnLoopback(t, server))
+
+    const database = openDatabase(t, url.href, 1000)
+    const rejection = { code: 'unavailable', cause: { message } }
+    await t.rejects(database.read({ text: 'SELECT' }), rejection)
   })
-})
 
 t.test(
   'a primary that becomes read-only is unavailable until it accepts writes again',

@@ -97,7 +97,7 @@ t.test('the SQL for CloudNativePG keeps other roles out', async (t) => {
 
   await query(url, `ALTER ROLE ${name} PASSWORD 'secret'`)
   t.same(await query(urlAs(url, name), 'SHOW statement_timeout'), [
-    { statement_timeout: '1min' }
+    { statement_timeout: '2min' }
   ])
 
   const others = new URL((await createRoles(t)).service).username
