@@ -17,9 +17,8 @@ export type Availability = ReturnType<typeof trackAvailability>
 
 /** Tracks the availability of the database for one use. Logs its outages. */
 export function trackAvailability(use: string, log: Logger) {
-  const never = -Infinity
   /** The time of the last failure in an outage that no success has ended. */
-  let lastFailure = never
+  let lastFailure = -Infinity
   const sinceFailure = () => performance.now() - lastFailure
 
   return {
@@ -29,7 +28,7 @@ export function trackAvailability(use: string, log: Logger) {
      * For the metrics: false after a failure, until a success that comes at
      * least 5 s after the last failure, or until a minute without a failure.
      */
-    get isAvailable(): boolean {
+    get isAvailable() {
       return sinceFailure() > forgetAfterMs
     },
 
@@ -38,15 +37,15 @@ export function trackAvailability(use: string, log: Logger) {
      *
      * @param hint what the operator can check
      */
-    failed(cause: unknown, hint: string): void {
+    failed(cause: unknown, hint: string) {
       const message = `the database is unavailable for ${use}${hint}`
       if (this.isAvailable) log.error({ err: cause }, message)
       lastFailure = performance.now()
     },
 
-    succeeded(): void {
-      if (lastFailure === never || sinceFailure() < quietMs) return
-      lastFailure = never
+    succeeded() {
+      if (lastFailure === -Infinity || sinceFailure() < quietMs) return
+      lastFailure = -Infinity
       log.info(`the database is available again for ${use}`)
     }
   }

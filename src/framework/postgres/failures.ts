@@ -161,8 +161,11 @@ export function failureOf(error: Error, isRepeatable: boolean): Error {
 /**
  * Whether one row may have made the whole statement fail: then each row is
  * tried alone. A trigger can raise any error for one row, and row-level
- * security raises 42501.
+ * security raises 42501. A group that got no connection was never sent.
  */
 export function mayBeFaultOfRow(error: unknown): boolean {
-  return !['server', 'doubtful'].includes(errorKindOf(error))
+  return (
+    postgresErrorIn(error).code !== undefined &&
+    !['server', 'doubtful'].includes(errorKindOf(error))
+  )
 }

@@ -165,7 +165,8 @@ export function pendingMigrationsFinder(
     const applied = await database
       .check<Applied>(statement)
       .catch((error: unknown) => {
-        // Without the table, or the privilege to read it, there was none.
+        // Without the table, there was none. Without the privilege to read it,
+        // the migrations, which grant it, are tried again.
         if (messageOf(error).includes('pgmigrations')) return []
         throw error
       })

@@ -52,10 +52,7 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
 }
 
 /** @throws Error if the server is read-only, as a standby is, or fails */
-async function rejectReadOnly(
-  connection: ClientBase,
-  timeoutMs?: number
-): Promise<void> {
+async function rejectReadOnly(connection: ClientBase, timeoutMs?: number) {
   const query = {
     text: "SELECT WHERE current_setting('transaction_read_only') = 'off'",
     query_timeout: timeoutMs

@@ -22,11 +22,11 @@ export type PoolConfig = pg.PoolConfig & {
 // Missing in pg's types.
 declare module 'pg' {
   interface ClientBase {
-    readonly connection: Connection
+    connection: Connection
   }
   interface Client {
-    readonly processID: number
-    readonly secretKey: number
+    processID: number
+    secretKey: number
   }
   interface Connection {
     startup(parameters: object): void

@@ -1,5 +1,8 @@
 import t, { type Test } from 'tap'
-import { errorKindOf } from '../../../src/framework/postgres/failures.ts'
+import {
+  errorKindOf,
+  mayBeFaultOfRow
+} from '../../../src/framework/postgres/failures.ts'
 import { openPool } from '../../../src/framework/postgres/pool.ts'
 import { unusableDatabase } from '../../../src/framework/postgres/unusable-database.ts'
 import {
@@ -263,6 +266,7 @@ t.test('a wait for a connection has a remedy of its own', async (t) => {
   const error: unknown = await pool.connect().catch((reason: unknown) => reason)
   t.match(unusableDatabase(error).message, /: its connections are busy, or it/)
   t.equal(errorKindOf(error), 'conflict')
+  t.notOk(mayBeFaultOfRow(error))
 
   connection.release()
   await pool.end()
