@@ -55,11 +55,8 @@ export const bearerAuthentication = fp<Options>(
     const { apiKeyPrefix, realm } = names
     const verifier = new ApiKeyVerifier(database, apiKeyPrefix)
     const countKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
-    const countRejected = rateLimit(
-      app,
-      'rejected',
-      config.MAX_REJECTED_KEYS_PER_MINUTE
-    )
+    const { MAX_REJECTED_KEYS_PER_MINUTE: maxRejected } = config
+    const countRejected = rateLimit(app, 'rejected', maxRejected)
 
     await app.register(bearerAuth, {
       addHook: false,
@@ -75,11 +72,9 @@ export const bearerAuthentication = fp<Options>(
 
     app.decorateRequest('apiKeyCheck', undefined)
     app.decorate('requireApiKey', (neededScopes) => {
-      const { keyRequired, keyInvalid, forbidden } = errorsOf(
-        realm,
-        // A scope has no quotes or backslashes.
-        neededScopes.join(' ')
-      )
+      // A scope has no quotes or backslashes.
+      const scope = neededScopes.join(' ')
+      const { keyRequired, keyInvalid, forbidden } = errorsOf(realm, scope)
 
       return (request, reply, done) => {
         const isRepeated = request.apiKeyCheck !== undefined
