@@ -203,7 +203,8 @@ export const rarelyNeededVariables = {
     ...count,
     default: 2048,
     minimum: 1,
-    description: 'Maximum open connections. Further ones are closed.'
+    description:
+      'Maximum open connections, above `maxconn` of the proxy. Further ones are closed.'
   },
 
   REQUEST_TIMEOUT_MS: {

@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -211,6 +212,46 @@ incident(
 incident('the proxy rejects a flood', ['ProxyRejects'], async () => {
   const flooding = await newKey()
   return () => createTimes(100, flooding, proxy.url)
+})
+
+t.test('a replica stays in use with all its connections', async (t) => {
+  const replica = await started(serve(t, { DATABASE_URL: databaseUrl }))
+  const limits = { MAX_REQUESTS_PER_KEY: '0' }
+  const { url: proxied } = await startHaproxy(t, [replica], limits)
+  const flooding = await newKey()
+  const create = () => postNamed(proxied, flooding, 'x')
+  const isInUse = () =>
+    fetch(`${proxied}/readyz`).then(
+      ({ ok }) => ok,
+      () => false
+    )
+  await until(isInUse, 'the proxy finds the replica')
+
+  // More than a replica accepts. Their bodies never come.
+  const creates = Array.from({ length: 2100 }, () =>
+    request(`${proxied}/v1/categories`, {
+      method: 'POST',
+      agent: false,
+      headers: {
+        authorization: `Bearer ${flooding}`,
+        'content-type': 'application/json',
+        'content-length': 2
+      }
+    }).on('error', () => {})
+  )
+  for (const one of creates) one.flushHeaders()
+  const isRejected = async () => {
+    const response = await create()
+    if (response.status === 201) return false
+    t.match(await response.json(), { status: 503, code: 'unavailable' })
+    return true
+  }
+  await until(isRejected, 'a create waits for a connection in vain')
+  t.ok(await isInUse())
+
+  for (const one of creates) one.destroy()
+  const isServed = async () => (await create()).status === 201
+  await until(isServed, 'creates are stored again')
 })
 
 incident('a migration is pending', ['MigrationPending'], async (t) => {
