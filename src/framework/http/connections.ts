@@ -55,11 +55,12 @@ export function connectionOptions(config: Config, metrics: Metrics) {
   addGauges(metrics, connections, config.MAX_CONNECTIONS)
 
   /** Rejects bytes that are not HTTP, or came too late. */
-  function reject(socket: Socket, error: HttpError): void {
+  function reject(socket: Socket, error: HttpError, method?: string): void {
     // The client has gone, or has its last response.
     if (!socket.writable) return
     metrics.httpErrors.inc({ operation: 'none', code: error.body.code })
-    if (mayRespond(connections.get(socket))) close(socket, errorText(error))
+    if (mayRespond(connections.get(socket)))
+      close(socket, errorText(error, method))
     else socket.destroy()
   }
 
@@ -73,7 +74,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
       }
       connections.set(socket, response)
       const fault = faultOf(request)
-      if (fault !== undefined) return reject(socket, fault)
+      if (fault !== undefined) return reject(socket, fault, request.method)
       // Node.js discards the bytes that it has read behind an upgrade: if they
       // began another request, the rest of it could not be parsed.
       if (request.headers.upgrade !== undefined)
@@ -243,7 +244,7 @@ function close(socket: Socket, text = ''): void {
 }
 
 /** The bytes of an error for a socket that has no Fastify reply. */
-function errorText({ body }: HttpError): string {
+function errorText({ body }: HttpError, method?: string): string {
   const json = JSON.stringify(body)
   const headers = {
     ...defaultHeaders(randomUUID()),
@@ -255,5 +256,6 @@ function errorText({ body }: HttpError): string {
   const lines = Object.entries(headers).map((header) => header.join(': '))
   const statusLine = `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status]}`
 
-  return [statusLine, ...lines, '', json].join('\r\n')
+  const content = method === 'HEAD' ? '' : json
+  return [statusLine, ...lines, '', content].join('\r\n')
 }

@@ -203,6 +203,11 @@ for (const [status, message, ...requests] of rejected) {
   })
 }
 
+t.test('a rejected HEAD has no body', async (t) => {
+  const head = request('HEAD /v1/notes', { Host: undefined })
+  t.match(await send(service, head), { status: 400, body: '' })
+})
+
 t.test('rejected requests store nothing', async (t) => {
   t.equal((await send(service, listRequest())).body, '[]')
 })
