@@ -18,7 +18,7 @@ interface SharedReadDefinition<Column extends string> {
   /** Further ones wait for the next statement. */
   maxInputRows: number
   /** Which method of Database runs it: by default, `read`. */
-  method?: 'read' | 'check'
+  method?: 'read' | 'readForChecks'
 }
 
 /**

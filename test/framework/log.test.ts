@@ -224,13 +224,6 @@ t.test('the cause of an internal error is logged, not sent', async (t) => {
 const anonymously = (path: string, headers = {}) =>
   request(`GET ${path}`, { Authorization: undefined, ...headers })
 
-/** Unknown paths that hold the key in different ways. */
-const pathsWith = (key: string) => [
-  '/v1/tags/$KEY',
-  'http://user:$KEY@test/none',
-  `/$KEY/${key.toUpperCase()}`
-]
-
 /** Requests with a key in different places, by the status of the response. */
 const requestsWith = (key: string) => ({
   200: [listRequest()],
@@ -248,7 +241,11 @@ const requestsWith = (key: string) => ({
     anonymously('/v1/notes', { 'X-Request-Id': 'trace.$KEY~1' }),
     anonymously('/v1/notes', { 'X-Forwarded-For': '$KEY' })
   ],
-  404: pathsWith(key).map((path) => anonymously(path)),
+  404: [
+    anonymously('/v1/tags/$KEY'),
+    anonymously('http://user:$KEY@test/none'),
+    anonymously(`/$KEY/${key.toUpperCase()}`)
+  ],
   405: [request('PATCH /v1/notes')]
 })
 

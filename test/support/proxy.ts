@@ -6,6 +6,9 @@ import { listenOnLoopback } from './loopback.ts'
 /** The code in a CancelRequest. */
 export const cancelRequest = Buffer.from([0x04, 0xd2, 0x16, 0x2e])
 
+/** What asks a server of PostgreSQL for TLS. */
+export const sslRequest = Buffer.from([0x04, 0xd2, 0x16, 0x2f])
+
 /** The faults that a test controls. */
 interface Faults {
   /** The port of the server that new connections reach. */

@@ -9,7 +9,7 @@ import { Metrics } from '../../src/framework/metrics.ts'
 import { Database } from '../../src/framework/postgres/database.ts'
 import { api } from '../../src/handlers/index.ts'
 
-const header = `-- The SQL statements that end hanging commits, and look up API keys and record
+const header = `-- The SQL statements that end abandoned ones, and look up API keys and record
 -- their use; then those of the operations, in the order of src/handlers. To run
 -- one, paste its PREPARE into psql, then EXECUTE it with values:
 -- EXECUTE "getPet"('[["1"], ["2"]]').

@@ -85,7 +85,7 @@ export class ApiKeyVerifier {
       inputTypes,
       text: lookUpSql,
       maxInputRows: maxLookedUp,
-      method: 'check'
+      method: 'readForChecks'
     })
     const recordUse = database.prepare('record-use-of-api-keys', recordUseSql)
     this.#recordUse = batch(async (ids: bigint[]) => {

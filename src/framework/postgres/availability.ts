@@ -38,8 +38,12 @@ export function trackAvailability(use: string, log: Logger) {
      * @param hint what the operator can check
      */
     failed(cause: unknown, hint: string) {
-      const message = `the database is unavailable for ${use}${hint}`
-      if (this.isAvailable) log.error({ err: cause }, message)
+      if (this.isAvailable) {
+        log.error(
+          { err: cause },
+          `the database is unavailable for ${use}${hint}`
+        )
+      }
       lastFailure = performance.now()
     },
 

@@ -13,16 +13,16 @@ import {
   runStatement
 } from './statement-runner.ts'
 
-// Ends the commits of this role, of all replicas, that still wait for a standby
-// after they were cancelled. PostgreSQL would keep their connections open,
-// although the service has closed them.
-const terminateHangingCommitsSql = sql`
+// Ends statements of this role, of all replicas, that still run although the
+// service has closed their connections: PostgreSQL would wait on, for a lock or
+// for a standby.
+const terminateAbandonedSql = sql`
   SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity
   WHERE application_name = current_setting('application_name')
     AND datname = current_database()
     AND usename = current_user
-    AND wait_event = 'SyncRep'
+    AND state = 'active'
     AND query_start < now() - $1 * interval '1 ms'
 `
 
@@ -81,9 +81,9 @@ export class Database {
     const third = Math.floor(maxConnections / 3)
     this.timeoutMs = timeoutMs
 
-    const hangingCommits = {
-      ...this.prepare('terminate-hanging-commits', terminateHangingCommitsSql),
-      values: [timeoutMs]
+    const terminateAbandoned = {
+      ...this.prepare('terminate-abandoned', terminateAbandonedSql),
+      values: [timeoutMs + cancelGraceMs / 2]
     }
     const use = (name: string, max: number, isRepeatable: boolean) => ({
       pool: openPool(url, {
@@ -99,7 +99,7 @@ export class Database {
       availability: trackAvailability(name, log),
       onCancelIgnored: () => {
         // If this fails, the next abandoned statement repeats it.
-        this.runInBackground(hangingCommits).catch(() => {})
+        this.runInBackground(terminateAbandoned).catch(() => {})
       }
     })
     this.#uses = {
@@ -144,7 +144,7 @@ export class Database {
   /**
    * Like `read`, for what other requests depend on: API keys and readiness.
    */
-  check<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
+  readForChecks<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
     return runStatement(this.#uses.checks, query)
   }
 

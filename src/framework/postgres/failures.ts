@@ -12,7 +12,7 @@ import { messageOf } from '../message-of.ts'
  * | schema    | Unavailable       | closed     | run alone              |
  * | server    | Unavailable       | closed     | fail                   |
  * | conflict  | Unavailable       | kept       | run alone              |
- * | statement | the error itself  | closed     | run alone              |
+ * | wrong_sql | the error itself  | closed     | run alone              |
  * | doubtful  | OutcomeUnknown    | closed     | fail                   |
  * | permanent | the error itself  | kept       | run alone              |
  *
@@ -48,7 +48,7 @@ const sqlStatesByKind = {
   ],
 
   /** The SQL is wrong. */
-  statement: [
+  wrong_sql: [
     '42' // syntax_error_or_access_rule_violation
   ],
 
@@ -152,7 +152,7 @@ export class OutcomeUnknown extends Error {
  */
 export function failureOf(error: Error, isRepeatable: boolean): Error {
   const kind = errorKindOf(error)
-  if (kind === 'permanent' || kind === 'statement') return error
+  if (kind === 'permanent' || kind === 'wrong_sql') return error
   return kind === 'doubtful' && !isRepeatable
     ? new OutcomeUnknown(error)
     : new Unavailable(error)

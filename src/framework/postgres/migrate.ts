@@ -163,7 +163,7 @@ export function pendingMigrationsFinder(
 
   return sharedCall(async () => {
     const applied = await database
-      .check<Applied>(statement)
+      .readForChecks<Applied>(statement)
       .catch((error: unknown) => {
         // Without the table, there was none. Without the privilege to read it,
         // the migrations, which grant it, are tried again.

@@ -64,9 +64,7 @@ export function inputTable(types: Record<string, string>): string {
  * The parameter for `inputTable`. pg would send an array of SQL with NULL as a
  * word, which a server with `array_nulls = off` takes for text.
  */
-export function inputParameters(
-  rows: readonly (readonly unknown[])[]
-): string[] {
+export function inputParameters(rows: unknown[][]): string[] {
   return [JSON.stringify(rows.map((row) => row.map(jsonOf)))]
 }
 

@@ -82,7 +82,7 @@ function connect({ pool, availability, metrics }: DatabaseUse) {
     .catch((error: unknown) => {
       throw new Unavailable(error)
     })
-    .finally(() => stopTimer())
+    .finally(stopTimer)
 }
 
 /**
@@ -158,8 +158,9 @@ function report(
 
   // Operations may respond with a 4xx to a violated constraint, but to no other
   // error of PostgreSQL.
-  const { constraint } = postgresErrorIn(failure)
   const code =
-    constraint === undefined ? 'internal_error' : 'constraint_violated'
+    postgresErrorIn(failure).constraint === undefined
+      ? 'internal_error'
+      : 'constraint_violated'
   metrics.databaseErrors.inc({ code })
 }

@@ -4,8 +4,9 @@
 // | used                           | test/framework/postgres                |
 // |--------------------------------|----------------------------------------|
 // | processID, secretKey           | failures: too long, is cancelled       |
+// | sslNegotiation                 | tls: a connection and its              |
 // | connection.startup and .cancel | failures: too long, is cancelled       |
-// | the order: TLS, then startup   | tls: a CancelRequest is encrypted      |
+// | the order: TLS, then startup   | tls: a connection and its              |
 // | connection.stream              | failures: a silent server              |
 // |                                | failover: a read-only server           |
 // | a rejection by onConnect       | failover: a read-only server           |
@@ -27,6 +28,7 @@ declare module 'pg' {
   interface Client {
     processID: number
     secretKey: number
+    sslNegotiation: 'postgres' | 'direct'
   }
   interface Connection {
     startup(parameters: object): void
@@ -46,6 +48,7 @@ export function sendCancelRequest(target: pg.Client, timeoutMs: number): void {
     host: target.host,
     port: target.port,
     ssl: target.ssl,
+    sslnegotiation: target.sslNegotiation,
     connectionTimeoutMillis: timeoutMs
   })
   const { connection } = messenger

@@ -67,7 +67,8 @@ t.test('a key has a limit in each response, and 429 beyond it', async (t) => {
   t.ok(seconds > 20 && seconds <= 30)
   const message = 'Too many requests with this API key: retry in '
   t.match(body, `"${message}${seconds} seconds"`)
-  pass(seconds - 1)
+  // The end of the window, when no time remains.
+  pass(29.998)
   const last = await list(429)
   t.equal(last.headers['retry-after'], '1')
   t.match(last.body, `${message}1 second"`)
@@ -79,13 +80,6 @@ t.test('a key has a limit in each response, and 429 beyond it', async (t) => {
     ['1', '1'],
     'the log names it once a minute'
   )
-})
-
-t.test('at the end of a window, a client is told to wait', async (t) => {
-  const { list, pass } = await start(t, { MAX_REQUESTS_PER_MINUTE: 1 })
-  await list(200)
-  pass(59.999)
-  t.equal((await list(429)).headers['retry-after'], '1')
 })
 
 t.test('0 disables the limits and their headers', async (t) => {
