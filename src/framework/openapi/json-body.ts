@@ -3,7 +3,7 @@ import type {
   onRequestHookHandler,
   preValidationHookHandler
 } from 'fastify'
-import { parse } from 'lossless-json'
+import { isInteger, isSafeNumber, parse } from 'lossless-json'
 import { messageOf } from '../message-of.ts'
 import { badRequest } from '../errors.ts'
 
@@ -60,7 +60,9 @@ function parseJson(bytes: Uint8Array): unknown {
     const check = text.includes('\\u') ? requireStorable : undefined
     return parse(text, check, { parseNumber })
   } catch (error) {
-    throw badRequest(`The body must be JSON in UTF-8: ${messageOf(error)}`)
+    const reason =
+      error instanceof RangeError ? 'it is nested too deeply' : messageOf(error)
+    throw badRequest(`The body must be JSON in UTF-8: ${reason}`)
   }
 }
 
@@ -77,10 +79,15 @@ const isStorable = (text: string) => text.isWellFormed() && !text.includes('\0')
 /**
  * Parses a decimal number, to a bigint if it is an integer that a number would
  * round.
+ *
+ * @throws Error if a number would round a fraction to an integer, such as the
+ *   id of something else
  */
 export function parseNumber(text: string): number | bigint {
+  if (isInteger(text)) return isSafeNumber(text) ? Number(text) : BigInt(text)
+
   const number = Number(text)
-  return /^-?\d+$/.test(text) && !Number.isSafeInteger(number)
-    ? BigInt(text)
-    : number
+  if (Number.isInteger(number) && !isSafeNumber(text))
+    throw new Error('it has a number with too many digits')
+  return number
 }
