@@ -55,11 +55,6 @@ const urls: [title: string, url: string, says: Says][] = [
     /^URI malformed: in DATABASE_URL, percent-encode/
   ],
   [
-    'there are two servers',
-    'user:secret@a:5432,b:5432/db',
-    /^Invalid URL: .* one host,/
-  ],
-  [
     'a certificate is missing',
     'user:secret@host/db?sslmode=verify-full&sslrootcert=/none.pem',
     "'/none.pem': correct sslmode, sslrootcert, sslcert or sslkey"
@@ -126,13 +121,7 @@ const mistakes: [title: string, Env, subject: string, Says][] = [
     'DATA_DIR is a file',
     { DATA_DIR: '/dev/null' },
     'DATA_DIR cannot be used: ',
-    /^EEXIST: .*: correct this, or set DATA_DIR to/
-  ],
-  [
-    'DATA_DIR may not be written',
-    { DATA_DIR: '/sys/x' },
-    'DATA_DIR cannot be used: ',
-    "'/sys/x': correct this, or set DATA_DIR to another folder"
+    /^EEXIST: .*: correct this, or set DATA_DIR to another folder/
   ]
 ]
 
@@ -179,13 +168,8 @@ const commandLines: [command: string, env: Env, says: Says][] = [
   ],
   [
     'main.ts',
-    { DATABASE_URL, HOST: 'http://127.0.0.1' },
-    'ENOTFOUND http://127.0.0.1: set HOST, PORT or METRICS_PORT'
-  ],
-  [
-    'main.ts',
-    { DATABASE_URL: 'postgres://user:secret@host:abc/db' },
-    /cannot be used: Invalid URL: in DATABASE_URL, .* a numeric port$/
+    { DATABASE_URL: 'postgres://user:secret@a:5432,b:5432/db' },
+    /cannot be used: Invalid URL: .* one host, with a numeric port$/
   ],
   [
     'commands/keys.ts list',

@@ -50,7 +50,10 @@ export function idempotencyHashesOf<Body extends object>(
     throw new Error(`the Idempotency-Key of ${operation} needs an API key`)
 
   const given = bodyColumns
-    .filter(({ property, default: value }) => body[property] !== value)
+    .filter(
+      ({ property, default: value }) =>
+        stringify(body[property]) !== stringify(value)
+    )
     .map(({ property }) => [property, body[property]])
 
   return [
