@@ -11,7 +11,7 @@ FROM pg_stat_activity
 WHERE application_name = current_setting('application_name')
   AND datname = current_database()
   AND usename = current_user
-  AND state = 'active'
+  AND wait_event_type IN ('IPC', 'Lock')
   AND query_start < now() - $1 * interval '1 ms';
 
 PREPARE "look-up-api-keys" AS

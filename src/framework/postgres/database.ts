@@ -13,16 +13,16 @@ import {
   runStatement
 } from './statement-runner.ts'
 
-// Ends statements of this role, of all replicas, that still run although the
-// service has closed their connections: PostgreSQL would wait on, for a lock or
-// for a standby.
+// Ends statements of this role that wait on, for a lock or for a standby,
+// although the service has closed their connections. Of a replica with a longer
+// DATABASE_TIMEOUT_MS, it ends those that it still waits for.
 const terminateAbandonedSql = sql`
   SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity
   WHERE application_name = current_setting('application_name')
     AND datname = current_database()
     AND usename = current_user
-    AND state = 'active'
+    AND wait_event_type IN ('IPC', 'Lock')
     AND query_start < now() - $1 * interval '1 ms'
 `
 
@@ -176,14 +176,13 @@ export class Database {
   }
 
   #addGauges(): void {
-    const uses = Object.values(this.#uses)
     const addGauge = (
       name: string,
       help: string,
       valueOf: (use: DatabaseUse) => number
     ) =>
       this.metrics.gauge(name, help, ['use'], (gauge) => {
-        for (const use of uses)
+        for (const use of Object.values(this.#uses))
           gauge.set({ use: use.availability.use }, valueOf(use))
       })
 

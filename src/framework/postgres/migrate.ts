@@ -97,12 +97,12 @@ async function applyInTransaction(
   folder: URL,
   log: Logger
 ): Promise<void> {
-  // Statements that wait behind a migration must not exceed their timeout.
-  const lockTimeoutMs = Math.min(maxLockWaitMs, DATABASE_TIMEOUT_MS / 2)
   const connection = await pool.connect()
-
   try {
-    await connection.query(beginSql(lockTimeoutMs))
+    // Statements that wait behind a migration must not exceed their timeout.
+    await connection.query(
+      beginSql(Math.min(maxLockWaitMs, DATABASE_TIMEOUT_MS / 2))
+    )
     const { rows } = await connection.query<Applied>(appliedMigrationsSql)
     const pending = missing(rows, migrationsIn(folder))
     for (const name of pending) {
