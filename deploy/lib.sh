@@ -101,6 +101,8 @@ use_cluster() {
   docker compose up -d --wait ||
     fail "The database is replaced, but the service does not become ready. To undo it: $undo"
   if has_archive; then
+    # deploy/recover would restore from the newest base backup, whose WAL has nothing from after the undoing.
+    undo="$undo && deploy/copy"
     exec 9<&-
     deploy/copy || fail 'The service is ready, but its base backup failed: run deploy/copy.'
   fi

@@ -562,10 +562,17 @@ t.test('a moment is restored from the archive, and then another', async (t) => {
   t.match(await recover(tooEarly), /The service is ready/)
   t.notOk((await names()).includes('wanted'))
   await create(t, 'later')
-  await recover(right)
+  const output = await recover(right)
   const last = (await names()).slice(-2)
   t.same(last, ['kept', 'wanted'])
   await create(t, 'after')
+
+  const [, undo = ''] = /To undo it:\n +(.*)/.exec(output) ?? []
+  await sh(undo)
+  t.equal((await names()).at(-1), 'later')
+  const [, current] = /^DATABASE_FOLDER=(.*)/m.exec(read('.env')) ?? []
+  const newest = await sh('ls -t archive/*/copy-* | head -n 1')
+  t.match(newest, `archive/${current}/`, 'deploy/recover would restore from it')
 })
 
 t.test('images come from a registry, such as a minor version', async (t) => {
