@@ -159,9 +159,11 @@ export function sendError(
     request.log.warn({ err: thrown.cause }, body.code)
 
   reply.headers({ ...defaultHeaders(request.id), ...headers })
-  // Otherwise, all chunks that follow would be parsed, and dropped.
+  // Otherwise, the rest of a body of any length would be read, and dropped.
   const { complete, headers: received } = request.raw
-  if (!complete && 'transfer-encoding' in received)
+  const { 'content-length': length, 'transfer-encoding': coding } = received
+  const { bodyLimit = 0 } = request.server.initialConfig
+  if (!complete && (coding !== undefined || Number(length) > bodyLimit))
     reply.header('connection', 'close')
   reply.code(body.status).send(body)
 }
