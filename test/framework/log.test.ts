@@ -109,8 +109,8 @@ t.test(
     const written = readFileSync(file, 'utf8')
     t.ok(written.includes('first'))
     t.notOk(written.includes('dropped'))
-    t.ok(written.length > 2 ** 23, `${written.length} characters`)
-    t.ok(written.length < 2 ** 24 + 100_000, `${written.length} characters`)
+    t.ok(written.length > 2 ** 23)
+    t.ok(written.length < 2 ** 24 + 100_000)
   }
 )
 
@@ -244,7 +244,8 @@ const requestsWith = (key: string) => ({
   404: [
     anonymously('/v1/tags/$KEY'),
     anonymously('http://user:$KEY@test/none'),
-    anonymously(`/$KEY/${key.toUpperCase()}`)
+    anonymously(`/$KEY/${key.toUpperCase()}`),
+    anonymously('/none#secret')
   ],
   405: [request('PATCH /v1/notes')]
 })
@@ -263,7 +264,7 @@ t.test(
 
     const written = await end()
     t.notOk(written.toLowerCase().includes(key.slice(-20)))
-    t.notMatch(written, /"level":[45]0/)
+    t.notMatch(written, /"level":[45]0|secret/)
     // An operator sees which key it was.
     for (const target of ['/v1/tags/', 'http://user:'])
       t.ok(written.includes(`"path":"${target}${shownPartOf(key)}***`))

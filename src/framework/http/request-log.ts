@@ -68,7 +68,7 @@ function logRequest(
     {
       method,
       // The query is left out, because people paste secrets into it.
-      path: url.replace(/\?.*/, ''),
+      path: url.replace(/[?#].*/, ''),
       operation: operationIdOf(request),
       status: headersSent ? statusCode : undefined,
       code,
