@@ -59,12 +59,11 @@ export class CachedBody {
     // RFC 9110, section 13.1.2: the comparison ignores W/.
     const isNotModified = tags === '*' || tags.includes(this.etag.slice(2))
     // For the library, `*` is also a coding that is refused by its name.
+    const named = accepted.toLowerCase().replace(/\*[^,]*/, '')
     const coding =
-      isNotModified ||
-      this.#bytes.length < minCompressedSize ||
-      accepted.includes('*')
+      isNotModified || this.#bytes.length < minCompressedSize
         ? null
-        : negotiate(accepted.toLowerCase(), codings)
+        : negotiate(named, codings)
     // Before the headers, which the response to a failure must not have.
     const encoded =
       coding === null ? this.#unencoded : await this.#compress(coding)

@@ -35,7 +35,7 @@ const accepted: Record<keyof typeof decoders, (string | undefined)[]> = {
     '*'
   ],
   gzip: ['Gzip;Q=0.5, identity;Q=0.1', 'br;q=0, gzip', 'br;q=0.5, gzip'],
-  br: ['gzip, deflate, br, zstd']
+  br: ['gzip, deflate, br, zstd', 'br, *;q=0.1']
 }
 
 t.test('Accept-Encoding selects the coding', async (t) => {
