@@ -87,14 +87,24 @@ const pageSql = (
   ORDER BY ordinal
 `
 
+const cursorOf = (id: string) => Buffer.from(id).toString('base64url')
+
+/** The text in a cursor. Node.js also decodes what `cursorOf` never makes. */
+function idIn(cursor: string): string | undefined {
+  const id = Buffer.from(cursor, 'base64url').toString()
+  return cursorOf(id) === cursor ? id : undefined
+}
+
 /**
  * A Link to the page after an id (RFC 8288). It is relative, because a proxy
  * may hide the address of the service, and change the path.
  */
 function linkTo(id: string, query: PageRequest['query']): string {
-  const cursor = Buffer.from(id).toString('base64url')
   const parameters = new URLSearchParams()
-  for (const [name, value] of Object.entries({ ...query, cursor }))
+  for (const [name, value] of Object.entries({
+    ...query,
+    cursor: cursorOf(id)
+  }))
     if (value !== undefined) parameters.append(name, String(value))
 
   return `<?${parameters.toString()}>; rel="next"`
@@ -158,11 +168,8 @@ export function pageHandler<
     filters: InputRow<Filter>
   ) => {
     const { cursor, limit: size } = query
-    const after =
-      cursor === undefined
-        ? lowest
-        : Buffer.from(cursor, 'base64url').toString()
-    if (!isValid(after)) {
+    const after = cursor === undefined ? lowest : idIn(cursor)
+    if (after === undefined || !isValid(after)) {
       throw badRequest(
         'query.cursor must be taken from the Link header of the previous page, or left out'
       )

@@ -13,8 +13,9 @@ const ids = [
   'ffffffff-ffff-ffff-ffff-ffffffffffff'
 ]
 
-/** The last one is of a bigint. */
-const wrongCursors = ['', 'x', '!', 'MQ']
+const encoded = Buffer.from(String(ids[0])).toString('base64url')
+/** MQ is of a bigint. */
+const wrongCursors = ['', 'x', '!', 'MQ', `${encoded}!`]
 
 t.test('a table whose id is a uuid is read in pages', async (t) => {
   const service = await startNotes(t)
