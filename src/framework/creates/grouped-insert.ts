@@ -105,7 +105,7 @@ async function repeatWhileBlocked(
   const deadline = performance.now() + maxWaitMs
   let result = await attempt()
   let pauseMs = firstPauseMs
-  while (mustRunAgain(result) && performance.now() < deadline) {
+  while (mustRunAgain(result) && performance.now() + pauseMs < deadline) {
     await sleep(pauseMs)
     pauseMs = Math.min(2 * pauseMs, longestPauseMs)
     result = await attempt()

@@ -59,9 +59,8 @@ export function connectionOptions(config: Config, metrics: Metrics) {
     // The client has gone, or has its last response.
     if (!socket.writable) return
     metrics.httpErrors.inc({ operation: 'none', code: error.body.code })
-    if (mayRespond(connections.get(socket)))
-      close(socket, errorText(error, method))
-    else socket.destroy()
+    if (!mayRespond(connections.get(socket))) socket.destroy()
+    else close(socket, errorText(error, method))
   }
 
   const guard =

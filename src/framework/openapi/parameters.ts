@@ -1,7 +1,7 @@
 import { parseNumber } from './json-body.ts'
 import type { Schema } from './int64.ts'
 
-/** Allows one text for each integer, so that a resource has one URL. */
+/** Allows one text for each integer: `1`, but not `01` or `+1`. */
 const integerPattern = /^(0|-?[1-9]\d*)$/
 
 /** Allows the numbers of JSON (RFC 8259, section 6). */
