@@ -413,12 +413,16 @@ async function isUnchanged(t: Test): Promise<void> {
   t.ok(await serves())
 }
 
-t.test('two scripts do not run at the same time', (t) =>
-  t.rejects(
+t.test('two scripts do not run at the same time', async (t) => {
+  await t.rejects(
     sh('exec 8<deploy; flock 8; deploy/restore .env; true'),
     /Another script/
   )
-)
+  await t.rejects(
+    sh('exec 8<deploy; flock 8; timeout 3 deploy/reload'),
+    'it waits for the other one'
+  )
+})
 
 const BACKUPS = path.join(folder, 'backups')
 
