@@ -65,6 +65,8 @@ async function createData(directory: string, initdb: string[]): Promise<void> {
   try {
     await promisify(execFile)(program, args, { env: programEnvironment })
     renameSync(fresh, data)
+    // Otherwise, a crash of the machine could undo this, and lose all data.
+    await promisify(execFile)('sync', [directory])
   } catch (error) {
     // Another process may have been faster.
     if (existsSync(data)) return
