@@ -22,7 +22,10 @@ interface Call<Item, Result> {
 }
 
 interface Options {
-  /** Calls that may wait; further ones reject with Overloaded. */
+  /**
+   * Calls that may wait; further ones reject with Overloaded. By default more
+   * than MAX_CONNECTIONS, so that a client that waits is not rejected.
+   */
   maxQueued?: number
   /**
    * Milliseconds that a call may wait. It is checked when a run begins: a call
@@ -47,7 +50,7 @@ export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
   options: Options = {}
 ): (item: Item) => Promise<Result> {
-  const { maxQueued = 10_000, maxWaitMs = Infinity } = options
+  const { maxQueued = 2500, maxWaitMs = Infinity } = options
   const { maxSize = maxQueued } = options
   const waiting: Call<Item, Result>[] = []
   let isRunning = false

@@ -1,4 +1,6 @@
+import type { ServerResponse } from 'node:http'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import { Overloaded } from '../batch.ts'
 import { type Config, trustedProxies } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { connectionOptions } from './connections.ts'
@@ -50,8 +52,17 @@ export function createFastify(
     // PostgreSQL cannot store it.
     done(url.includes('%00') ? nulInUrl : undefined)
   })
+  const unsent = new Set<ServerResponse>()
+  // A client may reset its connections again and again, and leave each request
+  // in a queue.
+  app.addHook('preHandler', (_request, reply, done) => {
+    if (unsent.size >= config.MAX_CONNECTIONS) return done(new Overloaded())
+    unsent.add(reply.raw)
+    done()
+  })
   // An onRequest hook would miss requests that came before the shutdown.
   app.addHook('onSend', (_request, reply, payload, done) => {
+    unsent.delete(reply.raw)
     if (app.isDraining) reply.raw.shouldKeepAlive = false
     done(null, payload)
   })

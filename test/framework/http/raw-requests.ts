@@ -127,12 +127,14 @@ export async function disconnected({ app }: Service): Promise<void> {
 export async function abortList(
   t: Test,
   service: Service,
-  headers?: Headers
+  headers?: Headers,
+  meanwhile?: () => Promise<void>
 ): Promise<void> {
   const { release } = await lockTable(t, service.databaseUrl, 'notes')
   const { socket } = openConnection(t, service, listRequest(headers))
   await lockAwaited(service.databaseUrl)
   socket.resetAndDestroy()
   await disconnected(service)
+  await meanwhile?.()
   await release()
 }
