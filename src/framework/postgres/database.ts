@@ -14,8 +14,8 @@ import {
 } from './statement-runner.ts'
 
 // Ends statements of this role that wait on, for a lock or for a standby,
-// although the service has closed their connections. Of a replica with a longer
-// DATABASE_TIMEOUT_MS, it ends those that it still waits for.
+// although the service has closed their connections. If another replica has a
+// longer DATABASE_TIMEOUT_MS, it may still wait for some of them.
 const terminateAbandonedSql = sql`
   SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity

@@ -135,8 +135,8 @@ function runOn<Row extends QueryResultRow>(
  * Whether the connection can run the next statement.
  *
  * A statement that failed before PostgreSQL had prepared it is prepared again
- * by pg. PgBouncer keeps its name, and then closes the connection. To the
- * service, the outcome of the next statement would be unknown.
+ * by pg. PgBouncer keeps its name, and then closes the connection during the
+ * next statement, whose outcome would be unknown.
  */
 const isReusable = (cause: Error | null): boolean =>
   cause === null || ['permanent', 'conflict'].includes(errorKindOf(cause))

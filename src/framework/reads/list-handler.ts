@@ -165,7 +165,7 @@ function listReader(
       requestCount
     )
     // Otherwise, frequent commits could make bodies faster than they are
-    // compressed.
+    // compressed, and these would fill the memory.
     await last.body?.compressionsSettled()
     const values = [last.version, maxSize]
     const rows = await database.read({ ...statement, values })
