@@ -204,7 +204,7 @@ export const rarelyNeededVariables = {
     default: 2048,
     minimum: 1,
     description:
-      'Maximum open connections, above `maxconn` of the proxy. Further ones are closed.'
+      'Maximum open connections, above `maxconn` + `pool-max-conn` of the proxy. Further ones are closed.'
   },
 
   REQUEST_TIMEOUT_MS: {
