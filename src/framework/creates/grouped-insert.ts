@@ -28,11 +28,6 @@ interface InsertRow {
   hasIdempotencyKey: boolean
 }
 
-/** One of the rows made the statement fail. */
-interface GroupFailed {
-  outcome: 'group_failed'
-}
-
 /**
  * Inserts single rows with a statement for many. Rows that arrive together
  * share the statement. The next group gathers while one commits, so an idle
@@ -67,17 +62,17 @@ export function groupedInsert(
     }
   }
 
+  /** Returns undefined for each row if one of them made the statement fail. */
   async function insertGroup(
     rows: InsertRow[]
-  ): Promise<(RowOutcome | GroupFailed)[]> {
+  ): Promise<(RowOutcome | undefined)[]> {
     const query = queryOf(rows)
     metrics.groupedWrites.observe({ statement: query.name }, rows.length)
     try {
       return await database.write<RowOutcome>(query)
     } catch (error) {
       if (!mayBeFaultOfRow(error)) throw error
-      // Nothing was stored: a single row can make the statement fail.
-      return rows.map(() => ({ outcome: 'group_failed' }))
+      return rows.map(() => undefined)
     }
   }
 
@@ -86,8 +81,8 @@ export function groupedInsert(
   return async (row) => {
     let runsAlone = false
     const attempt = async () => {
-      const result = await (runsAlone ? insertAlone(row) : insertInGroup(row))
-      if (result.outcome !== 'group_failed') return result
+      const result = runsAlone ? undefined : await insertInGroup(row)
+      if (result !== undefined) return result
       // It may be the row that made its group fail.
       runsAlone = true
       return insertAlone(row)
