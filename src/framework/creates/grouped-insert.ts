@@ -35,9 +35,10 @@ interface InsertRow {
  * runs alone, while the next groups go on.
  *
  * @returns a function that inserts one row. It resolves with 'blocked' or
- *   'in_use' only after DATABASE_TIMEOUT_MS: until then, it tries again. What
- *   the last attempt adds is in docs/architecture.md. It rejects like
- *   `Database.write`, and with Overloaded if too many rows wait
+ *   'in_use' only when no attempt can begin within DATABASE_TIMEOUT_MS: until
+ *   then, it tries again. What the last attempt adds is in
+ *   docs/architecture.md. It rejects like `Database.write`, and with Overloaded
+ *   if too many rows wait
  */
 export function groupedInsert(
   database: Database,

@@ -52,9 +52,9 @@ export function createFastify(
     // PostgreSQL cannot store it.
     done(url.includes('%00') ? nulInUrl : undefined)
   })
+  // What handlers have yet to send, even to clients that have left: one may
+  // reset its connections again and again, and leave each request in a queue.
   const unsent = new Set<ServerResponse>()
-  // A client may reset its connections again and again, and leave each request
-  // in a queue.
   app.addHook('preHandler', (_request, reply, done) => {
     if (unsent.size >= config.MAX_CONNECTIONS) return done(new Overloaded())
     unsent.add(reply.raw)
