@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { Overloaded } from '../batch.ts'
 import { type Config, trustedProxies } from '../config.ts'
@@ -14,6 +13,10 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Set at shutdown, while requests are still served. */
     isDraining: boolean
+  }
+  interface FastifyRequest {
+    /** Whether its handler has yet to send the response. */
+    isUnsent: boolean
   }
 }
 
@@ -54,15 +57,18 @@ export function createFastify(
   })
   // What handlers have yet to send, even to clients that have left: one may
   // reset its connections again and again, and leave each request in a queue.
-  const unsent = new Set<ServerResponse>()
-  app.addHook('preHandler', (_request, reply, done) => {
-    if (unsent.size >= config.MAX_CONNECTIONS) return done(new Overloaded())
-    unsent.add(reply.raw)
+  let unsentCount = 0
+  app.decorateRequest('isUnsent', false)
+  app.addHook('preHandler', (request, _reply, done) => {
+    if (unsentCount >= config.MAX_CONNECTIONS) return done(new Overloaded())
+    unsentCount++
+    request.isUnsent = true
     done()
   })
   // An onRequest hook would miss requests that came before the shutdown.
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    unsent.delete(reply.raw)
+  app.addHook('onSend', (request, reply, payload, done) => {
+    unsentCount -= Number(request.isUnsent)
+    request.isUnsent = false
     if (app.isDraining) reply.raw.shouldKeepAlive = false
     done(null, payload)
   })
