@@ -23,8 +23,8 @@ interface Call<Item, Result> {
 
 interface Options {
   /**
-   * Calls that may wait; further ones reject with Overloaded. By default more
-   * than MAX_CONNECTIONS, so that a client that waits is not rejected.
+   * Calls that may wait; further ones reject with Overloaded. The default is
+   * above that of MAX_CONNECTIONS, so that a client that waits is not rejected.
    */
   maxQueued?: number
   /**

@@ -162,7 +162,7 @@ export function sendError(
   // Otherwise, the rest of a body of any length would be read, and dropped.
   const { complete, headers: received } = request.raw
   const { 'content-length': length, 'transfer-encoding': coding } = received
-  const { bodyLimit = 0 } = request.server.initialConfig
+  const { bodyLimit } = request.routeOptions
   if (!complete && (coding !== undefined || Number(length) > bodyLimit))
     reply.header('connection', 'close')
   reply.code(body.status).send(body)

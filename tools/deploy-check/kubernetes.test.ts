@@ -161,7 +161,7 @@ t.test('the documented commands install the service', async (t) => {
 
   const before = read(overlay)
   edit(overlay, 'LOG_LEVEL=', 'MAX_BODY_BYTES=1, LOG_LEVEL=')
-  const apply = `apply --dry-run=server -k deploy/kubernetes/staging`
+  const apply = 'apply --dry-run=server -k deploy/kubernetes/staging'
   t.match(await kubectl(apply), /deployment.apps\/api configured/)
   write(overlay, before)
 })

@@ -67,7 +67,7 @@ export function createFastify(
   })
   // An onRequest hook would miss requests that came before the shutdown.
   app.addHook('onSend', (request, reply, payload, done) => {
-    unsentCount -= Number(request.isUnsent)
+    if (request.isUnsent) unsentCount--
     request.isUnsent = false
     if (app.isDraining) reply.raw.shouldKeepAlive = false
     done(null, payload)

@@ -38,12 +38,8 @@ export function trackAvailability(use: string, log: Logger) {
      * @param hint what the operator can check
      */
     failed(cause: unknown, hint: string) {
-      if (this.isAvailable) {
-        log.error(
-          { err: cause },
-          `the database is unavailable for ${use}${hint}`
-        )
-      }
+      const message = `the database is unavailable for ${use}${hint}`
+      if (this.isAvailable) log.error({ err: cause }, message)
       lastFailure = performance.now()
     },
 

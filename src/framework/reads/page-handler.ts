@@ -100,11 +100,9 @@ function idIn(cursor: string): string | undefined {
  * may hide the address of the service, and change the path.
  */
 function linkTo(id: string, query: PageRequest['query']): string {
+  const cursor = cursorOf(id)
   const parameters = new URLSearchParams()
-  for (const [name, value] of Object.entries({
-    ...query,
-    cursor: cursorOf(id)
-  }))
+  for (const [name, value] of Object.entries({ ...query, cursor }))
     if (value !== undefined) parameters.append(name, String(value))
 
   return `<?${parameters.toString()}>; rel="next"`
