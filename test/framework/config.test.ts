@@ -145,6 +145,12 @@ t.test('.env may set the variables of OpenTelemetry', (t) => {
   t.end()
 })
 
+t.test('DATABASE_URL may come from a file of its own', (t) => {
+  const DATABASE_URL_FILE = path.join(t.testdir({ url: `${at}\n` }), 'url')
+  t.equal(loadConfig({ DATABASE_URL_FILE }, noFile).DATABASE_URL, at)
+  t.end()
+})
+
 t.test('TRUST_PROXY is a hop count, or addresses and networks', (t) => {
   /** Lets Fastify judge the value, too. */
   function start(value: string) {

@@ -22,8 +22,8 @@ const mistakes: Record<string, () => unknown> = {
 }
 
 t.test('an array that equals its default changes no hash', (t) => {
-  const column = { column: 'tags', type: 'jsonb', default: [] }
-  const columns = [{ property: 'tags' as const, ...column }]
+  const property = 'tags' as const
+  const columns = [{ property, column: 'tags', type: 'jsonb', default: [] }]
   const apiKeyCheck = {
     state: 'valid' as const,
     id: 1n,
