@@ -17,7 +17,8 @@ make_hosts() {
   # The namespaces of ip, and all data.
   mount -t tmpfs tmpfs /run
   ip link set lo up
-  for bridge in database service; do ip link add $bridge up type bridge; done
+  # With an address of its own: otherwise it has that of one of its hosts, and loses it with that host.
+  for bridge in database service; do ip link add $bridge up address 02:00:00:00:00:01 type bridge; done
   ip addr add 10.0.1.254/24 dev service
   for member in 1 2 3; do ip addr add 10.0.0.1$member/24 dev database; done
   for host in 1 2 3; do

@@ -2,8 +2,9 @@
 // primary fails. Run by `npm run patroni --prefix tools/deploy-check`, which
 // creates the hosts as network namespaces (patroni.sh). Times are printed, not
 // asserted.
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { migrate, query } from '../../test/support/database.ts'
@@ -89,8 +90,10 @@ for (const host of hosts) await act('start', host)
 t.teardown(() => {
   if (t.passing()) return
   for (const host of hosts) {
-    const log = `/run/pg${host}/patroni.log`
-    t.comment(execFileSync('tail', ['-n', '50', log]).toString())
+    const log = readFileSync(`/run/pg${host}/patroni.log`, 'utf8').split('\n')
+    // PostgreSQL writes a point before its milliseconds.
+    const linesOfPatroni = log.filter((line) => /:\d\d,\d{3} /.test(line))
+    t.comment(`host ${host}`, linesOfPatroni.slice(-40).join('\n'))
   }
 })
 await healthyPrimary()
