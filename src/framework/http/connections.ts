@@ -167,15 +167,16 @@ function openHttpServer(
 
 /**
  * Returns why a request that Node.js accepts is rejected. It has too many
- * headers. Or RFC 9112 forbids it: it has no Host, or one with a space, because
- * Node.js joins several by a comma and a space (section 3.2), or a coding by
- * which a proxy may see the end of the body elsewhere (section 6.1). Or Fastify
- * takes its URL for another.
+ * headers, or is HTTP/0.9 or HTTP/2.0 by its first line. Or RFC 9112 forbids
+ * it: it has no Host, or one with a space, because Node.js joins several by a
+ * comma and a space (section 3.2), or a coding by which a proxy may see the end
+ * of the body elsewhere (section 6.1). Or Fastify takes its URL for another.
  */
 function faultOf(request: IncomingMessage) {
   if (request.rawHeaders.length > maxRawHeaders)
     return parserErrorOf('HPE_HEADER_OVERFLOW')
 
+  if (!request.httpVersion.startsWith('1')) return parserErrorOf('')
   const isOld = request.httpVersion === '1.0'
   const { host, 'transfer-encoding': coding } = request.headers
   if (host === undefined ? !isOld : host.includes(' '))

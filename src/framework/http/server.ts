@@ -4,10 +4,8 @@ import { type Config, trustedProxies } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { connectionOptions } from './connections.ts'
 import { defaultHeaders } from './default-headers.ts'
-import { badRequest, sendError } from '../errors.ts'
-import { AccessLog, requestId } from './request-log.ts'
-
-const nulInUrl = badRequest('The URL must not have U+0000')
+import { sendError } from '../errors.ts'
+import { AccessLog, operationIdOf, requestId } from './request-log.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -50,16 +48,17 @@ export function createFastify(
   app.decorate('isDraining', false)
   app.decorateRequest('errorCode', undefined)
   app.setErrorHandler(sendError)
-  app.addHook('onRequest', ({ id, url }, reply, done) => {
+  app.addHook('onRequest', ({ id }, reply, done) => {
     reply.headers(defaultHeaders(id))
-    // PostgreSQL cannot store it.
-    done(url.includes('%00') ? nulInUrl : undefined)
+    done()
   })
   // What handlers have yet to send, even to clients that have left: one may
   // reset its connections again and again, and leave each request in a queue.
   let unsentCount = 0
   app.decorateRequest('isUnsent', false)
   app.addHook('preHandler', (request, _reply, done) => {
+    // callNotFound() runs it again, without an operation.
+    if (operationIdOf(request) === undefined) return done()
     if (unsentCount >= config.MAX_CONNECTIONS) return done(new Overloaded())
     unsentCount++
     request.isUnsent = true

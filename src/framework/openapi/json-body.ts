@@ -32,18 +32,15 @@ export const requireBody: preValidationHookHandler = ({ body }, _reply, done) =>
 /**
  * Rejects a request with content, for operations without a request body: it
  * would be lost (RFC 9110, sections 9.3.1 and 9.3.5). Clients add a
- * Content-Length of 0, or a Content-Type, which are accepted. Nothing of a body
- * is read: the connection closes after the response.
+ * Content-Length of 0, or a Content-Type, which are accepted.
  */
-export const rejectBody: onRequestHookHandler = ({ raw }, reply, done) => {
+export const rejectBody: onRequestHookHandler = ({ raw }, _reply, done) => {
   const { headers } = raw
   const { 'content-length': length = '0' } = headers
   // Fastify would parse the empty body of a DELETE that has it.
   delete headers['content-type']
-  if (Number(length) === 0 && !('transfer-encoding' in headers)) return done()
-
-  reply.header('connection', 'close')
-  done(badRequest('The request must not have a body'))
+  const hasBody = Number(length) > 0 || 'transfer-encoding' in headers
+  done(hasBody ? badRequest('The request must not have a body') : undefined)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

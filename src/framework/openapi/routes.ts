@@ -5,7 +5,7 @@ import type {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
-import { HttpError } from '../errors.ts'
+import { badRequest, HttpError } from '../errors.ts'
 import { acceptJson, rejectBody, requireBody } from './json-body.ts'
 import type { ApiDocument, ApiOperation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
@@ -55,6 +55,11 @@ export const operationRoutes = fp<Options>(
     acceptJson(app)
     app.setValidatorCompiler(validatorCompiler)
     app.addHook('onRoute', addEmptySchemas)
+    app.addHook('preValidation', ({ url }, _reply, done) => {
+      // PostgreSQL cannot store it.
+      if (!url.includes('%00')) done()
+      else done(badRequest('The URL must not have U+0000'))
+    })
 
     const handlersById = new Map<string, unknown>(Object.entries(handlers))
     const routes = new Map<string, object>()

@@ -73,25 +73,6 @@ t.test('filters are booleans, or NULL without a parameter', async (t) => {
   t.same(await texts('?pinned=false&text=a'), [])
 })
 
-t.test('text that PostgreSQL cannot store is rejected', async (t) => {
-  const hasNul = 'it has an unpaired surrogate or U\\+0000'
-  for (const source of ['{"urls":["\\u0000"]}', '{"urls":[],"\\u0000":1}']) {
-    const response = await create(
-      'notes/1/replies',
-      `{"text":"a","source":${source}}`
-    )
-    t.match(response.json(), { status: 400, message: new RegExp(hasNul) })
-  }
-
-  const { app, auth: headers } = await startNotes(t)
-  const url = '/v1/notes/1/replies?text=a%00'
-  const response = await app.inject({ url, headers })
-  t.match(response.json(), {
-    status: 400,
-    message: 'The URL must not have U+0000'
-  })
-})
-
 t.test('a reference that does not exist gets its error', async (t) => {
   const message = 'There is no note with the id 3'
   for (const headers of [{}, { 'idempotency-key': 'unknown' }]) {

@@ -232,6 +232,7 @@ t.test('a request waits although its client left, and counts', async (t) => {
   const list = () => send(service, listRequest())
   await abortList(t, service, {}, async () => {
     t.match(await list(), { status: 503, body: /Too many requests are wait/ })
+    t.match(await send(service, request('GET /readyz')), { status: 200 })
   })
   const isServed = async () => (await list()).status === 200
   await until(isServed, 'it has ended')

@@ -56,7 +56,7 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     404,
     'There is nothing at this path: /docs shows the operations, below /v1/',
     get('/notes'),
-    get('/v1/tags/'),
+    get('/v1/tags/?%00'),
     get('/docs/static/..%2f..%2fpackage.json')
   ],
   [400, 'The path must be percent-encoded UTF-8', get('/%zz'), get('/%ff')],
@@ -66,11 +66,17 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     request('TRACE /v1/notes', withoutKey, '{')
   ],
 
+  [401, 'An API key is required: ', request('GET /v1/notes?%00', withoutKey)],
+
+  [400, 'The URL must not have U+0000', get('/v1/notes?%00')],
+
   // The syntax of HTTP/1.1.
   [
     400,
     'The request is not valid HTTP/1.1',
     request('FOO /v1/notes'),
+    request('GET / HTTP/0.9'),
+    request('GET / HTTP/2.0'),
     listRequest({ 'Bad Header': 'x' }),
     createRequest('zz\r\n', chunked),
     createRequest('0\r\n\r\n', { 'Transfer-Encoding': 'chunked' }),
@@ -148,7 +154,8 @@ const rejected: [status: number, message: string, ...requests: string[]][] = [
     400,
     'The body must be JSON in UTF-8: it has an unpaired surrogate or U+0000',
     createRequest('{"a":[1,{"b":"\\ud83d"}]}'),
-    createRequest('{"name":"x","\\udc00":1}')
+    createRequest('{"name":"x","\\udc00":1}'),
+    createRequest('{"name":"\\u0000"}')
   ],
   // However its type is written, a body is validated.
   [
