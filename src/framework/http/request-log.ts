@@ -18,8 +18,8 @@ export const operationIdOf = ({
 }: FastifyRequest): string | undefined => routeOptions.schema?.operationId
 
 /**
- * Logs a line for each request when its response is sent, or when its client
- * leaves before that. It also counts the errors.
+ * Logs a line for each request to the API when its response is sent, or when
+ * its client leaves before that. It also counts the errors.
  */
 export class AccessLog extends LogController {
   override incomingRequest(request: FastifyRequest, reply: FastifyReply): void {
@@ -30,7 +30,7 @@ export class AccessLog extends LogController {
       // response that it has cut off.
       if (request.raw.socket.destroyed) request.errorCode = 'aborted'
       countError(request)
-      if (hasLine(request, reply)) logRequest(request, reply, ip)
+      logRequest(request, reply, ip)
     })
   }
 
@@ -47,16 +47,7 @@ function countError(request: FastifyRequest): void {
   })
 }
 
-/** Whether a request is logged: outside of the API, only an error is. */
-function hasLine(request: FastifyRequest, { statusCode }: FastifyReply) {
-  // The metrics count those that are over the limit of their address.
-  if (statusCode === 429) return request.apiKeyCheck?.state === 'valid'
-
-  // The 503 of /readyz would have a line for each check.
-  const isError = statusCode >= 400 && statusCode !== 503
-  return isError || operationIdOf(request) !== undefined
-}
-
+/** Logs a request, unless anybody could fill the log with its like. */
 function logRequest(
   request: FastifyRequest,
   { statusCode, elapsedTime: ms, raw: { headersSent } }: FastifyReply,
@@ -64,12 +55,17 @@ function logRequest(
 ): void {
   const { method, url, errorCode: code, apiKeyCheck } = request
   const state = apiKeyCheck?.state
+  const operation = operationIdOf(request)
+  // The metrics count those outside of the API, and over a limit.
+  if (operation === undefined || (statusCode === 429 && state !== 'valid'))
+    return
+
   request.log.info(
     {
       method,
       // The query is left out, because people paste secrets into it.
       path: url.replace(/[?#].*/, ''),
-      operation: operationIdOf(request),
+      operation,
       status: headersSent ? statusCode : undefined,
       code,
       ms,
