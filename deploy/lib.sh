@@ -71,15 +71,16 @@ go_back() {
   docker compose logs --no-log-prefix --tail 10 db >&2 || true
   docker compose stop db || true
   unset DATABASE_FOLDER DATABASE_IMAGE DATABASE_LISTEN
-  discard
   docker compose up -d --wait
+  discard
   exit 1
 }
 
-# Writes a new file, on disk, before it replaces the old one.
+# Writes a new file, on disk, before it replaces the old one, and then its name.
 replace_file() {
   sync "$1"
   mv "$1" "$2"
+  sync "$(dirname "$2")"
 }
 
 # Sets a variable in .env.part: configure NAME VALUE
@@ -95,9 +96,10 @@ use_cluster() {
   cp -p .env.previous .env.part
   configure DATABASE_FOLDER "$folder"
   if [ -n "${DATABASE_IMAGE:-}" ]; then configure DATABASE_IMAGE "$DATABASE_IMAGE"; fi
+  # go_back would remove the cluster that .env names from here on.
+  trap - EXIT
   replace_file .env.part .env
   unset DATABASE_LISTEN
-  trap - EXIT
   docker compose up -d --wait ||
     fail "The database is replaced, but the service does not become ready. To undo it: $undo"
   if has_archive; then
