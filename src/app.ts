@@ -75,7 +75,8 @@ export async function buildApp({
   await app.register(operationRoutes, {
     apiDocument,
     handlers: api.handlers(database, buffers),
-    securityHooks: { bearerAuth: app.requireApiKey }
+    securityHooks: { bearerAuth: app.requireApiKey },
+    maxRequests: config.MAX_CONNECTIONS
   })
 
   // @fastify/swagger with Swagger UI, and what else needs no API key.

@@ -47,30 +47,31 @@ function countError(request: FastifyRequest): void {
   })
 }
 
-/** Logs a request, unless anybody could fill the log with its like. */
+/**
+ * Logs a request whose API key was checked, unless its address has sent too
+ * many without a valid one: anybody could fill the log with the others, which
+ * the metrics count.
+ */
 function logRequest(
   request: FastifyRequest,
   { statusCode, elapsedTime: ms, raw: { headersSent } }: FastifyReply,
   ip: string
 ): void {
-  const { method, url, errorCode: code, apiKeyCheck } = request
-  const state = apiKeyCheck?.state
-  const operation = operationIdOf(request)
-  // The metrics count those outside of the API, and over a limit.
-  if (operation === undefined || (statusCode === 429 && state !== 'valid'))
-    return
+  const { method, url, errorCode: code, apiKeyCheck: check } = request
+  const isValid = check?.state === 'valid'
+  if (check === undefined || (statusCode === 429 && !isValid)) return
 
   request.log.info(
     {
       method,
       // The query is left out, because people paste secrets into it.
       path: url.replace(/[?#].*/, ''),
-      operation,
+      operation: operationIdOf(request),
       status: headersSent ? statusCode : undefined,
       code,
       ms,
-      key: apiKeyCheck?.id?.toString(),
-      rejected: state === 'valid' ? undefined : state,
+      key: check.id?.toString(),
+      rejected: isValid ? undefined : check.state,
       ip
     },
     'request'

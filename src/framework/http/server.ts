@@ -1,20 +1,15 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
-import { Overloaded } from '../batch.ts'
 import { type Config, trustedProxies } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { connectionOptions } from './connections.ts'
 import { defaultHeaders } from './default-headers.ts'
 import { sendError } from '../errors.ts'
-import { AccessLog, operationIdOf, requestId } from './request-log.ts'
+import { AccessLog, requestId } from './request-log.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
     /** Set at shutdown, while requests are still served. */
     isDraining: boolean
-  }
-  interface FastifyRequest {
-    /** Whether its handler has yet to send the response. */
-    isUnsent: boolean
   }
 }
 
@@ -52,22 +47,8 @@ export function createFastify(
     reply.headers(defaultHeaders(id))
     done()
   })
-  // What handlers have yet to send, even to clients that have left: one may
-  // reset its connections again and again, and leave each request in a queue.
-  let unsentCount = 0
-  app.decorateRequest('isUnsent', false)
-  app.addHook('preHandler', (request, _reply, done) => {
-    // callNotFound() runs it again, without an operation.
-    if (operationIdOf(request) === undefined) return done()
-    if (unsentCount >= config.MAX_CONNECTIONS) return done(new Overloaded())
-    unsentCount++
-    request.isUnsent = true
-    done()
-  })
   // An onRequest hook would miss requests that came before the shutdown.
-  app.addHook('onSend', (request, reply, payload, done) => {
-    if (request.isUnsent) unsentCount--
-    request.isUnsent = false
+  app.addHook('onSend', (_request, reply, payload, done) => {
     if (app.isDraining) reply.raw.shouldKeepAlive = false
     done(null, payload)
   })

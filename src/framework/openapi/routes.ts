@@ -1,10 +1,12 @@
 import type {
   onRequestHookHandler,
   preHandlerHookHandler,
+  RouteHandlerMethod,
   RouteOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
 import glue, { type FastifyOpenapiGlueOptions } from 'fastify-openapi-glue'
+import { Overloaded } from '../batch.ts'
 import { badRequest, HttpError } from '../errors.ts'
 import { acceptJson, rejectBody, requireBody } from './json-body.ts'
 import type { ApiDocument, ApiOperation } from './document.ts'
@@ -29,6 +31,8 @@ interface Options {
    * scopes. It admits or rejects a request.
    */
   securityHooks: Record<string, (scopes: string[]) => onRequestHookHandler>
+  /** Requests that may be in handlers, and as many with a body. */
+  maxRequests: number
 }
 
 /**
@@ -51,22 +55,31 @@ interface Options {
  *   security scheme has no hook
  */
 export const operationRoutes = fp<Options>(
-  async (app, { apiDocument, handlers, securityHooks }) => {
+  async (app, { apiDocument, handlers, securityHooks, maxRequests }) => {
     acceptJson(app)
     app.setValidatorCompiler(validatorCompiler)
     app.addHook('onRoute', addEmptySchemas)
     app.addHook('preValidation', ({ url }, _reply, done) => {
       // PostgreSQL cannot store it.
-      if (!url.includes('%00')) done()
-      else done(badRequest('The URL must not have U+0000'))
+      done(
+        url.includes('%00')
+          ? badRequest('The URL must not have U+0000')
+          : undefined
+      )
     })
 
-    const handlersById = new Map<string, unknown>(Object.entries(handlers))
+    const handlersById = new Map<string, RouteHandlerMethod>(
+      Object.entries(handlers)
+    )
+    // Reads go on while writes wait.
+    const limitReads = limiter(maxRequests)
+    const limitWrites = limiter(maxRequests)
     const routes = new Map<string, object>()
     for (const operation of apiDocument.operations) {
       const authentication = hooksOf(operation, securityHooks)
+      const limit = operation.hasBody ? limitWrites : limitReads
       routes.set(operation.id, {
-        handler: handlersById.get(operation.id) ?? notImplemented,
+        handler: limit(handlersById.get(operation.id) ?? notImplemented),
         onRequest: [
           ...authentication,
           ...(operation.hasBody ? [] : [rejectBody])
@@ -103,6 +116,26 @@ function notImplemented(): never {
     'not_implemented',
     'This operation is not implemented yet'
   )
+}
+
+/**
+ * Limits the requests that are in handlers, even those whose client has left:
+ * one may reset its connections again and again, and leave each request in a
+ * queue.
+ */
+function limiter(max: number) {
+  let count = 0
+
+  return (handler: RouteHandlerMethod): RouteHandlerMethod =>
+    async function (request, reply) {
+      if (count >= max) throw new Overloaded()
+      count++
+      try {
+        return await handler.call(this, request, reply)
+      } finally {
+        count--
+      }
+    }
 }
 
 function hooksOf(

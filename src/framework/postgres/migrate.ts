@@ -36,6 +36,8 @@ const beginSql = (lockTimeoutMs: number) => sql`
 
   SET LOCAL lock_timeout = ${String(lockTimeoutMs)};
   SET LOCAL synchronous_commit = local;
+  -- If the host of the migration is gone.
+  SET LOCAL idle_in_transaction_session_timeout = 60000;
 
   DO $$ BEGIN
     -- IF NOT EXISTS needs the privilege to create tables even when the table

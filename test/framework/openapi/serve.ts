@@ -57,7 +57,8 @@ export async function start(
   await app.register(operationRoutes, {
     apiDocument,
     handlers,
-    securityHooks: { bearerAuth }
+    securityHooks: { bearerAuth },
+    maxRequests: 1
   })
 
   return app
