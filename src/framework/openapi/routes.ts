@@ -31,7 +31,7 @@ interface Options {
    * scopes. It admits or rejects a request.
    */
   securityHooks: Record<string, (scopes: string[]) => onRequestHookHandler>
-  /** Requests that may be in handlers, and as many with a body. */
+  /** Requests that may wait in the handler of each operation. */
   maxRequests: number
 }
 
@@ -71,15 +71,12 @@ export const operationRoutes = fp<Options>(
     const handlersById = new Map<string, RouteHandlerMethod>(
       Object.entries(handlers)
     )
-    // Reads go on while writes wait.
-    const limitReads = limiter(maxRequests)
-    const limitWrites = limiter(maxRequests)
     const routes = new Map<string, object>()
     for (const operation of apiDocument.operations) {
       const authentication = hooksOf(operation, securityHooks)
-      const limit = operation.hasBody ? limitWrites : limitReads
+      const handler = handlersById.get(operation.id) ?? notImplemented
       routes.set(operation.id, {
-        handler: limit(handlersById.get(operation.id) ?? notImplemented),
+        handler: limited(handler, maxRequests),
         onRequest: [
           ...authentication,
           ...(operation.hasBody ? [] : [rejectBody])
@@ -119,23 +116,24 @@ function notImplemented(): never {
 }
 
 /**
- * Limits the requests that are in handlers, even those whose client has left:
- * one may reset its connections again and again, and leave each request in a
- * queue.
+ * Limits the requests that wait in a handler, even those whose client has left:
+ * one may reset its connections again and again. Other operations go on.
  */
-function limiter(max: number) {
+function limited(
+  handler: RouteHandlerMethod,
+  maxRequests: number
+): RouteHandlerMethod {
   let count = 0
 
-  return (handler: RouteHandlerMethod): RouteHandlerMethod =>
-    async function (request, reply) {
-      if (count >= max) throw new Overloaded()
-      count++
-      try {
-        return await handler.call(this, request, reply)
-      } finally {
-        count--
-      }
+  return async function (request, reply) {
+    if (count >= maxRequests) throw new Overloaded()
+    count++
+    try {
+      return await handler.call(this, request, reply)
+    } finally {
+      count--
     }
+  }
 }
 
 function hooksOf(

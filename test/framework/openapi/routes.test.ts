@@ -19,7 +19,7 @@ t.test(
   }
 )
 
-t.test('reads go on while too many writes wait', async (t) => {
+t.test('an operation at its limit does not stop others', async (t) => {
   const get = { operationId: 'get', responses: anything }
   const paths = { '/things': { ...pathWithPost('create'), get } }
   let open = () => {}
