@@ -80,12 +80,12 @@ export function groupedInsert(
   const insertInGroup = batch(insertGroup, { maxSize, maxQueued, maxWaitMs })
 
   return async (row) => {
-    let runsAlone = false
+    let insert = insertInGroup
     const attempt = async () => {
-      const result = runsAlone ? undefined : await insertInGroup(row)
+      const result = await insert(row)
       if (result !== undefined) return result
       // It may be the row that made its group fail.
-      runsAlone = true
+      insert = insertAlone
       return insertAlone(row)
     }
 
