@@ -249,7 +249,7 @@ t.test('an outdated prepared statement is replaced', async (t) => {
 })
 
 t.test('1,000 statements wait for a connection, and no more', async (t) => {
-  const database = openDatabase(t, await createDatabase(t))
+  const database = openDatabase(t, await createDatabase(t), 60_000)
   const run = () => database.runInBackground({ text: 'SELECT' })
   const running = Array.from({ length: 1001 }, run)
   await t.rejects(run(), { code: 'overloaded' })
