@@ -40,6 +40,7 @@ export async function buildApp({
   checkReady,
   log
 }: AppOptions) {
+  const { names } = api
   // Connections, the default headers, errors and the access log.
   const app = createFastify(config, metrics, log)
 
@@ -47,7 +48,7 @@ export async function buildApp({
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined) {
     const { tracing } = await import('./framework/tracing.ts')
     await app.register(tracing, {
-      name: api.names.service,
+      name: names.service,
       version: apiDocument.document.info.version
     })
   }
@@ -63,11 +64,7 @@ export async function buildApp({
   await app.register(unknownRoutes, { apiDocument })
 
   // @fastify/bearer-auth, for the operations: API keys and rate limits.
-  await app.register(bearerAuthentication, {
-    names: api.names,
-    database,
-    config
-  })
+  await app.register(bearerAuthentication, { names, database, config })
 
   // fastify-openapi-glue: the operations of the OpenAPI document, each with its
   // authentication, its validation and its handler.

@@ -75,7 +75,8 @@ export const unavailable = unavailableBecause(
 const unconfirmed =
   'The database did not confirm the write, which may have taken effect: '
 
-const invalidHttp = badRequest('The request is not valid HTTP/1.1')
+/** 400: the request breaks the syntax of HTTP. */
+export const invalidHttp = badRequest('The request is not valid HTTP/1.1')
 
 /** The responses to errors of the service, Node.js and Fastify. */
 const responsesByCode: Partial<Record<string, HttpError>> = {

@@ -176,7 +176,13 @@ t.test('a request whose client leaves has a line, and counts', async (t) => {
 
   t.equal(lines.length, 1)
   t.match(lines, [
-    { reqId: 'x', operation: 'listNotes', code: 'aborted', key: '1' }
+    {
+      reqId: 'x',
+      operation: 'listNotes',
+      code: 'aborted',
+      key: '1',
+      ip: '127.0.0.1'
+    }
   ])
   t.notOk('status' in Object(lines[0]))
   const aborted = 'http_errors_total{operation="listNotes",code="aborted"}'

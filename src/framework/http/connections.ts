@@ -21,7 +21,12 @@ import type { FastifyServerOptions } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Metrics } from '../metrics.ts'
 import { defaultHeaders } from './default-headers.ts'
-import { badRequest, type HttpError, parserErrorOf } from '../errors.ts'
+import {
+  badRequest,
+  type HttpError,
+  invalidHttp,
+  parserErrorOf
+} from '../errors.ts'
 
 /** Milliseconds to receive further input after the last response. */
 const lingerMs = 1000
@@ -176,7 +181,7 @@ function faultOf(request: IncomingMessage) {
   if (request.rawHeaders.length > maxRawHeaders)
     return parserErrorOf('HPE_HEADER_OVERFLOW')
 
-  if (!request.httpVersion.startsWith('1')) return parserErrorOf('')
+  if (!request.httpVersion.startsWith('1')) return invalidHttp
   const isOld = request.httpVersion === '1.0'
   const { host, 'transfer-encoding': coding } = request.headers
   if (host === undefined ? !isOld : host.includes(' '))

@@ -18,8 +18,8 @@ export const operationIdOf = ({
 }: FastifyRequest): string | undefined => routeOptions.schema?.operationId
 
 /**
- * Logs a line for each request to the API when its response is sent, or when
- * its client leaves before that. It also counts the errors.
+ * Logs a request when its response is sent, or when its client leaves before
+ * that. It also counts the errors.
  */
 export class AccessLog extends LogController {
   override incomingRequest(request: FastifyRequest, reply: FastifyReply): void {

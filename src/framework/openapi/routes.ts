@@ -1,6 +1,7 @@
 import type {
   onRequestHookHandler,
   preHandlerHookHandler,
+  preValidationHookHandler,
   RouteHandlerMethod,
   RouteOptions
 } from 'fastify'
@@ -59,14 +60,7 @@ export const operationRoutes = fp<Options>(
     acceptJson(app)
     app.setValidatorCompiler(validatorCompiler)
     app.addHook('onRoute', addEmptySchemas)
-    app.addHook('preValidation', ({ url }, _reply, done) => {
-      // PostgreSQL cannot store it.
-      done(
-        url.includes('%00')
-          ? badRequest('The URL must not have U+0000')
-          : undefined
-      )
-    })
+    app.addHook('preValidation', rejectNul)
 
     const handlersById = new Map<string, RouteHandlerMethod>(
       Object.entries(handlers)
@@ -106,6 +100,12 @@ function addEmptySchemas(route: RouteOptions): void {
   const none = { type: 'object' }
   route.schema = { querystring: none, headers: none, ...route.schema }
 }
+
+/** PostgreSQL cannot store U+0000. */
+const rejectNul: preValidationHookHandler = ({ url }, _reply, done) =>
+  done(
+    url.includes('%00') ? badRequest('The URL must not have U+0000') : undefined
+  )
 
 function notImplemented(): never {
   throw new HttpError(

@@ -13,6 +13,7 @@ import { startNotes } from '../../support/notes.ts'
 import { parseRaw } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 import {
+  abortList,
   anonymous,
   chunked,
   createRequest,
@@ -224,4 +225,16 @@ t.test('a client that closes its side gets its response', async (t) => {
     await until(() => socket.closed, `the connection closes after ${status}`)
     t.same(statuses(), [status])
   }
+})
+
+t.test('a request counts although its client left; others go on', async (t) => {
+  const service = await startNotes(t, { config: { MAX_CONNECTIONS: 1 } })
+  const list = () => send(service, listRequest())
+  await abortList(t, service, {}, async () => {
+    t.match(await list(), { status: 503, body: /Too many requests are wait/ })
+    for (const path of ['/readyz', '/v1/notes/1/replies'])
+      t.match(await send(service, request(`GET ${path}`)), { status: 200 })
+  })
+  const isServed = async () => (await list()).status === 200
+  await until(isServed, 'it has ended')
 })

@@ -19,30 +19,6 @@ t.test(
   }
 )
 
-t.test('an operation at its limit does not stop others', async (t) => {
-  const get = { operationId: 'get', responses: anything }
-  const paths = { '/things': { ...pathWithPost('create'), get } }
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  const app = await serve(t, paths, async ({ method }) => {
-    if (method === 'POST') await opened
-    return {}
-  })
-  const create = async () => {
-    const post = { method: 'POST', url: '/v1/things', payload: {} } as const
-    return (await app.inject(post)).statusCode
-  }
-
-  const first = create()
-  t.equal(await create(), 503)
-  t.equal((await app.inject('/v1/things')).statusCode, 200)
-  open()
-  t.equal(await first, 200)
-  t.equal(await create(), 200)
-})
-
 const int64 = { type: 'integer', format: 'int64', enum: [1] }
 
 for (const [fault, rest, message] of [
