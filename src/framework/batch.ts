@@ -21,12 +21,13 @@ interface Call<Item, Result> {
   reject: (error: unknown) => void
 }
 
+/**
+ * Calls that may wait; further ones reject with Overloaded. It is above the
+ * default of MAX_CONNECTIONS, so that a client that waits is not rejected.
+ */
+const maxWaiting = 2500
+
 interface Options {
-  /**
-   * Calls that may wait; further ones reject with Overloaded. The default is
-   * above that of MAX_CONNECTIONS, so that a client that waits is not rejected.
-   */
-  maxQueued?: number
   /**
    * Milliseconds that a call may wait. It is checked when a run begins: a call
    * that has waited for longer then rejects with Overloaded.
@@ -50,8 +51,7 @@ export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
   options: Options = {}
 ): (item: Item) => Promise<Result> {
-  const { maxQueued = 2500, maxWaitMs = Infinity } = options
-  const { maxSize = maxQueued } = options
+  const { maxWaitMs = Infinity, maxSize = maxWaiting } = options
   const waiting: Call<Item, Result>[] = []
   let isRunning = false
 
@@ -76,7 +76,7 @@ export function batch<Item, Result>(
 
   return (item) =>
     new Promise((resolve, reject) => {
-      if (waiting.length >= maxQueued) {
+      if (waiting.length >= maxWaiting) {
         reject(new Overloaded())
         return
       }

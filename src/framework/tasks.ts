@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { Overloaded } from './batch.ts'
 import type { Metrics } from './metrics.ts'
 import type { Database } from './postgres/database.ts'
 import { Unavailable } from './postgres/failures.ts'
@@ -16,8 +17,8 @@ export interface Task {
 
 /**
  * Runs a task immediately, and again and again until the signal is aborted.
- * Logs its failures, except Unavailable: the database reports its outages
- * itself.
+ * Logs its failures, except while the database is unavailable or slow, which
+ * the database reports itself.
  */
 export function repeat(
   { name, intervalMs, work }: Task,
@@ -27,8 +28,8 @@ export function repeat(
   async function run(): Promise<void> {
     while (!signal.aborted) {
       await work(signal).catch((error: unknown) => {
-        if (!(error instanceof Unavailable))
-          log.error({ err: error }, `the background task failed: ${name}`)
+        if (error instanceof Unavailable || error instanceof Overloaded) return
+        log.error({ err: error }, `the background task failed: ${name}`)
       })
       await sleep(intervalMs, undefined, { signal })
     }

@@ -182,7 +182,7 @@ export const rarelyNeededVariables = {
     ...count,
     default: 65_536,
     minimum: 1,
-    // A thousand bodies may wait for each create.
+    // MAX_CONNECTIONS bodies may wait for each create.
     maximum: 262_144,
     description: 'Maximum size of a request body. Larger ones get 413.'
   },

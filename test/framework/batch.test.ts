@@ -19,11 +19,17 @@ const overloaded = { status: 'rejected', reason: { code: 'overloaded' } }
 
 t.test('a run takes the oldest items, up to its maximum', async (t) => {
   const { runs, run } = recordedRun()
-  const call = batch(run, { maxQueued: 3, maxSize: 2 })
+  const call = batch(run, { maxSize: 2 })
 
-  const calls = await Promise.allSettled([1, 2, 3, 4].map(call))
-  t.match(calls, [{ value: 1 }, { value: 2 }, { value: 3 }, overloaded])
+  t.same(await Promise.all([1, 2, 3].map(call)), [1, 2, 3])
   t.same(runs, [[1, 2], [3]])
+})
+
+t.test('2,500 calls may wait', async (t) => {
+  const call = batch(recordedRun().run)
+  const waiting = Array.from({ length: 2500 }, (_, index) => call(index))
+  await t.rejects(call(2500), { code: 'overloaded' })
+  await t.resolves(Promise.all(waiting))
 })
 
 t.test(

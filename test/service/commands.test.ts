@@ -49,7 +49,8 @@ t.test(
     const before = await printed(t, 'keys create --name before', { cwd })
     t.match(before, new RegExp(`^${keyPattern.source}$`))
 
-    const url = await started(serveNotes(t, {}, cwd))
+    const service = serveNotes(t, {}, cwd)
+    const url = await started(service)
     const during = await printed(t, 'keys create --name during', { cwd })
     for (const key of [before, during])
       t.equal((await postNote(url, key, 'x')).status, 201)
@@ -62,6 +63,8 @@ t.test(
       await printed(t, 'keys list', { cwd }),
       /'1' .* 'before' .* 'revoked' .*\n.* '2' .* 'during' .* 'valid' /
     )
+    // Otherwise, PostgreSQL would write into the folder while tap removes it.
+    t.equal(await service.stop(), 0)
   }
 )
 
@@ -78,6 +81,7 @@ t.test(
 
     for (const key of keys) t.equal((await postNote(url, key, 'x')).status, 201)
     t.same(readdirSync(path.join(cwd, '.data')), ['postgres'])
+    t.equal(await service.stop(), 0)
   }
 )
 

@@ -8,9 +8,6 @@ import type { InsertStatements, RowOutcome } from './insert-statement.ts'
 /** Rows of one statement. */
 const maxSize = 250
 
-/** Rows that may wait for a statement. */
-const maxQueued = 1000
-
 /** Milliseconds before another attempt. They double, up to the longest. */
 const firstPauseMs = 50
 const longestPauseMs = 400
@@ -27,6 +24,9 @@ interface InsertRow {
   values: unknown[]
   hasIdempotencyKey: boolean
 }
+
+/** What a group did with a row. It failed if one of its rows made it fail. */
+type GroupOutcome = RowOutcome | { outcome: 'group_failed' }
 
 /**
  * Inserts single rows with a statement for many. Rows that arrive together
@@ -63,27 +63,24 @@ export function groupedInsert(
     }
   }
 
-  /** Returns undefined for each row if one of them made the statement fail. */
-  async function insertGroup(
-    rows: InsertRow[]
-  ): Promise<(RowOutcome | undefined)[]> {
+  async function insertGroup(rows: InsertRow[]): Promise<GroupOutcome[]> {
     const query = queryOf(rows)
     metrics.groupedWrites.observe({ statement: query.name }, rows.length)
     try {
       return await database.write<RowOutcome>(query)
     } catch (error) {
       if (!mayBeFaultOfRow(error)) throw error
-      return rows.map(() => undefined)
+      return rows.map(() => ({ outcome: 'group_failed' }))
     }
   }
 
-  const insertInGroup = batch(insertGroup, { maxSize, maxQueued, maxWaitMs })
+  const insertInGroup = batch(insertGroup, { maxSize, maxWaitMs })
 
   return async (row) => {
-    let insert = insertInGroup
+    let insert: (row: InsertRow) => Promise<GroupOutcome> = insertInGroup
     const attempt = async () => {
       const result = await insert(row)
-      if (result !== undefined) return result
+      if (result.outcome !== 'group_failed') return result
       // It may be the row that made its group fail.
       insert = insertAlone
       return insertAlone(row)

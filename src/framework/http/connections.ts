@@ -72,7 +72,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
     (handler: RequestListener): RequestListener =>
     (request, response) => {
       const { socket } = request
-      if (connections.get(socket)?.closed === false) {
+      if (isBusy(connections.get(socket))) {
         socket.destroy()
         return
       }
@@ -124,7 +124,7 @@ function addGauges(
     [],
     (gauge) => {
       const responses = [...connections.values()]
-      gauge.set(responses.filter((one) => one?.closed === false).length)
+      gauge.set(responses.filter(isBusy).length)
     }
   )
 }
@@ -165,7 +165,7 @@ function openHttpServer(
     closeIdleConnections() {
       server.keepAliveTimeout = lingerMs
       for (const [socket, response] of connections)
-        if (response?.closed !== false) close(socket)
+        if (!isBusy(response)) close(socket)
     }
   })
 }
@@ -225,13 +225,15 @@ function joinChunks(request: IncomingMessage): void {
  *
  * @param last the response to its last request with complete headers
  */
-function mayRespond(last: ServerResponse | undefined): boolean {
-  if (last === undefined) return true
-  // The bytes are the next request: its response must come after `last`.
-  if (last.req.complete) return last.closed
-  // The bytes are in the body of the last request: it may have its response.
-  return !last.headersSent
+function mayRespond(last?: ServerResponse): boolean {
+  const isInBody = last?.req.complete === false
+  // A body whose request has its response gets no second one. Behind a request,
+  // the bytes are the next one: its response must come after the last.
+  return isInBody ? !last.headersSent : !isBusy(last)
 }
+
+/** Whether a request needs the rest of its response. */
+const isBusy = (last?: ServerResponse): boolean => last?.closed === false
 
 /**
  * Ends a connection, after `text`. Closing a socket with unread bytes would

@@ -92,9 +92,6 @@ const kinds = new Map(
  */
 export function errorKindOf(error: unknown): ErrorKind {
   const { code, file = '' } = postgresErrorIn(error)
-  // Other statements kept all connections of the pool: it was not sent.
-  if (code === undefined && messageOf(error).includes('timeout exceeded when'))
-    return 'conflict'
   // If the WAL or the status of a transaction cannot be written (xlog.c,
   // slru.c), PostgreSQL ends, and may recover the commit. Statistics, in shared
   // memory, are written after the commit.
@@ -161,11 +158,7 @@ export function failureOf(error: Error, isRepeatable: boolean): Error {
 /**
  * Whether one row may have made the whole statement fail: then each row is
  * tried alone. A trigger can raise any error for one row, and row-level
- * security raises 42501. A group that got no connection was never sent.
+ * security raises 42501.
  */
-export function mayBeFaultOfRow(error: unknown): boolean {
-  return (
-    postgresErrorIn(error).code !== undefined &&
-    !['server', 'doubtful'].includes(errorKindOf(error))
-  )
-}
+export const mayBeFaultOfRow = (error: unknown): boolean =>
+  !['server', 'doubtful'].includes(errorKindOf(error))

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient, QueryResultRow } from 'pg'
 import { Overloaded } from '../batch.ts'
+import { messageOf } from '../message-of.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Availability } from './availability.ts'
 import {
@@ -18,9 +19,6 @@ import { sendCancelRequest } from './undocumented.ts'
  * fails it (`query_timeout`), and its connection is closed.
  */
 export const cancelGraceMs = 1000
-
-/** Statements that may wait for a connection. */
-const maxWaiting = 1000
 
 /** A prepared statement, whose name belongs to no other text. */
 export interface NamedStatement {
@@ -53,15 +51,14 @@ export interface DatabaseUse {
  * counts its failure, and logs an outage.
  *
  * @returns its rows
- * @throws Unavailable, OutcomeUnknown, Overloaded if too many wait, or the
- *   error that PostgreSQL sent
+ * @throws Unavailable, OutcomeUnknown, Overloaded if no connection is free in
+ *   time, or the error that PostgreSQL sent
  */
 export function runStatement<Row extends QueryResultRow>(
   use: DatabaseUse,
   query: Query
 ): Promise<Row[]> {
   return inStatementSpan(query.name ?? 'unnamed', async (span) => {
-    if (use.pool.waitingCount >= maxWaiting) throw new Overloaded()
     try {
       const connection = await connect(use)
       span?.addEvent('connected')
@@ -80,7 +77,9 @@ function connect({ pool, availability, metrics }: DatabaseUse) {
   return pool
     .connect()
     .catch((error: unknown) => {
-      throw new Unavailable(error)
+      // The words of pg for a wait behind other statements.
+      const isBusy = messageOf(error).includes('timeout exceeded when')
+      throw isBusy ? new Overloaded() : new Unavailable(error)
     })
     .finally(stopTimer)
 }
@@ -146,6 +145,8 @@ function report(
   failure: unknown,
   { availability, metrics }: DatabaseUse
 ): void {
+  // It was not sent.
+  if (failure instanceof Overloaded) return
   if (failure instanceof Unavailable || failure instanceof OutcomeUnknown) {
     metrics.databaseErrors.inc({ code: failure.code })
     const kind = errorKindOf(failure)

@@ -11,8 +11,8 @@
 // |                                | failover: a read-only server           |
 // | a rejection by onConnect       | failover: a read-only server           |
 // | routine of a notice            | synchronous: an operator cancels it    |
-// | messages, in failures.ts       | failures: a wait for a connection      |
-// | and unusable-database.ts       | test/service/mistakes                  |
+// | a message of a pool            | failures: gets no connection in time   |
+// | messages, in unusable-database | test/service/mistakes                  |
 import pg, { type ClientBase } from 'pg'
 
 /** In pg's types, onConnect cannot be asynchronous. */

@@ -53,7 +53,7 @@ t.test(
   'creates that arrive together share statements in their order',
   async (t) => {
     const service = await start(t)
-    const sent = Array.from({ length: 1100 }, (_, index) => `name ${index}`)
+    const sent = Array.from({ length: 600 }, (_, index) => `name ${index}`)
 
     const creates = (name: string) => () => createNote(service, name)
     const [leader, ...followers] = await gather(
@@ -66,29 +66,13 @@ t.test(
     t.equal(leader?.statusCode, 201)
 
     // One for the leader, and those of 250 rows.
-    t.equal(await successes(service, 'createNote'), 5)
+    t.equal(await successes(service, 'createNote'), 4)
     const { databaseUrl } = service
-    t.same(await storedNames(databaseUrl), [
-      'one',
-      'leader',
-      ...sent.slice(0, 1000)
-    ])
-    const stored = followers.slice(0, 1000).map((one) => one.json<object>())
+    t.same(await storedNames(databaseUrl), ['one', 'leader', ...sent])
     t.same(
-      stored,
-      sent.slice(0, 1000).map((name, index) => ({ id: index + 3, name }))
+      followers.map((one) => one.json<object>()),
+      sent.map((name, index) => ({ id: index + 3, name }))
     )
-    t.match(
-      followers.slice(1000),
-      Array<object>(100).fill({
-        statusCode: 503,
-        headers: { 'retry-after': '1' }
-      })
-    )
-    t.match(followers.at(-1)?.json(), {
-      code: 'unavailable',
-      message: /requests are waiting/
-    })
   }
 )
 
