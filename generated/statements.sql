@@ -133,6 +133,7 @@ stored AS (
   INSERT INTO categories (id, "name", "description")
   SELECT id, "name", "description"
   FROM checked_row
+  -- With early_outcome IS NULL, the planner would expect one row.
   WHERE id IS NOT NULL
   RETURNING
     id,
@@ -203,6 +204,7 @@ stored AS (
   INSERT INTO categories (id, "name", "description")
   SELECT id, "name", "description"
   FROM checked_row
+  -- With early_outcome IS NULL, the planner would expect one row.
   WHERE id IS NOT NULL
   RETURNING
     id,
@@ -262,6 +264,7 @@ stored AS (
   INSERT INTO messages (id, "message")
   SELECT id, "message"
   FROM checked_row
+  -- With early_outcome IS NULL, the planner would expect one row.
   WHERE id IS NOT NULL
   RETURNING
     id,
@@ -332,6 +335,7 @@ stored AS (
   INSERT INTO messages (id, "message")
   SELECT id, "message"
   FROM checked_row
+  -- With early_outcome IS NULL, the planner would expect one row.
   WHERE id IS NOT NULL
   RETURNING
     id,
@@ -575,6 +579,7 @@ stored AS (
   INSERT INTO pets (id, "name", "category_id", "status")
   SELECT id, "name", "category_id", "status"
   FROM checked_row
+  -- With early_outcome IS NULL, the planner would expect one row.
   WHERE id IS NOT NULL
   RETURNING
     id,
@@ -647,6 +652,7 @@ stored AS (
   INSERT INTO pets (id, "name", "category_id", "status")
   SELECT id, "name", "category_id", "status"
   FROM checked_row
+  -- With early_outcome IS NULL, the planner would expect one row.
   WHERE id IS NOT NULL
   RETURNING
     id,

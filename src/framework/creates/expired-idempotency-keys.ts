@@ -9,8 +9,10 @@ const intervalMs = 5000
 const maxDeleted = 500
 
 /**
- * Waits 250 ms for rows that another replica is removing, and then fails. The
- * response to a create may come minutes after `created_at`.
+ * Waits 250 ms for rows that another replica is removing, and then fails.
+ *
+ * A client counts the hours from the response, which may come minutes after
+ * `created_at`: they are kept for ten minutes more.
  */
 const deleteExpiredSql = sql`
   DELETE FROM idempotency_keys

@@ -36,26 +36,19 @@ type GroupOutcome = RowOutcome | { outcome: 'group_failed' }
  *
  * @returns a function that inserts one row. It resolves with 'blocked' or
  *   'in_use' only when no attempt can begin within DATABASE_TIMEOUT_MS: until
- *   then, it tries again. What the last attempt adds is in
- *   docs/architecture.md. It rejects like `Database.write`, and with Overloaded
+ *   then, it tries again. It rejects like `Database.write`, and with Overloaded
  *   if too many rows wait
  */
 export function groupedInsert(
   database: Database,
-  { plain, idempotent }: InsertStatements
+  statements: InsertStatements
 ): (row: InsertRow) => Promise<RowOutcome> {
   const { metrics, timeoutMs: maxWaitMs } = database
 
-  function queryOf(rows: InsertRow[]) {
-    const isPlain = rows.every((row) => !row.hasIdempotencyKey)
-    const statement = isPlain ? plain : idempotent
-    const values = inputParameters(rows.map((row) => row.values))
-    return { ...statement, values }
-  }
-
   async function insertAlone(row: InsertRow): Promise<RowOutcome> {
     try {
-      const [result] = await database.writeSingleRow<RowOutcome>(queryOf([row]))
+      const query = queryOf([row], statements)
+      const [result] = await database.writeSingleRow<RowOutcome>(query)
       // The statement returns a row for each input row.
       return result as RowOutcome
     } catch (error) {
@@ -64,7 +57,7 @@ export function groupedInsert(
   }
 
   async function insertGroup(rows: InsertRow[]): Promise<GroupOutcome[]> {
-    const query = queryOf(rows)
+    const query = queryOf(rows, statements)
     metrics.groupedWrites.observe({ statement: query.name }, rows.length)
     try {
       return await database.write<RowOutcome>(query)
@@ -77,39 +70,39 @@ export function groupedInsert(
   const insertInGroup = batch(insertGroup, { maxSize, maxWaitMs })
 
   return async (row) => {
+    const deadline = performance.now() + maxWaitMs
     let insert: (row: InsertRow) => Promise<GroupOutcome> = insertInGroup
-    const attempt = async () => {
+    let pauseMs = firstPauseMs
+
+    for (;;) {
       const result = await insert(row)
-      if (result.outcome !== 'group_failed') return result
-      // It may be the row that made its group fail.
-      insert = insertAlone
-      return insertAlone(row)
+      switch (result.outcome) {
+        case 'group_failed':
+          // This row may be the one that made it fail.
+          insert = insertAlone
+          break
+        case 'blocked':
+        case 'in_use':
+          if (performance.now() + pauseMs >= deadline) return result
+          await sleep(pauseMs)
+          pauseMs = Math.min(2 * pauseMs, longestPauseMs)
+          break
+        default:
+          return result
+      }
     }
-
-    return repeatWhileBlocked(attempt, maxWaitMs)
   }
 }
 
-/** Attempts an insert, and again while it is in vain, until a time is over. */
-async function repeatWhileBlocked(
-  attempt: () => Promise<RowOutcome>,
-  maxWaitMs: number
-): Promise<RowOutcome> {
-  const deadline = performance.now() + maxWaitMs
-  let result = await attempt()
-  let pauseMs = firstPauseMs
-  while (mustRunAgain(result) && performance.now() + pauseMs < deadline) {
-    await sleep(pauseMs)
-    pauseMs = Math.min(2 * pauseMs, longestPauseMs)
-    result = await attempt()
+/** The statement that inserts the rows. */
+function queryOf(rows: InsertRow[], { plain, idempotent }: InsertStatements) {
+  const isPlain = rows.every((row) => !row.hasIdempotencyKey)
+  const statement = isPlain ? plain : idempotent
+  return {
+    ...statement,
+    values: inputParameters(rows.map((row) => row.values))
   }
-
-  return result
 }
-
-/** Whether another row or transaction kept this row from being stored. */
-const mustRunAgain = ({ outcome }: RowOutcome) =>
-  outcome === 'blocked' || outcome === 'in_use'
 
 /**
  * How another transaction has made a statement fail.

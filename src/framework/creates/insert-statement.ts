@@ -133,9 +133,6 @@ export const idempotentParts: InsertParts = {
  * generated/statements.sql. It returns a RowOutcome for each input row, in
  * their order. The response is made from the stored row, with what triggers
  * have changed.
- *
- * `stored` has `WHERE id IS NOT NULL`: with `early_outcome IS NULL`, the
- * planner would expect one row, and join each by a nested loop.
  */
 export function insertSql<Body, Params, Status, Schema>(
   definition: CreateDefinition<Body, Params, Status, Schema>,
@@ -169,6 +166,7 @@ export function insertSql<Body, Params, Status, Schema>(
       INSERT INTO ${table} (${names})
       SELECT ${names}
       FROM checked_row
+      -- With early_outcome IS NULL, the planner would expect one row.
       WHERE id IS NOT NULL
       RETURNING
         id,

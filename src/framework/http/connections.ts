@@ -5,7 +5,7 @@
 // |-----------------------------------|------------------------------------|
 // | destroySoon() of a socket         | pipelining: goes on sending        |
 // | no parser without 'data' listener | pipelining: nothing is handled     |
-// | push() of a request               | connections: a great many chunks   |
+// | push() of a request               | connections: over 1000 chunks      |
 // | httpAllowHalfOpen                 | connections: closes its side       |
 // | close() calls closeIdle…          | connections: a shutdown closes     |
 import { randomUUID } from 'node:crypto'
@@ -37,10 +37,12 @@ const lingerMs = 1000
  */
 const maxRawHeaders = 400
 
-/** Bytes of a body that are joined before they are passed on. */
-const joinedBytes = 4096
+/** Chunks of a body: Node.js keeps an object of 200 bytes for each. */
+const maxChunks = 1000
 
-const noBytes = Buffer.alloc(0)
+const tooManyChunks = badRequest(
+  `The body has over ${maxChunks} chunks: send larger ones`
+)
 
 /** Milliseconds between two checks of the timeouts of incomplete requests. */
 const timeoutCheckIntervalMs = 1000
@@ -84,7 +86,13 @@ export function connectionOptions(config: Config, metrics: Metrics) {
       if (request.headers.upgrade !== undefined)
         response.shouldKeepAlive = false
 
-      joinChunks(request)
+      const push = request.push.bind(request)
+      let chunks = 0
+      request.push = (chunk) => {
+        if (chunk === null || ++chunks <= maxChunks) return push(chunk)
+        reject(socket, tooManyChunks, request.method)
+        return false
+      }
       handler(request, response)
     }
 
@@ -189,35 +197,6 @@ function faultOf(request: IncomingMessage) {
   if (coding !== undefined && (isOld || coding.toLowerCase() !== 'chunked'))
     return badRequest('Transfer-Encoding must be chunked, in HTTP/1.1')
   if (request.url === '*') return badRequest('The URL must have a path')
-}
-
-/**
- * Joins the small chunks of a body. Node.js keeps an object for each chunk: of
- * 65,000 bytes in chunks of one, they would take 12 MB until the request ends.
- */
-function joinChunks(request: IncomingMessage): void {
-  const push = request.push.bind(request)
-  let joined = noBytes
-  let length = 0
-
-  const add = (chunk: Buffer) => {
-    const end = length + chunk.length
-    // Most bodies have one chunk: further ones share a buffer.
-    const size = length === 0 ? end : Math.max(end, joinedBytes)
-    if (end <= joined.length) chunk.copy(joined, length)
-    else joined = Buffer.concat([joined.subarray(0, length), chunk], size)
-    length = end
-  }
-
-  request.push = (chunk: Buffer | null) => {
-    if (chunk !== null) add(chunk)
-    if (chunk !== null && length < joinedBytes) return true
-
-    const isAccepted = length === 0 || push(joined.subarray(0, length))
-    joined = noBytes
-    length = 0
-    return chunk === null ? push(null) : isAccepted
-  }
 }
 
 /**

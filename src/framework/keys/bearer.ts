@@ -1,12 +1,15 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
-import type { onRequestHookHandler } from 'fastify'
+import type { onRequestHookHandler, preHandlerHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Names } from '../api.ts'
 import type { Config } from '../config.ts'
 import { HttpError } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
 import { networkOf, rateLimit } from './rate-limit.ts'
-import { ApiKeyVerifier } from './verifier.ts'
+import { ApiKeyVerifier, trustMs } from './verifier.ts'
+
+/** Milliseconds for which a revoked key works at most. */
+const maxCheckAgeMs = 1000
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -16,9 +19,13 @@ declare module 'fastify' {
      * key has all of the scopes. Others get, in this order: 503 if the key
      * cannot be looked up; 401, or 429 if their address has sent too many
      * invalid keys; 429 if the key is over its limit; 403 if it lacks a scope.
-     * When it runs again for a request, the key is not counted again.
+     *
+     * It runs again after a body, which a client may withhold until its key is
+     * revoked. Then it does not count the key again.
      */
-    requireApiKey: (neededScopes: string[]) => onRequestHookHandler
+    requireApiKey: (
+      neededScopes: string[]
+    ) => onRequestHookHandler & preHandlerHookHandler
   }
 }
 
@@ -78,6 +85,9 @@ export const bearerAuthentication = fp<Options>(
 
       return (request, reply, done) => {
         const isRepeated = request.apiKeyCheck !== undefined
+        if (isRepeated && trustMs + reply.elapsedTime < maxCheckAgeMs)
+          return done()
+
         verify(request, reply, (error?: Error & { statusCode?: number }) => {
           // The key could not be looked up.
           if (error !== undefined && error.statusCode !== 401)

@@ -27,8 +27,9 @@ const lookUpSql = sql`
 `
 
 /**
- * Skips keys that another session has locked. Waits neither for the disk nor
- * for a standby, and so does not delay a revocation by its own lock.
+ * Skips keys that another session has locked. A revocation of the same key
+ * waits for the lock of this statement, so its commit waits neither for the
+ * disk nor for a standby.
  */
 const recordUseSql = sql`
   UPDATE api_keys
@@ -44,9 +45,9 @@ const recordUseSql = sql`
 
 /**
  * Milliseconds for which a valid key is trusted, counted from before its
- * look-up. A revoked key works no longer than that.
+ * look-up.
  */
-const trustMs = 900
+export const trustMs = 900
 
 /** Keys of one look-up. */
 const maxLookedUp = 1000

@@ -62,9 +62,9 @@ export type Handler<Operation extends OperationTypes> = (
 ) => Promise<Sent> | Sent
 
 /**
- * The reply of an operation that documents a status with a body. `code` and
+ * What `sendJson` needs of a `Reply`: one status, with a body. `code` and
  * `send` are properties, because the compiler compares the parameters of
- * methods loosely: it would accept a body of another schema.
+ * methods loosely: it would accept the reply of another schema.
  */
 export interface JsonReply<Status, Body> extends Pick<FastifyReply, 'raw'> {
   header: (name: string, value: string) => unknown

@@ -13,11 +13,10 @@ import { acceptJson, rejectBody, requireBody } from './json-body.ts'
 import type { ApiDocument, ApiOperation } from './document.ts'
 import { validatorCompiler } from './validation.ts'
 
-/** With the time for which API keys are trusted, this makes a second. */
-const slowBodyMs = 100
-
 type OperationResolver =
   Required<FastifyOpenapiGlueOptions>['operationResolver']
+
+type SecurityHook = onRequestHookHandler & preHandlerHookHandler
 
 interface Options {
   apiDocument: ApiDocument
@@ -29,9 +28,9 @@ interface Options {
   handlers: object
   /**
    * Makes, for each security scheme, the hook of an operation that needs these
-   * scopes. It admits or rejects a request.
+   * scopes. It admits or rejects a request, before its body and after it.
    */
-  securityHooks: Record<string, (scopes: string[]) => onRequestHookHandler>
+  securityHooks: Record<string, (scopes: string[]) => SecurityHook>
   /** Requests that may wait in the handler of each operation. */
   maxRequests: number
 }
@@ -40,7 +39,7 @@ interface Options {
  * Registers a route for each operation with fastify-openapi-glue. Its option
  * `operationResolver` adds to each route what glue lacks:
  *
- * - Authentication before the body is read, and again after a slow one. The
+ * - Authentication before the body is read, and again after it. The
  *   `securityHandlers` of glue run when the body has been parsed and validated.
  * - Rejection of a missing body: glue ignores that it is required.
  * - Rejection of a body where the operation has none.
@@ -77,7 +76,9 @@ export const operationRoutes = fp<Options>(
         ],
         preValidation: operation.hasBody ? [requireBody] : [],
         preHandler: [
-          ...(operation.hasBody ? authentication.map(repeatAfterSlowBody) : []),
+          // After the validation: a parsed body that is not valid can take 30
+          // times its length, so none may wait for a look-up.
+          ...(operation.hasBody ? authentication : []),
           announceDeprecation(operation)
         ]
       })
@@ -139,7 +140,7 @@ function limited(
 function hooksOf(
   { id, security, scopes }: ApiOperation,
   securityHooks: Options['securityHooks']
-): onRequestHookHandler[] {
+): SecurityHook[] {
   return security.map((scheme) => {
     const hook = securityHooks[scheme]
     if (hook === undefined)
@@ -153,19 +154,6 @@ function hooksOf(
     return hook(scopes)
   })
 }
-
-/**
- * A client may withhold its body until its API key is revoked. Runs after the
- * validation: a parsed body that is not valid can take 30 times its length, so
- * none may wait for a look-up.
- */
-const repeatAfterSlowBody = (
-  authenticate: onRequestHookHandler
-): preHandlerHookHandler =>
-  function (request, reply, done) {
-    if (reply.elapsedTime < slowBodyMs) done()
-    else authenticate.call(this, request, reply, done)
-  }
 
 /** Runs before the handler, whose own Link to the next page matters more. */
 const announceDeprecation =

@@ -13,9 +13,9 @@ import {
   runStatement
 } from './statement-runner.ts'
 
-// Ends statements of this role that wait on, for a lock or for a standby,
-// although the service has closed their connections. If another replica has a
-// longer DATABASE_TIMEOUT_MS, it may still wait for some of them.
+// Ends statements of this role that still wait, for a lock or for a standby,
+// after the service has closed their connections. If another replica has a
+// longer DATABASE_TIMEOUT_MS, it may still need some of them.
 const terminateAbandonedSql = sql`
   SELECT pg_terminate_backend(pid)
   FROM pg_stat_activity

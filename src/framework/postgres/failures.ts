@@ -2,9 +2,10 @@ import pg from 'pg'
 import { messageOf } from '../message-of.ts'
 
 /**
- * The kinds of errors, by SQLSTATEs and their classes: the first two
- * characters. Every other SQLSTATE is `permanent`: the statement had no effect,
- * and would fail again. The severity says nothing, because lc_messages
+ * The kinds of errors, by SQLSTATEs, and by their classes: the first two
+ * characters. An SQLSTATE that is listed has its own kind, whatever its class.
+ * One that is not, and whose class is not, is `permanent`: the statement had no
+ * effect, and would fail again. The severity says nothing, because lc_messages
  * translates it.
  *
  * | kind      | caller gets       | connection | rows of a failed group |

@@ -17,8 +17,9 @@ export const sql: (
 ) => string = dedent.withOptions({ alignValues: true })
 
 /**
- * A condition that is always true, for each statement that changes something.
- * PostgreSQL evaluates it before the rows of its SELECT, and then:
+ * A condition that is always true, for each statement that changes something:
+ * a SET would be another statement. Its subquery does not depend on rows, so
+ * PostgreSQL evaluates it once, before them, and then:
  *
  * - Each wait for a lock of a row or an index fails after 250 ms (55P03). The
  *   wait for a lock of a table comes before.

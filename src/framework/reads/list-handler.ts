@@ -9,10 +9,16 @@ import type { NamedStatement } from '../postgres/statement-runner.ts'
 import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
 
 /**
- * SQL for a list as a JSON array, which PostgreSQL writes. `body` is NULL if
- * the version is still $1, or if the list has more than $2 bytes. `size` is
- * NULL only in the first case. It is counted first, because PostgreSQL could
- * need gigabytes for a list that is then rejected.
+ * SQL for a list as a JSON array, which PostgreSQL writes:
+ *
+ * | list                      | size  | body |
+ * |---------------------------|-------|------|
+ * | the version is still $1   | NULL  | NULL |
+ * | it has more than $2 bytes | bytes | NULL |
+ * | otherwise                 | bytes | JSON |
+ *
+ * The size is counted first, because PostgreSQL could need gigabytes for a list
+ * that is then rejected.
  *
  * The version is that of all tables. Equal versions mean equal rows:
  *
