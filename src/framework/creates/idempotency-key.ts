@@ -49,7 +49,7 @@ export function idempotencyHashesOf<Body extends object>(
   if (owner == null)
     throw new Error(`the Idempotency-Key of ${operation} needs an API key`)
 
-  const given = bodyColumns
+  const withoutDefaults = bodyColumns
     .filter(
       ({ property, default: value }) =>
         stringify(body[property]) !== stringify(value)
@@ -59,7 +59,9 @@ export function idempotencyHashesOf<Body extends object>(
   return [
     sha256Bytea(`${owner} ${operation} ${unquoted(header)}`),
     // Properties are sorted by name.
-    sha256Bytea(stringify([Object.fromEntries(given), ...otherValues]))
+    sha256Bytea(
+      stringify([Object.fromEntries(withoutDefaults), ...otherValues])
+    )
   ]
 }
 

@@ -165,13 +165,14 @@ function openHttpServer(
     // A client may close its sending half after a request. It still receives
     // the response.
     httpAllowHalfOpen: true,
-    // Closes connections without a request at shutdown. The method of Node.js
-    // would cut off responses that are not sent completely. Requests whose
-    // headers are arriving are lost: SHUTDOWN_DELAY_MS lets clients go to
-    // another replica first. A connection whose response has promised to keep
-    // it open may have another request.
+    // At shutdown, closes the connections without a request. The method of
+    // Node.js would also cut off responses that are not sent completely.
     closeIdleConnections() {
+      // A response that has begun may have promised to keep its connection
+      // open. Its client has this time to send another request.
       server.keepAliveTimeout = lingerMs
+      // A request whose headers are arriving is lost: SHUTDOWN_DELAY_MS lets
+      // clients go to another replica first.
       for (const [socket, response] of connections)
         if (!isBusy(response)) close(socket)
     }

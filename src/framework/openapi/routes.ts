@@ -69,7 +69,7 @@ export const operationRoutes = fp<Options>(
       const authentication = hooksOf(operation, securityHooks)
       const handler = handlersById.get(operation.id) ?? notImplemented
       routes.set(operation.id, {
-        handler: limited(handler, maxRequests),
+        handler: withRequestLimit(handler, maxRequests),
         onRequest: [
           ...authentication,
           ...(operation.hasBody ? [] : [rejectBody])
@@ -120,7 +120,7 @@ function notImplemented(): never {
  * Limits the requests that wait in a handler, even those whose client has left:
  * one may reset its connections again and again. Other operations go on.
  */
-function limited(
+function withRequestLimit(
   handler: RouteHandlerMethod,
   maxRequests: number
 ): RouteHandlerMethod {

@@ -110,22 +110,19 @@ function runOn<Row extends QueryResultRow>(
 
     connection.query<Row>(query, (error: Error | null, result) => {
       clearTimeout(timer)
-      const doubt = unreplicated.has(connection)
-        ? new Error('the wait for the standby has ended')
-        : null
-      const cause = error ?? doubt
+      const failure = error ?? replicationFailureOf(connection)
 
       // A late CancelRequest could cancel the next statement.
-      connection.release(isLate || !isReusable(cause))
+      connection.release(isLate || !isReusable(failure))
       // An error without a SQLSTATE is one of pg: the server still runs it.
       const isIgnored =
         error !== null && postgresErrorIn(error).code === undefined
       if (isLate && isIgnored) onCancelIgnored()
-      const outcome = cause === null ? 'ok' : 'failed'
+      const outcome = failure === null ? 'ok' : 'failed'
       stopTimer({ outcome: isLate ? 'timeout' : outcome })
 
-      if (cause === null) resolve(result.rows)
-      else reject(failureOf(cause, isRepeatable))
+      if (failure === null) resolve(result.rows)
+      else reject(failureOf(failure, isRepeatable))
     })
   })
 }
@@ -137,8 +134,14 @@ function runOn<Row extends QueryResultRow>(
  * by pg. PgBouncer keeps its name, and then closes the connection during the
  * next statement, whose outcome would be unknown.
  */
-const isReusable = (cause: Error | null): boolean =>
-  cause === null || ['permanent', 'conflict'].includes(errorKindOf(cause))
+const isReusable = (failure: Error | null): boolean =>
+  failure === null || ['permanent', 'conflict'].includes(errorKindOf(failure))
+
+/** Why a commit that PostgreSQL reported may be lost in a failover. */
+const replicationFailureOf = (connection: PoolClient): Error | null =>
+  unreplicated.has(connection)
+    ? new Error('the wait for the standby has ended')
+    : null
 
 /** Counts a failure, and logs it if it begins an outage. */
 function report(
