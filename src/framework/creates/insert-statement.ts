@@ -87,8 +87,9 @@ const plainParts: InsertParts = {
 
 /** For rows of which some have Idempotency-Keys. */
 export const idempotentParts: InsertParts = {
-  // A replay becomes a write, whose commit waits for the synchronous standby:
-  // a record may be visible before the standby has it.
+  // A message makes a replay a write, whose commit waits for the synchronous
+  // standby: a record may be visible before the standby has it. `checked_row`
+  // must select its column, or PostgreSQL would not send it.
   input: (types) => sql`
     ${inputTable({ ...types, key_hash: 'bytea', body_hash: 'bytea' })}
     LEFT JOIN LATERAL (

@@ -58,7 +58,7 @@ export class CachedBody {
   ): Promise<Buffer | string | undefined> {
     // RFC 9110, section 13.1.2: the comparison ignores W/.
     const isNotModified = tags === '*' || tags.includes(this.etag.slice(2))
-    // For the library, `*` is also a coding that is refused by its name.
+    // The library would refuse gzip, too, after `gzip, *;q=0`.
     const named = accepted.toLowerCase().replace(/\*[^,]*/, '')
     const coding =
       isNotModified || this.#bytes.length < minCompressedSize

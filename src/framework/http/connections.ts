@@ -5,7 +5,7 @@
 // |-----------------------------------|------------------------------------|
 // | destroySoon() of a socket         | pipelining: goes on sending        |
 // | no parser without 'data' listener | pipelining: nothing is handled     |
-// | push() of a request               | connections: over 1000 chunks      |
+// | push() of a request               | connections: in over 1000 parts  |
 // | httpAllowHalfOpen                 | connections: closes its side       |
 // | close() calls closeIdle…          | connections: a shutdown closes     |
 import { randomUUID } from 'node:crypto'
@@ -37,11 +37,11 @@ const lingerMs = 1000
  */
 const maxRawHeaders = 400
 
-/** Chunks of a body: Node.js keeps an object of 200 bytes for each. */
-const maxChunks = 1000
+/** Parts of a body: Node.js keeps an object of 200 bytes for each. */
+const maxBodyParts = 1000
 
-const tooManyChunks = badRequest(
-  `The body has over ${maxChunks} chunks: send larger ones`
+const tooManyParts = badRequest(
+  `The body arrived in over ${maxBodyParts} parts: send larger ones`
 )
 
 /** Milliseconds between two checks of the timeouts of incomplete requests. */
@@ -87,11 +87,12 @@ export function connectionOptions(config: Config, metrics: Metrics) {
         response.shouldKeepAlive = false
 
       const push = request.push.bind(request)
-      let chunks = 0
-      request.push = (chunk) => {
-        if (chunk === null || ++chunks <= maxChunks) return push(chunk)
-        reject(socket, tooManyChunks, request.method)
-        return false
+      let parts = 0
+      request.push = (part) => {
+        if (part === null || ++parts <= maxBodyParts) return push(part)
+        reject(socket, tooManyParts, request.method)
+        // Otherwise, Node.js would stop reading.
+        return true
       }
       handler(request, response)
     }
@@ -207,9 +208,10 @@ function faultOf(request: IncomingMessage) {
  */
 function mayRespond(last?: ServerResponse): boolean {
   const isInBody = last?.req.complete === false
-  // A body whose request has its response gets no second one. Behind a request,
-  // the bytes are the next one: its response must come after the last.
-  return isInBody ? !last.headersSent : !isBusy(last)
+  // The request may have its response: it gets no second one.
+  if (isInBody) return !last.headersSent
+  // The bytes are the next request: its response must come after the last.
+  return !isBusy(last)
 }
 
 /** Whether a request needs the rest of its response. */

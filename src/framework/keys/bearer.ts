@@ -85,6 +85,7 @@ export const bearerAuthentication = fp<Options>(
 
       return (request, reply, done) => {
         const isRepeated = request.apiKeyCheck !== undefined
+        // At the first check, the key may have been trusted for `trustMs`.
         if (isRepeated && trustMs + reply.elapsedTime < maxCheckAgeMs)
           return done()
 

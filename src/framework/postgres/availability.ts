@@ -17,16 +17,16 @@ export type Availability = ReturnType<typeof trackAvailability>
 
 /** Tracks the availability of the database for one use. Logs its outages. */
 export function trackAvailability(use: string, log: Logger) {
-  /** The time of the last failure in an outage that no success has ended. */
-  let lastFailure = -Infinity
-  const sinceFailure = () => performance.now() - lastFailure
+  /** The time of the last failure of the outage, if there is one. */
+  let lastFailure: number | undefined
+  const sinceFailure = () => performance.now() - (lastFailure ?? -Infinity)
 
   return {
     use,
 
     /**
-     * For the metrics: false after a failure, until a success that comes at
-     * least 5 s after the last failure, or until a minute without a failure.
+     * False during an outage: from a failure to a success that comes at least
+     * 5 s after the last failure, or to the end of a minute without a failure.
      */
     get isAvailable() {
       return sinceFailure() > forgetAfterMs
@@ -44,8 +44,8 @@ export function trackAvailability(use: string, log: Logger) {
     },
 
     succeeded() {
-      if (lastFailure === -Infinity || sinceFailure() < quietMs) return
-      lastFailure = -Infinity
+      if (lastFailure === undefined || sinceFailure() < quietMs) return
+      lastFailure = undefined
       log.info(`the database is available again for ${use}`)
     }
   }
