@@ -69,27 +69,38 @@ export function groupedInsert(
 
   const insertInGroup = batch(insertGroup, { maxSize, maxWaitMs })
 
-  return async (row) => {
-    const deadline = performance.now() + maxWaitMs
-    let insert: (row: InsertRow) => Promise<GroupOutcome> = insertInGroup
-    let pauseMs = firstPauseMs
+  return (row) => insertRow(row, insertInGroup, insertAlone, maxWaitMs)
+}
 
-    for (;;) {
-      const result = await insert(row)
-      switch (result.outcome) {
-        case 'group_failed':
-          // This row may be the one that made it fail.
-          insert = insertAlone
-          break
-        case 'blocked':
-        case 'in_use':
-          if (performance.now() + pauseMs >= deadline) return result
-          await sleep(pauseMs)
-          pauseMs = Math.min(2 * pauseMs, longestPauseMs)
-          break
-        default:
-          return result
-      }
+/**
+ * Inserts a row in a group, and alone if its group fails. Tries again while
+ * another transaction is in the way.
+ */
+async function insertRow(
+  row: InsertRow,
+  insertInGroup: (row: InsertRow) => Promise<GroupOutcome>,
+  insertAlone: (row: InsertRow) => Promise<RowOutcome>,
+  maxWaitMs: number
+): Promise<RowOutcome> {
+  const deadline = performance.now() + maxWaitMs
+  let insert = insertInGroup
+  let pauseMs = firstPauseMs
+
+  for (;;) {
+    const result = await insert(row)
+    switch (result.outcome) {
+      case 'group_failed':
+        // This row may be the one that made it fail.
+        insert = insertAlone
+        break
+      case 'blocked':
+      case 'in_use':
+        if (performance.now() + pauseMs >= deadline) return result
+        await sleep(pauseMs)
+        pauseMs = Math.min(2 * pauseMs, longestPauseMs)
+        break
+      default:
+        return result
     }
   }
 }

@@ -5,7 +5,7 @@
 // |-----------------------------------|------------------------------------|
 // | destroySoon() of a socket         | pipelining: goes on sending        |
 // | no parser without 'data' listener | pipelining: nothing is handled     |
-// | push() of a request               | connections: in over 1000 parts  |
+// | push() of a request               | connections: in over 1000 parts    |
 // | httpAllowHalfOpen                 | connections: closes its side       |
 // | close() calls closeIdle…          | connections: a shutdown closes     |
 import { randomUUID } from 'node:crypto'
@@ -86,14 +86,7 @@ export function connectionOptions(config: Config, metrics: Metrics) {
       if (request.headers.upgrade !== undefined)
         response.shouldKeepAlive = false
 
-      const push = request.push.bind(request)
-      let parts = 0
-      request.push = (part) => {
-        if (part === null || ++parts <= maxBodyParts) return push(part)
-        reject(socket, tooManyParts, request.method)
-        // Otherwise, Node.js would stop reading.
-        return true
-      }
+      limitParts(request, () => reject(socket, tooManyParts, request.method))
       handler(request, response)
     }
 
@@ -199,6 +192,19 @@ function faultOf(request: IncomingMessage) {
   if (coding !== undefined && (isOld || coding.toLowerCase() !== 'chunked'))
     return badRequest('Transfer-Encoding must be chunked, in HTTP/1.1')
   if (request.url === '*') return badRequest('The URL must have a path')
+}
+
+/** Drops the parts of a body that are too many, and calls `rejectBody`. */
+function limitParts(request: IncomingMessage, rejectBody: () => void): void {
+  const push = request.push.bind(request)
+  let count = 0
+
+  request.push = (part) => {
+    if (part === null || ++count <= maxBodyParts) return push(part)
+    rejectBody()
+    // Otherwise, Node.js would stop reading.
+    return true
+  }
 }
 
 /**

@@ -1,5 +1,9 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
-import type { onRequestHookHandler, preHandlerHookHandler } from 'fastify'
+import type {
+  FastifyInstance,
+  onRequestHookHandler,
+  preHandlerHookHandler
+} from 'fastify'
 import fp from 'fastify-plugin'
 import type { Names } from '../api.ts'
 import type { Config } from '../config.ts'
@@ -60,22 +64,13 @@ interface Options {
 export const bearerAuthentication = fp<Options>(
   async (app, { names, database, config }) => {
     const { apiKeyPrefix, realm } = names
-    const verifier = new ApiKeyVerifier(database, apiKeyPrefix)
+    const verify = await registerBearerAuth(
+      app,
+      new ApiKeyVerifier(database, apiKeyPrefix)
+    )
     const countKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
     const { MAX_REJECTED_KEYS_PER_MINUTE: maxRejected } = config
     const countRejected = rateLimit(app, 'rejected', maxRejected)
-
-    await app.register(bearerAuth, {
-      addHook: false,
-      keys: [],
-      specCompliance: 'rfc6749',
-      verifyErrorLogLevel: 'silent',
-      async auth(token, request) {
-        request.apiKeyCheck = await verifier.check(token)
-        return request.apiKeyCheck.state === 'valid'
-      }
-    })
-    const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
 
     app.decorateRequest('apiKeyCheck', undefined)
     app.decorate('requireApiKey', (neededScopes) => {
@@ -113,6 +108,25 @@ export const bearerAuthentication = fp<Options>(
   },
   { name: 'bearer-authentication' }
 )
+
+/** Registers @fastify/bearer-auth, and returns its function for hooks. */
+async function registerBearerAuth(
+  app: FastifyInstance,
+  verifier: ApiKeyVerifier
+): Promise<verifyBearerAuth> {
+  await app.register(bearerAuth, {
+    addHook: false,
+    keys: [],
+    specCompliance: 'rfc6749',
+    verifyErrorLogLevel: 'silent',
+    async auth(token, request) {
+      request.apiKeyCheck = await verifier.check(token)
+      return request.apiKeyCheck.state === 'valid'
+    }
+  })
+
+  return app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
+}
 
 /** Whether a key has the needed scopes. One with null may do everything. */
 const hasScopes = (scopes: string[] | null, needed: string[]): boolean =>
