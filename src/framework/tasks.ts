@@ -17,8 +17,8 @@ export interface Task {
 
 /**
  * Runs a task immediately, and again and again until the signal is aborted.
- * Logs its failures, except while the database is unavailable or slow, which
- * the database reports itself.
+ * Logs its failures, except while the database is unavailable, which the
+ * database reports itself, or busy.
  */
 export function repeat(
   { name, intervalMs, work }: Task,

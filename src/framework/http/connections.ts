@@ -194,13 +194,17 @@ function faultOf(request: IncomingMessage) {
   if (request.url === '*') return badRequest('The URL must have a path')
 }
 
-/** Drops the parts of a body that are too many, and calls `rejectBody`. */
+/**
+ * Calls `rejectBody` if a body has too many parts. Passes on neither further
+ * parts nor the end of the body: what came before could be valid.
+ */
 function limitParts(request: IncomingMessage, rejectBody: () => void): void {
   const push = request.push.bind(request)
   let count = 0
 
   request.push = (part) => {
-    if (part === null || ++count <= maxBodyParts) return push(part)
+    if (part !== null) count++
+    if (count <= maxBodyParts) return push(part)
     rejectBody()
     // Otherwise, Node.js would stop reading.
     return true
