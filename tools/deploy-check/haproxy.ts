@@ -34,5 +34,13 @@ export async function startHaproxy(
 
   const env = { TLS: 'off', MAX_CONNECTIONS_PER_SOURCE: '0', ...variables }
   run(t, ['haproxy', '-W', '-db', '-f', file], { env })
-  return { url: `http://127.0.0.1:${port}`, metricsPort }
+  const url = `http://127.0.0.1:${port}`
+  /** Whether the proxy uses a replica. */
+  const isReady = () =>
+    fetch(`${url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false
+    )
+
+  return { url, metricsPort, isReady }
 }

@@ -217,15 +217,10 @@ incident('the proxy rejects a flood', ['ProxyRejects'], async () => {
 t.test('a replica stays in use with all its connections', async (t) => {
   const replica = await started(serve(t, { DATABASE_URL: databaseUrl }))
   const limits = { MAX_REQUESTS_PER_KEY: '0' }
-  const { url: proxied } = await startHaproxy(t, [replica], limits)
+  const { url: proxied, isReady } = await startHaproxy(t, [replica], limits)
   const flooding = await newKey()
   const create = () => postNamed(proxied, flooding, 'x')
-  const isInUse = () =>
-    fetch(`${proxied}/readyz`).then(
-      ({ ok }) => ok,
-      () => false
-    )
-  await until(isInUse, 'the proxy finds the replica')
+  await until(isReady, 'the proxy finds the replica')
 
   // More than a replica accepts. The proxy passes on what it cannot keep of
   // their bodies, whose rest never comes.
@@ -248,7 +243,7 @@ t.test('a replica stays in use with all its connections', async (t) => {
     return true
   }
   await until(isRejected, 'a create waits for a connection in vain')
-  t.ok(await isInUse())
+  t.ok(await isReady())
 
   for (const one of creates) one.destroy()
   const isServed = async () => (await create()).status === 201

@@ -20,12 +20,7 @@ async function start(t: Test, onRequest: RequestListener) {
     else onRequest(received, response)
   })
   const port = await listenOnLoopback(t, replica)
-  const { url } = await startHaproxy(t, [`http://127.0.0.1:${port}`])
-  const isReady = () =>
-    fetch(`${url}/readyz`).then(
-      ({ ok }) => ok,
-      () => false
-    )
+  const { url, isReady } = await startHaproxy(t, [`http://127.0.0.1:${port}`])
   await until(isReady, 'the proxy is ready')
 
   return `${url}/v1/categories`

@@ -209,7 +209,11 @@ t.test('a request counts although its client left; others go on', async (t) => {
   const service = await startNotes(t, { config: { MAX_CONNECTIONS: 1 } })
   const list = () => send(service, listRequest())
   await abortList(t, service, {}, async () => {
-    t.match(await list(), { status: 503, body: /Too many requests are wait/ })
+    t.match(await list(), {
+      status: 503,
+      headers: { 'retry-after': '1' },
+      body: /"code":"unavailable".*Too many requests are waiting/
+    })
     for (const path of ['/readyz', '/v1/notes/1/replies'])
       t.match(await send(service, request(`GET ${path}`)), { status: 200 })
   })
