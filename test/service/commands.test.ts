@@ -3,7 +3,8 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { copyData, createDatabase, empty, query } from '../support/database.ts'
 import { notesEnvironment, postNote, serveNotes } from '../support/notes.ts'
-import { call, keyPattern, script, started } from '../support/process.ts'
+import { call, keyPattern, run, script, started } from '../support/process.ts'
+import { errorResponse, startProxy } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
 
 /** Where a command finds its database. */
@@ -84,6 +85,24 @@ t.test(
     t.equal(await service.stop(), 0)
   }
 )
+
+t.test('a command waits for a server that starts or shuts down', async (t) => {
+  const { state, url, cut } = await startProxy(t, await createDatabase(t))
+  const rejections = ['starting up', 'shutting down'].map((reason) =>
+    errorResponse('FATAL', '57P03', `the database system is ${reason}`)
+  )
+  state.change = (chunk) => rejections.pop() ?? chunk
+
+  const create = [...script('src/commands/keys.ts'), 'create', '--name', 'x']
+  const command = run(t, create, {
+    env: { DATABASE_URL: url, ...notesEnvironment }
+  })
+  await command.sees(keyPattern)
+  t.same(rejections, [])
+  // PostgreSQL would have closed the connections that it rejected.
+  cut()
+  t.equal(await command.exited, 0)
+})
 
 t.test(
   'with MIGRATE_ON_START=false, a service is ready after `npm run migrate`',

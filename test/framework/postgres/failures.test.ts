@@ -14,7 +14,11 @@ import {
   storedNames,
   makeKey
 } from '../../support/notes.ts'
-import { cancelRequest, startProxy } from '../../support/proxy.ts'
+import {
+  cancelRequest,
+  errorResponse,
+  startProxy
+} from '../../support/proxy.ts'
 import { recorder } from '../../support/recorder.ts'
 import { bearer, codeOrStatus } from '../../support/requests.ts'
 import { until } from '../../support/until.ts'
@@ -95,13 +99,9 @@ t.test('a connection is kept when its statement fails', async (t) => {
   t.same(await session(), first)
 })
 
-/** The ErrorResponse of PgBouncer if it gets none from the server. */
-function crashed(severity: string): Buffer {
-  const fields = `S${severity}\0C08P01\0Mserver conn crashed?\0\0`
-  const response = Buffer.from(`E\0\0\0\0${fields}`)
-  response.writeInt32BE(fields.length + 4, 1)
-  return response
-}
+/** What PgBouncer sends if it gets no response from the server. */
+const crashed = (severity: string) =>
+  errorResponse(severity, '08P01', 'server conn crashed?')
 
 const losses = {
   'the connection is lost': undefined,
