@@ -45,6 +45,16 @@ t.test('a request waits in the proxy for its body', async (t) => {
   t.same(seen, ['GET', 'GET', 'POST'])
 })
 
+t.test('what the proxy rejects does not wait for its body', async (t) => {
+  const url = await start(t, () => t.fail('it reached the replica'))
+  const headers = { 'content-length': 2, 'x-request-id': 'mine' }
+  const sent = request(url, { agent: false, method: 'PROPFIND', headers })
+  t.teardown(() => sent.destroy())
+  sent.flushHeaders()
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  t.match(response, { statusCode: 501, headers: { 'x-request-id': 'mine' } })
+})
+
 t.test('after a lost response, the proxy says what to repeat', async (t) => {
   const url = await start(t, ({ socket }) => socket.destroy())
   const retryAdvice = async (method: string, headers = {}) => {
