@@ -117,12 +117,11 @@ function listen(app: FastifyInstance, config: Config): Promise<string> {
 
 /** Makes the work that no request waits for. */
 function backgroundTasks({ config, api, database }: AppOptions): Task[] {
-  const { IDEMPOTENCY_KEY_HOURS, METRICS_PORT } = config
   const measurers =
-    METRICS_PORT === undefined ? [] : [apiKeyMeasurer, ...api.measurers]
+    config.METRICS_PORT === undefined ? [] : [apiKeyMeasurer, ...api.measurers]
 
   return [
-    removalOfExpiredIdempotencyKeys(database, IDEMPOTENCY_KEY_HOURS),
+    removalOfExpiredIdempotencyKeys(database),
     ...measurers.map((measurer) => measurer(database))
   ]
 }

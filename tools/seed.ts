@@ -43,7 +43,7 @@ const addExamples = `
   RETURNING id`
 
 async function seed(database: Database): Promise<string> {
-  const orders = await database.write({ text: addExamples })
+  const orders = await database.run('writes', { text: addExamples })
   return orders.length > 0
     ? 'Added 4 categories, 3 pets and 2 orders.'
     : 'Nothing was added: the database has pets.'

@@ -21,10 +21,7 @@ interface Call<Item, Result> {
   reject: (error: unknown) => void
 }
 
-/**
- * Calls that may wait; further ones reject with Overloaded. It is above the
- * default of MAX_CONNECTIONS, so that a client that waits is not rejected.
- */
+/** Calls that may wait; further ones reject with Overloaded. */
 const maxWaiting = 2500
 
 interface Options {
@@ -35,13 +32,15 @@ interface Options {
   maxWaitMs?: number
   /** Maximum number of items in a run. */
   maxSize?: number
+  /** Maximum number of runs at the same time. */
+  maxRuns?: number
 }
 
 /**
  * Turns a function for many items into one for a single item. Calls that arrive
  * during a run share the next run, in their order. A call to an idle batch runs
  * at the next setImmediate(), with the other calls of its tick. No call joins a
- * run that has started: a run never reads anything older than its calls.
+ * run that has started, so a run starts after all of its calls.
  *
  * @param run processes all items and returns their results in the same order;
  *   if it rejects, or returns another number of results, the calls of its items
@@ -51,13 +50,13 @@ export function batch<Item, Result>(
   run: (items: Item[]) => Promise<Result[]>,
   options: Options = {}
 ): (item: Item) => Promise<Result> {
-  const { maxWaitMs = Infinity, maxSize = maxWaiting } = options
+  const { maxWaitMs = Infinity, maxSize = maxWaiting, maxRuns = 1 } = options
   const waiting: Call<Item, Result>[] = []
-  let isRunning = false
+  let runs = 0
 
   /** Runs until no call is waiting. Never rejects. */
   async function runAll(): Promise<void> {
-    isRunning = true
+    runs++
 
     while (waiting.length > 0) {
       // Calls of the same tick share a run.
@@ -66,12 +65,20 @@ export function batch<Item, Result>(
 
       const calls = waiting.splice(0, maxSize)
       const [first] = calls
-      // Its statements are in the trace of the first request.
-      if (first !== undefined)
-        await context.with(first.context, () => runCalls(calls, run))
+      if (first === undefined) continue
+      const items = calls.map(({ item }) => item)
+      try {
+        // Its statements are in the trace of the first request.
+        const results = await context.with(first.context, () => run(items))
+        if (results.length !== calls.length)
+          throw new Error(`${calls.length} calls had ${results.length} results`)
+        results.forEach((result, index) => calls[index]?.resolve(result))
+      } catch (error) {
+        for (const { reject } of calls) reject(error)
+      }
     }
 
-    isRunning = false
+    runs--
   }
 
   return (item) =>
@@ -84,7 +91,7 @@ export function batch<Item, Result>(
       const caller = context.active()
       waiting.push({ item, deadline, context: caller, resolve, reject })
       // `runAll` never rejects: only the linter needs the catch.
-      if (!isRunning) runAll().catch(reject)
+      if (runs < maxRuns) runAll().catch(reject)
     })
 }
 
@@ -111,19 +118,4 @@ function rejectLate<Item, Result>(waiting: Call<Item, Result>[]): void {
   const now = performance.now()
   while (waiting[0] !== undefined && waiting[0].deadline < now)
     waiting.shift()?.reject(new Overloaded())
-}
-
-/** Gives each call its result. Never rejects. */
-async function runCalls<Item, Result>(
-  calls: Call<Item, Result>[],
-  run: (items: Item[]) => Promise<Result[]>
-): Promise<void> {
-  try {
-    const results = await run(calls.map(({ item }) => item))
-    if (results.length !== calls.length)
-      throw new Error(`${calls.length} calls had ${results.length} results`)
-    results.forEach((result, index) => calls[index]?.resolve(result))
-  } catch (error) {
-    for (const { reject } of calls) reject(error)
-  }
 }

@@ -17,8 +17,7 @@ interface SharedReadDefinition<Column extends string> {
   text: string
   /** Further ones wait for the next statement. */
   maxInputRows: number
-  /** Which method of Database runs it: by default, `read`. */
-  method?: 'read' | 'readForChecks'
+  use?: 'reads' | 'checks'
 }
 
 /**
@@ -27,9 +26,9 @@ interface SharedReadDefinition<Column extends string> {
  * statement that has started, so it sees everything that was committed before
  * it arrived.
  *
- * @returns a function that reads the row for an input row; rejects like
- *   `Database.read`, and with Overloaded if too many requests wait, or this one
- *   waits for longer than DATABASE_TIMEOUT_MS
+ * @returns a function that reads the row for an input row; rejects with the
+ *   errors of `Database.run`, and with Overloaded if too many requests wait, or
+ *   this one waits for longer than DATABASE_TIMEOUT_MS
  */
 export function sharedReader<Column extends string, Row extends QueryResultRow>(
   database: Database,
@@ -38,7 +37,7 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     inputTypes,
     text,
     maxInputRows,
-    method = 'read'
+    use = 'reads'
   }: SharedReadDefinition<Column>
 ): (inputRow: InputRow<Column>) => Promise<Row> {
   const statement = database.prepare(statementName, text)
@@ -57,7 +56,7 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     const distinct = [...new Set(inputRows)]
     // The parameter of inputTable, here of rows that are JSON already.
     const values = [`[${distinct.join(',')}]`]
-    const rows = await database[method]<Row>({ ...statement, values })
+    const rows = await database.run<Row>(use, statement, values)
     const rowOf = new Map(distinct.map((one, index) => [one, rows[index]]))
 
     // The statement returns a row for each input row.

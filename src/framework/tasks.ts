@@ -3,7 +3,10 @@ import type { Logger } from 'pino'
 import { Overloaded } from './batch.ts'
 import type { Metrics } from './metrics.ts'
 import type { Database } from './postgres/database.ts'
-import { Unavailable } from './postgres/failures.ts'
+import { OutcomeUnknown, Unavailable } from './postgres/failures.ts'
+
+/** Failures that the database reports, or that pass. */
+const expected = [Unavailable, OutcomeUnknown, Overloaded]
 
 /** Work that no request waits for. */
 export interface Task {
@@ -28,7 +31,7 @@ export function repeat(
   async function run(): Promise<void> {
     while (!signal.aborted) {
       await work(signal).catch((error: unknown) => {
-        if (error instanceof Unavailable || error instanceof Overloaded) return
+        if (expected.some((kind) => error instanceof kind)) return
         log.error({ err: error }, `the background task failed: ${name}`)
       })
       await sleep(intervalMs, undefined, { signal })
@@ -65,7 +68,7 @@ export const measurer =
     const setMetrics = addMetrics(database.metrics)
 
     async function work(): Promise<void> {
-      const [row] = await database.runInBackground(statement)
+      const [row] = await database.run('checks', statement)
       setMetrics(row as Row)
     }
 

@@ -132,17 +132,6 @@ export const commonVariables = {
  * also has, and settings for large or unusual loads.
  */
 export const rarelyNeededVariables = {
-  MAX_DATABASE_CONNECTIONS: {
-    ...count,
-    default: 9,
-    minimum: 3,
-    maximum: 1000,
-    description:
-      'Maximum connections for requests: a third each for reads, ' +
-      'groups of rows, and single rows. ' +
-      'Checks of keys use two more, and background work one.'
-  },
-
   DATABASE_TIMEOUT_MS: {
     ...milliseconds,
     default: 5000,
@@ -160,14 +149,6 @@ export const rarelyNeededVariables = {
     description:
       'Role to grant the privileges of the service to, ' +
       'if another role runs the migrations'
-  },
-
-  IDEMPOTENCY_KEY_HOURS: {
-    ...count,
-    default: 24,
-    minimum: 24,
-    maximum: 8760,
-    description: 'Minimum hours for which an Idempotency-Key is kept'
   },
 
   MAX_REJECTED_KEYS_PER_MINUTE: {

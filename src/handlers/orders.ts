@@ -31,9 +31,11 @@ const orderStateSql = sql`
 
 /** The operations on orders. */
 export function orderHandlers(database: Database, buffers: ResponseBuffers) {
-  const cancel = database.prepare('cancelOrder', deleteOpenOrderSql)
-
-  const readState = database.prepare('cancelOrder-state', orderStateSql)
+  const cancel = database.prepareSingleRow('cancelOrder', deleteOpenOrderSql)
+  const readState = database.prepareSingleRow<{ isOpen: boolean | null }>(
+    'cancelOrder-state',
+    orderStateSql
+  )
 
   return {
     listOrders: listHandler(database, buffers, {
@@ -43,15 +45,11 @@ export function orderHandlers(database: Database, buffers: ResponseBuffers) {
     }),
 
     cancelOrder: async ({ params: { orderId: id } }, reply) => {
-      const values = [id]
-      const cancelled = await database.writeSingleRow({ ...cancel, values })
+      const cancelled = await cancel([id])
       if (cancelled.length > 0) return reply.code(204).send()
 
       // Only a second statement sees the commit that the first one waited for.
-      const query = { ...readState, values }
-      const [order] = await database.writeSingleRow<{
-        isOpen: boolean | null
-      }>(query)
+      const [order] = await readState([id])
       if (order?.isOpen == null) throw notFound('order', id)
       if (order.isOpen) throw unavailable // It was reopened.
 

@@ -138,9 +138,13 @@ t.test('requests and their statements have spans', async (t) => {
   await sendAll(service, () => {
     proxy.refuse()
     proxy.cut()
-    const open = 'database_connections{use="writes"}'
-    const isNoticed = async () => (await sample(service.database, open)) === 0
-    return until(isNoticed, 'writes have no connection')
+    const isClosed = async (pool: string) => {
+      const open = `database_connections{pool="${pool}"}`
+      return (await sample(service.database, open)) === 0
+    }
+    const isNoticed = async () =>
+      (await isClosed('shared')) && (await isClosed('single_rows'))
+    return until(isNoticed, 'there is no connection')
   })
   diag.warn('one')
   diag.warn('another, within a minute')

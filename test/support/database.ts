@@ -131,7 +131,7 @@ export async function connect(t: Test, url: string): Promise<pg.Client> {
 export function openDatabase(t: Test, url: string, timeout = 5000): Database {
   const database = new Database(
     url,
-    { MAX_DATABASE_CONNECTIONS: 4, DATABASE_TIMEOUT_MS: timeout },
+    { DATABASE_TIMEOUT_MS: timeout },
     silent,
     new Metrics(),
     notes.names.service

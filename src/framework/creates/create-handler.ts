@@ -1,18 +1,24 @@
+import { hash } from 'node:crypto'
 import { parse } from 'lossless-json'
+import { stringify } from 'safe-stable-stringify'
 import { HttpError, unavailable } from '../errors.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
+import type { BodyColumn } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { OutcomeUnknown, postgresErrorIn } from '../postgres/failures.ts'
 import { groupedInsert } from './grouped-insert.ts'
-import { idempotencyHashesOf, type CreateRequest } from './idempotency-key.ts'
-import { type CreateDefinition, prepareInserts } from './insert-statement.ts'
+import {
+  type CreateDefinition,
+  type CreateRequest,
+  prepareInserts
+} from './insert-statement.ts'
 
 /**
  * The handler of an operation that creates a row from its request, once for
  * each Idempotency-Key.
  *
- * @returns a handler that rejects like `Database.write`, with Overloaded if too
- *   many requests wait, and with HttpError
+ * @returns a handler that rejects with the errors of `Database.run`, with
+ *   Overloaded if too many requests wait, and with HttpError
  */
 export function createHandler<Body extends object, Params, Status, Schema>(
   database: Database,
@@ -64,6 +70,67 @@ export function createHandler<Body extends object, Params, Status, Schema>(
       reply.header('location', location(idIn(result.response)))
     return sendJson(reply, status, json.object(result.response))
   }
+}
+
+/**
+ * Returns two SHA-256 hashes for PostgreSQL, or nothing if the request has no
+ * Idempotency-Key:
+ *
+ * - of the Idempotency-Key, its owner and the operation. The owner is the API
+ *   key, including all keys that it was rotated to. To another operation, or
+ *   another major version, the same Idempotency-Key is a different one.
+ * - of the validated body, in which int64s are exact, without defaults, which a
+ *   later version may add, and of the other values of the row.
+ *
+ * @throws Error without an API key: all such callers would share their keys
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07
+ */
+export function idempotencyHashesOf<Body extends object>(
+  request: CreateRequest<Body, unknown>,
+  bodyColumns: BodyColumn<Body>[],
+  otherValues: unknown[]
+): [] | [keyHash: string, bodyHash: string] {
+  const { headers, apiKeyCheck, body, method, routeOptions } = request
+  const header = headers['idempotency-key']
+  if (header === undefined) return []
+  const operation = `${method} ${routeOptions.url}`
+
+  const owner = apiKeyCheck?.firstId
+  if (owner == null)
+    throw new Error(`the Idempotency-Key of ${operation} needs an API key`)
+
+  const withoutDefaults = bodyColumns
+    .filter(
+      ({ property, default: value }) =>
+        stringify(body[property]) !== stringify(value)
+    )
+    .map(({ property }) => [property, body[property]])
+
+  return [
+    sha256Bytea(`${owner} ${operation} ${unquoted(header)}`),
+    // Properties are sorted by name.
+    sha256Bytea(
+      stringify([Object.fromEntries(withoutDefaults), ...otherValues])
+    )
+  ]
+}
+
+/**
+ * The text of a string of RFC 9651, section 3.3.3, or the bare text, which many
+ * clients send. A repeated header was rejected by the pattern of openapi.yaml,
+ * because Node.js joins the values with a comma and a space.
+ */
+function unquoted(header: string): string {
+  if (!header.startsWith('"')) return header
+  return header.slice(1, -1).replace(/\\(.)/g, '$1')
+}
+
+/**
+ * Returns the hash as the text of a bytea of PostgreSQL. Making a Buffer first
+ * would take longer.
+ */
+function sha256Bytea(text: string): string {
+  return `\\x${hash('sha256', text, 'hex')}`
 }
 
 /** The id of a row of JSON, as text: a number would round it. */

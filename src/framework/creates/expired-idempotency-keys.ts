@@ -5,23 +5,24 @@ import type { Task } from '../tasks.ts'
 /** Milliseconds between two removals. */
 const intervalMs = 5000
 
+/**
+ * How long an Idempotency-Key is kept. Clients may rely on 24 hours from the
+ * response, which may come minutes after `created_at`.
+ */
+const lifetime = '24 hours 10 minutes'
+
 /** Idempotency-Keys of one statement, which a slow disk deletes in a second. */
 const maxDeleted = 500
 
-/**
- * Waits 250 ms for rows that another replica is removing, and then fails.
- *
- * A client counts the hours from the response, which may come minutes after
- * `created_at`: they are kept for ten minutes more.
- */
+/** Waits 250 ms for rows that another replica is removing, and then fails. */
 const deleteExpiredSql = sql`
   DELETE FROM idempotency_keys
   WHERE ctid = ANY (ARRAY(
     SELECT ctid
     FROM idempotency_keys
-    WHERE created_at < now() - $1 * interval '1 hour' - interval '10 minutes'
+    WHERE created_at < now() - interval '${lifetime}'
     ORDER BY created_at
-    LIMIT $2
+    LIMIT $1
   ))
     AND ${writeSettings}
   RETURNING true
@@ -30,16 +31,10 @@ const deleteExpiredSql = sql`
 /**
  * Makes the task that removes expired Idempotency-Keys. An expired
  * Idempotency-Key still replays until it is removed.
- *
- * @param hours until an Idempotency-Key expires
  */
-export function removalOfExpiredIdempotencyKeys(
-  database: Database,
-  hours: number
-): Task {
+export function removalOfExpiredIdempotencyKeys(database: Database): Task {
   const name = 'remove-expired-idempotency-keys'
   const statement = database.prepare(name, deleteExpiredSql)
-  const values = [hours, maxDeleted]
 
   const task = 'idempotency_keys'
   const succeeded = () =>
@@ -48,7 +43,7 @@ export function removalOfExpiredIdempotencyKeys(
   async function work(signal: AbortSignal): Promise<void> {
     let deleted: unknown[]
     do {
-      deleted = await database.runInBackground({ ...statement, values })
+      deleted = await database.run('writes', statement, [maxDeleted])
       succeeded()
     } while (deleted.length === maxDeleted && !signal.aborted)
   }

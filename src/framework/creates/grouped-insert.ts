@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { batch } from '../batch.ts'
-import type { Database } from '../postgres/database.ts'
+import { batch, Overloaded } from '../batch.ts'
+import { type Database, maxSingleRowRuns } from '../postgres/database.ts'
 import { mayBeFaultOfRow, postgresErrorIn } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
 import type { InsertStatements, RowOutcome } from './insert-statement.ts'
 
 /** Rows of one statement. */
-const maxSize = 250
+const maxGroupSize = 250
+
+/** Rows of one operation that may wait, even if their clients have left. */
+const maxRows = 1000
 
 /** Milliseconds before another attempt. They double, up to the longest. */
 const firstPauseMs = 50
@@ -25,8 +28,14 @@ interface InsertRow {
   hasIdempotencyKey: boolean
 }
 
-/** What a group did with a row. It failed if one of its rows made it fail. */
-type GroupOutcome = RowOutcome | { outcome: 'group_failed' }
+/** What rejects a row. */
+type Rejection =
+  | { outcome: 'invalid' }
+  /** The row alone made the statement fail. */
+  | { outcome: 'failed'; error: unknown }
+
+/** What an attempt did with a row. A group fails if one of its rows does. */
+type Attempt = RowOutcome | Rejection | { outcome: 'group_failed' }
 
 /**
  * Inserts single rows with a statement for many. Rows that arrive together
@@ -34,97 +43,115 @@ type GroupOutcome = RowOutcome | { outcome: 'group_failed' }
  * service adds no delay. If a row makes its group fail, each row of the group
  * runs alone, while the next groups go on.
  *
+ * A row waits while another transaction is in the way. A row with an
+ * Idempotency-Key is rejected only when another attempt, after the rejection,
+ * has found no record of its key: what was in the way may be the same row,
+ * which another replica has committed meanwhile.
+ *
  * @returns a function that inserts one row. It resolves with 'blocked' or
- *   'in_use' only when no attempt can begin within DATABASE_TIMEOUT_MS: until
- *   then, it tries again. It rejects like `Database.write`, and with Overloaded
- *   if too many rows wait
+ *   'in_use' if no further attempt can begin within DATABASE_TIMEOUT_MS. It
+ *   rejects with the errors of `Database.run`, and with Overloaded if too many
+ *   rows wait
  */
 export function groupedInsert(
   database: Database,
   statements: InsertStatements
 ): (row: InsertRow) => Promise<RowOutcome> {
-  const { metrics, timeoutMs: maxWaitMs } = database
+  const { timeoutMs: maxWaitMs } = database
+  const insertInGroup = batch(
+    (rows: InsertRow[]) => insertRows(database, 'writes', statements, rows),
+    { maxSize: maxGroupSize, maxWaitMs }
+  )
+  const insertAlone = batch(
+    (rows: InsertRow[]) =>
+      insertRows(database, 'single_rows', statements, rows),
+    { maxSize: 1, maxRuns: maxSingleRowRuns, maxWaitMs }
+  )
+  let rowCount = 0
 
-  async function insertAlone(row: InsertRow): Promise<RowOutcome> {
+  return async (row) => {
+    if (rowCount >= maxRows) throw new Overloaded()
+    rowCount++
     try {
-      const query = queryOf([row], statements)
-      const [result] = await database.writeSingleRow<RowOutcome>(query)
-      // The statement returns a row for each input row.
-      return result as RowOutcome
-    } catch (error) {
-      return { outcome: outcomeAfter(error) }
+      return await insertRow(row, insertInGroup, insertAlone, maxWaitMs)
+    } finally {
+      rowCount--
     }
   }
-
-  async function insertGroup(rows: InsertRow[]): Promise<GroupOutcome[]> {
-    const query = queryOf(rows, statements)
-    metrics.groupedWrites.observe({ statement: query.name }, rows.length)
-    try {
-      return await database.write<RowOutcome>(query)
-    } catch (error) {
-      if (!mayBeFaultOfRow(error)) throw error
-      return rows.map(() => ({ outcome: 'group_failed' }))
-    }
-  }
-
-  const insertInGroup = batch(insertGroup, { maxSize, maxWaitMs })
-
-  return (row) => insertRow(row, insertInGroup, insertAlone, maxWaitMs)
 }
 
-/**
- * Inserts a row in a group, and alone if its group fails. Tries again while
- * another transaction is in the way.
- */
+/** Attempts to insert a row until the outcome is final. */
 async function insertRow(
   row: InsertRow,
-  insertInGroup: (row: InsertRow) => Promise<GroupOutcome>,
-  insertAlone: (row: InsertRow) => Promise<RowOutcome>,
+  insertInGroup: (row: InsertRow) => Promise<Attempt>,
+  insertAlone: (row: InsertRow) => Promise<Attempt>,
   maxWaitMs: number
 ): Promise<RowOutcome> {
   const deadline = performance.now() + maxWaitMs
   let insert = insertInGroup
   let pauseMs = firstPauseMs
+  let rejection: Rejection | undefined
+  let mayHaveRecord = row.hasIdempotencyKey
 
   for (;;) {
-    const result = await insert(row)
-    switch (result.outcome) {
+    const attempt = await insert(row)
+    switch (attempt.outcome) {
       case 'group_failed':
-        // This row may be the one that made it fail.
         insert = insertAlone
         break
       case 'blocked':
       case 'in_use':
-        if (performance.now() + pauseMs >= deadline) return result
+        if (performance.now() + pauseMs >= deadline) return attempt
         await sleep(pauseMs)
         pauseMs = Math.min(2 * pauseMs, longestPauseMs)
         break
+      case 'invalid':
+      case 'failed':
+        if (!mayHaveRecord) return outcomeOf(rejection ?? attempt)
+        // The next attempt looks for the record after the rejection.
+        mayHaveRecord = false
+        rejection = attempt
+        break
       default:
-        return result
+        return attempt
     }
   }
 }
 
-/** The statement that inserts the rows. */
-function queryOf(rows: InsertRow[], { plain, idempotent }: InsertStatements) {
+/** @throws the error of a row that failed */
+function outcomeOf(rejection: Rejection): RowOutcome {
+  if (rejection.outcome === 'failed') throw rejection.error
+  return rejection
+}
+
+/** Runs the statement that inserts the rows. */
+async function insertRows(
+  database: Database,
+  use: 'writes' | 'single_rows',
+  { plain, idempotent }: InsertStatements,
+  rows: InsertRow[]
+): Promise<Attempt[]> {
   const isPlain = rows.every((row) => !row.hasIdempotencyKey)
   const statement = isPlain ? plain : idempotent
-  return {
-    ...statement,
-    values: inputParameters(rows.map((row) => row.values))
+  const values = inputParameters(rows.map((row) => row.values))
+
+  try {
+    return await database.run<RowOutcome>(use, statement, values)
+  } catch (error) {
+    if (!mayBeFaultOfRow(error)) throw error
+    return rows.map(() =>
+      use === 'writes' ? { outcome: 'group_failed' } : attemptAfter(error)
+    )
   }
 }
 
-/**
- * How another transaction has made a statement fail.
- *
- * @throws the error if none has
- */
-function outcomeAfter(error: unknown): 'blocked' | 'in_use' {
+/** What made the statement of a single row fail. */
+function attemptAfter(error: unknown): Attempt {
   const { code, constraint, where = '' } = postgresErrorIn(error)
-  if (constraint === 'idempotency_keys_pkey') return 'in_use'
-  if (code !== lockNotAvailable) throw error
+  if (constraint === 'idempotency_keys_pkey') return { outcome: 'in_use' }
+  if (code !== lockNotAvailable) return { outcome: 'failed', error }
 
   // PostgreSQL names the table whose lock it waited for.
-  return where.includes('idempotency_keys') ? 'in_use' : 'blocked'
+  const isOfRecord = where.includes('idempotency_keys')
+  return { outcome: isOfRecord ? 'in_use' : 'blocked' }
 }

@@ -1,8 +1,26 @@
+import type { ApiKeyCheck } from '../keys/key.ts'
 import type { BodyColumn, RowJson } from '../openapi/json.ts'
-import type { Database } from '../postgres/database.ts'
+import type { Database, Statement } from '../postgres/database.ts'
 import { inputTable, sql, writeSettings } from '../postgres/sql.ts'
-import type { NamedStatement } from '../postgres/statement-runner.ts'
-import type { CreateRequest } from './idempotency-key.ts'
+
+/**
+ * The header of an operation that has the parameter Idempotency-Key in the
+ * OpenAPI document. The compiler names this type in its error for an operation
+ * that lacks the parameter.
+ */
+interface DocumentedIdempotencyKey {
+  'idempotency-key'?: string | undefined
+}
+
+/** A valid request to an operation that creates a row. */
+export interface CreateRequest<Body, Params> {
+  method: string
+  routeOptions: { url?: string | undefined }
+  params: Params
+  headers: DocumentedIdempotencyKey
+  apiKeyCheck: ApiKeyCheck | undefined
+  body: Body
+}
 
 /** An operation that creates a row of a table from its request. */
 export interface CreateDefinition<Body, Params, Status, Schema> {
@@ -57,7 +75,10 @@ export interface CreateDefinition<Body, Params, Status, Schema> {
 /** What a statement did with one input row. */
 export type RowOutcome =
   | { outcome: 'created' | 'replayed'; response: string }
-  | { outcome: 'invalid' | 'reused' }
+  /** The precheck rejects it. */
+  | { outcome: 'invalid' }
+  /** Its Idempotency-Key has a record of another body. */
+  | { outcome: 'reused' }
   /** Another transaction, or another row of the statement, was in the way. */
   | { outcome: 'blocked' | 'in_use' }
 
@@ -190,9 +211,9 @@ export function insertSql<Body, Params, Status, Schema>(
 /** The statements of an operation. */
 export interface InsertStatements {
   /** For rows without an Idempotency-Key. */
-  plain: NamedStatement
+  plain: Statement
   /** For rows of which at least one has an Idempotency-Key. */
-  idempotent: NamedStatement
+  idempotent: Statement
 }
 
 /** Prepares the statements of an operation. */

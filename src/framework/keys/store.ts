@@ -202,12 +202,12 @@ export class ApiKeyStore {
 
   /** Returns all keys, the oldest first. */
   list(): Promise<PrintedRow[]> {
-    return this.#database.read({ text: listSql })
+    return this.#database.run('reads', { text: listSql })
   }
 
   /** Returns the audit log, the oldest entry first. */
   audit(): Promise<PrintedRow[]> {
-    return this.#database.read({ text: auditSql })
+    return this.#database.run('reads', { text: auditSql })
   }
 
   /** Makes a new key, and what is stored of it. */
@@ -218,8 +218,9 @@ export class ApiKeyStore {
 
   /** Returns whether the statement has changed a key. */
   async #change(text: string, values: unknown[]): Promise<boolean> {
-    const query = { text, values: [this.#command, ...values] }
-    const rows = await this.#database.write(query).catch((cause: unknown) => {
+    const all = [this.#command, ...values]
+    const change = this.#database.run('writes', { text }, all)
+    const rows = await change.catch((cause: unknown) => {
       if (!(cause instanceof OutcomeUnknown)) throw cause
       throw new Error(
         'The change may have been made: see keys list. ' +

@@ -86,11 +86,11 @@ export class ApiKeyVerifier {
       inputTypes,
       text: lookUpSql,
       maxInputRows: maxLookedUp,
-      method: 'readForChecks'
+      use: 'checks'
     })
     const recordUse = database.prepare('record-use-of-api-keys', recordUseSql)
     this.#recordUse = batch(async (ids: bigint[]) => {
-      await database.runInBackground({ ...recordUse, values: [ids] })
+      await database.run('checks', recordUse, [ids])
       return ids
     })
   }

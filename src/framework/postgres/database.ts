@@ -1,17 +1,48 @@
-import pg, { type QueryResultRow } from 'pg'
+import { type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import pg, { type Pool, type PoolClient, type QueryResultRow } from 'pg'
 import type { Logger } from 'pino'
+import { batch, Overloaded } from '../batch.ts'
 import type { Config } from '../config.ts'
+import { messageOf } from '../message-of.ts'
 import type { Metrics } from '../metrics.ts'
-import { trackAvailability } from './availability.ts'
-import { openPool } from './pool.ts'
-import { sql } from './sql.ts'
+import { type Availability, trackAvailability } from './availability.ts'
 import {
-  cancelGraceMs,
-  type DatabaseUse,
-  type NamedStatement,
-  type Query,
-  runStatement
-} from './statement-runner.ts'
+  errorKindOf,
+  failureOf,
+  OutcomeUnknown,
+  postgresErrorIn,
+  Unavailable
+} from './failures.ts'
+import { openPool, unreplicated } from './pool.ts'
+import { sql } from './sql.ts'
+import { sendCancelRequest } from './undocumented.ts'
+
+/**
+ * Connections for statements that `batch` runs: each runs once at a time. A
+ * locked table can hold as many of them as it has such statements.
+ */
+const maxSharedConnections = 8
+
+/** Connections for statements of one row, which may wait for its lock. */
+const maxSingleRowConnections = 4
+
+/**
+ * Executions of one statement of a single row at the same time: the rows of a
+ * locked table leave connections to those of others.
+ */
+export const maxSingleRowRuns = 2
+
+/**
+ * Connections that stay open without requests, for a request and for what runs
+ * beside it, such as the recording of the use of its API key.
+ */
+const minSharedConnections = 2
+
+/**
+ * Milliseconds in which the server must end a cancelled statement. Then it
+ * fails, and its connection is closed.
+ */
+const cancelGraceMs = 1000
 
 // Ends statements of this role that still wait, for a lock or for a standby,
 // after the service has closed their connections. If another replica has a
@@ -30,17 +61,44 @@ const terminateAbandonedSql = sql`
 const types = new pg.TypeOverrides()
 types.setTypeParser(pg.types.builtins.INT8, BigInt)
 
-type DatabaseConfig = Pick<
-  Config,
-  'MAX_DATABASE_CONNECTIONS' | 'DATABASE_TIMEOUT_MS'
->
+// Records nothing until an SDK is registered.
+const tracer = trace.getTracer('postgres')
+
+/** SQL: without a name, PostgreSQL plans it each time. */
+export interface Query {
+  name?: string
+  text: string
+}
+
+/** A prepared statement, whose name belongs to no other text. */
+export interface Statement extends Query {
+  name: string
+}
+
+/**
+ * What a statement is for:
+ *
+ * - `checks`: what other requests, or nobody, depend on. It can be sent again.
+ * - `reads`: changes nothing, so it can be sent again.
+ * - `writes`: commits, so its outcome may be unknown. It has `writeSettings`.
+ * - `single_rows`: like `writes`, for one row, whose lock it may wait for.
+ */
+export type Use = 'checks' | 'reads' | 'writes' | 'single_rows'
+
+/** How the statements of a use run. */
+interface UseState {
+  pool: Pool
+  /** Whether they can be sent again if their outcome is not known. */
+  isRepeatable: boolean
+  availability: Availability
+}
 
 /**
  * PostgreSQL, as connections to the primary. Statements return their rows, in
  * which an int8 is a bigint.
  */
 export class Database {
-  /** Milliseconds until a statement of a request is cancelled. */
+  /** Milliseconds until a statement is cancelled. */
   readonly timeoutMs: number
 
   /** For whoever runs statements. */
@@ -49,15 +107,9 @@ export class Database {
   /** The texts of the prepared statements by their names, in their order. */
   readonly statements = new Map<string, string>()
 
-  /**
-   * Each use has its own connections. So reads go on while writes wait for
-   * locks or for a standby, groups of rows go on while single rows wait, and
-   * checks go on while tables are locked.
-   */
-  readonly #uses: Record<
-    'checks' | 'reads' | 'writes' | 'singleRows' | 'background',
-    DatabaseUse
-  >
+  readonly #pools: { shared: Pool; single_rows: Pool }
+  readonly #uses: Record<Use, UseState>
+  readonly #terminateAbandoned: Statement
 
   /**
    * Connections are made on first use.
@@ -68,46 +120,42 @@ export class Database {
    */
   constructor(
     url: string,
-    config: DatabaseConfig,
+    { DATABASE_TIMEOUT_MS: timeoutMs }: Pick<Config, 'DATABASE_TIMEOUT_MS'>,
     log: Logger,
     metrics: Metrics,
     applicationName = 'service'
   ) {
-    this.metrics = metrics
-    const {
-      DATABASE_TIMEOUT_MS: timeoutMs,
-      MAX_DATABASE_CONNECTIONS: maxConnections
-    } = config
-    const third = Math.floor(maxConnections / 3)
     this.timeoutMs = timeoutMs
+    this.metrics = metrics
+    this.#terminateAbandoned = this.prepare(
+      'terminate-abandoned',
+      terminateAbandonedSql
+    )
 
-    const terminateAbandoned = {
-      ...this.prepare('terminate-abandoned', terminateAbandonedSql),
-      values: [timeoutMs + cancelGraceMs / 2]
-    }
-    const use = (name: string, max: number, isRepeatable: boolean) => ({
-      pool: openPool(url, {
+    const open = (max: number, min: number) =>
+      openPool(url, {
         application_name: applicationName,
         connectionTimeoutMillis: timeoutMs,
-        query_timeout: timeoutMs + cancelGraceMs,
         types,
-        max
-      }),
-      timeoutMs,
-      metrics,
+        max,
+        min
+      })
+    this.#pools = {
+      shared: open(maxSharedConnections, minSharedConnections),
+      single_rows: open(maxSingleRowConnections, 0)
+    }
+
+    const { shared, single_rows: singleRows } = this.#pools
+    const use = (name: Use, pool: Pool, isRepeatable: boolean): UseState => ({
+      pool,
       isRepeatable,
-      availability: trackAvailability(name, log),
-      onCancelIgnored: () => {
-        // If this fails, the next abandoned statement repeats it.
-        this.runInBackground(terminateAbandoned).catch(() => {})
-      }
+      availability: trackAvailability(name, log)
     })
     this.#uses = {
-      checks: use('checks', 2, true),
-      reads: use('reads', maxConnections - 2 * third, true),
-      writes: use('writes', third, false),
-      singleRows: use('single_rows', third, false),
-      background: use('background', 1, true)
+      checks: use('checks', shared, true),
+      reads: use('reads', shared, true),
+      writes: use('writes', shared, false),
+      single_rows: use('single_rows', singleRows, false)
     }
     this.#addGauges()
   }
@@ -120,11 +168,11 @@ export class Database {
    *
    * @example
    * const pets = database.prepare('listPets', 'SELECT * FROM pets LIMIT $1')
-   * await database.read({ ...pets, values: [20] })
+   * await database.run('reads', pets, [20])
    *
    * @throws Error if another statement has the name
    */
-  prepare(name: string, text: string): NamedStatement {
+  prepare(name: string, text: string): Statement {
     if (this.statements.has(name))
       throw new Error(`two statements are called ${name}`)
     this.metrics.initializeStatement(name)
@@ -134,82 +182,254 @@ export class Database {
   }
 
   /**
-   * Runs one statement that changes nothing. Rejects with Unavailable if the
-   * database cannot run it now.
+   * Prepares a statement that changes one row, and has `writeSettings`.
+   *
+   * @example
+   * const remove = database.prepareSingleRow('removePet', removeSql)
+   * const removed = await remove([id])
+   *
+   * @returns a function that runs it; rejects with the errors of `run`
    */
-  read<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return runStatement(this.#uses.reads, query)
+  prepareSingleRow<Row extends QueryResultRow>(name: string, text: string) {
+    const statement = this.prepare(name, text)
+    const run = async ([values]: unknown[][]) => [
+      await this.run<Row>('single_rows', statement, values)
+    ]
+
+    return batch(run, {
+      maxSize: 1,
+      maxRuns: maxSingleRowRuns,
+      maxWaitMs: this.timeoutMs
+    })
   }
 
   /**
-   * Like `read`, for what other requests depend on: API keys and readiness.
+   * Runs one statement, and commits it. Measures it, counts its failure, and
+   * logs an outage.
+   *
+   * @returns its rows
+   * @throws Unavailable if the database cannot run it now, and it had no effect
+   *   or can be sent again; OutcomeUnknown if a write may have had an effect;
+   *   Overloaded if no connection is free in time; or the error that PostgreSQL
+   *   sent, if it would occur again
    */
-  readForChecks<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return runStatement(this.#uses.checks, query)
-  }
+  async run<Row extends QueryResultRow>(
+    use: Use,
+    query: Query,
+    values: unknown[] = []
+  ): Promise<Row[]> {
+    const { pool, isRepeatable, availability } = this.#uses[use]
+    const { name = 'unnamed' } = query
+    const span = startSpan(name)
 
-  /**
-   * Runs and commits one statement, which has `writeSettings`. Rejects with
-   * Unavailable if it had no effect, OutcomeUnknown if that is not known.
-   */
-  write<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return runStatement(this.#uses.writes, query)
-  }
+    try {
+      const asked = performance.now()
+      const connection = await pool.connect().catch(connectFailure)
+      const sent = performance.now()
+      this.metrics.poolWait.observe({ use }, (sent - asked) / 1000)
+      span?.addEvent('connected')
 
-  /** Like `write`, for a statement of one row, which may wait for its lock. */
-  writeSingleRow<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return runStatement(this.#uses.singleRows, query)
-  }
+      const { rows, failure, outcome, isIgnored } = await execute<Row>(
+        connection,
+        query,
+        values,
+        this.timeoutMs
+      )
 
-  /**
-   * Runs one statement that no request waits for, on a separate connection. It
-   * must be safe to send the statement again: this rejects with Unavailable
-   * even if the outcome of a write is not known.
-   */
-  runInBackground<Row extends QueryResultRow>(query: Query): Promise<Row[]> {
-    return runStatement(this.#uses.background, query)
+      // A late CancelRequest could cancel the next statement.
+      connection.release(outcome === 'timeout' || !isReusable(failure))
+      if (isIgnored) this.#endAbandoned()
+      this.metrics.statementDuration.observe(
+        { statement: name, outcome },
+        (performance.now() - sent) / 1000
+      )
+      if (failure !== undefined) throw failureOf(failure, isRepeatable)
+
+      availability.succeeded()
+      return rows
+    } catch (error) {
+      this.#report(error, availability)
+      markFailed(span, error)
+      throw error
+    } finally {
+      span?.end()
+    }
   }
 
   /** Waits for the statements in flight and closes every connection. */
   async close(): Promise<void> {
-    await Promise.all(Object.values(this.#uses).map(({ pool }) => pool.end()))
+    await Promise.all(Object.values(this.#pools).map((pool) => pool.end()))
+  }
+
+  /** If this fails, the next abandoned statement repeats it. */
+  #endAbandoned(): void {
+    const values = [this.timeoutMs + cancelGraceMs / 2]
+    this.run('checks', this.#terminateAbandoned, values).catch(() => {})
+  }
+
+  /** Counts a failure, and logs it if it begins an outage. */
+  #report(failure: unknown, availability: Availability): void {
+    // It was not sent.
+    if (failure instanceof Overloaded) return
+    if (failure instanceof Unavailable || failure instanceof OutcomeUnknown) {
+      this.metrics.databaseErrors.inc({ code: failure.code })
+      const kind = errorKindOf(failure)
+      const hint =
+        kind === 'schema' ? ': migrations or grants may be missing' : ''
+      // A conflict is the fault of other statements.
+      if (kind !== 'conflict') availability.failed(failure.cause, hint)
+      return
+    }
+
+    // Operations may respond with a 4xx to a violated constraint, but to no
+    // other error of PostgreSQL.
+    const code =
+      postgresErrorIn(failure).constraint === undefined
+        ? 'internal_error'
+        : 'constraint_violated'
+    this.metrics.databaseErrors.inc({ code })
   }
 
   #addGauges(): void {
     const addGauge = (
-      name: string,
+      metric: string,
       help: string,
-      valueOf: (use: DatabaseUse) => number
+      valueOf: (pool: Pool) => number
     ) =>
-      this.metrics.gauge(name, help, ['use'], (gauge) => {
-        for (const use of Object.values(this.#uses))
-          gauge.set({ use: use.availability.use }, valueOf(use))
+      this.metrics.gauge(metric, help, ['pool'], (gauge) => {
+        for (const [name, pool] of Object.entries(this.#pools))
+          gauge.set({ pool: name }, valueOf(pool))
       })
 
-    addGauge(
+    this.metrics.gauge(
       'database_up',
       '0 while the database is unavailable for this use',
-      ({ availability }) => Number(availability.isAvailable)
+      ['use'],
+      (gauge) => {
+        for (const { availability } of Object.values(this.#uses)) {
+          const { use, isAvailable } = availability
+          gauge.set({ use }, Number(isAvailable))
+        }
+      }
     )
     addGauge(
       'database_connections',
       'Open connections',
-      ({ pool }) => pool.totalCount
+      ({ totalCount }) => totalCount
     )
     addGauge(
       'database_connections_active',
       'Connections in use',
-      ({ pool }) => pool.totalCount - pool.idleCount
+      ({ totalCount, idleCount }) => totalCount - idleCount
     )
     addGauge(
       'database_connections_max',
       'Maximum connections',
-      ({ pool }) => pool.options.max
+      ({ options }) => options.max
     )
     addGauge(
       'database_statements_waiting',
       'Waiting statements',
-      ({ pool }) => pool.waitingCount
+      ({ waitingCount }) => waitingCount
     )
   }
 }
+
+/**
+ * Starts a span below the caller's, if that is recorded. It has the name of the
+ * statement, but neither its text nor its values.
+ */
+function startSpan(name: string): Span | undefined {
+  if (trace.getActiveSpan()?.isRecording() !== true) return undefined
+
+  return tracer.startSpan(name, {
+    kind: SpanKind.CLIENT,
+    attributes: { 'db.system.name': 'postgresql' }
+  })
+}
+
+/** Only codes: the message of an error may contain values of a request. */
+function markFailed(span: Span | undefined, error: unknown): void {
+  const { code }: { code?: string } = error ?? {}
+  span?.setStatus({ code: SpanStatusCode.ERROR })
+  span?.setAttributes({
+    'error.type': code,
+    'db.response.status_code': postgresErrorIn(error).code
+  })
+}
+
+/** @throws why there is no connection */
+function connectFailure(error: unknown): never {
+  // pg's message when no connection became free.
+  const isBusy = messageOf(error).includes('timeout exceeded when')
+  throw isBusy ? new Overloaded() : new Unavailable(error)
+}
+
+interface Execution<Row> {
+  rows: Row[]
+  failure: Error | undefined
+  /** `timeout`: it was cancelled. */
+  outcome: 'ok' | 'failed' | 'timeout'
+  /** Whether the server may still run it. */
+  isIgnored: boolean
+}
+
+/**
+ * Sends a statement, and cancels it after its timeout. A statement_timeout
+ * would not end a commit that waits for a standby, and poolers reject it as a
+ * startup parameter.
+ */
+function execute<Row extends QueryResultRow>(
+  connection: PoolClient,
+  { name, text }: Query,
+  values: unknown[],
+  timeoutMs: number
+): Promise<Execution<Row>> {
+  return new Promise((resolve) => {
+    let isLate = false
+    let timer = setTimeout(() => {
+      isLate = true
+      sendCancelRequest(connection, cancelGraceMs)
+      const silence = new Error('the server did not end the statement')
+      timer = setTimeout(() => callback(silence), cancelGraceMs)
+    }, timeoutMs)
+
+    const callback = (error?: Error | null, result?: { rows: Row[] }) => {
+      clearTimeout(timer)
+      const failure = error ?? replicationFailureOf(connection)
+      // An error without a SQLSTATE is not the server's.
+      const isIgnored =
+        isLate && error != null && postgresErrorIn(error).code === undefined
+      const outcome = failure === undefined ? 'ok' : 'failed'
+      resolve({
+        rows: result?.rows ?? [],
+        failure,
+        outcome: isLate ? 'timeout' : outcome,
+        isIgnored
+      })
+    }
+    // pg would copy an object with the name property by property. It would also
+    // keep the rows longer with a promise than with a callback: the garbage
+    // collector copies them twice, and a small read takes a tenth longer.
+    connection.query(
+      Object.assign(new pg.Query(text, values), { name, callback })
+    )
+  })
+}
+
+/**
+ * Whether the connection can run the next statement.
+ *
+ * A statement that failed before PostgreSQL had prepared it is prepared again
+ * by pg. PgBouncer keeps its name, and then closes the connection during the
+ * next statement, whose outcome would be unknown.
+ */
+const isReusable = (failure: Error | undefined): boolean =>
+  failure === undefined ||
+  ['permanent', 'conflict'].includes(errorKindOf(failure))
+
+/** Why a commit that PostgreSQL reported may be lost in a failover. */
+const replicationFailureOf = (connection: PoolClient): Error | undefined =>
+  unreplicated.has(connection)
+    ? new Error('the wait for the standby has ended')
+    : undefined

@@ -165,7 +165,7 @@ export function pendingMigrationsFinder(
 
   return sharedCall(async () => {
     const applied = await database
-      .readForChecks<Applied>(statement)
+      .run<Applied>('checks', statement)
       .catch((error: unknown) => {
         // Without the table, there was none. Without the privilege to read it,
         // the migrations, which grant it, are tried again.

@@ -1,5 +1,6 @@
 import pg, { type ClientBase } from 'pg'
 import { parseIntoClientConfig } from 'pg-connection-string'
+import { sql } from './sql.ts'
 import type { PoolConfig } from './undocumented.ts'
 
 /**
@@ -15,11 +16,12 @@ const keepAliveDelayMs = 10_000
 export const unreplicated = new WeakSet<ClientBase>()
 
 /**
- * A pool of connections to the server of a URL, which must accept writes. After
- * a failover, the address must lead to the new primary.
+ * A pool of connections to the server of a URL, which must accept writes, with
+ * settings that the statements need. After a failover, the address must lead to
+ * the new primary.
  *
  * @param options `connectionTimeoutMillis` also limits the wait for a free
- *   connection, and the check that a new one accepts writes
+ *   connection, and the check of a new one
  * @throws Error when the URL, or a certificate file that it names, cannot be
  *   used
  */
@@ -31,9 +33,10 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
     // After the parameters of the URL, which cannot override them.
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
+    query_timeout: 0,
     ...options,
     onConnect: (connection) =>
-      rejectReadOnly(connection, options.connectionTimeoutMillis)
+      rejectUnusable(connection, options.connectionTimeoutMillis)
   }
   const pool = new pg.Pool(config)
 
@@ -51,15 +54,43 @@ export function openPool(url: string, options: pg.PoolConfig): pg.Pool {
   return pool
 }
 
-/** @throws Error if the server is read-only, as a standby is, or fails */
-async function rejectReadOnly(connection: ClientBase, timeoutMs?: number) {
-  const query = {
-    text: "SELECT WHERE current_setting('transaction_read_only') = 'off'",
-    query_timeout: timeoutMs
-  }
+/**
+ * Settings of a session that change what the statements mean, with the values
+ * that they need: in another isolation level, a create does not see the row
+ * whose commit it has waited for, and a replica runs no triggers, not even
+ * those of foreign keys.
+ */
+const neededSettingsSql = sql`
+  SELECT name, current_setting(name) AS value, needed
+  FROM (VALUES
+    ('transaction_read_only', 'off'),
+    ('default_transaction_isolation', 'read committed'),
+    ('session_replication_role', 'origin')
+  ) AS setting (name, needed)
+  WHERE current_setting(name) <> needed
+`
+
+interface Setting {
+  name: string
+  value: string
+  needed: string
+}
+
+/** @throws Error if the statements cannot run on this server, or it fails */
+async function rejectUnusable(connection: ClientBase, timeoutMs?: number) {
+  const query = { text: neededSettingsSql, query_timeout: timeoutMs }
   try {
-    const { rowCount } = await connection.query(query)
-    if (rowCount === 0) throw new Error('the server is read-only')
+    const { rows } = await connection.query<Setting>(query)
+    const [wrong] = rows
+    if (wrong?.name === 'transaction_read_only')
+      throw new Error('the server is read-only')
+    if (wrong !== undefined) {
+      const { name, value, needed } = wrong
+      throw new Error(
+        `its setting ${name} must be '${needed}', not '${value}': ` +
+          'correct it with ALTER DATABASE or ALTER ROLE'
+      )
+    }
   } catch (error) {
     // pg would wait, without a limit, until the server closes it, too.
     connection.connection.stream.destroy()

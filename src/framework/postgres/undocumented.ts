@@ -10,6 +10,7 @@
 // | connection.stream              | failures: a silent server              |
 // |                                | failover: a read-only server           |
 // | a rejection by onConnect       | failover: a read-only server           |
+// | name and callback of a Query    | failures: an outdated prepared         |
 // | routine of a notice            | synchronous: an operator cancels it    |
 // | a message of a pool            | failures: gets no connection in time   |
 // | messages, in unusable-database | test/service/mistakes                  |

@@ -34,7 +34,10 @@ const remedies: [reason: RegExp, remedy: string][] = [
     /^ E\w+: .*, open '|support SSL|self-signed|unable to (get|verify)/,
     'correct sslmode, sslrootcert, sslcert or sslkey in DATABASE_URL'
   ],
-  [/^ Query read timeout/, 'it is slow: see docs/runbook.md'],
+  [
+    /^ (Query read timeout|the server did not end)/,
+    'it is slow: see docs/runbook.md'
+  ],
   [
     /^ .*(connect|getaddrinfo|timeout|terminated|ECONN)/i,
     'correct the host or port in DATABASE_URL, or start PostgreSQL there'

@@ -3,9 +3,8 @@ import { sharedCall } from '../batch.ts'
 import { CachedBody } from '../http/cached-body.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
 import type { RowJson } from '../openapi/json.ts'
-import type { Database } from '../postgres/database.ts'
+import type { Database, Statement } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
-import type { NamedStatement } from '../postgres/statement-runner.ts'
 import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
 
 /**
@@ -152,11 +151,7 @@ export function listHandler<Item>(
  * commit elsewhere, and has not changed, stays the same body, with its
  * encodings.
  */
-function listReader(
-  database: Database,
-  maxSize: number,
-  statement: NamedStatement
-) {
+function listReader(database: Database, maxSize: number, statement: Statement) {
   let last = noList
 
   function bodyOf(text: string | null): CachedBody | undefined {
@@ -174,7 +169,7 @@ function listReader(
     // compressed, and these would fill the memory.
     await last.body?.compressionsSettled()
     const values = [last.version, maxSize]
-    const rows = await database.read({ ...statement, values })
+    const rows = await database.run('reads', statement, values)
     const [{ version, size, body }] = rows as [ListRow]
     if (size !== null) last = { version, size, body: bodyOf(body) }
     return last

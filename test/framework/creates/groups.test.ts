@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { DatabaseError } from 'pg'
 import t, { type Test } from 'tap'
 import { groupedInsert } from '../../../src/framework/creates/grouped-insert.ts'
+import type { Use } from '../../../src/framework/postgres/database.ts'
 import { openDatabase, query } from '../../support/database.ts'
 import { successes } from '../../support/metrics.ts'
 import { createNote, startNotes, storedNames } from '../../support/notes.ts'
@@ -187,9 +188,10 @@ t.test(
     t.same(await sendGroup(), results(202))
     t.same(await sendGroup(), results('202 replayed'))
 
-    // Those of the leaders, and those of the groups.
+    // Those of the leaders, and those of the groups, of which each is followed
+    // by the second attempt of the rows that are rejected and have a key.
     t.equal(await successes(service, 'createRemark'), 2)
-    t.equal(await successes(service, 'createRemark-idempotent'), 2)
+    t.equal(await successes(service, 'createRemark-idempotent'), 4)
     const { databaseUrl } = service
     const remarks = await query(databaseUrl, 'SELECT FROM remarks')
     t.equal(remarks.length, 2 + 32 + 16)
@@ -212,24 +214,62 @@ t.test('one of the creates with one key in one group is stored', async (t) => {
   t.ok((await successes(service, 'createNote-idempotent')) <= 3)
 })
 
-t.test('a row that makes a later group fail runs alone then', async (t) => {
-  const database = openDatabase(t, 'postgres://localhost')
-  const conflict = Object.assign(new DatabaseError('x', 0, 'error'), {
-    code: '55P03'
-  })
-  const results = ['blocked', conflict, 'in_use', 'created']
-  const runs: string[] = []
-  const run = (kind: string) => () => {
-    runs.push(kind)
-    const outcome = results.shift()
-    return outcome === conflict
-      ? Promise.reject(conflict)
-      : Promise.resolve([{ outcome }] as never[])
-  }
-  Object.assign(database, { write: run('group'), writeSingleRow: run('alone') })
+const failure = (code: string) =>
+  Object.assign(new DatabaseError('x', 0, 'error'), { code })
+const lockTimeout = failure('55P03')
+const raised = failure('P0001')
 
-  const plain = database.prepare('x', 'SELECT')
-  const insert = groupedInsert(database, { plain, idempotent: plain })
-  await insert({ values: [], hasIdempotencyKey: false })
-  t.same(runs, ['group', 'group', 'alone', 'alone'])
-})
+/** What attempts do, and what becomes of rows without and with a key. */
+const attempts = [
+  {
+    results: ['blocked', lockTimeout, 'in_use', 'created'],
+    uses: ['writes', 'writes', 'single_rows', 'single_rows']
+  },
+  { results: ['invalid', 'replayed'], isOnlyWithKey: true },
+  { results: ['invalid', 'in_use', 'replayed'], isOnlyWithKey: true },
+  { results: [raised, raised, 'replayed'], isOnlyWithKey: true },
+  { results: [raised, raised, lockTimeout, 'replayed'], isOnlyWithKey: true },
+  { results: ['invalid', raised, raised], outcome: 'invalid' },
+  { results: ['invalid', 'invalid'], outcome: 'invalid' },
+  { results: [raised, raised, 'invalid'], outcome: 'P0001' }
+]
+
+for (const { results, uses, outcome, isOnlyWithKey } of attempts) {
+  const names = results.map((one) => (typeof one === 'string' ? one : one.code))
+
+  for (const hasIdempotencyKey of [false, true]) {
+    t.test(
+      `after ${names.join(', ')}, with a key: ${hasIdempotencyKey}`,
+      async (t) => {
+        const database = openDatabase(t, 'postgres://localhost')
+        const left = [...results]
+        const runs: string[] = []
+        const run = (use: Use) => {
+          runs.push(use)
+          const result = left.shift()
+          if (typeof result === 'string')
+            return Promise.resolve([{ outcome: result }])
+          return Promise.reject(result ?? new Error('too many attempts'))
+        }
+        Object.assign(database, { run })
+        const statement = database.prepare('x', 'SELECT')
+        const insert = groupedInsert(database, {
+          plain: statement,
+          idempotent: statement
+        })
+
+        const isRejected = isOnlyWithKey === true && !hasIdempotencyKey
+        const last = outcome ?? names.at(-1)
+        const expected = isRejected ? names[0] : last
+        t.equal(
+          await insert({ values: [], hasIdempotencyKey }).then(
+            (inserted) => inserted.outcome,
+            (error: DatabaseError) => error.code
+          ),
+          expected
+        )
+        if (uses !== undefined) t.same(runs, uses)
+      }
+    )
+  }
+}

@@ -163,13 +163,66 @@ t.test(
   }
 )
 
+/** Commits take longer than the lock_timeout, once for each transaction. */
+const slowCommits = `
+  CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF current_setting('test.is_slow', true) IS DISTINCT FROM 'yes' THEN
+      PERFORM set_config('test.is_slow', 'yes', true);
+      PERFORM pg_sleep(0.4);
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON notes
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()`
+
+/** What rejects the second create of a name, as soon as the first commits. */
+const rejections = {
+  'a unique index': 'CREATE UNIQUE INDEX ON notes (name)',
+  'an exclusion constraint':
+    'ALTER TABLE notes ADD EXCLUDE USING btree (name WITH =)',
+  'a trigger': `
+    CREATE FUNCTION check_name() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF EXISTS (SELECT FROM notes WHERE name = NEW.name AND id <> NEW.id) THEN
+        RAISE 'the name is in use';
+      END IF;
+      RETURN NULL;
+    END $$;
+    CREATE CONSTRAINT TRIGGER a_check AFTER INSERT ON notes
+      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_name();
+    CREATE UNIQUE INDEX ON notes (name)`
+}
+
+for (const [rejection, statement] of Object.entries(rejections)) {
+  t.test(
+    `a create is not rejected for its row on another replica: ${rejection}`,
+    async (t) => {
+      const { first, second, databaseUrl } = await startReplicas(t)
+      await query(databaseUrl, `${slowCommits}; ${statement}`)
+      for (let pair = 0; pair < 40; pair++) {
+        const name = `name-${pair}`
+        const [one, other] = await Promise.all(
+          [first, second].map((replica) => createKeyed(replica, name, name))
+        )
+        t.match([one, other], [{ status: 201 }, { status: 201 }])
+        t.equal(one?.body, other?.body)
+      }
+      t.equal((await storedNames(databaseUrl)).length, 40)
+
+      const taken = await createKeyed(first, 'another', 'name-0')
+      t.equal(taken.status, 500, 'another create of the name is rejected')
+    }
+  )
+}
+
 const expired = "now() - interval '25 hours'"
 
 /** Removes expired keys as replicas do, until the test ends. */
 function remove(t: Test, { database }: { database: Database }): void {
   const stop = new AbortController()
   t.teardown(() => stop.abort())
-  repeat(removalOfExpiredIdempotencyKeys(database, 24), silent, stop.signal)
+  repeat(removalOfExpiredIdempotencyKeys(database), silent, stop.signal)
 }
 
 /** Resolves when the database has so many keys. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { idempotencyHashesOf } from '../../../src/framework/creates/idempotency-key.ts'
+import { idempotencyHashesOf } from '../../../src/framework/creates/create-handler.ts'
 import { openDatabase } from '../../support/database.ts'
 
 const database = openDatabase(t, 'postgres://localhost')

@@ -103,7 +103,7 @@ t.test('requests and their errors are counted', async (t) => {
     for (const status of [401, 429])
       t.equal((await listNotes(service, wrong)).statusCode, status)
 
-    await t.rejects(service.database.write({ text: violation }))
+    await t.rejects(service.database.run('writes', { text: violation }))
     await send(service, 'nonsense\r\n\r\n')
     await send(service, 'GET / HTTP/1.1\r\n')
     await send(service, request('GET /', { X: 'x'.repeat(100_000) }))
@@ -127,7 +127,7 @@ t.test('requests and their errors are counted', async (t) => {
 t.test('connections to the database and timeouts are measured', async (t) => {
   const service = await startNotes(t, { config: { DATABASE_TIMEOUT_MS: 2000 } })
   const active = () =>
-    sample(service.app, 'database_connections_active{use="reads"}')
+    sample(service.app, 'database_connections_active{pool="shared"}')
   t.equal(await active(), 0)
 
   const lock = await lockTable(t, service.databaseUrl, 'notes')

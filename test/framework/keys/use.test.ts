@@ -14,7 +14,7 @@ const waiting = `
 const used = 'SELECT FROM api_keys WHERE last_used_at IS NOT NULL'
 
 t.test('requests do not wait until uses are recorded', async (t) => {
-  const config = { DATABASE_TIMEOUT_MS: 2000, MAX_DATABASE_CONNECTIONS: 3 }
+  const config = { DATABASE_TIMEOUT_MS: 2000 }
   const service = await startNotes(t, { config })
   const { databaseUrl } = service
   const apiKey = await createKey(t, databaseUrl)

@@ -20,7 +20,7 @@ t.test(
     const { primary, standby } = pair
 
     const database = openDatabase(t, standby.url)
-    await t.rejects(database.read({ text: 'SELECT' }), {
+    await t.rejects(database.run('reads', { text: 'SELECT' }), {
       code: 'unavailable',
       cause: { message: 'the server is read-only' }
     })
@@ -82,7 +82,7 @@ for (const [message, setting] of Object.entries(rejections))
 
     const database = openDatabase(t, url.href, 1000)
     const rejection = { code: 'unavailable', cause: { message } }
-    await t.rejects(database.read({ text: 'SELECT' }), rejection)
+    await t.rejects(database.run('reads', { text: 'SELECT' }), rejection)
   })
 
 t.test(

@@ -38,7 +38,7 @@ t.test('a server that stops responding at once is an error', async (t) => {
   const url = await createDatabase(t, empty)
   const proxy = await startProxy(t, url)
   proxy.state.change = (chunk) =>
-    chunk.includes('SELECT 1') ? undefined : chunk
+    chunk.includes('SELECT 0') ? undefined : chunk
 
   const config = { DATABASE_TIMEOUT_MS: 1000 }
   const { migrationsFolder } = notes

@@ -78,7 +78,7 @@ t.test('parameters of the URL do not override the service', async (t) => {
     pg_backend_pid() AS pid, current_setting('application_name') AS name,
     pg_sleep(0.1)`
   const reads = [1, 2].map(() =>
-    database.read<{ name: string; pid: number }>({ text })
+    database.run<{ name: string; pid: number }>('reads', { text })
   )
   const [first, second] = (await Promise.all(reads)).flat()
   t.not(first?.pid, second?.pid, 'each has a connection')

@@ -55,7 +55,7 @@ const strangers = [
 
 for (const { code, ...address } of strangers) {
   t.test(`a certificate is verified: ${code}`, async (t) => {
-    const read = open(t, address).read({ text: 'SELECT' })
+    const read = open(t, address).run('reads', { text: 'SELECT' })
     await t.rejects(read, { cause: { code } })
   })
 }
@@ -64,7 +64,7 @@ t.test('a connection and its CancelRequest are encrypted', async (t) => {
   for (const negotiation of ['postgres', 'direct']) {
     const proxy = await startProxy(t, postgres.url)
     const database = open(t, { port: proxy.port, negotiation })
-    const slow = database.read({ text: 'SELECT pg_sleep(60)' })
+    const slow = database.run('reads', { text: 'SELECT pg_sleep(60)' })
     await t.rejects(slow, { cause: { code: '57014' } })
 
     const sent = Buffer.concat(proxy.sentChunks)

@@ -5,8 +5,11 @@ import type { QueryResultRow } from 'pg'
 import t, { type Test } from 'tap'
 import { listHandler } from '../../../src/framework/reads/list-handler.ts'
 import { ResponseBuffers } from '../../../src/framework/reads/response-buffers.ts'
-import type { Database } from '../../../src/framework/postgres/database.ts'
-import type { Query } from '../../../src/framework/postgres/statement-runner.ts'
+import type {
+  Database,
+  Query,
+  Use
+} from '../../../src/framework/postgres/database.ts'
 import { begin, connect, openDatabase, query } from '../../support/database.ts'
 import { noteJson } from '../../support/notes/generated/json.ts'
 import { startPair, startPostgres } from '../../support/postgres.ts'
@@ -32,14 +35,18 @@ interface Replica {
 
 /** Replaces the version in the statement of a list. */
 function replaceVersion(t: Test, database: Database, version: string) {
-  const read = database.read.bind(database)
-  database.read = <Row extends QueryResultRow>(statement: Query) => {
+  const run = database.run.bind(database)
+  database.run = <Row extends QueryResultRow>(
+    use: Use,
+    statement: Query,
+    values?: unknown[]
+  ) => {
     const text = statement.text.replace(
       /concat_ws\([^]+\) AS version/,
       `${version} AS version`
     )
     t.not(text, statement.text, 'the version is replaced')
-    return read<Row>({ ...statement, text })
+    return run<Row>(use, { ...statement, text }, values)
   }
 }
 
@@ -351,10 +358,14 @@ t.test('a version without the time of the start misses a failover', async (t) =>
 
 t.test('an unchanged list is not read again', async (t) => {
   const database = openDatabase(t, server.url)
-  const read = database.read.bind(database)
+  const run = database.run.bind(database)
   const bodies: unknown[] = []
-  database.read = async <Row extends QueryResultRow>(statement: Query) => {
-    const rows = await read<Row>(statement)
+  database.run = async <Row extends QueryResultRow>(
+    use: Use,
+    statement: Query,
+    values?: unknown[]
+  ) => {
+    const rows = await run<Row>(use, statement, values)
     bodies.push(...rows.map((row) => row['body'] as unknown))
     return rows
   }

@@ -55,7 +55,7 @@ function noteHandlers(database: Database, buffers: ResponseBuffers) {
     select: notesById,
     json: noteJson
   })
-  const deletion = database.prepare('deleteNote', deleteNoteById)
+  const deletion = database.prepareSingleRow('deleteNote', deleteNoteById)
 
   return {
     listNotes: listHandler(database, buffers, {
@@ -82,8 +82,7 @@ function noteHandlers(database: Database, buffers: ResponseBuffers) {
     },
 
     deleteNote: async ({ params: { noteId } }, reply) => {
-      const values = [noteId]
-      const deleted = await database.writeSingleRow({ ...deletion, values })
+      const deleted = await deletion([noteId])
       if (deleted.length === 0) throw notFound('note', noteId)
 
       return reply.code(204).send()

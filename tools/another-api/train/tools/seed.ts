@@ -27,6 +27,6 @@ const text = `
   )`
 
 await withMigratedDatabase(async (database) => {
-  await database.write({ text })
+  await database.run('writes', { text })
   return 'Added the data of the examples.'
 }).catch(exitOnError(api.names.service))

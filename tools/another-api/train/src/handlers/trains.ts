@@ -97,7 +97,7 @@ function bookingHandlers(database: Database, buffers: ResponseBuffers) {
     `,
     json: bookingJson
   })
-  const deletion = database.prepare('deleteBooking', deleteBooking)
+  const deletion = database.prepareSingleRow('deleteBooking', deleteBooking)
 
   return {
     getBookings: (request, reply) => bookings(request, reply, {}),
@@ -111,10 +111,7 @@ function bookingHandlers(database: Database, buffers: ResponseBuffers) {
 
     deleteBooking: async (request, reply) => {
       const { bookingId: id } = request.params
-      const deleted = await database.writeSingleRow({
-        ...deletion,
-        values: [id]
-      })
+      const deleted = await deletion([id])
       if (deleted.length === 0) throw notFound('booking', id)
       return reply.code(204).send()
     }
