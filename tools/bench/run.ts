@@ -31,7 +31,7 @@ const log = createLogger('warn', apiKeyPrefix)
 const postgres = await startEmbeddedPostgres(folder, log)
 const { url: databaseUrl } = postgres
 await migrate(databaseUrl, {}, [api.migrationsFolder])
-const limits = { MAX_DATABASE_CONNECTIONS: 3, DATABASE_TIMEOUT_MS: 5000 }
+const limits = { DATABASE_TIMEOUT_MS: 5000 }
 const database = new Database(databaseUrl, limits, log, new Metrics())
 const key = await new ApiKeyStore(database, apiKeyPrefix).create('bench')
 await database.close()

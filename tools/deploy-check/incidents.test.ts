@@ -40,7 +40,6 @@ async function startReplica() {
     PORT: String(port),
     DATABASE_URL: databaseUrl,
     DATABASE_TIMEOUT_MS: '1000',
-    MAX_DATABASE_CONNECTIONS: '3',
     METRICS_PORT: String(metricsPort),
     MAX_REQUESTS_PER_MINUTE: '100'
   })
@@ -160,7 +159,7 @@ incident('a key in use expires', ['KeyExpires'], async (t) => {
 })
 
 incident(
-  'a table is locked',
+  'the tables are locked',
   [
     'StatementsTimeOut',
     'PoolExhausted',
@@ -168,8 +167,15 @@ incident(
     'SlowRequests'
   ],
   async (t) => {
-    await lockTable(t, databaseUrl, 'categories')
-    const resources = ['categories', 'pets', 'pets/1', 'orders']
+    await lockTable(t, databaseUrl, 'categories, pets, orders, messages')
+    // More statements than there are connections.
+    const resources = [
+      'categories',
+      'pets',
+      'pets?status=sold',
+      'pets/1',
+      'orders'
+    ]
     return async () => {
       // Each key has few requests. Those of other incidents have succeeded.
       const waiting = await newKey()

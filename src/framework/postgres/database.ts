@@ -21,10 +21,10 @@ import { sendCancelRequest } from './undocumented.ts'
  * Connections for statements that `batch` runs: each runs once at a time. A
  * locked table can hold as many of them as it has such statements.
  */
-const maxSharedConnections = 8
+const maxSharedConnections = 9
 
 /** Connections for statements of one row, which may wait for its lock. */
-const maxSingleRowConnections = 4
+const maxSingleRowConnections = 3
 
 /**
  * Executions of one statement of a single row at the same time: the rows of a

@@ -134,9 +134,10 @@ function linkTo(id: string, query: PageRequest['query']): string {
  *
  * return toys(request, reply, { color: 'red' })
  *
- * @returns a handler that also takes the filters; rejects like `Database.read`,
- *   with HttpError 400 for a cursor that is no id of this type, and 503 for a
- *   page that exceeds the limit, and with Overloaded if too many requests wait
+ * @returns a handler that also takes the filters; rejects with the errors of
+ *   `Database.run`, with Overloaded if too many requests wait, and with
+ *   HttpError: 400 for a cursor that is no id of this type, 503 for a page that
+ *   exceeds the limit
  */
 export function pageHandler<
   Filter extends string,

@@ -32,8 +32,8 @@ interface RowDefinition<Column extends string, Schema> {
  * })
  *
  * @returns a function that reads the JSON of the row, undefined if there is
- *   none; rejects like `Database.read`, and with Overloaded if too many
- *   requests wait
+ *   none; rejects with the errors of `Database.run`, and with Overloaded if
+ *   too many requests wait
  */
 export function rowReader<Column extends string, Schema>(
   database: Database,

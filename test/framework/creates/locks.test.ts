@@ -177,7 +177,7 @@ t.test(
     for (let round = 0; round < 20; round++) {
       t.equal(await codeOrStatus(listNotes(service)), 200)
       t.equal((await service.app.inject('/readyz')).statusCode, 200)
-      t.ok((await lockWaits(service.databaseUrl)) <= 8)
+      t.ok((await lockWaits(service.databaseUrl)) <= 7)
     }
 
     isLocked = false

@@ -245,7 +245,7 @@ t.test('an outdated prepared statement is replaced', async (t) => {
 t.test('a statement that gets no connection in time is overload', async (t) => {
   const database = openDatabase(t, await createDatabase(t), 500)
   const run = () => database.run('reads', { text: 'SELECT pg_sleep(60)' })
-  const shared = Array.from({ length: 8 }, () =>
+  const shared = Array.from({ length: 9 }, () =>
     t.rejects(run(), { code: 'unavailable' })
   )
   await Promise.all([...shared, t.rejects(run(), { code: 'overloaded' })])
