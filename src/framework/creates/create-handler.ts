@@ -24,11 +24,12 @@ export function createHandler<Body extends object, Params, Status, Schema>(
   database: Database,
   definition: CreateDefinition<Body, Params, Status, Schema>
 ) {
-  const { operationId, status, bodyColumns, json, location } = definition
+  const { operationId, status, bodyColumns, location } = definition
   const { otherColumns = [], precheck, errorsByConstraint = {} } = definition
   const { metrics } = database
   metrics.initializeIdempotentCreates(operationId)
-  const insert = groupedInsert(database, prepareInserts(database, definition))
+  const statements = prepareInserts(database, definition)
+  const insert = groupedInsert<Schema>(database, statements)
 
   return async (
     request: CreateRequest<Body, Params>,
@@ -68,7 +69,7 @@ export function createHandler<Body extends object, Params, Status, Schema>(
     }
     if (location !== undefined)
       reply.header('location', location(idIn(result.response)))
-    return sendJson(reply, status, json.object(result.response))
+    return sendJson(reply, status, result.response)
   }
 }
 

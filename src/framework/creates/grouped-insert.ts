@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { batch, Overloaded } from '../batch.ts'
-import { type Database, maxSingleRowRuns } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 import { mayBeFaultOfRow, postgresErrorIn } from '../postgres/failures.ts'
 import { inputParameters } from '../postgres/sql.ts'
 import type { InsertStatements, RowOutcome } from './insert-statement.ts'
@@ -35,7 +35,8 @@ type Rejection =
   | { outcome: 'failed'; error: unknown }
 
 /** What an attempt did with a row. A group fails if one of its rows does. */
-type Attempt = RowOutcome | Rejection | { outcome: 'group_failed' }
+type Attempt<Schema> =
+  RowOutcome<Schema> | Rejection | { outcome: 'group_failed' }
 
 /**
  * Inserts single rows with a statement for many. Rows that arrive together
@@ -53,20 +54,18 @@ type Attempt = RowOutcome | Rejection | { outcome: 'group_failed' }
  *   rejects with the errors of `Database.run`, and with Overloaded if too many
  *   rows wait
  */
-export function groupedInsert(
+export function groupedInsert<Schema>(
   database: Database,
   statements: InsertStatements
-): (row: InsertRow) => Promise<RowOutcome> {
+): (row: InsertRow) => Promise<RowOutcome<Schema>> {
   const { timeoutMs: maxWaitMs } = database
-  const insertInGroup = batch(
-    (rows: InsertRow[]) => insertRows(database, 'writes', statements, rows),
-    { maxSize: maxGroupSize, maxWaitMs }
-  )
-  const insertAlone = batch(
-    (rows: InsertRow[]) =>
-      insertRows(database, 'single_rows', statements, rows),
-    { maxSize: 1, maxRuns: maxSingleRowRuns, maxWaitMs }
-  )
+  const inserts = (use: 'writes' | 'single_rows') => (rows: InsertRow[]) =>
+    insertRows<Schema>(database, use, statements, rows)
+  const insertInGroup = batch(inserts('writes'), {
+    maxSize: maxGroupSize,
+    maxWaitMs
+  })
+  const insertAlone = database.forSingleRows(inserts('single_rows'))
   let rowCount = 0
 
   return async (row) => {
@@ -81,12 +80,12 @@ export function groupedInsert(
 }
 
 /** Attempts to insert a row until the outcome is final. */
-async function insertRow(
+async function insertRow<Schema>(
   row: InsertRow,
-  insertInGroup: (row: InsertRow) => Promise<Attempt>,
-  insertAlone: (row: InsertRow) => Promise<Attempt>,
+  insertInGroup: (row: InsertRow) => Promise<Attempt<Schema>>,
+  insertAlone: (row: InsertRow) => Promise<Attempt<Schema>>,
   maxWaitMs: number
-): Promise<RowOutcome> {
+): Promise<RowOutcome<Schema>> {
   const deadline = performance.now() + maxWaitMs
   let insert = insertInGroup
   let pauseMs = firstPauseMs
@@ -119,24 +118,24 @@ async function insertRow(
 }
 
 /** @throws the error of a row that failed */
-function outcomeOf(rejection: Rejection): RowOutcome {
+function outcomeOf(rejection: Rejection): { outcome: 'invalid' } {
   if (rejection.outcome === 'failed') throw rejection.error
   return rejection
 }
 
 /** Runs the statement that inserts the rows. */
-async function insertRows(
+async function insertRows<Schema>(
   database: Database,
   use: 'writes' | 'single_rows',
   { plain, idempotent }: InsertStatements,
   rows: InsertRow[]
-): Promise<Attempt[]> {
+): Promise<Attempt<Schema>[]> {
   const isPlain = rows.every((row) => !row.hasIdempotencyKey)
   const statement = isPlain ? plain : idempotent
   const values = inputParameters(rows.map((row) => row.values))
 
   try {
-    return await database.run<RowOutcome>(use, statement, values)
+    return await database.run<RowOutcome<Schema>>(use, statement, values)
   } catch (error) {
     if (!mayBeFaultOfRow(error)) throw error
     return rows.map(() =>
@@ -146,7 +145,9 @@ async function insertRows(
 }
 
 /** What made the statement of a single row fail. */
-function attemptAfter(error: unknown): Attempt {
+function attemptAfter(
+  error: unknown
+): Rejection | { outcome: 'blocked' | 'in_use' } {
   const { code, constraint, where = '' } = postgresErrorIn(error)
   if (constraint === 'idempotency_keys_pkey') return { outcome: 'in_use' }
   if (code !== lockNotAvailable) return { outcome: 'failed', error }

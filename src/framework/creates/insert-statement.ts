@@ -1,5 +1,5 @@
 import type { ApiKeyCheck } from '../keys/key.ts'
-import type { BodyColumn, RowJson } from '../openapi/json.ts'
+import type { BodyColumn, RawJson, RowJson } from '../openapi/json.ts'
 import type { Database, Statement } from '../postgres/database.ts'
 import { inputTable, sql, writeSettings } from '../postgres/sql.ts'
 
@@ -73,8 +73,8 @@ export interface CreateDefinition<Body, Params, Status, Schema> {
 }
 
 /** What a statement did with one input row. */
-export type RowOutcome =
-  | { outcome: 'created' | 'replayed'; response: string }
+export type RowOutcome<Schema> =
+  | { outcome: 'created' | 'replayed'; response: RawJson<Schema, string> }
   /** The precheck rejects it. */
   | { outcome: 'invalid' }
   /** Its Idempotency-Key has a record of another body. */

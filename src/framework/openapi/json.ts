@@ -2,12 +2,13 @@
 declare const shape: unique symbol
 
 /**
- * JSON that PostgreSQL has written. The compiler knows its type: a wider or
- * narrower one does not match.
+ * JSON that PostgreSQL has written, as text or as bytes. The compiler knows its
+ * type: a wider or narrower one does not match.
  */
-export type RawJson<Body> = (Buffer | string) & {
-  readonly [shape]: (body: Body) => Body
-}
+export type RawJson<
+  Body,
+  Content extends Buffer | string = Buffer | string
+> = Content & { readonly [shape]: (body: Body) => Body }
 
 /**
  * How PostgreSQL writes a row as the JSON of a schema. `npm run generate` makes
@@ -15,24 +16,12 @@ export type RawJson<Body> = (Buffer | string) & {
  * schema is right because the generator is.
  */
 export class RowJson<Schema> {
+  declare readonly [shape]: (body: Schema) => Schema
   /** An SQL expression of the columns of the row. */
   readonly expression: string
 
   constructor(expression: string) {
     this.expression = expression
-  }
-
-  /**
-   * Types an object that the expression has written. It is text, because
-   * Node.js writes text and headers to the socket as one.
-   */
-  object(text: string): RawJson<Schema> {
-    return text as RawJson<Schema>
-  }
-
-  /** Types an array whose items the expression has written. */
-  array(json: Buffer | string): RawJson<Schema[]> {
-    return json as RawJson<Schema[]>
   }
 }
 

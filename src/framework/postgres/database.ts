@@ -30,7 +30,7 @@ const maxSingleRowConnections = 3
  * Executions of one statement of a single row at the same time: the rows of a
  * locked table leave connections to those of others.
  */
-export const maxSingleRowRuns = 2
+const maxSingleRowRuns = 2
 
 /**
  * Connections that stay open without requests, for a request and for what runs
@@ -192,10 +192,16 @@ export class Database {
    */
   prepareSingleRow<Row extends QueryResultRow>(name: string, text: string) {
     const statement = this.prepare(name, text)
-    const run = async ([values]: unknown[][]) => [
+    return this.forSingleRows(async ([values]: unknown[][]) => [
       await this.run<Row>('single_rows', statement, values)
-    ]
+    ])
+  }
 
+  /**
+   * Makes the batch of a statement of a single row: of one item, and with two
+   * runs at the same time.
+   */
+  forSingleRows<Item, Result>(run: (items: Item[]) => Promise<Result[]>) {
     return batch(run, {
       maxSize: 1,
       maxRuns: maxSingleRowRuns,

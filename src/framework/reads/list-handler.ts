@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { sharedCall } from '../batch.ts'
 import { CachedBody } from '../http/cached-body.ts'
 import { type JsonReply, type Sent, sendJson } from '../openapi/handler.ts'
-import type { RowJson } from '../openapi/json.ts'
+import type { RawJson, RowJson } from '../openapi/json.ts'
 import type { Database, Statement } from '../postgres/database.ts'
 import { sql } from '../postgres/sql.ts'
 import { type ResponseBuffers, listTooLong } from './response-buffers.ts'
@@ -142,7 +142,7 @@ export function listHandler<Item>(
     if (encoded === undefined) return reply.code(304).send()
 
     buffers.hold(encoded, reply.raw)
-    return sendJson<200, Item[]>(reply, 200, json.array(encoded))
+    return sendJson<200, Item[]>(reply, 200, encoded as RawJson<Item[]>)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from '../errors.ts'
 import { type JsonReply, sendJson } from '../openapi/handler.ts'
-import type { RowJson } from '../openapi/json.ts'
+import type { RawJson, RowJson } from '../openapi/json.ts'
 import type { Database } from '../postgres/database.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { type InputRow, sharedReader } from '../shared-reader.ts'
@@ -46,6 +46,12 @@ interface PageDefinition<Filter extends string, Item> {
   select: string
   /** Writes an item. From generated/json.ts. */
   json: RowJson<Item>
+}
+
+interface Page<Item> {
+  items: RawJson<Item[], Buffer>
+  /** The id of its last item, if another page follows. */
+  next: string | null
 }
 
 /** A request for a page. */
@@ -156,10 +162,12 @@ export function pageHandler<
   const { lowest, isValid } = idTypes[idType]
   const inputTypes = { ...filterTypes, after: idType, size: 'integer' }
   const text = pageSql(inputTypes, select, json.expression)
-  const read = sharedReader<string, { items: Buffer; next: string | null }>(
-    database,
-    { statementName, inputTypes, text, maxInputRows: maxPages }
-  )
+  const read = sharedReader<string, Page<Item>>(database, {
+    statementName,
+    inputTypes,
+    text,
+    maxInputRows: maxPages
+  })
 
   return async (
     { query, log }: PageRequest,
@@ -180,6 +188,6 @@ export function pageHandler<
     buffers.hold(items, reply.raw)
     if (next !== null) reply.header('link', linkTo(next, query))
 
-    return sendJson(reply, 200, json.array(items))
+    return sendJson(reply, 200, items)
   }
 }

@@ -20,6 +20,10 @@ interface RowDefinition<Column extends string, Schema> {
   json: RowJson<Schema>
 }
 
+interface Row<Schema> {
+  json: RawJson<Schema, string> | null
+}
+
 /**
  * Reads one row as JSON. Requests that wait at the same time share a statement.
  *
@@ -53,15 +57,12 @@ export function rowReader<Column extends string, Schema>(
     ) AS found ON true
     ORDER BY ordinal
   `
-  const read = sharedReader<Column, { json: string | null }>(database, {
+  const read = sharedReader<Column, Row<Schema>>(database, {
     statementName,
     inputTypes,
     text,
     maxInputRows: maxRows
   })
 
-  return async (inputRow) => {
-    const row = await read(inputRow)
-    return row.json === null ? undefined : json.object(row.json)
-  }
+  return async (inputRow) => (await read(inputRow)).json ?? undefined
 }
