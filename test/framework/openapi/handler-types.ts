@@ -31,7 +31,7 @@ declare const bytes: Buffer
 declare const noteText: RawJson<Note, string>
 declare const notes: RawJson<Note[]>
 declare const tagText: RawJson<Tag, string>
-declare const tags: RawJson<Tag[]>
+declare const tagList: RawJson<Tag[]>
 
 const note = { id: 1n, name: 'x' }
 
@@ -216,4 +216,4 @@ export const createTag: OperationHandlers['createTag'] = createHandler(
 
 export const listNotes: OperationHandlers['listNotes'] = (_request, reply) =>
   // @ts-expect-error items of another schema
-  reply.code(200).send(tags)
+  reply.code(200).send(tagList)
