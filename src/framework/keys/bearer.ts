@@ -1,19 +1,12 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
-import type {
-  FastifyInstance,
-  onRequestHookHandler,
-  preHandlerHookHandler
-} from 'fastify'
+import type { FastifyInstance, onRequestHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Names } from '../api.ts'
 import type { Config } from '../config.ts'
 import { HttpError } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
 import { networkOf, rateLimit } from './rate-limit.ts'
-import { ApiKeyVerifier, trustMs } from './verifier.ts'
-
-/** Milliseconds for which a revoked key works at most. */
-const maxCheckAgeMs = 1000
+import { ApiKeyVerifier } from './verifier.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -23,13 +16,8 @@ declare module 'fastify' {
      * key has all of the scopes. Others get, in this order: 503 if the key
      * cannot be looked up; 401, or 429 if their address has sent too many
      * invalid keys; 429 if the key is over its limit; 403 if it lacks a scope.
-     *
-     * It runs again after a body, which a client may withhold until its key is
-     * revoked. Then it does not count the key again.
      */
-    requireApiKey: (
-      neededScopes: string[]
-    ) => onRequestHookHandler & preHandlerHookHandler
+    requireApiKey: (neededScopes: string[]) => onRequestHookHandler
   }
 }
 
@@ -79,11 +67,6 @@ export const bearerAuthentication = fp<Options>(
       const { keyRequired, keyInvalid, forbidden } = errorsOf(realm, scope)
 
       return (request, reply, done) => {
-        const isRepeated = request.apiKeyCheck !== undefined
-        // At the first check, the key may have been trusted for `trustMs`.
-        if (isRepeated && trustMs + reply.elapsedTime < maxCheckAgeMs)
-          return done()
-
         verify(request, reply, (error?: Error & { statusCode?: number }) => {
           // The key could not be looked up.
           if (error !== undefined && error.statusCode !== 401)
@@ -91,9 +74,7 @@ export const bearerAuthentication = fp<Options>(
 
           const check = (request.apiKeyCheck ??= { state: 'absent' })
           if (check.state === 'valid') {
-            const limitError = isRepeated
-              ? undefined
-              : countKey(String(check.id), reply)
+            const limitError = countKey(String(check.id), reply)
             const isAllowed = hasScopes(check.scopes, neededScopes)
             return done(limitError ?? (isAllowed ? undefined : forbidden))
           }

@@ -47,7 +47,7 @@ const recordUseSql = sql`
  * Milliseconds for which a valid key is trusted, counted from before its
  * look-up.
  */
-export const trustMs = 900
+const trustMs = 900
 
 /** Keys of one look-up. */
 const maxLookedUp = 1000
