@@ -6,7 +6,7 @@ import type { Config } from '../config.ts'
 import { HttpError } from '../errors.ts'
 import type { Database } from '../postgres/database.ts'
 import { networkOf, rateLimit } from './rate-limit.ts'
-import { ApiKeyVerifier } from './verifier.ts'
+import { apiKeyChecker } from './verifier.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -54,7 +54,7 @@ export const bearerAuthentication = fp<Options>(
     const { apiKeyPrefix, realm } = names
     const verify = await registerBearerAuth(
       app,
-      new ApiKeyVerifier(database, apiKeyPrefix)
+      apiKeyChecker(database, apiKeyPrefix)
     )
     const countKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
     const { MAX_REJECTED_KEYS_PER_MINUTE: maxRejected } = config
@@ -93,7 +93,7 @@ export const bearerAuthentication = fp<Options>(
 /** Registers @fastify/bearer-auth, and returns its function for hooks. */
 async function registerBearerAuth(
   app: FastifyInstance,
-  verifier: ApiKeyVerifier
+  check: ReturnType<typeof apiKeyChecker>
 ): Promise<verifyBearerAuth> {
   await app.register(bearerAuth, {
     addHook: false,
@@ -101,7 +101,7 @@ async function registerBearerAuth(
     specCompliance: 'rfc6749',
     verifyErrorLogLevel: 'silent',
     async auth(token, request) {
-      request.apiKeyCheck = await verifier.check(token)
+      request.apiKeyCheck = await check(token)
       return request.apiKeyCheck.state === 'valid'
     }
   })
