@@ -1,6 +1,7 @@
 import type { QueryResultRow } from 'pg'
 import { batch } from './batch.ts'
 import type { Database } from './postgres/database.ts'
+import type { Query } from './postgres/statement-runner.ts'
 
 /** What finds a row, by the columns of `input`: undefined becomes NULL. */
 export type InputRow<Column extends string> = Record<
@@ -9,7 +10,7 @@ export type InputRow<Column extends string> = Record<
 >
 
 /** A statement for any number of input rows. */
-interface SharedReadDefinition<Column extends string> {
+interface SharedReadDefinition<Column extends string, Row> {
   statementName: string
   /** The SQL types of the columns of `input`, by name. */
   inputTypes: Record<Column, string>
@@ -17,8 +18,8 @@ interface SharedReadDefinition<Column extends string> {
   text: string
   /** Further ones wait for the next statement. */
   maxInputRows: number
-  /** Which method of Database runs it: by default, `read`. */
-  method?: 'read' | 'readForChecks'
+  /** Runs it: by default, `Database.read`. */
+  run?: (query: Query) => Promise<Row[]>
 }
 
 /**
@@ -38,8 +39,8 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     inputTypes,
     text,
     maxInputRows,
-    method = 'read'
-  }: SharedReadDefinition<Column>
+    run = (query) => database.read(query)
+  }: SharedReadDefinition<Column, Row>
 ): (inputRow: InputRow<Column>) => Promise<Row> {
   const statement = database.prepare(statementName, text)
 
@@ -57,7 +58,7 @@ export function sharedReader<Column extends string, Row extends QueryResultRow>(
     const distinct = [...new Set(inputRows)]
     // The parameter of inputTable, here of rows that are JSON already.
     const values = [`[${distinct.join(',')}]`]
-    const rows = await database[method]<Row>({ ...statement, values })
+    const rows = await run({ ...statement, values })
     const rowOf = new Map(distinct.map((one, index) => [one, rows[index]]))
 
     // The statement returns a row for each input row.

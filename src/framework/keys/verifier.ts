@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { batch } from '../batch.ts'
 import type { Database } from '../postgres/database.ts'
+import { hedged } from '../postgres/hedged.ts'
 import { inputTable, sql } from '../postgres/sql.ts'
 import { sharedReader } from '../shared-reader.ts'
 import { type ApiKeyCheck, hashKey, isWellFormedKey } from './key.ts'
@@ -92,7 +93,7 @@ const keyReader = (database: Database) =>
     inputTypes,
     text: lookUpSql,
     maxInputRows: maxLookedUp,
-    method: 'readForChecks'
+    run: (query) => hedged(() => database.readForChecks(query))
   })
 
 /**
