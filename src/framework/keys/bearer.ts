@@ -1,5 +1,5 @@
 import bearerAuth, { type verifyBearerAuth } from '@fastify/bearer-auth'
-import type { FastifyInstance, onRequestHookHandler } from 'fastify'
+import type { onRequestHookHandler } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Names } from '../api.ts'
 import type { Config } from '../config.ts'
@@ -51,63 +51,55 @@ interface Options {
  */
 export const bearerAuthentication = fp<Options>(
   async (app, { names, database, config }) => {
-    const { apiKeyPrefix, realm } = names
-    const verify = await registerBearerAuth(
-      app,
-      apiKeyChecker(database, apiKeyPrefix)
-    )
+    const check = apiKeyChecker(database, names.apiKeyPrefix)
     const countKey = rateLimit(app, 'key', config.MAX_REQUESTS_PER_MINUTE)
     const { MAX_REJECTED_KEYS_PER_MINUTE: maxRejected } = config
     const countRejected = rateLimit(app, 'rejected', maxRejected)
 
     app.decorateRequest('apiKeyCheck', undefined)
+    await app.register(bearerAuth, {
+      addHook: false,
+      keys: [],
+      specCompliance: 'rfc6749',
+      verifyErrorLogLevel: 'silent',
+      async auth(token, request) {
+        request.apiKeyCheck = await check(token)
+        return request.apiKeyCheck.state === 'valid'
+      }
+    })
+    const verify = app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
+
     app.decorate('requireApiKey', (neededScopes) => {
       // A scope has no quotes or backslashes.
       const scope = neededScopes.join(' ')
-      const { keyRequired, keyInvalid, forbidden } = errorsOf(realm, scope)
+      const { keyRequired, keyInvalid, forbidden } = errorsOf(
+        names.realm,
+        scope
+      )
 
-      return (request, reply, done) => {
+      return (request, reply, done) =>
         verify(request, reply, (error?: Error & { statusCode?: number }) => {
           // The key could not be looked up.
           if (error !== undefined && error.statusCode !== 401)
             return done(error)
 
-          const check = (request.apiKeyCheck ??= { state: 'absent' })
-          if (check.state === 'valid') {
-            const limitError = countKey(String(check.id), reply)
-            const isAllowed = hasScopes(check.scopes, neededScopes)
+          const { state, id, scopes } = (request.apiKeyCheck ??= {
+            state: 'absent'
+          })
+          if (state === 'valid') {
+            const isAllowed = hasScopes(scopes, neededScopes)
+            const limitError = countKey(String(id), reply)
             return done(limitError ?? (isAllowed ? undefined : forbidden))
           }
 
-          app.metrics.authFailures.inc({ reason: check.state })
-          const limitError = countRejected(networkOf(request.ip), reply)
-          const error401 = check.state === 'absent' ? keyRequired : keyInvalid
-          done(limitError ?? error401)
+          app.metrics.authFailures.inc({ reason: state })
+          const error401 = state === 'absent' ? keyRequired : keyInvalid
+          done(countRejected(networkOf(request.ip), reply) ?? error401)
         })
-      }
     })
   },
   { name: 'bearer-authentication' }
 )
-
-/** Registers @fastify/bearer-auth, and returns its function for hooks. */
-async function registerBearerAuth(
-  app: FastifyInstance,
-  check: ReturnType<typeof apiKeyChecker>
-): Promise<verifyBearerAuth> {
-  await app.register(bearerAuth, {
-    addHook: false,
-    keys: [],
-    specCompliance: 'rfc6749',
-    verifyErrorLogLevel: 'silent',
-    async auth(token, request) {
-      request.apiKeyCheck = await check(token)
-      return request.apiKeyCheck.state === 'valid'
-    }
-  })
-
-  return app.getDecorator<verifyBearerAuth>('verifyBearerAuth')
-}
 
 /** Whether a key has the needed scopes. One with null may do everything. */
 const hasScopes = (scopes: string[] | null, needed: string[]): boolean =>

@@ -13,6 +13,9 @@ import { keyStateSql } from './store.ts'
  */
 const trustMs = 900
 
+/** Keys of one look-up. */
+const maxLookedUp = 1000
+
 /**
  * Keys that are trusted at the same time. The least recently used ones are
  * forgotten.
@@ -34,7 +37,14 @@ export function apiKeyChecker(
   database: Database,
   apiKeyPrefix: string
 ): (token: string) => Promise<ApiKeyCheck> {
-  const lookUp = keyReader(database)
+  // An invented key costs a share of a statement: one look-up runs at a time.
+  const lookUp = sharedReader<'hash', ApiKeyCheck>(database, {
+    statementName: 'look-up-api-keys',
+    inputTypes,
+    text: lookUpSql,
+    maxInputRows: maxLookedUp,
+    run: (query) => hedged(() => database.readForChecks(query))
+  })
   const recordUse = useRecorder(database)
   const trusted = new LRUCache<string, ApiKeyCheck>({
     max: maxTrusted,
@@ -79,22 +89,6 @@ const lookUpSql = sql`
   ) AS api_keys ON true
   ORDER BY ordinal
 `
-
-/** Keys of one look-up. */
-const maxLookedUp = 1000
-
-/**
- * Returns the function that looks up a key. Requests share look-ups, and one
- * runs at a time, so an invented key costs a share of a statement.
- */
-const keyReader = (database: Database) =>
-  sharedReader<'hash', ApiKeyCheck>(database, {
-    statementName: 'look-up-api-keys',
-    inputTypes,
-    text: lookUpSql,
-    maxInputRows: maxLookedUp,
-    run: (query) => hedged(() => database.readForChecks(query))
-  })
 
 /**
  * Skips keys that another session has locked. A revocation of the same key
